@@ -1,0 +1,109 @@
+"""Read Google's Gemini CLI sessions and run it: as a terminal program (`gemtui`) and a library.
+
+    from gemtui import list_sessions, load_session
+
+    for session in list_sessions():
+        print(session.id, session.title)
+    for message in load_session("latest").messages:
+        print(message.role, message.content)
+
+    from gemtui import AgentOptions, GeminiAdapter
+
+    async for event in GeminiAdapter().run("Explain this project", AgentOptions()):
+        print(event.type, event.payload)
+
+The names below load what they need when they are first used, so that `import gemtui` costs
+nothing.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from gemtui.agent.detected import Detected, detect_cli
+    from gemtui.agent.events import AgentEvent
+    from gemtui.agent.gemini import GeminiAdapter
+    from gemtui.agent.ndjson import read_ndjson
+    from gemtui.agent.options import AgentOptions
+    from gemtui.api import DroppedRecord, Session, list_sessions, load_session
+    from gemtui.errors import (
+        CliNotFound,
+        ConfigError,
+        DeletionFailed,
+        GemtuiError,
+        NotASession,
+        OptionError,
+        ProviderError,
+        SessionAmbiguous,
+        SessionNotFound,
+        SessionTooLarge,
+        StoreUnreadable,
+    )
+    from gemtui.policy.levels import ApprovalMode, Level, PermissionPolicy
+    from gemtui.provider import GeminiCliProvider, ProviderResult
+    from gemtui.sessions.records import Problem
+    from gemtui.sessions.summary import Flag, Summary
+    from gemtui.transcript.unified import UnifiedMessage, parse_message
+
+__all__ = [
+    "AgentEvent",
+    "AgentOptions",
+    "ApprovalMode",
+    "CliNotFound",
+    "ConfigError",
+    "DeletionFailed",
+    "Detected",
+    "DroppedRecord",
+    "Flag",
+    "GeminiAdapter",
+    "GeminiCliProvider",
+    "GemtuiError",
+    "Level",
+    "NotASession",
+    "OptionError",
+    "PermissionPolicy",
+    "Problem",
+    "ProviderError",
+    "ProviderResult",
+    "Session",
+    "SessionAmbiguous",
+    "SessionNotFound",
+    "SessionTooLarge",
+    "StoreUnreadable",
+    "Summary",
+    "UnifiedMessage",
+    "detect_cli",
+    "list_sessions",
+    "load_session",
+    "parse_message",
+    "read_ndjson",
+]
+
+if not TYPE_CHECKING:  # a type checker sees the imports above, and no name that is not there
+    _PLACES = {
+        "gemtui.agent.detected": ("Detected", "detect_cli"),
+        "gemtui.agent.events": ("AgentEvent",),
+        "gemtui.agent.gemini": ("GeminiAdapter",),
+        "gemtui.agent.ndjson": ("read_ndjson",),
+        "gemtui.agent.options": ("AgentOptions",),
+        "gemtui.api": ("DroppedRecord", "Session", "list_sessions", "load_session"),
+        "gemtui.policy.levels": ("ApprovalMode", "Level", "PermissionPolicy"),
+        "gemtui.provider": ("GeminiCliProvider", "ProviderResult"),
+        "gemtui.sessions.records": ("Problem",),
+        "gemtui.sessions.summary": ("Flag", "Summary"),
+        "gemtui.transcript.unified": ("UnifiedMessage", "parse_message"),
+    }
+
+    def __getattr__(name: str) -> object:
+        """Import a public name where it lives, once (PEP 562)."""
+        if name not in __all__:
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        from importlib import import_module
+
+        home = next((place for place, names in _PLACES.items() if name in names), "gemtui.errors")
+        globals()[name] = found = getattr(import_module(home), name)
+        return found
+
+    def __dir__() -> list[str]:
+        return sorted({*globals(), *__all__})

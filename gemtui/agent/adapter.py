@@ -1,0 +1,32 @@
+"""What every agent adapter offers: the screen and the commands know nothing else of an agent."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Mapping
+from typing import Protocol
+
+from gemtui.agent.events import AgentEvent
+from gemtui.agent.folder import Request, RunFolder
+from gemtui.agent.options import AgentOptions
+
+
+class AgentAdapter(Protocol):
+    """Turns one agent's runs into events (GEMINI-001)."""
+
+    agent: str
+
+    async def is_available(self) -> bool:
+        """Whether the agent can be run here; answers within seconds, never raises (GEMINI-002)."""
+
+    def run(self, prompt: str, options: AgentOptions) -> AsyncIterator[AgentEvent]:
+        """The events of one run: one init first, one done last (GEMINI-003, GEMINI-004)."""
+
+
+class Guard(Protocol):
+    """Somebody who looks after what runs touch; the agent's own store, for one. Both may block."""
+
+    def before(self, folder: RunFolder, request: Request, environ: Mapping[str, str]) -> None:
+        """A run is about to start in `folder`; OSError keeps it from starting."""
+
+    def after(self, folder: RunFolder) -> None:
+        """The run has ended; called at least once by whoever follows it, and may be again."""

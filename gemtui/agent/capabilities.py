@@ -1,0 +1,77 @@
+"""Which words an installed CLI knows, read from its own `--help`."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+_FLAG = re.compile(r"^\s+(?:-\w, )?--([a-z][a-z-]*)(.*)$", re.MULTILINE)
+_CHOICES = re.compile(r"\[choices: ([^\]]*)\]")
+_QUOTED = re.compile(r'"([^"]*)"')
+
+MODELS = (
+    "auto",
+    "pro",
+    "flash",
+    "flash-lite",
+    "gemini-2.5-pro",
+    "gemini-2.5-flash",
+    "gemini-2.5-flash-lite",
+    "gemini-3-pro-preview",
+    "gemini-3-flash-preview",
+)
+"""Names for `--model` that 0.61.0 knows itself; any other one goes to the API as it is."""
+
+STREAM_JSON = "stream-json"
+"""The output format that a run needs; CLIs before 0.11 have none (contract 2)."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Capabilities:
+    """What the CLI's command line takes; `flags` without the leading dashes."""
+
+    flags: frozenset[str]
+    output_formats: tuple[str, ...] = ()
+    approval_modes: tuple[str, ...] = ()
+
+    def knows(self, flag: str) -> bool:
+        """Whether a flag may be used: the CLI exits with 1 at one that it does not know."""
+        return flag in self.flags
+
+    @property
+    def streams(self) -> bool:
+        """Whether the CLI can report a run as it happens."""
+        return STREAM_JSON in self.output_formats
+
+    def to_dict(self) -> dict[str, object]:
+        """For `gemtui doctor --json`.
+
+        `web_search` and `thinking` are the agent's own (conformance 3): the search is a tool, and
+        thoughts stand in the stored session, never in the stream.
+        """
+        return {
+            "stream": self.streams,
+            "resume": self.knows("resume"),
+            "session_id": self.knows("session-id"),
+            "policies": self.knows("policy"),
+            "skip_trust": self.knows("skip-trust"),
+            "approval_modes": list(self.approval_modes),
+            "models": list(MODELS),
+            "web_search": True,
+            "thinking": True,
+        }
+
+
+def parse_help(text: str) -> Capabilities:
+    """The capabilities that a `--help` text names; none for a text that is none."""
+    lines = dict(_FLAG.findall(text))
+    return Capabilities(
+        flags=frozenset(lines),
+        output_formats=_choices(lines.get("output-format", "")),
+        approval_modes=_choices(lines.get("approval-mode", "")),
+    )
+
+
+def _choices(line: str) -> tuple[str, ...]:
+    found = _CHOICES.search(line)
+    return tuple(_QUOTED.findall(found[1])) if found else ()

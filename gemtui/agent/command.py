@@ -1,0 +1,257 @@
+"""Options -> the exact command: words, environment, and files for one run. Pure, and shown first.
+
+Every word is one that the CLI found here knows. What the design of 2025 did by deprecated flags is
+done by a policy file and by settings of this run's own (GEMINI-006, GEMINI-007, conformance 1).
+"""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import orjson
+
+from gemtui.agent.capabilities import STREAM_JSON, Capabilities
+from gemtui.agent.options import AgentOptions
+from gemtui.agent.settings import SETTINGS_VARIABLE
+from gemtui.errors import OptionError
+from gemtui.policy.levels import ApprovalMode, Decision, Rule, policy_text, rules
+
+DENIES, ALLOWS, SETTINGS = "policy-first.toml", "policy-last.toml", "settings.json"
+TRUST_VARIABLE = "GEMINI_CLI_TRUST_WORKSPACE"
+
+ARGUMENT_LIMIT = 100_000
+"""Bytes of a prompt handed over as one word; Linux takes 131,071 (contract 3)."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Machine:
+    """What a command depends on beside its options.
+
+    `environ`: ours. `user_policies`: what `--policy` would replace and therefore has to name
+    again: the user's folder, or the settings' `policyPaths`. `system_settings`: the machine's own
+    settings, which a run's settings file would hide and therefore hold as well.
+    `settings_unread`: why the CLI would pass over such a file; None = it reads it.
+    """
+
+    cli: Path
+    capabilities: Capabilities
+    environ: Mapping[str, str]
+    user_policies: tuple[Path, ...] = ()
+    system_settings: Mapping[str, Any] | None = None
+    settings_unread: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Command:
+    """What will be run. `files`: name in the run's folder -> text; `secrets`: which of them are
+    removed at the end. `stdin`: the prompt goes in by file. `turn_limit`: turns after which we end
+    the run, where the CLI reads no settings of ours; 0 always, which older ones take for no limit.
+    `notes`: what the person should know.
+    """
+
+    argv: tuple[str, ...]
+    environ: Mapping[str, str]
+    files: Mapping[str, str]
+    secrets: tuple[str, ...]
+    stdin: bool
+    session_id: str | None
+    notes: tuple[str, ...]
+    turn_limit: int | None = None
+
+    def shell(self, cwd: Path) -> str:
+        """The command as one would type it in a POSIX shell, quoted."""
+        words = [f"{name}={shlex.quote(value)}" for name, value in self.environ.items()]
+        words += [shlex.quote(word) for word in self.argv]
+        end = " < prompt.txt" if self.stdin else " < /dev/null"
+        return f"cd {shlex.quote(str(cwd))} && {' '.join(words)}{end}"
+
+
+def command_of(
+    prompt: str, options: AgentOptions, machine: Machine, *, folder: Path, session_id: str
+) -> Command:
+    """The command for one prompt; `folder` is where its files will stand.
+
+    `session_id` is asked for where the CLI lets us. Raises OptionError for options that do not
+    fit, and for those that this CLI has no words for.
+    """
+    options.check()
+    known = machine.capabilities
+    if not known.streams:
+        raise OptionError(
+            f"{machine.cli} can't report a run as it happens (no --output-format stream-json): "
+            "update it to 0.11 or newer"
+        )
+    ruled = rules(options.tools)
+    files = _policy_files(ruled) if known.knows("policy") else {}
+    settings = machine.settings_unread is None
+    if settings:
+        files[SETTINGS] = _settings_text(options, machine, ruled)
+    named = not options.resume and known.knows("session-id")
+    argv = [
+        str(machine.cli),
+        f"--output-format={STREAM_JSON}",
+        *_mode(options, machine),
+        *([f"--model={options.model}"] if options.model else []),
+        *(["--sandbox"] if options.sandbox else []),
+        *_tools(options, machine, files, folder),
+        *(f"--include-directories={path}" for path in options.include_directories),
+        *(f"--extensions={name}" for name in options.extensions),
+        *(f"--allowed-mcp-server-names={name}" for name in options.mcp_servers),
+        *_session(options, known, session_id if named else None),
+    ]
+    as_word = options.prompt_in_argv
+    if as_word and len(prompt.encode("utf-8", "surrogatepass")) > ARGUMENT_LIMIT:
+        raise OptionError(f"the prompt is over {ARGUMENT_LIMIT:,} bytes: hand it over by stdin")
+    return Command(
+        argv=(*argv, f"--prompt={prompt}") if as_word else tuple(argv),
+        environ=_environ(options, machine, folder),
+        files=files,
+        secrets=(SETTINGS,) if settings else (),
+        stdin=not as_word,
+        session_id=options.resume or (session_id if named else None),
+        notes=tuple(_notes(options, machine, ruled)),
+        turn_limit=options.max_turns if options.max_turns == 0 or not settings else None,
+    )
+
+
+def _mode(options: AgentOptions, machine: Machine) -> list[str]:
+    """One flag for the mode, never together with --yolo (contract 4.1).
+
+    None for the default, which the run's settings name: the user's own may say otherwise.
+    """
+    mode = options.approval_mode
+    settled = options.permissions is None and machine.settings_unread is None
+    if mode is None or (mode is ApprovalMode.DEFAULT and settled):
+        return []
+    if mode.value not in machine.capabilities.approval_modes:
+        raise OptionError(f"this Gemini CLI has no approval mode {mode.value}: update it")
+    return [f"--approval-mode={mode.value}"]
+
+
+def _session(options: AgentOptions, known: Capabilities, session_id: str | None) -> list[str]:
+    if not options.resume:
+        return [f"--session-id={session_id}"] if session_id else []
+    if not known.knows("resume"):
+        raise OptionError("this Gemini CLI can't resume a session: update it")
+    return [f"--resume={options.resume}"]
+
+
+# --- tools -----------------------------------------------------------------------------------
+
+
+def _policy_files(ruled: Sequence[Rule]) -> dict[str, str]:
+    """What restricts comes before the user's own rules, what allows after: ties go to the first."""
+    allows = [rule for rule in ruled if rule.decision is Decision.ALLOW]
+    others = [rule for rule in ruled if rule.decision is not Decision.ALLOW]
+    pairs = ((DENIES, others), (ALLOWS, allows))
+    return {name: policy_text(part) for name, part in pairs if part}
+
+
+def _tools(
+    options: AgentOptions, machine: Machine, files: Mapping[str, str], folder: Path
+) -> Iterable[str]:
+    """`--policy` replaces the user's folder, so it is named again between ours (contract 4.3)."""
+    if not machine.capabilities.knows("policy"):
+        if options.policies:
+            raise OptionError("this Gemini CLI knows no policy files: update it")
+        return [f"--allowed-tools={name}" for name in sorted(options.approved_tools)]
+    ours = {name: folder / name for name in files if name != SETTINGS}
+    if not ours and not options.policies:
+        return []
+    paths = [
+        *([ours[DENIES]] if DENIES in ours else []),
+        *(path for path in machine.user_policies if path.exists()),
+        *options.policies,
+        *([ours[ALLOWS]] if ALLOWS in ours else []),
+    ]
+    return [f"--policy={path}" for path in paths]
+
+
+# --- settings and environment ------------------------------------------------------------------
+
+
+def _settings_text(options: AgentOptions, machine: Machine, ruled: Sequence[Rule]) -> str:
+    """The machine's own settings with this run's on top (contract 4.4)."""
+    ours: dict[str, Any] = {
+        "general": {"sessionRetention": {"enabled": False}, "enableAutoUpdate": False}
+    }
+    if options.approval_mode is ApprovalMode.DEFAULT:
+        ours["general"]["defaultApprovalMode"] = "default"
+    if options.max_turns is not None:
+        ours["model"] = {"maxSessionTurns": options.max_turns}
+    if not machine.capabilities.knows("policy"):
+        ours["tools"] = _old_tools(options, ruled)
+    merged = _merged(dict(machine.system_settings or {}), ours)
+    return orjson.dumps(merged, option=orjson.OPT_INDENT_2).decode()
+
+
+def _old_tools(options: AgentOptions, ruled: Sequence[Rule]) -> dict[str, Any]:
+    """What settings of older CLIs can say of the same rules; asks have no form there."""
+    denied = [rule.tool for rule in ruled if rule.decision is Decision.DENY and rule.tool != "*"]
+    tools: dict[str, Any] = {"exclude": denied} if denied else {}
+    if options.only_tools is not None:
+        tools["core"] = sorted(set(options.only_tools) - set(denied)) or [""]
+    return tools
+
+
+def _merged(base: dict[str, Any], over: Mapping[str, Any]) -> dict[str, Any]:
+    for name, value in over.items():
+        below = base.get(name)
+        if isinstance(below, dict) and isinstance(value, Mapping):
+            base[name] = _merged(dict(below), value)
+        elif isinstance(below, list) and isinstance(value, list):
+            base[name] = [*below, *(item for item in value if item not in below)]
+        else:
+            base[name] = value
+    return base
+
+
+def _environ(options: AgentOptions, machine: Machine, folder: Path) -> dict[str, str]:
+    """What is added to our own environment; a trust variable that is set is kept as it is.
+
+    Settings that are not read are not named either: the machine's own would be hidden by them.
+    """
+    added = dict(options.environment)
+    if machine.settings_unread is None:
+        added[SETTINGS_VARIABLE] = str(folder / SETTINGS)
+    if options.trust and TRUST_VARIABLE not in {**machine.environ, **options.environment}:
+        added[TRUST_VARIABLE] = "true"
+    return added
+
+
+def _notes(options: AgentOptions, machine: Machine, ruled: Sequence[Rule]) -> Iterable[str]:
+    if any(rule.decision is Decision.ASK_USER for rule in ruled):
+        yield "nobody can be asked in a headless run: ask means refuse, except safe shell commands"
+    if options.approval_mode is ApprovalMode.PLAN and _wants_allow(options):
+        yield "plan mode: no allow is written, since it would open writes and shell commands there"
+    if machine.settings_unread is not None:
+        yield from _unread_notes(options, machine, machine.settings_unread)
+
+
+def _unread_notes(options: AgentOptions, machine: Machine, why: str) -> Iterable[str]:
+    """What settings of this run's own would have said, and what is done instead."""
+    if options.max_turns is not None:
+        yield f"gemtui counts the turns and ends the run after {options.max_turns}: {why}"
+    if options.resume:
+        yield (
+            "Gemini CLI's clean-up of sessions stays on, and may take a resumed one with it: "
+            f"gemtui keeps a copy and puts things right after the run ({why})"
+        )
+    if not machine.capabilities.knows("policy") and (
+        options.only_tools is not None or options.disallowed_tools or options.permissions
+    ):
+        yield f"this Gemini CLI will not hear which tools are denied: {why}"
+
+
+def _wants_allow(options: AgentOptions) -> bool:
+    levels = options.permissions
+    allowed = levels is not None and "allow" in (
+        levels.file_write,
+        levels.shell_execute,
+        levels.network_access,
+    )
+    return allowed or bool(options.approved_tools)

@@ -1,0 +1,222 @@
+"""Where the Gemini CLI is installed, and which version it is.
+
+Looked for in this order: `GEMINI_CLI_PATH` (ignored if nothing is there, conformance 84), `PATH`,
+and the places where npm, mise, nvm, Volta, Bun and Homebrew put it. Reading sessions needs none.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import signal
+import subprocess
+import tempfile
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from enum import StrEnum
+from pathlib import Path
+
+import orjson
+
+from gemtui.agent.capabilities import Capabilities, parse_help
+from gemtui.files import write_whole
+
+INSTALL_LINK = "https://github.com/google-gemini/gemini-cli"
+VERSION_LIMIT = 5.0
+"""Seconds that `gemini --version` may take; 0.5-2 s is usual (contract 2)."""
+HELP_LIMIT = 20.0
+"""Seconds that `gemini --help` may take."""
+
+_NAME = "gemini"
+_VERSION = re.compile(r"^v?(\d+\.\d+\.\d+\S*)$", re.MULTILINE)
+_VERSION_FILE, _HELP_FILE = "cli-version.json", "cli-help.json"
+
+
+class FoundBy(StrEnum):
+    """What led to the CLI."""
+
+    VARIABLE = "GEMINI_CLI_PATH"
+    PATH = "PATH"
+    USUAL_PLACE = "usual place"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cli:
+    """An installed CLI; `path` is absolute, symbolic links kept."""
+
+    path: Path
+    found_by: FoundBy
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Answer:
+    """What the CLI answered to one word: `text`, or `problem` in words; the other one is None."""
+
+    text: str | None = None
+    problem: str | None = None
+
+
+def find_cli(
+    environ: Mapping[str, str] = os.environ, *, places: Iterable[Path] | None = None
+) -> Cli | None:
+    """The CLI that a run would start, or None; `places` replaces the usual ones."""
+    named = environ.get("GEMINI_CLI_PATH")
+    if named and Path(named).is_file():
+        return Cli(path=Path(named).absolute(), found_by=FoundBy.VARIABLE)
+    on_path = shutil.which(_NAME, path=environ.get("PATH", os.defpath))
+    if on_path:
+        return Cli(path=Path(on_path).absolute(), found_by=FoundBy.PATH)
+    for place in usual_places(environ) if places is None else places:
+        if place.is_file() and os.access(place, os.X_OK):
+            return Cli(path=place, found_by=FoundBy.USUAL_PLACE)
+    return None
+
+
+def usual_places(environ: Mapping[str, str] = os.environ) -> Iterator[Path]:
+    """Where package managers put the CLI; of several Node.js versions the newest first."""
+    if prefix := environ.get("NPM_CONFIG_PREFIX"):
+        yield Path(prefix, "bin", _NAME)
+    if home := _user_home(environ):
+        yield home / ".npm-global/bin" / _NAME
+        yield home / ".local/bin" / _NAME
+        mise = Path(environ.get("MISE_DATA_DIR") or home / ".local/share/mise") / "installs"
+        yield from _newest_first(mise, f"npm-google-gemini-cli/*/bin/{_NAME}")
+        yield from _newest_first(mise, f"node/*/bin/{_NAME}")
+        nvm = Path(environ.get("NVM_DIR") or home / ".nvm")
+        yield from _newest_first(nvm, f"versions/node/*/bin/{_NAME}")
+        yield home / ".volta/bin" / _NAME
+        yield home / ".bun/bin" / _NAME
+    for folder in ("/usr/local/bin", "/opt/homebrew/bin", "/home/linuxbrew/.linuxbrew/bin"):
+        yield Path(folder, _NAME)
+
+
+def version_of(
+    cli: Path,
+    *,
+    cache: Path | None,
+    environ: Mapping[str, str] = os.environ,
+    limit: float = VERSION_LIMIT,
+) -> Answer:
+    """The version of the CLI at `cli`, asked at most once per change of the file.
+
+    `cache` is our cache folder (None: don't remember); `limit` in seconds. Never raises: what
+    went wrong is the answer's `problem`.
+    """
+    try:
+        facts = cli.resolve(strict=True).stat()
+    except OSError as error:
+        return Answer(problem=f"{cli} can't be read: {error.strerror}")
+    key: list[str | int] = [os.fspath(cli), facts.st_mtime_ns, facts.st_size]
+    remembered = _recall(cache, _VERSION_FILE, key)
+    if remembered is not None:
+        return Answer(text=remembered)
+    answer = _ask(cli, "--version", environ, limit)
+    version = _version(cli, answer) if answer.problem is None else answer
+    if version.text is not None and cache is not None:
+        _remember(cache, _VERSION_FILE, key, version.text)
+    return version
+
+
+def capabilities_of(
+    cli: Path, *, cache: Path | None, environ: Mapping[str, str] = os.environ
+) -> Capabilities:
+    """What the command line of the CLI at `cli` takes, asked once per change of the file.
+
+    A CLI that does not answer has no capabilities. Blocks for up to HELP_LIMIT seconds.
+    """
+    try:
+        facts = cli.resolve(strict=True).stat()
+    except OSError:
+        return parse_help("")
+    key: list[str | int] = [os.fspath(cli), facts.st_mtime_ns, facts.st_size]
+    text = _recall(cache, _HELP_FILE, key)
+    if text is None:
+        text = _ask(cli, "--help", environ, HELP_LIMIT).text or ""
+        if text and cache is not None:
+            _remember(cache, _HELP_FILE, key, text)
+    return parse_help(text)
+
+
+def _user_home(environ: Mapping[str, str]) -> Path | None:
+    try:
+        return Path(environ["HOME"]) if environ.get("HOME") else Path.home()
+    except RuntimeError:
+        return None
+
+
+def _newest_first(folder: Path, pattern: str) -> list[Path]:
+    """The files that fit, by the numbers in their names, highest version first."""
+
+    def numbers(path: Path) -> list[int]:
+        return [int(number) for number in re.findall(r"\d+", str(path.relative_to(folder)))]
+
+    return sorted(folder.glob(pattern), key=numbers, reverse=True)
+
+
+def _ask(cli: Path, word: str, environ: Mapping[str, str], limit: float) -> Answer:
+    """Run the CLI with one word on a home of its own: nothing of the user's is read or touched."""
+    with (
+        tempfile.TemporaryDirectory(prefix="gemtui-version-") as home,
+        tempfile.TemporaryFile() as answer,
+    ):
+        # A Node.js that only a version manager knows lies beside the CLI that it installed.
+        path = os.pathsep.join((os.fspath(cli.parent), environ.get("PATH", os.defpath)))
+        try:
+            process = subprocess.Popen(
+                [cli, word],
+                stdin=subprocess.DEVNULL,
+                stdout=answer,
+                stderr=subprocess.DEVNULL,
+                cwd=home,
+                env={**environ, "PATH": path, "GEMINI_CLI_HOME": home},
+                start_new_session=True,
+            )
+        except OSError as error:
+            return Answer(problem=f"{cli} can't be started: {error.strerror}")
+        try:
+            code = process.wait(limit)
+        except subprocess.TimeoutExpired:
+            return Answer(problem=f"{cli} {word} took longer than {limit:g} s")
+        finally:
+            _end_group(process)
+        answer.seek(0)
+        if code != 0:
+            return Answer(problem=f"{cli} {word} ended with exit code {code}")
+        return Answer(text=answer.read(64 * 1024).decode(errors="replace"))
+
+
+def _end_group(process: subprocess.Popen[bytes]) -> None:
+    """End what is left of the process and its children, and collect it."""
+    with suppress(ProcessLookupError, PermissionError):
+        os.killpg(process.pid, signal.SIGKILL)
+    process.wait()
+
+
+def _version(cli: Path, answer: Answer) -> Answer:
+    found = _VERSION.findall(answer.text or "")
+    if not found:
+        return Answer(problem=f"{cli} --version named no version")
+    return Answer(text=found[-1])
+
+
+def _recall(cache: Path | None, name: str, key: list[str | int]) -> str | None:
+    if cache is None:
+        return None
+    try:
+        kept = orjson.loads((cache / name).read_bytes())
+    except (OSError, orjson.JSONDecodeError):
+        return None
+    match kept:
+        case {"key": known, "answer": str(answer)} if known == key:
+            return answer
+        case _:
+            return None
+
+
+def _remember(cache: Path, name: str, key: list[str | int], answer: str) -> None:
+    """A cache that can't be written costs the next start two seconds, and is no error."""
+    with suppress(OSError):
+        cache.mkdir(mode=0o700, parents=True, exist_ok=True)
+        write_whole(cache / name, [orjson.dumps({"key": key, "answer": answer})])

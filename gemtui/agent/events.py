@@ -1,0 +1,191 @@
+"""What an agent says while it runs, in one vocabulary for every agent.
+
+The event types and payloads are those of the adapter's design (GEMINI-004, conformance section 2).
+Python names are snake_case; `AgentEvent.to_dict` gives the JSON form with camelCase names.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from enum import StrEnum
+from typing import Any
+
+from gemtui.transcript.model import Usage
+
+
+class ResultStatus(StrEnum):
+    """How a tool call ended, as the stream tells it."""
+
+    SUCCESS = "success"
+    ERROR = "error"
+    DENIED = "denied"
+
+
+class DoneStatus(StrEnum):
+    """How a run ended (GEMINI-005)."""
+
+    SUCCESS = "success"
+    ERROR = "error"
+    INTERRUPTED = "interrupted"
+    MAX_TURNS = "max_turns"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Init:
+    """The first event of every run. `model`: what was asked for; `tools`: from policy and mode."""
+
+    model: str
+    cwd: str
+    tools: tuple[str, ...] = ()
+    capabilities: Mapping[str, Any] | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TextSaid:
+    """A whole piece of the answer: all deltas since the last one, joined."""
+
+    content: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TextDelta:
+    """A fragment of the answer."""
+
+    delta: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Thinking:
+    """A thought summary. Gemini's stream has none (contract 2); other agents' may."""
+
+    summary: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ToolUse:
+    """The agent calls a tool."""
+
+    tool_name: str
+    tool_use_id: str
+    input: Mapping[str, Any]
+    description: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ToolResult:
+    """A tool call ended; `output` is any JSON value, null where the stream has none."""
+
+    tool_use_id: str
+    tool_name: str
+    status: ResultStatus
+    output: Any = None
+    duration_ms: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ErrorSaid:
+    """Something went wrong; the run goes on if `recoverable`."""
+
+    message: str
+    recoverable: bool
+    code: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PermissionRequest:
+    """The agent asks whether it may; Gemini's stream never does (contract 5)."""
+
+    tool_name: str
+    tool_use_id: str
+    input: Mapping[str, Any]
+    reason: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Done:
+    """The last event of every run.
+
+    `tool_uses`: distinct calls seen. `tokens`: None = unknown, never estimated. `resume_token`:
+    the session to resume, the CLI's own id or the one that was resumed.
+    """
+
+    status: DoneStatus
+    duration_ms: int
+    result: str | None = None
+    resume_token: str | None = None
+    tool_uses: int = 0
+    tokens: Usage | None = None
+
+
+Payload = (
+    Init
+    | TextSaid
+    | TextDelta
+    | Thinking
+    | ToolUse
+    | ToolResult
+    | ErrorSaid
+    | PermissionRequest
+    | Done
+)
+
+_TYPES: dict[type[Any], str] = {
+    Init: "init",
+    TextSaid: "text",
+    TextDelta: "text_delta",
+    Thinking: "thinking",
+    ToolUse: "tool_use",
+    ToolResult: "tool_result",
+    ErrorSaid: "error",
+    PermissionRequest: "permission_request",
+    Done: "done",
+}
+_REQUIRED = {"output"}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AgentEvent:
+    """One event of a run; `timestamp` in milliseconds since 1970, `session_id` as far as known."""
+
+    payload: Payload
+    timestamp: int
+    session_id: str | None = None
+    agent: str = "gemini"
+    metadata: Mapping[str, Any] | None = None
+
+    @property
+    def type(self) -> str:
+        """The name of the payload's type on the wire."""
+        return _TYPES[type(self.payload)]
+
+    def to_dict(self) -> dict[str, Any]:
+        """`{type, agent, timestamp, sessionId, payload, metadata?}`, unknown optionals left out."""
+        event = {
+            "type": self.type,
+            "agent": self.agent,
+            "timestamp": self.timestamp,
+            "sessionId": self.session_id,
+            "payload": _payload(self.payload),
+        }
+        return event if self.metadata is None else event | {"metadata": dict(self.metadata)}
+
+
+def _payload(payload: Payload) -> dict[str, Any]:
+    values = {field.name: getattr(payload, field.name) for field in fields(payload)}
+    if isinstance(payload, Done):
+        usage: dict[str, Any] = {"toolUses": values.pop("tool_uses")}
+        tokens = values.pop("tokens")
+        if tokens is not None:
+            usage["tokens"] = {field.name: getattr(tokens, field.name) for field in fields(tokens)}
+        values["usage"] = usage
+    return {
+        _camel(name): list(value) if isinstance(value, tuple) else value
+        for name, value in values.items()
+        if value is not None or name in _REQUIRED
+    }
+
+
+def _camel(name: str) -> str:
+    first, *rest = name.split("_")
+    return first + "".join(word.capitalize() for word in rest)

@@ -1,0 +1,243 @@
+"""A run's events -> its transcript, growing: the only place that changes one.
+
+Events are added as they come, at a cost that does not grow with the run; `transcript` makes an
+immutable snapshot whenever somebody wants to paint. Messages that did not change keep their
+outlines, so that a view draws only what is new. The shape is that of a stored session: one model
+message per answer, its text before the calls it announces.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+
+from gemtui.agent.events import (
+    AgentEvent,
+    Done,
+    ErrorSaid,
+    ResultStatus,
+    TextDelta,
+    TextSaid,
+    Thinking,
+    ToolResult,
+    ToolUse,
+)
+from gemtui.transcript.model import (
+    Author,
+    Block,
+    Level,
+    Message,
+    Notice,
+    Outline,
+    Text,
+    Thought,
+    ToolCall,
+    ToolStatus,
+    Transcript,
+    outline,
+)
+from gemtui.transcript.parts import pretty
+from gemtui.transcript.tools import asked_change, kind_of
+
+_STATUS = {
+    ResultStatus.SUCCESS: ToolStatus.SUCCESS,
+    ResultStatus.ERROR: ToolStatus.ERROR,
+    ResultStatus.DENIED: ToolStatus.DENIED,
+}
+
+
+class _Open:
+    """The model message that is growing."""
+
+    def __init__(self, id: str, time: datetime, model: str | None) -> None:
+        self.id, self.time, self.model = id, time, model
+        self.blocks: list[Block] = []
+        self.deltas: list[str] = []
+        self.answered = False
+        """A tool of it has ended: whatever comes next is a new answer."""
+
+    def message(self) -> Message:
+        text = "".join(self.deltas)
+        if len(self.deltas) > 1:
+            self.deltas = [text]
+        said: tuple[Block, ...] = (Text(text=text),) if text.strip() else ()
+        thoughts = tuple(block for block in self.blocks if isinstance(block, Thought))
+        rest = tuple(block for block in self.blocks if not isinstance(block, Thought))
+        return Message(
+            id=self.id,
+            author=Author.MODEL,
+            blocks=(*thoughts, *said, *rest),
+            time=self.time,
+            model=self.model,
+        )
+
+
+class Fold:
+    """The transcript of one run. `prompt` is its first message; `model` names who answers."""
+
+    def __init__(self, prompt: str, *, began: datetime, model: str | None = None) -> None:
+        self._model = model
+        self._messages: list[Message] = []
+        self._outlines: list[Outline] = []
+        self._places: dict[str, tuple[int, int]] = {}
+        self._open: _Open | None = None
+        self._made = 0
+        self.revision = 0
+        if prompt.strip():
+            self._put(
+                Message(
+                    id="prompt",
+                    author=Author.USER,
+                    blocks=(Text(text=prompt.rstrip("\n")),),
+                    time=began,
+                    prompt=True,
+                )
+            )
+
+    def add(self, event: AgentEvent) -> None:
+        """Take one event in."""
+        payload = event.payload
+        self.revision += 1
+        if isinstance(payload, TextDelta):
+            self._answer(event).deltas.append(payload.delta)
+        elif isinstance(payload, TextSaid):
+            self._whole(payload.content, event)
+        elif isinstance(payload, ToolUse):
+            self._use(payload, event)
+        elif isinstance(payload, ToolResult):
+            self._result(payload, event)
+        elif isinstance(payload, Thinking):
+            time = _time(event)
+            thought = Thought(subject="", description=payload.summary, time=time)
+            self._answer(event).blocks.append(thought)
+        elif isinstance(payload, ErrorSaid):
+            self._notice(payload, event)
+        elif isinstance(payload, Done):
+            self._end()
+
+    def transcript(self) -> Transcript:
+        """The conversation so far; the growing message is its last one."""
+        messages, outlines = tuple(self._messages), tuple(self._outlines)
+        if self._open is not None:
+            last = self._open.message()
+            messages, outlines = (*messages, last), (*outlines, outline(last))
+        return Transcript(outlines=outlines, read=messages.__getitem__, revision=self.revision)
+
+    # --- one event -----------------------------------------------------------------------------
+
+    def _answer(self, event: AgentEvent) -> _Open:
+        """The growing message; a new one where a tool of the last one has ended."""
+        if self._open is None or self._open.answered:
+            self._close()
+            self._made += 1
+            self._open = _Open(f"answer-{self._made}", _time(event), self._model)
+        return self._open
+
+    def _whole(self, content: str, event: AgentEvent) -> None:
+        """A whole text: what deltas have brought already, or an answer that came at once."""
+        if self._open is not None and "".join(self._open.deltas).endswith(content):
+            return
+        self._answer(event).deltas.append(content)
+
+    def _use(self, use: ToolUse, event: AgentEvent) -> None:
+        call = ToolCall(
+            id=use.tool_use_id,
+            name=use.tool_name,
+            args=use.input,
+            status=ToolStatus.RUNNING,
+            description=use.description,
+            time=_time(event),
+        )
+        answer = self._answer(event)
+        self._places[call.id] = (len(self._messages), len(answer.blocks))
+        answer.blocks.append(call)
+
+    def _result(self, result: ToolResult, event: AgentEvent) -> None:
+        place = self._places.get(result.tool_use_id)
+        if place is None:
+            self._use(
+                ToolUse(tool_name=result.tool_name, tool_use_id=result.tool_use_id, input={}), event
+            )
+            place = self._places[result.tool_use_id]
+        index, at = place
+        if self._open is not None and index == len(self._messages):
+            call = self._open.blocks[at]
+            assert isinstance(call, ToolCall)
+            self._open.blocks[at] = _ended(call, result, event)
+            self._open.answered = True
+        else:
+            self._replace(index, result, event)
+
+    def _replace(self, index: int, result: ToolResult, event: AgentEvent) -> None:
+        """A result that comes after its message has been closed."""
+        message = self._messages[index]
+        blocks = tuple(
+            _ended(block, result, event)
+            if isinstance(block, ToolCall) and block.id == result.tool_use_id
+            else block
+            for block in message.blocks
+        )
+        self._messages[index] = replace(message, blocks=blocks)
+        self._outlines[index] = outline(self._messages[index])
+
+    def _notice(self, error: ErrorSaid, event: AgentEvent) -> None:
+        self._close()
+        self._made += 1
+        level = Level.WARNING if error.recoverable else Level.ERROR
+        self._put(
+            Message(
+                id=f"notice-{self._made}",
+                author=Author.SYSTEM,
+                blocks=(Notice(level=level, text=error.message),),
+                time=_time(event),
+            )
+        )
+
+    def _end(self) -> None:
+        """The run is over: a call that nobody confirmed stays unconfirmed (conformance 27)."""
+        self._close()
+        for index, message in enumerate(self._messages):
+            if any(_is_running(block) for block in message.blocks):
+                blocks = tuple(
+                    replace(block, status=ToolStatus.UNCONFIRMED)
+                    if isinstance(block, ToolCall) and _is_running(block)
+                    else block
+                    for block in message.blocks
+                )
+                self._messages[index] = replace(message, blocks=blocks)
+                self._outlines[index] = outline(self._messages[index])
+
+    def _close(self) -> None:
+        if self._open is not None:
+            self._put(self._open.message())
+            self._open = None
+
+    def _put(self, message: Message) -> None:
+        self._messages.append(message)
+        self._outlines.append(outline(message))
+
+
+def _ended(call: ToolCall, result: ToolResult, event: AgentEvent) -> ToolCall:
+    """The call with its result; an edit's change is rebuilt from its arguments (contract 2)."""
+    status = _STATUS[result.status]
+    text = result.output if isinstance(result.output, str) or result.output is None else None
+    output = text if text is not None or result.output is None else pretty(result.output)
+    ok = status is ToolStatus.SUCCESS
+    duration = None if result.duration_ms is None else timedelta(milliseconds=result.duration_ms)
+    return replace(
+        call,
+        status=status,
+        output=output if ok else None,
+        error=None if ok else output,
+        display=asked_change(kind_of(call.name), call.args, output) if ok else None,
+        time=_time(event),
+        duration=duration,
+    )
+
+
+def _is_running(block: Block) -> bool:
+    return isinstance(block, ToolCall) and block.status is ToolStatus.RUNNING
+
+
+def _time(event: AgentEvent) -> datetime:
+    return datetime.fromtimestamp(event.timestamp / 1000, UTC)

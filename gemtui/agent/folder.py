@@ -1,0 +1,216 @@
+"""One run's private folder: what was asked, what came out, how it ended.
+
+The supervisor of a run and gemtui share nothing but this folder, so that either can die and the
+other goes on. The folder is 0700 and every file in it 0600: prompts, answers and file contents of
+the user's project stand in it.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from datetime import datetime
+from enum import StrEnum
+from pathlib import Path
+from typing import Any
+
+import orjson
+
+from gemtui.files import write_whole
+from gemtui.transcript.parts import instant
+
+RUN_TAG = "GEMTUI_RUN"
+"""Environment variable that every process of a run inherits; its value is the run's id."""
+
+RESERVE = 16 * 1024
+
+
+class Abort(StrEnum):
+    """How a run is asked to end."""
+
+    TERM = "term"
+    """SIGTERM to the whole tree, SIGKILL after the grace period."""
+    KILL = "kill"
+    """SIGKILL at once."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Request:
+    """What the supervisor is to start.
+
+    `argv`: the whole command, its first word an absolute path. `environ`: added to the
+    supervisor's own. `stdin`: the prompt goes in by file, else stdin is empty. `secrets`: names of
+    files in the folder that are removed when the run has ended. Times in seconds, None = no limit;
+    `turn_limit`: turns of the model after which the run is ended, where the CLI can't be told.
+    `about`: what the run's list shows of it (prompt, options), read by nobody here.
+    """
+
+    id: str
+    argv: tuple[str, ...]
+    cwd: str
+    environ: Mapping[str, str]
+    stdin: bool = False
+    secrets: tuple[str, ...] = ()
+    timeout: float | None = None
+    idle_timeout: float | None = None
+    turn_limit: int | None = None
+    grace: float = 3.0
+    about: Mapping[str, Any] | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Owner:
+    """The supervisor of a run: `pid` with its start time, since pids are used again."""
+
+    pid: int
+    began: float
+    cli: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Exit:
+    """How a run's process ended.
+
+    `code` as Popen gives it (negative = signal), None = it never started or nobody was there to
+    see; then `problem` says why. `limit`: "timeout", "idle" or "turns" if a limit ended it.
+    `ended_others`: how many left-over processes were ended; `running_on`: pids of background
+    commands that a finished run left running on purpose.
+    """
+
+    code: int | None
+    started: datetime | None
+    ended: datetime | None
+    aborted: bool = False
+    killed: bool = False
+    limit: str | None = None
+    problem: str | None = None
+    ended_others: int = 0
+    running_on: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class RunFolder:
+    """The files of one run below `path`."""
+
+    path: Path
+
+    @classmethod
+    def create(cls, runs: Path, id: str) -> RunFolder:
+        """A new private folder for the run `id`; its name is the id."""
+        runs.mkdir(mode=0o700, parents=True, exist_ok=True)
+        path = runs / id
+        path.mkdir(mode=0o700)
+        return cls(path)
+
+    @property
+    def id(self) -> str:
+        """The run's id."""
+        return self.path.name
+
+    @property
+    def prompt(self) -> Path:
+        """The prompt as the CLI reads it."""
+        return self.path / "prompt.txt"
+
+    @property
+    def stdout(self) -> Path:
+        """All that the CLI wrote to stdout, byte for byte."""
+        return self.path / "stdout.ndjson"
+
+    @property
+    def stderr(self) -> Path:
+        """All that the CLI wrote to stderr."""
+        return self.path / "stderr.txt"
+
+    def write(self, name: str, text: str) -> Path:
+        """Write a private file of the run (a policy, settings, the prompt)."""
+        path = self.path / name
+        write_whole(path, (text.encode("utf-8", "surrogatepass"),))
+        return path
+
+    # --- request, owner, abort, exit -----------------------------------------------------------
+
+    def ask(self, request: Request) -> None:
+        """Write what is to be started; the supervisor reads it."""
+        self._store("request.json", request)
+
+    def request(self) -> Request | None:
+        """What was to be started; None if the folder holds no readable request."""
+        value = self._stored("request.json")
+        if not isinstance(value.get("argv"), list) or not isinstance(value.get("cwd"), str):
+            return None
+        known = {name: value[name] for name in Request.__slots__ if name in value}
+        known |= {name: tuple(known[name]) for name in ("argv", "secrets") if name in known}
+        return Request(**known)
+
+    def own(self, owner: Owner) -> None:
+        """The supervisor says who it is."""
+        self._store("supervisor.json", owner)
+
+    def owner(self) -> Owner | None:
+        """Who supervises the run, or did; None before it has started."""
+        value = self._stored("supervisor.json")
+        if type(value.get("pid")) is not int:
+            return None
+        return Owner(pid=value["pid"], began=float(value.get("began", 0)), cli=value.get("cli"))
+
+    def abort(self, how: Abort) -> None:
+        """Ask the supervisor to end the run; asking again can only make it harder."""
+        write_whole(self.path / "abort", (how.value.encode(),))
+
+    def aborted(self) -> Abort | None:
+        """What has been asked so far."""
+        try:
+            return Abort((self.path / "abort").read_text("ascii"))
+        except (OSError, ValueError):
+            return None
+
+    def reserve(self) -> None:
+        """Keep room on the disk for the last word: a run may well fill it."""
+        write_whole(self.path / "reserve", (bytes(RESERVE),))
+
+    def tell_full(self) -> None:
+        """Where the disk is full, say so behind the CLI's own words: some of them were not kept.
+
+        Asking the disk for a little more is the only question that knows of quotas, too.
+        """
+        reserve = self.path / "reserve"
+        try:
+            with reserve.open("ab", buffering=0) as more:
+                more.write(bytes(4096))
+        except OSError as error:
+            reserve.unlink(missing_ok=True)
+            words = f"\ngemtui: {error.strerror}: the end of this run's output was not kept\n"
+            with suppress(OSError), os.fdopen(open_private(self.stderr), "ab") as said:
+                said.write(words.encode())
+
+    def finish(self, ended: Exit) -> None:
+        """The last word of the supervisor."""
+        (self.path / "reserve").unlink(missing_ok=True)
+        self._store("exit.json", ended)
+
+    def exit(self) -> Exit | None:
+        """How it ended; None while it runs."""
+        value = self._stored("exit.json")
+        if not value:
+            return None
+        known = {name: value[name] for name in Exit.__slots__ if name in value}
+        known |= {name: instant(known.get(name)) for name in ("started", "ended")}
+        return Exit(**(known | {"running_on": tuple(known.get("running_on", ()))}))
+
+    def _store(self, name: str, value: Request | Owner | Exit) -> None:
+        write_whole(self.path / name, (orjson.dumps(value, option=orjson.OPT_INDENT_2),))
+
+    def _stored(self, name: str) -> dict[str, Any]:
+        try:
+            value = orjson.loads((self.path / name).read_bytes())
+        except (OSError, orjson.JSONDecodeError):
+            return {}
+        return value if isinstance(value, dict) else {}
+
+
+def open_private(path: Path) -> int:
+    """A descriptor for a new private file to append to."""
+    return os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)

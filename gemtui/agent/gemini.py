@@ -1,0 +1,346 @@
+"""The adapter for Google's Gemini CLI: prompts in, events out, by way of a supervised run.
+
+The CLI never writes to a pipe of ours, since a pipe loses the tail of its output (contract 0, trap
+1): a supervisor gives it files in the run's folder, and this module reads them as they grow.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import subprocess
+import sys
+import uuid
+from collections.abc import AsyncGenerator, Callable, Mapping
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import psutil
+
+from gemtui.agent import tree
+from gemtui.agent.adapter import Guard
+from gemtui.agent.capabilities import Capabilities
+from gemtui.agent.command import SETTINGS, Command, Machine, command_of
+from gemtui.agent.detect import INSTALL_LINK, capabilities_of, find_cli, version_of
+from gemtui.agent.events import AgentEvent
+from gemtui.agent.folder import Abort, Exit, Owner, Request, RunFolder, open_private
+from gemtui.agent.ndjson import NdjsonReader
+from gemtui.agent.options import AgentOptions
+from gemtui.agent.settings import (
+    read_settings,
+    settings_unread,
+    system_settings_path,
+    user_policies,
+)
+from gemtui.agent.stderr import last_words
+from gemtui.agent.stream import Ending, Limit, Stream
+from gemtui.agent.tail import STEP, tail
+from gemtui.errors import CliNotFound
+from gemtui.paths import cache_dir, state_dir
+
+_LIMITS = {"timeout": Limit.TIMEOUT, "idle": Limit.IDLE, "turns": Limit.TURNS}
+_OWNER_LOOK = 25
+"""Looks at a silent run between two questions whether its supervisor still lives."""
+
+
+class GeminiRun:
+    """One run in its folder: its events, and the way to end it."""
+
+    def __init__(
+        self,
+        folder: RunFolder,
+        request: Request,
+        supervisor: subprocess.Popen[bytes] | None = None,
+        *,
+        guard: Guard | None = None,
+    ) -> None:
+        self.folder = folder
+        self.request = request
+        self._supervisor = supervisor
+        self._guard = guard
+        self._lost: Exit | None = None
+
+    def abort(self) -> None:
+        """End the whole tree by SIGTERM, SIGKILL after the grace period; a second time: at once.
+
+        A signal to the supervisor means the same, and needs no room on the disk.
+        """
+        if self.exit() is None:
+            again = self.folder.aborted() is not None
+            try:
+                self.folder.abort(Abort.KILL if again else Abort.TERM)
+            except OSError:
+                self._signal_owner()
+
+    def _signal_owner(self) -> None:
+        owner = self.folder.owner()
+        if owner is not None and owner_lives(owner):
+            with suppress(ProcessLookupError):
+                os.kill(owner.pid, signal.SIGTERM)
+
+    def exit(self) -> Exit | None:
+        """How the run ended; None while it goes on."""
+        if self._supervisor is not None:
+            self._supervisor.poll()
+        return self.folder.exit() or self._lost
+
+    def supervised(self) -> bool:
+        """Whether the run's supervisor lives, or has ended as it should."""
+        if self.folder.exit() is not None:
+            return True
+        if self._supervisor is not None:
+            return self._supervisor.poll() is None or self.folder.exit() is not None
+        return owner_lives(self.folder.owner()) or self.folder.exit() is not None
+
+    async def events(self) -> AsyncGenerator[AgentEvent, None]:
+        """All events of the run from its first one; `done` comes once everything has been read."""
+        about = self.request.about or {}
+        stream = Stream(
+            cwd=self.request.cwd,
+            model=about.get("model"),
+            tools=tuple(about.get("tools", ())),
+            session_id=about.get("session_id"),
+            resumed=about.get("resume"),
+            turn_limit=self.request.turn_limit,
+        )
+        reader = NdjsonReader()
+        looks = 0
+        async for chunk in tail(self.folder.stdout, ended=self._ended, step=STEP):
+            for line in reader.feed(chunk):
+                for event in stream.feed(line):
+                    yield event
+            looks = 0 if chunk else looks + 1
+            if looks % _OWNER_LOOK == _OWNER_LOOK - 1:
+                await asyncio.to_thread(self._check_owner)
+        for line in reader.close():
+            for event in stream.feed(line):
+                yield event
+        for event in stream.finish(await asyncio.to_thread(self._ending)):
+            yield event
+
+    def _ended(self) -> bool:
+        return self.exit() is not None
+
+    def _check_owner(self) -> None:
+        """A run whose supervisor was killed is ended: nobody else would ever do it."""
+        if not self.supervised():
+            tree.end_tagged(self.request.id)
+            problem = "the supervisor of this run was killed; the run was ended"
+            self._lost = Exit(code=None, started=None, ended=None, problem=problem)
+
+    def _reap(self) -> None:
+        """Collect the supervisor, which has nothing left to do after its record."""
+        if self._supervisor is not None:
+            self._supervisor.wait()
+        if self._guard is not None:
+            self._guard.after(self.folder)
+
+    def _ending(self) -> Ending:
+        self._reap()
+        ended = self.exit()
+        assert ended is not None
+        return Ending(
+            code=ended.code,
+            aborted=ended.aborted,
+            limit=_LIMITS.get(ended.limit or ""),
+            limit_seconds=self._limit_seconds(ended.limit),
+            stderr=last_words(self.folder.stderr),
+            problem=ended.problem,
+        )
+
+    def _limit_seconds(self, limit: str | None) -> float:
+        request = self.request
+        return (request.idle_timeout if limit == "idle" else request.timeout) or 0
+
+    async def wait(self) -> Exit:
+        """Until the run has ended."""
+        while (ended := self.exit()) is None:
+            await asyncio.sleep(STEP)
+            await asyncio.to_thread(self._check_owner)
+        await asyncio.to_thread(self._reap)
+        return ended
+
+
+def owner_lives(owner: Owner | None) -> bool:
+    """Whether this very supervisor still runs; its pid may belong to somebody else by now."""
+    if owner is None:
+        return False
+    try:
+        process = psutil.Process(owner.pid)
+        return abs(process.create_time() - owner.began) < 1 and tree.is_alive(process)
+    except psutil.Error:
+        return False
+
+
+class GeminiAdapter:
+    """Runs Gemini CLI (GEMINI-001 to GEMINI-008).
+
+    `cli`: the program, else the one found on this machine. `runs`: the folder for run folders.
+    `guard`: told before a run starts and after it has ended.
+    """
+
+    agent = "gemini"
+
+    def __init__(
+        self,
+        *,
+        cli: Path | None = None,
+        runs: Path | None = None,
+        environ: Mapping[str, str] = os.environ,
+        guard: Guard | None = None,
+    ) -> None:
+        self.runs = state_dir() / "runs" if runs is None else runs
+        self._cli = cli
+        self._environ = environ
+        self._guard = guard
+
+    async def is_available(self) -> bool:
+        """Whether a CLI is there and answers `--version` within five seconds."""
+        return await asyncio.to_thread(self._answers)
+
+    def _answers(self) -> bool:
+        try:
+            return version_of(self.cli(), cache=cache_dir(), environ=self._environ).text is not None
+        except CliNotFound:
+            return False
+
+    def cli(self) -> Path:
+        """The program that a run starts. Raises CliNotFound."""
+        if self._cli is not None:
+            return self._cli
+        found = find_cli(self._environ)
+        if found is None:
+            raise CliNotFound(f"gemini was not found on PATH: install it from {INSTALL_LINK}")
+        return found.path
+
+    def capabilities(self) -> Capabilities:
+        """What the program's command line takes. Raises CliNotFound."""
+        return capabilities_of(self.cli(), cache=cache_dir(), environ=self._environ)
+
+    def machine(self) -> Machine:
+        """What a command depends on beside its options. Raises CliNotFound. May take seconds."""
+        cli = self.cli()
+        version = version_of(cli, cache=cache_dir(), environ=self._environ).text
+        return Machine(
+            cli=cli,
+            capabilities=self.capabilities(),
+            environ=self._environ,
+            user_policies=user_policies(self._environ),
+            system_settings=read_settings(system_settings_path(self._environ)),
+            settings_unread=settings_unread(self.runs / SETTINGS, version=version),
+        )
+
+    def command(self, prompt: str, options: AgentOptions, *, id: str | None = None) -> Command:
+        """The command that `start` would run. Raises CliNotFound and OptionError."""
+        id = id or str(uuid.uuid4())
+        return command_of(
+            prompt, options, self.machine(), folder=self.runs / id, session_id=str(uuid.uuid4())
+        )
+
+    def start(self, prompt: str, options: AgentOptions) -> GeminiRun:
+        """Start a run; it goes on when nobody reads its events. Blocks for up to seconds.
+
+        Raises CliNotFound, OptionError, and OSError where the run's folder can't be written.
+        """
+        id = str(uuid.uuid4())
+        command = self.command(prompt, options, id=id)
+        folder = RunFolder.create(self.runs, id)
+        folder.write(folder.prompt.name, prompt)
+        for name, text in command.files.items():
+            folder.write(name, text)
+        request = Request(
+            id=id,
+            argv=command.argv,
+            cwd=str(options.cwd or Path.cwd()),
+            environ=command.environ,
+            stdin=command.stdin,
+            secrets=command.secrets,
+            timeout=options.timeout,
+            idle_timeout=options.idle_timeout,
+            turn_limit=command.turn_limit,
+            about=_about(prompt, options, command),
+        )
+        folder.ask(request)
+        self._prepare(folder, request)
+        return GeminiRun(folder, request, _supervise(folder, self._environ), guard=self._guard)
+
+    def _prepare(self, folder: RunFolder, request: Request) -> None:
+        """Let the guard do its part; where it can't, the folder says that nothing was started."""
+        if self._guard is None:
+            return
+        try:
+            self._guard.before(folder, request, self._environ)
+        except OSError as error:
+            folder.finish(Exit(code=None, started=None, ended=None, problem=str(error)))
+            raise
+
+    def attach(self, folder: RunFolder) -> GeminiRun | None:
+        """A run that was started earlier, by us or by another gemtui; None for a broken folder."""
+        request = folder.request()
+        return None if request is None else GeminiRun(folder, request, guard=self._guard)
+
+    async def run(self, prompt: str, options: AgentOptions) -> AsyncGenerator[AgentEvent, None]:
+        """Run a prompt: one init first, one done last.
+
+        Setting `options.abort`, cancelling the task or closing the iterator ends the run's whole
+        process tree; the iterator is closed only when that is done. Raises OptionError before the
+        start; a CLI that can't be started is told by events (conformance 31).
+        """
+        options.check()
+        try:
+            run = await asyncio.to_thread(self.start, prompt, options)
+        except (CliNotFound, OSError) as error:
+            for event in unstarted(error, options):
+                yield event
+            return
+        watch = asyncio.ensure_future(_on_set(options.abort, run.abort))
+        try:
+            async for event in run.events():
+                yield event
+        finally:
+            watch.cancel()
+            run.abort()
+            await asyncio.shield(run.wait())
+
+
+async def _on_set(event: asyncio.Event | None, act: Callable[[], None]) -> None:
+    if event is not None:
+        await event.wait()
+        act()
+
+
+def unstarted(error: Exception, options: AgentOptions) -> list[AgentEvent]:
+    """The events of a run that could not be started (conformance 31)."""
+    stream = Stream(cwd=str(options.cwd or Path.cwd()), model=options.model, resumed=options.resume)
+    return list(stream.finish(Ending(code=None, problem=str(error))))
+
+
+def _about(prompt: str, options: AgentOptions, command: Command) -> dict[str, Any]:
+    """What the list of runs and a re-attached screen want to know."""
+    return {
+        "prompt": prompt[:2000],
+        "model": options.model,
+        "approval_mode": options.approval_mode,
+        "session_id": command.session_id,
+        "resume": options.resume,
+        "notes": list(command.notes),
+    }
+
+
+def _supervise(folder: RunFolder, environ: Mapping[str, str]) -> subprocess.Popen[bytes]:
+    """Start the owner of the run in a session of its own, so that it outlives us."""
+    command = [sys.executable, "-m", "gemtui.agent.supervise", str(folder.path)]
+    words = open_private(folder.path / "supervisor.txt")
+    try:
+        return subprocess.Popen(
+            command,
+            stdin=subprocess.DEVNULL,
+            stdout=words,
+            stderr=words,
+            env=dict(environ),
+            start_new_session=True,
+        )
+    finally:
+        os.close(words)

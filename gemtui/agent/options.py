@@ -1,0 +1,74 @@
+"""What a caller may ask of a run; the same names as `gemtui run` and the config file use."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from gemtui.errors import OptionError
+from gemtui.policy.levels import ApprovalMode, PermissionPolicy, Permissions, check_names
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AgentOptions:
+    """One run's options (GEMINI-007); None and empty mean: as the CLI has it.
+
+    `only_tools`: nothing else exists; `approved_tools`: no confirmation for these. `policies`:
+    policy files to load between our denies and our allows. `resume`: a full session id.
+    `max_turns`: at least 0. `timeout`, `idle_timeout`: seconds. `environment`: added to the
+    process's own. `trust`: trust the folder for this run (contract 4.5). `prompt_in_argv`: hand
+    the prompt over as `--prompt=…` instead of by a file on stdin; it is then visible in `ps`.
+    `abort`: setting it ends the run.
+    """
+
+    cwd: Path | None = None
+    model: str | None = None
+    max_turns: int | None = None
+    approval_mode: ApprovalMode | None = None
+    permissions: PermissionPolicy | None = None
+    only_tools: tuple[str, ...] | None = None
+    approved_tools: tuple[str, ...] = ()
+    disallowed_tools: tuple[str, ...] = ()
+    policies: tuple[Path, ...] = ()
+    include_directories: tuple[Path, ...] = ()
+    sandbox: bool = False
+    extensions: tuple[str, ...] = ()
+    mcp_servers: tuple[str, ...] = ()
+    resume: str | None = None
+    timeout: float | None = None
+    idle_timeout: float | None = None
+    environment: Mapping[str, str] = field(default_factory=dict)
+    trust: bool = False
+    prompt_in_argv: bool = False
+    abort: asyncio.Event | None = None
+
+    @property
+    def tools(self) -> Permissions:
+        """What these options say about tools."""
+        return Permissions(
+            mode=self.approval_mode,
+            levels=self.permissions,
+            only_tools=self.only_tools,
+            approved_tools=self.approved_tools,
+            disallowed_tools=self.disallowed_tools,
+        )
+
+    def check(self) -> None:
+        """Raise OptionError, naming the option, for what can't be run."""
+        check_names(self.tools)
+        for name in ("timeout", "idle_timeout"):
+            seconds = getattr(self, name)
+            if seconds is not None and not seconds > 0:
+                raise OptionError(f"{name} must be more than 0 seconds, not {seconds}")
+        if self.max_turns is not None and self.max_turns < 0:
+            raise OptionError(f"max_turns must be 0 or more, not {self.max_turns}")
+        for policy in self.policies:
+            if not policy.is_file():
+                raise OptionError(
+                    f"policies: {policy} is not there; Gemini CLI would run without it and say "
+                    "nothing"
+                )
+        if self.cwd is not None and not self.cwd.is_dir():
+            raise OptionError(f"cwd: {self.cwd} is no folder")

@@ -1,0 +1,107 @@
+"""Settings of the CLI that a run must know: the machine's own, and the user's policy files."""
+
+from __future__ import annotations
+
+import os
+import re
+import stat
+import sys
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import orjson
+
+from gemtui.paths import gemini_home, typed_path
+
+SETTINGS_VARIABLE = "GEMINI_CLI_SYSTEM_SETTINGS_PATH"
+
+
+CHECKED_SINCE = (0, 60)
+"""The first CLI that looks at who could have written a settings file of the machine."""
+
+
+def settings_unread(path: Path, *, version: str | None) -> str | None:
+    """Why the CLI would pass over the settings file that a run of ours puts at `path`; None = read.
+
+    Since 0.60 (seen in 0.61.0) it takes such a file only if root owns the file and every folder
+    above it, and neither group nor others may write there. That leaves an ordinary user, and any
+    place below /tmp, without settings for one run. What does not exist yet will be ours.
+    `version`: of the CLI, None = unknown, which counts as new.
+    """
+    numbers = re.match(r"(\d+)\.(\d+)", version or "")
+    if numbers and (int(numbers[1]), int(numbers[2])) < CHECKED_SINCE:
+        return None
+    if os.geteuid() != 0:
+        return "Gemini CLI takes settings for one run from root alone"
+    return next((word for place in _on_the_way(path) if (word := _unsafe(place))), None)
+
+
+def _on_the_way(path: Path) -> Iterator[Path]:
+    """The file and all folders above it, as named and as they are behind symbolic links."""
+    named, real = path.absolute(), path.resolve()
+    yield from dict.fromkeys((named, *named.parents, real, *real.parents))
+
+
+def _unsafe(place: Path) -> str | None:
+    try:
+        facts, link = place.stat(), place.lstat()
+    except FileNotFoundError:
+        return None
+    except OSError as error:
+        return f"{place} can't be looked at: {error.strerror}"
+    if facts.st_uid != 0 or link.st_uid != 0:
+        return f"{place} does not belong to root"
+    if facts.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
+        return f"others than root may write in {place}"
+    return None
+
+
+def system_settings_path(environ: Mapping[str, str], platform: str = sys.platform) -> Path:
+    """Where the machine's own settings stand, unless the environment names another file."""
+    if named := environ.get(SETTINGS_VARIABLE):
+        return Path(named)
+    if platform == "darwin":
+        return Path("/Library/Application Support/GeminiCli/settings.json")
+    if platform == "win32":
+        return Path("C:/ProgramData/gemini-cli/settings.json")
+    return Path("/etc/gemini-cli/settings.json")
+
+
+def user_policies(environ: Mapping[str, str]) -> tuple[Path, ...]:
+    """The user's policy files: the settings' `policyPaths`, else the folder (contract 4.3)."""
+    home = gemini_home(environ)
+    named = read_settings(home / "settings.json").get("policyPaths")
+    if isinstance(named, list) and named:
+        return tuple(typed_path(path) for path in named if isinstance(path, str))
+    return (home / "policies",)
+
+
+def read_settings(path: Path) -> dict[str, Any]:
+    """A settings file of the CLI, comments left out; empty where it can't be read."""
+    with suppress(OSError, orjson.JSONDecodeError):
+        value = orjson.loads(_without_comments(path.read_text("utf-8", "replace")))
+        return value if isinstance(value, dict) else {}
+    return {}
+
+
+def _without_comments(text: str) -> str:
+    """JSON without `//` and `/* */` comments outside of strings, which the CLI allows."""
+    out, at, end = [], 0, len(text)
+    while at < end:
+        if text[at] == '"':
+            stop = at + 1
+            while stop < end and text[stop] != '"':
+                stop += 2 if text[stop] == "\\" else 1
+            out.append(text[at : stop + 1])
+            at = stop + 1
+        elif text.startswith("//", at):
+            at = text.find("\n", at) if "\n" in text[at:] else end
+        elif text.startswith("/*", at):
+            stop = text.find("*/", at + 2)
+            at = end if stop < 0 else stop + 2
+        else:
+            out.append(text[at])
+            at += 1
+    return "".join(out)

@@ -1,0 +1,39 @@
+"""What the CLI says on stderr: noise in good runs, the only voice of bad starts (contract 2.2)."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from gemtui.text import clean
+
+TAIL = 16 * 1024
+"""Bytes of stderr that are read for the words of an end."""
+_WORDS = 2000
+
+_USAGE = re.compile(r"^Usage: gemini \[options\]", re.MULTILINE)
+"""From here on the CLI only repeats its help; what was wrong stands before."""
+_NOISE = re.compile(
+    r"YOLO mode is enabled|\[STARTUP\]|^\(node:\d+\)|^\(Use `node --trace-"
+    r"|DeprecationWarning|^Loaded cached credentials|256-color|true ?color|^Warning: .*(TERM|color)"
+    r"|^\s+at .*\(?(file|node):|^Full report available at:",
+    re.IGNORECASE,
+)
+
+
+def told(text: str) -> str:
+    """The lines that mean something to a person, each once, cleaned; the last 2,000 characters."""
+    said = _USAGE.split(clean(text))[0]
+    lines = (line.rstrip() for line in said.split("\n"))
+    kept = dict.fromkeys(line for line in lines if line.strip() and not _NOISE.search(line))
+    return "\n".join(kept)[-_WORDS:]
+
+
+def last_words(path: Path) -> str:
+    """What the end of a stderr file tells; empty where there is no file."""
+    try:
+        with path.open("rb") as file:
+            file.seek(max(0, path.stat().st_size - TAIL))
+            return told(file.read().decode("utf-8", "replace"))
+    except OSError:
+        return ""

@@ -1,0 +1,319 @@
+"""A whole stream -> events: exactly one init first, exactly one done last (conformance 2).
+
+Pure state over parsed lines; the adapter feeds it and tells how the process ended.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any
+
+from gemtui.agent import wire
+from gemtui.agent.events import (
+    AgentEvent,
+    Done,
+    DoneStatus,
+    ErrorSaid,
+    Init,
+    Payload,
+    ResultStatus,
+    TextDelta,
+    TextSaid,
+    ToolResult,
+    ToolUse,
+)
+from gemtui.agent.ndjson import Malformed, Parsed
+from gemtui.agent.turns import Turns
+from gemtui.transcript.parts import Part, mapping, string
+from gemtui.transcript.tools import UNKNOWN_TOOL
+
+RAW_LIMIT = 2000
+"""Characters of a line that is not JSON that its error event repeats."""
+TURN_LIMIT_EXIT = 53
+SIGTERM = 15
+
+
+class Limit(StrEnum):
+    """Which limit of ours ended a run."""
+
+    TIMEOUT = "GEMINI_TIMEOUT"
+    IDLE = "GEMINI_IDLE_TIMEOUT"
+    TURNS = "GEMINI_MAX_TURNS"
+    """We counted the turns, where the CLI reads no settings of ours."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ending:
+    """How the process of a run ended.
+
+    `code`: as Popen gives it, negative = signal, None = it could not be started; then `problem`
+    says why. `aborted`: we were asked to end it. `limit`: a limit of ours (of `limit_seconds`, if
+    it is one of time) ended it. `stderr`: its last lines.
+    """
+
+    code: int | None
+    aborted: bool = False
+    limit: Limit | None = None
+    limit_seconds: float = 0
+    stderr: str = ""
+    problem: str | None = None
+
+
+def _clock() -> int:
+    return time.time_ns() // 1_000_000
+
+
+class Stream:
+    """The events of one run, fed line by line and ended by `finish`.
+
+    `model`, `cwd`, `tools`: for the init event, as we asked for them. `session_id`: the one we
+    asked for, or resumed (`resumed`). `turn_limit`: turns after which the supervisor ends the run,
+    None = it counts none. `clock` gives milliseconds since 1970.
+    """
+
+    def __init__(
+        self,
+        *,
+        cwd: str,
+        model: str | None = None,
+        tools: tuple[str, ...] = (),
+        capabilities: Mapping[str, Any] | None = None,
+        session_id: str | None = None,
+        resumed: str | None = None,
+        turn_limit: int | None = None,
+        clock: Callable[[], int] = _clock,
+    ) -> None:
+        self.session_id = resumed or session_id
+        self.unknown: list[Part] = []
+        """Objects of types we do not know; they give no event and are kept."""
+        self._turns = Turns(turn_limit)
+        self._cwd, self._model, self._tools = cwd, model, tools
+        self._capabilities = capabilities
+        self._clock = clock
+        self._began = clock()
+        self._token = resumed
+        self._started = False
+        self._deltas: list[str] = []
+        self._answer = ""
+        self._uses: dict[str, tuple[str, int]] = {}
+        self._made = 0
+        self._last_error: ErrorSaid | None = None
+        self._result: wire.WireResult | None = None
+
+    def feed(self, line: Parsed | Malformed) -> Iterator[AgentEvent]:
+        """The events of one line; nothing more once a result has come."""
+        if self._result is not None:
+            return
+        if isinstance(line, Malformed):
+            yield from self._malformed(line)
+        elif isinstance(line.data, dict):
+            yield from self._event(line.data)
+        else:
+            yield from self._malformed(Malformed(error="no JSON object", raw=repr(line.data)))
+
+    def finish(self, ending: Ending) -> Iterator[AgentEvent]:
+        """What is left to say once the process has gone and all its output has been read."""
+        yield from self._open({}, self._clock())
+        yield from self._flush(self._clock())
+        for payload in self._last_errors(ending):
+            yield self._say(payload)
+        yield self._done(ending)
+
+    # --- one object --------------------------------------------------------------------------
+
+    def _event(self, event: Part) -> Iterator[AgentEvent]:
+        kind = event.get("type")
+        at = wire.time_ms(event) or self._clock()
+        self._named(event)
+        yield from self._open(event if kind == "init" else {}, at)
+        if kind == "result":
+            yield from self._flush(at)
+            self._result = wire.result(event)
+        elif kind == "message":
+            yield from self._message(event, at)
+        elif kind == "tool_use":
+            yield from self._flush(at)
+            yield self._say(self._use(wire.tool_use(event), at), at)
+        elif kind == "tool_result":
+            yield self._say(self._tool_result(wire.tool_result(event), at), at)
+        elif kind == "error":
+            yield from self._flush(at)
+            yield self._say(self._error(event), at)
+        elif kind != "init":
+            self.unknown.append(event)
+
+    def _named(self, event: Part) -> None:
+        id = string(event.get("session_id")) or string(event.get("sessionId"))
+        if id:
+            self.session_id = self._token = id
+
+    def _open(self, event: Part, at: int) -> Iterator[AgentEvent]:
+        """The init event, from the wire or made up, once."""
+        if self._started:
+            return
+        self._started = True
+        model = self._model or string(event.get("model")) or "unknown"
+        yield self._say(
+            Init(model=model, cwd=self._cwd, tools=self._tools, capabilities=self._capabilities), at
+        )
+
+    def _message(self, event: Part, at: int) -> Iterator[AgentEvent]:
+        if event.get("role") == "user":
+            return
+        text = wire.message_text(event)
+        if event.get("delta") is True:
+            self._deltas.append(text)
+            yield self._say(TextDelta(delta=text), at)
+        elif text:
+            yield from self._flush(at)
+            self._answer = text
+            yield self._say(TextSaid(content=text), at)
+
+    def _flush(self, at: int) -> Iterator[AgentEvent]:
+        """One text that carries all deltas since the last one."""
+        text = "".join(self._deltas)
+        self._deltas = []
+        if text:
+            self._answer = text
+            yield self._say(TextSaid(content=text), at)
+
+    def _use(self, use: wire.WireUse, at: int) -> ToolUse:
+        id = use.id or self._made_id()
+        self._uses[id] = (use.name, at)
+        return ToolUse(
+            tool_name=use.name, tool_use_id=id, input=use.input, description=use.description
+        )
+
+    def _made_id(self) -> str:
+        self._made += 1
+        return f"tool-{self._made}"
+
+    def _tool_result(self, result: wire.WireToolResult, at: int) -> ToolResult:
+        name, began = self._uses.get(result.id, ("", None))
+        name = name or result.name or UNKNOWN_TOOL
+        status = result.status
+        if status is ResultStatus.ERROR and wire.refused(result, name):
+            status = ResultStatus.DENIED
+        return ToolResult(
+            tool_use_id=result.id or self._made_id(),
+            tool_name=name,
+            status=status,
+            output=result.output,
+            duration_ms=None if began is None else max(0, at - began),
+        )
+
+    def _error(self, event: Part) -> ErrorSaid:
+        said = wire.error(event)
+        message = said.message or string(mapping(event).get("type"))
+        self._last_error = ErrorSaid(message=message, code=said.code, recoverable=said.recoverable)
+        return self._last_error
+
+    def _malformed(self, line: Malformed) -> Iterator[AgentEvent]:
+        at = self._clock()
+        yield from self._open({}, at)
+        yield from self._flush(at)
+        message = f"{line.error}: {line.raw[:RAW_LIMIT]}"
+        yield self._say(ErrorSaid(message=message, code="NDJSON_PARSE_ERROR", recoverable=True), at)
+
+    # --- the end -----------------------------------------------------------------------------
+
+    def _last_errors(self, ending: Ending) -> Iterator[ErrorSaid]:
+        """The error that explains the end, where there is one to say."""
+        code: str | None
+        if ending.problem is not None:
+            yield ErrorSaid(message=ending.problem, code="GEMINI_STREAM_ERROR", recoverable=False)
+        elif ending.aborted or self._cut_at_turn(ending):
+            return
+        elif ending.limit in (Limit.TIMEOUT, Limit.IDLE):
+            yield ErrorSaid(message=_limit_words(ending), code=ending.limit, recoverable=False)
+        elif self._result is not None:
+            yield from self._result_error(self._result, ending)
+        elif ending.code == 0:
+            message = "Gemini CLI ended without a result: the answer may be incomplete"
+            yield ErrorSaid(message=message, code="GEMINI_NO_RESULT", recoverable=True)
+        elif self._status(ending) is DoneStatus.ERROR:
+            words = f"Gemini CLI exited with code {ending.code} without a result event"
+            message, code = ending.stderr.strip() or words, "GEMINI_EXIT_ERROR"
+            yield ErrorSaid(message=message, code=code, recoverable=False)
+
+    def _result_error(self, result: wire.WireResult, ending: Ending) -> Iterator[ErrorSaid]:
+        if self._status(ending) is not DoneStatus.ERROR:
+            return
+        last = self._last_error
+        if not result.message and last is not None and not last.recoverable:
+            return
+        yield ErrorSaid(message=result.message or result.dump, code=result.code, recoverable=False)
+
+    def _status(self, ending: Ending) -> DoneStatus:
+        if ending.problem is not None:
+            return DoneStatus.ERROR
+        if ending.aborted:
+            return DoneStatus.INTERRUPTED
+        if self._cut_at_turn(ending):
+            return DoneStatus.MAX_TURNS
+        if ending.limit in (Limit.TIMEOUT, Limit.IDLE):
+            return DoneStatus.ERROR
+        if self._result is not None:
+            limited = ending.code == TURN_LIMIT_EXIT
+            return DoneStatus.MAX_TURNS if limited else self._result.status
+        if ending.code in (-SIGTERM, 128 + SIGTERM):
+            return DoneStatus.INTERRUPTED
+        if ending.code == TURN_LIMIT_EXIT:
+            return DoneStatus.MAX_TURNS
+        return DoneStatus.SUCCESS if ending.code == 0 else DoneStatus.ERROR
+
+    def _cut_at_turn(self, ending: Ending) -> bool:
+        """Whether the run ended after its last turn, or should have; a result at its end counts."""
+        ended = ending.limit is Limit.TURNS and self._result is None
+        return not ending.aborted and (ended or self._turns.exceeded)
+
+    def _done(self, ending: Ending) -> AgentEvent:
+        """The last event. A run that we cut at its last turn says what the CLI's own limit says."""
+        result = None if ending.aborted else self._result
+        status = self._status(ending)
+        elapsed = max(0, self._clock() - self._began)
+        cut = self._cut_at_turn(ending)
+        metadata: dict[str, Any] = {
+            "complete": cut or result is not None,
+            "exitCode": TURN_LIMIT_EXIT if cut else ending.code,
+        }
+        return self._say(
+            Done(
+                status=status,
+                result=None if ending.aborted else (result and result.text) or self._answer or None,
+                resume_token=self._token,
+                tool_uses=len(self._uses),
+                tokens=result.tokens if result else None,
+                duration_ms=(result and result.duration_ms) or elapsed,
+            ),
+            metadata=metadata,
+        )
+
+    def _count(self, payload: Payload) -> None:
+        if isinstance(payload, ToolUse):
+            self._turns.calls(payload.tool_use_id)
+        elif isinstance(payload, ToolResult):
+            self._turns.has_result(payload.tool_use_id)
+        elif isinstance(payload, TextDelta | TextSaid):
+            self._turns.says()
+
+    def _say(
+        self, payload: Payload, at: int | None = None, metadata: Mapping[str, Any] | None = None
+    ) -> AgentEvent:
+        self._count(payload)
+        return AgentEvent(
+            payload=payload,
+            timestamp=self._clock() if at is None else at,
+            session_id=self.session_id,
+            metadata=metadata,
+        )
+
+
+def _limit_words(ending: Ending) -> str:
+    seconds = f"{ending.limit_seconds:g}s"
+    if ending.limit is Limit.IDLE:
+        return f"Gemini CLI timed out: nothing came for {seconds}"
+    return f"Gemini CLI timed out after {seconds}"

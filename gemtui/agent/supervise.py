@@ -1,0 +1,232 @@
+"""The owner of one run: starts the CLI, watches its limits, ends its tree, writes the exit record.
+
+Run as `python -m gemtui.agent.supervise FOLDER` in a session of its own, so that it outlives the
+screen: gemtui only reads the folder, and can die and come back. SIGTERM, SIGINT and SIGHUP to the
+supervisor mean the same as an abort by file.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from contextlib import suppress
+from datetime import UTC, datetime
+from pathlib import Path
+from types import FrameType
+
+import psutil
+
+from gemtui.agent import tree
+from gemtui.agent.folder import RUN_TAG, Abort, Exit, Owner, Request, RunFolder, open_private
+from gemtui.agent.turns import TurnWatch
+
+STEP = 0.02
+"""Seconds between two looks at the child, the abort file and the limits."""
+_LOOK_FOR_CHILDREN = 0.25
+_AFTER_KILL = 5.0
+
+
+class Supervisor:
+    """One run from its request to its exit record."""
+
+    def __init__(self, folder: RunFolder, request: Request) -> None:
+        self.folder = folder
+        self.request = request
+        self._asked: Abort | None = None
+        self._limit: str | None = None
+        self._killed = False
+        self._ended_others = 0
+        self._seen: set[psutil.Process] = set()
+        self._looked = 0.0
+        self._grew = (0, time.monotonic())
+        self._turns = TurnWatch(folder.stdout, request.turn_limit)
+
+    def run(self) -> None:
+        """Start, watch, end, write the record; the record is written whatever happens."""
+        for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+            signal.signal(number, self._on_signal)
+        self.folder.own(Owner(pid=os.getpid(), began=psutil.Process().create_time()))
+        self.folder.reserve()
+        started = datetime.now(UTC)
+        code, problem = None, None
+        try:
+            child = self._start()
+        except OSError as error:
+            problem = _start_words(error, self.request)
+        else:
+            self.folder.own(
+                Owner(pid=os.getpid(), began=psutil.Process().create_time(), cli=child.pid)
+            )
+            code = self._watch(child)
+        self._finish(code, started, problem)
+
+    def _on_signal(self, _number: int, _frame: FrameType | None) -> None:
+        self._asked = Abort.KILL if self._asked else Abort.TERM
+
+    def _start(self) -> subprocess.Popen[bytes]:
+        request = self.request
+        stdin = self.folder.prompt if request.stdin else Path(os.devnull)
+        out, err = open_private(self.folder.stdout), open_private(self.folder.stderr)
+        try:
+            with stdin.open("rb") as prompt:
+                return subprocess.Popen(
+                    request.argv,
+                    cwd=request.cwd,
+                    env={**os.environ, **request.environ, RUN_TAG: request.id},
+                    stdin=prompt,
+                    stdout=out,
+                    stderr=err,
+                    start_new_session=True,
+                )
+        finally:
+            os.close(out)
+            os.close(err)
+
+    def _watch(self, child: subprocess.Popen[bytes]) -> int:
+        """Wait until the child and its group are gone, or end them; the child's exit code."""
+        began = time.monotonic()
+        while child.poll() is None:
+            self._look(child.pid)
+            if self._wants_end(time.monotonic() - began):
+                self._end(child)
+                break
+            with suppress(subprocess.TimeoutExpired):
+                child.wait(STEP)
+        if not self._killed:
+            self._wait_for_group(child.pid)
+        return child.wait()
+
+    def _look(self, pid: int) -> None:
+        """Remember who hangs below the child: once it dies, nobody can tell any more."""
+        now = time.monotonic()
+        if now - self._looked >= _LOOK_FOR_CHILDREN:
+            self._looked = now
+            self._seen = tree.alive(self._seen) | tree.descendants(pid)
+
+    def _wants_end(self, elapsed: float) -> bool:
+        asked = self._how()
+        if asked is not None:
+            return True
+        timeout, idle = self.request.timeout, self.request.idle_timeout
+        if timeout is not None and elapsed >= timeout:
+            self._limit = "timeout"
+        elif idle is not None and self._silence() >= idle:
+            self._limit = "idle"
+        elif self._turns.last_is_over():
+            self._limit = "turns"
+        return self._limit is not None
+
+    def _how(self) -> Abort | None:
+        """What has been asked so far, by signal or by file."""
+        asked = self.folder.aborted()
+        if asked is Abort.KILL:
+            self._asked = Abort.KILL
+        return self._asked or asked
+
+    def _silence(self) -> float:
+        """Seconds since either output file has grown."""
+        size = sum(path.stat().st_size for path in (self.folder.stdout, self.folder.stderr))
+        now = time.monotonic()
+        if size != self._grew[0]:
+            self._grew = (size, now)
+        return now - self._grew[1]
+
+    # --- ending --------------------------------------------------------------------------------
+
+    def _end(self, child: subprocess.Popen[bytes]) -> None:
+        """SIGTERM to the whole tree at once, SIGKILL after the grace period, then what is left."""
+        targets = self._targets(child.pid)
+        if self._how() is not Abort.KILL:
+            tree.send(targets, signal.SIGTERM)
+            self._wait_for(targets, child, self.request.grace, stop_on_kill=True)
+        left = tree.alive(targets | self._targets(child.pid))
+        if left or child.poll() is None:
+            self._killed = True
+            tree.send(left, signal.SIGKILL)
+        self._ended_others = self._sweep(child, targets)
+
+    def _targets(self, pid: int) -> set[psutil.Process]:
+        return tree.descendants(pid) | tree.alive(self._seen) | tree.tagged(self.request.id)
+
+    def _sweep(self, child: subprocess.Popen[bytes], known: set[psutil.Process]) -> int:
+        """Kill what still carries the tag, until nothing does; how many were no target before."""
+        others: set[psutil.Process] = set()
+        deadline = time.monotonic() + _AFTER_KILL
+        while time.monotonic() < deadline:
+            child.poll()
+            left = tree.alive(self._targets(child.pid))
+            if not left:
+                break
+            others |= left - known
+            tree.send(left, signal.SIGKILL)
+            time.sleep(STEP)
+        return len(others)
+
+    def _wait_for(
+        self,
+        targets: set[psutil.Process],
+        child: subprocess.Popen[bytes],
+        seconds: float,
+        *,
+        stop_on_kill: bool,
+    ) -> None:
+        deadline = time.monotonic() + seconds
+        while time.monotonic() < deadline:
+            child.poll()
+            if not tree.alive(targets) or (stop_on_kill and self._how() is Abort.KILL):
+                return
+            time.sleep(STEP)
+
+    def _wait_for_group(self, group: int) -> None:
+        """The CLI is two processes in one group: only when both are gone is all written."""
+        deadline = time.monotonic() + self.request.grace
+        while (left := tree.members(group)) and time.monotonic() < deadline:
+            time.sleep(STEP)
+        tree.send(left, signal.SIGKILL)
+
+    def _finish(self, code: int | None, started: datetime, problem: str | None) -> None:
+        for name in self.request.secrets:
+            with suppress(OSError):
+                (self.folder.path / name).unlink(missing_ok=True)
+        self.folder.tell_full()
+        running_on = () if self._how() else tree.tagged(self.request.id)
+        self.folder.finish(
+            Exit(
+                code=code,
+                started=started,
+                ended=datetime.now(UTC),
+                aborted=self._how() is not None,
+                killed=self._killed,
+                limit=self._limit,
+                problem=problem,
+                ended_others=self._ended_others,
+                running_on=tuple(sorted(process.pid for process in running_on)),
+            )
+        )
+
+
+def _start_words(error: OSError, request: Request) -> str:
+    """Why the CLI could not be started, as the adapter's design words it (conformance 31)."""
+    if not Path(request.cwd).is_dir():
+        return f"spawn gemini: the folder {request.cwd} is not there"
+    if isinstance(error, FileNotFoundError):
+        return "spawn gemini ENOENT"
+    return f"spawn gemini: {error.strerror or error}"
+
+
+def main(words: list[str]) -> int:
+    """Supervise the run whose folder the first word names; 2 if there is nothing to start."""
+    folder = RunFolder(Path(words[0]))
+    request = folder.request()
+    if request is None:
+        print(f"gemtui: {folder.path} holds no run to start", file=sys.stderr)  # noqa: T201
+        return 2
+    Supervisor(folder, request).run()
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,38 @@
+"""A file that somebody else writes -> chunks, until the writer has ended and all is read."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable
+from pathlib import Path
+
+CHUNK = 256 * 1024
+STEP = 0.02
+"""Seconds between two looks at a file that has not grown."""
+
+
+async def tail(
+    path: Path, *, ended: Callable[[], bool], offset: int = 0, step: float = STEP
+) -> AsyncIterator[bytes]:
+    """What is written to `path` from `offset` on, in chunks of at most 256 KiB.
+
+    `ended` tells that nobody writes any more; what was written before it said so is still given.
+    The file need not exist yet. An empty chunk is given after each look that found nothing new, so
+    that a reader can do something else meanwhile.
+    """
+    while not path.exists():
+        if ended():
+            return
+        yield b""
+        await asyncio.sleep(step)
+    with path.open("rb", buffering=0) as file:
+        file.seek(offset)
+        while True:
+            last = ended()
+            while chunk := file.read(CHUNK):
+                yield chunk
+                await asyncio.sleep(0)
+            if last:
+                return
+            yield b""
+            await asyncio.sleep(step)

@@ -1,0 +1,239 @@
+"""The shapes on the wire: one stream-json object, read with every name that versions have used.
+
+Nothing here raises or keeps state; `stream.py` turns a whole stream into events (conformance 2).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import orjson
+
+from gemtui.agent.events import DoneStatus, ResultStatus
+from gemtui.transcript.model import Usage
+from gemtui.transcript.parts import Part, instant, mapping, parts_of, string
+from gemtui.transcript.tools import UNKNOWN_TOOL, is_builtin
+
+_USE_NESTS = ("functionCall", "function_call", "value")
+_RESULT_NESTS = ("functionResponse", "function_response", "value")
+_NAMES = ("toolName", "tool_name", "name")
+_IDS = ("toolUseId", "tool_id", "id", "callId")
+_INPUTS = ("input", "parameters", "args", "arguments")
+_OUTPUTS = ("output", "result", "content", "response")
+_MISSING = object()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WireUse:
+    """A tool_use object; `id` is empty where it has none."""
+
+    name: str
+    id: str
+    input: Mapping[str, Any]
+    description: str | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WireToolResult:
+    """A tool_result object; `name` and `id` are empty where it has none."""
+
+    name: str
+    id: str
+    status: ResultStatus
+    error_type: str
+    output: Any
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WireError:
+    """An error object; `message` is empty where it has none."""
+
+    message: str
+    code: str | None
+    recoverable: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WireResult:
+    """A result object. `dump`: the object itself as JSON, for want of any other words."""
+
+    status: DoneStatus
+    message: str
+    code: str | None
+    text: str | None
+    duration_ms: int | None
+    tokens: Usage | None
+    dump: str
+
+
+def time_ms(event: Part) -> int | None:
+    """The event's own time in milliseconds since 1970."""
+    time = instant(event.get("timestamp"))
+    return None if time is None else round(time.timestamp() * 1000)
+
+
+def message_text(event: Part) -> str:
+    """The text of a message event: a string, one part or a list of parts."""
+    content = event.get("content")
+    if isinstance(content, str):
+        return content
+    return "".join(string(part.get("text")) for part in parts_of(content))
+
+
+def tool_use(event: Part) -> WireUse:
+    """A tool_use object, also where the call is nested in it."""
+    layers = _layers(event, _USE_NESTS)
+    return WireUse(
+        name=_word(layers, _NAMES) or UNKNOWN_TOOL,
+        id=_word(layers, _IDS),
+        input=_input(_first(layers, _INPUTS)),
+        description=_word(layers, ("description",)) or None,
+    )
+
+
+def tool_result(event: Part) -> WireToolResult:
+    """A tool_result object, also where the response is nested in it."""
+    layers = _layers(event, _RESULT_NESTS)
+    output = _first(layers, _OUTPUTS)
+    error = mapping(_first(layers, ("error",)))
+    return WireToolResult(
+        name=_word(layers, _NAMES),
+        id=_word(layers, _IDS),
+        status=_result_status(layers, error),
+        error_type=string(error.get("type")),
+        output=string(error.get("message")) or None if output is _MISSING else output,
+    )
+
+
+def refused(result: WireToolResult, name: str) -> bool:
+    """Whether an error result means that the call was not allowed (conformance 2).
+
+    A built-in tool that is "not found" is not permitted in this mode (contract 0, trap 12).
+    """
+    if result.error_type == "policy_violation":
+        return True
+    if result.error_type == "tool_not_registered":
+        return is_builtin(name)
+    words = "requires user confirmation, which is not supported"
+    return result.error_type == "unhandled_exception" and words in string(result.output)
+
+
+def error(event: Part) -> WireError:
+    """An error object; severity `warning`, `recoverable` and `retryable` mean that it goes on."""
+    inner = mapping(event.get("error"))
+    code = event.get("code") or inner.get("code") or inner.get("type")
+    recoverable = (
+        event.get("severity") == "warning"
+        or event.get("recoverable") is True
+        or event.get("retryable") is True
+    )
+    said = event.get("error")
+    message = string(event.get("message")) or string(inner.get("message"))
+    return WireError(
+        message=message or (said if isinstance(said, str) else ""),
+        code=string(code) or None,
+        recoverable=recoverable,
+    )
+
+
+def result(event: Part) -> WireResult:
+    """A result object with the status words of all versions, in any case."""
+    said = error(event)
+    stats = mapping(event.get("stats")) or mapping(event.get("usage"))
+    duration = event.get("duration_ms", stats.get("duration_ms"))
+    text = event.get("result", event.get("response"))
+    return WireResult(
+        status=_done_status(event, said),
+        message=said.message,
+        code=said.code,
+        text=text if isinstance(text, str) else None,
+        duration_ms=duration if type(duration) is int and duration > 0 else None,
+        tokens=_tokens(stats),
+        dump=orjson.dumps(event, default=str).decode(),
+    )
+
+
+_STATUSES = {
+    "success": DoneStatus.SUCCESS,
+    "completed": DoneStatus.SUCCESS,
+    "ok": DoneStatus.SUCCESS,
+    "interrupted": DoneStatus.INTERRUPTED,
+    "cancelled": DoneStatus.INTERRUPTED,
+    "canceled": DoneStatus.INTERRUPTED,
+    "aborted": DoneStatus.INTERRUPTED,
+    "max_turns": DoneStatus.MAX_TURNS,
+    "error": DoneStatus.ERROR,
+    "failed": DoneStatus.ERROR,
+}
+_FATAL = {
+    "FatalTurnLimitedError": DoneStatus.MAX_TURNS,
+    "FatalCancellationError": DoneStatus.INTERRUPTED,
+}
+
+
+def _done_status(event: Part, said: WireError) -> DoneStatus:
+    fatal = _FATAL.get(said.code or "")
+    if fatal is not None:
+        return fatal
+    known = _STATUSES.get(string(event.get("status")).lower())
+    if known is not None:
+        return known
+    return DoneStatus.ERROR if said.message else DoneStatus.SUCCESS
+
+
+def _tokens(stats: Part) -> Usage | None:
+    """The stream's counters: no thoughts, the router's own calls included (conformance 78)."""
+
+    def count(*names: str) -> int | None:
+        return next((stats[name] for name in names if type(stats.get(name)) is int), None)
+
+    usage = Usage(
+        input=count("input_tokens"),
+        output=count("output_tokens"),
+        cached=count("cached"),
+        total=count("total_tokens"),
+    )
+    return None if usage == Usage() else usage
+
+
+def _result_status(layers: list[Part], error: Part) -> ResultStatus:
+    words = {string(layer.get("status")).lower() for layer in layers}
+    if "denied" in words:
+        return ResultStatus.DENIED
+    flagged = any(layer.get(name) is True for layer in layers for name in ("isError", "is_error"))
+    if flagged or words & {"error", "failed", "failure"} or error:
+        return ResultStatus.ERROR
+    return ResultStatus.SUCCESS
+
+
+def _layers(event: Part, nests: tuple[str, ...]) -> list[Part]:
+    """The object itself and what is nested in it, outer first, at most three deep."""
+    layers = [event]
+    for _ in range(2):
+        inner = next((layers[-1][n] for n in nests if isinstance(layers[-1].get(n), dict)), None)
+        if inner is None:
+            break
+        layers.append(inner)
+    return layers
+
+
+def _first(layers: list[Part], names: tuple[str, ...]) -> Any:
+    return next((layer[name] for name in names for layer in layers if name in layer), _MISSING)
+
+
+def _word(layers: list[Part], names: tuple[str, ...]) -> str:
+    found = (string(layer.get(name)) for name in names for layer in layers)
+    return next((word for word in found if word), "")
+
+
+def _input(value: object) -> Mapping[str, Any]:
+    """A JSON text is parsed, another text becomes `{raw}`, anything else that is no object `{}`."""
+    if isinstance(value, str):
+        try:
+            parsed = orjson.loads(value.encode("utf-8", "replace"))
+        except orjson.JSONDecodeError:
+            return {"raw": value}
+        return parsed if isinstance(parsed, dict) else {"raw": value}
+    return mapping(value) if value is not _MISSING else {}

@@ -1,0 +1,341 @@
+"""The `gemtui` command: words -> what to do.
+
+Only click is imported at the top, and only here and in `gemtui.commands`; a command imports what
+it needs when it runs, the app only when there is a screen to draw on. Exit codes: 0 done, 1 it ran
+and the answer is bad, 2 usage or an id that is unknown or ambiguous, 130 interrupted; `run` has
+53 for the turn limit and 124 for a time limit as well.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import click
+from click.shell_completion import CompletionItem
+
+from gemtui.commands.run_words import Words, run_options
+from gemtui.errors import (
+    ConfigError,
+    GemtuiError,
+    NotASession,
+    OptionError,
+    SessionAmbiguous,
+    SessionNotFound,
+)
+
+PROGRAM = "gemtui"
+_USAGE = (SessionNotFound, SessionAmbiguous, NotASession, ConfigError, OptionError)
+"""Errors that lie in what was asked for: exit code 2."""
+
+EPILOG = """\b
+Sessions are read from ~/.gemini ($GEMINI_CLI_HOME/.gemini if that is set).
+Settings are for the app alone; gemtui doctor names their file.
+Exit codes: 0 done, 1 something is wrong, 2 usage or an unknown or ambiguous
+ID, 130 interrupted.
+\b
+Shell completion, session ids included; put the line into the file named:
+  ~/.bashrc   eval "$(_GEMTUI_COMPLETE=bash_source gemtui)"
+  ~/.zshrc    eval "$(_GEMTUI_COMPLETE=zsh_source gemtui)"
+  ~/.config/fish/completions/gemtui.fish
+              _GEMTUI_COMPLETE=fish_source gemtui | source
+"""
+
+
+def main(args: Sequence[str] | None = None) -> int:
+    """Run the command and give back its exit code; `args` without the program's name."""
+    try:
+        Path.home()
+    except RuntimeError:
+        return _complain(None, 2, "the system knows no home folder for you: set HOME")
+    try:
+        code = root.main(args, prog_name=PROGRAM, standalone_mode=False)
+    except click.ClickException as error:
+        return _complain(error, error.exit_code, _with_help(error))
+    except GemtuiError as error:
+        return _complain(error, 2 if isinstance(error, _USAGE) else 1, str(error))
+    except OSError as error:
+        return _complain(error, 1, _system_words(error))
+    except (click.Abort, KeyboardInterrupt):
+        return 130
+    return code if isinstance(code, int) else 0
+
+
+def _complain(error: Exception | None, code: int, words: str) -> int:
+    """One plain line on stderr, then the candidates that the error carries."""
+    from gemtui.text import clean_line
+
+    click.echo(clean_line(f"{PROGRAM}: {words}"), err=True)
+    for note in getattr(error, "__notes__", ()):
+        click.echo(f"  {clean_line(note)}", err=True)
+    return code
+
+
+def _with_help(error: click.ClickException) -> str:
+    words = error.format_message().rstrip(".")
+    if not isinstance(error, click.UsageError) or ": " in words:
+        return words
+    path = error.ctx.command_path if error.ctx is not None else PROGRAM
+    return f"{words}: see {path} --help"
+
+
+def _system_words(error: OSError) -> str:
+    place = f"{error.filename}: " if error.filename else ""
+    return f"{place}{error.strerror or error}"
+
+
+# --- the words -----------------------------------------------------------------------------------
+
+
+@contextmanager
+def _quiet_when_stdout_closes() -> Iterator[None]:
+    """A reader that has gone (`| head`) ends the command with 0, where click would say 1."""
+    try:
+        yield
+    except BrokenPipeError:
+        from gemtui.commands.answer import let_stdout_go
+
+        let_stdout_go()
+        raise click.exceptions.Exit(0) from None
+
+
+class Root(click.Group):
+    """A group whose first word may also be a folder: `gemtui [PATH]`."""
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """A command if there is one of that name, else the app on that folder."""
+        if self.get_command(ctx, args[0]) is None:
+            return PROGRAM, folder, args
+        return super().resolve_command(ctx, args)
+
+    def make_context(
+        self,
+        info_name: str | None,
+        args: list[str],
+        parent: click.Context | None = None,
+        **extra: Any,
+    ) -> click.Context:
+        """As always; here `--help` and `--version` are printed."""
+        with _quiet_when_stdout_closes():
+            return super().make_context(info_name, args, parent, **extra)
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """As always; here the commands run."""
+        with _quiet_when_stdout_closes():
+            return super().invoke(ctx)
+
+    def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
+        """Commands and options; where none fits, folders."""
+        return super().shell_complete(ctx, incomplete) or [CompletionItem(incomplete, type="dir")]
+
+
+def _session_ids(
+    _ctx: click.Context, _param: click.Parameter, incomplete: str
+) -> list[CompletionItem]:
+    from gemtui.commands.choose import completions
+
+    try:
+        found = completions(incomplete)
+    except (GemtuiError, OSError):
+        found = []
+    items = [CompletionItem(id, help=title) for id, title in found]
+    return items or [CompletionItem(incomplete, type="file")]
+
+
+def _app_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    for option in (
+        click.option("--ascii", is_flag=True, help="Draw with plain ASCII signs only."),
+        click.option(
+            "--demo", is_flag=True, help="Try gemtui on invented sessions; nothing is kept."
+        ),
+        click.option(
+            "--session",
+            metavar="ID",
+            shell_complete=_session_ids,
+            help="Open this session: an id, its first letters, `latest`, or a file.",
+        ),
+    ):
+        command = option(command)
+    return command
+
+
+def _print_version(ctx: click.Context, _param: click.Parameter, wanted: bool) -> None:
+    if wanted and not ctx.resilient_parsing:
+        from importlib.metadata import version
+
+        click.echo(f"{PROGRAM} {version(PROGRAM)}")
+        ctx.exit()
+
+
+_help = {"help_option_names": ["-h", "--help"]}
+
+
+@click.group(
+    cls=Root,
+    invoke_without_command=True,
+    context_settings=_help,
+    subcommand_metavar="[PATH | COMMAND [ARGS]...]",
+    epilog=EPILOG,
+)
+@_app_options
+@click.option(
+    "--version",
+    is_flag=True,
+    is_eager=True,
+    expose_value=False,
+    callback=_print_version,
+    help="Print the version.",
+)
+@click.pass_context
+def root(ctx: click.Context, session: str | None, demo: bool, ascii: bool) -> int:
+    """Read Gemini CLI sessions, and run new ones.
+
+    Without a command, opens the app on the project of PATH or of the current folder.
+    """
+    if ctx.invoked_subcommand is None:
+        return _open(None, session, demo, ascii)
+    if ctx.invoked_subcommand != PROGRAM and (session or demo or ascii):
+        raise click.UsageError("--session, --demo and --ascii are for the app, not for a command")
+    return 0
+
+
+@click.command(context_settings=_help)
+@click.argument("path", type=click.Path(path_type=Path))
+@_app_options
+@click.pass_context
+def folder(ctx: click.Context, path: Path, session: str | None, demo: bool, ascii: bool) -> int:
+    """Open the app on the project of PATH."""
+    before = ctx.parent.params if ctx.parent is not None else {}
+    if not path.is_dir():
+        raise click.UsageError(_no_folder(path), ctx.parent)
+    return _open(
+        path, session or before["session"], demo or before["demo"], ascii or before["ascii"]
+    )
+
+
+def _no_folder(path: Path) -> str:
+    if path.is_file():
+        return f"{path} is a file: to read a session file, gemtui --session {path}"
+    from difflib import get_close_matches
+
+    near = get_close_matches(str(path), root.commands, n=1)
+    hint = f"did you mean gemtui {near[0]}?" if near else "see gemtui --help"
+    return f"there is no command and no folder '{path}': {hint}"
+
+
+def _open(path: Path | None, session: str | None, demo: bool, ascii: bool) -> int:
+    for name, stream in (("stdin", sys.stdin), ("stdout", sys.stdout)):
+        if stream is None or not stream.isatty():
+            raise click.UsageError(
+                f"{name} is no terminal: without one, use gemtui sessions and gemtui show ID"
+            )
+    from gemtui.commands import app
+
+    return app.run(path, session=session, demo=demo, ascii=ascii)
+
+
+@root.command()
+@click.option(
+    "--project",
+    metavar="DIR",
+    type=click.Path(file_okay=False, path_type=Path),
+    help="Only the sessions of this folder.",
+)
+@click.option("--everywhere", is_flag=True, help="The sessions of all projects.")
+@click.option(
+    "--hidden", is_flag=True, help="Also ghosts, empty starts, subagents, checkpoints, copies."
+)
+@click.option("--limit", metavar="N", type=click.IntRange(min=1), help="At most N, the newest.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+def sessions(
+    project: Path | None, everywhere: bool, hidden: bool, limit: int | None, as_json: bool
+) -> int:
+    """List the stored sessions, newest first.
+
+    Without an option, those of the current folder's project, or all where it has none. ID is what
+    `gemtui show` takes. A narrow terminal gets fewer columns, and a * for marks such as [live];
+    --json has everything. Exit code 1 where DIR is not there and has no sessions.
+    """
+    if project is not None and everywhere:
+        raise click.UsageError("--project and --everywhere exclude each other: give one of them")
+    from gemtui.commands import sessions as command
+
+    return command.run(
+        project=project, everywhere=everywhere, hidden=hidden, limit=limit, as_json=as_json
+    )
+
+
+@root.command()
+@click.argument("id", shell_complete=_session_ids)
+@click.option(
+    "--format",
+    type=click.Choice(["text", "markdown", "html", "json", "unified"]),
+    default="text",
+    show_default=True,
+    help="json: all that is stored; unified: messages in a Claude-compatible form.",
+)
+@click.option(
+    "--output",
+    metavar="FILE",
+    type=click.Path(path_type=Path),
+    help="Write to FILE instead, whole or not at all; a new one is readable by you alone.",
+)
+@click.option(
+    "--project",
+    metavar="DIR",
+    type=click.Path(file_okay=False, path_type=Path),
+    help="Only among the sessions of this folder.",
+)
+def show(id: str, format: str, output: Path | None, project: Path | None) -> None:
+    """Print one session.
+
+    ID is a full id, a unique prefix of one, `latest` (of the current folder's project, or of all
+    where it has none), or a file: a session, a subagent's or a checkpoint.
+    """
+    from gemtui.commands import show as command
+    from gemtui.forms import Format
+
+    command.run(id, format=Format(format), output=output, project=project)
+
+
+@root.command()
+@run_options(_session_ids)
+def run(**words: Any) -> int:
+    """Run Gemini CLI on PROMPT, without a screen.
+
+    PROMPT - means stdin, as in `git diff | gemtui run -`. The answer goes to stdout as it comes,
+    progress to stderr. ctrl+c ends the run with all its processes, a second one at once. Exit
+    codes: 0 done, 1 failed or incomplete, 53 turn limit, 124 time limit, 130 interrupted.
+    """
+    from gemtui.commands import run as command
+
+    return command.run(Words(**words))
+
+
+@root.command()
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@click.option(
+    "--clear", is_flag=True, help="Remove what is kept of runs that have ended, and list none."
+)
+def runs(as_json: bool, clear: bool) -> None:
+    """List the runs that gemtui has started, newest first, and those that go on."""
+    from gemtui.commands import runs as command
+
+    command.run(as_json=as_json, clear=clear)
+
+
+@root.command()
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+def doctor(as_json: bool) -> int:
+    """Check sessions, Gemini CLI, terminal and gemtui's own files.
+
+    Each problem comes with its way out. Exit code 1 if something is broken.
+    """
+    from gemtui.commands import doctor as command
+
+    return command.run(as_json=as_json)

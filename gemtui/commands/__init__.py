@@ -1,0 +1,1 @@
+"""What each command does; `gemtui.cli` reads the words and imports one of these."""

@@ -1,0 +1,79 @@
+"""Where a command's answer goes: stdout, or a file of the user's."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterable
+from pathlib import Path
+
+import click
+
+from gemtui.files import write_whole
+from gemtui.paths import typed_path
+from gemtui.text import Clean, clean_line
+
+
+def to_stdout(pieces: Iterable[bytes]) -> None:
+    """Write and flush; stdout closed from the start (`>&-`) takes nothing, and is no error.
+
+    Raises BrokenPipeError when the reader has gone, other OSErrors as they come (a full disk).
+    """
+    if sys.stdout is None:
+        return
+    stream = sys.stdout.buffer
+    try:
+        for piece in pieces:
+            stream.write(piece)
+        stream.flush()
+    except BaseException:
+        let_stdout_go()
+        raise
+
+
+def let_stdout_go() -> None:
+    """Send what is still buffered to nowhere, so that the interpreter's last flush is quiet."""
+    try:
+        handle = sys.stdout.fileno()
+    except (OSError, ValueError, AttributeError):
+        return
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nowhere, handle)
+    os.close(nowhere)
+
+
+def lines_to_stdout(lines: Iterable[Clean]) -> None:
+    """Write lines of text in the terminal's encoding; what it lacks becomes `?`."""
+    encoding = stdout_encoding()
+    to_stdout(f"{line}\n".encode(encoding, "replace") for line in lines)
+
+
+def stdout_encoding() -> str:
+    """The encoding of the terminal, or of whatever stdout is."""
+    return getattr(sys.stdout, "encoding", None) or "utf-8"
+
+
+def note(words: str) -> None:
+    """Say on stderr, in one clean line, what stdout can't: the answer is not whole, or empty."""
+    click.echo(clean_line(f"gemtui: {words}"), err=True)
+
+
+def to_file(path: Path, pieces: Iterable[bytes], *, keep: Iterable[Path]) -> None:
+    """Write an export, whole or not at all, readable by the user alone.
+
+    Refuses folders, and whatever lies in or is one of `keep`: Gemini's own folder and the session
+    itself. Raises click.UsageError, OSError.
+    """
+    target = typed_path(path).resolve()
+    if target.is_dir():
+        raise click.UsageError(f"{path} is a folder: name a file in it")
+    if not target.parent.is_dir():
+        what = "is no folder" if target.parent.exists() else "is not there"
+        raise click.UsageError(f"{target.parent} {what}: give a folder that exists")
+    if not target.parent.is_dir():
+        what = "is no folder" if target.parent.exists() else "is not there"
+        raise click.UsageError(f"{target.parent} {what}: give a folder that exists")
+    for kept in keep:
+        if target.is_relative_to(kept.resolve()):
+            raise click.UsageError(f"{path} belongs to Gemini CLI: name a file elsewhere")
+    write_whole(target, pieces)

@@ -1,0 +1,97 @@
+"""`gemtui [PATH]`: the app, on the user's store or on the packaged one."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+import time
+from contextlib import closing
+from dataclasses import replace
+from datetime import UTC, datetime
+from pathlib import Path
+
+import click
+
+from gemtui.commands.choose import choose, current_folder
+from gemtui.config import Config, Scope, load_config
+from gemtui.paths import cache_dir, config_file, gemini_home
+from gemtui.sessions.index import Index
+from gemtui.ui.feed import Opening
+
+_ENDING = 10.0
+"""Seconds that the runs of the demo get to end when they are killed."""
+
+
+def run(path: Path | None, *, session: str | None, demo: bool, ascii: bool) -> int:
+    """Open the app; the exit code is the app's. Raises ConfigError and what `choose` raises."""
+    config = load_config(config_file())
+    if ascii:
+        config = replace(config, ascii=True)
+    if demo:
+        if path is not None:
+            raise click.UsageError("--demo has projects of its own: leave PATH out")
+        return _demo(session, config)
+    folder = path or current_folder()
+    if folder is None:
+        raise click.UsageError("the current folder has been removed: change to another one")
+    return _app(gemini_home(), cache_dir(), folder.resolve(), session, config)
+
+
+def _demo(session: str | None, config: Config) -> int:
+    """The app on the packaged store, in a folder that is removed at the end.
+
+    Runs are played by a stand-in there, and end with the demo.
+    """
+    from gemtui.demo import write_store
+    from gemtui.demo.place import PROJECT, install_agent
+
+    with tempfile.TemporaryDirectory(prefix="gemtui-demo-") as folder:
+        place = Path(folder).resolve()
+        write_store(place, now=datetime.now(UTC))
+        os.environ.update(install_agent(place))
+        config = replace(config, scope=Scope.EVERYWHERE)
+        try:
+            return _app(place / ".gemini", cache_dir(), place / PROJECT, session, config, demo=True)
+        finally:
+            _end_runs(place)
+
+
+def _end_runs(place: Path) -> None:
+    """End what still runs below `place`, and wait for it: that folder is about to go."""
+    from gemtui.agent.folder import Abort
+    from gemtui.runs.listing import RunState, list_runs, runs_dir
+
+    runs = [
+        run
+        for run in list_runs(runs_dir())
+        if run.state is RunState.RUNNING and run.folder.path.is_relative_to(place)
+    ]
+    for run in runs:
+        run.folder.abort(Abort.KILL)
+    end = time.monotonic() + _ENDING
+    while any(run.folder.exit() is None for run in runs) and time.monotonic() < end:
+        time.sleep(0.02)
+
+
+def _app(
+    home: Path,
+    cache: Path,
+    project: Path | None,
+    session: str | None,
+    config: Config,
+    *,
+    demo: bool = False,
+) -> int:
+    chosen = None
+    if session is not None:
+        with closing(Index(home, cache=cache)) as index:
+            chosen = choose(session, index)
+    first = project if config.scope is Scope.PROJECT else None
+    opening = Opening(home, cache=cache, project=first)
+    from gemtui.ui.app import Start
+    from gemtui.ui.app import run as run_app
+
+    start = Start(
+        home=home, project=project, cache=cache, session=chosen, demo=demo, opening=opening
+    )
+    return run_app(start, config)

@@ -1,0 +1,17 @@
+"""`gemtui doctor`: the report, as lines or as JSON."""
+
+from __future__ import annotations
+
+from gemtui.commands.answer import lines_to_stdout, to_stdout
+from gemtui.doctor import examine
+from gemtui.jsonout import encode
+
+
+def run(*, as_json: bool) -> int:
+    """Print what was found; 1 if something is broken."""
+    report = examine()
+    if as_json:
+        to_stdout([encode(report.to_dict()), b"\n"])
+    else:
+        lines_to_stdout(report.lines())
+    return 1 if report.problems else 0

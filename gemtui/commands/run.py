@@ -1,0 +1,161 @@
+"""`gemtui run`: one headless run, or what it would be."""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from gemtui.agent.detected import detect_cli
+from gemtui.agent.gemini import GeminiAdapter, GeminiRun, unstarted
+from gemtui.agent.options import AgentOptions
+from gemtui.agent.tail import tail
+from gemtui.commands.answer import note
+from gemtui.commands.run_options import options_of, prompt_of
+from gemtui.commands.run_show import Show
+from gemtui.commands.run_words import Words
+from gemtui.commands.writer import Writer
+from gemtui.errors import CliNotFound
+from gemtui.runs.listing import prune
+from gemtui.runs.resume import ResumeGuard, aftermath_of
+
+_MOST_STDERR = 1_000_000
+_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+
+
+def run(words: Words) -> int:
+    """Run the prompt; the exit code is that of interfaces.
+
+    Raises click.UsageError, OptionError, CliNotFound, SessionNotFound, SessionAmbiguous, OSError.
+    """
+    options = options_of(words)
+    prompt = prompt_of(words)
+    adapter = GeminiAdapter(guard=ResumeGuard())
+    if words.dry_run:
+        from gemtui.commands import run_dry
+
+        _require_cli()
+        run_dry.show(adapter, prompt, options, as_json=words.as_json)
+        return 0
+    options.check()
+    prune(adapter.runs)
+    show = Show(as_json=words.as_json, quiet=words.quiet)
+    return show.close(asyncio.run(_follow(adapter, prompt, options, show)))
+
+
+async def _follow(adapter: GeminiAdapter, prompt: str, options: AgentOptions, show: Show) -> str:
+    """Start, show what comes, and leave nothing behind however it ends; what stderr said."""
+    stderr = ""
+    stop = _Stop(show)
+    writer = Writer(stop.now)
+    with stop.on_signals():
+        try:
+            run = await asyncio.to_thread(_start, adapter, prompt, options)
+        except (CliNotFound, OSError) as error:
+            for event in unstarted(error, options):
+                await writer.write(show.output(event))
+        else:
+            await _show_all(run, stop, writer, show)
+            stderr = _stderr(run)
+        await writer.close()
+    return stderr
+
+
+def _start(adapter: GeminiAdapter, prompt: str, options: AgentOptions) -> GeminiRun:
+    _require_cli()
+    return adapter.start(prompt, options)
+
+
+def _require_cli() -> None:
+    """Raise CliNotFound with the words for what is wrong with the CLI."""
+    problem = detect_cli().problem
+    if problem is not None:
+        raise CliNotFound(problem)
+
+
+async def _show_all(run: GeminiRun, stop: _Stop, writer: Writer, show: Show) -> None:
+    for words in (run.request.about or {}).get("notes", ()):
+        show.progress(f"note: {words}")
+    stop.begun(run)
+    stderr = asyncio.ensure_future(_show_stderr(run, show))
+    try:
+        async for event in run.events():
+            await writer.write(show.output(event))
+    finally:
+        run.abort()
+        await asyncio.shield(run.wait())
+        await stderr
+    _say_aftermath(run, show)
+
+
+def _say_aftermath(run: GeminiRun, show: Show) -> None:
+    """What the resume did to the stored session, where that is not as it should be."""
+    found = aftermath_of(run.folder)
+    if found is None:
+        return
+    for path in found.ghosts:
+        show.progress(f"note: removed {path}, an empty second file that the resume left behind")
+    for path in (*found.lost, *found.changed):
+        note(f"{path} is gone or rewritten: what it held is kept in {run.folder.path}")
+    for problem in found.problems:
+        note(problem)
+
+
+async def _show_stderr(run: GeminiRun, show: Show) -> None:
+    """Retries, which the stream does not tell."""
+    rest = b""
+    async for chunk in tail(run.folder.stderr, ended=lambda: run.exit() is not None):
+        *lines, rest = (rest + chunk).split(b"\n")
+        show.stderr(b"\n".join(lines).decode("utf-8", "replace"))
+
+
+def _stderr(run: GeminiRun) -> str:
+    """What the CLI said on stderr, or its beginning: there a broken policy is told."""
+    try:
+        with run.folder.stderr.open("rb") as file:
+            return file.read(_MOST_STDERR).decode("utf-8", "replace")
+    except OSError:
+        return ""
+
+
+class _Stop:
+    """Signals -> the end of the run: the first by SIGTERM to its whole tree, the second by kill.
+
+    What is asked before the run has begun is done once it has.
+    """
+
+    def __init__(self, show: Show) -> None:
+        self._show = show
+        self._run: GeminiRun | None = None
+        self._asked = 0
+
+    def begun(self, run: GeminiRun) -> None:
+        """This is what signals mean from now on."""
+        self._run = run
+        for _ in range(self._asked):
+            run.abort()
+
+    def now(self) -> None:
+        """End the run; a second time: at once."""
+        self._asked += 1
+        if self._run is not None:
+            self._run.abort()
+
+    def _on_signal(self) -> None:
+        self.now()
+        again = "killing" if self._asked > 1 else "stopping (SIGTERM); ctrl+c again kills"
+        self._show.progress(f"gemtui: {again}")
+
+    @contextmanager
+    def on_signals(self) -> Iterator[None]:
+        """Take the signals that end a command; those that are ignored (nohup) stay so."""
+        loop = asyncio.get_running_loop()
+        taken = [each for each in _SIGNALS if signal.getsignal(each) is not signal.SIG_IGN]
+        for number in taken:
+            loop.add_signal_handler(number, self._on_signal)
+        try:
+            yield
+        finally:
+            for number in taken:
+                loop.remove_signal_handler(number)

@@ -1,0 +1,115 @@
+"""What was typed for a run -> its prompt and options; what does not fit is a usage error."""
+
+from __future__ import annotations
+
+import sys
+from contextlib import closing
+from pathlib import Path
+
+import click
+
+from gemtui.agent import trust
+from gemtui.agent.options import AgentOptions
+from gemtui.commands.choose import LATEST, choose, current_folder, index_of_user
+from gemtui.commands.run_words import Words
+from gemtui.paths import config_file
+from gemtui.policy.levels import ApprovalMode, Level, PermissionPolicy
+from gemtui.sessions.store import SessionKind
+
+LARGEST = 8 * 1024 * 1024
+"""Bytes of a prompt; the CLI would cut a longer one (contract 3)."""
+
+
+def prompt_of(words: Words) -> str:
+    """The prompt: as typed, from a file, or from stdin. Raises click.UsageError, OSError."""
+    if words.prompt is not None and words.prompt_file is not None:
+        raise click.UsageError("PROMPT and --prompt-file exclude each other: give one of them")
+    if words.prompt_file is not None:
+        text = _decoded(words.prompt_file.read_bytes(), str(words.prompt_file))
+    elif words.prompt == "-":
+        if sys.stdin is None or sys.stdin.isatty():
+            raise click.UsageError("- takes the prompt from stdin, which is a terminal: pipe it in")
+        text = _decoded(sys.stdin.buffer.read(), "stdin")
+    elif words.prompt is not None:
+        text = words.prompt
+    else:
+        raise click.UsageError("there is no prompt: give PROMPT, - for stdin, or --prompt-file")
+    if not text.strip():
+        raise click.UsageError("the prompt is empty: say what is to be done")
+    if len(text.encode("utf-8", "surrogatepass")) > LARGEST:
+        raise click.UsageError(
+            "the prompt is over 8 MiB: Gemini CLI would cut it; name files in it"
+        )
+    return text
+
+
+def _decoded(data: bytes, place: str) -> str:
+    try:
+        return data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise click.UsageError(
+            f"the prompt in {place} is not UTF-8 (byte {error.start}): convert it"
+        ) from None
+
+
+def options_of(words: Words) -> AgentOptions:
+    """The options. Raises click.UsageError, SessionNotFound, SessionAmbiguous."""
+    folder = words.cwd or current_folder()
+    if folder is None:
+        raise click.UsageError("the current folder has been removed: change to another one")
+    if not folder.is_dir():
+        raise click.UsageError(f"{folder} is no folder: name another one with --cwd")
+    folder = folder.resolve()
+    return AgentOptions(
+        cwd=folder,
+        model=words.model,
+        max_turns=words.max_turns,
+        approval_mode=None if words.approval_mode is None else ApprovalMode(words.approval_mode),
+        permissions=_permissions(words),
+        only_tools=words.only_tool or None,
+        approved_tools=words.allow_tool,
+        disallowed_tools=words.deny_tool,
+        policies=tuple(_policy(each) for each in words.policy),
+        include_directories=tuple(path.resolve() for path in words.include_directory),
+        sandbox=words.sandbox,
+        resume=_session(words.resume, folder) if words.resume else None,
+        timeout=words.timeout,
+        idle_timeout=words.idle_timeout,
+        trust=words.trust or trust.remembered(folder),
+    )
+
+
+def _permissions(words: Words) -> PermissionPolicy | None:
+    given = [
+        None if level is None else Level(level)
+        for level in (words.file_write, words.shell, words.network)
+    ]
+    if given == [None, None, None]:
+        return None
+    write, shell, network = given
+    return PermissionPolicy(file_write=write, shell_execute=shell, network_access=network)
+
+
+def _policy(wanted: str) -> Path:
+    """A file, or one of our own by its name."""
+    ours = config_file().parent / "policies"
+    for path in (Path(wanted), ours / wanted, ours / f"{wanted}.toml"):
+        if path.is_file():
+            return path.resolve()
+    raise click.UsageError(f"there is no policy {wanted}, as a file or in {ours}: check the name")
+
+
+def _session(wanted: str, folder: Path) -> str:
+    """The full id of the session to continue; the CLI resumes it in its own project only."""
+    with closing(index_of_user()) as index:
+        if wanted == LATEST:
+            return index.find(wanted, project=folder).id
+        session = choose(wanted, index, here=folder)
+    if session.kind is not SessionKind.MAIN:
+        raise click.UsageError(f"{session.id} is a {session.kind}, and can't be continued")
+    if session.project is not None and Path(session.project).resolve() != folder:
+        raise click.UsageError(
+            f"session {session.id} belongs to {session.project}, and goes on only there: "
+            f"add --cwd {session.project}"
+        )
+    return session.id

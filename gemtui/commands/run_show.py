@@ -1,0 +1,136 @@
+"""A run as a terminal shows it: the answer on stdout, what happens meanwhile on stderr."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import click
+
+from gemtui.agent.events import (
+    AgentEvent,
+    Done,
+    ErrorSaid,
+    ResultStatus,
+    TextDelta,
+    TextSaid,
+    ToolResult,
+    ToolUse,
+)
+from gemtui.agent.written import WrittenFiles
+from gemtui.commands.answer import note, stdout_encoding
+from gemtui.jsonout import encode
+from gemtui.runs.plain import one_line
+from gemtui.runs.words import Status, Tally, retry_words
+from gemtui.text import Clean, clean, clean_line, ellipsis
+from gemtui.transcript.model import ToolCall, ToolStatus
+from gemtui.transcript.tools import target
+
+NO_RESULT = "GEMINI_NO_RESULT"
+"""The error before an end without a result, which the verdict words better."""
+_WIDTH = 160
+_CODES = {
+    Status.OK: 0,
+    Status.WARNING: 0,
+    Status.REFUSED: 0,
+    Status.INCOMPLETE: 1,
+    Status.FAILED: 1,
+    Status.TURN_LIMIT: 53,
+    Status.TIMEOUT: 124,
+    Status.INTERRUPTED: 130,
+}
+"""Exit codes of interfaces."""
+
+
+class Show:
+    """What a run's events mean to a person; `as_json`: stdout carries the events themselves."""
+
+    def __init__(self, *, as_json: bool, quiet: bool) -> None:
+        self._as_json, self._quiet = as_json, quiet
+        self._written = WrittenFiles()
+        self._tally = Tally()
+        self._streamed = self._midline = False
+
+    def output(self, event: AgentEvent) -> bytes:
+        """What goes to stdout for one event; progress goes to stderr on the way."""
+        self._written.add(event)
+        self._tally.add(event)
+        if self._as_json:
+            return encode(event.to_dict()) + b"\n"
+        match event.payload:
+            case ErrorSaid(recoverable=True, code=code, message=message) if code != NO_RESULT:
+                self.progress(f"warning: {message}")
+            case ToolUse() as use:
+                self.progress(f"  {_call(use)}")
+            case ToolResult(status=status) as result if status is not ResultStatus.SUCCESS:
+                self.progress(f"  {_failure(result)}")
+            case _:
+                pass
+        return "".join(self._text(event)).encode(stdout_encoding(), "replace")
+
+    def _text(self, event: AgentEvent) -> Iterator[str]:
+        match event.payload:
+            case TextDelta(delta=text):
+                self._streamed = True
+                yield self._piece(text)
+            case TextSaid(content=text):
+                if not self._streamed:
+                    yield self._piece(text)
+                if self._midline:
+                    yield "\n"
+                self._streamed = self._midline = False
+            case _:
+                pass
+
+    def _piece(self, text: str) -> Clean:
+        piece = clean(text)
+        if piece:
+            self._midline = not piece.endswith("\n")
+        return piece
+
+    def progress(self, words: str) -> None:
+        """One line on stderr, cut to a sensible width."""
+        if not self._quiet:
+            lead = words[: len(words) - len(words.lstrip())]
+            click.echo(lead + ellipsis(clean_line(words), _WIDTH), err=True)
+
+    def stderr(self, text: str) -> None:
+        """Whole lines that the CLI wrote to stderr: retries are shown while they happen."""
+        if words := retry_words(text):
+            self.progress(words)
+
+    def close(self, stderr: str) -> int:
+        """Say how it ended; the exit code. `stderr`: what the CLI said there, or its beginning."""
+        verdict, done = self._tally.verdict(stderr), self._tally.done
+        assert verdict is not None
+        assert done is not None
+        words = one_line(verdict, resume=done.resume_token)
+        code = _CODES[verdict.status]
+        if code != 0 or (verdict.status is not Status.OK and not self._quiet):
+            note(words)
+        if code == 0 and not self._as_json:
+            self.progress(self._summary(done))
+        return code
+
+    def _summary(self, done: Done) -> str:
+        parts = [f"{done.duration_ms / 1000:.1f} s"]
+        if done.tool_uses:
+            parts.append(f"{done.tool_uses} tool call{'s' if done.tool_uses > 1 else ''}")
+        if self._written.paths:
+            parts.append(f"wrote {', '.join(self._written.paths)}")
+        if done.resume_token:
+            parts.append(f"session {done.resume_token}")
+        return "; ".join(parts)
+
+
+def _call(use: ToolUse) -> str:
+    call = ToolCall(
+        id=use.tool_use_id, name=use.tool_name, args=use.input, status=ToolStatus.RUNNING
+    )
+    return f"{use.tool_name} {target(call)}"
+
+
+def _failure(result: ToolResult) -> str:
+    word = "refused" if result.status is ResultStatus.DENIED else "failed"
+    output = result.output if isinstance(result.output, str) else ""
+    why = next((line for line in output.splitlines() if line.strip()), "")
+    return f"{word}: {result.tool_name}" + (f": {why}" if why else "")

@@ -1,0 +1,35 @@
+"""`gemtui show`: one session as text, Markdown, HTML or JSON."""
+
+from __future__ import annotations
+
+from contextlib import closing
+from pathlib import Path
+
+from gemtui.commands.answer import note, stdout_encoding, to_file, to_stdout
+from gemtui.commands.choose import choose, index_of_user
+from gemtui.forms import Format, pieces
+from gemtui.paths import gemini_home
+from gemtui.sessions.records import SessionLog
+
+
+def run(wanted: str, *, format: Format, output: Path | None, project: Path | None = None) -> None:
+    """Print the session that `wanted` names, of `project` if given, or write it to `output`."""
+    with closing(index_of_user()) as index:
+        summary = choose(wanted, index, project=project)
+    with SessionLog(summary.path) as log:
+        log.refresh()
+        if output is None:
+            to_stdout(pieces(log, summary, format, encoding=stdout_encoding()))
+        else:
+            to_file(output, pieces(log, summary, format), keep=(gemini_home(), *summary.files))
+        if format is not Format.JSON:
+            _say_problems(log)
+
+
+def _say_problems(log: SessionLog) -> None:
+    """What JSON lists under `problems`: a line that could not be read, and how many more."""
+    if log.problems:
+        first, *more = log.problems
+        place = f"{first.path}, line {first.line}" if first.line else str(first.path)
+        others = f" (and {len(more)} more)" if more else ""
+        note(f"{place}: {first.what}{others}: --format json lists what could not be read")

@@ -1,0 +1,160 @@
+"""Our own settings: one TOML file, read once into a frozen `Config`.
+
+The fields of `Config` are the only place where a setting is defined and described: the reader,
+the commented default file (`default_text`) and `gemtui doctor` come from them.
+"""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from difflib import get_close_matches
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated, Any, get_args, get_type_hints
+
+from gemtui.errors import ConfigError
+from gemtui.files import write_whole
+from gemtui.sessions.listing import Sort
+
+
+class Scope(StrEnum):
+    """Whose sessions the list shows."""
+
+    PROJECT = "project"
+    EVERYWHERE = "everywhere"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Config:
+    """Every setting: its type, what it does, its default."""
+
+    theme: Annotated[str, "Colours; F2 in gemtui shows every theme with a preview."] = "gemtui-dark"
+    ascii: Annotated[bool, "Draw with plain ASCII signs only, as --ascii does."] = False
+    mouse: Annotated[bool, "Take mouse clicks, wheel and selection."] = True
+    scope: Annotated[Scope, "Sessions shown at start: the current folder's project, or all."] = (
+        Scope.PROJECT
+    )
+    sort: Annotated[Sort, "Order of the list at start."] = Sort.UPDATED
+    group: Annotated[bool, "Group the list by project at start."] = False
+    fold_thoughts: Annotated[bool, "Show thoughts as one line until they are unfolded."] = True
+    see_files: Annotated[
+        bool, "During a run, list files that something else than its file tools changes, too."
+    ] = True
+    editor: Annotated[
+        str, 'Command that opens a written file, e.g. "code --wait"; empty: $VISUAL, then $EDITOR.'
+    ] = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Setting:
+    """One setting as people read it; `values` names what it may be."""
+
+    name: str
+    default: bool | str
+    values: str
+    doc: str
+
+    @property
+    def toml(self) -> str:
+        """The line that sets the default, such as `theme = "gemtui"`."""
+        return f"{self.name} = {_toml(self.default)}"
+
+
+def settings() -> tuple[Setting, ...]:
+    """All settings in the order of `Config`."""
+    defaults = Config()
+    return tuple(
+        Setting(name=name, default=getattr(defaults, name), values=_values(wanted), doc=doc)
+        for name, (wanted, doc) in _described().items()
+    )
+
+
+def default_text() -> str:
+    """A whole config file in which every setting is described and commented out."""
+    parts = [f"# {each.doc}\n# {each.values}\n# {each.toml}\n" for each in settings()]
+    return "# Settings of gemtui.\n\n" + "\n".join(parts)
+
+
+def load_config(path: Path) -> Config:
+    """Read the settings; defaults where the file is missing.
+
+    Raises ConfigError, which names the file, the key and the way out, for TOML that can't be
+    read, unknown keys, wrong types and values that are not among the choices.
+    """
+    try:
+        raw = tomllib.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        return Config()
+    except tomllib.TOMLDecodeError as error:
+        raise _broken(path, error) from None
+    except (OSError, UnicodeDecodeError) as error:
+        raise ConfigError(
+            f"{path} can't be read: {error}; repair or remove it", path=path
+        ) from None
+    return _config(raw, path)
+
+
+def keep_setting(path: Path, name: str, value: bool | str) -> None:
+    """Write one setting into the file, which is made if it is missing; all else in it stays.
+
+    Raises OSError, and ConfigError where the file is no TOML any more.
+    """
+    import tomlkit  # only where something is written
+    from tomlkit.exceptions import ParseError
+
+    try:
+        document = tomlkit.parse(path.read_text(encoding="utf-8") if path.exists() else "")
+    except ParseError as error:
+        raise _broken(path, error) from None
+    document[name] = value
+    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    write_whole(path, [tomlkit.dumps(document).encode()])
+
+
+def _broken(path: Path, error: Exception) -> ConfigError:
+    return ConfigError(f"{path} is not valid TOML: {error}; correct that line", path=path)
+
+
+def _described() -> dict[str, tuple[type, str]]:
+    hints = get_type_hints(Config, include_extras=True)
+    return {item.name: get_args(hints[item.name]) for item in fields(Config)}
+
+
+def _config(raw: Mapping[str, Any], path: Path) -> Config:
+    known = {name: wanted for name, (wanted, _doc) in _described().items()}
+    for key in raw:
+        if key not in known:
+            raise ConfigError(f"{path}: {_unknown(key, tuple(known))}", path=path, key=key)
+    return Config(**{key: _value(value, known[key], path, key) for key, value in raw.items()})
+
+
+def _unknown(key: str, known: tuple[str, ...]) -> str:
+    near = get_close_matches(key, known, n=1)
+    hint = f'did you mean "{near[0]}"?' if near else f"the settings are {', '.join(known)}"
+    return f'there is no setting "{key}": {hint}'
+
+
+def _value(value: Any, wanted: type, path: Path, key: str) -> Any:
+    if issubclass(wanted, StrEnum):
+        if value in tuple(wanted):
+            return wanted(value)
+    elif type(value) is wanted:
+        return value
+    given = _toml(value) if isinstance(value, bool | str) else repr(value)
+    raise ConfigError(
+        f"{path}: {key} = {given} does not fit; write {_values(wanted)}", path=path, key=key
+    )
+
+
+def _values(wanted: type) -> str:
+    if issubclass(wanted, StrEnum):
+        return " or ".join(f'"{choice}"' for choice in wanted)
+    return "true or false" if wanted is bool else 'text in quotes ("…")'
+
+
+def _toml(value: bool | str) -> str:
+    if isinstance(value, bool):
+        return str(value).lower()
+    return '"' + str(value).replace("\\", "\\\\").replace('"', '\\"') + '"'

@@ -1,0 +1,40 @@
+"""What a run of the demo needs: its agent as a program, settings, and an environment of its own."""
+
+from __future__ import annotations
+
+import json
+import shlex
+import sys
+from pathlib import Path
+
+PROJECT = "src/tidewatch"
+"""The folder in which a run begins, below the demo's home."""
+
+SETTINGS = {
+    "general": {"defaultApprovalMode": "auto_edit"},
+    "tools": {"allowed": ["run_shell_command"]},
+}
+
+
+def install_agent(home: Path) -> dict[str, str]:
+    """Make the stand-in the Gemini CLI of the demo's `home`, which a store has been written to.
+
+    The environment in which that holds, to be added to ours: the agent's program, its home, and
+    places for our own runs and answers beside it, so that nothing of the person's is touched.
+    Raises OSError.
+    """
+    program = home / "bin" / "gemini"
+    program.parent.mkdir()
+    words = shlex.join([sys.executable, "-P", "-m", "gemtui.demo.agent"])
+    program.write_text(f'#!/bin/sh\nexec {words} "$@"\n', encoding="utf-8")
+    program.chmod(0o755)
+    store = home / ".gemini"
+    (store / "settings.json").write_text(json.dumps(SETTINGS, indent=2), encoding="utf-8")
+    trusted = {str(home): "TRUST_FOLDER"}
+    (store / "trustedFolders.json").write_text(json.dumps(trusted, indent=2), encoding="utf-8")
+    return {
+        "GEMINI_CLI_HOME": str(home),
+        "GEMINI_CLI_PATH": str(program),
+        "XDG_STATE_HOME": str(home / "state"),
+        "XDG_CACHE_HOME": str(home / "cache"),
+    }

@@ -1,0 +1,387 @@
+"""What gemtui finds on this machine: store, CLI, terminal, our own files, and what is broken.
+
+`examine` looks, `Report.to_dict` is `gemtui doctor --json`, `Report.lines` is for people.
+"""
+
+from __future__ import annotations
+
+import os
+import platform
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from contextlib import closing
+from dataclasses import asdict, dataclass
+from importlib.metadata import version as version_of_package
+from pathlib import Path
+from typing import Any
+
+from gemtui.agent.capabilities import MODELS
+from gemtui.agent.detect import INSTALL_LINK
+from gemtui.agent.detected import Detected, detect_cli
+from gemtui.api import listed, problem_dict
+from gemtui.config import Config, load_config
+from gemtui.errors import ConfigError
+from gemtui.paths import cache_dir, config_file, gemini_home
+from gemtui.runs.listing import CLEAR, MOST_BYTES, MOST_RUNS, Usage, runs_dir, usage
+from gemtui.sessions.index import Index, Snapshot
+from gemtui.sessions.records import Problem
+from gemtui.sessions.store import SessionKind, State
+from gemtui.sessions.summary import Flag, Summary
+from gemtui.text import Clean, clean_line, size
+
+_TMUX_LIMIT = 2.0
+_SHOWN_PROBLEMS = 10
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Store:
+    """Gemini's folder. `hidden` counts by what hides a session; `bytes` of all files."""
+
+    home: Path
+    home_from: str
+    state: State
+    projects: int
+    files: int
+    sessions: int
+    hidden: Mapping[str, int]
+    unreadable: tuple[Problem, ...]
+    bytes: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Terminal:
+    """What the app would draw on. `columns`, `rows`: None where stdout is no terminal.
+
+    `set_clipboard`: tmux's option, which OSC 52 (copying) depends on; None outside tmux.
+    """
+
+    tty: bool
+    term: str | None
+    colorterm: str | None
+    columns: int | None
+    rows: int | None
+    no_color: bool
+    locale: str | None
+    utf8: bool
+    tmux: bool
+    set_clipboard: str | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OwnFiles:
+    """Settings and cache. `config_problem`: None = the file is valid, or there is none.
+
+    `theme`: the one that is set, None = the default; only the app knows which there are.
+    `cache_private`: nobody but the user may look into the folder. `cache_problem`: why it is not
+    used, None = it is.
+    """
+
+    config: Path
+    config_found: bool
+    config_problem: str | None
+    theme: str | None
+    cache: Path
+    cache_files: int
+    cache_bytes: int
+    cache_private: bool
+    cache_problem: str | None
+
+    @property
+    def clear(self) -> str:
+        """The shell command that removes the cache; it is made again at the next start."""
+        return f"rm -r {shlex.quote(str(self.cache))}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Report:
+    """All that was found."""
+
+    gemtui: str
+    python: str
+    platform: str
+    store: Store
+    cli: Detected
+    terminal: Terminal
+    files: OwnFiles
+    runs: Usage
+
+    @property
+    def problems(self) -> tuple[str, ...]:
+        """What is broken, each with the way out; empty = all is well. A missing CLI is no fault."""
+        return tuple(_problems(self))
+
+    def to_dict(self) -> dict[str, Any]:
+        """`gemtui doctor --json`; null = unknown or not there."""
+        return {
+            "version": 1,
+            "gemtui": {
+                "version": self.gemtui,
+                "python": self.python,
+                "platform": self.platform,
+            },
+            "store": _store_dict(self.store),
+            "cli": self.cli.to_dict(),
+            "terminal": asdict(self.terminal),
+            "files": _files_dict(self.files),
+            "runs": self.runs.to_dict(),
+            "problems": list(self.problems),
+        }
+
+    def lines(self) -> Iterator[Clean]:
+        """The report for people: a name, then what was found."""
+        for name, text in _rows(self):
+            yield Clean(f"{name:<10}{clean_line(text)}".rstrip())
+
+
+def examine(environ: Mapping[str, str] = os.environ) -> Report:
+    """Look at everything; asks the CLI what it is and, inside tmux, tmux for an option."""
+    home, cache = gemini_home(environ), cache_dir()
+    with closing(Index(home, cache=cache)) as index:
+        found = index.load(publish=lambda _: None, cancelled=lambda: False)
+    return Report(
+        gemtui=version_of_package("gemtui"),
+        python=platform.python_version(),
+        platform=platform.platform(terse=True),
+        store=_store(environ, home, found),
+        cli=detect_cli(environ),
+        terminal=_terminal(environ),
+        files=_own_files(environ, cache, found.cache),
+        runs=usage(runs_dir()),
+    )
+
+
+# --- looking -------------------------------------------------------------------------------------
+
+
+def _store(environ: Mapping[str, str], home: Path, found: Snapshot) -> Store:
+    sessions = list(listed(found, project=None, hidden=True))
+    return Store(
+        home=home,
+        home_from="GEMINI_CLI_HOME" if environ.get("GEMINI_CLI_HOME") else "home folder",
+        state=found.state,
+        projects=len({each.project or each.project_key for each in sessions}),
+        files=len(sessions),
+        sessions=sum(not each.hidden for each in sessions),
+        hidden=Counter(_why_hidden(each) for each in sessions if each.hidden),
+        unreadable=found.unreadable,
+        bytes=sum(each.size for each in sessions),
+    )
+
+
+def _why_hidden(session: Summary) -> str:
+    if session.kind is not SessionKind.MAIN:
+        return session.kind.value
+    reasons = (Flag.GHOST, Flag.EMPTY, Flag.DUPLICATE)
+    return next(flag.value for flag in reasons if flag in session.flags)
+
+
+def _terminal(environ: Mapping[str, str]) -> Terminal:
+    tty = sys.stdout is not None and sys.stdout.isatty()
+    columns, rows = shutil.get_terminal_size() if tty else (None, None)
+    names = (environ.get(name) for name in ("LC_ALL", "LC_CTYPE", "LANG"))
+    locale = next((name for name in names if name), None)
+    return Terminal(
+        tty=tty,
+        term=environ.get("TERM"),
+        colorterm=environ.get("COLORTERM"),
+        columns=columns,
+        rows=rows,
+        no_color=bool(environ.get("NO_COLOR")),
+        locale=locale,
+        utf8=re.search(r"utf-?8", locale or "", re.IGNORECASE) is not None,
+        tmux=bool(environ.get("TMUX")),
+        set_clipboard=_set_clipboard() if environ.get("TMUX") else None,
+    )
+
+
+def _set_clipboard() -> str | None:
+    try:
+        answer = subprocess.run(
+            ["tmux", "show-options", "-sv", "set-clipboard"],
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            timeout=_TMUX_LIMIT,
+            check=False,
+        )
+    except (OSError, subprocess.TimeoutExpired):
+        return None
+    return answer.stdout.decode(errors="replace").strip() or None
+
+
+def _own_files(environ: Mapping[str, str], cache: Path, trouble: Problem | None) -> OwnFiles:
+    config = config_file(environ)
+    settings, problem = Config(), None
+    try:
+        settings = load_config(config)
+    except ConfigError as error:
+        problem = str(error)
+    sizes = list(_sizes(cache))
+    return OwnFiles(
+        config=config,
+        config_found=config.exists(),
+        config_problem=problem,
+        theme=None if settings.theme == Config().theme else settings.theme,
+        cache=cache,
+        cache_files=len(sizes),
+        cache_bytes=sum(sizes),
+        cache_private=cache.is_dir() and not cache.stat().st_mode & 0o077,
+        cache_problem=None if trouble is None else f"{trouble.path}: {trouble.what}",
+    )
+
+
+def _sizes(folder: Path) -> Iterator[int]:
+    """Bytes of each file below a folder."""
+    for place, _, names in os.walk(folder):
+        for name in names:
+            try:
+                yield Path(place, name).lstat().st_size
+            except OSError:
+                continue
+
+
+# --- saying --------------------------------------------------------------------------------------
+
+
+def _problems(report: Report) -> Iterator[str]:
+    store, files, cli = report.store, report.files, report.cli
+    if store.state is State.NO_FOLDER:
+        place = store.unreadable[0].path
+        yield f"{place} is not a folder: move it away, Gemini CLI keeps sessions there"
+    elif store.state is State.UNREADABLE:
+        yield f"{store.home} can't be read: give yourself permission to read that folder"
+    elif store.unreadable:
+        yield (
+            f"{len(store.unreadable)} of the store's files or folders can't be read: "
+            "see what stands beside each of them"
+        )
+    if cli.cli is not None and cli.problem is not None:
+        yield cli.problem
+    if files.config_problem is not None:
+        yield files.config_problem
+    if files.cache_problem is not None:
+        yield files.cache_problem
+
+
+def _store_dict(store: Store) -> dict[str, Any]:
+    return {
+        "home": str(store.home),
+        "home_from": store.home_from,
+        "state": store.state.value,
+        "projects": store.projects,
+        "files": store.files,
+        "sessions": store.sessions,
+        "hidden": dict(store.hidden),
+        "unreadable": [problem_dict(each) for each in store.unreadable],
+        "bytes": store.bytes,
+    }
+
+
+def _files_dict(files: OwnFiles) -> dict[str, Any]:
+    return {
+        "config": {
+            "path": str(files.config),
+            "found": files.config_found,
+            "problem": files.config_problem,
+        },
+        "cache": {
+            "path": str(files.cache),
+            "files": files.cache_files,
+            "bytes": files.cache_bytes,
+            "private": files.cache_private,
+            "problem": files.cache_problem,
+            "clear": files.clear,
+        },
+    }
+
+
+def _rows(report: Report) -> Iterator[tuple[str, str]]:
+    yield "gemtui", f"{report.gemtui}, Python {report.python}, {report.platform}"
+    yield from _store_rows(report.store)
+    yield from _cli_rows(report.cli)
+    yield from _terminal_rows(report.terminal)
+    yield from _file_rows(report.files)
+    yield from _run_rows(report.runs)
+    for problem in report.problems:
+        yield "broken", problem
+    if not report.problems:
+        yield "all well", ""
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"
+
+
+def _store_rows(store: Store) -> Iterator[tuple[str, str]]:
+    yield "store", f"{store.home} (from {store.home_from}): {_STATES[store.state]}"
+    yield (
+        "",
+        f"{_count(store.sessions, 'session')} of {_count(store.projects, 'project')}; "
+        f"{_count(store.files, 'file')}, {size(store.bytes)}",
+    )
+    if store.hidden:
+        counts = ", ".join(f"{count} {why}" for why, count in sorted(store.hidden.items()))
+        yield "", f"hidden: {counts}"
+    for problem in store.unreadable[:_SHOWN_PROBLEMS]:
+        yield "", f"unreadable: {problem.path}: {problem.what}"
+    if len(store.unreadable) > _SHOWN_PROBLEMS:
+        yield "", f"unreadable: {len(store.unreadable) - _SHOWN_PROBLEMS} more (--json has all)"
+
+
+_STATES = {
+    State.MISSING: "not there; Gemini CLI makes it when you first use it",
+    State.NO_FOLDER: "not a folder",
+    State.EMPTY: "no sessions yet",
+    State.UNREADABLE: "can't be read",
+    State.OK: "readable",
+}
+
+
+def _cli_rows(found: Detected) -> Iterator[tuple[str, str]]:
+    if found.cli is None:
+        yield "gemini", f"not found; sessions work without it; to install it: {INSTALL_LINK}"
+        return
+    place = f"{found.cli.path} (found by {found.cli.found_by.value})"
+    yield "gemini", f"{found.version or 'version unknown'}, {place}"
+    if found.problem is None:
+        can = found.capabilities.to_dict()
+        words = (name.replace("_", " ") for name, able in can.items() if able is True)
+        yield "", f"can: {', '.join(words)}; modes: {', '.join(found.capabilities.approval_modes)}"
+        yield "", f"models: {', '.join(MODELS)}, and what else the API knows"
+
+
+def _terminal_rows(terminal: Terminal) -> Iterator[tuple[str, str]]:
+    where = f"{terminal.columns} x {terminal.rows}" if terminal.tty else "stdout is no terminal"
+    names = f"TERM {terminal.term or 'not set'}, COLORTERM {terminal.colorterm or 'not set'}"
+    color = ", NO_COLOR is set: no colours" if terminal.no_color else ""
+    yield "terminal", f"{where}, {names}{color}"
+    if terminal.utf8:
+        yield "", f"locale {terminal.locale}: UTF-8"
+    else:
+        yield "", f"locale {terminal.locale or 'not set'}: not UTF-8; gemtui --ascii draws without"
+    if terminal.tmux and terminal.set_clipboard != "on":
+        now = terminal.set_clipboard or "unknown"
+        yield "", f"tmux: set-clipboard is {now}; copying needs: tmux set -s set-clipboard on"
+
+
+def _file_rows(files: OwnFiles) -> Iterator[tuple[str, str]]:
+    valid = "valid" if files.config_problem is None else "not valid"
+    yield "settings", f"{files.config}: {valid if files.config_found else 'not there, defaults'}"
+    if files.theme is not None:
+        yield "", f'theme "{files.theme}" is checked when gemtui starts'
+    private = ", readable by you alone" if files.cache_private else ""
+    kept = f"{_count(files.cache_files, 'file')}, {size(files.cache_bytes)}"
+    yield "cache", f"{files.cache}: {kept}{private}"
+    yield "", f"to clear it: {files.clear}"
+
+
+def _run_rows(runs: Usage) -> Iterator[tuple[str, str]]:
+    private = ", readable by you alone" if runs.private else ""
+    yield "runs", f"{runs.place}: {_count(runs.runs, 'run')}, {size(runs.bytes)}{private}"
+    yield "", "each holds its prompt, its answer and contents of files, until it is removed:"
+    bound = f"the oldest over {MOST_RUNS} runs or {size(MOST_BYTES)} by gemtui"
+    yield "", f"{bound}, all that ended by: {CLEAR}"

@@ -1,0 +1,60 @@
+"""The forms in which a stored session leaves gemtui, piece by piece and in bounded memory."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from enum import StrEnum
+from typing import assert_never
+
+from gemtui.api import DroppedRecord, problem_dict
+from gemtui.jsonout import encode, encode_array
+from gemtui.sessions.load import dropped_of, records_of, transcript_of, unified_of
+from gemtui.sessions.records import SessionLog
+from gemtui.sessions.summary import Summary
+
+
+class Format(StrEnum):
+    """What `gemtui show` prints and the app exports."""
+
+    TEXT = "text"
+    MARKDOWN = "markdown"
+    HTML = "html"
+    JSON = "json"
+    UNIFIED = "unified"
+
+
+def pieces(
+    log: SessionLog, summary: Summary, format: Format, *, encoding: str = "utf-8"
+) -> Iterator[bytes]:
+    """A session, read and open, in one of the forms: bytes to write one after the other.
+
+    UTF-8; plain text in the terminal's `encoding`, in which what it lacks becomes `?`.
+    """
+    match format:
+        case Format.TEXT | Format.MARKDOWN | Format.HTML:
+            target = encoding if format is Format.TEXT else "utf-8"
+            for text in _texts(log, summary, format):
+                yield text.encode(target, "replace")
+        case Format.JSON:
+            yield from _json(log, summary)
+        case Format.UNIFIED:
+            yield from encode_array((each.to_dict() for each in unified_of(log)), tail=b"\n")
+        case _:
+            assert_never(format)
+
+
+def _texts(log: SessionLog, summary: Summary, format: Format) -> Iterator[str]:
+    from gemtui.transcript.export import to_html, to_markdown, to_text
+
+    writers = {Format.TEXT: to_text, Format.MARKDOWN: to_markdown, Format.HTML: to_html}
+    return writers[format](transcript_of(log), summary)
+
+
+def _json(log: SessionLog, summary: Summary) -> Iterator[bytes]:
+    """What `Session.to_dict` gives, without ever holding it whole."""
+    head = b'{"version":1,"session":' + encode(summary.to_dict()) + b',"messages":'
+    yield from encode_array(records_of(log), head=head)
+    dropped = (DroppedRecord(why=why, record=record).to_dict() for why, record in dropped_of(log))
+    yield from encode_array(dropped, head=b',"dropped":')
+    problems = (problem_dict(each) for each in log.problems)
+    yield from encode_array(problems, head=b',"problems":', tail=b"}\n")

@@ -1,0 +1,194 @@
+"""The portable permission levels, and the policy rules that stand for them (GEMINI-006).
+
+The mapping is that of conformance section 2, "Permission policy". Every rule counts headless only
+(`interactive = false`): these policies are written for one run that nobody can answer.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from enum import StrEnum
+
+import tomlkit
+
+from gemtui.errors import OptionError
+
+
+class Level(StrEnum):
+    """How freely a capability may be used."""
+
+    ALLOW = "allow"
+    ASK = "ask"
+    DENY = "deny"
+
+
+class Decision(StrEnum):
+    """What a rule of the CLI's policy engine decides; headless, `ask_user` refuses."""
+
+    ALLOW = "allow"
+    DENY = "deny"
+    ASK_USER = "ask_user"
+
+
+class ApprovalMode(StrEnum):
+    """The CLI's approval modes, as its command line spells them."""
+
+    DEFAULT = "default"
+    AUTO_EDIT = "auto_edit"
+    PLAN = "plan"
+    YOLO = "yolo"
+
+
+_MODE_NAMES = {
+    "auto": ApprovalMode.YOLO,
+    "bypass": ApprovalMode.YOLO,
+    "bypassPermissions": ApprovalMode.YOLO,
+    "acceptEdits": ApprovalMode.AUTO_EDIT,
+    "autoEdit": ApprovalMode.AUTO_EDIT,
+}
+
+
+def approval_mode(name: str) -> ApprovalMode:
+    """The mode of this name, those of other agents included; OptionError names the choices."""
+    if name in _MODE_NAMES:
+        return _MODE_NAMES[name]
+    try:
+        return ApprovalMode(name)
+    except ValueError:
+        choices = ", ".join(ApprovalMode)
+        raise OptionError(f"approval_mode must be one of {choices}, not {name!r}") from None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PermissionPolicy:
+    """Three capabilities that every agent has in some form; None = left out, which asks."""
+
+    file_write: Level | None = None
+    shell_execute: Level | None = None
+    network_access: Level | None = None
+
+
+_CAPABILITIES = (
+    ("file_write", ("replace", "write_file")),
+    ("shell_execute", ("run_shell_command",)),
+    ("network_access", ("google_web_search", "web_fetch")),
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rule:
+    """One unconditional rule of a run's policy; `priority` 0 to 999."""
+
+    tool: str
+    decision: Decision
+    priority: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Permissions:
+    """All that a run's options say about tools.
+
+    `levels`: None = nothing was said. `only_tools`: nothing else exists; None = no such list, ()
+    = no tool at all. `approved_tools` need no confirmation, `disallowed_tools` are denied.
+    """
+
+    mode: ApprovalMode | None = None
+    levels: PermissionPolicy | None = None
+    only_tools: tuple[str, ...] | None = None
+    approved_tools: tuple[str, ...] = ()
+    disallowed_tools: tuple[str, ...] = ()
+
+
+def check_names(permissions: Permissions) -> None:
+    """Refuse names that the CLI would misread; OptionError names the position (conformance 55)."""
+    for field, names in (
+        ("allowedTools", permissions.only_tools or ()),
+        ("approvedTools", permissions.approved_tools),
+        ("disallowedTools", permissions.disallowed_tools),
+    ):
+        for index, name in enumerate(names):
+            if problem := _problem(name):
+                raise OptionError(f"{field}[{index}] {problem}")
+
+
+def _problem(name: str) -> str | None:
+    if not name:
+        return "is empty: name a tool"
+    if "*" in name:
+        return f"is {name!r}: a tool's name has no *"
+    if any("\ud800" <= char <= "\udfff" for char in name):
+        return f"is {name!r}: it holds half of a character (a lone surrogate)"
+    return None
+
+
+def rules(permissions: Permissions) -> tuple[Rule, ...]:
+    """The rules, in the order in which they are written: ties go to the first.
+
+    In plan mode no allow is written, since it would open writes and shell there; under yolo
+    allowed levels need no rule, while denies and asks are written all the same.
+    """
+    check_names(permissions)
+    denied = _denied(permissions)
+    return (
+        *(Rule(tool=tool, decision=Decision.DENY, priority=999) for tool in sorted(denied)),
+        *_only(permissions, denied),
+        *_approved(permissions, denied),
+        *_levelled(permissions),
+    )
+
+
+def _denied(permissions: Permissions) -> set[str]:
+    denied = set(permissions.disallowed_tools)
+    for level, tools in _levels(permissions):
+        if level is Level.DENY:
+            denied.update(tools)
+    return denied
+
+
+def _only(permissions: Permissions, denied: set[str]) -> Iterable[Rule]:
+    if permissions.only_tools is None:
+        return
+    for tool in sorted(set(permissions.only_tools) - denied):
+        yield Rule(tool=tool, decision=Decision.ALLOW, priority=999)
+    yield Rule(tool="*", decision=Decision.DENY, priority=998)
+
+
+def _approved(permissions: Permissions, denied: set[str]) -> Iterable[Rule]:
+    if permissions.mode is not ApprovalMode.PLAN:
+        for tool in sorted(set(permissions.approved_tools) - denied):
+            yield Rule(tool=tool, decision=Decision.ALLOW, priority=997)
+
+
+def _levelled(permissions: Permissions) -> Iterable[Rule]:
+    for level, tools in _levels(permissions):
+        if level is Level.ASK:
+            decision = Decision.ASK_USER
+        elif level is Level.ALLOW and permissions.mode in (None, "default", "auto_edit"):
+            decision = Decision.ALLOW
+        else:
+            continue
+        for tool in tools:
+            yield Rule(tool=tool, decision=decision, priority=997)
+
+
+def _levels(permissions: Permissions) -> Iterable[tuple[Level, tuple[str, ...]]]:
+    if permissions.levels is None:
+        return
+    for name, tools in _CAPABILITIES:
+        yield getattr(permissions.levels, name) or Level.ASK, tools
+
+
+def policy_text(rules: Iterable[Rule]) -> str:
+    """The rules as a policy file of the CLI (contract 4.3)."""
+    table = tomlkit.aot()
+    for rule in rules:
+        item = tomlkit.table()
+        item.add("toolName", rule.tool)
+        item.add("decision", rule.decision.value)
+        item.add("priority", rule.priority)
+        item.add("interactive", False)
+        table.append(item)
+    document = tomlkit.document()
+    document.add("rule", table)
+    return tomlkit.dumps(document)

@@ -1,0 +1,272 @@
+"""Gemini CLI as a response provider: a prompt in, the answer and the written files out (ADR-0014).
+
+Where the CLI does otherwise than that design expected, conformance sections 1 and 4 decide.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+import warnings
+from collections.abc import Coroutine, Mapping
+from concurrent.futures import Future, ThreadPoolExecutor, wait
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from gemtui.agent.detected import detect_cli
+from gemtui.agent.events import AgentEvent, ErrorSaid, TextSaid
+from gemtui.agent.fold import Fold
+from gemtui.agent.gemini import GeminiAdapter
+from gemtui.agent.options import AgentOptions
+from gemtui.agent.written import WrittenFiles
+from gemtui.errors import GemtuiError, OptionError, ProviderError
+from gemtui.paths import gemini_home
+from gemtui.policy.levels import ApprovalMode
+from gemtui.runs.enrich import enrich
+from gemtui.runs.plain import one_line
+from gemtui.runs.words import Status, Tally
+from gemtui.transcript.model import Author, Text, Transcript
+
+_LOG = logging.getLogger(__name__)
+_SAMPLE = 200
+_LOOK = 0.1
+"""Seconds between two looks whether somebody still wants the answer."""
+_GOOD = (Status.OK, Status.WARNING, Status.REFUSED)
+TIMEOUT = 600
+"""Seconds that a run may take unless the configuration says else."""
+
+
+@dataclass(frozen=True, slots=True)
+class ProviderResult:
+    """What a run gave. `files`: each path written, as the tool named it -> None, in order."""
+
+    response: str
+    files: dict[str, None] = field(default_factory=dict)
+
+
+class GeminiCliProvider:
+    """Answers prompts by headless runs of Gemini CLI (ADR-0014).
+
+    `config` may hold `model`, `sandbox`, `approval_mode`, `include_directories`,
+    `allowed_tools` (no confirmation for these), `working_dir` and `timeout` (seconds). The
+    default approval mode is `yolo`, as designed for unattended use: every tool runs unasked,
+    shell commands included. Unknown keys warn; wrong values raise a ValueError that names the
+    key.
+    """
+
+    def __init__(self, config: Mapping[str, Any] | None = None) -> None:
+        self.config = dict(config or {})
+        _check(self.config)
+        self._adapter = GeminiAdapter()
+
+    @classmethod
+    def get_metadata(cls) -> dict[str, Any]:
+        """What a registry of providers wants to know of this one."""
+        return {
+            "name": "gemini-cli",
+            "description": "Gemini CLI AI agent via subprocess",
+            "requires_config": False,
+            "config_keys": list(_CHECKS),
+            "default_response_timeout": TIMEOUT,
+            "fs_ability": "local-write",
+        }
+
+    def validate(self) -> None:
+        """Raise ProviderError unless a CLI is installed, answers, and can report its runs."""
+        problem = detect_cli().problem
+        if problem is not None:
+            raise ProviderError(problem)
+
+    def generate(
+        self,
+        prompt: str,
+        context: Mapping[str, Any] | None = None,
+        system_prompt: str | None = None,
+        response_timeout: float | None = None,
+    ) -> ProviderResult:
+        """As `agenerate`, for callers that wait; also in a thread whose event loop runs."""
+        answer = self.agenerate(prompt, context, system_prompt, response_timeout)
+        try:
+            asyncio.get_running_loop()
+        except RuntimeError:
+            return asyncio.run(answer)
+        return _in_thread(answer)
+
+    async def agenerate(
+        self,
+        prompt: str,
+        context: Mapping[str, Any] | None = None,
+        system_prompt: str | None = None,
+        response_timeout: float | None = None,
+    ) -> ProviderResult:
+        """Run the prompt and give back what was answered and which files were written.
+
+        `context["prompt_file"]`: a file that the CLI is told to process instead of `prompt`.
+        `context["project_root"]`: the folder to run in unless the configuration names one.
+        `response_timeout`: seconds, instead of the configured ones. The response is all that the
+        model said, from the stored session where that is found, since a stream repeats what it
+        retries. Raises ProviderError for a run that failed or ended without a result, with the
+        partial answer and the files written by then. Cancelling the task ends the run.
+        """
+        await asyncio.to_thread(self.validate)
+        context = context or {}
+        options = self._options(context, response_timeout)
+        words = _words(prompt, context, system_prompt)
+        gathered = _Gathered(words)
+        try:
+            async for event in self._adapter.run(words, options):
+                gathered.add(event)
+        except GemtuiError as error:
+            raise ProviderError(str(error)) from error
+        response = await asyncio.to_thread(gathered.response)
+        failure = gathered.failure
+        if failure is not None:
+            raise ProviderError(failure, response=response, files=gathered.written.paths)
+        return ProviderResult(response, gathered.written.paths)
+
+    def _options(self, context: Mapping[str, Any], timeout: float | None) -> AgentOptions:
+        config = self.config
+        folder = config.get("working_dir") or context.get("project_root")
+        return AgentOptions(
+            cwd=None if folder is None else Path(folder),
+            model=config.get("model"),
+            sandbox=bool(config.get("sandbox")),
+            approval_mode=ApprovalMode(config.get("approval_mode") or ApprovalMode.YOLO),
+            include_directories=tuple(map(Path, config.get("include_directories") or ())),
+            approved_tools=tuple(config.get("allowed_tools") or ()),
+            timeout=timeout or config.get("timeout") or TIMEOUT,
+            prompt_in_argv="prompt_file" in context,
+        )
+
+
+def _words(prompt: str, context: Mapping[str, Any], system_prompt: str | None) -> str:
+    if file := context.get("prompt_file"):
+        prompt = f"Process the prompt in {file}"
+    return f"{system_prompt}\n\n{prompt}" if system_prompt else prompt
+
+
+# --- configuration -------------------------------------------------------------------------------
+
+
+def _text(value: object) -> str | None:
+    return None if isinstance(value, str) and value else "must be a text that is not empty"
+
+
+def _folder(value: object) -> str | None:
+    return None if isinstance(value, str | os.PathLike) else "must be a path"
+
+
+def _flag(value: object) -> str | None:
+    return None if isinstance(value, bool) else "must be True or False"
+
+
+def _mode(value: object) -> str | None:
+    return None if value in tuple(ApprovalMode) else f"must be one of {', '.join(ApprovalMode)}"
+
+
+def _texts(value: object) -> str | None:
+    if not isinstance(value, list):
+        return "must be a list"
+    bad = next((at for at, each in enumerate(value) if _folder(each) is not None), None)
+    return None if bad is None else f"must be a list of texts, and [{bad}] is none"
+
+
+def _seconds(value: object) -> str | None:
+    number = isinstance(value, int | float) and not isinstance(value, bool) and value > 0
+    return None if number else "must be > 0 (seconds)"
+
+
+_CHECKS = {
+    "model": _text,
+    "sandbox": _flag,
+    "approval_mode": _mode,
+    "include_directories": _texts,
+    "allowed_tools": _texts,
+    "working_dir": _folder,
+    "timeout": _seconds,
+}
+
+
+def _check(config: Mapping[str, Any]) -> None:
+    """Refuse wrong values, warn of unknown keys; None = left out (conformance 45)."""
+    for key, value in config.items():
+        if key not in _CHECKS:
+            warnings.warn(
+                f"unknown config key {key!r}: the keys are {', '.join(_CHECKS)}", stacklevel=3
+            )
+        elif value is not None and (problem := _CHECKS[key](value)):
+            raise OptionError(f"{key} {problem}, got: {value!r}")
+
+
+# --- one run -------------------------------------------------------------------------------------
+
+
+class _Gathered:
+    """What the events of a run come to."""
+
+    def __init__(self, prompt: str) -> None:
+        self.written = WrittenFiles()
+        self._tally = Tally()
+        self._fold = Fold(prompt, began=datetime.now(UTC))
+        self._said: list[str] = []
+        self._session: str | None = None
+
+    def add(self, event: AgentEvent) -> None:
+        self.written.add(event)
+        self._fold.add(event)
+        self._tally.add(event)
+        self._session = event.session_id or self._session
+        match event.payload:
+            case TextSaid(content=text):
+                self._said.append(text)
+            case ErrorSaid(code="NDJSON_PARSE_ERROR", message=message):
+                _LOG.warning("Gemini CLI wrote a line that is not JSON: %s", message[:_SAMPLE])
+            case _:
+                pass
+
+    @property
+    def failure(self) -> str | None:
+        """Why the run is no good answer, and what to do about it; None if it is one."""
+        verdict = self._tally.verdict()
+        return one_line(verdict) if verdict and verdict.status not in _GOOD else None
+
+    def response(self) -> str:
+        """All that the model said; looks into the stored session for it."""
+        live = self._fold.transcript()
+        whole = enrich(live, gemini_home(), self._session)
+        return "".join(self._said) if whole is live else _answer(whole)
+
+
+def _answer(transcript: Transcript) -> str:
+    """The model's words; a blank line between messages, since the CLI stores them trimmed."""
+    said = (message for message in transcript if message.author is Author.MODEL)
+    blocks = (block for message in said for block in message.blocks)
+    texts = (block.text for block in blocks if isinstance(block, Text))
+    return "\n\n".join(text for text in texts if text.strip())
+
+
+def _in_thread(answer: Coroutine[Any, Any, ProviderResult]) -> ProviderResult:
+    """Run it on a loop of its own; what interrupts or cancels the waiting ends the run as well."""
+    outer = asyncio.current_task()
+    begun: Future[asyncio.Task[Any] | None] = Future()
+
+    async def work() -> ProviderResult:
+        begun.set_result(asyncio.current_task())
+        return await answer
+
+    with ThreadPoolExecutor(1) as pool:
+        waiting = pool.submit(asyncio.run, work())
+        try:
+            while not wait([waiting], _LOOK).done:
+                # asyncio.run takes ctrl+c for a cancellation, which nobody sees while we wait
+                if outer is not None and outer.cancelling():
+                    raise asyncio.CancelledError
+            return waiting.result()
+        except BaseException:
+            task = begun.result()
+            if task is not None and not waiting.done():
+                task.get_loop().call_soon_threadsafe(task.cancel)
+            raise

@@ -1,0 +1,176 @@
+"""Why a run failed, by what the CLI said and the code it ended with: plain words and ways out.
+
+The meaning comes from the words first: exit codes are HTTP statuses mod 256 (contract 0, trap 5),
+and 1 stands for anything. No way out names a command that does not exist (conformance 1, 86).
+"""
+
+from __future__ import annotations
+
+import re
+import signal
+from dataclasses import dataclass
+
+_LOGIN = (
+    "set GEMINI_API_KEY to a key of Google AI Studio",
+    "or set up Vertex AI: GOOGLE_GENAI_USE_VERTEXAI=true with project and location",
+    "or start gemini once in a terminal and log in there",
+)
+_OTHER_LOGIN = _LOGIN[:2]
+_LATER = ("try again later", "or choose another model")
+_SERVICE = ("try again in a few minutes", "or choose another model")
+_REPHRASE = ("word the prompt differently", "or choose another model")
+_AGAIN = ("run it again, or continue the session",)
+_PROMPT = ("write a prompt",)
+_SESSION = ("run in the folder of the session to resume", "or start a new session")
+_REPORT = ("see all that gemini said on stderr", "gemtui doctor looks at the installation")
+_SANDBOX = ("install and start docker or podman", "or run without the sandbox")
+_FLAGS = ("gemtui doctor says what this Gemini CLI takes", "update Gemini CLI")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cause:
+    """Why a run failed: one line in plain words, and what a person can do, the best first."""
+
+    headline: str
+    ways_out: tuple[str, ...] = ()
+
+
+def _cause(headline: str, *ways_out: str) -> Cause:
+    return Cause(headline=headline, ways_out=ways_out)
+
+
+_LOGIN_MISSING = _cause("Gemini CLI is not logged in", *_LOGIN)
+_TRUST = _cause(
+    "Gemini CLI does not trust this folder",
+    "run with --trust (for this run only), or answer yes when gemtui asks",
+    "trusting also switches on the project's own settings, hooks and MCP servers",
+)
+_TURNS = _cause("The turn limit was reached", "continue the session", "or allow more turns")
+_FULL = _cause("The disk is full", "make room, then continue the session")
+_START = _cause("Gemini CLI could not be started", "gemtui doctor says what is wrong", *_FLAGS[1:])
+
+_MODEL = ("name another model",)
+_WORDS: tuple[tuple[str, Cause], ...] = (
+    (
+        r"IneligibleTier|not eligible|ineligible"
+        r"|(account|individual|tier)s?\b[^\n]*no longer (supported|available|eligible)",
+        _cause("Google refuses this account for Gemini CLI", *_OTHER_LOGIN),
+    ),
+    (r"API key not valid|API_KEY_INVALID", _cause("The API key is not valid", *_OTHER_LOGIN)),
+    (r"GEMINI_API_KEY environment variable|Invalid auth method|set an Auth method", _LOGIN_MISSING),
+    (r"not running in a trusted directory", _TRUST),
+    (
+        r"daily quota|TerminalQuota|exceeded your current quota",
+        _cause("The quota of this model is used up", "wait until it is renewed", *_LATER[1:]),
+    ),
+    (r"models?/\S+ (is|was) not found|ModelNotFound", _cause("There is no such model", *_MODEL)),
+    (r"no_space_left|ENOSPC|No space left on device", _FULL),
+    (
+        r"without a finish reason",
+        _cause("The answer broke off: the connection was lost, or Google blocked it", *_AGAIN),
+    ),
+    (r"malformed function call", _cause("Gemini made a tool call that can't be read", *_AGAIN)),
+    (
+        r"response was blocked|prompt was blocked|recitation|PROHIBITED_CONTENT",
+        _cause("Google's filters blocked the answer", *_REPHRASE),
+    ),
+    (r"empty response", _cause("Gemini answered nothing", *_AGAIN)),
+    (r"no final response text", _cause("Gemini only thought and answered nothing", *_AGAIN)),
+    (
+        r"yolo mode is disabled|disableYolo",
+        _cause("The settings of Gemini CLI forbid yolo mode", "choose another mode"),
+    ),
+    (
+        r"FatalSandboxError|GEMINI_SANDBOX|sandbox command",
+        _cause("The sandbox can't be used", *_SANDBOX),
+    ),
+    (r"No input provided via stdin", _cause("There was no prompt", *_PROMPT)),
+    (
+        r"Error resuming|Invalid session identifier|No previous sessions",
+        _cause("The session to resume is not in this project", *_SESSION),
+    ),
+    (
+        r"Unknown arguments?:|Invalid values:|Not enough arguments|Cannot use both",
+        _cause("Gemini CLI does not take one of these options", *_FLAGS),
+    ),
+    (r"is not valid JSON|SyntaxError", _cause("Gemini sent something that can't be read", *_AGAIN)),
+    (
+        r"supervisor of this run was killed",
+        _cause("The process that looked after the run was killed, and the run ended", *_AGAIN),
+    ),
+    (r"the folder .* is not there", _cause("The folder to run in is not there", "choose another")),
+)
+
+_CODES = {
+    41: _LOGIN_MISSING,
+    42: _cause("Gemini CLI did not accept the prompt or the session", *_PROMPT, *_SESSION),
+    44: _cause("The sandbox can't be used", *_SANDBOX),
+    52: _cause("The settings of Gemini CLI forbid this run", "look at its settings.json"),
+    53: _TURNS,
+    54: _cause("A tool failed so that the run could not go on", "see the last tool call"),
+    55: _TRUST,
+    130: _cause("The run was cancelled", *_AGAIN),
+}
+
+_HTTP = {
+    400: _cause("Gemini did not accept the request (400)", "continue in a new session"),
+    401: _cause("Gemini did not accept the login (401)", *_LOGIN),
+    403: _cause(
+        "Gemini denies access (403)", "check what this key or project may use", *_OTHER_LOGIN
+    ),
+    404: _cause("There is no such model (404)", "name another model"),
+    429: _cause("Too many requests, or the quota is used up (429)", *_LATER),
+}
+
+_HTTP_SAID = re.compile(r'"code":\s*([45]\d\d)\b|\bstatus:? ([45]\d\d)\b')
+_FIRST_HTTP, _LAST_HTTP = 400 - 256, 255
+_SHELL = 128
+"""What shells add to the number of the signal that ended a program."""
+
+
+def cause_of(said: str, stderr: str, code: int | None) -> Cause:
+    """The cause of a failed run. `said`: its error message; `stderr`: what stood there; `code`: as
+    Popen gives it, None = not started.
+    """
+    found = _by_words(said) or (None if _http(said, None) else _by_words(stderr))
+    status = _http(said, code)
+    return found or _by_status(status) or _by_code(code)
+
+
+def _by_words(text: str) -> Cause | None:
+    matches = (cause for pattern, cause in _WORDS if re.search(pattern, text, re.IGNORECASE))
+    return next(matches, None)
+
+
+def _http(said: str, code: int | None) -> int | None:
+    """The HTTP status behind a failure: as said, else from an exit code that can't be another."""
+    found = _HTTP_SAID.search(said)
+    if found:
+        return int(found[1] or found[2])
+    return code + 256 if code is not None and _FIRST_HTTP <= code <= _LAST_HTTP else None
+
+
+def _by_status(status: int | None) -> Cause | None:
+    if status is None:
+        return None
+    if status >= 500:
+        return _cause(f"Gemini is overloaded or out of order ({status})", *_SERVICE)
+    return _HTTP.get(status) or _cause(f"Gemini refused the request ({status})", *_LATER)
+
+
+def _by_code(code: int | None) -> Cause:
+    if code is None:
+        return _START
+    if code in _CODES:
+        return _CODES[code]
+    number = -code if code < 0 else code - _SHELL
+    if 0 < number < _FIRST_HTTP - _SHELL:
+        return _cause(f"Gemini CLI was ended from outside ({_signal(number)})", *_AGAIN)
+    return _cause(f"Gemini CLI failed (exit code {code})", *_REPORT)
+
+
+def _signal(number: int) -> str:
+    try:
+        return signal.Signals(number).name
+    except ValueError:
+        return f"signal {number}"

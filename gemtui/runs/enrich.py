@@ -1,0 +1,233 @@
+"""What the stored session adds to a run that has ended.
+
+The stream has no thoughts, no diffs, one sum of tokens, no exit codes, and after a dropped
+connection it holds an answer's text twice (contract 0 and 2). The session has all that, once. What
+the session lacks (an interrupted answer, a failed prompt, errors) the stream keeps.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Container, Iterator, Mapping, Sequence
+from dataclasses import replace
+from itertools import takewhile
+from pathlib import Path
+
+from gemtui.errors import GemtuiError
+from gemtui.sessions.index import Index
+from gemtui.sessions.load import transcript_of
+from gemtui.sessions.records import SessionLog
+from gemtui.transcript.model import Author, Block, Message, Text, ToolCall, ToolStatus, Transcript
+
+
+def enrich(live: Transcript, home: Path, session_id: str | None) -> Transcript:
+    """A run's transcript with all that its session in the store `home` knows of it.
+
+    Messages that the stream has told keep their ids and their order, so that a view stays where it
+    is. `live` itself comes back where the session or this run in it can't be found. Reads files:
+    for worker threads.
+    """
+    told = list(live)
+    stored = stored_part(told, home, session_id) if session_id else ()
+    if not stored:
+        return live
+    return Transcript.of(tuple(_woven(told, stored)), revision=live.revision + 1)
+
+
+def stored_part(told: Sequence[Message], home: Path, session_id: str) -> tuple[Message, ...]:
+    """The messages of one run in its stored session, its prompt first; none where not found.
+
+    A resume gives all older records the time of the resume, so that times tell nothing: the run is
+    found by its tool calls, or without any by what was said.
+    """
+    try:
+        path = Index(home, cache=None).find(session_id).path
+        with SessionLog(path) as log:
+            log.refresh()
+            transcript = transcript_of(log)
+            found = (part for part in _parts(transcript) if _is_of(part, told))
+            first = next(found, ())
+            if not first or _asked(first) == _asked(told):
+                return first
+            return next((part for part in found if _asked(part) == _asked(told)), first)
+    except (GemtuiError, OSError):
+        return ()
+
+
+def _parts(transcript: Transcript) -> Iterator[tuple[Message, ...]]:
+    """The conversation from one prompt to the next, the newest first."""
+    end = len(transcript)
+    for start in range(end - 1, -1, -1):
+        if transcript.outlines[start].prompt:
+            yield tuple(transcript.read(at) for at in range(start, end))
+            end = start
+
+
+def _is_of(part: Sequence[Message], told: Sequence[Message]) -> bool:
+    """Whether a stored part is what the stream told: the same calls, or else the same answer."""
+    theirs, ours = set(_ids(part)), set(_ids(told))
+    if theirs or ours:
+        return bool(theirs & ours) or (not theirs and _says_first(part, told))
+    texts = [text for message in part for text in _texts(message)]
+    said = "\n".join(text for message in told for text in _texts(message))
+    return bool(texts) and all(text in said for text in texts)
+
+
+def _says_first(part: Sequence[Message], told: Sequence[Message]) -> bool:
+    """Whether a part without calls is what was stored before the first call was cut off."""
+    texts = [text for message in part for text in _texts(message)]
+    said = [text for message in told for text in _texts(message)]
+    answered = any(message.author is Author.MODEL for message in part)
+    return answered and texts == said[: len(texts)] and _asked(part) == _asked(told)
+
+
+def _ids(messages: Sequence[Message]) -> Iterator[str]:
+    return (call.id for message in messages for call in _calls(message))
+
+
+def _calls(message: Message) -> Iterator[ToolCall]:
+    return (block for block in message.blocks if isinstance(block, ToolCall))
+
+
+def _texts(message: Message) -> Iterator[str]:
+    if message.author is Author.MODEL:
+        for block in message.blocks:
+            if isinstance(block, Text) and block.text.strip():
+                yield block.text.strip()
+
+
+def _asked(messages: Sequence[Message]) -> str:
+    """What the person typed."""
+    prompts = (message for message in messages if message.prompt)
+    blocks = next((message.blocks for message in prompts), ())
+    return "".join(block.text for block in blocks if isinstance(block, Text)).strip()
+
+
+# --- weaving -----------------------------------------------------------------------------------
+
+
+def _woven(told: Sequence[Message], stored: Sequence[Message]) -> Iterator[Message]:
+    """The messages in the order of the stream, each with its stored mate's content.
+
+    What only the session has comes before the next mate; no call and no text is shown twice.
+    """
+    left = dict(enumerate(stored))
+    places = {id: at for at in reversed(left) for id in _ids([stored[at]])}
+    shown = _Shown()
+    for message in told:
+        mate = _mate(message, left, places)
+        if mate is None:
+            kept = [shown.rest(message)]
+        else:
+            part = [left.pop(at) for at in _due(message, mate, left)]
+            kept = [*part[:-1], _joined(message, part, places)]
+            shown.add(part, message)
+        yield from (each for each in kept if each.blocks)
+    yield from left.values()
+
+
+def _due(message: Message, mate: int, left: Mapping[int, Message]) -> list[int]:
+    """The mate's place, and before it those of messages that say nothing of their own: an answer
+    that stands before the call of an earlier one has its own mate still to come.
+    """
+    said = "\n".join(_texts(message))
+    before = takewhile(lambda at: at < mate, left)
+    silent = (at for at in before if all(text in said for text in _texts(left[at])))
+    return [*silent, mate]
+
+
+class _Shown:
+    """What stored messages have brought before the stream told it."""
+
+    def __init__(self) -> None:
+        self._calls: set[str] = set()
+        self._texts: list[str] = []
+
+    def add(self, stored: Sequence[Message], message: Message) -> None:
+        """These were shown in the place of `message`."""
+        said = "\n".join(_texts(message))
+        self._calls.update(_ids(stored))
+        self._texts += [t for each in stored for t in _texts(each) if t not in said]
+
+    def rest(self, message: Message) -> Message:
+        """The message without what stands above: old CLIs store all calls in one record."""
+        if self._calls.isdisjoint(_ids([message])) and not self._texts:
+            return message
+        return replace(message, blocks=tuple(b for b in message.blocks if not self._has(b)))
+
+    def _has(self, block: Block) -> bool:
+        if isinstance(block, ToolCall):
+            return block.id in self._calls
+        if not isinstance(block, Text):
+            return False
+        found = [text for text in self._texts if text in block.text]
+        self._texts = [text for text in self._texts if text not in found]
+        return bool(found)
+
+
+def _mate(message: Message, left: Mapping[int, Message], places: Mapping[str, int]) -> int | None:
+    """Where the session has this message, among what is left: by its calls, else by its text."""
+    if message.prompt:
+        return next((at for at in left if left[at].prompt), None)
+    if message.author is not Author.MODEL:
+        return None
+    by_call = [places[id] for id in _ids([message]) if places.get(id) in left]
+    if by_call:
+        return min(by_call)
+    said = "\n".join(_texts(message))
+    for at, stored in left.items():
+        if any(_calls(stored)):
+            return None
+        texts = list(_texts(stored))
+        if texts and all(text in said for text in texts):
+            return at
+    return _silent_mate(message, left, places)
+
+
+def _silent_mate(
+    message: Message, left: Mapping[int, Message], places: Container[str]
+) -> int | None:
+    """The next stored answer, where it and this one say nothing: its calls were cut off."""
+    ids = list(_ids([message]))
+    if not ids or any(_texts(message)) or any(id in places for id in ids):
+        return None
+    at = next((at for at in left if left[at].author is Author.MODEL), None)
+    return None if at is None or any(_texts(left[at])) else at
+
+
+def _joined(message: Message, stored: Sequence[Message], known: Container[str]) -> Message:
+    """The last of `stored` in the place of the told one, with what only the stream knew.
+
+    The others come right before it. The told text is kept where none of them has it.
+    """
+    mate = stored[-1]
+    told = {call.id: call for call in _calls(message)}
+    blocks = [
+        _call(block, told.get(block.id)) if isinstance(block, ToolCall) else block
+        for block in mate.blocks
+    ]
+    if not message.prompt:
+        said = "\n".join(_texts(message))
+        if not any(text in said for each in stored for text in _texts(each)):
+            blocks = [*(b for b in message.blocks if isinstance(b, Text)), *blocks]
+        blocks += [call for call in told.values() if call.id not in known]
+    return replace(
+        mate,
+        id=message.id,
+        blocks=tuple(blocks) or message.blocks,
+        time=message.time or mate.time,
+    )
+
+
+def _call(stored: ToolCall, told: ToolCall | None) -> ToolCall:
+    """The stored call with the time that the stream measured; an end that nobody stored stays."""
+    if told is None:
+        return stored
+    unsure = stored.status is ToolStatus.UNCONFIRMED
+    refused = told.status is ToolStatus.DENIED and stored.status is ToolStatus.ERROR
+    return replace(
+        stored,
+        status=told.status if unsure or refused else stored.status,
+        output=stored.output if stored.output is not None or stored.error else told.output,
+        display=stored.display or told.display,
+        duration=told.duration or stored.duration,
+    )

@@ -1,0 +1,262 @@
+"""Past and present runs, as their folders tell, and the bound on what they take.
+
+A run's folder stays when the run has ended: it is the record of what was asked and what came out.
+The oldest ones go once all together are too many or too large; a run that goes on never does.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import stat
+import time
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from enum import StrEnum
+from pathlib import Path
+from typing import Any
+
+from gemtui.agent.events import Done, DoneStatus
+from gemtui.agent.folder import Exit, RunFolder
+from gemtui.agent.gemini import owner_lives
+from gemtui.agent.ndjson import NdjsonReader, Parsed
+from gemtui.agent.stream import Ending, Limit, Stream
+from gemtui.paths import state_dir
+from gemtui.sessions.summary import iso
+from gemtui.transcript.model import excerpt
+
+MOST_RUNS = 200
+MOST_BYTES = 500_000_000
+CLEAR = "gemtui runs --clear"
+"""The command that removes all runs that have ended."""
+_EDGE = 64 * 1024
+"""Bytes at either end of a run's output that are read for its first and its last object."""
+_STARTING = 60
+"""Seconds that a new folder may be without a supervisor before its run counts as lost."""
+_LIMITS = {"timeout": Limit.TIMEOUT, "idle": Limit.IDLE, "turns": Limit.TURNS}
+
+
+class RunState(StrEnum):
+    """Where a run stands."""
+
+    RUNNING = "running"
+    """Its supervisor lives: one can attach to it."""
+    ENDED = "ended"
+    LOST = "lost"
+    """Nobody watches it, and nobody wrote how it ended: its supervisor was killed."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Run:
+    """One run. `status`, `complete`, `exit`: None while nobody knows how it ended.
+
+    `complete`: the CLI gave a result. `prompt`: its first line. `session`: the id to resume,
+    None = unknown. `size`: bytes of the folder.
+    """
+
+    folder: RunFolder
+    state: RunState
+    started: datetime
+    ended: datetime | None
+    status: DoneStatus | None
+    complete: bool | None
+    exit: Exit | None
+    prompt: str
+    model: str | None
+    cwd: str
+    session: str | None
+    size: int
+
+    @property
+    def id(self) -> str:
+        """The run's id, which is its folder's name."""
+        return self.folder.id
+
+    def to_dict(self) -> dict[str, Any]:
+        """One entry of `gemtui runs --json`; null = unknown."""
+        return {
+            "id": self.id,
+            "state": self.state.value,
+            "status": None if self.status is None else self.status.value,
+            "complete": self.complete,
+            "exit_code": None if self.exit is None else self.exit.code,
+            "limit": None if self.exit is None else self.exit.limit,
+            "started": iso(self.started),
+            "ended": iso(self.ended),
+            "prompt": self.prompt,
+            "model": self.model,
+            "cwd": self.cwd,
+            "session": self.session,
+            "folder": str(self.folder.path),
+            "size": self.size,
+        }
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Usage:
+    """What all run folders take; `private`: nobody but the user may look into them."""
+
+    place: Path
+    runs: int
+    bytes: int
+    private: bool
+
+    def to_dict(self) -> dict[str, Any]:
+        """What `gemtui doctor --json` says of it."""
+        return {
+            "path": str(self.place),
+            "runs": self.runs,
+            "bytes": self.bytes,
+            "private": self.private,
+            "most_runs": MOST_RUNS,
+            "most_bytes": MOST_BYTES,
+            "clear": CLEAR,
+        }
+
+
+def runs_dir() -> Path:
+    """The folder that holds the runs' folders."""
+    return state_dir() / "runs"
+
+
+def list_runs(place: Path) -> tuple[Run, ...]:
+    """The runs in the folder `place`, newest first; broken folders are passed over."""
+    found = (_run(folder) for folder in _folders(place))
+    return tuple(sorted(filter(None, found), key=lambda run: run.started, reverse=True))
+
+
+def usage(place: Path) -> Usage:
+    """How many folders there are, and how much they hold."""
+    folders = list(_folders(place))
+    return Usage(
+        place=place,
+        runs=len(folders),
+        bytes=sum(_size(folder.path) for folder in folders),
+        private=place.is_dir() and not place.stat().st_mode & 0o077,
+    )
+
+
+def prune(place: Path, *, runs: int = MOST_RUNS, size: int = MOST_BYTES) -> int:
+    """Remove the oldest ended runs beyond these bounds, never the newest run; how many it were."""
+    kept, bytes_kept, doomed = 0, 0, []
+    for run in list_runs(place):
+        too_much = kept >= runs or bytes_kept + run.size > size
+        if too_much and kept and run.state is not RunState.RUNNING:
+            doomed.append(run)
+        else:
+            kept, bytes_kept = kept + 1, bytes_kept + run.size
+    return _remove(doomed)
+
+
+def clear(place: Path) -> int:
+    """Remove every run that does not go on; how many were removed."""
+    return _remove(run for run in list_runs(place) if run.state is not RunState.RUNNING)
+
+
+def _remove(runs: Iterable[Run]) -> int:
+    removed = 0
+    for run in runs:
+        shutil.rmtree(run.folder.path, ignore_errors=True)
+        removed += not run.folder.path.exists()
+    return removed
+
+
+def _folders(place: Path) -> Iterator[RunFolder]:
+    with suppress(OSError), os.scandir(place) as entries:
+        for entry in entries:
+            if entry.is_dir(follow_symlinks=False):
+                yield RunFolder(Path(entry.path))
+
+
+def _size(folder: Path) -> int:
+    size = 0
+    with suppress(OSError), os.scandir(folder) as entries:
+        for entry in entries:
+            with suppress(OSError):
+                facts = entry.stat(follow_symlinks=False)
+                size += facts.st_size if stat.S_ISREG(facts.st_mode) else 0
+    return size
+
+
+def _run(folder: RunFolder) -> Run | None:
+    request, ended = folder.request(), folder.exit()
+    made = _made(folder)
+    if request is None or made is None:
+        return None
+    about = request.about or {}
+    state = RunState.ENDED if ended is not None else _state(folder, made)
+    stream = Stream(
+        cwd=request.cwd, session_id=about.get("session_id"), resumed=about.get("resume")
+    )
+    last = None if ended is None else _last(stream, folder, ended)
+    return Run(
+        folder=folder,
+        state=state,
+        started=(ended.started if ended else None) or made,
+        ended=ended.ended if ended else None,
+        status=last[0] if last else None,
+        complete=last[1] if last else None,
+        exit=ended,
+        prompt=excerpt(str(about.get("prompt") or "")),
+        model=about.get("model"),
+        cwd=request.cwd,
+        session=stream.session_id,
+        size=_size(folder.path),
+    )
+
+
+def _made(folder: RunFolder) -> datetime | None:
+    """When the run was asked for."""
+    try:
+        return datetime.fromtimestamp((folder.path / "request.json").stat().st_mtime, UTC)
+    except OSError:
+        return None
+
+
+def _state(folder: RunFolder, made: datetime) -> RunState:
+    owner = folder.owner()
+    starting = owner is None and time.time() - made.timestamp() < _STARTING
+    if starting or owner_lives(owner):
+        return RunState.RUNNING
+    return RunState.ENDED if folder.exit() is not None else RunState.LOST
+
+
+def _last(stream: Stream, folder: RunFolder, ended: Exit) -> tuple[DoneStatus, bool]:
+    """How the run ended: by the stream's own rules, from its first object and its result."""
+    for line in _edges(folder.stdout):
+        for _ in stream.feed(line):
+            pass
+    ending = Ending(
+        code=ended.code,
+        aborted=ended.aborted,
+        limit=_LIMITS.get(ended.limit or ""),
+        problem=ended.problem,
+    )
+    *_, done = stream.finish(ending)
+    assert isinstance(done.payload, Done)
+    return done.payload.status, bool((done.metadata or {}).get("complete"))
+
+
+def _edges(path: Path) -> Iterator[Parsed]:
+    """The `init` and `result` objects near both ends of a run's output."""
+    reader = NdjsonReader()
+    for line in (*reader.feed(_both_ends(path)), *reader.close()):
+        if not isinstance(line, Parsed) or not isinstance(line.data, dict):
+            continue
+        if line.data.get("type") in ("init", "result"):
+            yield line
+
+
+def _both_ends(path: Path) -> bytes:
+    try:
+        with path.open("rb") as file:
+            rest = path.stat().st_size - 2 * _EDGE
+            if rest <= 0:
+                return file.read(2 * _EDGE)
+            head = file.read(_EDGE)
+            file.seek(rest, os.SEEK_CUR)
+            return head + b"\n" + file.read(_EDGE)
+    except OSError:
+        return b""

@@ -1,0 +1,78 @@
+"""Files that change in a run's folder while it goes on, whoever changes them.
+
+The stream names only what file tools wrote; a shell command writes files as well. What is seen here
+is not said to be the run's work: it happened meanwhile.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import subprocess
+from collections.abc import AsyncGenerator, Iterable
+from contextlib import aclosing
+from pathlib import Path
+
+from watchfiles import Change, DefaultFilter, awatch
+
+MOST = 200
+"""Files that are told of one run."""
+_GIT_LIMIT = 5.0
+
+
+async def seen_files(folder: Path, *, most: int = MOST) -> AsyncGenerator[tuple[Path, ...]]:
+    """All files seen so far, in the order in which they were first seen, at every change.
+
+    Left out: what git ignores, hidden files, what tools and package managers keep, folders. Ends
+    by itself where the system won't watch the folder, and beyond `most` files; the home folder and
+    the root are too much to watch.
+    """
+    if not folder.is_dir() or folder in (Path.home(), Path(folder.anchor)):
+        return
+    seen: dict[Path, None] = {}
+    events = awatch(folder, watch_filter=_Filter(folder), step=100, ignore_permission_denied=True)
+    try:
+        async with aclosing(events):
+            async for batch in events:
+                new = {Path(path) for _, path in batch} - seen.keys()
+                kept = await asyncio.to_thread(_kept, folder, sorted(new))
+                seen.update(dict.fromkeys(kept))
+                if kept:
+                    yield tuple(seen)[:most]
+                if len(seen) >= most:
+                    return
+    except (OSError, RuntimeError):  # watchfiles' own errors are RuntimeErrors
+        return
+
+
+class _Filter(DefaultFilter):
+    """Watchfiles' own choice, and nothing hidden below the folder."""
+
+    def __init__(self, folder: Path) -> None:
+        super().__init__()
+        self._folder = folder
+
+    def __call__(self, change: Change, path: str) -> bool:
+        place = Path(path)
+        inside = place.relative_to(self._folder) if place.is_relative_to(self._folder) else place
+        return not any(part.startswith(".") for part in inside.parts) and super().__call__(
+            change, path
+        )
+
+
+def _kept(folder: Path, paths: Iterable[Path]) -> list[Path]:
+    """Files, gone ones too, that git does not ignore; all of them where there is no git."""
+    files = [path for path in paths if not path.is_dir()]
+    if not files:
+        return []
+    try:
+        asked = subprocess.run(
+            ["git", "-C", str(folder), "check-ignore", "--stdin", "-z"],
+            input=b"\0".join(bytes(path) for path in files),
+            capture_output=True,
+            timeout=_GIT_LIMIT,
+            check=False,
+        )
+    except (OSError, subprocess.TimeoutExpired):
+        return files
+    ignored = set(asked.stdout.split(b"\0"))
+    return [path for path in files if bytes(path) not in ignored]

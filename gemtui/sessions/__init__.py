@@ -1,0 +1,1 @@
+"""The chats that Gemini CLI has stored: found, read, summarised, watched."""

@@ -1,0 +1,146 @@
+"""The summaries that are known so far, merged to sessions, kept in step file by file.
+
+Only the sessions that a change touches are merged again; all others stay the same objects, so that
+a list sees by identity what changed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from datetime import datetime
+from itertools import chain
+
+from gemtui.sessions.merge import Identity, apart, identity, is_live, merged
+from gemtui.sessions.projects import Projects, ancestors, is_hash
+from gemtui.sessions.summary import Flag, Summary
+
+Stamp = tuple[int, int, int]
+
+
+class Catalog:
+    """Files in, sessions out. Not for two threads at once."""
+
+    def __init__(self, projects: Projects) -> None:
+        self._projects = projects
+        self._files: dict[str, tuple[Stamp, Summary]] = {}
+        self._groups: dict[Identity, dict[str, Summary]] = {}
+        self._sessions: dict[Identity, tuple[Summary, ...]] = {}
+        self._changed: set[Identity] = set()
+        self._homeless: set[Identity] = set()
+        self._live: set[Identity] = set()
+        self._partial: set[str] = set()
+        self._listed: tuple[Summary, ...] | None = ()
+
+    def __len__(self) -> int:
+        return len(self._files)
+
+    @property
+    def whole(self) -> bool:
+        """Whether every file here has been read to its end."""
+        return not self._partial
+
+    def use(self, projects: Projects) -> None:
+        """Find every session's project anew."""
+        self._projects = projects
+        for _, summary in self._files.values():
+            self._learn(summary)
+        self._changed |= self._groups.keys()
+
+    def learn(self, paths: Iterable[str]) -> None:
+        """These absolute paths may be the projects of sessions that have none yet."""
+        if self._projects.learn(paths):
+            self._changed |= self._homeless
+
+    def knows(self, path: str, stamp: Stamp, *, whole: bool) -> bool:
+        """Whether a file is here as it is now; `whole`: its head alone does not count."""
+        known = self._files.get(path)
+        return known is not None and known[0] == stamp and not (whole and known[1].partial)
+
+    def file(self, path: str) -> Summary | None:
+        """The summary of one file, not merged."""
+        known = self._files.get(path)
+        return None if known is None else known[1]
+
+    def put(self, stamp: Stamp, summary: Summary) -> None:
+        """Take the summary of one file, in place of an earlier one."""
+        path = str(summary.path)
+        before = self._files.get(path)
+        if before is not None and identity(before[1]) != identity(summary):
+            self.drop(path)
+        self._files[path] = stamp, summary
+        self._groups.setdefault(identity(summary), {})[path] = summary
+        self._changed.add(identity(summary))
+        (self._partial.add if summary.partial else self._partial.discard)(path)
+        self._learn(summary)
+
+    def drop(self, path: str) -> None:
+        """Forget a file that is gone."""
+        known = self._files.pop(path, None)
+        self._partial.discard(path)
+        if known is not None:
+            self._groups[identity(known[1])].pop(path)
+            self._changed.add(identity(known[1]))
+
+    def drop_all_but(self, paths: Iterable[str]) -> None:
+        """Forget every file that is not among these."""
+        for path in self._files.keys() - set(paths):
+            self.drop(path)
+
+    def sessions(self, now: datetime) -> tuple[Summary, ...]:
+        """All sessions, newest first; copies hang on theirs."""
+        self._merge(now)
+        if self._listed is None:
+            self._listed = newest_first(chain.from_iterable(self._sessions.values()))
+        return self._listed
+
+    def sessions_of(self, paths: Iterable[str], now: datetime) -> tuple[Summary, ...]:
+        """The sessions that these files belong to, as far as they are known, newest first."""
+        self._merge(now)
+        known = [each[1] for path in paths if (each := self._files.get(path)) is not None]
+        files = {summary.path for summary in known}
+        sessions = chain.from_iterable(self._sessions[key] for key in set(map(identity, known)))
+        return newest_first(each for each in sessions if not files.isdisjoint(each.files))
+
+    def _learn(self, summary: Summary) -> None:
+        """Paths met in a session may be the project of a folder that is named by a hash."""
+        paths = list(summary.directories)
+        if is_hash(summary.project_key) and self._projects.root_of(summary.project_key) is None:
+            paths += ancestors(summary.files_written)
+        self.learn(paths)
+
+    def _merge(self, now: datetime) -> None:
+        self._changed |= {key for key in self._live if not self._still_live(key, now)}
+        if not self._changed:
+            return
+        for key in self._changed:
+            self._merge_one(key, now)
+        self._changed.clear()
+
+    def _merge_one(self, key: Identity, now: datetime) -> None:
+        self._live.discard(key)
+        self._homeless.discard(key)
+        files = self._groups.get(key)
+        before = self._sessions.pop(key, ())
+        if not files:
+            self._groups.pop(key, None)
+            self._listed = None
+            return
+        groups = apart(files.values(), self._projects)
+        found = [merged(group, self._projects, now) for group in groups]
+        sessions = tuple(next((old for old in before if old == each), each) for each in found)
+        if sessions != before:
+            self._listed = None
+        self._sessions[key] = sessions
+        if any(Flag.LIVE in each.flags for each in sessions):
+            self._live.add(key)
+        if any(each.project is None for each in sessions):
+            self._homeless.add(key)
+
+    def _still_live(self, key: Identity, now: datetime) -> bool:
+        live = [each for each in self._sessions.get(key, ()) if Flag.LIVE in each.flags]
+        return all(is_live(each.modified, now) for each in live)
+
+
+def newest_first(sessions: Iterable[Summary]) -> tuple[Summary, ...]:
+    """Sessions in the order of lists."""
+    return tuple(sorted(sessions, key=lambda each: (each.when, each.id), reverse=True))

@@ -1,0 +1,224 @@
+"""Deleting a session: that session's files, nothing else, after a plan that a person has seen.
+
+The only place of gemtui that removes anything below `~/.gemini`. A plan names every file and
+folder with its size; carrying it out goes to the system's trash, and refuses when anything has
+changed since the plan was made: then the session is live.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import stat
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from gemtui.errors import DeletionFailed
+from gemtui.sessions.store import SessionKind, name_of
+from gemtui.sessions.summary import Summary
+
+_OF_ALL = frozenset(
+    {"chats", "checkpoints", "logs", "memory", "plans", "tasks", "tool-outputs", "tracker", "bin"}
+)
+"""Folders beside `chats` that belong to the whole project, whatever id a header claims, in
+whatever case: some file systems don't mind it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Item:
+    """One file or folder to delete; `size` in bytes and `files` count all that is in it.
+
+    `seen`: what it was like, to notice changes.
+    """
+
+    path: Path
+    folder: bool
+    size: int
+    files: int
+    seen: frozenset[tuple[str, int, int, int]]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Deletion:
+    """What deleting a session removes, in that order; the session's own files come last."""
+
+    session: Summary
+    items: tuple[Item, ...]
+
+    @property
+    def size(self) -> int:
+        """Bytes in all items."""
+        return sum(item.size for item in self.items)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Deleted:
+    """What was removed, and whether it can be had back from the system's trash."""
+
+    paths: tuple[Path, ...]
+    trashed: bool
+
+    def __str__(self) -> str:
+        count = "1 path" if len(self.paths) == 1 else f"{len(self.paths)} paths"
+        return f"{count} moved to the trash" if self.trashed else f"{count} deleted for good"
+
+
+def plan(session: Summary, home: Path, *, copies: bool = True) -> Deletion:
+    """What belongs to a session and to no other: its files, its subagents' chats, its cut tool
+    outputs, its plans (contract 1.1).
+
+    `copies`: with the other files of this id; without them only the file in use, and the newest
+    copy takes its place. Symbolic links are never followed out of the store; what is no longer
+    there is left out. Raises DeletionFailed if nothing of it is in the store.
+    """
+    files = session.files if copies else session.files[:1]
+    folders = [path for file in files for path in _folders(session, file, home, copies=copies)]
+    items = (
+        *(item for item in _items(folders, home) if item.folder),
+        *(item for item in _items(reversed(files), home) if not item.folder),
+    )
+    if not items:
+        raise DeletionFailed(
+            f"{session.path} is not in {home / 'tmp'}: gemtui deletes nothing elsewhere",
+            left=((session.path, "not in the store"),),
+        )
+    return Deletion(session=session, items=items)
+
+
+def carry_out(deletion: Deletion, *, permanent: bool = False) -> Deleted:
+    """Move everything in a plan to the system's trash.
+
+    Where there is no trash: removes for good if `permanent`, else raises. Raises DeletionFailed,
+    whose `left` names what is still there and why; if anything has changed since the plan was
+    made, nothing is touched.
+    """
+    changed = [item.path for item in deletion.items if _item(item.path) != item]
+    if changed:
+        raise DeletionFailed(
+            f"{changed[0]} has changed meanwhile, the session is in use: nothing was deleted",
+            left=tuple((path, "changed meanwhile") for path in changed),
+        )
+    gone: list[Path] = []
+    left: list[tuple[Path, str]] = []
+    trashed = True
+    for item in deletion.items:
+        try:
+            trashed = _remove(item, permanent=permanent) and trashed
+            gone.append(item.path)
+        except OSError as error:
+            left.append((item.path, error.strerror or str(error)))
+    if left:
+        what = "deleted" if permanent else "moved to the trash"
+        raise DeletionFailed(
+            f"{len(left)} of {len(deletion.items)} could not be {what}: {left[0][0]}: {left[0][1]}",
+            left=tuple(left),
+        )
+    return Deleted(paths=tuple(gone), trashed=trashed)
+
+
+# --- what belongs to a session -------------------------------------------------------------------
+
+
+def _folders(session: Summary, path: Path, home: Path, *, copies: bool) -> Iterator[Path]:
+    """The folders that the CLI keeps for this session beside one of its files.
+
+    Only where the file's name agrees with the id in it: a header may claim anything. Without
+    `copies` they stay as long as another file of the session in that project needs them.
+    """
+    named = name_of(path, home)
+    if named is None or not _is_plain_id(session.id):
+        return
+    key, kind, name_id, _ = named
+    project = home / "tmp" / key
+    shared = any(project in other.parents for other in session.files if other != path)
+    if kind is SessionKind.CHECKPOINT or (shared and not copies):
+        return
+    if name_id != (session.id[:8] if kind is SessionKind.MAIN else session.id):
+        return
+    yield from (
+        project / "chats" / session.id,
+        project / "tool-outputs" / f"session-{session.id}",
+        project / session.id,
+    )
+
+
+def _is_plain_id(id: str) -> bool:
+    """Whether an id can only ever name one folder of its own."""
+    odd = id.startswith(".") or bool(set(id) & {"/", "\\", "\0"})
+    return not odd and id.casefold() not in _OF_ALL
+
+
+def _items(paths: Iterable[Path], home: Path) -> Iterator[Item]:
+    """What stands at these paths, each once, as far as they are in the store."""
+    for path in dict.fromkeys(paths):
+        if _in_store(path, home) and (item := _item(path)) is not None:
+            yield item
+
+
+def _in_store(path: Path, home: Path) -> bool:
+    """Whether a path, links in it resolved, still stands in the store."""
+    try:
+        return path.parent.resolve(strict=True).is_relative_to((home / "tmp").resolve(strict=True))
+    except OSError:
+        return False
+
+
+def _item(path: Path) -> Item | None:
+    """What stands at a path; None where there is nothing, or a link."""
+    try:
+        info = path.lstat()
+        if stat.S_ISDIR(info.st_mode):
+            seen = frozenset(_tree(path))
+        elif stat.S_ISREG(info.st_mode):
+            seen = frozenset({("", info.st_ino, info.st_size, info.st_mtime_ns)})
+        else:
+            return None
+    except OSError:
+        return None
+    return Item(
+        path=path,
+        folder=stat.S_ISDIR(info.st_mode),
+        size=sum(size for _, _, size, _ in seen),
+        files=len(seen),
+        seen=seen,
+    )
+
+
+def _tree(folder: Path) -> Iterator[tuple[str, int, int, int]]:
+    """(path, inode, size, time) of all files below a folder; links count, and are not followed."""
+    folders = [str(folder)]
+    while folders:
+        here = folders.pop()
+        try:
+            entries = list(os.scandir(here))
+        except OSError:
+            yield here, 0, 0, 0
+            continue
+        for entry in entries:
+            if entry.is_dir(follow_symlinks=False):
+                folders.append(entry.path)
+            else:
+                info = entry.stat(follow_symlinks=False)
+                yield entry.path, info.st_ino, info.st_size, info.st_mtime_ns
+
+
+# --- removing ------------------------------------------------------------------------------------
+
+
+def _remove(item: Item, *, permanent: bool) -> bool:
+    """Remove one item; True = it is in the trash. Raises OSError."""
+    from send2trash import send2trash  # type: ignore[import-untyped]  # looks for a desktop
+
+    try:
+        send2trash(item.path)
+    except OSError:
+        if not permanent or not item.path.exists():
+            raise
+    else:
+        return True
+    if item.folder:
+        shutil.rmtree(item.path)
+    else:
+        item.path.unlink()
+    return False

@@ -1,0 +1,144 @@
+"""Which session a word on the command line means."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+
+from gemtui.errors import SessionAmbiguous, SessionNotFound, StoreUnreadable
+from gemtui.sessions.store import ChatFile, SessionKind, State, Store
+from gemtui.sessions.summary import Summary
+from gemtui.transcript.parts import instant
+
+LATEST = "latest"
+_SHORT = 8
+_PEEK = 4096
+_UPDATED = re.compile(rb'"lastUpdated"\s*:\s*"([^"]{1,40})"')
+
+
+def is_path(wanted: str) -> bool:
+    """Whether a word names a file rather than an id."""
+    return "/" in wanted or wanted.endswith((".json", ".jsonl"))
+
+
+def newest_first(places: Iterable[ChatFile]) -> list[ChatFile]:
+    """Files by time, the one that changed last first."""
+    return sorted(places, key=lambda place: place.mtime_ns, reverse=True)
+
+
+def fits(place: ChatFile, wanted: str) -> bool:
+    """Whether the name of a file allows for a session with this id or prefix.
+
+    Names carry the first eight characters of a session's id (contract 1.1).
+    """
+    if place.kind is SessionKind.MAIN:
+        return not place.name_id or place.name_id.startswith(wanted[:_SHORT])
+    return place.path.stem.startswith(wanted)
+
+
+def latest(
+    places: Iterable[ChatFile],
+    *,
+    when: Callable[[ChatFile], float],
+    read: Callable[[Sequence[ChatFile]], Sequence[Summary]],
+) -> Summary | None:
+    """The listed session that was updated last.
+
+    `when`: the latest time, in seconds since the epoch, at which the session in a file may have
+    been updated. Reading stops at the first file that can't be newer than the best session found;
+    files are read by twos, fours, eights….
+    """
+    mains = [(when(place), place) for place in places if place.kind is SessionKind.MAIN]
+    rest = sorted(mains, key=lambda pair: pair[0], reverse=True)
+    best: Summary | None = None
+    count = 1
+    while rest and (best is None or rest[0][0] > best.when.timestamp()):
+        some, rest = rest[:count], rest[count:]
+        listed = [each for each in read([place for _, place in some]) if not each.hidden]
+        best = max([*listed, *([best] if best else [])], key=lambda each: each.when, default=None)
+        count *= 2
+    return best
+
+
+def said_update(place: ChatFile) -> float:
+    """The last update that the two ends of a file name, else the time of the file: what a look
+    costs. A log says it at its end, an object of older versions at its start (contract 1.2, 1.3);
+    a backup that was put back, or a file that git wrote, has a time of its own.
+    """
+    said = [moment for found in _UPDATED.findall(_ends(place)) if (moment := _moment(found))]
+    return max([place.mtime_ns / 1e9, *said])
+
+
+def _moment(text: bytes) -> float | None:
+    time = instant(text.decode("ascii", "replace"))
+    return None if time is None else time.timestamp()
+
+
+def _ends(place: ChatFile) -> bytes:
+    """The first and the last bytes of a file; nothing where it can't be read."""
+    try:
+        handle = os.open(place.name, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    except OSError:
+        return b""
+    try:
+        starts = sorted({0, max(0, place.size - _PEEK)})
+        return b"\n".join(os.pread(handle, _PEEK, start) for start in starts)
+    except OSError:
+        return b""
+    finally:
+        os.close(handle)
+
+
+def matching(sessions: Iterable[Summary], wanted: str) -> list[Summary]:
+    """Sessions whose ids begin like that; those with exactly this id alone, if there are any."""
+    found = [each for each in sessions if wanted and each.id.startswith(wanted)]
+    return [each for each in found if each.id == wanted] or found
+
+
+def the_one(found: Sequence[Summary], wanted: str, store: Store) -> Summary:
+    """The only session found; hidden ones only count where no other fits.
+
+    Raises SessionNotFound, SessionAmbiguous.
+    """
+    choice = [each for each in found if not each.hidden] or found
+    if not choice:
+        raise not_found(
+            f"no session has the id {wanted}: gemtui sessions --everywhere lists all", store
+        )
+    if len(choice) == 1:
+        return choice[0]
+    same = all(each.id == wanted for each in choice)
+    message = (
+        f"{len(choice)} projects have a session {wanted}: name its project, or its file"
+        if same
+        else f"{len(choice)} sessions have an id that begins with {wanted}: write more of it"
+    )
+    ids = Counter(each.id for each in choice)
+    names = (each.id if ids[each.id] == 1 else str(each.path) for each in choice)
+    raise SessionAmbiguous(message, candidates=tuple(names))
+
+
+def not_found(message: str, store: Store) -> SessionNotFound:
+    """The error, with the places that were looked at."""
+    return SessionNotFound(message, searched=store.looked)
+
+
+def nothing_stored(store: Store, project: Path | None) -> SessionNotFound:
+    """There is no latest session."""
+    if project is not None:
+        what = f"no sessions of {project}: gemtui sessions --everywhere lists all"
+    else:
+        what = f"no sessions in {store.tmp}: Gemini CLI keeps them there once you have used it"
+    return not_found(what, store)
+
+
+def require_readable(store: Store) -> None:
+    """Raise StoreUnreadable where the store is there and none of it may be read."""
+    if store.state is State.UNREADABLE:
+        raise StoreUnreadable(
+            f"{store.home} can't be read: give yourself permission to read that folder",
+            path=store.home,
+        )

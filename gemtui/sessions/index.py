@@ -1,0 +1,396 @@
+"""All sessions of a store as summaries: the newest at once, all of them soon, changes as they come.
+
+Methods are synchronous and meant for worker threads; `load` may run in one while `update` runs in
+another. What was read is kept in a cache (`cache.py`), so that a second start reads next to
+nothing.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections import OrderedDict
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+
+from gemtui.errors import SessionNotFound
+from gemtui.paths import typed_path
+from gemtui.sessions import finding
+from gemtui.sessions.cache import Cache, Known, Unread
+from gemtui.sessions.catalog import Catalog, Stamp
+from gemtui.sessions.projects import Projects, folder_names
+from gemtui.sessions.reading import never, read_file, worth_keeping
+from gemtui.sessions.records import Problem, SessionLog
+from gemtui.sessions.store import (
+    ChatFile,
+    SessionKind,
+    State,
+    Store,
+    file_anywhere,
+    name_of,
+    place_of,
+)
+from gemtui.sessions.summary import Summary, summarise
+
+HEAD = 64 * 1024
+"""Bytes that `quick` reads of a file: enough for the first prompt."""
+LOGS = 4
+"""Growing files whose logs stay open, so that only their new bytes are read."""
+_QUICK_LOOKS = 3
+"""Files per session wanted that `quick` looks at, where many are ghosts or copies."""
+_SAVE = 200
+_PUBLISH = 0.25
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Snapshot:
+    """The store as far as it is known at one moment.
+
+    `sessions`: newest first, one per session id, hidden ones (`Summary.hidden`) included; the
+    other files of a session are its `copies`. `done` of `total` files are known; `complete`: all
+    of them, whole. `unreadable`: files that hold no session we can read, and folders that may not
+    be read. `looked`: the places that were looked at. `cache`: why there is no cache, if so.
+    """
+
+    sessions: tuple[Summary, ...]
+    done: int
+    total: int
+    complete: bool
+    unreadable: tuple[Problem, ...]
+    state: State
+    looked: tuple[Path, ...] = ()
+    cache: Problem | None = None
+
+
+def _nothing() -> None:
+    pass
+
+
+class Index:
+    """The sessions below `home` (`~/.gemini`); `cache`: our cache folder, None = keep nothing."""
+
+    def __init__(self, home: Path, *, cache: Path | None) -> None:
+        self.home = home
+        self._cache = Cache(cache, home)
+        self._store: Store | None = None
+        self._places: dict[str, ChatFile] = {}
+        self._projects = Projects(home)
+        self._catalog = Catalog(self._projects)
+        self._asked: set[str] = set()
+        self._unread: dict[str, tuple[Stamp, Problem]] = {}
+        self._logs: OrderedDict[str, SessionLog] = OrderedDict()
+        self._lock = threading.RLock()
+        self._updating = threading.Lock()
+
+    def close(self) -> None:
+        """Let all files go."""
+        with self._updating:
+            for log in self._logs.values():
+                log.close()
+            self._logs.clear()
+            self._cache.close()
+
+    def expect(self, project: Path) -> None:
+        """Take the sessions that only name the hash of this folder's path for its own.
+
+        `quick` and `find` do so for the project that they are given.
+        """
+        names = folder_names(project)
+        with self._lock:
+            self._asked |= names
+            self._catalog.learn(names)
+
+    # --- the three ways to look --------------------------------------------------------------
+
+    def quick(self, *, project: Path | None, limit: int) -> Snapshot:
+        """The newest `limit` sessions, of one project or of all, from the cache or the head of
+        their files; counts of what was read in part are lower bounds (`Summary.partial`).
+        """
+        store = self._scan()
+        scope = self._scope(store, project, read=False)
+        mains = [place for place in scope if place.kind is SessionKind.MAIN]
+        newest = finding.newest_first(mains)
+        shown = looked = 0
+        while shown < limit and looked < min(len(newest), _QUICK_LOOKS * limit):
+            some = newest[looked : looked + limit - shown]
+            self._read_all(self._not_cached(some, whole=False), upto=HEAD)
+            looked += len(some)
+            shown = self._visible(newest[:looked])
+        return self._snapshot(store)
+
+    def load(
+        self, *, publish: Callable[[Snapshot], None], cancelled: Callable[[], bool]
+    ) -> Snapshot:
+        """Everything, newest first; publishes what is there now and then, and fills the cache.
+
+        `cancelled` is asked between files and within large ones; what was read until then stays.
+        """
+        store = self._scan()
+        self._catch_up(store, _Seldom(lambda: publish(self._snapshot(store))), cancelled)
+        return self._snapshot(store)
+
+    def update(self, paths: Iterable[Path]) -> Snapshot:
+        """After these paths changed, appeared or vanished: only they are read, and of a log only
+        what is new. Any other path than a session's file makes it look at the whole store again.
+        Without paths it only brings up to date which sessions are live.
+        """
+        with self._updating:
+            wanted = set(paths)
+            files = {path for path in wanted if self._is_file(path)}
+            if self._store is None or wanted - files:
+                self._catch_up(self._scan(), _nothing, never)
+            for path in files:
+                self._follow(path)
+            return self._snapshot(self._store or self._scan())
+
+    def find(self, wanted: str, *, project: Path | None = None) -> Summary:
+        """The session that a full id, a unique prefix, a file's path or "latest" names.
+
+        `project` narrows ids and "latest" down to a folder's sessions. Raises SessionNotFound,
+        SessionAmbiguous, StoreUnreadable; for a path NotASession, SessionTooLarge, OSError.
+        """
+        if finding.is_path(wanted):
+            return self._at(typed_path(wanted).absolute())
+        store = self._scan()
+        finding.require_readable(store)
+        places = self._scope(store, project, read=True)
+        if wanted == finding.LATEST:
+            found = finding.latest(places, when=self._when, read=self._sessions_in)
+            if found is None:
+                raise finding.nothing_stored(store, project)
+            return self._with_copies(found, store)
+        likely = [place for place in places if finding.fits(place, wanted)]
+        matches = finding.matching(self._sessions_in(likely), wanted)
+        if not matches:
+            matches = finding.matching(self._sessions_in(places), wanted)
+        return self._with_copies(finding.the_one(matches, wanted, store), store)
+
+    # --- finding -----------------------------------------------------------------------------
+
+    def _at(self, path: Path) -> Summary:
+        """The session in one file, wherever it is; other files of that session do not count."""
+        place = place_of(path, self.home) or file_anywhere(path)
+        if place is None:
+            raise SessionNotFound(f"{path} is not there, or no regular file", searched=(path,))
+        with SessionLog(path) as log:
+            log.refresh()
+            summary = summarise(log, place)
+        self._scan()
+        alone = Catalog(self._projects)
+        alone.put(place.stamp, summary)
+        return alone.sessions(_now())[0]
+
+    def _with_copies(self, session: Summary, store: Store) -> Summary:
+        """A session once every file that may hold a copy of it has been read."""
+        likely = [place for place in store.files() if finding.fits(place, session.id)]
+        found = self._sessions_in(likely)
+        return next((each for each in found if set(session.files) <= set(each.files)), session)
+
+    def _sessions_in(self, places: Sequence[ChatFile]) -> tuple[Summary, ...]:
+        """The sessions in these files, each once, newest first; what is not known yet is read."""
+        self._read_all(self._not_cached(places, whole=True))
+        with self._lock:
+            return self._catalog.sessions_of([place.name for place in places], _now())
+
+    # --- looking and reading -----------------------------------------------------------------
+
+    def _scan(self) -> Store:
+        """Look at the store again; what is gone is forgotten."""
+        store = Store(self.home)
+        projects = Projects(self.home, store.keys())
+        projects.learn([*_here(), *self._asked])
+        with self._lock:
+            self._store = store
+            self._places = {place.name: place for place in store.files()}
+            if not projects.says_the_same(self._projects):
+                self._projects = projects
+                self._catalog.use(projects)
+            self._catalog.drop_all_but(self._places)
+            for path in self._unread.keys() - self._places.keys():
+                del self._unread[path]
+        return store
+
+    def _scope(self, store: Store, project: Path | None, *, read: bool) -> Sequence[ChatFile]:
+        """The files of a project. Where only the sessions themselves can tell, those that are
+        known are asked; `read`: all of them.
+        """
+        if project is None:
+            return store.files()
+        self.expect(project)
+        names = folder_names(project)
+        keys, unplaced = self._projects.keys_of(project), self._projects.unplaced()
+        missing = self._not_cached(
+            [place for place in store.files() if place.project_key in unplaced], whole=False
+        )
+        if read:
+            self._read_all(missing, upto=HEAD)
+        return [
+            place
+            for place in store.files()
+            if place.project_key in keys
+            or (place.project_key in unplaced and self._root_of(place) in names)
+        ]
+
+    def _when(self, place: ChatFile) -> float:
+        """The latest time at which the session in a file may have been updated."""
+        known = self._catalog.file(place.name)
+        if known is None or known.partial:
+            return finding.said_update(place)
+        return known.when.timestamp()
+
+    def _root_of(self, place: ChatFile) -> str | None:
+        known = self._catalog.file(place.name)
+        return None if known is None else self._projects.root_of("", known.project_hash)
+
+    def _catch_up(
+        self, store: Store, say: Callable[[], None], cancelled: Callable[[], bool]
+    ) -> None:
+        missing = self._not_cached(finding.newest_first(store.files()), whole=True)
+        if missing:
+            say()
+        self._read_all(missing, say, cancelled)
+        if not cancelled():
+            self._cache.keep_only(store.files())
+
+    def _not_cached(self, places: Iterable[ChatFile], *, whole: bool) -> list[ChatFile]:
+        """Those of `places` that must be read, after all that the cache knows has been taken."""
+        with self._lock:
+            missing = [place for place in places if not self._knows(place, whole=whole)]
+        cached = self._cache.get(missing)
+        for place in missing:
+            if place.name in cached:
+                self._take(place, cached[place.name])
+        return [place for place in missing if place.name not in cached]
+
+    def _read_all(
+        self,
+        places: Iterable[ChatFile],
+        say: Callable[[], None] = _nothing,
+        cancelled: Callable[[], bool] = never,
+        *,
+        upto: int | None = None,
+    ) -> None:
+        """Read files one after the other; what was read whole goes to the cache."""
+        unsaved: list[tuple[ChatFile, Known]] = []
+        for place in places:
+            if cancelled():
+                break
+            with SessionLog(place.path) as log:
+                known = read_file(log, place, upto=upto, cancelled=cancelled)
+            if cancelled():
+                break
+            self._take(place, known)
+            unsaved += worth_keeping(place, known)
+            if len(unsaved) >= _SAVE:
+                self._cache.put(unsaved)
+                unsaved = []
+            say()
+        self._cache.put(unsaved)
+
+    def _follow(self, path: Path) -> None:
+        """Read what is new in one file, or forget it."""
+        place = place_of(path, self.home)
+        if place is None:
+            self._forget(str(path))
+            return
+        log = self._logs.pop(place.name, None) or SessionLog(path)
+        known = read_file(log, place)
+        self._places[place.name] = place
+        self._take(place, known)
+        self._cache.put(worth_keeping(place, known))
+        if isinstance(known, Summary) and known.format == "jsonl":
+            self._logs[place.name] = log
+            if len(self._logs) > LOGS:
+                self._logs.popitem(last=False)[1].close()
+        else:
+            log.close()
+
+    def _is_file(self, path: Path) -> bool:
+        """Whether a path is, or by its name was, the file of a session."""
+        return name_of(path, self.home) is not None and not path.is_dir()
+
+    # --- what is known -----------------------------------------------------------------------
+
+    def _knows(self, place: ChatFile, *, whole: bool) -> bool:
+        unread = self._unread.get(place.name)
+        if unread is not None and unread[0] == place.stamp:
+            return True
+        return self._catalog.knows(place.name, place.stamp, whole=whole)
+
+    def _take(self, place: ChatFile, known: Known | Problem | None) -> None:
+        """Keep what was read. A session that can't be read just now stays as it was: old
+        versions rewrite their files in place (contract 1.3).
+        """
+        with self._lock:
+            match known:
+                case Summary():
+                    self._unread.pop(place.name, None)
+                    self._catalog.put(place.stamp, known)
+                case None:
+                    self._forget(place.name)
+                case Problem() | Unread():
+                    if self._catalog.file(place.name) is None:
+                        problem = Problem(path=place.path, line=None, what=known.what)
+                        self._unread[place.name] = place.stamp, problem
+
+    def _forget(self, path: str) -> None:
+        with self._lock:
+            self._catalog.drop(path)
+            self._places.pop(path, None)
+            self._unread.pop(path, None)
+            log = self._logs.pop(path, None)
+        if log is not None:
+            log.close()
+
+    def _visible(self, places: Iterable[ChatFile]) -> int:
+        files = (self._catalog.file(place.name) for place in places)
+        return len({each.id for each in files if each is not None and not each.hidden})
+
+    def _snapshot(self, store: Store) -> Snapshot:
+        with self._lock:
+            done, total = len(self._catalog) + len(self._unread), len(self._places)
+            return Snapshot(
+                sessions=self._catalog.sessions(_now()),
+                done=done,
+                total=total,
+                complete=done >= total and self._catalog.whole,
+                unreadable=(*store.problems, *(each[1] for each in self._unread.values())),
+                state=self._state(store),
+                looked=store.looked,
+                cache=self._cache.problem,
+            )
+
+    def _state(self, store: Store) -> State:
+        """As the last look found it; files may have come and gone since."""
+        if self._places:
+            return State.OK
+        return State.EMPTY if store.state is State.OK else store.state
+
+
+class _Seldom:
+    """Calls at most four times a second, and spends no more than a fifth of the time on it."""
+
+    def __init__(self, call: Callable[[], None]) -> None:
+        self._call = call
+        self._next = 0.0
+
+    def __call__(self) -> None:
+        start = time.monotonic()
+        if start >= self._next:
+            self._call()
+            end = time.monotonic()
+            self._next = end + max(_PUBLISH, 4 * (end - start))
+
+
+def _here() -> list[str]:
+    """The current folder, which may be the project of a folder that is named by a hash."""
+    try:
+        return [str(Path.cwd())]
+    except FileNotFoundError:
+        return []
+
+
+def _now() -> datetime:
+    return datetime.now(UTC)

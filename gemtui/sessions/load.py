@@ -1,0 +1,286 @@
+"""A session log -> transcript, stored records, unified messages."""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+from itertools import accumulate
+from math import inf
+from typing import Any
+
+from gemtui.sessions.facts import Kind
+from gemtui.sessions.messages import message_of
+from gemtui.sessions.records import SessionLog, read_record
+from gemtui.sessions.replay import Entry, Known, Replay
+from gemtui.sessions.source import Source
+from gemtui.transcript.content import typed
+from gemtui.transcript.model import (
+    Author,
+    Dropped,
+    Level,
+    Message,
+    Notice,
+    Outline,
+    Transcript,
+)
+from gemtui.transcript.parts import objects
+from gemtui.transcript.tools import call_from_parts
+from gemtui.transcript.unified import UnifiedMessage, parse_message
+
+
+def transcript_of(log: SessionLog, *, dropped: bool = False) -> Transcript:
+    """The conversation as it stands; bodies are read from the file when they are asked for.
+
+    `dropped` weaves in the messages that were rewound, buried or failed, each marked. A snapshot:
+    which messages there are does not change when the log is refreshed; the next one has the same
+    outlines for messages that did not change.
+    """
+    items = _items(log.replay, dropped=dropped)
+    calls = _LogCalls(log.replay, log.source)
+
+    def read(index: int) -> Message:
+        return _message(items[index], calls)
+
+    return Transcript(outlines=tuple(item.outline for item in items), read=read, revision=log.size)
+
+
+def records_of(log: SessionLog) -> Iterator[Mapping[str, Any]]:
+    """Every record after replay as stored, richer fields kept (contract 1.6)."""
+    for entry in log.replay.entries:
+        record = read_record(log.source, entry)
+        if record is not None:
+            yield record
+
+
+def dropped_of(log: SessionLog) -> Iterator[tuple[Dropped, Mapping[str, Any]]]:
+    """Records of messages that the conversation no longer holds, with the reason."""
+    for entry, why in log.replay.dropped:
+        record = read_record(log.source, entry)
+        if record is not None:
+            yield why, record
+
+
+def unified_of(log: SessionLog) -> Iterator[UnifiedMessage]:
+    """The conversation as unified messages, without session context and pure tool replies."""
+    calls = _LogCalls(log.replay, log.source)
+    for entry in log.replay.entries:
+        if entry.facts.kind is Kind.MESSAGE:
+            record = read_record(log.source, entry)
+            if record is not None:
+                yield parse_message(record, reply=calls.reply)
+
+
+# --- what a transcript is made of --------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Item:
+    """One message to be: an entry, or those of its calls that happened at this place.
+
+    `calls`: None = the whole record; else places of calls in it, `rest` = with everything else.
+    """
+
+    entry: Entry
+    outline: Outline
+    calls: frozenset[int] | None = None
+    rest: bool = True
+
+
+def _items(replay: Replay, *, dropped: bool) -> list[_Item]:
+    entries: list[tuple[Entry, Dropped | None]] = [(entry, None) for entry in replay.entries]
+    if dropped and replay.dropped:
+        entries = _woven(entries, replay.dropped)
+    shown = [pair for pair in entries if _is_shown(pair[0], replay)]
+    late = _late_calls([entry for entry, _ in shown])
+    items: list[_Item] = []
+    for index, (entry, why) in enumerate(shown):
+        items.append(_item(entry, why, replay, moved=late.moved.get(index, frozenset())))
+        items += [_continuation(origin, ids, replay) for origin, ids in late.after.get(index, [])]
+    return items
+
+
+def _woven(
+    kept: Sequence[tuple[Entry, Dropped | None]], dropped: Sequence[tuple[Entry, Dropped]]
+) -> list[tuple[Entry, Dropped | None]]:
+    """Dropped messages before the first kept one that appeared later in the log."""
+    waiting = list(dropped)
+    result: list[tuple[Entry, Dropped | None]] = []
+    for pair in kept:
+        while waiting and waiting[0][0].birth < pair[0].birth:
+            result.append(waiting.pop(0))
+        result.append(pair)
+    return [*result, *waiting]
+
+
+def _is_shown(entry: Entry, replay: Replay) -> bool:
+    """Messages, and tool replies whose call stands nowhere else (a refused call over ACP)."""
+    if entry.facts.kind is Kind.REPLY:
+        return bool(_orphans(entry, replay))
+    return entry.facts.kind is Kind.MESSAGE
+
+
+def _orphans(entry: Entry, replay: Replay) -> list[int]:
+    """Places of the replies whose call is nowhere in the log."""
+    return [
+        place
+        for place, reply in enumerate(entry.facts.replies)
+        if reply.id not in replay.calls and reply.id not in replay.parts
+    ]
+
+
+def _item(entry: Entry, why: Dropped | None, replay: Replay, *, moved: frozenset[int]) -> _Item:
+    outline = replay.outline(entry)
+    calls = None
+    if entry.facts.kind is Kind.REPLY:
+        failed = [entry.facts.replies[place].failed for place in _orphans(entry, replay)]
+        outline = replace(outline, author=Author.MODEL, calls=len(failed), failures=sum(failed))
+    elif moved:
+        calls = frozenset(range(len(entry.facts.calls))) - moved
+        outline = _of_calls(outline, entry, calls)
+    if why is not None:
+        outline = replace(outline, dropped=why)
+    if outline is not entry.facts.outline:
+        known = tuple(id in replay.replies for id in entry.facts.part_ids)
+        outline = replay.intern(outline, known)
+    return _Item(entry=entry, outline=outline, calls=calls)
+
+
+def _continuation(entry: Entry, places: frozenset[int], replay: Replay) -> _Item:
+    times = [time for place in places if (time := entry.facts.calls[place].time)]
+    outline = replace(
+        entry.facts.outline,
+        id=f"{entry.id}+{min(places)}",
+        time=min(times),
+        usage=None,
+        excerpt="",
+    )
+    outline = replay.intern(_of_calls(outline, entry, places))
+    return _Item(entry=entry, outline=outline, calls=places, rest=False)
+
+
+def _of_calls(outline: Outline, entry: Entry, places: frozenset[int]) -> Outline:
+    calls = [entry.facts.calls[place] for place in sorted(places)]
+    return replace(
+        outline,
+        calls=len(calls),
+        failures=sum(call.failed for call in calls),
+        writes=tuple(call.written for call in calls if call.written),
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Late:
+    """Calls that happened after later messages, by the index of the message they follow."""
+
+    moved: dict[int, frozenset[int]]
+    after: dict[int, list[tuple[Entry, frozenset[int]]]]
+
+
+def _late_calls(entries: Sequence[Entry]) -> _Late:
+    """Find calls that the CLI attached to an earlier record than their turn (contract 1.2)."""
+    late = _Late(moved={}, after={})
+    latest = list(accumulate((_time(entry) for entry in entries), max))
+    for index, entry in enumerate(entries):
+        followers: dict[int, set[int]] = {}
+        for place, call in enumerate(entry.facts.calls):
+            if call.time is not None and (at := _follows(latest, index, call.time)) != index:
+                followers.setdefault(at, set()).add(place)
+        for at, places in followers.items():
+            late.after.setdefault(at, []).append((entry, frozenset(places)))
+        if followers:
+            late.moved[index] = frozenset().union(*followers.values())
+    return late
+
+
+def _time(entry: Entry) -> float:
+    """When a message was said; one without a time counts as said with the one before it."""
+    time = entry.facts.outline.time
+    return -inf if time is None else time.timestamp()
+
+
+def _follows(latest: list[float], index: int, time: datetime) -> int:
+    """Index of the last message in a row from `index` on that is older than `time`.
+
+    `latest`: the latest time of any message up to each index.
+    """
+    return max(index, bisect_left(latest, time.timestamp(), lo=index + 1) - 1)
+
+
+# --- bodies ------------------------------------------------------------------------------------
+
+
+class _LogCalls:
+    """Tool calls and replies that stand in other records of the log."""
+
+    def __init__(self, replay: Replay, source: Source | None) -> None:
+        self.replay = replay
+        self.source = source
+        self._split: tuple[Entry, Mapping[str, Any] | None] | None = None
+
+    def record(self, item: _Item) -> Mapping[str, Any] | None:
+        """The item's record; the last one that makes many messages is kept parsed."""
+        if item.calls is None:
+            return read_record(self.source, item.entry)
+        if self._split is None or self._split[0] is not item.entry:
+            self._split = (item.entry, read_record(self.source, item.entry))
+        return self._split[1]
+
+    def call(self, id: str) -> Mapping[str, Any] | None:
+        """The stored `toolCalls` entry with this id, wherever it was last recorded."""
+        record = self._at(self.replay.calls.get(id))
+        for raw in objects(record.get("toolCalls")) if record else []:
+            if raw.get("id") == id:
+                return raw
+        return None
+
+    def reply(self, id: str) -> Mapping[str, Any] | None:
+        """The functionResponse with this id."""
+        record = self._at(self.replay.replies.get(id))
+        for part in objects(record.get("content")) if record else []:
+            reply = part.get("functionResponse")
+            if isinstance(reply, Mapping) and reply.get("id") == id:
+                return reply
+        return None
+
+    def _at(self, known: Known | None) -> Mapping[str, Any] | None:
+        return None if known is None or self.source is None else self.source.at(known.slot)
+
+
+def _message(item: _Item, calls: _LogCalls) -> Message:
+    outline = item.outline
+    record = calls.record(item)
+    if record is None:
+        return _lost(outline)
+    if item.entry.facts.kind is Kind.REPLY:
+        return _orphan_message(record, item, calls)
+    message = message_of(record, id=outline.id, calls=calls, only=item.calls, rest=item.rest)
+    if not item.rest:
+        message = replace(message, time=outline.time, usage=None)
+    return message if outline.dropped is None else replace(message, dropped=outline.dropped)
+
+
+def _lost(outline: Outline) -> Message:
+    text = "This message can't be read any more: its file was changed or closed."
+    return Message(
+        id=outline.id,
+        author=outline.author,
+        blocks=(Notice(level=Level.WARNING, text=text),),
+        time=outline.time,
+        dropped=outline.dropped,
+    )
+
+
+def _orphan_message(record: Mapping[str, Any], item: _Item, calls: _LogCalls) -> Message:
+    replies = typed(record).replies
+    return Message(
+        id=item.outline.id,
+        author=Author.MODEL,
+        blocks=tuple(
+            call_from_parts({}, replies[place]) for place in _orphans(item.entry, calls.replay)
+        ),
+        time=item.outline.time,
+        dropped=item.outline.dropped,
+        original=record,
+    )

@@ -1,0 +1,114 @@
+"""Files that hold the same session become one summary, over the whole store (contract 1.1-1.7).
+
+Migration copies every session, a resume leaves a frozen `.json` or a ghost beside it: the newest
+file that still says something is the one in use, the others are its copies. Sessions that only
+share the first eight characters of their ids are different sessions, and so are those of two
+projects that were given the same id (`--session-id nightly`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+
+from gemtui.sessions.projects import Projects, is_hash, path_hash
+from gemtui.sessions.store import SessionKind
+from gemtui.sessions.summary import Flag, Summary
+
+LIVE_FOR = timedelta(minutes=1)
+_NEVER = datetime.min.replace(tzinfo=UTC)
+
+Identity = tuple[SessionKind, str, str]
+"""What two files of one session share: kind, full id, and for checkpoints their folder."""
+
+
+def identity(summary: Summary) -> Identity:
+    """The identity of the session that a file holds; `apart` tells projects apart in it."""
+    checkpoint = summary.kind is SessionKind.CHECKPOINT
+    return summary.kind, summary.id, summary.project_key if checkpoint else ""
+
+
+def apart(files: Iterable[Summary], projects: Projects) -> list[list[Summary]]:
+    """Files that share one identity, those of each session together.
+
+    Files of one folder are one session, and so are those of the same project: migration copies
+    keep the hash of its path. What tells of no project goes with the only one there is.
+    """
+    groups: list[tuple[set[str], list[Summary]]] = []
+    for file in files:
+        marks = {file.project_key, _project_hash(file, projects)} - {""}
+        members = [file]
+        for group in [group for group in groups if group[0] & marks]:
+            marks |= group[0]
+            members = group[1] + members
+            groups.remove(group)
+        groups.append((marks, members))
+    if len(groups) > 1:
+        groups = _without_strays(groups, projects)
+    return [members for _, members in groups]
+
+
+def _without_strays(
+    groups: list[tuple[set[str], list[Summary]]], projects: Projects
+) -> list[tuple[set[str], list[Summary]]]:
+    """Groups without a project join the one that has one, unless several do."""
+    placed = [group for group in groups if any(_project_hash(file, projects) for file in group[1])]
+    if len(placed) > 1:
+        return groups
+    return [(set[str](), [file for _, members in groups for file in members])]
+
+
+def _project_hash(file: Summary, projects: Projects) -> str:
+    """The hash of the project's path, as the header, the folder or what we know of it says."""
+    if file.project_hash is not None or is_hash(file.project_key):
+        return file.project_hash or file.project_key
+    root = projects.root_of(file.project_key)
+    return "" if root is None else path_hash(root)
+
+
+def is_live(modified: datetime, now: datetime) -> bool:
+    """Whether a file grew within the last minute; times in the future are not live."""
+    return timedelta() <= now - modified < LIVE_FOR
+
+
+def merged(files: Iterable[Summary], projects: Projects, now: datetime) -> Summary:
+    """The session that `files`, of which none stands `apart`, hold.
+
+    It carries all files, the others as copies by rank, and the project that any of them knows.
+    """
+    first, *others = sorted(files, key=_rank, reverse=True)
+    project = _project((first, *others), projects)
+    copies = tuple(_copy(other, first, project) for other in others)
+    return replace(
+        first,
+        project=project,
+        files=tuple(path for each in (first, *others) for path in each.files),
+        copies=copies,
+        flags=first.flags | {Flag.LIVE} if is_live(first.modified, now) else first.flags,
+    )
+
+
+def _rank(summary: Summary) -> tuple[bool, bool, datetime, int, bool, datetime, str]:
+    """Greater = rather the one in use (contract 1.4); of equals that in the folder by name."""
+    return (
+        summary.spoken > 0,
+        Flag.EMPTY not in summary.flags,
+        summary.when if summary.partial else summary.updated or _NEVER,
+        summary.spoken,
+        not is_hash(summary.project_key),
+        summary.modified,
+        str(summary.path),
+    )
+
+
+def _project(files: Iterable[Summary], projects: Projects) -> str | None:
+    roots = (projects.root_of(file.project_key, file.project_hash) for file in files)
+    return next((root for root in roots if root is not None), None)
+
+
+def _copy(summary: Summary, session: Summary, project: str | None) -> Summary:
+    flags = summary.flags | {Flag.DUPLICATE}
+    if summary.spoken == 0 and session.spoken > 0:
+        flags = (flags - {Flag.EMPTY}) | {Flag.GHOST}
+    return replace(summary, flags=flags, project=project)

@@ -1,0 +1,133 @@
+"""Which folder of the user's a folder below `~/.gemini/tmp` belongs to (contract 1.1)."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import stat
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+import orjson
+
+from gemtui.jsonin import loads
+
+_ROOT_LIMIT = 64 * 1024
+_REGISTRY_LIMIT = 16 * 1024 * 1024
+
+
+class Projects:
+    """The project folders that are known, by slug, by marker and by the hash of their path.
+
+    `keys`: the folders below `tmp`. `learn` adds paths met elsewhere, so that a folder that is
+    named by a hash gets its path.
+    """
+
+    def __init__(self, home: Path, keys: Iterable[str] = ()) -> None:
+        self._registry = registered(home / "projects.json") or {}
+        self._markers = {key: _marker(home, key) for key in keys}
+        self._by_slug = {slug: path for path, slug in self._registry.items()}
+        self._by_hash: dict[str, str] = {}
+        self.learn(self._registry)
+        self.learn(root for root in self._markers.values() if root)
+
+    def learn(self, paths: Iterable[str]) -> bool:
+        """Remember absolute paths as possible projects; True if one was new."""
+        known = len(self._by_hash)
+        for path in paths:
+            if path.startswith("/"):
+                self._by_hash.setdefault(path_hash(path), path)
+        return len(self._by_hash) > known
+
+    def says_the_same(self, other: Projects) -> bool:
+        """Whether registry and markers are those of `other`."""
+        return self._registry == other._registry and self._markers == other._markers
+
+    def root_of(self, key: str, project_hash: str | None = None) -> str | None:
+        """The project of a folder below `tmp`, None = unknown.
+
+        In the order of the contract: marker (of `tmp`, then of `history`), registry, hash of a
+        known path; `project_hash` is what a session in the folder says.
+        """
+        return (
+            self._markers.get(key)
+            or self._by_slug.get(key)
+            or self._by_hash.get(key)
+            or self._by_hash.get(project_hash or "")
+        )
+
+    def keys_of(self, folder: Path) -> frozenset[str]:
+        """The folders below `tmp` that belong to a folder of the user's."""
+        names = folder_names(folder)
+        self.learn(names)
+        return frozenset(key for key in self._markers if self.root_of(key) in names)
+
+    def unplaced(self) -> frozenset[str]:
+        """The folders below `tmp` of which neither their name nor anything beside them says
+        whose they are: only the sessions in them can.
+        """
+        return frozenset(
+            key for key in self._markers if not is_hash(key) and self.root_of(key) is None
+        )
+
+
+def _marker(home: Path, key: str) -> str | None:
+    for place in ("tmp", "history"):
+        data = read_small(home / place / key / ".project_root", _ROOT_LIMIT)
+        if data and (root := os.fsdecode(data).strip("\r\n")):
+            return root
+    return None
+
+
+def path_hash(path: str) -> str:
+    """The name of a legacy project folder: hex sha256 of the absolute path."""
+    return hashlib.sha256(os.fsencode(path)).hexdigest()
+
+
+def is_hash(key: str) -> bool:
+    """Whether a project folder is named by a hash, as versions up to 0.28 did."""
+    return len(key) == 64 and set(key) <= set("0123456789abcdef")
+
+
+def folder_names(folder: Path) -> frozenset[str]:
+    """The absolute paths under which the CLI may know a folder."""
+    return frozenset({str(folder.absolute()), os.path.realpath(folder)})
+
+
+def ancestors(paths: Iterable[str]) -> list[str]:
+    """Every folder above absolute file paths: one of them may be the project."""
+    parents = (Path(path).parents for path in paths if path.startswith("/"))
+    return list(dict.fromkeys(str(folder) for folders in parents for folder in folders))
+
+
+def read_small(path: Path, limit: int) -> bytes | None:
+    """All of a small regular file; None if it is missing, unreadable, too large or no file.
+
+    Opened without blocking, so that a FIFO of that name can't hold us up.
+    """
+    try:
+        handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    except OSError:
+        return None
+    try:
+        info = os.fstat(handle)
+        if not stat.S_ISREG(info.st_mode) or info.st_size > limit:
+            return None
+        return os.read(handle, limit)
+    except OSError:
+        return None
+    finally:
+        os.close(handle)
+
+
+def registered(path: Path) -> Mapping[str, str] | None:
+    """`projects.json` as {absolute path: slug}; None if it is missing or damaged."""
+    try:
+        value: Any = loads(read_small(path, _REGISTRY_LIMIT) or b"")
+    except orjson.JSONDecodeError:
+        return None
+    projects = value.get("projects") if isinstance(value, dict) else None
+    if not isinstance(projects, dict):
+        return None
+    return {root: slug for root, slug in projects.items() if isinstance(slug, str)}

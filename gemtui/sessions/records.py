@@ -1,0 +1,366 @@
+"""A session file, read and replayed: all of it once, then only what is new.
+
+Both formats and all versions (contract 1.2-1.5), in memory that grows with the number of records,
+not with their size.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Literal, Self
+
+import orjson
+
+from gemtui.errors import NotASession, SessionTooLarge
+from gemtui.jsonin import loads
+from gemtui.sessions import whole
+from gemtui.sessions.facts import Kind
+from gemtui.sessions.replay import Entry, Replay
+from gemtui.sessions.source import LineSource, Record, Source, WholeSource
+from gemtui.transcript.model import Outline
+
+CHUNK = 1024 * 1024
+LINE_LIMIT = 256 * 1024 * 1024
+"""Bytes. A longer line is passed over and reported; the CLI writes none of that size."""
+PROBLEMS = 100
+_TAIL = 64
+
+
+def _never() -> bool:
+    return False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Problem:
+    """Something in a file that could not be read; `line` counts from 1, None = the whole file."""
+
+    path: Path
+    line: int | None
+    what: str
+
+
+class SessionLog:
+    """One session file. `refresh` reads what is new; the properties say what stands now.
+
+    Raises from `refresh`: NotASession, SessionTooLarge, OSError. Damaged lines only count as
+    `problems`. Not for two threads at once, but `record` may be called while `refresh` runs.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.size = 0
+        """Bytes that have been read and understood."""
+        self.complete = True
+        """False while `upto` cut the reading short."""
+        self.torn = False
+        """The last line is cut, or a legacy object was caught half-written."""
+        self.format: Literal["jsonl", "json"] = "json" if path.suffix == ".json" else "jsonl"
+        self.problem_count = 0
+        self._problems: list[Problem] = []
+        self._replay = Replay()
+        self._source: Source | None = None
+        self._line = 0
+        self._tail = b""
+        self._stamp: tuple[int, ...] = ()
+        self._skipping = False
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        tb: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Let the file go. Outlines stay; bodies can't be read any more."""
+        if self._source is not None:
+            self._source.close()
+        self._source = None
+
+    # --- reading -----------------------------------------------------------------------------
+
+    def refresh(self, *, upto: int | None = None, cancelled: Callable[[], bool] = _never) -> bool:
+        """Read what is new; True if anything changed.
+
+        Of a log only new bytes are read, of a legacy object all; a file that shrank, was replaced
+        or rewritten is read from the start (contract 1.5). `upto`: stop after about that many
+        bytes. `cancelled` is asked once per megabyte.
+        """
+        info = self.path.stat()
+        if not stat.S_ISREG(info.st_mode):
+            raise NotASession(f"{self.path} is no regular file", path=self.path)
+        stamp = (info.st_dev, info.st_ino, info.st_size, info.st_mtime_ns)
+        if stamp == self._stamp and self.complete:
+            return False
+        if isinstance(self._source, LineSource) and self._continues(info):
+            changed = self._read_lines(self._source, info.st_size, upto, cancelled)
+        else:
+            changed = self._start(info.st_size, upto, cancelled)
+        if not cancelled():
+            self._stamp = stamp
+        return changed
+
+    def _continues(self, info: os.stat_result) -> bool:
+        """Whether the file is the one we have been reading, only longer."""
+        source = self._source
+        if not isinstance(source, LineSource) or info.st_size < self.size:
+            return False
+        held = os.fstat(source.fileno())
+        if (held.st_dev, held.st_ino) != (info.st_dev, info.st_ino):
+            return False
+        return source.read(self.size - len(self._tail), len(self._tail)) == self._tail
+
+    def _start(self, size: int, upto: int | None, cancelled: Callable[[], bool]) -> bool:
+        """Read from the start: find out which format it is, then replay."""
+        source = LineSource(self.path)
+        head = source.read(0, min(size, CHUNK))
+        first, newline, rest = head.partition(b"\n")
+        if _is_one_value(first, rest):
+            value = self._whole_object(source, size, upto)
+            if value is not None:
+                source.close()
+                return self._read_whole(*value, size)
+            if first.strip() in (b"{", b"[") or not (newline or len(head) == CHUNK):
+                return self._unreadable(source)
+        self._reset(source)
+        self._read_lines(source, size, upto, cancelled)
+        if self.complete and not self._recognised and not cancelled():
+            return self._unreadable(source)
+        return True
+
+    @property
+    def _recognised(self) -> bool:
+        return bool(self._replay.metadata.get("sessionId") or self._replay.entries)
+
+    def _unreadable(self, source: LineSource) -> bool:
+        """Nothing here looks like a session: keep what we had, or say so."""
+        data = source.read(0, CHUNK).strip()
+        if self._replay.entries and not isinstance(self._source, LineSource):
+            source.close()
+            self.torn = True
+            return False
+        source.close()
+        if self._source is source:
+            self._source = None
+        if not data:
+            raise NotASession(f"{self.path} is empty", path=self.path)
+        if data[:1] == b"{" and (b'"sessionId"' in data or _is_cut(data)):
+            raise NotASession(
+                f"{self.path} is cut off before its first message; it may be in the middle of "
+                "being written: try again",
+                path=self.path,
+            )
+        raise NotASession(
+            f"{self.path} is not a Gemini session (no sessionId at its beginning)", path=self.path
+        )
+
+    def _reset(self, source: Source) -> None:
+        self._replay = Replay()
+        self._source = source
+        self._problems, self.problem_count = [], 0
+        self.size = self._line = 0
+        self._tail = b""
+        self.torn = self._skipping = False
+        self.format = "jsonl"
+
+    # --- one JSON value ----------------------------------------------------------------------
+
+    def _whole_object(
+        self, source: LineSource, size: int, upto: int | None
+    ) -> tuple[dict[str, Any], bool, bool] | None:
+        """(object, cut, all of it read), or None if this is no session of that form."""
+        short = upto is not None and upto < size
+        if size > whole.LIMIT and not short:
+            head = whole.parse(source.read(0, CHUNK))
+            if head is not None and whole.is_session(head[0]):
+                raise SessionTooLarge(self.path, size=size, limit=whole.LIMIT)
+            return None
+        for amount in (upto, size) if short and upto is not None else (size,):
+            parsed = whole.parse(source.read(0, amount))
+            if parsed is not None and whole.is_session(parsed[0]):
+                return parsed[0], parsed[1], amount == size
+            if size > whole.LIMIT:
+                break
+        return None
+
+    def _read_whole(self, value: dict[str, Any], cut: bool, complete: bool, size: int) -> bool:
+        """Replay a legacy object; messages that did not change keep their outlines."""
+        before, had = self._replay, self._source
+        records = whole.records_in(value, self.path)
+        if cut and complete and isinstance(had, WholeSource) and len(had) > len(records):
+            self.torn = True
+            return False
+        self._reset(WholeSource(records))
+        self.format, self.complete, self.torn = "json", complete, cut and complete
+        self.size = size if complete else 0
+        header = {key: item for key, item in value.items() if key not in ("messages", "history")}
+        self._replay.feed({"$set": header}, 0, size)
+        self._replay.rebuild(records, 0, size, unique=True)
+        if isinstance(had, WholeSource):
+            self._keep_equal(before, had, records)
+        if self.torn:
+            self._problem(None, "cut off in the middle; shown as far as it goes")
+        return True
+
+    def _keep_equal(self, before: Replay, had: WholeSource, records: Sequence[Record]) -> None:
+        old = {entry.id: entry for entry in before.entries}
+        for entry in self._replay.entries:
+            mate = old.get(entry.id)
+            if mate is not None and had.at(mate.slot) == records[entry.slot.place]:
+                self._replay.keep(entry, mate)
+
+    # --- lines -------------------------------------------------------------------------------
+
+    def _read_lines(
+        self, source: LineSource, end: int, upto: int | None, cancelled: Callable[[], bool]
+    ) -> bool:
+        before, was = self.size, self.torn
+        pieces: list[bytes] = []
+        held, at = 0, self.size
+        while at < end and not cancelled() and (upto is None or self.size < upto):
+            chunk = source.read(at, min(CHUNK if upto is None else upto, CHUNK, end - at))
+            if not chunk:
+                break
+            at += len(chunk)
+            pieces.append(chunk)
+            if b"\n" in chunk:
+                pieces = [self._lines(b"".join(pieces))]
+                held = len(pieces[0])
+            elif (held := held + len(chunk)) > LINE_LIMIT:
+                self._skip(held)
+                pieces, held = [], 0
+        self.complete = at >= end
+        rest = b"".join(pieces)
+        self.torn = bool(rest) and self.complete and not self._last(rest)
+        self._tail = source.read(max(0, self.size - _TAIL), min(self.size, _TAIL))
+        return self.size != before or self.torn != was
+
+    def _lines(self, data: bytes) -> bytes:
+        """Apply the complete lines of `data`; what follows the last line feed is given back."""
+        *lines, rest = data.split(b"\n")
+        for line in lines:
+            self._apply(line, len(line) + 1)
+        return rest
+
+    def _apply(self, line: bytes, length: int) -> None:
+        self._line += 1
+        if self._skipping:
+            self._skipping = False
+            self._problem(self._line, f"longer than {LINE_LIMIT:,} bytes: left out")
+        elif line and not line.isspace():
+            try:
+                value = loads(line)
+            except orjson.JSONDecodeError as error:
+                self._problem(self._line, f"not JSON ({error.msg})")
+            else:
+                self._feed(value, len(line))
+        self.size += length
+
+    def _feed(self, value: object, length: int) -> None:
+        if isinstance(value, dict):
+            self._replay.feed(value, self.size, length)
+        else:
+            self._problem(self._line, "no JSON object")
+
+    def _last(self, line: bytes) -> bool:
+        """Take a last line without line feed if it is whole (contract 1.5)."""
+        if not line.isspace() and not _is_object(line):
+            return False
+        self._apply(line, len(line))
+        self._line -= 1
+        return True
+
+    def _skip(self, length: int) -> None:
+        self._skipping = True
+        self.size += length
+
+    def _problem(self, line: int | None, what: str) -> None:
+        self.problem_count += 1
+        if len(self._problems) < PROBLEMS:
+            self._problems.append(Problem(path=self.path, line=line, what=what))
+
+    # --- what stands now ---------------------------------------------------------------------
+
+    @property
+    def metadata(self) -> Mapping[str, Any]:
+        """The header with all that `$set` merged into it."""
+        return self._replay.metadata
+
+    @property
+    def replay(self) -> Replay:
+        """The replayed state: entries, dropped messages, calls by id."""
+        return self._replay
+
+    @property
+    def source(self) -> Source | None:
+        """Where bodies are read from; None once closed."""
+        return self._source
+
+    @property
+    def problems(self) -> tuple[Problem, ...]:
+        """What could not be read, at most the first hundred; `problem_count` counts all."""
+        if not self.torn or self.format == "json":
+            return tuple(self._problems)
+        last = Problem(path=self.path, line=self._line + 1, what="the last line is incomplete")
+        return (*self._problems, last)
+
+    @property
+    def outlines(self) -> Sequence[Outline]:
+        """The messages after replay, without session context and pure tool replies."""
+        replay = self._replay
+        return [
+            replay.outline(entry) for entry in replay.entries if entry.facts.kind is Kind.MESSAGE
+        ]
+
+    @property
+    def dropped(self) -> Sequence[Outline]:
+        """Messages that the log holds and the conversation no longer does, with the reason."""
+        return [
+            self._replay.intern(replace(self._replay.outline(entry), dropped=why))
+            for entry, why in self._replay.dropped
+        ]
+
+
+def read_record(source: Source | None, entry: Entry) -> Record | None:
+    """The stored record of an entry with the fields that a resume lost (contract 1.6)."""
+    record = None if source is None else source.at(entry.slot)
+    if record is None or source is None or not entry.borrowed:
+        return record
+    merged = dict(record)
+    for name, slot in entry.borrowed:
+        lender = source.at(slot)
+        if lender is not None and name in lender:
+            merged[name] = lender[name]
+    return merged
+
+
+def _is_cut(data: bytes) -> bool:
+    """Whether JSON ends before its value does."""
+    try:
+        loads(data)
+    except orjson.JSONDecodeError as error:
+        return error.pos >= len(data.decode("utf-8", "replace"))
+    return False
+
+
+def _is_one_value(first: bytes, rest: bytes) -> bool:
+    """Whether a file that begins so may be one JSON value: pretty-printed, or alone on its line."""
+    if first.lstrip()[:1] not in (b"{", b"[", b""):
+        return False
+    return not _is_object(first) or (not rest.strip() and whole.holds_messages(first))
+
+
+def _is_object(line: bytes) -> bool:
+    try:
+        return isinstance(loads(line), dict)
+    except orjson.JSONDecodeError:
+        return False

@@ -1,0 +1,278 @@
+"""The replay of a session log: records in, the conversation as it stands out.
+
+Pure state, no files: `SessionLog` feeds it one parsed line after the other and tells where each
+stands. The rules are those of contract 1.2 and 1.6; what a later line drops is remembered with the
+reason, so that failed prompts and rewound messages can still be found.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from datetime import datetime
+from typing import Any, NamedTuple
+
+from gemtui.sessions.facts import RICH_FIELDS, CallFact, Facts, Kind, facts_of
+from gemtui.transcript.model import Author, Dropped, Outline
+from gemtui.transcript.parts import instant, objects
+
+
+class Slot(NamedTuple):
+    """Where a record stands: its line in the file, and its place in that line's message list.
+
+    `offset`, `length` in bytes; `place` -1 = the line is the record.
+    """
+
+    offset: int
+    length: int
+    place: int = -1
+
+
+class Entry(NamedTuple):
+    """One message record in the replay.
+
+    `own`: which rich fields the record itself carries. `borrowed`: fields that it lost when a
+    resume restored it, each with the place of the earlier record that has it (contract 1.6).
+    `birth`: order of first appearance in the log.
+    """
+
+    id: str
+    slot: Slot
+    facts: Facts
+    birth: int
+    own: frozenset[str]
+    borrowed: tuple[tuple[str, Slot], ...] = ()
+
+
+class Known(NamedTuple):
+    """A tool call or a reply seen anywhere in the log."""
+
+    slot: Slot
+    fact: CallFact
+
+
+class Replay:
+    """The state of a session log after the lines fed so far."""
+
+    def __init__(self) -> None:
+        self.metadata: dict[str, Any] = {}
+        self.started: datetime | None = None
+        """The earliest start that any header names; a resume writes a later one (contract 1.6)."""
+        self.calls: dict[str, Known] = {}
+        self.replies: dict[str, Known] = {}
+        self.parts: set[str] = set()
+        self._entries: dict[str, Entry] = {}
+        self._dropped: dict[str, tuple[Entry, Dropped]] = {}
+        self._seen: dict[str, Entry] = {}
+        self._derived: dict[tuple[Outline, tuple[bool, ...]], Outline] = {}
+
+    def feed(self, line: Mapping[str, Any], offset: int, length: int) -> None:
+        """Apply one line; the tests stand in the order of contract 1.2, other lines are ignored."""
+        if isinstance(target := line.get("$rewindTo"), str):
+            self._rewind(target)
+        elif isinstance(line.get("id"), str):
+            self._put(line, Slot(offset, length), length, restored=False)
+        elif isinstance(change := line.get("$set"), dict):
+            self._merge(change, offset, length)
+        elif isinstance(line.get("sessionId"), str):
+            self._merge(line, offset, length)
+
+    def _merge(self, change: Mapping[str, Any], offset: int, length: int) -> None:
+        self.metadata.update(change)
+        start = instant(change.get("startTime"))
+        if start is not None and (self.started is None or start < self.started):
+            self.started = start
+        messages = self.metadata.pop("messages", None)
+        if isinstance(messages, list):
+            self.rebuild(objects(messages), offset, length)
+
+    def rebuild(
+        self,
+        records: Sequence[Mapping[str, Any]],
+        offset: int,
+        length: int,
+        *,
+        unique: bool = False,
+    ) -> None:
+        """`$set.messages`: clear, then fill from the list; what it leaves out counts as dropped.
+
+        `unique`: an id that comes again in the list is another message (legacy objects), not the
+        same one written again.
+        """
+        before = list(self._entries.values())
+        self._entries = {}
+        size = length // max(1, len(records))
+        for index, record in enumerate(records):
+            named = record.get("id")
+            again = unique and isinstance(named, str) and named in self._entries
+            id = f"{named}~{index}" if again else ""
+            self._put(record, Slot(offset, length, index), size, restored=True, id=id)
+        gone = [entry for entry in before if entry.id not in self._entries]
+        self._bury(self._without_twins(gone))
+
+    def _put(
+        self, record: Mapping[str, Any], slot: Slot, size: int, *, restored: bool, id: str = ""
+    ) -> None:
+        facts = facts_of(record, size)
+        id = id or facts.outline.id or f"#{slot.offset}.{slot.place}"
+        old = self._seen.get(id)
+        entry = Entry(
+            id=id,
+            slot=slot,
+            facts=facts if facts.outline.id == id else _renamed(facts, id),
+            birth=len(self._seen) if old is None else old.birth,
+            own=facts.has,
+        )
+        if old is not None and (restored or old.borrowed):
+            entry = _enriched(entry, old, restored=restored)
+        self._dropped.pop(id, None)
+        self._entries[id] = self._seen[id] = entry
+        for call in facts.calls:
+            if call.id:
+                self.calls[call.id] = Known(slot, call)
+        for reply in facts.replies:
+            if reply.id:
+                self.replies[reply.id] = Known(slot, reply)
+        self.parts.update(id for id in facts.part_ids if id)
+
+    def _rewind(self, target: str) -> None:
+        """`$rewindTo`: drop that message and all after it; an unknown id drops all."""
+        ids = list(self._entries)
+        start = ids.index(target) if target in self._entries else 0
+        for id in ids[start:]:
+            self._drop(self._entries.pop(id), Dropped.REWOUND)
+
+    def _drop(self, entry: Entry, why: Dropped) -> None:
+        if entry.facts.kind is Kind.MESSAGE:
+            self._dropped[entry.id] = (entry, why)
+
+    def _bury(self, gone: Iterable[Entry]) -> None:
+        """Remember dropped messages turn by turn: a prompt that got no answer has failed."""
+        turn: list[Entry] = []
+        for entry in [*gone, None]:
+            if turn and (entry is None or entry.facts.outline.prompt):
+                why = _why(turn)
+                for member in turn:
+                    self._drop(member, why)
+                turn = []
+            if entry is not None:
+                turn.append(entry)
+
+    def _without_twins(self, gone: list[Entry]) -> list[Entry]:
+        """Leave out entries that the list restores under a new id, and let those borrow from them.
+
+        A cancelled interactive request writes the whole history again with new ids; a twin says
+        the same and was born later.
+        """
+        if not gone:
+            return []
+        newer: dict[int, list[Entry]] = {}
+        for entry in reversed(self._entries.values()):
+            newer.setdefault(entry.facts.digest, []).append(entry)
+        lost = []
+        for entry in gone:
+            twins = newer.get(entry.facts.digest, [])
+            if twins and twins[-1].birth > entry.birth:
+                twin = _enriched(twins.pop(), entry, restored=True)
+                self._entries[twin.id] = self._seen[twin.id] = twin
+            else:
+                lost.append(entry)
+        return lost
+
+    def keep(self, entry: Entry, old: Entry) -> None:
+        """Take over the outline of an equal record, so that a view sees that nothing changed."""
+        kept = entry._replace(facts=entry.facts._replace(outline=old.facts.outline))
+        self._entries[entry.id] = self._seen[entry.id] = kept
+
+    # --- what stands now ---------------------------------------------------------------------
+
+    @property
+    def entries(self) -> list[Entry]:
+        """Every record after replay, context and tool replies included, in order."""
+        return list(self._entries.values())
+
+    @property
+    def dropped(self) -> list[tuple[Entry, Dropped]]:
+        """Messages that later lines dropped and nothing restored, in order of appearance."""
+        return sorted(self._dropped.values(), key=lambda item: item[0].birth)
+
+    def outline(self, entry: Entry) -> Outline:
+        """The outline of an entry, with calls that only stand as parts counted as well."""
+        if not entry.facts.part_ids:
+            return entry.facts.outline
+        known = tuple(id in self.calls or id in self.replies for id in entry.facts.part_ids)
+        return self.intern(self._with_parts(entry), known)
+
+    def intern(self, outline: Outline, known: tuple[bool, ...] = ()) -> Outline:
+        """One object for equal derived outlines: identity is what tells a view of a change.
+
+        `known`: which of the calls that stand as parts have been answered so far.
+        """
+        return self._derived.setdefault((outline, known), outline)
+
+    def _with_parts(self, entry: Entry) -> Outline:
+        known = [self.calls.get(id) or self.replies.get(id) for id in entry.facts.part_ids]
+        facts = [each.fact for each in known if each is not None]
+        outline = entry.facts.outline
+        return replace(
+            outline,
+            calls=outline.calls + len(entry.facts.part_ids),
+            failures=outline.failures + sum(fact.failed for fact in facts),
+            writes=outline.writes + tuple(fact.written for fact in facts if fact.written),
+        )
+
+
+def _why(turn: list[Entry]) -> Dropped:
+    answered = any(
+        entry.facts.says and entry.facts.outline.author is Author.MODEL for entry in turn
+    )
+    asked = turn[0].facts.outline.prompt
+    return Dropped.FAILED_PROMPT if asked and not answered else Dropped.BURIED
+
+
+def _renamed(facts: Facts, id: str) -> Facts:
+    return facts._replace(outline=replace(facts.outline, id=id))
+
+
+def _enriched(entry: Entry, old: Entry, *, restored: bool) -> Entry:
+    """`entry` with the fields that an earlier record of the same message had and it has lost.
+
+    A plain line replaces the earlier record and keeps only what that one had borrowed itself.
+    """
+    if entry.facts.outline.author is not old.facts.outline.author:
+        return entry
+    sources = dict(old.borrowed)
+    if restored:
+        sources |= dict.fromkeys(old.own, old.slot)
+    sources = {name: slot for name, slot in sources.items() if name not in entry.own}
+    if not sources:
+        return _same(entry, old) if restored else entry
+    mine, theirs = entry.facts, old.facts
+    calls = "toolCalls" in sources
+    outline = replace(
+        mine.outline,
+        usage=theirs.outline.usage if "tokens" in sources else mine.outline.usage,
+        model=theirs.outline.model if "model" in sources else mine.outline.model,
+        calls=theirs.outline.calls if calls else mine.outline.calls,
+        failures=theirs.outline.failures if calls else mine.outline.failures,
+        writes=theirs.outline.writes if calls else mine.outline.writes,
+    )
+    ids = {call.id for call in theirs.calls}
+    facts = mine._replace(
+        outline=outline,
+        calls=theirs.calls if calls else mine.calls,
+        part_ids=tuple(id for id in mine.part_ids if not calls or id not in ids),
+        has=mine.has | sources.keys(),
+    )
+    borrowed = tuple((name, sources[name]) for name in RICH_FIELDS if name in sources)
+    return _same(entry._replace(facts=facts, borrowed=borrowed), old)
+
+
+def _same(entry: Entry, old: Entry) -> Entry:
+    """Keep the earlier outline object where a restored message says what it said before."""
+    mine, theirs = entry.facts, old.facts
+    if mine.digest != theirs.digest or entry.id != old.id:
+        return entry
+    if replace(mine.outline, size=theirs.outline.size) != theirs.outline:
+        return entry
+    return entry._replace(facts=mine._replace(outline=theirs.outline))

@@ -1,0 +1,264 @@
+"""Where the CLI keeps its sessions (contract 1.1), found by names and `stat`: no session is read.
+
+What stands in `chats/` was written by others: whatever is no regular file (a folder named like a
+session, a FIFO, a symbolic link) is not opened; it is said, as is what may not be read.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import stat
+from collections.abc import Iterator
+from enum import StrEnum
+from pathlib import Path
+from typing import NamedTuple
+
+from gemtui.sessions.projects import registered
+from gemtui.sessions.records import Problem
+
+
+class SessionKind(StrEnum):
+    """What a stored file is; the names are those of `gemtui sessions --json`."""
+
+    MAIN = "main"
+    SUBAGENT = "subagent"
+    CHECKPOINT = "checkpoint"
+
+
+class State(StrEnum):
+    """How the store was found."""
+
+    MISSING = "missing"
+    """There is no folder: the CLI has not kept a session here yet."""
+    NO_FOLDER = "no_folder"
+    """Something else stands in its place: the CLI can keep no session here."""
+    EMPTY = "empty"
+    UNREADABLE = "unreadable"
+    """It is there, and the operating system lets us read none of it."""
+    OK = "ok"
+
+
+class ChatFile(NamedTuple):
+    """One file that may hold a session, as its name and `stat` describe it.
+
+    A plain tuple with a plain string for the path: a store may have ten thousand of them, and a
+    list waits for the look at all. `name`: the absolute path. `project_key`: the folder below
+    `tmp`, "" = outside the store. `name_id`: what the name says of the id: the first eight
+    characters of a session's, all of a subagent's, the tag of a checkpoint, "" = nothing.
+    `parent`: session id in whose folder a subagent's file stands. `size` in bytes.
+    """
+
+    name: str
+    project_key: str
+    kind: SessionKind
+    name_id: str
+    size: int
+    mtime_ns: int
+    inode: int
+    parent: str | None = None
+
+    @property
+    def path(self) -> Path:
+        """The file."""
+        return Path(self.name)
+
+    @property
+    def stamp(self) -> tuple[int, int, int]:
+        """Equal as long as the file did not change."""
+        return self.inode, self.size, self.mtime_ns
+
+
+_SESSION = re.compile(
+    r"session-(?:(?:\d{4}-\d\d-\d\dT\d\d-\d\d|\d{10,})-(.{1,8})|.+)\.jsonl?", re.DOTALL
+)
+_SUBAGENT = re.compile(r"(.+)\.jsonl?", re.DOTALL)
+_CHECKPOINT = re.compile(r"checkpoint-(.+)\.json", re.DOTALL)
+_NAMES = {
+    SessionKind.MAIN: _SESSION,
+    SessionKind.SUBAGENT: _SUBAGENT,
+    SessionKind.CHECKPOINT: _CHECKPOINT,
+}
+
+
+class Store:
+    """The store at one moment: it looks once, when it is made.
+
+    `looked`: the places that were looked at, for "we looked in …". `problems`: what is there and
+    could not be read, or is no file or folder where one belongs.
+    """
+
+    def __init__(self, home: Path) -> None:
+        self.home = home
+        self.tmp = home / "tmp"
+        self.problems: tuple[Problem, ...] = ()
+        self._files: list[ChatFile] = []
+        self._folders: dict[str, Path] = {}
+        self._real: set[str] = set()
+        self._blocked = self._closed = False
+        self._in_the_way()
+        for folder in sorted(self._entries(self.tmp), key=lambda entry: entry.name):
+            self._project(folder)
+        self._registry()
+        self.looked = (self.tmp, *(path / "chats" for path in self._folders.values()))
+        self.state = self._state()
+
+    def files(self) -> tuple[ChatFile, ...]:
+        """Every file that may hold a session, subagents and checkpoints included."""
+        return tuple(self._files)
+
+    def keys(self) -> tuple[str, ...]:
+        """The names of the project folders below `tmp`."""
+        return tuple(self._folders)
+
+    def _state(self) -> State:
+        if self._files:
+            return State.OK
+        if self._blocked:
+            return State.NO_FOLDER
+        if self._closed:
+            return State.UNREADABLE
+        return State.EMPTY if self.tmp.is_dir() else State.MISSING
+
+    def _in_the_way(self) -> None:
+        """Something that is no folder stands where the store belongs."""
+        for place in (self.home, self.tmp):
+            if os.path.exists(place) and not os.path.isdir(place):  # noqa: PTH110, PTH112
+                self._blocked = True
+                self._note(place, "is not a folder")
+                return
+
+    def _project(self, folder: os.DirEntry[str]) -> None:
+        if not self._is_folder(folder):
+            return
+        real = os.path.realpath(folder.path) if folder.is_symlink() else folder.path
+        if real in self._real:
+            return
+        self._real.add(real)
+        path = Path(folder.path)
+        found = len(self._files)
+        inside = list(self._entries(path))
+        for entry in inside:
+            self._add(entry, folder.name, SessionKind.CHECKPOINT)
+        if any(entry.name == "chats" for entry in inside):
+            self._chats(path / "chats", folder.name)
+        elif found == len(self._files):
+            return
+        self._folders[folder.name] = path
+
+    def _is_folder(self, entry: os.DirEntry[str]) -> bool:
+        """Whether it is a folder, or a link to one; a link that leads nowhere is said."""
+        try:
+            if entry.is_dir():
+                return True
+            entry.stat()
+        except OSError as error:
+            self._note(Path(entry.path), f"can't be read: {error.strerror}")
+        return False
+
+    def _chats(self, chats: Path, key: str) -> None:
+        if os.path.exists(chats) and not os.path.isdir(chats):  # noqa: PTH110, PTH112
+            self._note(chats, "is not a folder")
+            return
+        for entry in self._entries(chats):
+            if not self._add(entry, key, SessionKind.MAIN) and _is_real_folder(entry):
+                for inner in self._entries(chats / entry.name):
+                    self._add(inner, key, SessionKind.SUBAGENT, entry.name)
+
+    def _add(
+        self, entry: os.DirEntry[str], key: str, kind: SessionKind, parent: str | None = None
+    ) -> bool:
+        match = _NAMES[kind].fullmatch(entry.name)
+        if match is None:
+            return False
+        try:
+            info = entry.stat(follow_symlinks=False)
+        except OSError:
+            return False
+        if not stat.S_ISREG(info.st_mode):
+            self._note(Path(entry.path), f"is {_form(info.st_mode)}, no file of a session")
+            return False
+        self._files.append(_chat_file(entry.path, key, kind, match[1] or "", parent, info))
+        return True
+
+    def _entries(self, folder: Path) -> Iterator[os.DirEntry[str]]:
+        try:
+            with os.scandir(folder) as entries:
+                yield from entries
+        except (FileNotFoundError, NotADirectoryError):
+            return
+        except OSError as error:
+            self._closed = True
+            self._note(folder, f"can't be read: {error.strerror}")
+
+    def _registry(self) -> None:
+        """The CLI's list of projects is damaged."""
+        path = self.home / "projects.json"
+        if os.path.lexists(path) and registered(path) is None:
+            self._note(path, "is no list of projects: some may lack their names")
+
+    def _note(self, path: Path, what: str) -> None:
+        self.problems += (Problem(path=path, line=None, what=what),)
+
+
+def _form(mode: int) -> str:
+    """What a directory entry is, when it is no regular file."""
+    if stat.S_ISDIR(mode):
+        return "a folder"
+    if stat.S_ISLNK(mode):
+        return "a symbolic link"
+    return "a FIFO" if stat.S_ISFIFO(mode) else "a device or socket"
+
+
+def _is_real_folder(entry: os.DirEntry[str]) -> bool:
+    try:
+        return entry.is_dir(follow_symlinks=False)
+    except OSError:
+        return False
+
+
+def place_of(path: Path, home: Path) -> ChatFile | None:
+    """What one path is in the store now, by name and `stat`; None if it is no session's file."""
+    named = name_of(path, home)
+    try:
+        info = path.lstat()
+    except (OSError, ValueError):
+        return None
+    if named is None or not stat.S_ISREG(info.st_mode):
+        return None
+    return _chat_file(str(path), *named, info)
+
+
+def file_anywhere(path: Path) -> ChatFile | None:
+    """A regular file that is no part of the store as a session without a project; else None."""
+    try:
+        info = path.stat()
+    except (OSError, ValueError):
+        return None
+    if not stat.S_ISREG(info.st_mode):
+        return None
+    return _chat_file(str(path), "", SessionKind.MAIN, "", None, info)
+
+
+def _chat_file(
+    name: str, key: str, kind: SessionKind, name_id: str, parent: str | None, info: os.stat_result
+) -> ChatFile:
+    return ChatFile(name, key, kind, name_id, info.st_size, info.st_mtime_ns, info.st_ino, parent)
+
+
+def name_of(path: Path, home: Path) -> tuple[str, SessionKind, str, str | None] | None:
+    """(project key, kind, name id, parent) as the place and the name say, without a look at it;
+    None where the CLI keeps no session.
+    """
+    tmp = home / "tmp"
+    match path.relative_to(tmp).parts if path.is_relative_to(tmp) else ():
+        case (key, "chats", name):
+            kind, parent = SessionKind.MAIN, None
+        case (key, "chats", str() as folder, name):
+            kind, parent = SessionKind.SUBAGENT, folder
+        case (key, name):
+            kind, parent = SessionKind.CHECKPOINT, None
+        case _:
+            return None
+    found = _NAMES[kind].fullmatch(name)
+    return None if found is None else (key, kind, found[1] or "", parent)

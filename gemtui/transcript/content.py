@@ -1,0 +1,134 @@
+"""What stands in a stored `content`: the words a person typed, and what the CLI put around them.
+
+The rules are those of contract 1.2: a content is a string, one part, or a list of parts and
+strings; `displayContent` is what was typed; session and hook context and replies to tool calls are
+no prompts; parts with `thought: true` are no answer text.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+from gemtui.transcript.parts import Part, parts_of
+
+_CONTEXT = re.compile(r"\s*<(session_context|hook_context)>(.*?)(?:</\1>|\Z)", re.DOTALL)
+_REFERENCED = "--- Content from referenced files ---"
+_END = "--- End of content ---"
+_FILE = re.compile(r"\s*Content from @?(.+?):\s*\Z")
+_AT = re.compile(r"(?<!\S)@((?:\\.|[^\s\\])+)")
+
+
+def text_of(content: object) -> str:
+    """The answer text of a model message: its text parts joined, thoughts left out."""
+    if isinstance(content, str):
+        return content
+    texts = (part.get("text") for part in parts_of(content) if not part.get("thought"))
+    return "".join(text for text in texts if isinstance(text, str))
+
+
+class Typed(NamedTuple):
+    """A user record taken apart.
+
+    `text`: what the person typed. `files`: (name, text) of files the CLI put behind it, hook
+    context included. `media`: inlineData and fileData parts. `replies`: functionResponse objects.
+    `context`: the record carries session context.
+    """
+
+    text: str = ""
+    files: tuple[tuple[str, str], ...] = ()
+    media: tuple[tuple[str | None, Part], ...] = ()
+    replies: tuple[Part, ...] = ()
+    context: bool = False
+
+    @property
+    def prompt(self) -> bool:
+        """A person asked something here (contract 1.2: context and tool replies are no prompts)."""
+        return bool(self.text.strip() or self.media)
+
+
+def typed(record: Mapping[str, Any]) -> Typed:
+    """Take a user record apart; never raises, whatever the record holds."""
+    words: list[str] = []
+    rest: list[str] = []
+    files: list[tuple[str, str]] = []
+    media: list[Part] = []
+    replies: list[Part] = []
+    context = False
+    referenced = False
+    for part in parts_of(record.get("content")):
+        if isinstance(reply := part.get("functionResponse"), dict):
+            replies.append(reply)
+        elif "inlineData" in part or "fileData" in part:
+            media.append(part)
+        elif isinstance(text := part.get("text"), str) and not part.get("thought"):
+            text, found, hooks = _without_context(text)
+            context = context or found
+            files += hooks
+            referenced = referenced or _begins_references(text, words)
+            (rest if referenced else words).append(text)
+    display = record.get("displayContent")
+    shown = _without_context(text_of(display))[0] if display else ""
+    text, tail = _cut_references("".join(words))
+    if tail:
+        rest.insert(0, tail)
+    files += _referenced_files(rest)
+    text = shown or text
+    return Typed(
+        text=text,
+        files=tuple(files),
+        media=tuple(_named(media, text, files)),
+        replies=tuple(replies),
+        context=context,
+    )
+
+
+def _without_context(text: str) -> tuple[str, bool, list[tuple[str, str]]]:
+    """Text without leading context blocks, whether session context was there, hook contexts."""
+    session, hooks = False, []
+    while (match := _CONTEXT.match(text)) is not None:
+        if match[1] == "session_context":
+            session = True
+        else:
+            hooks.append(("hook context", match[2].strip()))
+        text = text[match.end() :]
+    return text, session, hooks
+
+
+def _begins_references(text: str, words: list[str]) -> bool:
+    """Whether the CLI's file texts begin here: behind what was typed, or whole in one text."""
+    begins = text.lstrip().startswith(_REFERENCED)
+    return begins and (bool("".join(words).strip()) or _END in text)
+
+
+def _cut_references(text: str) -> tuple[str, str]:
+    """Prompt and appended file texts where the CLI joined both in one string."""
+    at = text.find("\n" + _REFERENCED)
+    return (text, "") if at < 0 or _END not in text[at:] else (text[:at], text[at:])
+
+
+def _referenced_files(texts: list[str]) -> list[tuple[str, str]]:
+    """(name, text) of each file the CLI appended: a "Content from @name:" part, then its text."""
+    files: list[tuple[str, str]] = []
+    name = "referenced files"
+    for text in texts:
+        if text.strip() in (_REFERENCED, _END, ""):
+            continue
+        if (match := _FILE.match(text)) is not None:
+            name = match[1]
+        else:
+            files.append((name, text.removeprefix("\n")))
+            name = "referenced files"
+    return files
+
+
+def _named(
+    media: list[Part], text: str, files: list[tuple[str, str]]
+) -> list[tuple[str | None, Part]]:
+    """Media with the @names of the prompt, in order, that no text file has claimed."""
+    if not media:
+        return []
+    known = {name for name, _ in files}
+    names = [name for name in _AT.findall(text) if name not in known]
+    return [(names[i] if i < len(names) else None, part) for i, part in enumerate(media)]

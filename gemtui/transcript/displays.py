@@ -1,0 +1,285 @@
+"""`resultDisplay`, what the CLI showed a person of a tool's result: stored value -> typed display.
+
+The shapes are those of contract 1.2. A value that fits none of them stays whole as a `JsonDisplay`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from difflib import unified_diff
+
+import orjson
+
+from gemtui.transcript.display_model import (
+    Activity,
+    AgentDisplay,
+    DiffDisplay,
+    Display,
+    FilesDisplay,
+    JsonDisplay,
+    Match,
+    MatchesDisplay,
+    ScreenDisplay,
+    Span,
+    TableDisplay,
+    TextDisplay,
+    Todo,
+    TodosDisplay,
+)
+from gemtui.transcript.parts import Part, objects, pretty, string
+
+DIFF_LINES = 2000
+"""Texts of more lines are not compared: the rebuilt diff removes all of one and adds the other."""
+
+
+def display_of(value: object, *, markdown: bool = False) -> Display | None:
+    """A stored `resultDisplay` as what it is; None if there is nothing to show.
+
+    `markdown`: how text is meant (`renderOutputAsMarkdown`).
+    """
+    match value:
+        case None | "" | []:
+            return None
+        case str():
+            return table(value) or TextDisplay(text=value, markdown=markdown)
+        case list():
+            return _screen(value) or _rows(value) or JsonDisplay(value=value)
+        case Mapping():
+            return _object(value) or (JsonDisplay(value=value) if value else None)
+        case _:
+            return JsonDisplay(value=value)
+
+
+def _object(value: Part) -> Display | None:
+    match value:
+        case {"fileDiff": str()}:
+            return _diff(value)
+        case {"matches": list(found)}:
+            return _matches(value, found)
+        case {"files": list(found)}:
+            return _files(value, found)
+        case {"isSubagentProgress": True}:
+            return _agent(value)
+        case {"todos": list(items)}:
+            return _todos(items)
+        case _:
+            return None
+
+
+# --- objects ---------------------------------------------------------------------------------
+
+
+def _diff(value: Part) -> DiffDisplay:
+    diff = string(value.get("fileDiff"))
+    path = string(value.get("filePath"))
+    added, removed = count_changes(diff)
+    return DiffDisplay(
+        diff=diff,
+        path=path,
+        name=string(value.get("fileName")) or _base_name(path),
+        added=added,
+        removed=removed,
+        is_new=value.get("isNewFile") is True,
+        original=_text_or_none(value.get("originalContent")),
+        new=_text_or_none(value.get("newContent")),
+    )
+
+
+def _base_name(path: str) -> str:
+    return path.replace("\\", "/").rsplit("/", 1)[-1]
+
+
+def _text_or_none(value: object) -> str | None:
+    return value if isinstance(value, str) else None
+
+
+def count_changes(diff: str) -> tuple[int, int]:
+    """Lines that a unified diff of one file adds and removes.
+
+    Counted, not taken from `diffStat`: that splits them between model and person in ways that do
+    not add up to what the diff shows.
+    """
+    _, _, hunks = f"\n{diff}".partition("\n@@")
+    lines = hunks.split("\n")
+    return sum(line[:1] == "+" for line in lines), sum(line[:1] == "-" for line in lines)
+
+
+def _matches(value: Part, found: list[object]) -> MatchesDisplay | None:
+    if len(items := objects(found)) < len(found):
+        return None
+    return MatchesDisplay(
+        summary=string(value.get("summary")),
+        matches=tuple(map(_match, items)),
+    )
+
+
+def _match(item: Part) -> Match:
+    line = item.get("lineNumber")
+    return Match(
+        path=string(item.get("filePath")) or string(item.get("absolutePath")),
+        line=line if type(line) is int else None,
+        text=string(item.get("line")),
+    )
+
+
+def _files(value: Part, found: list[object]) -> FilesDisplay:
+    skipped = value.get("skipped")
+    return FilesDisplay(
+        summary=string(value.get("summary")),
+        files=tuple(cell(item) for item in found),
+        skipped=tuple(map(_skipped, skipped)) if isinstance(skipped, list) else (),
+    )
+
+
+def _skipped(item: object) -> tuple[str, str]:
+    if isinstance(item, Mapping):
+        return string(item.get("path")), string(item.get("reason"))
+    return cell(item), ""
+
+
+def _agent(value: Part) -> AgentDisplay:
+    return AgentDisplay(
+        agent=string(value.get("agentName")),
+        state=string(value.get("state")),
+        activities=tuple(map(_activity, objects(value.get("recentActivity")))),
+        result=cell(value.get("result")) or None,
+        reason=string(value.get("terminateReason")) or None,
+    )
+
+
+def _activity(item: Part) -> Activity:
+    words = (string(item.get("content")), string(item.get("description")))
+    return Activity(
+        kind=string(item.get("type")),
+        text=" ".join(word for word in words if word),
+        status=string(item.get("status")),
+    )
+
+
+def _todos(items: list[object]) -> TodosDisplay | None:
+    if len(found := objects(items)) < len(items):
+        return None
+    return TodosDisplay(items=tuple(map(_todo, found)))
+
+
+def _todo(item: Part) -> Todo:
+    return Todo(
+        text=string(item.get("description")) or string(item.get("content")),
+        status=string(item.get("status")),
+    )
+
+
+# --- screens ---------------------------------------------------------------------------------
+
+
+def _screen(lines: list[object]) -> ScreenDisplay | None:
+    """A terminal screen without the blanks that fill it up to the terminal's size."""
+    drawn: list[tuple[Span, ...]] = []
+    for line in lines:
+        if not isinstance(line, list) or not all(_is_span(token) for token in line):
+            return None
+        drawn.append(_without_padding([_span(token) for token in line]))
+    while drawn and not drawn[-1]:
+        drawn.pop()
+    return ScreenDisplay(lines=tuple(drawn))
+
+
+def _is_span(token: object) -> bool:
+    return isinstance(token, Mapping) and isinstance(token.get("text"), str)
+
+
+def _span(token: Part) -> Span:
+    return Span(
+        text=string(token.get("text")),
+        bold=token.get("bold") is True,
+        italic=token.get("italic") is True,
+        underline=token.get("underline") is True,
+        dim=token.get("dim") is True,
+        inverse=token.get("inverse") is True,
+        fg=string(token.get("fg")),
+        bg=string(token.get("bg")),
+    )
+
+
+def _without_padding(spans: list[Span]) -> tuple[Span, ...]:
+    while spans:
+        last = spans.pop()
+        if text := last.text.rstrip(" "):
+            return (*spans, replace(last, text=text))
+    return ()
+
+
+# --- tables ----------------------------------------------------------------------------------
+
+
+def table(text: str) -> TableDisplay | None:
+    """Text that is the JSON of a list of flat objects, as rows and columns; None if it is not."""
+    text = text.strip()
+    if not (text.startswith("[") and text.endswith("]")):
+        return None
+    try:
+        value = orjson.loads(text.encode(errors="replace"))
+    except orjson.JSONDecodeError:
+        return None
+    return _rows(value)
+
+
+def _rows(items: list[object]) -> TableDisplay | None:
+    rows = [item for item in objects(items) if item]
+    if not rows or len(rows) < len(items) or not all(_is_flat(row) for row in rows):
+        return None
+    columns = tuple(dict.fromkeys(string(key) for row in rows for key in row))
+    return TableDisplay(
+        columns=columns,
+        rows=tuple(tuple(cell(row.get(column)) for column in columns) for row in rows),
+    )
+
+
+def _is_flat(row: Part) -> bool:
+    return not any(isinstance(value, Mapping | list | tuple) for value in row.values())
+
+
+def cell(value: object) -> str:
+    """One value on its own: a string as it is, nothing for null, JSON for the rest."""
+    return value if isinstance(value, str) else "" if value is None else pretty(value)
+
+
+# --- rebuilt diffs ---------------------------------------------------------------------------
+
+
+def rebuilt_diff(path: str, *, old: str | None, new: str, is_new: bool) -> DiffDisplay:
+    """The change that a write or replace call asked for, where the CLI kept no diff (up to 0.20).
+
+    `old`: the text that was replaced, None where a whole file was written and its old content is
+    unknown (then `removed` is unknown too, unless the file is new). The lines of a replaced text
+    are counted from its own beginning: where it stood in the file is not known.
+    """
+    lines = tuple(_diff_lines(old or "", new))
+    name = _base_name(path)
+    head = f"--- {name}\tOriginal\n+++ {name}\tWritten\n"
+    diff = head + "".join(lines)
+    added, removed = count_changes(diff)
+    return DiffDisplay(
+        diff=diff,
+        path=path,
+        name=name,
+        added=added,
+        removed=removed if is_new or old is not None else None,
+        is_new=is_new,
+        new=new if old is None else None,
+    )
+
+
+def _diff_lines(old: str, new: str) -> Iterator[str]:
+    before, after = _lines(old), _lines(new)
+    if len(before) + len(after) <= DIFF_LINES:
+        yield from list(unified_diff(before, after))[2:]
+        return
+    yield f"@@ -{min(len(before), 1)},{len(before)} +{min(len(after), 1)},{len(after)} @@\n"
+    yield from (f"-{line}" for line in before)
+    yield from (f"+{line}" for line in after)
+
+
+def _lines(text: str) -> list[str]:
+    return [f"{line}\n" for line in text.removesuffix("\n").split("\n")] if text else []

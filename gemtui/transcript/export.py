@@ -1,0 +1,119 @@
+"""A transcript as plain text, Markdown or HTML, piece by piece, safe with hostile text.
+
+The text form is linear and made of words alone, for screen readers and pipes: who and when stand
+at the beginning of a line, everything that was said is indented, so that nothing said can pass for
+a message of its own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import assert_never
+
+from gemtui.text import Clean, clean, clean_line
+from gemtui.transcript.display_model import DiffDisplay
+from gemtui.transcript.export_html import to_html
+from gemtui.transcript.export_markdown import to_markdown
+from gemtui.transcript.export_words import (
+    Heading,
+    arguments,
+    call_words,
+    facts,
+    head,
+    image_words,
+    subject,
+    usage_words,
+)
+from gemtui.transcript.model import (
+    Attachment,
+    Block,
+    Image,
+    Message,
+    Notice,
+    Text,
+    Thought,
+    ToolCall,
+    ToolStatus,
+    Transcript,
+)
+from gemtui.transcript.shown import display_text, shown
+
+__all__ = ["Heading", "to_html", "to_markdown", "to_text"]
+
+INDENT = "  "
+
+
+def to_text(transcript: Transcript, summary: Heading) -> Iterator[str]:
+    """A transcript as plain text, one message at a time; ends with a newline."""
+    yield f"{clean_line(summary.title)}\n\n"
+    for label, words in facts(summary):
+        yield f"{label}: {words}\n"
+    for message in transcript:
+        yield "".join(f"{line}\n" for line in _message(message))
+
+
+def _message(message: Message) -> Iterator[str]:
+    yield ""
+    yield head(message)
+    for block in message.blocks:
+        yield ""
+        yield from (f"{INDENT}{line}".rstrip() for line in _block(block))
+    if message.usage is not None:
+        yield ""
+        yield f"{INDENT}Tokens: {usage_words(message.usage)}"
+
+
+def _block(block: Block) -> Iterator[str]:
+    match block:
+        case Text() | Notice():
+            yield from _lines(block.text)
+        case Thought():
+            yield f"Thought: {clean_line(block.subject)}"
+            yield from _indented(block.description)
+        case Image():
+            yield f"Binary content: {image_words(block)}"
+        case Attachment():
+            yield f"Attached: {clean_line(block.name)}"
+            yield from _indented(block.text)
+        case ToolCall():
+            yield from _call(block)
+        case _:
+            assert_never(block)
+
+
+def _call(call: ToolCall) -> Iterator[str]:
+    about = f", {words}" if (words := subject(call)) else ""
+    yield f"Tool call: {clean_line(call.name)}{about}"
+    yield f"Status: {call_words(call)}"
+    for name, value in arguments(call):
+        yield from _labelled(f"Argument {name}", value)
+    if call.error:
+        yield from _labelled("Error", call.error)
+    if (display := shown(call)) is not None:
+        yield from _labelled(_label(call), display_text(display))
+    for image in call.images:
+        yield f"Binary result: {image_words(image)}"
+
+
+def _label(call: ToolCall) -> str:
+    if not isinstance(call.display, DiffDisplay):
+        return "Result"
+    return "Change" if call.status is ToolStatus.SUCCESS else "Change that was proposed"
+
+
+def _labelled(label: str, text: str) -> Iterator[str]:
+    """One line if the text is one, else the label on its own line and the text indented."""
+    lines = list(_lines(text))
+    if len(lines) == 1:
+        yield f"{label}: {lines[0]}"
+    else:
+        yield f"{label}:"
+        yield from (INDENT + line for line in lines)
+
+
+def _indented(text: str) -> Iterator[str]:
+    return (INDENT + line for line in _lines(text))
+
+
+def _lines(text: str) -> Iterator[Clean]:
+    return (Clean(line) for line in clean(text).strip("\n").split("\n"))

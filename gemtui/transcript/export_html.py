@@ -1,0 +1,197 @@
+"""A transcript as one self-contained HTML page: no script, nothing loaded, folds by `<details>`.
+
+All foreign text is escaped; Markdown is rendered with raw HTML as text and images as links. A
+content security policy allows nothing but the page's own style sheet, by its hash.
+"""
+
+from __future__ import annotations
+
+from base64 import b64encode
+from collections.abc import Iterator, Sequence
+from hashlib import sha256
+from html import escape
+from typing import Any, assert_never
+
+from gemtui.text import Clean, clean, clean_line
+from gemtui.transcript.display_model import (
+    DiffDisplay,
+    Display,
+    ScreenDisplay,
+    Span,
+    TableDisplay,
+    TextDisplay,
+    TodosDisplay,
+)
+from gemtui.transcript.export_style import STYLE
+from gemtui.transcript.export_words import (
+    DROPPED,
+    Heading,
+    arguments,
+    call_words,
+    ended_badly,
+    facts,
+    image_words,
+    subject,
+    usage_words,
+    when,
+    who,
+)
+from gemtui.transcript.markdown_html import highlighted, rendered
+from gemtui.transcript.model import (
+    Attachment,
+    Block,
+    Image,
+    Message,
+    Notice,
+    Text,
+    Thought,
+    ToolCall,
+    Transcript,
+)
+from gemtui.transcript.shown import display_text, hunks, shown
+
+
+def to_html(transcript: Transcript, summary: Heading) -> Iterator[str]:
+    """A transcript as an HTML page, one message at a time."""
+    title = escape(clean_line(summary.title))
+    policy = b64encode(sha256(STYLE.encode()).digest()).decode()
+    yield (
+        '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
+        '<meta http-equiv="Content-Security-Policy" content="default-src \'none\'; '
+        f"style-src 'sha256-{policy}'; base-uri 'none'; form-action 'none'\">\n"
+        '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
+        '<meta name="referrer" content="no-referrer">\n'
+        f"<title>{title}</title>\n<style>{STYLE}</style>\n</head>\n<body>\n"
+    )
+    yield f'<header>\n<h1 dir="auto">{title}</h1>\n<dl>\n'
+    for label, words in facts(summary):
+        yield f"<dt>{label}</dt><dd>{escape(words)}</dd>\n"
+    yield "</dl>\n</header>\n<main>\n"
+    for message in transcript:
+        yield "".join(_message(message))
+    yield "</main>\n</body>\n</html>\n"
+
+
+def _message(message: Message) -> Iterator[str]:
+    dropped = " dropped" if message.dropped else ""
+    yield f'<article class="{message.author.value}{dropped}">\n'
+    yield f"<h2>{' '.join(_head(message))}</h2>\n"
+    for block in message.blocks:
+        yield from _block(block)
+    if message.usage is not None:
+        yield _note(Clean(f"Tokens: {usage_words(message.usage)}"))
+    yield "</article>\n"
+
+
+def _head(message: Message) -> Iterator[str]:
+    yield escape(who(message))
+    if message.time is not None:
+        yield f'<time datetime="{message.time.isoformat()}">{when(message.time)}</time>'
+    if message.dropped:
+        yield f"({DROPPED[message.dropped]})"
+
+
+def _block(block: Block) -> Iterator[str]:
+    match block:
+        case Text():
+            yield _markdown(block.text)
+        case Notice():
+            yield f'<p dir="auto">{escape(clean(block.text))}</p>\n'
+        case Thought():
+            yield f"<details><summary>Thought: {escape(clean_line(block.subject))}</summary>\n"
+            yield f"{_markdown(block.description)}</details>\n"
+        case Image():
+            yield _note(Clean(f"Binary content: {image_words(block)}"))
+        case Attachment():
+            yield f"<details><summary>Attached: {escape(clean_line(block.name))}</summary>\n"
+            yield f"{_pre(block.text)}</details>\n"
+        case ToolCall():
+            yield from _call(block)
+        case _:
+            assert_never(block)
+
+
+def _call(call: ToolCall) -> Iterator[str]:
+    """One fold per call; what failed stands open."""
+    about = f" <code>{escape(words)}</code>" if (words := subject(call)) else ""
+    open = " open" if call.status.failed else ""
+    state = "error" if ended_badly(call) else call.status.value
+    yield f"<details{open}><summary>Tool call <b>{escape(clean_line(call.name))}</b>{about}: "
+    yield f'<span class="{state}">{call_words(call)}</span></summary>\n'
+    for name, value in arguments(call):
+        yield _argument(name, value)
+    if call.error:
+        yield f'<p class="note">Error:</p>\n{_pre(call.error)}'
+    if (display := shown(call)) is not None:
+        yield _display(display)
+    for image in call.images:
+        yield _note(Clean(f"Binary result: {image_words(image)}"))
+    yield "</details>\n"
+
+
+def _argument(name: Clean, value: Clean) -> str:
+    label = f'<p class="note">{escape(name)}:'
+    if "\n" in value or len(value) > 200:
+        return f"{label}</p>\n{_pre(value)}"
+    return f"{label} <code>{escape(value)}</code></p>\n"
+
+
+def _display(display: Display) -> str:
+    match display:
+        case TextDisplay(markdown=True):
+            return _markdown(display.text)
+        case DiffDisplay():
+            return _diff(clean(display.diff))
+        case TableDisplay():
+            return _table(display)
+        case TodosDisplay():
+            items = (
+                f"{clean_line(todo.status)}: {clean_line(todo.text)}" for todo in display.items
+            )
+            return f"<ul>{''.join(f'<li>{escape(item)}</li>' for item in items)}</ul>\n"
+        case ScreenDisplay():
+            lines = ("".join(map(_span, line)) for line in display.lines)
+            return f"<pre>{chr(10).join(lines)}</pre>\n"
+        case _:
+            return _pre(display_text(display))
+
+
+def _diff(diff: Clean) -> str:
+    """The hunks of a diff with marked lines."""
+    lines = hunks(diff).rstrip("\n").split("\n")
+    return f'<pre class="diff">{"".join(map(_diff_line, lines))}</pre>\n'
+
+
+def _diff_line(line: str) -> str:
+    tag = {"+": "ins", "-": "del"}.get(line[:1])
+    return f"<{tag}>{escape(line)}</{tag}>" if tag else f"{escape(line)}\n"
+
+
+def _table(table: TableDisplay) -> str:
+    head = _row(table.columns, "th")
+    return f"<table>{head}{''.join(_row(row, 'td') for row in table.rows)}</table>\n"
+
+
+def _row(cells: Sequence[str], tag: str) -> str:
+    return f"<tr>{''.join(f'<{tag}>{escape(clean(cell))}</{tag}>' for cell in cells)}</tr>"
+
+
+def _span(span: Span) -> str:
+    text = escape(clean_line(span.text) if "\n" in span.text else clean(span.text))
+    tags = [tag for tag in ("b", "i", "u") if getattr(span, _STYLES[tag])]
+    return "".join(f"<{t}>" for t in tags) + text + "".join(f"</{t}>" for t in reversed(tags))
+
+
+_STYLES: dict[str, Any] = {"b": "bold", "i": "italic", "u": "underline"}
+
+
+def _markdown(text: str) -> str:
+    return f'<div dir="auto">{rendered(clean(text))}</div>\n'
+
+
+def _pre(text: str) -> str:
+    return f"<pre>{highlighted(clean(text).strip(chr(10)), '')}</pre>\n"
+
+
+def _note(words: Clean) -> str:
+    return f'<p class="note">{escape(words)}</p>\n'

@@ -1,0 +1,166 @@
+"""A transcript as Markdown that keeps its shape whatever was said in it.
+
+What people and models say is Markdown itself and stays so, defused: no raw HTML, no images that
+load from somewhere, no links that run something, no heading that could pass for a message of its
+own, no fence left open. All other foreign text stands in fences, code spans, or escaped.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import assert_never
+
+from gemtui.text import Clean, clean, clean_line
+from gemtui.transcript.display_model import (
+    DiffDisplay,
+    Display,
+    JsonDisplay,
+    TableDisplay,
+    TextDisplay,
+)
+from gemtui.transcript.export_words import (
+    Heading,
+    arguments,
+    call_words,
+    facts,
+    head,
+    image_words,
+    subject,
+    usage_words,
+)
+from gemtui.transcript.markdown import defused, fenced, longest_run
+from gemtui.transcript.model import (
+    Attachment,
+    Block,
+    Image,
+    Message,
+    Notice,
+    Text,
+    Thought,
+    ToolCall,
+    Transcript,
+)
+from gemtui.transcript.shown import display_text, shown
+
+
+def to_markdown(transcript: Transcript, summary: Heading) -> Iterator[str]:
+    """A transcript as Markdown, one message at a time: `#` the session, `##` each message."""
+    yield f"# {escaped(clean_line(summary.title))}\n\n"
+    for label, words in facts(summary):
+        yield f"- {label}: {escaped(words)}\n"
+    for message in transcript:
+        yield "".join(f"\n{piece}\n" for piece in _message(message))
+
+
+def _message(message: Message) -> Iterator[str]:
+    yield f"## {escaped(head(message))}"
+    for block in message.blocks:
+        yield from _block(block)
+    if message.usage is not None:
+        yield f"*Tokens: {escaped(usage_words(message.usage))}*"
+
+
+def _block(block: Block) -> Iterator[str]:
+    match block:
+        case Text():
+            yield defused(clean(block.text))
+        case Notice():
+            yield _quoted(paragraph(clean(block.text)))
+        case Thought():
+            subject_line = f"**Thought: {escaped(clean_line(block.subject))}**"
+            yield _quoted(f"{subject_line}\n\n{defused(clean(block.description))}")
+        case Image():
+            yield f"*Binary content: {escaped(image_words(block))}*"
+        case Attachment():
+            yield f"*Attached: {escaped(clean_line(block.name))}*"
+            yield fenced(clean(block.text), _language(block.name))
+        case ToolCall():
+            yield from _call(block)
+        case _:
+            assert_never(block)
+
+
+def _call(call: ToolCall) -> Iterator[str]:
+    about = f" {code(words)}" if (words := subject(call)) else ""
+    yield f"**Tool call {code(clean_line(call.name))}**{about}: {escaped(call_words(call))}"
+    for name, value in arguments(call):
+        yield f"- {escaped(name)}: {code(value)}" if _short(value) else _long(name, value)
+    if call.error:
+        yield "Error:"
+        yield fenced(clean(call.error))
+    if (display := shown(call)) is not None:
+        yield from _display(display)
+    for image in call.images:
+        yield f"*Binary result: {escaped(image_words(image))}*"
+
+
+def _short(value: Clean) -> bool:
+    return "\n" not in value and len(value) <= 200
+
+
+def _long(name: Clean, value: Clean) -> str:
+    return f"- {escaped(name)}:\n\n{fenced(value)}"
+
+
+def _display(display: Display) -> Iterator[str]:
+    match display:
+        case TextDisplay(markdown=True):
+            yield _quoted(defused(clean(display.text)))
+        case TableDisplay():
+            yield _table(display)
+        case DiffDisplay():
+            yield fenced(clean(display.diff), "diff")
+        case JsonDisplay():
+            yield fenced(clean(display_text(display)), "json")
+        case _:
+            yield fenced(clean(display_text(display)))
+
+
+def _table(table: TableDisplay) -> str:
+    rows = (table.columns, ("---",) * len(table.columns), *table.rows)
+    lines = (" | ".join(_cell(cell, row is rows[1]) for cell in row) for row in rows)
+    return "\n".join(f"| {line} |" for line in lines)
+
+
+def _cell(text: str, is_rule: bool) -> str:
+    return text if is_rule else escaped(clean_line(text))
+
+
+# --- foreign text in Markdown ----------------------------------------------------------------
+
+_SIGNS = re.compile(r"([\\`*_\[\]<>#!|~&$])")
+_AT_LINE_START = re.compile(r"^[ \t]*(\d*)([-+=.)])|^[ \t]+", re.MULTILINE)
+
+
+def escaped(text: Clean) -> str:
+    """Text in the middle of a line that Markdown shows as it is."""
+    return _SIGNS.sub(r"\\\1", text)
+
+
+def paragraph(text: Clean) -> str:
+    """Lines that Markdown shows as they are, but for the blanks at their beginnings."""
+    return _AT_LINE_START.sub(_as_sign, escaped(text))
+
+
+def _as_sign(found: re.Match[str]) -> str:
+    return f"{found[1]}\\{found[2]}" if found[2] else ""
+
+
+def code(text: Clean) -> str:
+    """One line of text as a code span."""
+    if not text.strip():
+        return escaped(text)
+    ticks = "`" * (longest_run(text) + 1)
+    blank = " " if text[0] in "` " or text[-1] in "` " else ""
+    return f"{ticks}{blank}{text}{blank}{ticks}"
+
+
+def _language(name: str) -> str:
+    """The suffix of a file name, which viewers take as the language of a code block."""
+    suffix = name.rsplit(".", 1)[-1]
+    return suffix if suffix.isascii() and suffix.isalnum() and len(suffix) <= 10 else ""
+
+
+def _quoted(markdown: str) -> str:
+    return "\n".join(f"> {line}".rstrip() for line in markdown.split("\n"))

@@ -1,0 +1,216 @@
+"""The words that every export uses: who spoke, when, how a tool call ended, what is known."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import suppress
+from datetime import datetime, timedelta
+from typing import Protocol
+
+from gemtui.text import Clean, clean, clean_line
+from gemtui.text import size as readable_size
+from gemtui.transcript.display_model import DiffDisplay, TodosDisplay
+from gemtui.transcript.model import (
+    Author,
+    Dropped,
+    Image,
+    Level,
+    Message,
+    Notice,
+    ToolCall,
+    ToolStatus,
+    Usage,
+)
+from gemtui.transcript.parts import pretty, string
+from gemtui.transcript.tools import Kind, kind_of, target
+
+
+class Heading(Protocol):
+    """What an export says of the session as a whole; `sessions.summary.Summary` is one."""
+
+    @property
+    def id(self) -> str:
+        """The full session id."""
+
+    @property
+    def title(self) -> str:
+        """Raw and foreign."""
+
+    @property
+    def project(self) -> str | None:
+        """The project's folder."""
+
+    @property
+    def models(self) -> tuple[str, ...]:
+        """Names of the models that answered."""
+
+    @property
+    def started(self) -> datetime | None:
+        """When it began."""
+
+    @property
+    def updated(self) -> datetime | None:
+        """When it was last written."""
+
+    @property
+    def prompts(self) -> int:
+        """What a person typed."""
+
+    @property
+    def messages(self) -> int:
+        """Messages of the conversation."""
+
+    @property
+    def tool_calls(self) -> int:
+        """Tool calls."""
+
+    @property
+    def tool_failures(self) -> int:
+        """Tool calls that failed."""
+
+    @property
+    def tokens(self) -> Usage:
+        """Sums over the conversation."""
+
+
+def facts(heading: Heading) -> Iterator[tuple[str, Clean]]:
+    """The session's facts as (label, words); what is not known says so. Without the title."""
+    yield "Session", clean_line(heading.id)
+    yield "Project", clean_line(heading.project or "unknown")
+    yield "Models", clean_line(", ".join(heading.models) or "unknown")
+    yield "Started", when(heading.started)
+    yield "Updated", when(heading.updated)
+    yield "Prompts", Clean(f"{heading.prompts:,}")
+    yield "Messages", Clean(f"{heading.messages:,}")
+    yield "Tool calls", Clean(f"{heading.tool_calls:,}, failed: {heading.tool_failures:,}")
+    yield "Tokens", usage_words(heading.tokens)
+
+
+def when(time: datetime | None) -> Clean:
+    """A time to the second in the local time zone with its offset; `unknown` for None."""
+    if time is None:
+        return Clean("unknown")
+    with suppress(OverflowError, ValueError, OSError):  # years beyond the system's calendar
+        time = time.astimezone()
+    return Clean(time.isoformat(sep=" ", timespec="seconds"))
+
+
+def who(message: Message) -> Clean:
+    """Who speaks: the person is `You`, the model is named, the CLI itself is `Gemini CLI`."""
+    match message.author:
+        case Author.USER:
+            return Clean("You")
+        case Author.MODEL:
+            return clean_line(f"Gemini ({message.model})" if message.model else "Gemini")
+        case Author.SYSTEM:
+            return Clean(f"Gemini CLI{_LEVELS[_level(message)]}")
+
+
+_LEVELS = {Level.INFO: "", Level.WARNING: ", warning", Level.ERROR: ", error"}
+
+
+def _level(message: Message) -> Level:
+    levels = [block.level for block in message.blocks if isinstance(block, Notice)]
+    return next((level for level in reversed(Level) if level in levels), Level.INFO)
+
+
+DROPPED = {
+    Dropped.REWOUND: "rewound: no longer part of the conversation",
+    Dropped.BURIED: "removed by Gemini CLI: no longer part of the conversation",
+    Dropped.FAILED_PROMPT: "failed prompt: removed by Gemini CLI",
+}
+
+STATUS = {
+    ToolStatus.RUNNING: "running",
+    ToolStatus.SUCCESS: "ok",
+    ToolStatus.ERROR: "failed",
+    ToolStatus.CANCELLED: "cancelled",
+    ToolStatus.DENIED: "denied",
+    ToolStatus.INTERRUPTED: "interrupted",
+    ToolStatus.UNCONFIRMED: "not confirmed, nothing says how it ended",
+}
+
+
+def head(message: Message) -> Clean:
+    """The first line of a message: who, when, and whether it still counts."""
+    words = [who(message), when(message.time) if message.time else "time unknown"]
+    if message.dropped:
+        words.append(DROPPED[message.dropped])
+    return Clean(", ".join(words))
+
+
+def usage_words(usage: Usage) -> Clean:
+    """The six counters in words; unknown ones say so, and so does a total that is no sum."""
+
+    def count(number: int | None) -> str:
+        return "unknown" if number is None else f"{number:,}"
+
+    words = (
+        f"{count(usage.total)} in total; input {count(usage.input)} "
+        f"(cached {count(usage.cached)}), output {count(usage.output)}, "
+        f"thoughts {count(usage.thoughts)}, tool {count(usage.tool)}"
+    )
+    return Clean(words if usage.adds_up else f"{words}; they do not add up")
+
+
+def call_words(call: ToolCall) -> Clean:
+    """How a call ended, in words: status, exit code, duration, counts of a change."""
+    words = [f"exit code {call.exit_code}" if ended_badly(call) else STATUS[call.status]]
+    if call.duration is not None:
+        words.append(f"after {seconds(call.duration)}")
+    if isinstance(call.display, DiffDisplay):
+        words += _change_words(call.display, written=call.status is ToolStatus.SUCCESS)
+    return Clean(", ".join(words))
+
+
+def ended_badly(call: ToolCall) -> bool:
+    """Whether a command ended with an exit code other than 0; its status is a success then."""
+    return call.status is ToolStatus.SUCCESS and bool(call.exit_code)
+
+
+def _change_words(diff: DiffDisplay, *, written: bool) -> Iterator[str]:
+    if not written:
+        yield "not written"
+    if diff.added is not None:
+        yield f"{diff.added} line{'s' * (diff.added != 1)} added"
+    if diff.removed is not None:
+        yield f"{diff.removed} line{'s' * (diff.removed != 1)} removed"
+
+
+def seconds(duration: timedelta) -> str:
+    """A duration for people: `12 ms`, `1.3 s`, `2 min 5 s`."""
+    total = duration.total_seconds()
+    if total < 1:
+        return f"{total * 1000:.0f} ms"
+    if total < 60:
+        return f"{total:.1f} s"
+    return f"{int(total // 60)} min {int(total % 60)} s"
+
+
+def image_words(image: Image) -> Clean:
+    """What is known of binary content: name, type, size, place."""
+    size = "size unknown" if image.size is None else readable_size(image.size)
+    words = (image.name, image.mime_type or "type unknown", size, image.uri)
+    return clean_line(", ".join(word for word in words if word))
+
+
+def subject(call: ToolCall) -> Clean:
+    """What a call is about, on one line."""
+    return clean_line(target(call))
+
+
+_SHOWN_BY_DIFF = frozenset({"content", "old_string", "new_string"})
+
+
+def arguments(call: ToolCall) -> Iterator[tuple[Clean, Clean]]:
+    """The other arguments as (name, value): without what the subject or the display shows."""
+    if kind_of(call.name) is Kind.TOPIC and call.display is not None:
+        return
+    about = target(call)
+    hidden = _SHOWN_BY_DIFF if isinstance(call.display, DiffDisplay) else frozenset()
+    if isinstance(call.display, TodosDisplay):
+        hidden = frozenset({"todos"})
+    for name, value in call.args.items():
+        if name not in hidden and about not in (value, string(value)):
+            words = value if isinstance(value, str) else pretty(value)
+            yield clean_line(str(name)), Clean(clean(words).strip("\n"))

@@ -1,0 +1,152 @@
+"""Foreign Markdown that may stand in a document of ours: it renders as meant and breaks nothing."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from functools import cache
+from typing import Any
+
+from markdown_it import MarkdownIt
+from markdown_it.token import Token
+
+from gemtui.text import Clean
+
+LONGEST = 50_000
+"""Longer texts are not taken apart but fenced whole: hostile ones take more than linear time."""
+
+BRACKETS = 1_000
+"""Texts with more opening brackets are fenced as well: each may begin a link, and costs as much
+to try as hundreds of other characters."""
+
+NESTING = 60
+"""How deep blocks are read; what is deeper can't be judged."""
+
+LEVEL = 3
+"""The level of the highest heading that foreign Markdown may have in a document."""
+
+_BACKTICKS = re.compile("`+")
+
+
+def fenced(text: Clean, language: str = "") -> str:
+    """Text as a code block whose fence is longer than any run of backticks in it."""
+    fence = "`" * max(3, longest_run(text) + 1)
+    return f"{fence}{language}\n{text.strip(chr(10))}\n{fence}"
+
+
+def longest_run(text: str) -> int:
+    """How many backticks stand in a row at most."""
+    return max(map(len, _BACKTICKS.findall(text)), default=0)
+
+
+def is_costly(text: Clean) -> bool:
+    """Whether taking a text apart may take seconds."""
+    return len(text) > LONGEST or text.count("[") > BRACKETS
+
+
+def defused(text: Clean) -> str:
+    """Foreign Markdown without raw HTML, images, links that run code, high headings, open fences.
+
+    HTML and images become text and links, headings move below `LEVEL`. The result is checked with
+    a parser; what can't be made safe stands in a fence, as source.
+    """
+    text = Clean(text.lstrip("\n").rstrip())
+    if is_costly(text):
+        return fenced(text, "markdown")
+    lines = text.split("\n")
+    tokens = parser().parse(text)
+    for first, end in {_lines_of(token) for token in tokens if token.type in _INLINE}:
+        lines[first:end] = _INERT.sub(_inert, "\n".join(lines[first:end])).split("\n")
+    for token in tokens:
+        if token.type == "heading_open":
+            _lower(lines, *_lines_of(token), level=int(token.tag[1]))
+    result = "\n".join([*lines, *_closing(tokens, lines)])
+    return result if _is_safe(result) else fenced(text, "markdown")
+
+
+@cache
+def parser() -> MarkdownIt:
+    """CommonMark with tables and strikethrough, raw HTML told apart and no link dropped."""
+    options = {"html": True, "maxNesting": NESTING}
+    markdown = MarkdownIt("commonmark", options).enable(["table", "strikethrough"])
+    markdown.validateLink = lambda url: True  # type: ignore[method-assign]  # noqa: ARG005
+    return markdown
+
+
+def _lines_of(token: Token) -> tuple[int, int]:
+    return (token.map[0], token.map[1]) if token.map else (0, 0)
+
+
+_INLINE = ("inline", "html_block")
+_INERT = re.compile(
+    r"\\."  # an escape
+    r"|(?<!`)(`+)(?!`)(?:.*?(?<!`)\1(?!`))?"  # a code span, or a run of backticks that opens none
+    r"|<(?=[A-Za-z/!?])"  # a tag
+    r"|!(?=\[)",  # an image
+    re.DOTALL,
+)
+
+
+def _inert(found: re.Match[str]) -> str:
+    return f"\\{found[0]}" if found[0] in "<!" else found[0]
+
+
+_CONTAINERS = r"(?:[ \t]*(?:>|[-*+][ \t]|\d{1,9}[.)][ \t]))*[ \t]*"
+_HEADING = re.compile(rf"({_CONTAINERS})(#{{1,6}}(?=[ \t]|$))?")
+
+
+def _lower(lines: list[str], first: int, end: int, *, level: int) -> None:
+    """Move one heading down, in place; one that is underlined becomes one with signs before it."""
+    sign = "#" * min(6, level + LEVEL - 1)
+    match = _HEADING.match(lines[first])
+    if match is None:
+        return
+    words = lines[first][match.end() :]
+    if match[2]:
+        lines[first] = f"{match[1]}{sign}{words}"
+        return
+    more = (line.lstrip(" \t>") for line in lines[first + 1 : end - 1])
+    lines[first] = " ".join([f"{match[1]}{sign} {words}", *more])
+    quote = match[1].rstrip() if match[1].lstrip().startswith(">") else ""
+    lines[first + 1 : end] = [quote] * (end - first - 1)
+
+
+def _closing(tokens: Sequence[Token], lines: list[str]) -> Iterable[str]:
+    """The end of a fence that was left open at the end of the text."""
+    last = tokens[-1] if tokens else None
+    if last is not None and last.type == "fence" and _lines_of(last)[1] >= len(lines):
+        ends = lines[-1].strip()
+        if len(lines) == 1 or set(ends) != set(last.markup) or len(ends) < len(last.markup):
+            yield last.markup
+
+
+_RUNS = re.compile(r"\s*(javascript|vbscript|data):", re.IGNORECASE)
+
+
+def _is_safe(markdown: str) -> bool:
+    """Whether a heading of ours that follows is one, and nothing in the Markdown is harmful."""
+    found: dict[str, Any] = {}
+    tokens = parser().parse(f"{markdown}\n\n# end\n", found)
+    own = tokens[-3] if len(tokens) >= 3 else tokens[-1]
+    if own.type != "heading_open" or own.level or own.tag != "h1":
+        return False
+    links = [str(link.get("href")) for link in found.get("references", {}).values()]
+    return not any(map(_RUNS.match, links)) and all(
+        _is_harmless(token) for token in _all(tokens[:-3])
+    )
+
+
+def _all(tokens: Iterable[Token]) -> Iterable[Token]:
+    for token in tokens:
+        yield token
+        yield from token.children or ()
+
+
+def _is_harmless(token: Token) -> bool:
+    if token.level > NESTING - 10:
+        return False
+    if token.type == "heading_open":
+        return int(token.tag[1]) >= LEVEL
+    if token.type == "link_open":
+        return _RUNS.match(str(token.attrGet("href"))) is None
+    return token.type not in ("html_block", "html_inline", "image")

@@ -1,0 +1,290 @@
+"""The transcript: messages made of blocks, in the order in which they happened.
+
+One immutable model for a stored session and for a live run. It keeps what Gemini knows; the
+Claude-compatible unified format is a projection of it (`unified.py`). All text in here is raw and
+foreign: it passes `gemtui.text.clean` where it is drawn or exported, not here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from enum import StrEnum
+from typing import Any
+
+from gemtui.transcript.display_model import Display
+
+
+class Author(StrEnum):
+    """Who speaks in a message."""
+
+    USER = "user"
+    MODEL = "model"
+    SYSTEM = "system"
+    """The CLI itself: records of type info, warning and error."""
+
+
+class Level(StrEnum):
+    """How serious a notice is; the record types of the CLI (contract 1.2)."""
+
+    INFO = "info"
+    WARNING = "warning"
+    ERROR = "error"
+
+
+class ToolStatus(StrEnum):
+    """Where a tool call stands."""
+
+    RUNNING = "running"
+    SUCCESS = "success"
+    ERROR = "error"
+    CANCELLED = "cancelled"
+    """The person refused it or stopped the request: an edit was *not* written (contract 1.2)."""
+    DENIED = "denied"
+    """A policy refused it, or the tool is not permitted in this mode."""
+    INTERRUPTED = "interrupted"
+    UNCONFIRMED = "unconfirmed"
+    """It was started, and nothing says how it ended."""
+
+    @property
+    def failed(self) -> bool:
+        """Whether a jump to failed tools stops here and `tool_failures` counts it."""
+        return self in (ToolStatus.ERROR, ToolStatus.CANCELLED, ToolStatus.DENIED)
+
+
+class Dropped(StrEnum):
+    """Why a message that stands in the log is no longer part of the conversation."""
+
+    REWOUND = "rewound"
+    BURIED = "buried"
+    FAILED_PROMPT = "failed_prompt"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Usage:
+    """Token counters of one model answer, or a sum; None = unknown, 0 = measured zero.
+
+    `input` includes `cached`; `output` excludes `thoughts`;
+    total = input + output + thoughts + tool (conformance 78-83).
+    """
+
+    input: int | None = None
+    output: int | None = None
+    cached: int | None = None
+    thoughts: int | None = None
+    tool: int | None = None
+    total: int | None = None
+
+    @property
+    def adds_up(self) -> bool:
+        """False only if every counter is known and the total is not their sum."""
+        parts = (self.input, self.output, self.thoughts, self.tool)
+        if self.total is None or any(part is None for part in parts):
+            return True
+        return self.total == sum(part for part in parts if part is not None)
+
+    def __add__(self, other: Usage) -> Usage:
+        def plus(a: int | None, b: int | None) -> int | None:
+            return a if b is None else b if a is None else a + b
+
+        return Usage(
+            input=plus(self.input, other.input),
+            output=plus(self.output, other.output),
+            cached=plus(self.cached, other.cached),
+            thoughts=plus(self.thoughts, other.thoughts),
+            tool=plus(self.tool, other.tool),
+            total=plus(self.total, other.total),
+        )
+
+
+# --- blocks ----------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Text:
+    """What a person typed or the model answered; Markdown."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Thought:
+    """A thought summary of the model; `subject` may be empty."""
+
+    subject: str
+    description: str
+    time: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Notice:
+    """A word of the CLI: "Request cancelled.", "Conversation checkpoint saved …"."""
+
+    level: Level
+    text: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Image:
+    """Binary content that is named, not drawn: image, audio, PDF.
+
+    `size` in bytes after decoding, None = unknown; `uri` for fileData.
+    """
+
+    mime_type: str
+    size: int | None = None
+    name: str | None = None
+    uri: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Attachment:
+    """Text that the CLI put behind a prompt: a file named with @, or hook context."""
+
+    name: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ToolCall:
+    """A tool call and, where it is known, its result.
+
+    `name` is Gemini's own. `output` and `error` are what the model got (all text parts joined),
+    `display` is what the CLI showed the person. `time` is when the CLI recorded the result;
+    `duration` is measured in a run and, in a stored session, the time from the answer that asked
+    for the call to the recorded result (waiting for the person's approval included).
+    `agent_id`: session id of the subagent behind it.
+    """
+
+    id: str
+    name: str
+    args: Mapping[str, Any]
+    status: ToolStatus
+    output: str | None = None
+    error: str | None = None
+    display: Display | None = None
+    description: str | None = None
+    display_name: str | None = None
+    time: datetime | None = None
+    duration: timedelta | None = None
+    agent_id: str | None = None
+    images: tuple[Image, ...] = ()
+    exit_code: int | None = None
+
+
+Block = Text | Thought | Notice | Image | Attachment | ToolCall
+
+
+# --- messages --------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Message:
+    """One message with its blocks in the order in which they happened.
+
+    `id` is unique in a transcript. `original` is the stored record (None in a live run).
+    """
+
+    id: str
+    author: Author
+    blocks: tuple[Block, ...]
+    time: datetime | None = None
+    model: str | None = None
+    usage: Usage | None = None
+    prompt: bool = False
+    """A person typed it (no session context, no tool replies)."""
+    dropped: Dropped | None = None
+    original: Mapping[str, Any] | None = field(default=None, repr=False, compare=False)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Outline:
+    """What one needs of a message without its body: small, kept for every message.
+
+    Identity is meaning: a view that holds an outline and finds the very same object (`is`) in a
+    newer transcript knows that the message did not change.
+    `size`: bytes of its JSON, for height estimates. `excerpt`: first line of a prompt, clipped.
+    `writes`: files that its successful calls wrote, as the call named them.
+    """
+
+    id: str
+    author: Author
+    time: datetime | None = None
+    prompt: bool = False
+    excerpt: str = ""
+    calls: int = 0
+    failures: int = 0
+    size: int = 0
+    usage: Usage | None = None
+    model: str | None = None
+    writes: tuple[str, ...] = ()
+    dropped: Dropped | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Transcript:
+    """A conversation at one moment: outlines at hand, bodies read when asked for.
+
+    `read(i)` makes the message of `outlines[i]`; it may touch the disk (some hundred microseconds)
+    and never raises for damaged data: what can't be read any more becomes a notice.
+    """
+
+    outlines: Sequence[Outline]
+    read: Callable[[int], Message] = field(compare=False)
+    revision: int = 0
+
+    @classmethod
+    def of(cls, messages: Sequence[Message], *, revision: int = 0) -> Transcript:
+        """A transcript of messages that are in memory."""
+        return cls(
+            outlines=tuple(outline(message) for message in messages),
+            read=messages.__getitem__,
+            revision=revision,
+        )
+
+    def __len__(self) -> int:
+        return len(self.outlines)
+
+    def __iter__(self) -> Iterator[Message]:
+        return (self.read(index) for index in range(len(self.outlines)))
+
+    @property
+    def usage(self) -> Usage | None:
+        """Sum over the messages that are part of the conversation; None if nothing is known."""
+        total: Usage | None = None
+        for line in self.outlines:
+            if line.usage is not None and line.dropped is None:
+                total = line.usage if total is None else total + line.usage
+        return total
+
+
+EXCERPT = 200
+
+
+def outline(message: Message) -> Outline:
+    """The outline of a message that is in memory."""
+    calls = [block for block in message.blocks if isinstance(block, ToolCall)]
+    text = "".join(block.text for block in message.blocks if isinstance(block, Text))
+    return Outline(
+        id=message.id,
+        author=message.author,
+        time=message.time,
+        prompt=message.prompt,
+        excerpt=excerpt(text) if message.prompt else "",
+        calls=len(calls),
+        failures=sum(call.status.failed for call in calls),
+        size=len(text) + sum(len(call.output or "") + len(call.error or "") for call in calls),
+        usage=message.usage,
+        model=message.model,
+        dropped=message.dropped,
+    )
+
+
+def excerpt(text: str) -> str:
+    """The first line with something on it, white space folded, at most 200 characters."""
+    for line in text[: EXCERPT * 20].splitlines():
+        folded = " ".join(line.split())
+        if folded:
+            return folded[:EXCERPT]
+    return ""

@@ -1,0 +1,111 @@
+"""Reading the pieces of stored records: each value may be of any type, and nothing raises here.
+
+A content of the Gemini API is a string, one part, or a list of parts and strings (contract 1.2).
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from typing import Any
+
+from gemtui.transcript.model import Image, Usage
+
+Part = Mapping[str, Any]
+
+
+def string(value: object) -> str:
+    """A string as it is, a number in its JSON form, anything else as the empty string."""
+    if isinstance(value, str):
+        return value
+    return pretty(value) if isinstance(value, int | float) and not isinstance(value, bool) else ""
+
+
+def mapping(value: object) -> Part:
+    """An object as it is, anything else as an empty one."""
+    return value if isinstance(value, Mapping) else {}
+
+
+def objects(value: object) -> list[Part]:
+    """The objects in a stored list, none for anything else."""
+    return [item for item in value if isinstance(item, Mapping)] if isinstance(value, list) else []
+
+
+def parts_of(content: object) -> list[Part]:
+    """A content as a list of parts, whatever its form; what can't be a part is left out."""
+    if isinstance(content, str):
+        return [{"text": content}]
+    if isinstance(content, dict):
+        return [content]
+    if not isinstance(content, list):
+        return []
+    return [
+        {"text": item} if isinstance(item, str) else item
+        for item in content
+        if isinstance(item, (dict, str))
+    ]
+
+
+def image_of(part: Part) -> Image | None:
+    """The binary content of an `inlineData` or `fileData` part, None for other parts."""
+    data, file = part.get("inlineData"), part.get("fileData")
+    if isinstance(data, Mapping):
+        return Image(
+            mime_type=string(data.get("mimeType")),
+            size=_decoded_size(data.get("data")),
+            name=string(data.get("displayName")) or None,
+        )
+    if isinstance(file, Mapping):
+        return Image(
+            mime_type=string(file.get("mimeType")),
+            name=string(file.get("displayName")) or None,
+            uri=string(file.get("fileUri")) or None,
+        )
+    return None
+
+
+def _decoded_size(data: object) -> int | None:
+    """Bytes that a base64 text stands for."""
+    if not isinstance(data, str):
+        return None
+    return len(data) * 3 // 4 - data[-2:].count("=")
+
+
+def instant(value: object) -> datetime | None:
+    """A stored ISO 8601 time as an aware datetime in UTC, None if the value is none."""
+    if not isinstance(value, str):
+        return None
+    try:
+        time = datetime.fromisoformat(value)
+        if time.tzinfo is UTC:
+            return time
+        return time.replace(tzinfo=time.tzinfo or UTC).astimezone(UTC)
+    except (ValueError, OverflowError):
+        return None
+
+
+def pretty(value: object) -> str:
+    """Any JSON value as indented JSON; what is nested too deeply is named instead."""
+    try:
+        return json.dumps(value, ensure_ascii=False, indent=2, default=str)
+    except (RecursionError, ValueError, TypeError):
+        return "(nested too deeply to be shown)"
+
+
+def usage_of(tokens: object) -> Usage | None:
+    """The six stored counters (conformance 78-83) as they are, None if there are none."""
+    if not isinstance(tokens, Mapping):
+        return None
+    return Usage(
+        input=_count(tokens.get("input")),
+        output=_count(tokens.get("output")),
+        cached=_count(tokens.get("cached")),
+        thoughts=_count(tokens.get("thoughts")),
+        tool=_count(tokens.get("tool")),
+        total=_count(tokens.get("total")),
+    )
+
+
+def _count(value: object) -> int | None:
+    return value if type(value) is int else None

@@ -1,0 +1,77 @@
+"""Find in one transcript."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from typing import NamedTuple, assert_never
+
+from gemtui.transcript.model import (
+    Attachment,
+    Block,
+    Image,
+    Notice,
+    Text,
+    Thought,
+    ToolCall,
+    Transcript,
+)
+from gemtui.transcript.shown import output_text
+from gemtui.transcript.tools import target
+
+
+class Hit(NamedTuple):
+    """Where a query was found.
+
+    `message`: index in the transcript; `block`: index in the message; `start`, `end`: the span of
+    characters in `block_text()` of that block.
+    """
+
+    message: int
+    block: int
+    start: int
+    end: int
+
+
+def find(
+    transcript: Transcript, query: str, *, cancelled: Callable[[], bool] = lambda: False
+) -> Iterator[Hit]:
+    """The places where the query occurs, in the order of the transcript.
+
+    Case counts only if the query has a capital; white space in it matches any white space. Reads
+    one message after the other and stops as soon as `cancelled()` says so.
+    """
+    if not (wanted := pattern(query)):
+        return
+    for index in range(len(transcript)):
+        if cancelled():
+            return
+        for number, block in enumerate(transcript.read(index).blocks):
+            for found in wanted.finditer(block_text(block)):
+                yield Hit(index, number, *found.span())
+
+
+def pattern(query: str) -> re.Pattern[str] | None:
+    """The query as a pattern, None if it has no word in it."""
+    words = query.split()
+    exact = any(char.isupper() for char in query)
+    return re.compile(r"\s+".join(map(re.escape, words)), 0 if exact else re.I) if words else None
+
+
+def block_text(block: Block) -> str:
+    """The text of a block that is searched and copied; raw and foreign.
+
+    Of a tool call: what it is about, then its error and what it showed (`output_text()` has the
+    latter alone).
+    """
+    match block:
+        case Text() | Notice() | Attachment():
+            return block.text
+        case Thought():
+            return "\n".join(filter(None, (block.subject, block.description)))
+        case Image():
+            return block.name or block.uri or block.mime_type
+        case ToolCall():
+            return "\n".join(filter(None, (target(block), output_text(block))))
+        case _:
+            assert_never(block)

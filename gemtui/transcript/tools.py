@@ -1,0 +1,369 @@
+"""What a stored tool call is: its kind under all names, how it ended, what it gave and showed."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from datetime import datetime, timedelta
+from enum import StrEnum
+from typing import Any
+
+import orjson
+
+from gemtui.transcript.display_model import DiffDisplay, Display
+from gemtui.transcript.displays import display_of, rebuilt_diff, table
+from gemtui.transcript.model import Image, ToolCall, ToolStatus, excerpt
+from gemtui.transcript.parts import Part, image_of, instant, mapping, parts_of, pretty, string
+
+
+class Kind(StrEnum):
+    """What a tool is about; decides how its card looks."""
+
+    READ = "read"
+    WRITE = "write"
+    EDIT = "edit"
+    SHELL = "shell"
+    SEARCH = "search"
+    LIST = "list"
+    GLOB = "glob"
+    WEB = "web"
+    AGENT = "agent"
+    TODOS = "todos"
+    TOPIC = "topic"
+    PLAN = "plan"
+    MCP = "mcp"
+    MEMORY = "memory"
+    ASK = "ask"
+    OTHER = "other"
+
+
+_KINDS = {
+    "read_file": Kind.READ,
+    "read_many_files": Kind.READ,
+    "get_internal_docs": Kind.READ,
+    "write_file": Kind.WRITE,
+    "replace": Kind.EDIT,
+    "run_shell_command": Kind.SHELL,
+    "list_background_processes": Kind.SHELL,
+    "read_background_output": Kind.SHELL,
+    "grep_search": Kind.SEARCH,
+    "search_file_content": Kind.SEARCH,
+    "list_directory": Kind.LIST,
+    "glob": Kind.GLOB,
+    "google_web_search": Kind.WEB,
+    "web_fetch": Kind.WEB,
+    "invoke_agent": Kind.AGENT,
+    "delegate_to_agent": Kind.AGENT,
+    "codebase_investigator": Kind.AGENT,
+    "generalist": Kind.AGENT,
+    "cli_help": Kind.AGENT,
+    "complete_task": Kind.AGENT,
+    "write_todos": Kind.TODOS,
+    "update_topic": Kind.TOPIC,
+    "enter_plan_mode": Kind.PLAN,
+    "exit_plan_mode": Kind.PLAN,
+    "list_mcp_resources": Kind.MCP,
+    "read_mcp_resource": Kind.MCP,
+    "save_memory": Kind.MEMORY,
+    "ask_user": Kind.ASK,
+    "activate_skill": Kind.OTHER,
+}
+"""All built-in tools, those of older versions included (contract 4.2)."""
+
+UNKNOWN_TOOL = "unknown_tool"
+
+
+def kind_of(name: str) -> Kind:
+    """The kind of a tool by its name, older names and both forms of MCP names included."""
+    if kind := _KINDS.get(name):
+        return kind
+    if name.startswith("tracker_"):
+        return Kind.TODOS
+    return Kind.MCP if name.startswith("mcp_") or "__" in name else Kind.OTHER
+
+
+def is_builtin(name: str) -> bool:
+    """Whether Gemini CLI itself has, or once had, a tool of this name."""
+    return name in _KINDS
+
+
+# --- one call --------------------------------------------------------------------------------
+
+
+def tool_call(raw: Mapping[str, Any], *, asked: datetime | None = None) -> ToolCall:
+    """One stored `toolCalls[]` entry (contract 1.2), whatever shape it is in; never raises.
+
+    `asked`: the time of its record, from which `duration` counts. A call without a name is
+    `unknown_tool`; one without an id takes that of its response, else the empty string.
+    """
+    name = string(raw.get("name")) or UNKNOWN_TOOL
+    args = _args(raw.get("args"))
+    status = call_status(raw)
+    parts = list(_result_parts(raw))
+    output, error = _output(parts), _error(parts)
+    time = instant(raw.get("timestamp"))
+    return ToolCall(
+        id=string(raw.get("id")) or _response_id(parts),
+        name=name,
+        args=args,
+        status=status,
+        output=output,
+        error=error,
+        display=_display(raw, name, args, status, output),
+        description=excerpt(string(raw.get("description"))) or None,
+        display_name=excerpt(string(raw.get("displayName"))) or None,
+        time=time,
+        duration=_duration(asked, time),
+        agent_id=string(raw.get("agentId")) or None,
+        images=tuple(_images(parts)),
+        exit_code=_exit_code(output) if kind_of(name) is Kind.SHELL else None,
+    )
+
+
+def call_from_parts(call: Mapping[str, Any], response: Mapping[str, Any] | None) -> ToolCall:
+    """A call of which only the API parts are left: in restored messages and checkpoints.
+
+    `call`: the object of a `functionCall` part, empty if only the response is there; `response`:
+    the object of its `functionResponse` part, None if there is none (then it is unconfirmed).
+    """
+    reply = response or {}
+    raw = {
+        "id": string(call.get("id")) or string(reply.get("id")),
+        "name": string(call.get("name")) or string(reply.get("name")),
+        "args": call.get("args"),
+        "result": None if response is None else [{"functionResponse": response}],
+    }
+    return tool_call(raw)
+
+
+def _args(value: object) -> Part:
+    if isinstance(value, str):
+        try:
+            value = orjson.loads(value.encode(errors="replace"))
+        except orjson.JSONDecodeError:
+            return {"raw": value}
+    return mapping(value)
+
+
+def _duration(asked: datetime | None, time: datetime | None) -> timedelta | None:
+    if asked is None or time is None or time < asked:
+        return None
+    return time - asked
+
+
+# --- how it ended ----------------------------------------------------------------------------
+
+_UNFINISHED = ("validating", "scheduled", "executing", "awaiting_approval")
+_CANCELLED = "[Operation Cancelled]"
+_DENIED = re.compile(
+    r"Tool execution denied by policy|\bpolicy_violation\b"
+    r"|requires user confirmation, which is not supported"
+)
+_NOT_REGISTERED = re.compile(r'Tool "[^"]*" not found|\btool_not_registered\b')
+
+
+def call_status(raw: Mapping[str, Any]) -> ToolStatus:
+    """How a stored call ended (conformance section 2, contract 1.2).
+
+    A refusal is told by the words of the error: a policy, a confirmation that headless runs don't
+    support, or a built-in tool that does not exist in this mode. A call without a status is judged
+    by its response.
+    """
+    status = raw.get("status")
+    if status == "cancelled":
+        return ToolStatus.CANCELLED
+    if status in _UNFINISHED:
+        return ToolStatus.UNCONFIRMED
+    parts = list(_result_parts(raw))
+    error = _error(parts)
+    if error is None and status != "error":
+        ended = status == "success" or parts
+        return ToolStatus.SUCCESS if ended else ToolStatus.UNCONFIRMED
+    if error is None:
+        error = string(raw.get("resultDisplay"))
+    return _refusal(string(raw.get("name")), error) or (
+        ToolStatus.CANCELLED
+        if status != "error" and error.startswith(_CANCELLED)
+        else ToolStatus.ERROR
+    )
+
+
+def _refusal(name: str, error: str) -> ToolStatus | None:
+    head = error[:2000]
+    if _DENIED.search(head) or (name in _KINDS and _NOT_REGISTERED.search(head)):
+        return ToolStatus.DENIED
+    return None
+
+
+# --- what it gave ----------------------------------------------------------------------------
+
+
+def _result_parts(raw: Mapping[str, Any]) -> Iterator[Part]:
+    """The parts of a call's result; what stands inside a functionResponse follows it.
+
+    When the CLI resumes a session it writes the replies of all calls of a turn into each of them
+    (seen in 0.61.0): where one has the call's id, the others are left out.
+    """
+    parts, id = list(parts_of(raw.get("result"))), string(raw.get("id"))
+    replies = {string(_response_part(part).get("id")) for part in parts}
+    for part in parts:
+        reply = _response_part(part)
+        if id and id in replies and reply and string(reply.get("id")) != id:
+            continue
+        yield part
+        yield from parts_of(reply.get("parts"))
+
+
+def _response_id(parts: list[Part]) -> str:
+    return next(filter(None, (string(_response_part(part).get("id")) for part in parts)), "")
+
+
+def _response_part(part: Part) -> Part:
+    return mapping(part.get("functionResponse"))
+
+
+def _output(parts: list[Part]) -> str | None:
+    """What the model got, all text parts joined by newlines; None if there are none."""
+    texts = [text for part in parts if (text := _part_output(part)) is not None]
+    return "\n".join(texts) if texts else None
+
+
+def _part_output(part: Part) -> str | None:
+    if "functionResponse" not in part:
+        text = part.get("text")
+        return _unwrapped(text) if isinstance(text, str) and not part.get("thought") else None
+    response = _response_part(part).get("response")
+    if not isinstance(response, Mapping):
+        return None if response is None else _as_text(response)
+    if "output" in response:
+        return None if response["output"] is None else _as_text(response["output"])
+    return _as_text(response) if response and _response_error(part) is None else None
+
+
+def _as_text(value: object) -> str:
+    return _unwrapped(value) if isinstance(value, str) else pretty(value)
+
+
+def _unwrapped(text: str) -> str:
+    """Text without the mark that Gemini CLI puts around foreign output for the model.
+
+    Of a long output, a line of the CLI's own that says where all of it is stands before the mark.
+    """
+    start, end = "<untrusted_context>", "</untrusted_context>"
+    head, mark, inner = text.rstrip().partition(start)
+    if not mark or not inner.endswith(end) or (head and not head.endswith("\n")):
+        return text
+    return head + inner.removesuffix(end).strip("\n")
+
+
+def _error(parts: list[Part]) -> str | None:
+    errors = [error for part in parts if (error := _response_error(part)) is not None]
+    return "\n".join(errors) if errors else None
+
+
+def _response_error(part: Part) -> str | None:
+    error = mapping(_response_part(part).get("response")).get("error")
+    return _as_text(error) if error else None
+
+
+def _images(parts: list[Part]) -> Iterator[Image]:
+    for part in parts:
+        if (image := image_of(part)) is not None:
+            yield image
+
+
+_EXIT_CODE = re.compile(
+    r"^Exit Code: (-?\d{1,10})"
+    r"(?:\n(?:Signal|Background PIDs|Process Group PGID): [^\n]*)*\s*\Z",
+    re.MULTILINE,
+)
+_TAIL = 2000
+
+
+def _exit_code(output: str | None) -> int | None:
+    """The exit code at the end of what a shell command gave to the model; nowhere else is one."""
+    found = _EXIT_CODE.search((output or "")[-_TAIL:])
+    return int(found[1]) if found else None
+
+
+# --- what it showed --------------------------------------------------------------------------
+
+
+def _display(
+    raw: Part, name: str, args: Part, status: ToolStatus, output: str | None
+) -> Display | None:
+    markdown = raw.get("renderOutputAsMarkdown") is True
+    if (display := display_of(raw.get("resultDisplay"), markdown=markdown)) is not None:
+        return display
+    kind = kind_of(name)
+    if kind in (Kind.MCP, Kind.OTHER):
+        return table(output or "")
+    return asked_change(kind, args, output) if status is ToolStatus.SUCCESS else None
+
+
+def asked_change(kind: Kind, args: Part, output: str | None) -> DiffDisplay | None:
+    """The change that a write or edit asked for, for want of the CLI's own diff; else None."""
+    path = asked_path(args)
+    if kind is Kind.WRITE and isinstance(content := args.get("content"), str):
+        is_new = (output or "").startswith("Successfully created")
+        return rebuilt_diff(path, old=None, new=content, is_new=is_new)
+    old, new = args.get("old_string"), args.get("new_string")
+    if kind is Kind.EDIT and isinstance(old, str) and isinstance(new, str):
+        return rebuilt_diff(path, old=old, new=new, is_new=not old)
+    return None
+
+
+# --- what it was about -----------------------------------------------------------------------
+
+_PATHS = ("file_path", "absolute_path", "path")
+_TARGETS: dict[Kind, tuple[str, ...]] = {
+    Kind.READ: (*_PATHS, "paths"),
+    Kind.WRITE: _PATHS,
+    Kind.EDIT: _PATHS,
+    Kind.SHELL: ("command", "pid"),
+    Kind.SEARCH: ("pattern",),
+    Kind.LIST: ("dir_path", "path"),
+    Kind.GLOB: ("pattern",),
+    Kind.WEB: ("query", "prompt", "url"),
+    Kind.AGENT: ("agent_name", "objective", "request", "question"),
+    Kind.TODOS: ("title",),
+    Kind.TOPIC: ("title", "strategic_intent"),
+    Kind.PLAN: ("plan_filename", "plan_path", "reason"),
+    Kind.MEMORY: ("fact",),
+    Kind.ASK: ("question",),
+}
+
+
+def target(call: ToolCall) -> str:
+    """The one argument that says what a call is about: its path, command, pattern, query.
+
+    Of a tool that is not built in, the first argument that is text or a number. Raw text, maybe of
+    several lines; empty if there is nothing.
+    """
+    keys = _TARGETS.get(kind_of(call.name)) or tuple(call.args)
+    return next(filter(None, (_argument(call.args.get(key)) for key in keys)), "")
+
+
+def _argument(value: object) -> str:
+    if isinstance(value, list):
+        return " ".join(filter(None, map(string, value)))
+    return string(value)
+
+
+def asked_path(args: Part) -> str:
+    """The file that the arguments of a call name, under its older names too; empty if none."""
+    return next(filter(None, (string(args.get(key)) for key in _PATHS)), "")
+
+
+def written_path(raw: Mapping[str, Any]) -> str | None:
+    """The path that a stored call wrote, None if it wrote none.
+
+    Only a successful write or edit did: a cancelled one still carries its proposed diff. The path
+    of the diff is absolute where there is one, that of the arguments need not be.
+    """
+    if kind_of(string(raw.get("name"))) not in (Kind.WRITE, Kind.EDIT):
+        return None
+    if call_status(raw) is not ToolStatus.SUCCESS:
+        return None
+    shown = string(mapping(raw.get("resultDisplay")).get("filePath"))
+    return shown or asked_path(_args(raw.get("args"))) or None

@@ -1,0 +1,322 @@
+"""The Claude-compatible unified message, a pure projection of one stored record.
+
+For interchange: it reorders (thinking, tool calls with their results, then text) and renames tools,
+which is why it can't be the model that the screen draws. The rules are those of conformance
+section 3; whatever they leave out stands under `_original`, whole and uncleaned.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any, Literal, TypedDict
+
+from gemtui.transcript.content import typed
+from gemtui.transcript.model import ToolCall, Usage
+from gemtui.transcript.parts import Part, instant, mapping, objects, parts_of, string, usage_of
+from gemtui.transcript.tools import call_from_parts, tool_call
+
+Role = Literal["user", "assistant", "system"]
+
+
+class TextBlock(TypedDict):
+    """What a person typed, the model answered or the CLI said."""
+
+    type: Literal["text"]
+    text: str
+
+
+class ThinkingBlock(TypedDict):
+    """A thought summary: "subject: description"."""
+
+    type: Literal["thinking"]
+    thinking: str
+
+
+class ToolUseBlock(TypedDict):
+    """A tool call, under Claude's tool name and arguments where it has that tool."""
+
+    type: Literal["tool_use"]
+    id: str
+    name: str
+    input: dict[str, Any]
+
+
+class ToolResultBlock(TypedDict):
+    """What a tool call gave: its output, else its error, else the empty string."""
+
+    type: Literal["tool_result"]
+    tool_use_id: str
+    content: str
+    is_error: bool
+
+
+class Base64Source(TypedDict):
+    """Binary content in the record itself; `data` is base64."""
+
+    type: Literal["base64"]
+    media_type: str
+    data: str
+
+
+class UrlSource(TypedDict):
+    """Binary content elsewhere."""
+
+    type: Literal["url"]
+    url: str
+
+
+class ImageBlock(TypedDict):
+    """Binary content: an image, or another medium that `media_type` names."""
+
+    type: Literal["image"]
+    source: Base64Source | UrlSource
+
+
+UnifiedBlock = TextBlock | ThinkingBlock | ToolUseBlock | ToolResultBlock | ImageBlock
+
+
+class UnifiedUsage(TypedDict, total=False):
+    """The stored counters under Claude's names; a counter that is not known is left out.
+
+    `input_tokens` includes the cached tokens (`cache_read_input_tokens` is a part of it, not to be
+    added) and `output_tokens` excludes thoughts: total = input + output + thoughts + tool, and the
+    last two stand only under `_original`.
+    """
+
+    input_tokens: int
+    output_tokens: int
+    total_tokens: int
+    cache_read_input_tokens: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UnifiedMessage:
+    """One message in the Claude-compatible format.
+
+    `content`: blocks, or the stored string where there is nothing to make a block of. Of a prompt
+    that the CLI enriched (files named with @) the text is what the person typed
+    (`displayContent`). `timestamp`: milliseconds since 1970, None = unknown. `original`: the
+    record as it was given.
+    """
+
+    id: str
+    role: Role
+    content: str | tuple[UnifiedBlock, ...]
+    timestamp: int | None
+    tool: Literal["gemini"] = "gemini"
+    model: str | None = None
+    usage: UnifiedUsage | None = None
+    original: Mapping[str, Any] = field(repr=False)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The JSON shape of interfaces.md; a model and a usage that are not known are left out."""
+        shape: dict[str, Any] = {
+            "id": self.id,
+            "role": self.role,
+            "content": self.content if isinstance(self.content, str) else list(self.content),
+            "timestamp": self.timestamp,
+            "tool": self.tool,
+        }
+        if self.model is not None:
+            shape["model"] = self.model
+        if self.usage is not None:
+            shape["usage"] = self.usage
+        return {**shape, "_original": self.original}
+
+
+def _no_reply(_id: str) -> Part | None:
+    return None
+
+
+def parse_message(
+    record: Mapping[str, Any], *, reply: Callable[[str], Part | None] = _no_reply
+) -> UnifiedMessage:
+    """One stored message record (contract 1.2) as a unified message; never raises.
+
+    Takes records of both formats as they stand in the file. Calls that a restored record holds
+    only as `functionCall` parts become tool_use, `functionResponse` parts tool_result blocks.
+    `reply` finds the functionResponse of such a call by its id in other records.
+    """
+    role = _role(record.get("type"))
+    asked = instant(record.get("timestamp"))
+    blocks = tuple(_blocks(role, record, reply))
+    content = record.get("content")
+    return UnifiedMessage(
+        id=string(record.get("id")),
+        role=role,
+        content=blocks or (content if isinstance(content, str) else ""),
+        timestamp=_milliseconds(asked),
+        model=string(record.get("model")) or None,
+        usage=_usage(usage_of(record.get("tokens"))),
+        original=record,
+    )
+
+
+def _role(type: object) -> Role:
+    return "user" if type == "user" else "assistant" if type == "gemini" else "system"
+
+
+def _milliseconds(time: datetime | None) -> int | None:
+    return None if time is None else round(time.timestamp() * 1000)
+
+
+def _usage(usage: Usage | None) -> UnifiedUsage | None:
+    if usage is None:
+        return None
+    known: UnifiedUsage = {}
+    if usage.input is not None:
+        known["input_tokens"] = usage.input
+    if usage.output is not None:
+        known["output_tokens"] = usage.output
+    if usage.total is not None:
+        known["total_tokens"] = usage.total
+    if usage.cached is not None:
+        known["cache_read_input_tokens"] = usage.cached
+    return known or None
+
+
+# --- blocks ----------------------------------------------------------------------------------
+
+
+def _user_blocks(record: Part) -> Iterator[UnifiedBlock]:
+    parts = parts_of(record.get("content"))
+    for part in parts:
+        if isinstance(response := part.get("functionResponse"), Mapping):
+            yield _tool_result(call_from_parts({}, response), string(response.get("id")))
+    if (text := typed(record).text).strip():
+        yield {"type": "text", "text": text}
+    yield from _images(parts)
+
+
+def _assistant_blocks(record: Part, reply: Callable[[str], Part | None]) -> Iterator[UnifiedBlock]:
+    for thought in objects(record.get("thoughts")):
+        if words := _thinking(thought):
+            yield {"type": "thinking", "thinking": words}
+    parts = parts_of(record.get("content"))
+    yield from _calls(record, parts, reply)
+    yield from _text(parts)
+    yield from _images(parts)
+
+
+def _system_blocks(record: Part) -> Iterator[UnifiedBlock]:
+    yield from _text(parts_of(record.get("content")))
+
+
+def _blocks(
+    role: Role, record: Part, reply: Callable[[str], Part | None]
+) -> Iterator[UnifiedBlock]:
+    if role == "assistant":
+        return _assistant_blocks(record, reply)
+    return _user_blocks(record) if role == "user" else _system_blocks(record)
+
+
+def _thinking(thought: Part) -> str:
+    words = (string(thought.get("subject")), string(thought.get("description")))
+    return ": ".join(word for word in words if word)
+
+
+def _text(parts: list[Part]) -> Iterator[UnifiedBlock]:
+    """One block of all answer text; parts with `thought: true` are none (contract 1.2)."""
+    text = "".join(string(part.get("text")) for part in parts if not part.get("thought"))
+    if text.strip():
+        yield {"type": "text", "text": text}
+
+
+def _images(parts: list[Part]) -> Iterator[UnifiedBlock]:
+    for part in parts:
+        data, file = mapping(part.get("inlineData")), mapping(part.get("fileData"))
+        if data:
+            yield {"type": "image", "source": _inline(data)}
+        elif file:
+            url = string(file.get("fileUri"))
+            yield {"type": "image", "source": {"type": "url", "url": url}}
+
+
+def _inline(data: Part) -> Base64Source:
+    return {
+        "type": "base64",
+        "media_type": string(data.get("mimeType")),
+        "data": string(data.get("data")),
+    }
+
+
+# --- tool calls ------------------------------------------------------------------------------
+
+
+def _calls(
+    record: Part, parts: list[Part], reply: Callable[[str], Part | None]
+) -> Iterator[UnifiedBlock]:
+    calls = [
+        (tool_call(raw), bool(parts_of(raw.get("result"))))
+        for raw in objects(record.get("toolCalls"))
+    ]
+    known = {call.id for call, _ in calls}
+    calls += [pair for pair in _named_calls(parts, reply) if pair[0].id not in known - {""}]
+    for number, (call, answered) in enumerate(calls):
+        id = call.id or f"{string(record.get('id'))}:{number}"
+        yield _tool_use(call, id)
+        if answered:
+            yield _tool_result(call, id)
+
+
+def _named_calls(
+    parts: list[Part], reply: Callable[[str], Part | None]
+) -> Iterator[tuple[ToolCall, bool]]:
+    """Calls that only stand as parts, each with whether its reply was found."""
+    for part in parts:
+        if isinstance(call := part.get("functionCall"), Mapping):
+            response = reply(string(call.get("id")))
+            yield call_from_parts(call, response), response is not None
+
+
+def _tool_use(call: ToolCall, id: str) -> ToolUseBlock:
+    name, unified_input = _TOOLS.get(call.name, (call.name, dict))
+    return {"type": "tool_use", "id": id, "name": name, "input": unified_input(call.args)}
+
+
+def _tool_result(call: ToolCall, id: str) -> ToolResultBlock:
+    return {
+        "type": "tool_result",
+        "tool_use_id": id,
+        "content": call.output or call.error or "",
+        "is_error": call.status.failed or call.error is not None,
+    }
+
+
+def _keys(**sources: tuple[str, ...]) -> Callable[[Part], dict[str, Any]]:
+    """An input of these keys alone, each from the first of its sources that is there."""
+
+    def pick(args: Part) -> dict[str, Any]:
+        picked = {}
+        for key, names in sources.items():
+            for name in names:
+                if key not in picked and args.get(name) is not None:
+                    picked[key] = args[name]
+        return picked
+
+    return pick
+
+
+_PATH = ("absolute_path", "file_path", "path")
+_read = _keys(
+    file_path=_PATH,
+    offset=("offset",),
+    limit=("limit",),
+    start_line=("start_line",),
+    end_line=("end_line",),
+)
+_write = _keys(file_path=_PATH, content=("content",))
+_edit = _keys(file_path=_PATH, old_string=("old_string",), new_string=("new_string",))
+_list = _keys(path=("path", "dir_path"))
+_shell = _keys(command=("command",), description=("description",))
+
+_TOOLS: dict[str, tuple[str, Callable[[Part], dict[str, Any]]]] = {
+    "read_file": ("Read", _read),
+    "write_file": ("Write", _write),
+    "replace": ("Edit", _edit),
+    "list_directory": ("Glob", lambda args: {"pattern": "*", **_list(args)}),
+    "run_shell_command": ("Bash", _shell),
+    "google_web_search": ("WebSearch", dict),
+}

@@ -1,0 +1,59 @@
+"""The command that opens a file in the person's editor."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Mapping
+from pathlib import Path
+
+from gemtui.errors import GemtuiError
+
+_PLUS_LINE = {"vi", "vim", "nvim", "nano", "emacs", "emacsclient", "micro", "kak", "joe", "ne"}
+_COLON_LINE = {"hx", "helix", "subl", "zed"}
+_GOTO = {"code", "code-insiders", "codium", "cursor"}
+
+
+class NoEditor(GemtuiError):
+    """Neither the setting nor the environment names an editor, or it can't be understood."""
+
+
+def editor_command(
+    setting: str, environ: Mapping[str, str], path: Path, line: int | None = None
+) -> list[str]:
+    """Words to run: the setting, else $VISUAL, else $EDITOR, at `line` where the editor can.
+
+    Raises NoEditor with the way out.
+    """
+    chosen = setting or environ.get("VISUAL") or environ.get("EDITOR") or ""
+    try:
+        words = shlex.split(chosen)
+    except ValueError as error:
+        raise NoEditor(f"the editor {chosen!r} can't be understood: {error}") from None
+    if not words:
+        raise NoEditor("no editor is set: export EDITOR, or set editor in gemtui's config file")
+    return words + _place(Path(words[0]).name, path, line)
+
+
+def _place(editor: str, path: Path, line: int | None) -> list[str]:
+    if line is not None and editor in _PLUS_LINE:
+        return [f"+{line}", str(path)]
+    if line is not None and editor in _COLON_LINE:
+        return [f"{path}:{line}"]
+    if line is not None and editor in _GOTO:
+        return ["--goto", f"{path}:{line}"]
+    return [str(path)]
+
+
+def written_file(path: str, project: Path | None) -> Path:
+    """Where a file that a tool named is now; `path` may be relative to the project.
+
+    Raises GemtuiError where it is gone or is no regular file.
+    """
+    place = Path(path) if project is None else project / path
+    if not place.is_absolute():
+        raise GemtuiError(f"{path} is relative, and the folder of this session is not known")
+    if not place.exists():
+        raise GemtuiError(f"{place} is not there any more")
+    if not place.is_file():
+        raise GemtuiError(f"{place} is no regular file")
+    return place

@@ -1,0 +1,110 @@
+"""What a prompt editor remembers and offers: earlier prompts, and the files of a folder."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+import orjson
+
+from gemtui.files import write_whole
+from gemtui.text import clean
+
+MOST_PROMPTS = 200
+LONGEST = 20_000
+"""Characters of a prompt that are remembered; a longer one is not."""
+MOST_FILES = 20_000
+_PASSED_OVER = {"node_modules", "__pycache__", "target", "dist", "build", "venv"}
+
+
+class History:
+    """The prompts of earlier runs, oldest first, in a private file of ours (0600)."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.prompts = list(_read(path))
+
+    def add(self, prompt: str) -> None:
+        """Remember a prompt. A disk that is full or read-only is no reason to stop."""
+        if not prompt.strip() or len(prompt) > LONGEST:
+            return
+        self.prompts = [each for each in self.prompts if each != prompt]
+        self.prompts = [*self.prompts, prompt][-MOST_PROMPTS:]
+        try:
+            self.path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+            write_whole(self.path, (orjson.dumps(each) + b"\n" for each in self.prompts))
+        except OSError:
+            return
+
+
+def _read(path: Path) -> Iterator[str]:
+    try:
+        lines = path.read_bytes().split(b"\n")
+    except OSError:
+        return
+    for line in lines[-MOST_PROMPTS - 1 :]:
+        try:
+            prompt = orjson.loads(line)
+        except orjson.JSONDecodeError:
+            continue
+        if isinstance(prompt, str):
+            yield clean(prompt)
+
+
+def files_below(folder: Path) -> tuple[str, ...]:
+    """Files and folders (with a slash at the end) below `folder`, nearest first; at most 20,000.
+
+    Hidden ones and those that tools make are left out. Names that can't be typed are, too.
+    """
+    return tuple(path for path, _ in zip(_walk(folder), range(MOST_FILES), strict=False))
+
+
+def _walk(folder: Path) -> Iterator[str]:
+    waiting = [""]
+    while waiting:
+        below: list[str] = []
+        for parent in waiting:
+            for entry in _entries(folder / parent):
+                path = parent + entry.name
+                if path != clean(path):
+                    continue
+                if entry.is_dir(follow_symlinks=False):
+                    below.append(f"{path}/")
+                    yield f"{path}/"
+                else:
+                    yield path
+        waiting = below
+
+
+def _entries(folder: Path) -> list[os.DirEntry[str]]:
+    try:
+        with os.scandir(folder) as found:
+            kept = [e for e in found if not e.name.startswith(".") and e.name not in _PASSED_OVER]
+    except OSError:
+        return []
+    return sorted(kept, key=lambda entry: entry.name)
+
+
+def fitting(wanted: str, paths: Iterable[str], *, most: int) -> tuple[str, ...]:
+    """The paths that a person may mean, best first: by name, then anywhere, then letter by letter.
+
+    Case counts only where `wanted` has a capital.
+    """
+    exact = wanted != wanted.lower()
+    ranked: list[tuple[int, int, str]] = []
+    for path in paths:
+        rank = _rank(wanted, path if exact else path.lower())
+        if rank is not None:
+            ranked.append((rank, len(path), path))
+    return tuple(path for *_, path in sorted(ranked)[:most])
+
+
+def _rank(wanted: str, path: str) -> int | None:
+    name = path.rstrip("/").rpartition("/")[2]
+    if path.startswith(wanted) or name.startswith(wanted):
+        return 0
+    if wanted in path:
+        return 1
+    letters = iter(path)
+    return 2 if all(letter in letters for letter in wanted) else None

@@ -1,0 +1,73 @@
+"""Long text, bounded before it is cleaned: only what is shown costs time."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from gemtui.text import Clean, clean
+
+LINES = 2_000
+CHARACTERS = 100_000
+LONG_LINE = 20_000
+"""What is drawn of one text, and of one line of it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Excerpt:
+    """The beginning and the end of a text by lines; `left_out`: lines between them.
+
+    `cut`: a line was too long and lost its end.
+    """
+
+    head: tuple[Clean, ...]
+    tail: tuple[Clean, ...] = ()
+    left_out: int = 0
+    cut: bool = False
+
+
+def excerpt(text: str, *, head: int = LINES // 2, tail: int = LINES // 2) -> Excerpt:
+    """At most `head` lines from the beginning and `tail` from the end; blank ends don't count."""
+    text = _trimmed(text)
+    if not text:
+        return Excerpt(head=())
+    total = text.count("\n") + 1
+    if total <= head + tail:
+        head, tail = total, 0
+    first = _bounded(text.split("\n", head)[:head] if head else [])
+    last = _bounded(reversed(text.rsplit("\n", tail)[1:])) if tail else []
+    shown = [*first, *last]
+    return Excerpt(
+        head=_cleaned(first),
+        tail=_cleaned(last[::-1]),
+        left_out=total - len(shown),
+        cut=any(len(line) > LONG_LINE for line in shown),
+    )
+
+
+def line_count(text: str) -> int:
+    """Lines of a text, blank ones at its ends left out."""
+    text = _trimmed(text)
+    return text.count("\n") + 1 if text else 0
+
+
+def _trimmed(text: str) -> str:
+    text = text.rstrip()
+    start = len(text) - len(text.lstrip())
+    return text[text.rfind("\n", 0, start) + 1 :]
+
+
+def _bounded(lines: Iterable[str]) -> list[str]:
+    kept: list[str] = []
+    room = CHARACTERS // 2
+    for line in lines:
+        if room <= 0:
+            break
+        kept.append(line)
+        room -= min(len(line), LONG_LINE)
+    return kept
+
+
+def _cleaned(lines: list[str]) -> tuple[Clean, ...]:
+    text = clean("\n".join(line[:LONG_LINE].removesuffix("\r") for line in lines))
+    return tuple(Clean(line) for line in text.split("\n")) if lines else ()

@@ -1,0 +1,60 @@
+"""What drawing a message gives."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from textual.strip import Strip
+
+from gemtui.text import Clean
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Part:
+    """The lines `start` up to `end` (not included) of a drawing that show one block.
+
+    `block`: its index in the message, None for the message's head line. `foldable`: folding
+    changes what is shown.
+    """
+
+    block: int | None
+    start: int
+    end: int
+    foldable: bool = False
+    folded: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Fence:
+    """A piece of code in the lines `start` up to `end` (not included), for copying it alone.
+
+    `code` is whole even where the drawing leaves lines out.
+    """
+
+    block: int
+    start: int
+    end: int
+    code: Clean
+    language: Clean
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Drawn:
+    """A message as lines, none wider than the look's width, without trailing blanks.
+
+    The last line is empty and keeps the next message away. For selections there is, for each line:
+    in `margins` how many cells at its left are frame (bar, border, line number) and not content;
+    in `joints` what joins it to the line above where both are one line of the text ("" for a cut
+    word or line of code, " " for wrapped words), None where it is a line of its own.
+    """
+
+    strips: tuple[Strip, ...]
+    parts: tuple[Part, ...]
+    margins: tuple[int, ...]
+    joints: tuple[str | None, ...]
+    fences: tuple[Fence, ...] = ()
+
+    @property
+    def height(self) -> int:
+        """Lines, the empty one at the end included."""
+        return len(self.strips)

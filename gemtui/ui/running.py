@@ -1,0 +1,186 @@
+"""Starting a run as a person does it: the questions before it, and what may go wrong."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import shlex
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from gemtui.agent import trust
+from gemtui.agent.options import AgentOptions
+from gemtui.errors import GemtuiError
+from gemtui.paths import typed_path
+from gemtui.runs.listing import Run, RunState
+from gemtui.sessions.listing import short_path
+from gemtui.text import Clean, clean, clean_line, ellipsis, relative
+from gemtui.ui.screens.ask import AskScreen
+from gemtui.ui.screens.choose import Choice, ChooseScreen
+
+if TYPE_CHECKING:
+    from gemtui.transcript.model import Transcript
+    from gemtui.ui.app import GemtuiApp
+    from gemtui.ui.desk import Desk
+    from gemtui.ui.live import LiveRun
+
+LARGEST_PROMPT = 10_000_000
+"""Bytes of a file that becomes a prompt."""
+
+
+async def trusted(
+    app: GemtuiApp, folder: Path, environ: Mapping[str, str] = os.environ
+) -> bool | None:
+    """Whether a run has to say that the folder is trusted; None: the person does not want it to.
+
+    Asks once per folder, and only where Gemini CLI would refuse to work there.
+    """
+    if not await asyncio.to_thread(trust.must_ask, folder, environ):
+        return False
+    if await asyncio.to_thread(trust.remembered, folder):
+        return True
+    answer = await app.push_screen_wait(
+        ChooseScreen(
+            Clean("Trust this folder?"),
+            (
+                clean_line(str(folder)),
+                Clean(""),
+                Clean("Gemini CLI does not know this folder and will not work in it."),
+                Clean("Trusting it also switches on the settings, hooks and MCP servers"),
+                Clean("that it brings along."),
+            ),
+            (
+                Choice("no", Clean("Don't run"), Clean("the prompt is kept")),
+                Choice("yes", Clean("Trust it and run"), Clean("gemtui remembers it")),
+            ),
+        )
+    )
+    if answer != "yes":
+        return None
+    try:
+        await asyncio.to_thread(trust.remember, folder)
+    except OSError as error:
+        app.say(f"This will be asked again: {error}", problem=True)
+    return True
+
+
+async def command(desk: Desk, prompt: str, options: AgentOptions) -> str:
+    """The exact command of a run, and the files it is given. Raises GemtuiError."""
+    made = await asyncio.to_thread(desk.adapter.command, prompt, options)
+    parts = [made.shell(options.cwd or Path.cwd())]
+    parts += [f"# {note}" for note in made.notes]
+    parts += [f"# {name}\n{text}" for name, text in made.files.items()]
+    return "\n\n".join(parts)
+
+
+async def prompt_from_file(app: GemtuiApp, folder: Path) -> str | None:
+    """Ask for a file and read it."""
+
+    def place(text: str) -> Path:
+        return folder / typed_path(text.strip())
+
+    def problem(text: str) -> str:
+        return "" if text.strip() and place(text).is_file() else "There is no such file."
+
+    chosen = await app.push_screen_wait(
+        AskScreen(Clean("Prompt from a file"), value="", problem=problem)
+    )
+    if chosen is None:
+        return None
+    try:
+        return await asyncio.to_thread(_read, place(chosen))
+    except (OSError, GemtuiError) as error:
+        app.say(str(error), problem=True)
+        return None
+
+
+def _read(path: Path) -> str:
+    size = path.stat().st_size
+    if size > LARGEST_PROMPT:
+        raise GemtuiError(f"{path} has {size:,} bytes; a prompt may have {LARGEST_PROMPT:,}")
+    return path.read_text("utf-8", "replace")
+
+
+async def choose_run(app: GemtuiApp, desk: Desk) -> Run | None:
+    """The list of runs, of this gemtui and of earlier ones."""
+    found = await desk.find()
+    if not found:
+        app.say("There are no runs yet.")
+        return None
+    rows = [Choice(run.id, *_row(app, run)) for run in found]
+    chosen = await app.push_screen_wait(ChooseScreen(Clean("Runs"), (), rows))
+    return next((run for run in found if run.id == chosen), None)
+
+
+def _row(app: GemtuiApp, run: Run) -> tuple[Clean, Clean]:
+    glyphs = app.glyphs
+    signs = {
+        "success": glyphs.ok,
+        "error": glyphs.failed,
+        "interrupted": glyphs.interrupted,
+        "max_turns": glyphs.warning,
+    }
+    sign = glyphs.running if run.state is RunState.RUNNING else signs.get(run.status or "", "?")
+    word = run.status or ("running" if run.state is RunState.RUNNING else "lost")
+    label = ellipsis(clean_line(run.prompt or "(no prompt)"), 36, mark=glyphs.ellipsis)
+    age = relative(run.started, app.clock())
+    return Clean(f"{sign} {label}"), clean_line(f"{word}  {age}  {short_path(Path(run.cwd))}")
+
+
+async def may_leave(app: GemtuiApp, runs: Sequence[LiveRun]) -> bool:
+    """Ask what becomes of the runs that go on; False: the person stays."""
+    count = len(runs)
+    which = "A run still goes on." if count == 1 else f"{count} runs still go on."
+    answer = await app.push_screen_wait(
+        ChooseScreen(
+            Clean(which),
+            [ellipsis(clean(run.prompt.split("\n", 1)[0]), 66) for run in runs[:5]],
+            (
+                Choice("stay", Clean("Stay"), Clean("go on watching")),
+                Choice("leave", Clean("Leave it running"), Clean("gemtui finds it again")),
+                Choice("stop", Clean("Stop it and quit"), Clean("SIGTERM, then SIGKILL")),
+            ),
+        )
+    )
+    if answer == "stop":
+        for run in runs:
+            run.stop()
+        app.say("Stopping (SIGTERM)")
+        await asyncio.gather(*(run.run.wait() for run in runs))
+    return answer in ("stop", "leave")
+
+
+async def start(
+    app: GemtuiApp, desk: Desk, prompt: str, options: AgentOptions, before: Transcript | None
+) -> LiveRun | None:
+    """Start a run in a folder that the person trusts; None, and a word why, if it was not."""
+    trust = await trusted(app, options.cwd or Path.cwd())
+    if trust is None:
+        return None
+    try:
+        return await desk.start(prompt, replace(options, trust=trust), before=before)
+    except (GemtuiError, OSError) as error:
+        app.say(f"Nothing was started: {error}", problem=True)
+        return None
+
+
+def show_stderr(app: GemtuiApp, run: LiveRun) -> None:
+    """All that the CLI said on stderr."""
+    try:
+        text = run.run.folder.stderr.read_text("utf-8", "replace")
+    except OSError:
+        text = ""
+    if text.strip():
+        app.show_text("stderr", text, what="stderr")
+    else:
+        app.say("Nothing was said on stderr.")
+
+
+def shell_line(run: LiveRun) -> Clean:
+    """The command of a run as one would type it in a POSIX shell."""
+    request = run.run.request
+    words = [f"{name}={shlex.quote(value)}" for name, value in request.environ.items()]
+    words += map(shlex.quote, request.argv)
+    return clean(f"cd {shlex.quote(request.cwd)} && {' '.join(words)}")

@@ -1,0 +1,177 @@
+"""The app's runs: started, found again, marked in every header, asked about before leaving.
+
+What a run needs is imported only when there is one: a start that only reads sessions is quicker so.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import suppress
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, cast
+
+from textual.signal import Signal
+
+from gemtui.errors import GemtuiError
+from gemtui.paths import state_dir
+from gemtui.sessions.load import transcript_of
+from gemtui.sessions.records import SessionLog
+from gemtui.sessions.summary import Flag, Summary
+from gemtui.text import clean_line
+
+if TYPE_CHECKING:
+    from gemtui.transcript.model import Transcript
+    from gemtui.ui.app import GemtuiApp
+    from gemtui.ui.desk import Desk
+    from gemtui.ui.live import LiveRun
+    from gemtui.ui.screens.run import RunScreen
+
+RUN_MODE = "run"
+
+
+class Runs:
+    """All that the app does about runs; `changed` tells screens that one began or ended."""
+
+    def __init__(self, app: GemtuiApp) -> None:
+        self._app = app
+        self._desk: Desk | None = None
+        self.changed: Signal[LiveRun | None] = Signal(app, "runs changed")
+        app.add_mode(RUN_MODE, self._screen)
+
+    @property
+    def desk(self) -> Desk:
+        """Where runs are started and followed."""
+        if self._desk is None:
+            from gemtui.agent.gemini import GeminiAdapter
+            from gemtui.runs.resume import ResumeGuard
+            from gemtui.ui.desk import Desk
+
+            app = self._app
+            adapter = app.start.adapter or GeminiAdapter(guard=ResumeGuard())
+            spawn = partial(app.run_worker, group="runs")
+            self._desk = Desk(
+                adapter,
+                app.start.home,
+                clock=app.clock,
+                see_files=app.config.see_files,
+                spawn=spawn,
+                changed=self._changed,
+            )
+        return self._desk
+
+    def _screen(self) -> RunScreen:
+        from gemtui.ui.screens.run import RunScreen
+
+        return RunScreen(self.desk, self._app.start.project)
+
+    @property
+    def alive(self) -> tuple[LiveRun, ...]:
+        """Runs that go on."""
+        return () if self._desk is None else self._desk.alive
+
+    def mark(self) -> str:
+        """The sign beside the run mode: a run goes on, or has ended unseen; else nothing."""
+        if self._desk is None:
+            return ""
+        from gemtui.ui.widgets.run_words import mark
+
+        news = [run for run in self._desk.runs if run.alive or not run.looked_at]
+        return mark(news[-1], self._app.glyphs) if news else ""
+
+    async def find(self) -> None:
+        """Follow the runs that an earlier gemtui, or another one, has left running; then tidy up
+        after those that have ended.
+        """
+        place = self._place()
+        if await asyncio.to_thread(_may_run, place):
+            found = await self.desk.attach_running()
+            if found:
+                one = len(found) == 1
+                runs = "A run still goes on" if one else f"{len(found)} runs still go on"
+                self._app.say(f"{runs}: 2 shows it, ctrl+c there stops it.")
+        await asyncio.to_thread(_tidy, place)
+
+    def _place(self) -> Path:
+        adapter = self._app.start.adapter
+        return state_dir() / "runs" if adapter is None else adapter.runs
+
+    async def show(self, folder: Path | None = None) -> None:
+        """The run pane; with a folder, ready for a new run there."""
+        screen = await self._switched()
+        if folder is not None:
+            screen.prepare(folder)
+
+    async def go_on(self, summary: Summary) -> None:
+        """The run pane, ready to continue a stored session."""
+        if summary.project is None or not Path(summary.project).is_dir():
+            self._app.say("The folder of this session is not there: it can't be continued.")
+        elif Flag.LIVE in summary.flags:
+            self._app.say("This session is still written to: it can't be continued meanwhile.")
+        else:
+            before = await asyncio.to_thread(_stored, summary.path)
+            screen = await self._switched()
+            screen.prepare(Path(summary.project), resume=summary.id, before=before)
+
+    async def _switched(self) -> RunScreen:
+        await self._app.switch_mode(RUN_MODE)
+        return cast("RunScreen", self._app.screen_stack[0])
+
+    def _changed(self, run: LiveRun | None) -> None:
+        """A run began (None) or has ended."""
+        app = self._app
+        if run is not None and not run.past:
+            run.looked_at = self._shows(run)
+            if not run.looked_at or not app.app_focus:
+                app.bell()
+                app.say(f"A run has ended: {clean_line(run.prompt[:50])}")
+        self.changed.publish(run)
+
+    def _shows(self, run: LiveRun) -> bool:
+        app = self._app
+        return app.current_mode == RUN_MODE and cast("RunScreen", app.screen_stack[0]).shows(run)
+
+    async def may_leave(self) -> bool:
+        """Whether gemtui may end: asks what becomes of runs that it started and that go on.
+
+        Those of the demo end with it.
+        """
+        ours = [run for run in self.alive if run.ours]
+        if not ours or self._app.start.demo:
+            return True
+        from gemtui.ui.running import may_leave
+
+        return await may_leave(self._app, ours)
+
+
+def _stored(path: Path) -> Transcript | None:
+    """A stored conversation; bodies are read when they come into sight."""
+    log = SessionLog(path)
+    try:
+        log.refresh()
+    except (GemtuiError, OSError):
+        return None
+    return transcript_of(log)
+
+
+def _tidy(place: Path) -> None:
+    """Put right what resumed sessions have left of them; remove the oldest runs beyond the bound.
+
+    In this order: the folder of a run says what there is to put right.
+    """
+    if not place.is_dir():
+        return
+    from gemtui.runs.listing import prune
+    from gemtui.runs.resume import settle_left
+
+    with suppress(OSError):
+        settle_left(place)
+        prune(place)
+
+
+def _may_run(place: Path) -> bool:
+    """Whether some run's folder holds no last word."""
+    try:
+        return any(not (folder / "exit.json").exists() for folder in place.iterdir())
+    except OSError:
+        return False

@@ -1,0 +1,52 @@
+"""A question before something that can't be taken back, with all it is about."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from textual import on
+from textual.app import ComposeResult
+from textual.containers import Horizontal, Vertical, VerticalScroll
+from textual.content import Content
+from textual.screen import ModalScreen
+from textual.widgets import Button, Label, Static
+
+from gemtui.text import Clean
+from gemtui.ui.keys import Where, bindings
+
+
+class ConfirmScreen(ModalScreen[bool]):
+    """Closes with True only if the person said so; enter alone does not."""
+
+    BINDINGS = bindings(Where.CONFIRM)
+    AUTO_FOCUS = "#no"
+
+    def __init__(
+        self, question: Clean, about: Clean, lines: Sequence[Clean], *, yes: str, no: str
+    ) -> None:
+        super().__init__()
+        self._question, self._about, self._lines = question, about, lines
+        self._yes, self._no = yes, no
+
+    def compose(self) -> ComposeResult:
+        """Question, list, two buttons."""
+        with Vertical(classes="dialog") as dialog:
+            dialog.border_title = Content(self._question)
+            yield Label(Content.styled(self._about, "bold"))
+            with VerticalScroll(can_focus=False):
+                yield Static(Content("\n").join(map(Content, self._lines)))
+            with Horizontal(classes="buttons"):
+                yield Button(f"{self._no} (n)", id="no", compact=True)
+                yield Button(f"{self._yes} (y)", id="yes", variant="error", compact=True)
+
+    @on(Button.Pressed)
+    def _pressed(self, event: Button.Pressed) -> None:
+        self.dismiss(event.button.id == "yes")
+
+    def action_confirm(self) -> None:
+        """Yes."""
+        self.dismiss(True)
+
+    def action_close(self) -> None:
+        """No."""
+        self.dismiss(False)

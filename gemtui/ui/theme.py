@@ -1,0 +1,394 @@
+"""How things look: roles, glyphs, our two themes. The only place with colours in it.
+
+A renderer asks for a role, never for a colour, so that every theme works, those that keep the
+terminal's own colours included. No role is told apart by its colour alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from datetime import date, datetime, tzinfo
+from enum import StrEnum
+from functools import lru_cache
+from types import MappingProxyType
+from typing import Any, TypedDict
+
+from rich.color import Color as RichColor
+from rich.color import ColorParseError, ColorType
+from rich.style import Style
+from textual.app import App
+from textual.color import Color
+from textual.theme import Theme
+
+from gemtui.transcript.display_model import Span
+
+
+class Role(StrEnum):
+    """What a piece of text is for."""
+
+    TEXT = "text"
+    MUTED = "muted"
+    """What can wait: times, counters, hints."""
+    ACCENT = "accent"
+    """The person, and what has the focus."""
+    MODEL = "model"
+    SUCCESS = "success"
+    WARNING = "warning"
+    ERROR = "error"
+    THOUGHT = "thought"
+    HEADING = "heading"
+    LINK = "link"
+    CODE = "code"
+    BORDER = "border"
+    CURSOR = "cursor"
+    MATCH = "match"
+    MATCH_CURRENT = "match_current"
+    ADDED = "added"
+    REMOVED = "removed"
+    ADDED_WORD = "added_word"
+    """The part of an added line that differs from the line it replaces."""
+    REMOVED_WORD = "removed_word"
+    KEYWORD = "keyword"
+    NAME = "name"
+    STRING = "string"
+    NUMBER = "number"
+    COMMENT = "comment"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Glyphs:
+    """The signs, one cell each but for `ellipsis`; `name` tells the two forms apart."""
+
+    name: str = "unicode"
+    ok: str = "✓"
+    failed: str = "✗"
+    running: str = "●"
+    denied: str = "⊘"
+    ask: str = "?"
+    interrupted: str = "◌"
+    warning: str = "!"
+    bar: str = "▌"
+    """At the left of what somebody said."""
+    top_left: str = "┌"
+    top_right: str = "┐"
+    bottom_left: str = "└"
+    bottom_right: str = "┘"
+    side: str = "│"
+    rule: str = "─"
+    quote: str = "▎"
+    cross: str = "┼"
+    folded: str = "▸"
+    unfolded: str = "▾"
+    bullet: str = "•"
+    done: str = "✓"
+    doing: str = "●"
+    pending: str = "○"
+    wrapped: str = "↪"
+    """At the left of a line of code that goes on from the line above."""
+    ellipsis: str = "…"
+    added: str = "+"
+    removed: str = "−"
+    dot: str = "·"
+    newer: str = "▼"
+
+
+UNICODE = Glyphs()
+ASCII = Glyphs(
+    name="ascii",
+    ok="+",
+    failed="x",
+    running="*",
+    denied="-",
+    ask="?",
+    interrupted=".",
+    warning="!",
+    bar="|",
+    top_left="/",
+    top_right="\\",
+    bottom_left="\\",
+    bottom_right="/",
+    side="|",
+    rule="-",
+    quote="|",
+    cross="+",
+    folded=">",
+    unfolded="v",
+    bullet="*",
+    done="x",
+    doing="*",
+    pending=" ",
+    wrapped="\\",
+    ellipsis="...",
+    added="+",
+    removed="-",
+    dot="-",
+    newer="v",
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Look:
+    """Everything a pure renderer needs to know; hashable, equal when drawings would be equal.
+
+    `theme` names what `styles` came from. `now` counts in comparisons only by its day: head lines
+    leave out today's date. `tz`: None is the system's zone.
+    """
+
+    width: int
+    theme: str
+    dark: bool
+    styles: Mapping[Role, Style] = field(compare=False, repr=False)
+    glyphs: Glyphs = UNICODE
+    colors: bool = True
+    """False: no colour reaches the terminal, and what only a colour would say is marked."""
+    now: datetime = field(compare=False)
+    tz: tzinfo | None = None
+    today: date = field(init=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "today", self.now.astimezone(self.tz).date())
+
+    def __getitem__(self, role: Role) -> Style:
+        return self.styles[role]
+
+    def narrowed(self, by: int) -> Look:
+        """The same look with `by` cells less of width, at least one cell."""
+        return replace(self, width=max(1, self.width - by))
+
+    def dimmed(self) -> Look:
+        """The same look without colours: for what is no longer part of the conversation."""
+        return replace(self, theme=f"{self.theme} dimmed", styles=_dimmed(self[Role.MUTED]))
+
+
+@lru_cache(maxsize=16)
+def _dimmed(muted: Style) -> Mapping[Role, Style]:
+    return MappingProxyType(dict.fromkeys(Role, muted))
+
+
+def look_of(app: App[Any], width: int) -> Look:
+    """How the app looks now, for a drawing of `width` cells.
+
+    The app's attributes `glyphs` (a `Glyphs`) and `clock` (a function that returns an aware
+    datetime) are respected where it has them.
+    """
+    glyphs: Glyphs = getattr(app, "glyphs", UNICODE)
+    clock: Callable[[], datetime] = getattr(app, "clock", _now)
+    return Look(
+        width=width,
+        glyphs=glyphs,
+        colors=not app.no_color,
+        now=clock(),
+        **_palette(app.current_theme),
+    )
+
+
+def plain_look(
+    width: int,
+    *,
+    now: datetime,
+    glyphs: Glyphs = UNICODE,
+    tz: tzinfo | None = None,
+    dark: bool = True,
+) -> Look:
+    """A look in our own theme, without an app."""
+    return Look(width=width, glyphs=glyphs, now=now, tz=tz, **_palette(DARK if dark else LIGHT))
+
+
+def readable_selection(variables: Mapping[str, str]) -> dict[str, str]:
+    """A theme's CSS variables, with an ink for selected text where the theme has none.
+
+    Textual then draws it in the colour of the selection's own ground.
+    """
+    name = "screen-selection-foreground"
+    if Color.parse(variables[name]).a > 0:
+        return dict(variables)
+    background = Color.parse(variables["background"])
+    ground = background + Color.parse(variables["screen-selection-background"])
+    return {**variables, name: ground.get_contrast_text(1.0).hex}
+
+
+class _Palette(TypedDict):
+    theme: str
+    dark: bool
+    styles: Mapping[Role, Style]
+
+
+_palettes: dict[str, tuple[Theme, _Palette]] = {}
+
+
+def _palette(theme: Theme) -> _Palette:
+    """What a theme means for us, made once: not from the app, which is late after a change."""
+    known, palette = _palettes.get(theme.name, (None, None))
+    if palette is None or known is not theme:
+        variables = theme.to_color_system().generate() | theme.variables
+        styles = MappingProxyType(_ansi(variables) if theme.ansi else _truecolor(variables))
+        name = f"{theme.name} {hash(frozenset(styles.items())):x}"
+        palette = _Palette(theme=name, dark=theme.dark, styles=styles)
+        _palettes[theme.name] = theme, palette
+    return palette
+
+
+def _now() -> datetime:
+    return datetime.now().astimezone()
+
+
+BOLD = Style(bold=True)
+ITALIC = Style(italic=True)
+UNDERLINE = Style(underline=True)
+STRIKE = Style(strike=True)
+DIM = Style(dim=True)
+REVERSE = Style(reverse=True)
+
+
+def _truecolor(variables: Mapping[str, str]) -> dict[Role, Style]:
+    background, foreground = (Color.parse(variables[name]) for name in ("background", "foreground"))
+
+    def ink(name: str) -> Style:
+        return Style(color=Color.parse(variables[name]).rich_color)
+
+    def faded(share: float) -> Style:
+        return Style(color=background.blend(foreground, share).rich_color)
+
+    def ground(name: str, share: float) -> Style:
+        return Style(bgcolor=background.blend(Color.parse(variables[name]), share).rich_color)
+
+    user, model = ink("text-accent"), ink("text-secondary")
+    success, warning, error = ink("text-success"), ink("text-warning"), ink("text-error")
+    return _roles(user, model, success, warning, error) | {
+        Role.MUTED: faded(0.65),
+        Role.THOUGHT: faded(0.65) + ITALIC,
+        Role.COMMENT: faded(0.65) + ITALIC,
+        Role.BORDER: faded(0.3),
+        Role.MATCH: ground("warning", 0.3) + UNDERLINE,
+        Role.MATCH_CURRENT: ink("warning") + ground("warning", 0.0) + REVERSE + BOLD,
+        Role.ADDED_WORD: success + ground("success", 0.16) + BOLD,
+        Role.REMOVED_WORD: error + ground("error", 0.16) + BOLD,
+    }
+
+
+def _ansi(variables: Mapping[str, str]) -> dict[Role, Style]:
+    names = ("accent", "secondary", "success", "warning", "error")
+    return _roles(*(Style(color=Color.parse(variables[name]).rich_color) for name in names))
+
+
+def _roles(
+    user: Style, model: Style, success: Style, warning: Style, error: Style
+) -> dict[Role, Style]:
+    return {
+        Role.TEXT: Style.null(),
+        Role.MUTED: DIM,
+        Role.ACCENT: user,
+        Role.MODEL: model,
+        Role.SUCCESS: success,
+        Role.WARNING: warning,
+        Role.ERROR: error,
+        Role.THOUGHT: DIM + ITALIC,
+        Role.HEADING: BOLD,
+        Role.LINK: UNDERLINE,
+        Role.CODE: model,
+        Role.BORDER: DIM,
+        Role.CURSOR: user,
+        Role.MATCH: warning + UNDERLINE,
+        Role.MATCH_CURRENT: warning + REVERSE + BOLD,
+        Role.ADDED: success,
+        Role.REMOVED: error,
+        Role.ADDED_WORD: success + BOLD + UNDERLINE,
+        Role.REMOVED_WORD: error + BOLD + UNDERLINE,
+        Role.KEYWORD: model,
+        Role.NAME: user,
+        Role.STRING: success,
+        Role.NUMBER: warning,
+        Role.COMMENT: DIM + ITALIC,
+    }
+
+
+def span_style(span: Span, look: Look) -> Style:
+    """A stored terminal style in the reader's theme.
+
+    The sixteen basic colours become the theme's own; black on dark and white on light grounds are
+    left out, since the stored run had another ground.
+    """
+    return Style(
+        color=_mapped(span.fg, look.dark) if not span.bg else _stored(span.fg),
+        bgcolor=_stored(span.bg),
+        bold=span.bold or None,
+        italic=span.italic or None,
+        underline=span.underline or None,
+        dim=span.dim or None,
+        reverse=span.inverse or None,
+    )
+
+
+_BASIC = {
+    RichColor(str(number), ColorType.EIGHT_BIT, number=number).get_truecolor(): number
+    for number in range(16)
+}
+_UNSEEN = {True: {0}, False: {7, 15}}
+
+
+@lru_cache(maxsize=512)
+def _stored(color: str) -> RichColor | None:
+    if len(color) != 7 or not color.startswith("#"):
+        return None
+    try:
+        parsed = RichColor.parse(color)
+    except ColorParseError:
+        return None
+    basic = _BASIC.get(parsed.get_truecolor())
+    return parsed if basic is None else RichColor.from_ansi(basic)
+
+
+def _mapped(color: str, dark: bool) -> RichColor | None:
+    stored = _stored(color)
+    return None if stored is None or stored.number in _UNSEEN[dark] else stored
+
+
+DARK = Theme(
+    name="gemtui-dark",
+    dark=True,
+    primary="#6fa8dc",
+    accent="#6fa8dc",
+    secondary="#a99be0",
+    success="#7fb77e",
+    warning="#d6b25e",
+    error="#df7b7b",
+    foreground="#d6d8dc",
+    background="#14161a",
+    surface="#1a1d22",
+    panel="#22262c",
+    variables={
+        "text-primary": "#7ab0e2",
+        "text-accent": "#7ab0e2",
+        "text-secondary": "#b3a6e6",
+        "text-success": "#8cc28b",
+        "text-warning": "#dcb964",
+        "text-error": "#e88484",
+    },
+)
+
+LIGHT = Theme(
+    name="gemtui-light",
+    dark=False,
+    primary="#1f5f9e",
+    accent="#1f5f9e",
+    secondary="#5b48a8",
+    success="#2d6f2c",
+    warning="#8a5d00",
+    error="#b03030",
+    foreground="#22252a",
+    background="#fbfbf9",
+    surface="#f3f3f0",
+    panel="#e9e9e5",
+    variables={
+        "text-primary": "#1f5f9e",
+        "text-accent": "#1f5f9e",
+        "text-secondary": "#5b48a8",
+        "text-success": "#2d6f2c",
+        "text-warning": "#805600",
+        "text-error": "#b03030",
+    },
+)
+
+THEMES = (DARK, LIGHT)
+"""What the app registers at its start."""

@@ -1,0 +1,105 @@
+"""A child that misbehaves as it is told: `python child.py STEP...`, each step one word.
+
+print:TEXT       a line to stdout          err:TEXT   a line to stderr
+raw:TEXT         the text without its line feed, flushed
+file:PATH        the bytes of a file to stdout
+stdin            the whole of stdin to stdout
+stubborn         SIGTERM, SIGINT and SIGHUP are ignored from now on
+orphan           a grandchild in a session of its own that ignores SIGTERM; its pid to stdout
+partner          a child in the same group that goes on writing after we have gone
+flood:N          N bytes to stderr        line:N    one line of N bytes to stdout
+wait             sleep until a signal      exit:N    exit with this code
+fill:N           one byte to stdout every N milliseconds, for ever
+until:PATH       wait until a file is there
+full             one line to stdout until the disk is full
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+SLEEPER = (
+    "import signal, time\n"
+    "for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):\n"
+    "    signal.signal(number, signal.SIG_IGN)\n"
+    "print('ready', flush=True)\n"
+    "while True: time.sleep(60)\n"
+)
+PARTNER = "import time\ntime.sleep(0.4)\nprint('the last word', flush=True)\n"
+
+
+def main() -> None:
+    for word in sys.argv[1:]:
+        step, _, value = word.partition(":")
+        STEPS[step](value)
+
+
+def say(text: str, end: str = "\n") -> None:
+    sys.stdout.write(text.encode().decode("unicode_escape") + end)
+    sys.stdout.flush()
+
+
+def orphan(_: str) -> None:
+    process = subprocess.Popen(
+        [sys.executable, "-c", SLEEPER], start_new_session=True, stdout=subprocess.PIPE
+    )
+    assert process.stdout is not None
+    process.stdout.readline()
+    say(str(process.pid))
+
+
+def stubborn(_: str) -> None:
+    for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+        signal.signal(number, signal.SIG_IGN)
+
+
+def fill(value: str) -> None:
+    while True:
+        say("x", end="")
+        time.sleep(int(value) / 1000)
+
+
+def full(_: str) -> None:
+    with contextlib.suppress(OSError):
+        while os.write(1, bytes(10_000)):
+            pass
+
+
+def until(path: str) -> None:
+    while not Path(path).exists():
+        time.sleep(0.01)
+
+
+def send(path: str) -> None:
+    sys.stdout.buffer.write(Path(path).read_bytes())
+    sys.stdout.flush()
+
+
+STEPS: dict[str, Callable[[str], object]] = {
+    "print": say,
+    "raw": lambda text: say(text, end=""),
+    "err": lambda text: print(text, file=sys.stderr, flush=True),
+    "file": send,
+    "stdin": lambda _: say(sys.stdin.read(), end=""),
+    "stubborn": stubborn,
+    "orphan": orphan,
+    "partner": lambda _: subprocess.Popen([sys.executable, "-c", PARTNER]),
+    "flood": lambda value: sys.stderr.write("e" * int(value)),
+    "line": lambda value: say("y" * int(value)),
+    "wait": lambda _: threading.Event().wait(),
+    "fill": fill,
+    "until": until,
+    "full": full,
+    "exit": lambda value: sys.exit(int(value)),
+}
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,54 @@
+"""What can be told of the installed CLI: not there, broken, too old, fit to run."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from gemtui import detect_cli
+from tests.fake_cli import HELP, FakeCli
+
+
+def test_fit_to_run(fake_cli: FakeCli) -> None:
+    program = fake_cli()
+    found = detect_cli()
+    assert found.cli is not None
+    assert (found.cli.path, found.version, found.problem) == (program, "0.61.0", None)
+    assert found.capabilities.streams
+
+
+def test_not_there(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr("gemtui.agent.detect.usual_places", lambda _: iter(()))
+    found = detect_cli({"PATH": str(tmp_path)})
+    assert (found.cli, found.version) == (None, None)
+    assert found.problem == (
+        "gemini was not found on PATH: install it from https://github.com/google-gemini/gemini-cli"
+    )
+    assert found.to_dict()["capabilities"] is None
+
+
+@pytest.mark.parametrize(
+    ("version", "help", "problem"),
+    [
+        ("exit 3", "exit 3", "ended with exit code 3: reinstall Gemini CLI"),
+        ("echo no number", "exit 0", "named no version: reinstall Gemini CLI"),
+        ("echo 0.8.2", "echo '  -m, --model  Model'", "Gemini CLI 0.8.2 can't report a run"),
+    ],
+)
+def test_broken_or_too_old(fake_cli: FakeCli, version: str, help: str, problem: str) -> None:
+    script = f'#!/bin/sh\nif [ "$1" = --version ]; then {version}; else {help}; fi\n'
+    fake_cli().write_text(script)
+    found = detect_cli()
+    assert found.problem is not None
+    assert problem in found.problem
+
+
+def test_one_that_tells_no_version_may_run_all_the_same(fake_cli: FakeCli, tmp_path: Path) -> None:
+    (tmp_path / "help.txt").write_text(HELP)
+    fake_cli().write_text(
+        f'#!/bin/sh\nif [ "$1" = --version ]; then exit 1; fi\n/bin/cat {tmp_path}/help.txt\n'
+    )
+    found = detect_cli()
+    assert (found.version, found.problem) == (None, None)
+    assert found.to_dict()["capabilities"]["stream"] is True

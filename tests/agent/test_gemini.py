@@ -1,0 +1,337 @@
+"""The adapter with real children: events, abort, limits; conformance 31 to 40."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import shlex
+import signal
+import sys
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
+from contextlib import aclosing
+from pathlib import Path
+
+import orjson
+import psutil
+import pytest
+
+from gemtui.agent import tree
+from gemtui.agent.events import AgentEvent, Done, DoneStatus, ErrorSaid, TextDelta, ToolResult
+from gemtui.agent.folder import Request, RunFolder
+from gemtui.agent.gemini import GeminiAdapter
+from gemtui.agent.options import AgentOptions
+from gemtui.agent.settings import settings_unread
+from gemtui.errors import OptionError
+
+HERE = Path(__file__).parent
+HELP = """Options:
+  -m, --model            Model  [string]
+      --approval-mode    Mode  [string] [choices: "default", "auto_edit", "yolo", "plan"]
+      --policy           Policies  [array]
+      --session-id       Start a new session  [string]
+  -r, --resume           Resume  [string]
+  -o, --output-format    Format  [string] [choices: "text", "json", "stream-json"]
+"""
+INIT = '{"type":"init","session_id":"s1","model":"auto"}'
+HELLO = '{"type":"message","role":"assistant","content":"hello","delta":true}'
+OK = '{"type":"result","status":"success"}'
+Fake = Callable[..., GeminiAdapter]
+
+
+@pytest.fixture
+def fake(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Fake]:
+    """An adapter whose CLI is a script: it knows --help and --version, else it does the steps."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    monkeypatch.setenv("HOME", str(tmp_path))
+    runs = tmp_path / "runs"
+
+    def adapter(*steps: str) -> GeminiAdapter:
+        (tmp_path / "help.txt").write_text(HELP)
+        version = "0.61.0"
+        if steps and steps[0].startswith("version:"):
+            version, steps = steps[0].removeprefix("version:"), steps[1:]
+        words = shlex.join([sys.executable, str(HERE / "child.py"), *steps])
+        program = tmp_path / "gemini"
+        program.write_text(
+            f'#!/bin/sh\nif [ "$1" = --help ]; then cat {tmp_path}/help.txt; exit 0; fi\n'
+            f'if [ "$1" = --version ]; then echo {version}; exit 0; fi\n'
+            f"exec {words}\n"
+        )
+        program.chmod(0o755)
+        return GeminiAdapter(cli=program, runs=runs, environ=dict(os.environ))
+
+    yield adapter
+    for folder in runs.glob("*"):
+        tree.end_tagged(folder.name)
+
+
+def lines(*objects: str) -> list[str]:
+    return [f"print:{line}" for line in objects]
+
+
+async def collect(events: AsyncIterator[AgentEvent]) -> list[AgentEvent]:
+    async with asyncio.timeout(30):
+        return [event async for event in events]
+
+
+def types(events: list[AgentEvent]) -> list[str]:
+    return [event.type for event in events]
+
+
+def done(events: list[AgentEvent]) -> Done:
+    payload = events[-1].payload
+    assert isinstance(payload, Done)
+    return payload
+
+
+async def test_a_run_from_prompt_to_done(fake: Fake, tmp_path: Path) -> None:
+    adapter = fake(*lines(INIT, HELLO), "stdin", *lines("", OK))
+    events = await collect(adapter.run("not json", AgentOptions(cwd=tmp_path)))
+    assert types(events) == ["init", "text_delta", "text", "error", "done"]
+    (folder,) = (tmp_path / "runs").iterdir()
+    assert (folder / "prompt.txt").read_text() == "not json"
+    assert not (folder / "settings.json").exists()
+    assert folder.stat().st_mode & 0o777 == 0o700
+    assert {path.stat().st_mode & 0o777 for path in folder.iterdir()} == {0o600}
+
+
+async def test_settings_that_would_not_be_read_are_not_written(fake: Fake, tmp_path: Path) -> None:
+    adapter = fake(*lines(INIT), "wait")
+    assert settings_unread(adapter.runs / "settings.json", version=None) is not None
+    run = await asyncio.to_thread(adapter.start, "x", AgentOptions(cwd=tmp_path, max_turns=7))
+    assert not (run.folder.path / "settings.json").exists()
+    assert "GEMINI_CLI_SYSTEM_SETTINGS_PATH" not in run.request.environ
+    assert run.request.about is not None
+    assert run.request.turn_limit == 7
+    assert "ends the run after 7" in run.request.about["notes"][0]
+    run.abort()
+    await run.wait()
+
+
+async def test_settings_that_are_read_are_there_until_the_end(fake: Fake, tmp_path: Path) -> None:
+    adapter = fake("version:0.59.0", *lines(INIT), "wait")
+    run = await asyncio.to_thread(adapter.start, "x", AgentOptions(cwd=tmp_path, max_turns=7))
+    settings = orjson.loads((run.folder.path / "settings.json").read_bytes())
+    assert settings["model"] == {"maxSessionTurns": 7}
+    assert settings["general"]["sessionRetention"] == {"enabled": False}
+    run.abort()
+    await run.wait()
+    assert not (run.folder.path / "settings.json").exists()
+
+
+TURN = (
+    '{"type":"tool_use","tool_name":"glob","tool_id":"a"}',
+    '{"type":"tool_use","tool_name":"glob","tool_id":"b"}',
+    '{"type":"tool_result","tool_id":"a","status":"success"}',
+    '{"type":"tool_result","tool_id":"b","status":"success"}',
+)
+
+
+async def test_the_turns_are_counted_and_the_run_ended(fake: Fake, tmp_path: Path) -> None:
+    adapter = fake(*lines(INIT, *TURN), "stubborn", "wait")
+    events = await collect(adapter.run("x", AgentOptions(cwd=tmp_path, max_turns=1)))
+    assert types(events).count("tool_result") == 2
+    assert "error" not in types(events)
+    assert done(events).status is DoneStatus.MAX_TURNS
+    assert events[-1].metadata == {"complete": True, "exitCode": 53}
+    (folder,) = (tmp_path / "runs").iterdir()
+    ended = RunFolder(folder).exit()
+    assert ended is not None
+    assert (ended.limit, ended.aborted) == ("turns", False)
+    assert tree.tagged(folder.name) == set()
+
+
+async def test_a_limit_of_no_turns_ends_the_run_at_its_start(fake: Fake, tmp_path: Path) -> None:
+    adapter = fake("wait")
+    events = await collect(adapter.run("x", AgentOptions(cwd=tmp_path, max_turns=0)))
+    assert types(events) == ["init", "done"]
+    assert done(events).status is DoneStatus.MAX_TURNS
+
+
+async def test_the_turns_are_counted_while_nobody_reads(fake: Fake, tmp_path: Path) -> None:
+    adapter = fake(*lines(INIT, *TURN), "wait")
+    run = await asyncio.to_thread(adapter.start, "x", AgentOptions(cwd=tmp_path, max_turns=1))
+    async with asyncio.timeout(30):
+        ended = await run.wait()
+    assert (ended.limit, ended.aborted) == ("turns", False)
+    other = GeminiAdapter(runs=adapter.runs).attach(RunFolder(run.folder.path))
+    assert other is not None
+    events = await collect(other.events())
+    assert types(events).count("tool_result") == 2
+    assert done(events).status is DoneStatus.MAX_TURNS
+
+
+async def test_an_abort_after_the_last_turn_is_an_abort(fake: Fake, tmp_path: Path) -> None:
+    adapter = fake("stubborn", *lines(INIT, *TURN), "wait")
+    stop = asyncio.Event()
+    seen = []
+    async for event in adapter.run("x", AgentOptions(cwd=tmp_path, max_turns=1, abort=stop)):
+        seen.append(event)
+        if types(seen).count("tool_result") == 2:
+            stop.set()
+    assert done(seen).status is DoneStatus.INTERRUPTED
+
+
+async def test_a_run_that_was_quicker_than_we_is_over_its_limit(fake: Fake, tmp_path: Path) -> None:
+    adapter = fake(*lines(INIT, *TURN, HELLO, OK))
+    events = await collect(adapter.run("x", AgentOptions(cwd=tmp_path, max_turns=1)))
+    assert (done(events).status, done(events).result) == (DoneStatus.MAX_TURNS, "hello")
+
+
+async def test_a_result_at_the_last_turn_s_end_counts(fake: Fake, tmp_path: Path) -> None:
+    adapter = fake(*lines(INIT, *TURN, OK))
+    events = await collect(adapter.run("x", AgentOptions(cwd=tmp_path, max_turns=1)))
+    assert done(events).status is DoneStatus.SUCCESS
+
+
+async def test_text_comes_while_the_process_still_runs(fake: Fake, tmp_path: Path) -> None:
+    adapter = fake(*lines(INIT, HELLO), "wait")
+    stop = asyncio.Event()
+    seen = []
+    async for event in adapter.run("x", AgentOptions(cwd=tmp_path, abort=stop)):
+        seen.append(event)
+        if isinstance(event.payload, TextDelta):
+            stop.set()
+    assert types(seen) == ["init", "text_delta", "text", "done"]
+    assert (done(seen).status, done(seen).resume_token) == (DoneStatus.INTERRUPTED, "s1")
+    assert done(seen).result is None
+
+
+async def test_closing_the_iterator_ends_the_tree(fake: Fake, tmp_path: Path) -> None:
+    adapter = fake("orphan", *lines(INIT), "wait")
+    async with aclosing(adapter.run("x", AgentOptions(cwd=tmp_path))) as events:
+        async for event in events:
+            if event.type == "init":
+                break
+    (folder,) = (tmp_path / "runs").iterdir()
+    orphan = int(RunFolder(folder).stdout.read_text().split("\n")[0])
+    assert not psutil.pid_exists(orphan) or not tree.is_alive(psutil.Process(orphan))
+    assert tree.tagged(folder.name) == set()
+
+
+async def test_cancelling_the_task_ends_the_tree(fake: Fake, tmp_path: Path) -> None:
+    adapter = fake(*lines(INIT), "stubborn", "wait")
+    begun = asyncio.Event()
+
+    async def follow() -> None:
+        async for _ in adapter.run("x", AgentOptions(cwd=tmp_path)):
+            begun.set()
+
+    task = asyncio.create_task(follow())
+    await asyncio.wait_for(begun.wait(), 20)
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    (folder,) = (tmp_path / "runs").iterdir()
+    assert tree.tagged(folder.name) == set()
+    ended = RunFolder(folder).exit()
+    assert ended is not None
+    assert ended.aborted
+
+
+async def test_an_abort_before_the_start_is_remembered(fake: Fake, tmp_path: Path) -> None:
+    stop = asyncio.Event()
+    stop.set()
+    adapter = fake(*lines(INIT, HELLO), "wait")
+    events = await collect(adapter.run("x", AgentOptions(cwd=tmp_path, abort=stop)))
+    assert done(events).status is DoneStatus.INTERRUPTED
+
+
+async def test_exit_codes_without_a_result(fake: Fake, tmp_path: Path) -> None:
+    events = await collect(fake("err:why", "exit:42").run("x", AgentOptions(cwd=tmp_path)))
+    assert types(events) == ["init", "error", "done"]
+    assert isinstance(events[1].payload, ErrorSaid)
+    assert events[1].payload.message == "why"
+    assert done(events).status is DoneStatus.ERROR
+
+
+async def test_a_time_limit_is_said_in_seconds(fake: Fake, tmp_path: Path) -> None:
+    adapter = fake(*lines(INIT), "wait")
+    events = await collect(adapter.run("x", AgentOptions(cwd=tmp_path, timeout=0.5)))
+    assert isinstance(events[1].payload, ErrorSaid)
+    assert events[1].payload.code == "GEMINI_TIMEOUT"
+    assert "timed out" in events[1].payload.message
+    assert "0.5s" in events[1].payload.message
+    assert done(events).status is DoneStatus.ERROR
+
+
+async def test_a_program_that_cannot_be_started(tmp_path: Path, fake: Fake) -> None:
+    adapter = fake()
+    Path(adapter.cli()).write_text(f"#!/nowhere/sh\n{HELP}")
+    missing = GeminiAdapter(environ={"PATH": str(tmp_path / "empty"), "HOME": str(tmp_path)})
+    assert not await missing.is_available()
+    events = await collect(missing.run("x", AgentOptions(cwd=tmp_path)))
+    assert types(events) == ["init", "error", "done"]
+    assert isinstance(events[1].payload, ErrorSaid)
+    assert "gemini was not found" in events[1].payload.message
+
+
+async def test_a_long_line_and_a_flood_lose_nothing(fake: Fake, tmp_path: Path) -> None:
+    output = tmp_path / "out.ndjson"
+    long = {"type": "tool_result", "tool_id": "t", "status": "success", "output": "é" * 400_000}
+    output.write_bytes(b"".join([INIT.encode(), b"\n", orjson.dumps(long), b"\n", OK.encode()]))
+    adapter = fake("flood:500000", f"file:{output}", "exit:0")
+    events = await collect(adapter.run("x", AgentOptions(cwd=tmp_path)))
+    assert types(events) == ["init", "tool_result", "done"]
+    assert isinstance(events[1].payload, ToolResult)
+    assert events[1].payload.output == long["output"]
+
+
+async def test_a_run_can_be_followed_from_another_process(fake: Fake, tmp_path: Path) -> None:
+    adapter = fake(*lines(INIT, HELLO), "wait")
+    run = await asyncio.to_thread(adapter.start, "x", AgentOptions(cwd=tmp_path))
+    other = GeminiAdapter(runs=adapter.runs).attach(RunFolder(run.folder.path))
+    assert other is not None
+    seen = []
+    async for event in other.events():
+        seen.append(event)
+        if isinstance(event.payload, TextDelta):
+            other.abort()
+    await run.wait()
+    assert types(seen) == ["init", "text_delta", "text", "done"]
+
+
+async def test_a_killed_supervisor_does_not_leave_the_run_alone(fake: Fake, tmp_path: Path) -> None:
+    adapter = fake(*lines(INIT), "wait")
+    run = await asyncio.to_thread(adapter.start, "x", AgentOptions(cwd=tmp_path))
+    events = []
+    async for event in run.events():
+        events.append(event)
+        owner = run.folder.owner()
+        assert owner is not None
+        if event.type == "init":
+            os.kill(owner.pid, signal.SIGKILL)
+    assert types(events) == ["init", "error", "done"]
+    assert tree.tagged(run.folder.id) == set()
+
+
+async def test_options_that_do_not_fit_start_nothing(fake: Fake, tmp_path: Path) -> None:
+    events = fake().run("x", AgentOptions(cwd=tmp_path, timeout=0))
+    with pytest.raises(OptionError, match="timeout"):
+        await anext(events)
+    assert not (tmp_path / "runs").exists()
+
+
+class Unwilling:
+    """A guard that can't do its part, as on a full disk."""
+
+    def before(self, folder: RunFolder, request: Request, environ: Mapping[str, str]) -> None:
+        raise OSError("no room for a copy")
+
+    def after(self, folder: RunFolder) -> None:
+        raise AssertionError("nothing was started")
+
+
+async def test_a_guard_that_can_t_do_its_part_keeps_a_run_from_starting(
+    fake: Fake, tmp_path: Path
+) -> None:
+    cli = fake("wait").cli()
+    adapter = GeminiAdapter(cli=cli, runs=tmp_path / "runs", guard=Unwilling())
+    events = await collect(adapter.run("x", AgentOptions(cwd=tmp_path)))
+    assert types(events) == ["init", "error", "done"]
+    assert isinstance(events[1].payload, ErrorSaid)
+    assert events[1].payload.message == "no room for a copy"
+    (folder,) = (tmp_path / "runs").iterdir()
+    ended = RunFolder(folder).exit()
+    assert ended is not None
+    assert (ended.code, ended.problem) == (None, "no room for a copy")

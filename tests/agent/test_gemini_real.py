@@ -1,0 +1,284 @@
+"""The adapter and the real CLI on loopback: contract sections 0, 2, 3 and 6."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import pytest
+
+from gemtui.agent import tree
+from gemtui.agent.events import (
+    AgentEvent,
+    Done,
+    DoneStatus,
+    ErrorSaid,
+    ResultStatus,
+    TextDelta,
+    TextSaid,
+    ToolResult,
+    ToolUse,
+)
+from gemtui.agent.folder import RunFolder
+from gemtui.agent.gemini import GeminiAdapter
+from gemtui.agent.options import AgentOptions
+from gemtui.agent.settings import settings_unread
+from gemtui.policy.levels import ApprovalMode, Level, PermissionPolicy
+from tests.model_server import Answer, Chunk, Failure, Gate, ModelServer, answer, call, text
+from tests.real_cli import MODEL, PATIENCE, VERSION, GeminiCli
+
+YOLO = ApprovalMode.YOLO
+
+
+@pytest.fixture(autouse=True)
+def cache(monkeypatch: pytest.MonkeyPatch, pytestconfig: pytest.Config) -> None:
+    """What the CLI's --help says is remembered between the tests."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(pytestconfig.cache.mkdir("gemtui-cache")))
+
+
+def adapter(gemini: GeminiCli, model: ModelServer) -> GeminiAdapter:
+    environ = gemini.environment(model.url)
+    environ.pop("GEMINI_CLI_NO_RELAUNCH")
+    return GeminiAdapter(cli=gemini.program, runs=gemini.folder / "runs", environ=environ)
+
+
+def options(gemini: GeminiCli, **more: Any) -> AgentOptions:
+    base: dict[str, Any] = {"cwd": gemini.project, "model": MODEL, "approval_mode": YOLO}
+    return AgentOptions(**(base | more))
+
+
+async def collect(events: AsyncIterator[AgentEvent]) -> list[AgentEvent]:
+    async with asyncio.timeout(PATIENCE):
+        return [event async for event in events]
+
+
+def done(events: list[AgentEvent]) -> Done:
+    payload = events[-1].payload
+    assert isinstance(payload, Done)
+    return payload
+
+
+def results(events: list[AgentEvent]) -> list[tuple[str, ResultStatus]]:
+    payloads = [event.payload for event in events]
+    return [(p.tool_name, p.status) for p in payloads if isinstance(p, ToolResult)]
+
+
+def folder(gemini: GeminiCli) -> RunFolder:
+    (path,) = (gemini.folder / "runs").iterdir()
+    return RunFolder(path)
+
+
+async def test_a_run_that_writes_edits_and_fails(gemini: GeminiCli) -> None:
+    (gemini.project / "hello.py").write_text("print('hello')\n")
+    edit = {"file_path": "hello.py", "instruction": "x", "new_string": "bye"}
+    turns = [
+        answer(text("I'll look."), call("read_file", file_path="hello.py")),
+        answer(
+            call("write_file", file_path="new.txt", content="hi\n"),
+            call("replace", old_string="hello", **edit),
+            call("replace", old_string="not there", **edit),
+        ),
+        answer(text("All "), text("done.")),
+    ]
+    with ModelServer(turns) as model:
+        events = await collect(adapter(gemini, model).run("- go on", options(gemini)))
+        asked = model.asked[0].body
+    assert "- go on" in str(asked["contents"])
+    assert (gemini.project / "new.txt").read_text() == "hi\n"
+    assert (gemini.project / "hello.py").read_text() == "print('bye')\n"
+    assert results(events) == [
+        ("read_file", ResultStatus.SUCCESS),
+        ("write_file", ResultStatus.SUCCESS),
+        ("replace", ResultStatus.SUCCESS),
+        ("replace", ResultStatus.ERROR),
+    ]
+    assert (done(events).status, done(events).result) == (DoneStatus.SUCCESS, "All done.")
+    assert events[-1].metadata == {"complete": True, "exitCode": 0}
+    request = folder(gemini).request()
+    assert request is not None
+    assert request.about is not None
+    assert request.about["session_id"] == events[-1].session_id == done(events).resume_token
+
+
+async def test_a_megabyte_of_output_and_a_megabyte_of_prompt(gemini: GeminiCli) -> None:
+    command = "head -c 1000000 /dev/zero | tr '\\0' x"
+    turns = [answer(call("run_shell_command", command=command)), answer(text("Big."))]
+    prompt = "é" * 500_000
+    with ModelServer(turns) as model:
+        events = await collect(adapter(gemini, model).run(prompt, options(gemini)))
+        assert prompt in str(model.asked[0].body["contents"])
+    (output,) = [e.payload.output for e in events if isinstance(e.payload, ToolResult)]
+    assert len(output) >= 1_000_000
+    assert done(events).status is DoneStatus.SUCCESS
+
+
+async def test_an_abort_while_the_answer_streams(gemini: GeminiCli) -> None:
+    gate, stop = Gate(), asyncio.Event()
+    turn = Answer(steps=(Chunk(parts=(text("Half of "),)), gate, Chunk(parts=(text("it"),))))
+    with ModelServer([turn]) as model:
+        events = []
+        async for event in adapter(gemini, model).run("go", options(gemini, abort=stop)):
+            events.append(event)
+            if isinstance(event.payload, TextDelta):
+                stop.set()
+        gate.open()
+    assert done(events).status is DoneStatus.INTERRUPTED
+    assert [e.payload for e in events if isinstance(e.payload, TextSaid)] == [
+        TextSaid(content="Half of ")
+    ]
+    assert tree.tagged(folder(gemini).id) == set()
+
+
+async def test_an_abort_while_a_shell_command_sleeps(gemini: GeminiCli, tmp_path: Path) -> None:
+    mark = tmp_path / "asleep"
+    command = f"touch {mark}; sleep 600"
+    stop = asyncio.Event()
+    with ModelServer([answer(call("run_shell_command", command=command))]) as model:
+        running = asyncio.ensure_future(
+            collect(adapter(gemini, model).run("go", options(gemini, abort=stop)))
+        )
+        async with asyncio.timeout(PATIENCE):
+            while not mark.exists():
+                await asyncio.sleep(0)
+        assert len(tree.tagged(folder(gemini).id)) >= 3
+        stop.set()
+        events = await running
+    assert tree.tagged(folder(gemini).id) == set()
+    assert [e.payload.tool_name for e in events if isinstance(e.payload, ToolUse)] == [
+        "run_shell_command"
+    ]
+    assert results(events) == []
+    assert done(events).status is DoneStatus.INTERRUPTED
+
+
+async def test_denied_asked_and_missing_tools_are_refusals(gemini: GeminiCli) -> None:
+    levels = PermissionPolicy(
+        file_write=Level.DENY, shell_execute=Level.ASK, network_access=Level.DENY
+    )
+    turns = [
+        answer(
+            call("write_file", file_path="a.txt", content="x"),
+            call("run_shell_command", command="touch b.txt"),
+            call("frobnicate"),
+        ),
+        answer(text("Nothing worked.")),
+    ]
+    with ModelServer(turns) as model:
+        events = await collect(
+            adapter(gemini, model).run("go", options(gemini, permissions=levels))
+        )
+        assert "write_file" not in model.asked[0].tools
+    assert results(events) == [
+        ("write_file", ResultStatus.DENIED),
+        ("run_shell_command", ResultStatus.DENIED),
+        ("frobnicate", ResultStatus.ERROR),
+    ]
+    assert not list(gemini.project.iterdir())
+
+
+async def test_only_the_named_tools_exist(gemini: GeminiCli) -> None:
+    with ModelServer([answer(text("ok"))]) as model:
+        await collect(adapter(gemini, model).run("go", options(gemini, only_tools=("glob",))))
+        assert model.asked[0].tools == ("glob",)
+
+
+async def test_the_user_s_own_denies_stay_and_ours_are_not_weakened(gemini: GeminiCli) -> None:
+    policies = gemini.store / "policies"
+    policies.mkdir()
+    rule = '[[rule]]\ntoolName = "{}"\ndecision = "{}"\npriority = 999\n'
+    words = rule.format("glob", "deny") + rule.format("write_file", "allow")
+    (policies / "mine.toml").write_text(words)
+    levels = PermissionPolicy(
+        file_write=Level.DENY, shell_execute=Level.ALLOW, network_access=Level.ALLOW
+    )
+    with ModelServer([answer(text("ok"))]) as model:
+        run = adapter(gemini, model).run(
+            "go", options(gemini, permissions=levels, approved_tools=("glob",))
+        )
+        await collect(run)
+        assert not {"glob", "write_file"} & set(model.asked[0].tools)
+        assert "run_shell_command" in model.asked[0].tools
+
+
+async def test_the_turn_limit_is_a_setting(gemini: GeminiCli) -> None:
+    read = answer(call("list_directory", dir_path="."))
+    with ModelServer([read, read, read]) as model:
+        events = await collect(adapter(gemini, model).run("go", options(gemini, max_turns=1)))
+    assert done(events).status is DoneStatus.MAX_TURNS
+    assert events[-1].metadata == {"complete": True, "exitCode": 53}
+    assert results(events)[0] == ("list_directory", ResultStatus.SUCCESS)
+
+
+async def test_a_limit_of_no_turns_asks_nothing(gemini: GeminiCli) -> None:
+    with ModelServer([answer(text("said all the same"))]) as model:
+        events = await collect(adapter(gemini, model).run("go", options(gemini, max_turns=0)))
+    assert done(events).status is DoneStatus.MAX_TURNS
+    assert done(events).result is None
+
+
+@pytest.mark.skipif(
+    settings_unread(Path("/tmp/x"), version=VERSION) is None, reason="reads them anywhere"
+)
+async def test_the_cli_reads_the_settings_that_we_think_it_reads(
+    gemini: GeminiCli, pytestconfig: pytest.Config
+) -> None:
+    """The rule for settings files: a folder of root's own, and one below /tmp."""
+    with TemporaryDirectory(dir=pytestconfig.cache.mkdir("gemtui-runs")) as name:
+        for runs in (gemini.folder / "runs", Path(name)):
+            settings = runs / "settings.json"
+            settings.parent.mkdir(exist_ok=True)
+            settings.write_text('{"model": {"maxSessionTurns": 1}}')
+            ours = {"GEMINI_CLI_SYSTEM_SETTINGS_PATH": str(settings)}
+            turns = [answer(call("list_directory", dir_path=".")), answer(text("said"))]
+            with ModelServer(turns) as model:
+                events = await collect(
+                    adapter(gemini, model).run("go", options(gemini, environment=ours))
+                )
+            read = done(events).status is DoneStatus.MAX_TURNS
+            assert read == (settings_unread(settings, version=VERSION) is None)
+
+
+async def test_an_api_error_has_its_words(gemini: GeminiCli) -> None:
+    failure = Failure(status=403, message="Permission denied.", reason="PERMISSION_DENIED")
+    with ModelServer([failure]) as model:
+        events = await collect(adapter(gemini, model).run("go", options(gemini)))
+    assert done(events).status is DoneStatus.ERROR
+    assert events[-1].metadata == {"complete": True, "exitCode": 147}
+    assert "Permission denied" in next(
+        e.payload.message for e in events if isinstance(e.payload, ErrorSaid)
+    )
+
+
+async def test_an_untrusted_folder_is_not_trusted_silently(gemini: GeminiCli) -> None:
+    with ModelServer([answer(text("ok"))]) as model:
+        strict = adapter(gemini, model)
+        environ = {k: v for k, v in strict.machine().environ.items() if "TRUST" not in k}
+        strict = GeminiAdapter(cli=gemini.program, runs=gemini.folder / "runs", environ=environ)
+        events = await collect(strict.run("go", options(gemini)))
+        assert events[-1].metadata == {"complete": False, "exitCode": 55}
+        trusting = await collect(strict.run("go", options(gemini, trust=True)))
+    assert done(trusting).status is DoneStatus.SUCCESS
+
+
+async def test_two_runs_at_once_do_not_mix(gemini: GeminiCli) -> None:
+    turns = [answer(text("same")), answer(text("same"))]
+    with ModelServer(turns) as model:
+        both = adapter(gemini, model)
+        first, second = await asyncio.gather(
+            collect(both.run("one", options(gemini))), collect(both.run("two", options(gemini)))
+        )
+    assert done(first).status is done(second).status is DoneStatus.SUCCESS
+    assert first[-1].session_id != second[-1].session_id
+
+
+async def test_a_session_is_resumed_by_its_full_id(gemini: GeminiCli) -> None:
+    with ModelServer([answer(text("The word is plum.")), answer(text("Plum."))]) as model:
+        first = await collect(adapter(gemini, model).run("a word?", options(gemini)))
+        token = done(first).resume_token
+        again = await collect(adapter(gemini, model).run("which?", options(gemini, resume=token)))
+        assert "The word is plum." in str(model.asked[-1].body["contents"])
+    assert done(again).resume_token == token
+    assert done(again).result == "Plum."

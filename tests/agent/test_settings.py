@@ -1,0 +1,97 @@
+"""Settings for one run: who reads them, and what is done where nobody does."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+
+import pytest
+
+from gemtui.agent.capabilities import Capabilities
+from gemtui.agent.command import Machine, command_of
+from gemtui.agent.options import AgentOptions
+from gemtui.agent.settings import settings_unread, user_policies
+from gemtui.policy.levels import ApprovalMode
+
+ROOT = os.geteuid() == 0
+FOLDER = Path("/runs/r1")
+
+
+def machine(unread: str | None = None) -> Machine:
+    return Machine(
+        cli=Path("/bin/gemini"),
+        capabilities=Capabilities(
+            flags=frozenset({"policy", "resume", "session-id"}),
+            output_formats=("stream-json",),
+            approval_modes=("default", "yolo"),
+        ),
+        environ={},
+        settings_unread=unread,
+    )
+
+
+def test_older_clis_read_settings_wherever_they_are(tmp_path: Path) -> None:
+    assert settings_unread(tmp_path / "settings.json", version="0.59.0") is None
+
+
+@pytest.mark.skipif(not ROOT, reason="only root can own a settings file that is read")
+def test_a_place_that_others_may_write_in_is_named(tmp_path: Path) -> None:
+    open_folder = tmp_path / "open"
+    open_folder.mkdir()
+    open_folder.chmod(0o777)
+    words = settings_unread(open_folder / "run" / "settings.json", version="0.61.0")
+    named = next(place for place in tmp_path.parents if place.stat().st_mode & 0o022)
+    assert words in {
+        f"others than root may write in {open_folder}",
+        f"others than root may write in {named}",
+    }
+
+
+@pytest.mark.skipif(not ROOT, reason="only root can own a settings file that is read")
+def test_a_place_of_root_s_own_is_read() -> None:
+    usr = Path(sys.executable).anchor
+    assert settings_unread(Path(usr, "no-such-folder", "settings.json"), version=None) is None
+
+
+@pytest.mark.skipif(ROOT, reason="this user is root")
+def test_settings_of_an_ordinary_user_are_not_read() -> None:
+    assert settings_unread(Path("/settings.json"), version=None) is not None
+
+
+def test_settings_that_are_not_read_are_left_out_and_named() -> None:
+    options = AgentOptions(max_turns=3, resume="s1", approval_mode=ApprovalMode.DEFAULT)
+    command = command_of("x", options, machine("why"), folder=FOLDER, session_id="s2")
+    assert (command.files, command.secrets, command.environ) == ({}, (), {})
+    assert command.turn_limit == 3
+    assert "--approval-mode=default" in command.argv
+    turns, clean_up = command.notes
+    assert turns == "gemtui counts the turns and ends the run after 3: why"
+    assert "keeps a copy" in clean_up
+
+
+def test_settings_that_are_read_need_no_words() -> None:
+    options = AgentOptions(max_turns=3, resume="s1", approval_mode=ApprovalMode.DEFAULT)
+    command = command_of("x", options, machine(), folder=FOLDER, session_id="s2")
+    assert command.environ == {"GEMINI_CLI_SYSTEM_SETTINGS_PATH": "/runs/r1/settings.json"}
+    assert (command.turn_limit, command.notes) == (None, ())
+    assert "--approval-mode=default" not in command.argv
+
+
+def test_no_turns_at_all_is_a_limit_of_ours() -> None:
+    command = command_of("x", AgentOptions(max_turns=0), machine(), folder=FOLDER, session_id="s2")
+    assert command.turn_limit == 0
+
+
+def test_policy_paths_of_the_settings_may_name_homes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HOME", "/home/dev")
+    settings = tmp_path / ".gemini" / "settings.json"
+    settings.parent.mkdir()
+    settings.write_text('{"policyPaths": ["~/mine", "~nobody-has-this-name/p", 7, "/srv/p"]}')
+    assert user_policies({"GEMINI_CLI_HOME": str(tmp_path)}) == (
+        Path("/home/dev/mine"),
+        Path("~nobody-has-this-name/p"),
+        Path("/srv/p"),
+    )

@@ -1,0 +1,326 @@
+"""Streams -> events: conformance 10-18, 29, 32-34, and every recorded stream with its exit code."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+import orjson
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from gemtui.agent.events import (
+    AgentEvent,
+    Done,
+    DoneStatus,
+    ErrorSaid,
+    Init,
+    ResultStatus,
+    TextDelta,
+    TextSaid,
+    ToolResult,
+    ToolUse,
+)
+from gemtui.agent.ndjson import NdjsonReader, Parsed
+from gemtui.agent.stream import Ending, Limit, Stream
+
+STREAMS = Path(__file__).parent.parent / "data" / "streams"
+Object = dict[str, Any]
+
+
+def events(objects: Iterable[object], ending: Ending, **options: Any) -> list[AgentEvent]:
+    stream = Stream(cwd="/project", **options)
+    said = [event for data in objects for event in stream.feed(Parsed(data=data))]
+    return [*said, *stream.finish(ending)]
+
+
+def types(said: Iterable[AgentEvent]) -> list[str]:
+    return [event.type for event in said]
+
+
+def done(said: list[AgentEvent]) -> Done:
+    payload = said[-1].payload
+    assert isinstance(payload, Done)
+    return payload
+
+
+def first_error(said: list[AgentEvent]) -> ErrorSaid:
+    return next(event.payload for event in said if isinstance(event.payload, ErrorSaid))
+
+
+EXITED = Ending(code=0)
+INIT: Object = {"type": "init", "session_id": "s1", "model": "auto"}
+OK: Object = {"type": "result", "status": "success"}
+
+
+def delta(text: str) -> Object:
+    return {"type": "message", "role": "assistant", "content": text, "delta": True}
+
+
+def use(id: str = "t1", name: str = "write_file", **args: Any) -> Object:
+    return {"type": "tool_use", "tool_name": name, "tool_id": id, "parameters": args}
+
+
+def result(id: str = "t1", status: str = "success", **more: Any) -> Object:
+    return {"type": "tool_result", "tool_id": id, "status": status} | more
+
+
+def test_every_kind_of_event_in_order() -> None:
+    said = events(
+        [
+            INIT,
+            {"type": "message", "content": "Hi"},
+            use(),
+            result(),
+            {"type": "error", "severity": "warning", "message": "slow"},
+            {"type": "result", "status": "max_turns", "stats": {"duration_ms": 222}},
+        ],
+        EXITED,
+    )
+    assert types(said) == ["init", "text", "tool_use", "tool_result", "error", "done"]
+    assert (done(said).status, done(said).duration_ms) == (DoneStatus.MAX_TURNS, 222)
+    assert {event.session_id for event in said} == {"s1"}
+
+
+def test_the_answer_is_deltas_and_then_one_text() -> None:
+    said = events(
+        [INIT, {"type": "message", "role": "user", "content": "echo"}, delta("Part 1. "), use()],
+        EXITED,
+    )
+    assert [event.payload for event in said[1:4]] == [
+        TextDelta(delta="Part 1. "),
+        TextSaid(content="Part 1. "),
+        ToolUse(tool_name="write_file", tool_use_id="t1", input={}),
+    ]
+    whole = events([INIT, delta("Part 1. "), delta("Part 2."), OK], EXITED)
+    assert whole[-2].payload == TextSaid(content="Part 1. Part 2.")
+    assert done(whole).result == "Part 1. Part 2."
+
+
+def test_a_stream_without_init_gets_one_first() -> None:
+    said = events(["no object", {"type": "mystery"}, OK], EXITED, model="m", session_id="asked")
+    assert types(said) == ["init", "error", "done"]
+    assert said[0].payload == Init(model="m", cwd="/project")
+    assert said[0].session_id == "asked"
+
+
+def test_later_inits_are_dropped_and_their_session_counts() -> None:
+    said = events([INIT, INIT | {"session_id": "s2"}, OK], EXITED, resumed="old")
+    assert types(said) == ["init", "done"]
+    assert done(said).resume_token == "s2"
+
+
+@pytest.mark.parametrize(
+    "event",
+    [
+        {"toolName": "t", "toolUseId": "i", "input": {"a": 1}},
+        {"tool_name": "t", "tool_id": "i", "parameters": '{"a": 1}'},
+        {"functionCall": {"name": "t", "id": "i", "args": {"a": 1}}},
+        {"value": {"function_call": {"name": "t", "callId": "i", "arguments": {"a": 1}}}},
+    ],
+)
+def test_a_tool_use_in_all_its_forms(event: Object) -> None:
+    said = events([INIT, {"type": "tool_use"} | event, OK], EXITED)
+    assert said[1].payload == ToolUse(tool_name="t", tool_use_id="i", input={"a": 1})
+
+
+@pytest.mark.parametrize(("given", "read"), [("words", {"raw": "words"}), (7, {}), (None, {})])
+def test_an_input_that_is_no_object(given: object, read: Object) -> None:
+    said = events([INIT, {"type": "tool_use", "input": given}, OK], EXITED)
+    assert said[1].payload == ToolUse(tool_name="unknown_tool", tool_use_id="tool-1", input=read)
+
+
+@pytest.mark.parametrize(
+    ("more", "status"),
+    [
+        ({"status": "success"}, ResultStatus.SUCCESS),
+        ({"status": "denied", "is_error": True}, ResultStatus.DENIED),
+        ({"status": "success", "isError": True}, ResultStatus.ERROR),
+        ({"status": "error", "error": {"type": "policy_violation"}}, ResultStatus.DENIED),
+        ({"status": "error", "error": {"type": "tool_not_registered"}}, ResultStatus.DENIED),
+        ({"status": "error", "error": {"type": "edit_no_occurrence_found"}}, ResultStatus.ERROR),
+    ],
+)
+def test_how_a_tool_ended(more: Object, status: ResultStatus) -> None:
+    said = events([INIT, use(), {"type": "tool_result", "tool_id": "t1"} | more, OK], EXITED)
+    payload = said[2].payload
+    assert isinstance(payload, ToolResult)
+    assert (payload.status, payload.tool_name) == (status, "write_file")
+
+
+def test_a_tool_that_never_existed_is_an_error_not_a_refusal() -> None:
+    missing = result(status="error", error={"type": "tool_not_registered", "message": "none"})
+    said = events([INIT, use(name="frobnicate"), missing, OK], EXITED)
+    payload = said[2].payload
+    assert isinstance(payload, ToolResult)
+    assert (payload.status, payload.output) == (ResultStatus.ERROR, "none")
+
+
+def test_a_result_without_its_use_still_shows() -> None:
+    response = {"functionResponse": {"name": "t", "id": "i", "response": {"output": "o"}}}
+    said = events([INIT, {"type": "tool_result"} | response, OK], EXITED)
+    payload = said[1].payload
+    assert isinstance(payload, ToolResult)
+    assert (payload.tool_name, payload.tool_use_id) == ("t", "i")
+    assert payload.output == {"output": "o"}
+
+
+def test_an_error_result_says_why_before_the_end() -> None:
+    failed = {"type": "result", "status": "failed", "error": {"message": "no quota", "type": "q"}}
+    said = events([INIT, failed], Ending(code=173))
+    assert types(said) == ["init", "error", "done"]
+    assert first_error(said) == ErrorSaid(message="no quota", code="q", recoverable=False)
+
+
+def test_an_error_result_without_words_is_shown_itself() -> None:
+    said = events([INIT, {"type": "result", "status": "error"}], EXITED)
+    assert '"status":"error"' in first_error(said).message
+
+
+def test_nothing_after_the_result_counts() -> None:
+    said = events([INIT, OK, delta("late"), {"type": "result", "status": "error"}], EXITED)
+    assert types(said) == ["init", "done"]
+    assert done(said).status is DoneStatus.SUCCESS
+
+
+@pytest.mark.parametrize(
+    ("ending", "status", "code"),
+    [
+        (EXITED, DoneStatus.SUCCESS, "GEMINI_NO_RESULT"),
+        (Ending(code=1), DoneStatus.ERROR, "GEMINI_EXIT_ERROR"),
+        (Ending(code=42), DoneStatus.ERROR, "GEMINI_EXIT_ERROR"),
+        (Ending(code=53), DoneStatus.MAX_TURNS, None),
+        (Ending(code=-15), DoneStatus.INTERRUPTED, None),
+        (Ending(code=0, aborted=True), DoneStatus.INTERRUPTED, None),
+        (Ending(code=-15, limit=Limit.TIMEOUT, limit_seconds=10), DoneStatus.ERROR, Limit.TIMEOUT),
+        (Ending(code=-15, limit=Limit.IDLE, limit_seconds=60), DoneStatus.ERROR, Limit.IDLE),
+        (Ending(code=None, problem="spawn gemini ENOENT"), DoneStatus.ERROR, "GEMINI_STREAM_ERROR"),
+    ],
+)
+def test_ends_without_a_result(ending: Ending, status: DoneStatus, code: str | None) -> None:
+    said = events([], ending)
+    assert types(said) == ["init", *(["error"] if code else []), "done"]
+    assert done(said).status is status
+    assert said[-1].metadata == {"complete": False, "exitCode": ending.code}
+    if code:
+        assert first_error(said).code == code
+
+
+def test_the_words_of_an_end_without_a_result() -> None:
+    assert "code 42" in first_error(events([], Ending(code=42))).message
+    assert first_error(events([], Ending(code=42, stderr="no prompt\n"))).message == "no prompt"
+    limit = Ending(code=-15, limit=Limit.TIMEOUT, limit_seconds=10)
+    assert "timed out after 10s" in first_error(events([], limit)).message
+
+
+def test_an_abort_wins_over_a_result_that_was_not_delivered() -> None:
+    failed = {"type": "result", "status": "error", "error": {"message": "x"}}
+    said = events([INIT, delta("partial"), failed], Ending(code=0, aborted=True, stderr="noise"))
+    assert types(said) == ["init", "text_delta", "text", "done"]
+    assert done(said).status is DoneStatus.INTERRUPTED
+    assert (done(said).result, done(said).resume_token) == (None, "s1")
+
+
+def test_the_token_to_resume_is_the_cli_s_else_the_one_resumed_else_none() -> None:
+    assert done(events([INIT], EXITED, session_id="asked")).resume_token == "s1"
+    assert done(events([], EXITED, resumed="old")).resume_token == "old"
+    assert done(events([], EXITED, session_id="asked")).resume_token is None
+
+
+def test_json_has_camel_case_names() -> None:
+    said = events([INIT | {"timestamp": "1970-01-01T00:00:01Z"}, use(), result(), OK], EXITED)
+    assert said[0].to_dict() == {
+        "type": "init",
+        "agent": "gemini",
+        "timestamp": 1000,
+        "sessionId": "s1",
+        "payload": {"model": "auto", "cwd": "/project", "tools": []},
+    }
+    assert said[1].to_dict()["payload"] == {
+        "toolName": "write_file",
+        "toolUseId": "t1",
+        "input": {},
+    }
+    assert said[2].to_dict()["payload"]["output"] is None
+    assert said[3].to_dict()["payload"]["usage"] == {"toolUses": 1}
+    assert orjson.loads(orjson.dumps(said[3].to_dict()))["metadata"]["complete"] is True
+
+
+# --- recordings ----------------------------------------------------------------------------------
+
+ERROR, LIMITED = (DoneStatus.ERROR, True), (DoneStatus.MAX_TURNS, True)
+START, CUT = (DoneStatus.ERROR, False), (DoneStatus.SUCCESS, False)
+STOPPED = (DoneStatus.INTERRUPTED, True)
+ENDS = {
+    ERROR: """blocked_prompt disk-full dropmid empty err400 err400key err401 err403 err404
+        err429quota err500mid err503always errevent_mid malformed_fc malformed_json nofinish
+        recitation thoughtonly two_p 0.16.0-err403 0.20.2-err403 0.30.1-err403 0.38.2-err403
+        0.45.2-err403 0.45.2-empty 0.55.1-err403 0.55.1-empty""",
+    START: """badflag badmode badsettings dash_pos dash_prompt dash_prompt2 empty_prompt json_err
+        maxturns_flag noauth noauth2 noprompt notrust_default pos_and_p sandbox-bogus
+        sandbox-docker sandbox-none sigkill-mid-text text_err untrusted yolo_and_mode yolo_disabled
+        0.10.0-edit-session 0.10.0-empty 0.10.0-err403 0.10.0-unknown_tool 0.8.2-err403""",
+    CUT: "bigout json_fmt sigterm-in-tool sigterm-mid-text text_fmt",
+    LIMITED: "maxturns maxturns0",
+    STOPPED: "ctrl-c-tty ctrl-c-tty-in-tool",
+}
+ENDED = {name: end for end, names in ENDS.items() for name in names.split()}
+RECORDED = sorted(STREAMS.rglob("*.exit"))
+
+
+def test_the_recordings_are_there() -> None:
+    assert len(RECORDED) > 90
+    assert {path.stem for path in RECORDED} >= ENDED.keys()
+
+
+@pytest.mark.parametrize("path", RECORDED, ids=lambda path: path.stem)
+def test_a_recorded_stream(path: Path) -> None:
+    stream, reader = Stream(cwd="/home/dev"), NdjsonReader()
+    data = path.with_suffix(".jsonl").read_bytes()
+    lines = [*reader.feed(data), *reader.close()]
+    said = [event for line in lines for event in stream.feed(line)]
+    said += stream.finish(Ending(code=int(path.read_text())))
+    assert types(said).count("init") == types(said).count("done") == 1
+    assert (said[0].type, said[-1].type) == ("init", "done")
+    complete = said[-1].metadata is not None and said[-1].metadata["complete"]
+    assert (done(said).status, complete) == ENDED.get(path.stem, (DoneStatus.SUCCESS, True))
+    if done(said).status is DoneStatus.ERROR:
+        assert "error" in types(said)
+
+
+# --- any objects ---------------------------------------------------------------------------------
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers(-(2**50), 2**50) | st.text(max_size=8),
+    lambda inner: (
+        st.lists(inner, max_size=3)
+        | st.dictionaries(
+            st.sampled_from(["status", "id", "error", "content", "functionCall", "value", "type"]),
+            inner,
+            max_size=4,
+        )
+    ),
+    max_leaves=10,
+)
+TYPES = ["init", "message", "tool_use", "tool_result", "error", "result", "other"]
+FIELDS = ["session_id", "content", "delta", "role", "tool_id", "error", "stats", "status", "value"]
+OBJECT = st.fixed_dictionaries(
+    {"type": st.sampled_from(TYPES) | JSON}, optional=dict.fromkeys(FIELDS, JSON)
+)
+
+
+@given(
+    objects=st.lists(OBJECT | JSON, max_size=8),
+    code=st.none() | st.integers(-15, 255),
+    aborted=st.booleans(),
+)
+def test_any_objects_give_one_init_and_one_done(
+    objects: list[object], code: int | None, aborted: bool
+) -> None:
+    ending = Ending(code=code, aborted=aborted, problem="gone" if code is None else None)
+    said = events(objects, ending)
+    assert types(said).count("init") == types(said).count("done") == 1
+    assert (said[0].type, said[-1].type) == ("init", "done")
+    assert all(orjson.dumps(event.to_dict()) for event in said)

@@ -1,0 +1,205 @@
+"""One process tree and its owner, with real children: conformance 36, 37, 39; contract 3 and 6."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import psutil
+import pytest
+
+from gemtui.agent import tree
+from gemtui.agent.folder import RUN_TAG, Abort, Exit, Request, RunFolder
+
+CHILD = str(Path(__file__).with_name("child.py"))
+Start = Callable[..., RunFolder]
+PATIENCE = 20.0
+
+
+@pytest.fixture
+def start(tmp_path: Path) -> Iterator[Start]:
+    """Start the supervisor on a run of the child; whatever is left at the end is killed."""
+    supervisors: list[subprocess.Popen[bytes]] = []
+    ids: list[str] = []
+
+    def begin(*steps: str, prompt: str | None = None, **options: Any) -> RunFolder:
+        id = f"run-{os.getpid()}-{tmp_path.name}-{len(ids)}"
+        ids.append(id)
+        folder = RunFolder.create(tmp_path / "runs", id)
+        if prompt is not None:
+            folder.write("prompt.txt", prompt)
+        argv = (sys.executable, CHILD, *steps)
+        base: dict[str, Any] = {"id": id, "argv": argv, "cwd": str(tmp_path), "environ": {}}
+        folder.ask(Request(**(base | {"stdin": prompt is not None, "grace": 0.5} | options)))
+        command = [sys.executable, "-m", "gemtui.agent.supervise", str(folder.path)]
+        supervisors.append(subprocess.Popen(command, start_new_session=True))
+        return folder
+
+    yield begin
+    for supervisor in supervisors:
+        supervisor.kill()
+        supervisor.wait()
+    for id in ids:
+        tree.send(tree.tagged(id), signal.SIGKILL)
+
+
+def until(true: Callable[[], Any]) -> Any:
+    """Wait for something to become true, looking at it often."""
+    deadline = time.monotonic() + PATIENCE
+    while not (value := true()):
+        assert time.monotonic() < deadline, "it did not happen"
+        os.sched_yield()
+    return value
+
+
+def ended(folder: RunFolder) -> Exit:
+    found: Exit = until(folder.exit)
+    return found
+
+
+def written(folder: RunFolder, text: str) -> None:
+    until(lambda: folder.stdout.exists() and text in folder.stdout.read_text())
+
+
+def test_a_run_writes_its_files_and_its_record(start: Start) -> None:
+    folder = start("print:one", "err:two", "stdin", "exit:7", prompt="three")
+    record = ended(folder)
+    assert (record.code, record.aborted, record.problem) == (7, False, None)
+    assert folder.stdout.read_text() == "one\nthree"
+    assert folder.stderr.read_text() == "two\n"
+    assert record.started is not None
+    assert record.ended is not None
+    assert record.started <= record.ended
+
+
+def test_the_folder_is_private(start: Start) -> None:
+    folder = start("print:x", prompt="p")
+    ended(folder)
+    assert folder.path.stat().st_mode & 0o777 == 0o700
+    assert {path.stat().st_mode & 0o777 for path in folder.path.iterdir()} == {0o600}
+
+
+def test_without_a_prompt_stdin_is_empty(start: Start) -> None:
+    folder = start("stdin", "print:done")
+    assert ended(folder).code == 0
+    assert folder.stdout.read_text() == "done\n"
+
+
+def test_a_command_that_is_not_there(start: Start) -> None:
+    record = ended(start(argv=("/nowhere/gemini",)))
+    assert (record.code, record.problem) == (None, "spawn gemini ENOENT")
+
+
+def test_a_folder_that_is_not_there(start: Start) -> None:
+    record = ended(start("print:x", cwd="/nowhere/at/all"))
+    assert record.code is None
+    assert "/nowhere/at/all" in (record.problem or "")
+
+
+@pytest.mark.parametrize("by", ["file", "signal"])
+def test_an_abort_ends_the_child_by_sigterm(start: Start, by: str) -> None:
+    folder = start("print:ready", "wait")
+    written(folder, "ready")
+    owner = folder.owner()
+    assert owner is not None
+    if by == "file":
+        folder.abort(Abort.TERM)
+    else:
+        os.kill(owner.pid, signal.SIGTERM)
+    record = ended(folder)
+    assert (record.code, record.aborted, record.killed) == (-signal.SIGTERM, True, False)
+
+
+def test_a_child_that_ignores_sigterm_is_killed_after_the_grace_period(start: Start) -> None:
+    folder = start("stubborn", "print:ready", "wait")
+    written(folder, "ready")
+    folder.abort(Abort.TERM)
+    record = ended(folder)
+    assert (record.code, record.aborted, record.killed) == (-signal.SIGKILL, True, True)
+
+
+def test_a_second_abort_kills_at_once(start: Start) -> None:
+    folder = start("stubborn", "print:ready", "wait", grace=60.0)
+    written(folder, "ready")
+    folder.abort(Abort.TERM)
+    folder.abort(Abort.KILL)
+    assert ended(folder).code == -signal.SIGKILL
+
+
+def test_a_shell_child_in_a_session_of_its_own_is_ended_too(start: Start) -> None:
+    folder = start("orphan", "wait")
+    until(lambda: folder.stdout.exists() and folder.stdout.read_text().endswith("\n"))
+    orphan = psutil.Process(int(folder.stdout.read_text()))
+    assert os.getsid(orphan.pid) == orphan.pid
+    folder.abort(Abort.TERM)
+    ended(folder)
+    assert not tree.is_alive(orphan)
+    assert tree.tagged(folder.id) == set()
+
+
+def test_an_orphan_that_nobody_saw_is_found_by_its_tag(start: Start, tmp_path: Path) -> None:
+    folder = start("print:ready", "wait")
+    written(folder, "ready")
+    environ = {**os.environ, RUN_TAG: folder.id}
+    sleeper = [sys.executable, "-c", "import time; time.sleep(600)"]
+    stray = subprocess.Popen(sleeper, env=environ, start_new_session=True, cwd=tmp_path)
+    folder.abort(Abort.TERM)
+    ended(folder)
+    assert stray.wait(PATIENCE) in (-signal.SIGTERM, -signal.SIGKILL)
+
+
+def test_a_background_command_of_a_finished_run_goes_on_and_is_named(start: Start) -> None:
+    folder = start("orphan", "exit:0")
+    record = ended(folder)
+    assert (record.code, record.aborted) == (0, False)
+    assert record.running_on == (int(folder.stdout.read_text()),)
+
+
+def test_what_the_second_process_of_the_group_writes_last_is_not_lost(start: Start) -> None:
+    folder = start("partner", "print:first", "exit:0", grace=10.0)
+    ended(folder)
+    assert folder.stdout.read_text() == "first\nthe last word\n"
+
+
+def test_the_time_limit(start: Start) -> None:
+    record = ended(start("fill:10", timeout=0.4))
+    assert (record.limit, record.aborted) == ("timeout", False)
+
+
+def test_the_idle_limit_counts_from_the_last_output(start: Start) -> None:
+    record = ended(start("print:x", "wait", idle_timeout=0.3))
+    assert record.limit == "idle"
+
+
+def test_output_keeps_the_idle_limit_away(start: Start) -> None:
+    record = ended(start("fill:10", idle_timeout=0.5, timeout=1.2))
+    assert record.limit == "timeout"
+
+
+def test_a_flood_and_a_long_line_are_kept_whole(start: Start) -> None:
+    folder = start("flood:3000000", "line:400000", "exit:0")
+    assert ended(folder).code == 0
+    assert folder.stderr.stat().st_size == 3_000_000
+    assert folder.stdout.stat().st_size == 400_001
+
+
+def test_secrets_are_gone_however_it_ended(start: Start, tmp_path: Path) -> None:
+    folder = start("print:ready", "wait", secrets=("settings.json",))
+    folder.write("settings.json", "{}")
+    written(folder, "ready")
+    folder.abort(Abort.TERM)
+    ended(folder)
+    assert not (folder.path / "settings.json").exists()
+
+
+def test_a_folder_without_a_request(tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "gemtui.agent.supervise", str(tmp_path)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 2
+    assert "no run to start" in done.stderr

@@ -1,0 +1,65 @@
+"""Measure gemtui and print a Markdown table: `python -m tests.bench`; `--help` has the options."""
+
+from __future__ import annotations
+
+import argparse
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+from tests.bench import opening, reading, running, starting
+from tests.bench.measure import HEAD, Row
+
+PARTS = ("start", "stores", "session", "open", "huge", "run")
+OPTED = ("huge", "run")
+"""Parts that are measured only if they are named."""
+MEGABYTE = 1_000_000
+
+
+def main() -> None:
+    """Run what was asked for; a row is printed as soon as it is known."""
+    wanted = _parser().parse_args()
+    wanted.parts = wanted.parts or [part for part in PARTS if part not in OPTED]
+    with tempfile.TemporaryDirectory(prefix="gemtui-bench-") as folder:
+        print(HEAD, flush=True)
+        for row in _rows(Path(folder), wanted):
+            print(row, flush=True)
+
+
+def _rows(folder: Path, wanted: argparse.Namespace) -> Iterator[Row]:
+    if "start" in wanted.parts:
+        yield from starting.rows(folder, wanted.sessions, wanted.repeat)
+    if "stores" in wanted.parts:
+        yield from reading.stores(folder, wanted.sessions, wanted.repeat)
+    if "session" in wanted.parts:
+        yield from reading.session(folder, wanted.size * MEGABYTE, wanted.repeat)
+    if "open" in wanted.parts:
+        yield from opening.rows(folder, wanted.size * MEGABYTE, wanted.repeat)
+    if "huge" in wanted.parts:
+        yield from reading.session(folder, 1_000 * MEGABYTE, 1)
+    if "run" in wanted.parts:
+        yield from running.rows(folder, wanted.repeat)
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="python -m tests.bench", description=__doc__)
+    parser.add_argument(
+        "parts",
+        nargs="*",
+        choices=PARTS,
+        help="what to measure; all but `huge` (a log of 1 GB, written to the temporary folder) "
+        "and `run` (runs, which take some minutes)",
+    )
+    parser.add_argument(
+        "--sessions",
+        type=lambda words: [int(word) for word in words.split(",")],
+        default=[200, 2_000, 10_000],
+        help="sizes of the stores, such as 200,2000",
+    )
+    parser.add_argument("--size", type=int, default=20, help="megabytes of the large session")
+    parser.add_argument("--repeat", type=int, default=5, help="how often; medians are shown")
+    return parser
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,92 @@
+"""Reading without a screen: summaries of whole stores, one large session, one huge log."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+import orjson
+
+from gemtui.sessions.index import Index
+from gemtui.sessions.load import transcript_of
+from gemtui.sessions.records import SessionLog
+from tests.bench.make_store import make_session, make_store
+from tests.bench.measure import Cost, Row, alone
+
+
+def read_bytes(home: Path) -> None:
+    """Floor: all bytes of all sessions."""
+    for path in home.glob(".gemini/tmp/*/chats/*"):
+        path.read_bytes()
+
+
+def parse_lines(home: Path) -> None:
+    """Floor: orjson over all lines; the other form in one piece."""
+    for path in home.glob(".gemini/tmp/*/chats/*"):
+        data = path.read_bytes()
+        for line in [data] if path.suffix == ".json" else data.splitlines():
+            orjson.loads(line)
+
+
+def summarise_all(home: Path) -> None:
+    """What the list does after its first rows."""
+    index = Index(home / ".gemini", cache=home / "cache")
+    snapshot = index.load(publish=lambda snapshot: None, cancelled=lambda: False)
+    assert snapshot.complete
+    index.close()
+
+
+def parse_file(path: Path) -> None:
+    """Floor: orjson over one log, line by line, nothing kept."""
+    with path.open("rb") as file:
+        for line in file:
+            orjson.loads(line)
+
+
+def load_file(path: Path) -> None:
+    """A whole transcript with its outlines; bodies are read when they are drawn."""
+    with SessionLog(path) as log:
+        log.refresh()
+        assert len(transcript_of(log)) > 0
+
+
+def read_bodies(path: Path) -> None:
+    """Every message of a transcript, as an export reads it."""
+    with SessionLog(path) as log:
+        log.refresh()
+        for message in transcript_of(log):
+            assert message.blocks is not None
+
+
+def stores(folder: Path, counts: list[int], repeat: int) -> Iterator[Row]:
+    """Summaries of whole stores, first and second start."""
+    for count in counts:
+        home = folder / f"read-{count}"
+        size = make_store(home, count)
+        what = f"summaries of {count:,} sessions, {size / 1e6:,.0f} MB"
+        runs = [_summaries(home) for _ in range(repeat)]
+        read, parsed, first, second = (Cost.middle(list(each)) for each in zip(*runs, strict=True))
+        for start, cost in (("first start", first), ("second start", second)):
+            name = f"{what}, {start}"
+            yield Row(what=name, cost=cost, floor="read all bytes", least=read.seconds)
+            yield Row(what=name, cost=cost, floor="orjson over all lines", least=parsed.seconds)
+
+
+def _summaries(home: Path) -> list[Cost]:
+    """Both floors, the first start, the second."""
+    shutil.rmtree(home / "cache", ignore_errors=True)
+    return [alone(work, home) for work in (read_bytes, parse_lines, summarise_all, summarise_all)]
+
+
+def session(folder: Path, size: int, repeat: int) -> Iterator[Row]:
+    """One large session."""
+    path = make_session(folder, size=size)
+    name = f"{size / 1e6:,.0f} MB session"
+    works = (parse_file, load_file, read_bodies)
+    runs = [[alone(work, path) for work in works] for _ in range(repeat)]
+    floor, loaded, bodies = (Cost.middle(list(each)) for each in zip(*runs, strict=True))
+    for what, cost in (("load", loaded), ("read every body of", bodies)):
+        what = f"{what} a {name}, no screen"
+        yield Row(what=what, cost=cost, floor="orjson over it", least=floor.seconds)
+    path.unlink()

@@ -1,0 +1,82 @@
+"""From the start of the process to the first row on the screen, at a pseudo-terminal."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+from gemtui.paths import gemini_home
+from gemtui.sessions.index import Index
+from gemtui.text import clean_line
+from tests.bench import minimal
+from tests.bench.make_store import make_store
+from tests.bench.measure import Cost, Row, peak
+from tests.terminal import Terminal
+
+
+def environ(folder: Path) -> dict[str, str]:
+    """A world in which `folder` holds the store and all our files."""
+    names = {
+        f"XDG_{name}_HOME": str(folder / name.lower()) for name in ("CACHE", "CONFIG", "STATE")
+    }
+    home = {"HOME": str(folder), "GEMINI_CLI_HOME": str(folder), "LC_ALL": "C.UTF-8"}
+    return {"PATH": os.environ["PATH"], "TEXTUAL_ANIMATIONS": "none", **home, **names}
+
+
+def first_paint(module: str, text: str, folder: Path) -> Cost:
+    """Start `python -m module` and wait until `text` has been painted."""
+    began = time.perf_counter()
+    words = [sys.executable, "-m", module]
+    with Terminal(words, environ=environ(folder), folder=Path.cwd()) as terminal:
+        terminal.until(lambda: text.encode() in terminal.raw, text)
+        cost = Cost(seconds=time.perf_counter() - began, memory=peak(terminal.process.pid))
+        terminal.press("\x11")
+        terminal.wait()
+    return cost
+
+
+def rows(folder: Path, counts: list[int], repeat: int) -> Iterator[Row]:
+    """Cold starts with stores of several sizes, without a cache and with one.
+
+    The floor is measured between the runs, so that what else the machine does slows down both.
+    """
+    _floor(folder)
+    for count in counts:
+        place = folder / f"store-{count}"
+        make_store(place, count)
+        text = _first_row(place)
+        for cache in ("no cache", "cache"):
+            costs, floors = [], []
+            for _ in range(repeat):
+                if cache == "no cache":
+                    shutil.rmtree(place / "cache", ignore_errors=True)
+                floors.append(_floor(folder))
+                costs.append(first_paint("gemtui", text, place))
+            yield Row(
+                what=f"start to first rows, {count:,} sessions, {cache}",
+                cost=Cost.middle(costs),
+                floor="minimal Textual app",
+                least=Cost.middle(floors).seconds,
+            )
+            _fill_cache(place)
+
+
+def _floor(folder: Path) -> Cost:
+    return first_paint(minimal.__name__, minimal.LINE, folder)
+
+
+def _first_row(place: Path) -> str:
+    """The first words of the newest session's title."""
+    index = Index(gemini_home({"GEMINI_CLI_HOME": str(place)}), cache=None)
+    newest = index.quick(project=None, limit=1).sessions[0]
+    return clean_line(newest.title)[:12]
+
+
+def _fill_cache(place: Path) -> None:
+    index = Index(place / ".gemini", cache=place / "cache" / "gemtui")
+    index.load(publish=lambda snapshot: None, cancelled=lambda: False)
+    index.close()

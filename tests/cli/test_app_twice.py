@@ -1,0 +1,75 @@
+"""Two gemtui at once on one folder of runs."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from pathlib import Path
+
+import pytest
+
+from gemtui.agent import tree
+from gemtui.runs.listing import RunState, list_runs, runs_dir
+from tests.fake_cli import INIT, FakeCli, says
+from tests.terminal import Terminal
+
+
+@pytest.fixture
+def project(tmp_path: Path, home: Path) -> Path:
+    """A folder that Gemini CLI trusts."""
+    folder = tmp_path / "project"
+    folder.mkdir()
+    (home / ".gemini/trustedFolders.json").write_text(json.dumps({str(folder): "TRUST_FOLDER"}))
+    return folder
+
+
+def gemtui(folder: Path) -> Terminal:
+    return Terminal([sys.executable, "-m", "gemtui"], environ=dict(os.environ), folder=folder)
+
+
+def test_both_list_and_follow_a_run_and_either_stops_it(
+    project: Path, fake_cli: FakeCli, tmp_path: Path
+) -> None:
+    gate = tmp_path / "gate"
+    fake_cli(f"print:{INIT}", says("The beginning."), f"until:{gate}", says(" The end."), "wait")
+    with gemtui(project) as first, gemtui(project) as second:
+        second.shows("1 Sessions")
+        first.shows("1 Sessions")
+        first.press("2")
+        first.shows("enter starts a run")
+        first.press("tell me", "\r")
+        first.shows("The beginning.")
+        second.press("2")
+        second.shows("enter starts a run")
+        second.press("\x0c")
+        second.shows("Runs", "tell me", "running")
+        second.press("\r")
+        second.shows("The beginning.")
+        gate.touch()
+        second.shows("The beginning. The end.")
+        first.shows("The beginning. The end.")
+        (run,) = list_runs(runs_dir())
+        assert run.state is RunState.RUNNING
+        second.press("\x03")
+        second.shows("interrupted")
+        first.shows("interrupted")
+        assert tree.tagged(run.id) == set()
+
+
+def test_a_second_one_finds_the_run_that_goes_on(project: Path, fake_cli: FakeCli) -> None:
+    fake_cli(f"print:{INIT}", says("On and on."), "wait")
+    with gemtui(project) as first:
+        first.shows("1 Sessions")
+        first.press("2")
+        first.shows("enter starts a run")
+        first.press("go on", "\r")
+        first.shows("On and on.")
+        with gemtui(project) as second:
+            second.shows("A run still goes on")
+            second.press("\x11")
+            assert second.wait() == 0
+        (run,) = list_runs(runs_dir())
+        assert run.state is RunState.RUNNING
+        first.press("\x03")
+        first.shows("interrupted")

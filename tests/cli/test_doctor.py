@@ -1,0 +1,191 @@
+"""`gemtui doctor`."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from gemtui.runs.listing import runs_dir
+from gemtui.text import clean
+from tests.cli.conftest import Gemtui
+from tests.cli.shapes import DOCTOR, fits
+from tests.fake_cli import FakeCli
+from tests.runs.test_listing import add_run
+from tests.test_detect import script
+
+
+@pytest.fixture(autouse=True)
+def no_cli(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """No CLI but the one that a test makes: an empty PATH, and no usual places."""
+    monkeypatch.setenv("PATH", str(tmp_path / "bin"))
+    monkeypatch.setattr("gemtui.agent.detect.usual_places", lambda _: iter(()))
+    for name in ("GEMINI_CLI_PATH", "TMUX", "COLORTERM", "TERM"):
+        monkeypatch.delenv(name, raising=False)
+
+
+def test_shape_and_counts(store: Path, gemtui: Gemtui) -> None:
+    answer = gemtui("doctor", "--json")
+    assert (answer.code, answer.err) == (0, "")
+    fits(answer.json, DOCTOR)
+    found = answer.json["store"]
+    assert (found["home"], found["home_from"]) == (str(store), "GEMINI_CLI_HOME")
+    assert found["state"] == "ok"
+    listed = gemtui("sessions", "--everywhere", "--json").json["sessions"]
+    every = gemtui("sessions", "--everywhere", "--hidden", "--json").json["sessions"]
+    assert found["sessions"] == len(listed)
+    assert found["files"] == len(every)
+    assert sum(found["hidden"].values()) == len(every) - len(listed)
+    assert found["hidden"]["subagent"] == found["hidden"]["checkpoint"] == 1
+    assert found["bytes"] == sum(each["size"] for each in every)
+    assert answer.json["problems"] == []
+    cache = answer.json["files"]["cache"]
+    assert (cache["private"], cache["problem"]) == (True, None)
+    assert cache["bytes"] > 0
+
+
+def test_lines_are_for_people(store: Path, gemtui: Gemtui) -> None:
+    answer = gemtui("doctor")
+    assert answer.code == 0
+    assert f"store     {store} (from GEMINI_CLI_HOME): readable" in answer.out
+    assert "not found; sessions work without it" in answer.out
+    assert "https://github.com/google-gemini/gemini-cli" in answer.out
+    assert f"rm -r {os.environ['XDG_CACHE_HOME']}/gemtui" in answer.out
+    assert answer.out.splitlines()[-1] == "all well"
+
+
+def test_a_missing_store_is_not_broken(home: Path, gemtui: Gemtui) -> None:
+    (home / ".gemini").rmdir()
+    answer = gemtui("doctor", "--json")
+    assert answer.code == 0
+    assert answer.json["store"]["state"] == "missing"
+
+
+def test_a_file_in_place_of_the_store_is_broken(home: Path, gemtui: Gemtui) -> None:
+    place = home / ".gemini/tmp"
+    place.write_text("")
+    answer = gemtui("doctor")
+    assert answer.code == 1
+    assert f"{home}/.gemini (from GEMINI_CLI_HOME): not a folder" in answer.out
+    assert f"broken    {place} is not a folder: move it away" in answer.out
+    assert gemtui("doctor", "--json").json["store"]["state"] == "no_folder"
+
+
+def test_the_cli_is_named_with_what_it_can(store: Path, fake_cli: FakeCli, gemtui: Gemtui) -> None:
+    cli = fake_cli()
+    found = gemtui("doctor", "--json").json
+    fits(found, DOCTOR)
+    assert found["problems"] == []
+    assert found["cli"]["path"] == str(cli)
+    assert (found["cli"]["found_by"], found["cli"]["version"]) == ("GEMINI_CLI_PATH", "0.61.0")
+    able = found["cli"]["capabilities"]
+    assert (able["stream"], able["resume"], able["policies"], able["skip_trust"]) == (
+        True,
+        True,
+        True,
+        False,
+    )
+    assert able["approval_modes"] == ["default", "auto_edit", "yolo", "plan"]
+    text = gemtui("doctor").out
+    assert f"0.61.0, {cli}" in text
+    assert "can: stream, resume, session id, policies, web search, thinking" in text
+    assert "models: auto, pro, flash" in text
+
+
+def test_a_cli_that_does_not_start_is_broken(store: Path, tmp_path: Path, gemtui: Gemtui) -> None:
+    script(tmp_path / "bin/gemini", "exit 3")
+    answer = gemtui("doctor")
+    assert answer.code == 1
+    assert "exit code 3" in answer.out
+    assert gemtui("doctor", "--json").json["cli"]["capabilities"] is None
+
+
+def test_a_cli_that_is_too_old_says_so(store: Path, fake_cli: FakeCli, gemtui: Gemtui) -> None:
+    fake_cli(help="  -m, --model  Model\n")
+    answer = gemtui("doctor")
+    assert answer.code == 1
+    assert "can't report a run as it happens: update it to 0.11 or newer" in answer.out
+
+
+def test_what_runs_take_and_how_to_clear_them(store: Path, gemtui: Gemtui) -> None:
+    assert gemtui("doctor", "--json").json["runs"]["runs"] == 0
+    add_run(runs_dir(), "one")
+    found = gemtui("doctor", "--json").json["runs"]
+    assert (found["path"], found["runs"], found["private"]) == (str(runs_dir()), 1, True)
+    assert found["bytes"] > 0
+    assert found["clear"] == "gemtui runs --clear"
+    text = gemtui("doctor").out
+    assert f"runs      {runs_dir()}: 1 run, " in text
+    assert "over 200 runs or 500.0 MB" in text
+
+
+def test_a_wrong_setting_is_broken(store: Path, gemtui: Gemtui) -> None:
+    config = Path(os.environ["XDG_CONFIG_HOME"]) / "gemtui/config.toml"
+    config.parent.mkdir(parents=True)
+    config.write_text("ascii = 3")
+    answer = gemtui("doctor", "--json")
+    assert answer.code == 1
+    assert "ascii" in answer.json["files"]["config"]["problem"]
+    assert answer.json["problems"]
+    config.write_text("ascii = true")
+    assert gemtui("doctor", "--json").json["files"]["config"] == {
+        "path": str(config),
+        "found": True,
+        "problem": None,
+    }
+
+
+def test_a_theme_is_left_to_the_app(store: Path, gemtui: Gemtui) -> None:
+    assert 'theme "' not in gemtui("doctor").out
+    config = Path(os.environ["XDG_CONFIG_HOME"]) / "gemtui/config.toml"
+    config.parent.mkdir(parents=True)
+    config.write_text('theme = "nope"')
+    answer = gemtui("doctor")
+    assert answer.code == 0
+    assert 'theme "nope" is checked when gemtui starts' in answer.out
+
+
+def test_unreadable_files_are_named(store: Path, gemtui: Gemtui) -> None:
+    bad = store / "tmp/greeter/chats/session-2026-11-20T10-00-deadbeef.jsonl"
+    bad.write_bytes(b"no session at all\n")
+    answer = gemtui("doctor", "--json")
+    assert answer.code == 1
+    assert [each["file"] for each in answer.json["store"]["unreadable"]] == [str(bad)]
+    assert str(bad) in gemtui("doctor").out
+
+
+def test_a_cache_that_can_not_be_written_is_broken(
+    store: Path, gemtui: Gemtui, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    in_the_way = tmp_path / "file"
+    in_the_way.touch()
+    monkeypatch.setenv("XDG_CACHE_HOME", str(in_the_way))
+    answer = gemtui("doctor", "--json")
+    assert answer.code == 1
+    assert "not used" in answer.json["files"]["cache"]["problem"]
+
+
+def test_terminal_facts(
+    store: Path, gemtui: Gemtui, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("TERM", "xterm\x1b[31m")
+    monkeypatch.setenv("NO_COLOR", "1")
+    monkeypatch.setenv("LC_ALL", "C")
+    monkeypatch.setenv("TMUX", "/tmp/tmux")
+    script(tmp_path / "bin/tmux", "echo external")
+    terminal = gemtui("doctor", "--json").json["terminal"]
+    assert terminal["set_clipboard"] == "external"
+    assert (terminal["no_color"], terminal["utf8"], terminal["tty"]) == (True, False, False)
+    text = gemtui("doctor").out
+    assert clean(text) == text
+    assert "tmux set -s set-clipboard on" in text
+    assert "--ascii" in text
+
+
+def test_hostile_names_stay_harmless(home: Path, gemtui: Gemtui) -> None:
+    chats = home / ".gemini/tmp/x\x1b]0;t\x07y/chats"
+    chats.mkdir(parents=True)
+    (chats / "session-2026-11-20T10-00-dead\x1b[31m.jsonl").write_bytes(b"nothing\n")
+    text = gemtui("doctor").out
+    assert clean(text) == text

@@ -1,0 +1,516 @@
+"""`gemtui run` and `gemtui runs` with a real child in the place of the CLI."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from gemtui.agent import tree
+from gemtui.agent.gemini import GeminiAdapter
+from gemtui.agent.trust import remember
+from gemtui.runs.listing import RunState, list_runs, runs_dir
+from tests.cli.conftest import Gemtui, start
+from tests.fake_cli import INIT, OK, FakeCli, ends, says, uses
+from tests.runs.test_listing import add_run
+
+FAIL = '{"type":"result","status":"error","error":{"type":"x","message":"No quota left."}}'
+TURNS = '{"type":"result","status":"error","error":{"type":"FatalTurnLimitedError","message":"x"}}'
+
+
+def words(tmp_path: Path) -> list[str]:
+    return (tmp_path / "words").read_text().splitlines()
+
+
+def prompt() -> str:
+    (run,) = list_runs(runs_dir())
+    return run.folder.prompt.read_bytes().decode()
+
+
+# --- what is shown -------------------------------------------------------------------------------
+
+
+def test_text_to_stdout_and_progress_to_stderr(fake_cli: FakeCli, gemtui: Gemtui) -> None:
+    fake_cli(
+        f"print:{INIT}",
+        says("I will "),
+        says("look."),
+        uses("t1", "read_file", "a.py"),
+        ends("t1"),
+        uses("t2", "write_file", "b.txt"),
+        ends("t2"),
+        uses("t3", "write_file", "c.txt"),
+        ends("t3", "denied"),
+        says("Done."),
+        "err:Attempt 1 failed with status 503. Retrying with backoff...",
+        "err:Error executing tool x: noise",
+        f"print:{OK}",
+    )
+    answer = gemtui("run", "Go")
+    assert (answer.code, answer.out) == (0, "I will look.\nDone.\n")
+    lines = answer.err.splitlines()
+    assert [line for line in lines if line.startswith("  ")] == [
+        "  read_file a.py",
+        "  write_file b.txt",
+        "  write_file c.txt",
+        "  refused: write_file",
+    ]
+    assert "attempt 1 failed (503), trying again" in lines
+    assert "noise" not in answer.err
+    assert lines[-2].startswith("gemtui: done, but 1 tool call was refused (write_file: not perm")
+    assert re.fullmatch(r"\d+\.\d s; 3 tool calls; wrote b\.txt; session s1", lines[-1])
+
+
+def test_json_is_one_event_a_line(fake_cli: FakeCli, gemtui: Gemtui) -> None:
+    fake_cli(f"print:{INIT}", says(r"A\\u202eB\\u009b"), f"print:{OK}")
+    answer = gemtui("run", "Go", "--json", "-m", "pro")
+    assert (answer.code, answer.err) == (0, "")
+    events = [json.loads(line) for line in answer.out.splitlines()]
+    assert [event["type"] for event in events] == ["init", "text_delta", "text", "done"]
+    assert events[0]["payload"]["model"] == "pro"
+    assert events[1]["payload"] == {"delta": "A\u202eB\u009b"}
+    assert {event["sessionId"] for event in events} == {"s1"}
+    assert events[-1]["metadata"] == {"complete": True, "exitCode": 0}
+    assert r"A\u202eB\u009b" in answer.out
+
+
+def test_quiet_says_nothing_but_the_answer(fake_cli: FakeCli, gemtui: Gemtui) -> None:
+    fake_cli(f"print:{INIT}", uses("t", "glob", "x"), "err:retry", says("Hi."), f"print:{OK}")
+    answer = gemtui("run", "Go", "--quiet")
+    assert (answer.code, answer.out, answer.err) == (0, "Hi.\n", "")
+
+
+def test_foreign_text_can_not_act_on_the_terminal(fake_cli: FakeCli, gemtui: Gemtui) -> None:
+    bad = r"\\u001b]52;c;eA==\\u0007\\u009b2J\\u202e"
+    fake_cli(
+        f"print:{INIT}",
+        says(f"a{bad}b"),
+        uses("t", f"glob{bad}", bad),
+        r"err:retry \x1b[2J\u202e",
+        f'print:{{"type":"result","status":"error","error":{{"message":"{bad}Bad"}}}}',
+    )
+    answer = gemtui("run", "Go")
+    assert answer.code == 1
+    assert answer.out == "ab\n"
+    assert answer.err.replace("\n", "").isprintable()
+
+
+# --- how it ends ---------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("steps", "code", "words"),
+    [
+        ((f"print:{INIT}", says("x"), f"print:{FAIL}"), 1, "No quota left."),
+        ((f"print:{INIT}", says("x")), 1, "without a result"),
+        (("err:Please set an Auth method.", "exit:41"), 1, "Please set an Auth method."),
+        (
+            (f"print:{INIT}", f"print:{TURNS}", "exit:53"),
+            53,
+            "continue the session (gemtui run --resume s1)",
+        ),
+        ((f"print:{INIT}", "wait"), 124, "timed out after 1s"),
+        (
+            (f"print:{INIT}", "err:Policy file error in a.toml:", f"print:{OK}"),
+            1,
+            "a policy file is broken",
+        ),
+    ],
+)
+def test_exit_codes(
+    fake_cli: FakeCli, gemtui: Gemtui, steps: tuple[str, ...], code: int, words: str
+) -> None:
+    fake_cli(*steps)
+    limit = ("--timeout", "1") if code == 124 else ()
+    answer = gemtui("run", "Go", "--quiet", *limit)
+    assert answer.code == code
+    assert words in answer.complaint
+
+
+def test_an_idle_run_is_ended(fake_cli: FakeCli, gemtui: Gemtui) -> None:
+    fake_cli(f"print:{INIT}", "wait")
+    answer = gemtui("run", "Go", "--quiet", "--idle-timeout", "0.6")
+    assert answer.code == 124
+    assert "nothing came for 0.6s" in answer.complaint
+
+
+def test_no_cli(gemtui: Gemtui, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.setattr("gemtui.agent.detect.usual_places", lambda _: iter(()))
+    monkeypatch.delenv("GEMINI_CLI_PATH", raising=False)
+    answer = gemtui("run", "Go")
+    assert answer.code == 1
+    assert "install it from https://github.com/google-gemini/gemini-cli" in answer.complaint
+    events = [json.loads(line) for line in gemtui("run", "Go", "--json").out.splitlines()]
+    assert [event["type"] for event in events] == ["init", "error", "done"]
+    assert gemtui("run", "Go", "--dry-run").code == 1
+
+
+def test_a_broken_and_an_old_cli_have_their_words(fake_cli: FakeCli, gemtui: Gemtui) -> None:
+    fake_cli(help="  -m, --model  Model\n")
+    answer = gemtui("run", "Go")
+    assert answer.code == 1
+    assert "update it to 0.11 or newer" in answer.complaint
+    program = fake_cli()
+    program.write_text("#!/bin/sh\nexit 3\n")
+    for words in ((), ("--dry-run",)):
+        answer = gemtui("run", "Go", *words)
+        assert answer.code == 1
+        assert "ended with exit code 3: reinstall Gemini CLI" in answer.complaint
+    assert not list(runs_dir().glob("*"))
+
+
+# --- signals -------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def running(fake_cli: FakeCli) -> Iterator[Any]:
+    """Start `gemtui run` as a process, and give it back once the CLI has said something."""
+    processes = []
+
+    def begin(*steps: str, json: bool = True) -> subprocess.Popen[bytes]:
+        fake_cli(f"print:{INIT}", *steps)
+        process = subprocess.Popen(
+            [sys.executable, "-m", "gemtui", "run", "Go", *(["--json"] if json else [])],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+        )
+        processes.append(process)
+        return process
+
+    yield begin
+    for process in processes:
+        process.kill()
+        process.communicate()
+
+
+def said(process: subprocess.Popen[bytes]) -> dict[str, Any]:
+    assert process.stdout is not None
+    event: dict[str, Any] = json.loads(process.stdout.readline())
+    return event
+
+
+def left() -> set[Any]:
+    return {each for run in list_runs(runs_dir()) for each in tree.tagged(run.id)}
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_a_signal_ends_the_whole_tree(running: Any, number: signal.Signals) -> None:
+    process = running("orphan", says("Half"), "wait")
+    events = [said(process), said(process)]
+    while events[-1]["type"] != "text_delta":
+        events.append(said(process))
+    process.send_signal(number)
+    out, err = process.communicate(timeout=30)
+    assert process.returncode == 130
+    assert json.loads(out.splitlines()[-1])["payload"]["status"] == "interrupted"
+    assert err.decode().splitlines() == [
+        "gemtui: stopping (SIGTERM); ctrl+c again kills",
+        "gemtui: the run was stopped: continue the session (gemtui run --resume s1), "
+        "or run it again",
+    ]
+    assert left() == set()
+
+
+def test_a_hangup_that_is_ignored_stays_so(running: Any) -> None:
+    before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    try:
+        process = running(says("Half"), "wait")
+    finally:
+        signal.signal(signal.SIGHUP, before)
+    while said(process)["type"] != "text_delta":
+        pass
+    process.send_signal(signal.SIGHUP)
+    process.send_signal(signal.SIGTERM)
+    _, err = process.communicate(timeout=30)
+    assert process.returncode == 130
+    assert err.count(b"stopping") == 1
+    assert b"killing" not in err
+
+
+def test_a_second_signal_kills_at_once(running: Any) -> None:
+    process = running("stubborn", says("Stubborn"), "wait")
+    while said(process)["type"] != "text_delta":
+        pass
+    process.send_signal(signal.SIGINT)
+    assert b"stopping" in process.stderr.readline()
+    process.send_signal(signal.SIGINT)
+    assert b"killing" in process.stderr.readline()
+    process.communicate(timeout=30)
+    assert process.returncode == 130
+    (run,) = list_runs(runs_dir())
+    assert run.exit is not None
+    assert run.exit.ended is not None
+    assert run.exit.started is not None
+    assert run.exit.killed
+    assert left() == set()
+
+
+async def test_a_killed_gemtui_leaves_a_run_to_attach_to(running: Any) -> None:
+    process = running(says("Half"), "wait")
+    while said(process)["type"] != "text_delta":
+        pass
+    process.kill()
+    process.communicate()
+    (run,) = list_runs(runs_dir())
+    assert run.state is RunState.RUNNING
+    attached = GeminiAdapter().attach(run.folder)
+    assert attached is not None
+    seen = []
+    async for event in attached.events():
+        seen.append(event.type)
+        if event.type == "text_delta":
+            attached.abort()
+    assert seen == ["init", "text_delta", "text", "done"]
+    (run,) = list_runs(runs_dir())
+    assert (run.state, run.status) == (RunState.ENDED, "interrupted")
+    assert left() == set()
+
+
+def test_a_reader_that_goes_ends_the_run_quietly(running: Any) -> None:
+    process = running("line:10", "wait")
+    process.stdout.close()
+    assert process.wait(30) == 0
+    assert process.stderr.read() == b""
+    assert left() == set()
+
+
+def test_a_reader_that_pauses_does_not_hold_up_ctrl_c(running: Any) -> None:
+    process = running(f"line:{2_000_000}", says("x"), "wait")
+    assert process.stdout.read(1)
+    while not left():
+        pass
+    process.send_signal(signal.SIGINT)
+    assert b"stopping" in process.stderr.readline()
+    (run,) = list_runs(runs_dir())
+    while run.folder.exit() is None:
+        pass
+    process.communicate(timeout=30)
+    assert process.returncode == 130
+
+
+# --- prompts and options -------------------------------------------------------------------------
+
+
+def test_prompts_from_a_file_and_from_stdin(
+    fake_cli: FakeCli, gemtui: Gemtui, tmp_path: Path
+) -> None:
+    fake_cli(f"print:{INIT}", f"print:{OK}")
+    file = tmp_path / "prompt.md"
+    file.write_bytes("\ufeff- Élan\r\nmore".encode())
+    assert gemtui("run", "--prompt-file", file).code == 0
+    assert prompt() == "- Élan\r\nmore"
+    done = subprocess.run(
+        [sys.executable, "-m", "gemtui", "run", "-", "--quiet"],
+        input=b"from stdin",
+        capture_output=True,
+        timeout=60,
+        check=False,
+    )
+    assert (done.returncode, done.stderr) == (0, b"")
+    assert list_runs(runs_dir())[0].prompt == "from stdin"
+
+
+def test_the_options_reach_the_cli(fake_cli: FakeCli, gemtui: Gemtui, tmp_path: Path) -> None:
+    fake_cli(f"print:{INIT}", f"print:{OK}")
+    project = tmp_path / "project"
+    project.mkdir()
+    policies = Path(os.environ["XDG_CONFIG_HOME"]) / "gemtui/policies"
+    policies.mkdir(parents=True)
+    (policies / "careful.toml").write_text("")
+    own = tmp_path / "own.toml"
+    own.write_text("")
+    answer = gemtui(
+        *("run", "Go", "-C", project, "-m", "pro", "--approval-mode", "auto_edit"),
+        *("--file-write", "deny", "--shell", "allow", "--network", "ask"),
+        *("--only-tool", "glob", "--only-tool", "read_file", "--allow-tool", "x"),
+        *("--deny-tool", "y", "--policy", "careful", "--policy", own),
+        *("--include-directory", tmp_path, "--max-turns", "3", "--timeout", "50", "--sandbox"),
+    )
+    assert answer.code == 0
+    assert "note: nobody can be asked" in answer.err
+    given = words(tmp_path)
+    assert {
+        "--model=pro",
+        "--approval-mode=auto_edit",
+        "--sandbox",
+        f"--include-directories={tmp_path}",
+        f"--policy={policies}/careful.toml",
+        f"--policy={own}",
+    } <= set(given)
+    (run,) = list_runs(runs_dir())
+    assert run.cwd == str(project)
+    rules = (run.folder.path / "policy-first.toml").read_text()
+    assert re.findall(r'toolName = "(.*)"', rules) == [
+        "replace",
+        "write_file",
+        "y",
+        "*",
+        "google_web_search",
+        "web_fetch",
+    ]
+    request = run.folder.request()
+    assert request is not None
+    assert request.timeout == 50
+
+
+def test_trust_is_for_this_run(fake_cli: FakeCli, gemtui: Gemtui) -> None:
+    fake_cli(f"print:{INIT}", f"print:{OK}")
+    gemtui("run", "Go")
+    gemtui("run", "Go", "--trust")
+    trusted, plain = (run.folder.request() for run in list_runs(runs_dir()))
+    assert trusted is not None
+    assert plain is not None
+    assert trusted.environ["GEMINI_CLI_TRUST_WORKSPACE"] == "true"
+    assert "GEMINI_CLI_TRUST_WORKSPACE" not in plain.environ
+    remember(Path.cwd())
+    gemtui("run", "Go")
+    remembered = list_runs(runs_dir())[0].folder.request()
+    assert remembered is not None
+    assert remembered.environ["GEMINI_CLI_TRUST_WORKSPACE"] == "true"
+
+
+@pytest.mark.parametrize(
+    ("given", "what"),
+    [
+        ([], "there is no prompt"),
+        (["  "], "the prompt is empty"),
+        (["Go", "--prompt-file", "x"], "exclude each other"),
+        (["--prompt-file", "/no/such/file"], "/no/such/file: No such file"),
+        (["Go", "--timeout", "0"], "timeout must be more than 0"),
+        (["Go", "--max-turns", "-1"], "max_turns must be 0 or more"),
+        (["Go", "--approval-mode", "bold"], "is not one of"),
+        (["Go", "--deny-tool", "a*"], "disallowedTools[0]"),
+        (["Go", "--policy", "nothing"], "there is no policy nothing"),
+        (["Go", "-C", "/no/such"], "/no/such is no folder"),
+        (["Go", "--resume", "ffffffff"], "ffffffff"),
+    ],
+)
+def test_what_does_not_fit_starts_nothing(
+    fake_cli: FakeCli, gemtui: Gemtui, given: list[str], what: str
+) -> None:
+    fake_cli(f"print:{INIT}", f"print:{OK}")
+    answer = gemtui("run", *given)
+    assert answer.code == (1 if "No such file" in what else 2)
+    assert what in answer.err.splitlines()[0]
+    assert not runs_dir().exists()
+
+
+def test_a_prompt_that_is_not_utf8(fake_cli: FakeCli, gemtui: Gemtui, tmp_path: Path) -> None:
+    (tmp_path / "latin").write_bytes(b"caf\xe9")
+    answer = gemtui("run", "--prompt-file", tmp_path / "latin")
+    assert answer.code == 2
+    assert "is not UTF-8 (byte 3)" in answer.complaint
+
+
+# --- sessions ------------------------------------------------------------------------------------
+
+
+def session(home: Path, id: str, project: Path, minute: int) -> None:
+    chats = home / ".gemini/tmp" / project.name / "chats"
+    chats.mkdir(parents=True, exist_ok=True)
+    (chats.parent / ".project_root").write_text(str(project))
+    at = f"2026-01-02T03:{minute:02}:05.000Z"
+    header = {"sessionId": id, "projectHash": "x", "startTime": at, "lastUpdated": at}
+    said = {"id": "1", "timestamp": at, "type": "user", "content": "hello"}
+    path = chats / f"session-2026-01-02T03-{minute:02}-{id[:8]}.jsonl"
+    path.write_text(json.dumps(header) + "\n" + json.dumps(said) + "\n")
+
+
+def test_a_session_is_resumed_by_its_full_id(
+    fake_cli: FakeCli, gemtui: Gemtui, home: Path, tmp_path: Path
+) -> None:
+    fake_cli(f"print:{INIT}", f"print:{OK}")
+    one, other = tmp_path / "one", tmp_path / "other"
+    one.mkdir()
+    other.mkdir()
+    old, new, elsewhere = (f"{digit * 8}-0000-4000-8000-000000000000" for digit in "123")
+    session(home, old, one, 1)
+    session(home, new, one, 2)
+    session(home, elsewhere, other, 3)
+    for wanted, id in (("11111111", old), ("latest", new), (old, old)):
+        assert gemtui("run", "Go", "-C", one, "--resume", wanted).code == 0
+        assert f"--resume={id}" in words(tmp_path)
+    answer = gemtui("run", "Go", "-C", one, "--resume", "3333")
+    assert answer.code == 2
+    assert f"belongs to {other}, and goes on only there: add --cwd {other}" in answer.complaint
+    assert gemtui("run", "Go", "-C", tmp_path, "--resume", "latest").code == 2
+
+
+# --- dry run -------------------------------------------------------------------------------------
+
+
+def test_a_dry_run_is_the_script_of_the_run(
+    fake_cli: FakeCli, gemtui: Gemtui, tmp_path: Path
+) -> None:
+    program = fake_cli()
+    nasty = 'It\'s\n\x1b[2J\u202e \\ "x" é'
+    given = ("run", nasty, "--deny-tool", "glob", "--max-turns", "2", "-m", "a b")
+    answer = gemtui(*given, "--dry-run")
+    assert (answer.code, answer.err) == (0, "")
+    assert answer.out.replace("\n", "").isprintable()
+    assert "'--model=a b'" in answer.out
+    assert not runs_dir().exists()
+    subprocess.run(["bash", "-c", answer.out], stdin=subprocess.DEVNULL, check=True, timeout=60)
+    (written,) = runs_dir().glob("*/prompt.txt")
+    assert written.read_text() == nasty
+    shown = words(tmp_path)
+    report = gemtui(*given, "--dry-run", "--json").json
+    assert report["argv"][0] == str(program)
+    assert report["stdin"] == nasty
+    gemtui(*given)
+    places = re.compile(r"[0-9a-f-]{36}")
+    real = [places.sub("ID", word) for word in words(tmp_path)]
+    assert [places.sub("ID", word) for word in shown] == real
+    assert [places.sub("ID", word) for word in report["argv"][1:]] == real
+
+
+# --- runs ----------------------------------------------------------------------------------------
+
+
+def test_runs_are_listed(fake_cli: FakeCli, gemtui: Gemtui) -> None:
+    assert gemtui("runs").complaint.endswith("gemtui run starts one")
+    assert gemtui("runs", "--json").json == {"version": 1, "place": str(runs_dir()), "runs": []}
+    add_run(runs_dir(), "11111111-old", age=5)
+    fake_cli(f"print:{INIT}", says("x"))
+    gemtui("run", "First line\nsecond")
+    answer = gemtui("runs")
+    head, new, old = answer.out.splitlines()
+    assert head.split() == ["ID", "AGE", "STATE", "TIME", "SIZE", "FOLDER", "PROMPT"]
+    assert "incomplete" in new
+    assert new.endswith("First line")
+    assert old.startswith("11111111  ")
+    assert "success" in old
+    newest = gemtui("runs", "--json").json["runs"][0]
+    assert (newest["state"], newest["status"], newest["complete"]) == ("ended", "success", False)
+    assert (newest["session"], newest["cwd"]) == ("s1", str(Path.cwd()))
+    assert newest["started"].endswith("Z")
+
+
+def test_runs_are_cleared(gemtui: Gemtui) -> None:
+    add_run(runs_dir(), "one")
+    add_run(runs_dir(), "two")
+    assert gemtui("runs", "--clear").complaint.startswith("gemtui: removed 2 runs from")
+    assert gemtui("runs", "--json").json["runs"] == []
+
+
+def test_a_run_needs_no_screen(fake_cli: FakeCli) -> None:
+    fake_cli(f"print:{INIT}", says("Hi"), f"print:{OK}")
+    code = "from gemtui.cli import main; import sys; main(['run','x','--quiet']); main(['runs'])"
+    done = subprocess.run(
+        [sys.executable, "-c", f"{code}; assert not {{'textual', 'rich'}} & set(sys.modules)"],
+        capture_output=True,
+        timeout=60,
+        check=False,
+    )
+    assert (done.returncode, done.stderr) == (0, b"")
+    assert start("run", "--help").stdout.startswith(b"Usage: gemtui run")

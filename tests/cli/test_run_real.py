@@ -1,0 +1,116 @@
+"""`gemtui run` as a process, with the real CLI on loopback."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from gemtui.agent import tree
+from gemtui.runs.listing import list_runs, runs_dir
+from tests.cli.conftest import Gemtui
+from tests.model_server import ModelServer, answer, call, text
+from tests.real_cli import MODEL, PATIENCE, GeminiCli
+
+Words = tuple[str | Path, ...]
+
+
+@pytest.fixture
+def on_loopback(
+    gemini: GeminiCli, monkeypatch: pytest.MonkeyPatch, pytestconfig: pytest.Config
+) -> GeminiCli:
+    """The CLI that `gemtui run` finds, in a home of its own; tests name the model's address."""
+    for name, value in gemini.environment("").items():
+        monkeypatch.setenv(name, value)
+    monkeypatch.delenv("GEMINI_CLI_NO_RELAUNCH")
+    monkeypatch.setenv("GEMINI_CLI_PATH", str(gemini.program))
+    monkeypatch.setenv("XDG_CACHE_HOME", str(pytestconfig.cache.mkdir("gemtui-cache")))
+    return gemini
+
+
+def begin(cli: GeminiCli, model: ModelServer, *words: str) -> subprocess.Popen[bytes]:
+    options = ("-C", str(cli.project), "-m", MODEL, "--approval-mode", "yolo")
+    return subprocess.Popen(
+        [sys.executable, "-m", "gemtui", "run", *options, *words],
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        env={**os.environ, "GOOGLE_GEMINI_BASE_URL": model.url},
+    )
+
+
+def finish(process: subprocess.Popen[bytes]) -> tuple[int, str, str]:
+    out, err = process.communicate(timeout=PATIENCE)
+    return process.returncode, out.decode(), err.decode()
+
+
+def test_events_as_json(on_loopback: GeminiCli) -> None:
+    turns = [
+        answer(text("I will."), call("write_file", file_path="a.txt", content="hi\n")),
+        answer(text("Done.")),
+    ]
+    with ModelServer(turns) as model:
+        code, out, err = finish(begin(on_loopback, model, "Write", "--json"))
+    assert (code, err) == (0, "")
+    events: list[dict[str, Any]] = [json.loads(line) for line in out.splitlines()]
+    assert [event["type"] for event in events] == [
+        "init",
+        "text_delta",
+        "text",
+        "tool_use",
+        "tool_result",
+        "text_delta",
+        "text",
+        "done",
+    ]
+    assert events[3]["payload"]["toolName"] == events[4]["payload"]["toolName"] == "write_file"
+    assert events[-1]["payload"]["usage"]["toolUses"] == 1
+    (run,) = list_runs(runs_dir())
+    assert {event["sessionId"] for event in events[1:]} == {run.session}
+    assert (on_loopback.project / "a.txt").read_text() == "hi\n"
+
+
+def test_ctrl_c_while_a_shell_command_sleeps(on_loopback: GeminiCli, tmp_path: Path) -> None:
+    mark = tmp_path / "asleep"
+    turns = [answer(call("run_shell_command", command=f"touch {mark}; sleep 600"))]
+    with ModelServer(turns) as model:
+        process = begin(on_loopback, model, "Sleep")
+        while not mark.exists():
+            assert process.poll() is None, finish(process)
+        (run,) = list_runs(runs_dir())
+        assert len(tree.tagged(run.id)) >= 3
+        process.send_signal(signal.SIGINT)
+        code, out, err = finish(process)
+    assert (code, out) == (130, "")
+    assert f"run_shell_command touch {mark}; sleep 600" in err
+    assert "the run was stopped (1 tool call had not ended" in err
+    assert f"gemtui run --resume {run.session}" in err
+    assert tree.tagged(run.id) == set()
+
+
+def test_the_latest_session_goes_on(on_loopback: GeminiCli, gemtui: Gemtui) -> None:
+    with ModelServer([answer(text("The word is plum.")), answer(text("Plum."))]) as model:
+        assert finish(begin(on_loopback, model, "A word?"))[0] == 0
+        code, out, err = finish(begin(on_loopback, model, "Which?", "--resume", "latest"))
+        assert "The word is plum." in str(model.asked[-1].body["contents"])
+    assert (code, out) == (0, "Plum.\n")
+    first, second = list_runs(runs_dir())
+    assert first.session == second.session
+    assert f"session {first.session}" in err
+
+
+def test_an_untrusted_folder_names_the_way_out(
+    on_loopback: GeminiCli, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("GEMINI_CLI_TRUST_WORKSPACE")
+    with ModelServer([answer(text("ok"))]) as model:
+        code, out, err = finish(begin(on_loopback, model, "Go"))
+        assert (code, out) == (1, "")
+        assert "--trust" in err
+        assert finish(begin(on_loopback, model, "Go", "--trust"))[:2] == (0, "ok\n")

@@ -1,0 +1,167 @@
+"""Words, exit codes and diagnostics that hold for every command."""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.cli.conftest import Gemtui, start
+from tests.cli.test_sessions import add_session
+
+
+def test_help_says_what_there_is_and_how_to_complete(gemtui: Gemtui) -> None:
+    answer = gemtui("--help")
+    assert (answer.code, answer.err) == (0, "")
+    for word in ("sessions", "show", "doctor", "--session", "--demo", "--ascii", "--version"):
+        assert word in answer.out
+    assert "_GEMTUI_COMPLETE=bash_source" in answer.out
+    assert "search" not in answer.out, "what does not exist yet is not offered"
+
+
+@pytest.mark.parametrize("command", ["sessions", "show", "run", "runs", "doctor"])
+def test_every_command_has_help(gemtui: Gemtui, command: str) -> None:
+    answer = gemtui(command, "--help")
+    assert answer.code == 0
+    assert answer.out.startswith(f"Usage: gemtui {command}")
+
+
+def test_version(gemtui: Gemtui) -> None:
+    assert re.fullmatch(r"gemtui \d+\.\d+\.\d+\n", gemtui("--version").out)
+
+
+@pytest.mark.parametrize(
+    ("words", "what"),
+    [
+        (["sesions"], "there is no command and no folder 'sesions': did you mean gemtui sessions?"),
+        (["/no/such/folder"], "there is no command and no folder '/no/such/folder'"),
+        ([__file__], f"is a file: to read a session file, gemtui --session {__file__}"),
+        (["--bad"], "No such option '--bad': see gemtui --help"),
+        (["show"], "Missing argument 'ID': see gemtui show --help"),
+        (["show", "x", "--format", "pdf"], "'pdf' is not one of"),
+        (["sessions", "extra"], "unexpected extra argument"),
+        (["sessions", "--project", ".", "--everywhere"], "exclude each other"),
+        (["--ascii", "sessions"], "are for the app"),
+        (["x\x1b]52;c;eA==\x07\u202ey"], "no folder 'xy'"),
+    ],
+)
+def test_usage_errors_are_one_clean_line(gemtui: Gemtui, words: list[str], what: str) -> None:
+    answer = gemtui(*words)
+    assert answer.code == 2
+    assert answer.out == ""
+    assert what in answer.complaint
+    assert answer.complaint.isprintable()
+
+
+@pytest.mark.parametrize(
+    "words", [[], ["."], ["--demo"], ["--session", "latest"], [".", "--ascii"]]
+)
+def test_without_a_terminal_the_app_names_what_to_use(store: Path, words: list[str]) -> None:
+    done = start(*words)
+    assert done.returncode == 2
+    assert done.stdout == b""
+    assert done.stderr.decode() == (
+        "gemtui: stdin is no terminal: without one, use gemtui sessions and gemtui show ID\n"
+    )
+
+
+def test_module_and_command_are_the_same() -> None:
+    script = Path(sys.executable).with_name("gemtui")
+    done = subprocess.run([script, "--version"], capture_output=True, check=True, timeout=60)
+    assert done.stdout == start("--version").stdout
+
+
+@pytest.mark.parametrize("words", [["--help"], ["sessions", "--everywhere"], ["doctor"]])
+def test_a_closed_stdout_ends_quietly(store: Path, words: list[str]) -> None:
+    reading, writing = os.pipe()
+    os.close(reading)
+    done = subprocess.run(
+        [sys.executable, "-m", "gemtui", *words],
+        stdin=subprocess.DEVNULL,
+        stdout=writing,
+        stderr=subprocess.PIPE,
+        timeout=60,
+        check=False,
+    )
+    os.close(writing)
+    assert (done.returncode, done.stderr) == (0, b"")
+
+
+@pytest.mark.parametrize("closed", [">&-", ">&- 2>&-", "2>&-"])
+def test_streams_that_are_closed_from_the_start(store: Path, closed: str) -> None:
+    for words in ("sessions --json", "show latest", "--help", "doctor"):
+        line = f"{sys.executable} -m gemtui {words} {closed}"
+        done = subprocess.run(["/bin/sh", "-c", line], capture_output=True, timeout=60, check=False)
+        assert (done.returncode, done.stderr) == (0, b""), words
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="the system has no /dev/full")
+def test_a_full_disk_is_said(store: Path) -> None:
+    with Path("/dev/full").open("wb") as full:
+        done = subprocess.run(
+            [sys.executable, "-m", "gemtui", "sessions", "--json"],
+            stdout=full,
+            stderr=subprocess.PIPE,
+            timeout=60,
+            check=False,
+        )
+    assert done.returncode == 1
+    assert done.stderr.decode() == "gemtui: No space left on device\n"
+
+
+def test_a_wrong_setting_does_not_stop_the_commands(store: Path, gemtui: Gemtui) -> None:
+    settings = Path(os.environ["XDG_CONFIG_HOME"]) / "gemtui/config.toml"
+    settings.parent.mkdir(parents=True)
+    settings.write_text("nonsense = [")
+    assert gemtui("sessions", "--json").code == 0
+    assert gemtui("show", "latest").code == 0
+
+
+def test_an_interrupt_ends_quietly_with_130(store: Path) -> None:
+    big = add_session(store, "x", "33333333-big", "line\n" * 300_000)
+    process = subprocess.Popen(
+        [sys.executable, "-m", "gemtui", "show", big],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    )
+    assert process.stdout is not None
+    assert process.stderr is not None
+    with process.stdout, process.stderr:
+        assert process.stdout.read(1), "it is writing, and soon has to wait for us"
+        process.send_signal(signal.SIGINT)
+        assert process.wait(30) == 130
+        assert process.stderr.read().strip() == b""
+
+
+def complete(shell: str, words: str, **environ: str) -> list[str]:
+    position = str(len(words.split()) - (0 if words.endswith(" ") else 1))
+    asked = {
+        "_GEMTUI_COMPLETE": f"{shell}_complete",
+        "COMP_WORDS": words,
+        "COMP_CWORD": position,
+        **environ,
+    }
+    done = start(environ=asked)
+    assert done.stderr == b""
+    return done.stdout.decode().splitlines()
+
+
+def test_completion_offers_commands_and_ids(store: Path) -> None:
+    assert complete("bash", "gemtui s") == ["plain,sessions", "plain,show"]
+    full = "7024884b-dece-41db-8a1b-a37b16abdfd7"
+    assert complete("bash", "gemtui show 70") == [f"plain,{full}"]
+    assert complete("bash", "gemtui --session lat") == ["plain,latest"]
+    assert complete("bash", "gemtui show nothing-like-it") == ["file,nothing-like-it"]
+    assert complete("bash", "gemtui ./some") == ["dir,./some"]
+    offered = complete("zsh", "gemtui show 70")
+    assert offered[:2] == ["plain", full]
+    assert offered[2].startswith("Change the greeting from hello to bye")
+
+
+def test_completion_says_nothing_where_there_is_no_store(home: Path) -> None:
+    assert complete("bash", "gemtui show 70") == ["file,70"]

@@ -1,0 +1,47 @@
+"""What holds for every test: a fixed time zone, no animation, and homes of the test's own."""
+
+from __future__ import annotations
+
+import os
+import time
+from pathlib import Path
+
+import pytest
+
+pytest_plugins = ["tests.fake_cli", "tests.real_cli"]
+
+DATA = Path(__file__).parent / "data"
+A_WHILE = 600
+
+
+@pytest.fixture(scope="session", autouse=True)
+def settled_data() -> None:
+    """Recorded sessions are not live, however fresh the checkout is."""
+    before = time.time() - A_WHILE
+    for path in DATA.rglob("*"):
+        os.utime(path, (before, before))
+
+
+@pytest.fixture(autouse=True)
+def own_places(monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFactory) -> None:
+    """No test sees the real `~/.gemini`, our real caches, or the settings of the terminal."""
+    base = tmp_path_factory.mktemp("places")
+    for name in ("HOME", "GEMINI_CLI_HOME"):
+        monkeypatch.setenv(name, str(base / "home"))
+    for name in ("CACHE", "CONFIG", "STATE", "DATA"):
+        monkeypatch.setenv(f"XDG_{name}_HOME", str(base / name.lower()))
+    for name in ("GEMTUI_CONFIG", "NO_COLOR", "FORCE_COLOR", "COLUMNS", "LINES"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("TEXTUAL_ANIMATIONS", "none")
+    monkeypatch.setenv("LC_ALL", "C.UTF-8")
+    monkeypatch.setenv("TZ", "UTC")
+    time.tzset()
+
+
+@pytest.fixture
+def home(own_places: None, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
+    """The parent of an empty `.gemini`, named by GEMINI_CLI_HOME."""
+    place = tmp_path / "home"
+    (place / ".gemini").mkdir(parents=True)
+    monkeypatch.setenv("GEMINI_CLI_HOME", str(place))
+    return place

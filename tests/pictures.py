@@ -1,0 +1,98 @@
+"""The README's pictures, drawn by the real app on the demo store.
+
+    python -m tests.pictures
+
+writes them into `assets/`; the same program gives the same bytes.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import re
+import tempfile
+import time
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+
+from tests.ui.demos import demo_store
+from tests.ui.people import NARROW, NOW, WIDE, Person, person
+
+ASSETS = Path(__file__).parents[1] / "assets"
+Scene = Callable[[Person], Awaitable[None]]
+
+
+async def sessions(me: Person) -> None:
+    """The list, and beside it the session under its cursor."""
+    await me.sees("You", "tidewatch/moon.py")
+
+
+async def listed(me: Person) -> None:
+    """The list alone."""
+    await me.sees("Add the moon phase")
+
+
+async def find(me: Person) -> None:
+    """A session with a failed test, and a search in it."""
+    await filtered(me, "last line")
+    await me.press("enter")
+    await me.sees("You")
+    await me.press("/")
+    await me.sees("find in this transcript")
+    await me.type("tail")
+    await me.press("enter")
+    await me.sees(" of ")
+    await me.press("n")
+
+
+async def reading(me: Person) -> None:
+    """A transcript on the whole of a small terminal."""
+    await me.press("enter")
+    await me.sees("You")
+    await me.press("]", "]", "]")
+
+
+async def filtered(me: Person, text: str) -> None:
+    """Leave one session in the list."""
+    await me.press("/")
+    await me.type(text)
+    await me.press("enter")
+    await me.until(lambda: len(me.rows.rows.rows) == 1)
+
+
+SCENES: dict[str, tuple[tuple[int, int], Scene]] = {
+    "sessions": (WIDE, sessions),
+    "find": (WIDE, find),
+    "narrow-list": (NARROW, listed),
+    "narrow-reading": (NARROW, reading),
+}
+
+
+RUN = Path(__file__).parent / "ui/__snapshots__/test_run_snapshots"
+"""The run pane is drawn by its own test; the README shows what that holds."""
+
+
+async def draw(folder: Path) -> None:
+    """Write one SVG per scene into `folder`, and the one of the run pane."""
+    ended = (RUN / "test_each_state_of_a_run[ended-wide].svg").read_text(encoding="utf-8")
+    (folder / "run.svg").write_text(_alone(ended), encoding="utf-8")
+    with tempfile.TemporaryDirectory(prefix="gemtui-pictures-") as place:
+        home = demo_store(Path(place), now=NOW)
+        os.environ["HOME"] = str(home)
+        for name, (size, scene) in SCENES.items():
+            async with person(home / ".gemini", size, demo=True) as me:
+                await scene(me)
+                await me.pilot.pause()
+                svg = me.app.export_screenshot(title="gemtui")
+                (folder / f"{name}.svg").write_text(_alone(svg), encoding="utf-8")
+
+
+def _alone(svg: str) -> str:
+    """A picture that loads nothing: the fonts that it would fetch are left to the reader's own."""
+    return re.sub(r"@font-face\s*\{[^}]*\}", "", svg)
+
+
+if __name__ == "__main__":
+    os.environ.update(TZ="UTC", TEXTUAL_ANIMATIONS="none")
+    time.tzset()
+    asyncio.run(draw(ASSETS))

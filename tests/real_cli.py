@@ -1,0 +1,181 @@
+"""The real Gemini CLI, installed by npm, in a home of its own and against a model on loopback.
+
+Without node and npm these tests are skipped with the reason; where CI=true they fail instead, so
+that nobody takes a green run for more than it was. `GEMTUI_TEST_GEMINI_VERSION` picks another
+version than the one the tests were written for.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import shutil
+import signal
+import subprocess
+from dataclasses import dataclass
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+import pytest
+
+from tests.model_server import ModelServer
+
+VERSION = os.environ.get("GEMTUI_TEST_GEMINI_VERSION", "0.61.0")
+MODEL = "gemini-2.5-flash"
+PATIENCE = 90.0
+"""Seconds that a run of the CLI may take before the test is taken for broken."""
+
+SETTINGS = {
+    "security": {"auth": {"selectedType": "gemini-api-key"}},
+    "general": {"enableAutoUpdate": False, "enableAutoUpdateNotification": False},
+    "privacy": {"usageStatisticsEnabled": False},
+    "telemetry": {"enabled": False},
+}
+
+
+class CliMissing(Exception):
+    """The CLI cannot be installed here; the message says why."""
+
+
+def install(cache: Path) -> Path:
+    """The program `gemini`, installed below `cache` once, whoever else asks at the same time."""
+    if shutil.which("node") is None or shutil.which("npm") is None:
+        raise CliMissing("the real Gemini CLI needs Node.js and npm on PATH")
+    place = cache / VERSION
+    with (cache / "lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not place.exists():
+            _npm_install(cache / "incoming")
+            (cache / "incoming").rename(place)
+    return place / "node_modules" / ".bin" / "gemini"
+
+
+def _npm_install(place: Path) -> None:
+    shutil.rmtree(place, ignore_errors=True)
+    place.mkdir()
+    words = [
+        "npm",
+        "install",
+        "--prefix",
+        str(place),
+        "--ignore-scripts",
+        "--no-audit",
+        "--no-fund",
+    ]
+    done = subprocess.run(
+        [*words, f"@google/gemini-cli@{VERSION}"],
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    if done.returncode != 0:
+        raise CliMissing(f"npm could not install @google/gemini-cli@{VERSION}:\n{done.stderr}")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GeminiCli:
+    """A home with settings and a project, and the program that runs in them."""
+
+    program: Path
+    folder: Path
+
+    @property
+    def home(self) -> Path:
+        """What GEMINI_CLI_HOME names."""
+        return self.folder / "home"
+
+    @property
+    def store(self) -> Path:
+        """The `.gemini` folder."""
+        return self.home / ".gemini"
+
+    @property
+    def project(self) -> Path:
+        """The folder in which the CLI is started."""
+        return self.folder / "greeter"
+
+    @classmethod
+    def set_up(cls, program: Path, folder: Path) -> Self:
+        """Make the home and the project below `folder`."""
+        cli = cls(program=program, folder=folder)
+        cli.store.mkdir(parents=True)
+        cli.project.mkdir()
+        (cli.store / "settings.json").write_text(json.dumps(SETTINGS))
+        return cli
+
+    def start(self, model: ModelServer, prompt: str, *options: str) -> Running:
+        """Start a headless run with all tools allowed; its output goes to files."""
+        words = [str(self.program), "-o", "stream-json", "--approval-mode", "yolo", "-m", MODEL]
+        return Running([*words, *options, f"--prompt={prompt}"], cli=self, url=model.url)
+
+    def environment(self, url: str) -> dict[str, str]:
+        """The whole environment of a run: nothing of the person who runs the tests leaks in."""
+        return {
+            "PATH": os.environ["PATH"],
+            "HOME": str(self.home),
+            "LANG": "C.UTF-8",
+            "TMPDIR": str(self.folder),
+            "GEMINI_CLI_HOME": str(self.home),
+            "GEMINI_API_KEY": "not-a-key",
+            "GOOGLE_GEMINI_BASE_URL": url,
+            "GEMINI_CLI_TRUST_WORKSPACE": "true",
+            "GEMINI_CLI_NO_RELAUNCH": "true",
+        }
+
+
+class Running:
+    """One run of the CLI; leaving it ends what is still alive."""
+
+    def __init__(self, words: list[str], *, cli: GeminiCli, url: str) -> None:
+        self.stdout = cli.folder / "stdout"
+        self.stderr = cli.folder / "stderr"
+        with self.stdout.open("wb") as out, self.stderr.open("wb") as err:
+            self._process = subprocess.Popen(
+                words,
+                cwd=cli.project,
+                env=cli.environment(url),
+                stdin=subprocess.DEVNULL,
+                stdout=out,
+                stderr=err,
+                start_new_session=True,
+            )
+
+    def finish(self) -> list[dict[str, Any]]:
+        """Wait for the end; the events that it printed. A run that failed raises its stderr."""
+        code = self._process.wait(PATIENCE)
+        if code != 0:
+            raise AssertionError(f"gemini ended with {code}:\n{self.stderr.read_text()}")
+        return [json.loads(line) for line in self.stdout.read_bytes().split(b"\n") if line]
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        if self._process.poll() is None:
+            os.killpg(self._process.pid, signal.SIGKILL)
+            self._process.wait()
+
+
+@pytest.fixture(scope="session")
+def gemini_program(pytestconfig: pytest.Config) -> Path:
+    """The installed program."""
+    try:
+        return install(pytestconfig.cache.mkdir("gemini-cli"))
+    except CliMissing as missing:
+        if os.environ.get("CI") == "true":
+            pytest.fail(str(missing))
+        pytest.skip(str(missing))
+
+
+@pytest.fixture
+def gemini(gemini_program: Path, tmp_path: Path) -> GeminiCli:
+    """The CLI with a fresh home and an empty project below this test's folder."""
+    return GeminiCli.set_up(gemini_program, tmp_path)

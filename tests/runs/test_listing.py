@@ -1,0 +1,155 @@
+"""Runs as their folders tell: states, ends, sizes, and the bound on what they take."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import psutil
+import pytest
+
+from gemtui.agent.events import DoneStatus
+from gemtui.agent.folder import Exit, Owner, Request, RunFolder
+from gemtui.runs.listing import RunState, clear, list_runs, prune, usage
+
+INIT = '{"type":"init","session_id":"s1","model":"auto"}\n'
+OK = '{"type":"result","status":"success","stats":{}}\n'
+BEGAN = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
+
+
+def add_run(
+    place: Path, id: str, output: str = INIT + OK, *, age: int = 0, ended: Exit | None = None
+) -> RunFolder:
+    """A run that began `age` minutes before BEGAN and ended well, unless `ended` says else."""
+    folder = RunFolder.create(place, id)
+    about = {"prompt": "\n Do it. \nPlease.", "model": "pro", "session_id": None, "resume": None}
+    folder.ask(Request(id=id, argv=("gemini",), cwd="/work", environ={}, about=about))
+    folder.stdout.write_text(output)
+    began = BEGAN - timedelta(minutes=age)
+    folder.finish(ended or Exit(code=0, started=began, ended=began + timedelta(seconds=9)))
+    return folder
+
+
+def unended(place: Path, id: str, owner: Owner | None) -> RunFolder:
+    folder = add_run(place, id, INIT)
+    (folder.path / "exit.json").unlink()
+    if owner is not None:
+        folder.own(owner)
+    return folder
+
+
+@pytest.fixture
+def someone() -> Iterator[Owner]:
+    """A process that lives as long as the test."""
+    process = subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE)
+    yield Owner(pid=process.pid, began=psutil.Process(process.pid).create_time())
+    process.communicate()
+
+
+def test_what_a_folder_tells(tmp_path: Path) -> None:
+    folder = add_run(tmp_path, "one")
+    (run,) = list_runs(tmp_path)
+    assert (run.id, run.state, run.status, run.complete) == (
+        "one",
+        RunState.ENDED,
+        DoneStatus.SUCCESS,
+        True,
+    )
+    assert (run.prompt, run.model, run.cwd, run.session) == ("Do it.", "pro", "/work", "s1")
+    assert run.size == sum(path.stat().st_size for path in folder.path.iterdir())
+    assert run.to_dict()["ended"] == "2026-01-02T03:04:14.000Z"
+
+
+@pytest.mark.parametrize(
+    ("output", "ended", "status", "complete"),
+    [
+        (INIT, Exit(code=0, started=BEGAN, ended=BEGAN), "success", False),
+        (INIT + OK, Exit(code=53, started=BEGAN, ended=BEGAN), "max_turns", True),
+        (INIT, Exit(code=41, started=BEGAN, ended=BEGAN), "error", False),
+        (INIT + OK, Exit(code=0, started=BEGAN, ended=BEGAN, aborted=True), "interrupted", False),
+        (INIT, Exit(code=-9, started=BEGAN, ended=BEGAN, limit="idle"), "error", False),
+        ("", Exit(code=None, started=None, ended=None, problem="spawn"), "error", False),
+        (INIT + "x" * 300_000 + "\n" + OK, None, "success", True),
+        (INIT + '{"a":"' + "x" * 70_000 + '"}\n' + OK, None, "success", True),
+    ],
+)
+def test_how_a_run_ended(
+    tmp_path: Path, output: str, ended: Exit | None, status: str, complete: bool
+) -> None:
+    add_run(tmp_path, "one", output, ended=ended)
+    (run,) = list_runs(tmp_path)
+    assert (run.status, run.complete) == (status, complete)
+
+
+def test_running_starting_and_lost(tmp_path: Path, someone: Owner) -> None:
+    unended(tmp_path, "running", someone)
+    unended(tmp_path, "starting", None)
+    unended(tmp_path, "other", Owner(pid=someone.pid, began=someone.began - 1000))
+    old = unended(tmp_path, "never", None)
+    long_ago = BEGAN.timestamp()
+    os.utime(old.path / "request.json", (long_ago, long_ago))
+    states = {run.id: run.state for run in list_runs(tmp_path)}
+    assert states == {
+        "running": RunState.RUNNING,
+        "starting": RunState.RUNNING,
+        "other": RunState.LOST,
+        "never": RunState.LOST,
+    }
+
+
+def test_newest_first_and_what_is_no_run_is_passed_over(tmp_path: Path) -> None:
+    add_run(tmp_path, "old", age=2)
+    add_run(tmp_path, "new")
+    add_run(tmp_path, "mid", age=1)
+    (tmp_path / "empty").mkdir()
+    (tmp_path / "file").write_text("x")
+    (tmp_path / "link").symlink_to(tmp_path / "old")
+    broken = RunFolder.create(tmp_path, "broken")
+    (broken.path / "request.json").write_text('{"argv": [')
+    assert [run.id for run in list_runs(tmp_path)] == ["new", "mid", "old"]
+    assert list_runs(tmp_path / "nowhere") == ()
+
+
+def test_the_oldest_ended_runs_go(tmp_path: Path, someone: Owner) -> None:
+    for age in range(5):
+        add_run(tmp_path, str(age), age=age)
+    unended(tmp_path, "running", someone)
+    assert prune(tmp_path, runs=3) == 3
+    assert {run.id for run in list_runs(tmp_path)} == {"running", "0", "1"}
+    assert prune(tmp_path, size=1) == 2
+    assert [run.id for run in list_runs(tmp_path)] == ["running"]
+
+
+def test_a_large_old_run_goes_and_small_ones_stay(tmp_path: Path) -> None:
+    add_run(tmp_path, "new")
+    add_run(tmp_path, "large", INIT + " " * 100_000, age=1)
+    add_run(tmp_path, "old", age=2)
+    assert prune(tmp_path, size=50_000) == 1
+    assert [run.id for run in list_runs(tmp_path)] == ["new", "old"]
+
+
+def test_the_newest_run_stays_whatever_it_takes(tmp_path: Path) -> None:
+    add_run(tmp_path, "new", INIT + " " * 100_000)
+    add_run(tmp_path, "old", age=1)
+    assert prune(tmp_path, size=50_000) == 1
+    assert [run.id for run in list_runs(tmp_path)] == ["new"]
+
+
+def test_clear_leaves_what_goes_on(tmp_path: Path, someone: Owner) -> None:
+    add_run(tmp_path, "one")
+    unended(tmp_path, "running", someone)
+    assert clear(tmp_path) == 1
+    assert usage(tmp_path).runs == 1
+
+
+def test_what_all_take(tmp_path: Path) -> None:
+    place = tmp_path / "runs"
+    folder = add_run(place, "one")
+    found = usage(place)
+    assert (found.runs, found.private) == (1, True)
+    assert found.bytes == sum(path.stat().st_size for path in folder.path.iterdir())
+    assert usage(tmp_path / "nowhere").runs == 0

@@ -1,0 +1,286 @@
+"""Deleting: that session's files, and nothing else, into the trash."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from gemtui.errors import DeletionFailed
+from gemtui.sessions.delete import Deletion, carry_out, plan
+from gemtui.sessions.index import Index
+from gemtui.sessions.summary import Summary
+from tests.sessions import logs
+from tests.sessions.stores import MAIN, append, legacy, session, talk, uuid
+
+ID = uuid(1)
+
+
+@pytest.fixture(autouse=True)
+def trash(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The home trash of the freedesktop.org standard, in the test's own folder."""
+    from send2trash import plat_other  # type: ignore[import-untyped]
+
+    folder = tmp_path / "data" / "Trash"
+    monkeypatch.setattr(plat_other, "HOMETRASH_B", bytes(folder))
+    monkeypatch.setattr(plat_other, "XDG_DATA_HOME", bytes(folder.parent))
+    monkeypatch.setattr("send2trash.send2trash", plat_other.send2trash)
+    (tmp_path / "home").mkdir()
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+    return folder
+
+
+@pytest.fixture
+def no_trash(trash: Path) -> Iterator[None]:
+    """A place where the trash would be, and can't be."""
+    trash.parent.mkdir(parents=True)
+    trash.write_text("in the way")
+    yield
+    assert trash.read_text() == "in the way"
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Path:
+    return tmp_path / ".gemini"
+
+
+def find(home: Path, wanted: str = ID) -> Summary:
+    return Index(home, cache=None).find(wanted)
+
+
+def tree(home: Path) -> set[str]:
+    """Every file and link in a store."""
+    found = (path for path in home.rglob("*") if path.is_symlink() or not path.is_dir())
+    return {str(path.relative_to(home)) for path in found}
+
+
+def paths(deletion: Deletion) -> list[Path]:
+    return [item.path for item in deletion.items]
+
+
+def planned(deletion: Deletion, home: Path) -> list[str]:
+    return [str(path.relative_to(home / "tmp")) for path in paths(deletion)]
+
+
+def with_everything(home: Path) -> None:
+    """A session with all that the CLI keeps for one, beside another session."""
+    project = home / "tmp" / "proj"
+    session(home, uuid(2))
+    session(home, ID)
+    logs.write(project / "chats" / ID / "agent-1.jsonl", talk("agent-1"))
+    for name in (
+        f"tool-outputs/session-{ID}/run_1.txt",
+        f"tool-outputs/session-{uuid(2)}/run_2.txt",
+        f"{ID}/plans/big.md",
+        f"{ID}/tracker/a/b.json",
+        f"{uuid(2)}/plans/other.md",
+        "logs.json",
+        "memory/notes.md",
+        ".project_root",
+    ):
+        (project / name).parent.mkdir(parents=True, exist_ok=True)
+        (project / name).write_text("text")
+
+
+def test_all_that_belongs_to_a_session_goes_and_the_rest_stays(home: Path, trash: Path) -> None:
+    with_everything(home)
+    before = tree(home)
+    deletion = plan(find(home), home)
+    assert planned(deletion, home) == [
+        f"proj/chats/{ID}",
+        f"proj/tool-outputs/session-{ID}",
+        f"proj/{ID}",
+        f"proj/chats/session-2026-11-20T23-04-{ID[:8]}.jsonl",
+    ]
+    sizes = {item.path: item.size for item in deletion.items}
+    assert sizes[home / "tmp" / "proj" / ID] == 8
+    assert [item.files for item in deletion.items] == [1, 1, 2, 1]
+    assert deletion.size == sum(sizes.values())
+    assert tree(home) == before
+    outcome = carry_out(deletion)
+    assert outcome.trashed
+    assert str(outcome) == "4 paths moved to the trash"
+    assert before - tree(home) == {path for path in before if ID[:8] in path}
+    assert len(list((trash / "files").iterdir())) == 4
+
+
+def test_the_recorded_subagent_plan_and_output_go_with_their_sessions(home: Path) -> None:
+    shutil.copytree(MAIN, home)
+    expected = {"379b10d4": 2, "2096d467": 2, "0a9a25b3": 2, "27523a93": 2, "c0ffee00": 1}
+    for id, count in expected.items():
+        before = tree(home)
+        carry_out(plan(find(home, id), home))
+        gone = before - tree(home)
+        assert len(gone) == count
+        assert all(id in path for path in gone)
+
+
+def test_copies_go_as_well_unless_they_shall_stay(home: Path) -> None:
+    new = session(home, ID, talk(ID, seconds=9))
+    old = legacy(home, ID, talk(ID)[1:-1], key="0" * 64)
+    (home / "tmp" / "proj" / ID).mkdir()
+    chosen = plan(find(home), home, copies=False)
+    assert paths(chosen) == [home / "tmp" / "proj" / ID, new]
+    assert paths(plan(find(home), home))[-2:] == [old, new]
+    carry_out(chosen)
+    assert find(home).path == old
+
+
+def test_what_a_copy_in_the_same_project_needs_stays_with_it(home: Path) -> None:
+    new = session(home, ID, talk(ID, seconds=9))
+    legacy(home, ID, talk(ID)[1:-1], key="proj")
+    (home / "tmp" / "proj" / ID).mkdir()
+    assert paths(plan(find(home), home, copies=False)) == [new]
+
+
+def test_another_session_with_the_same_eight_characters_stays(home: Path) -> None:
+    other = ID[:8] + "-ffff-4000-8000-000000000000"
+    mine = session(home, ID)
+    theirs = session(home, other, minute="2026-11-20T23-05")
+    (home / "tmp" / "proj" / "tool-outputs" / f"session-{other}").mkdir(parents=True)
+    before = tree(home)
+    carry_out(plan(find(home), home))
+    assert before - tree(home) == {str(mine.relative_to(home))}
+    assert theirs.exists()
+
+
+def test_a_subagent_and_a_checkpoint_go_alone(home: Path) -> None:
+    with_everything(home)
+    checkpoint = home / "tmp" / "proj" / "checkpoint-x.json"
+    checkpoint.write_text('{\n"history": [{"role": "user", "parts": [{"text": "Hello"}]}]\n}')
+    assert planned(plan(find(home, "agent-1"), home), home) == [f"proj/chats/{ID}/agent-1.jsonl"]
+    assert planned(plan(find(home, "checkpoint-x"), home), home) == ["proj/checkpoint-x.json"]
+
+
+# --- what a hostile store asks for ---------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "id", ["chats", "memory", "tool-outputs", "..", ".", "../../..", "a/b", "", "chats\0", uuid(2)]
+)
+def test_an_id_in_a_header_opens_no_other_folder(id: str, home: Path) -> None:
+    with_everything(home)
+    path = home / "tmp" / "proj" / "chats" / "session-2026-11-20T23-04-evil.jsonl"
+    logs.write(path, [logs.header(id), logs.user("u", "Hello")])
+    deletion = plan(find(home, str(path)), home)
+    assert paths(deletion) == [path]
+
+
+@pytest.mark.parametrize("id", ["chats", "Chats", "MEMORY", "tool-outputs", "Tasks"])
+def test_a_name_that_agrees_opens_no_common_folder(id: str, home: Path) -> None:
+    with_everything(home)
+    path = session(home, id, [logs.header(id), logs.user("u", "Hello")])
+    (home / "tmp" / "proj" / id).mkdir(exist_ok=True)
+    assert paths(plan(find(home, str(path)), home)) == [path]
+
+
+@pytest.mark.parametrize(
+    "id",
+    ["logs.json", "checkpoint-x.json", f"session-2026-11-20T23-04-{ID[:8]}.jsonl", "notes.jsonl"],
+)
+def test_an_id_that_is_the_name_of_a_file_takes_no_file(id: str, home: Path) -> None:
+    with_everything(home)
+    project = home / "tmp" / "proj"
+    (project / "checkpoint-x.json").write_text("{}")
+    (project / "chats" / "notes.jsonl").write_text("{}")
+    path = session(home, id, [logs.header(id), logs.user("u", "Hello")], minute="2026-11-20T23-09")
+    assert paths(plan(find(home, str(path)), home)) == [path]
+
+
+def test_links_are_not_followed(home: Path, tmp_path: Path) -> None:
+    with_everything(home)
+    outside = tmp_path / "outside"
+    (outside / f"session-{ID}").mkdir(parents=True)
+    (outside / "precious.txt").write_text("keep")
+    (outside / f"session-{ID}" / "precious.txt").write_text("keep")
+    project = home / "tmp" / "proj"
+    shutil.rmtree(project / "tool-outputs")
+    (project / "tool-outputs").symlink_to(outside)
+    shutil.rmtree(project / "chats" / ID)
+    (project / "chats" / ID).symlink_to(outside)
+    (project / ID / "plans" / "link.md").symlink_to(outside / "precious.txt")
+    (project / ID / "plans" / "folder").symlink_to(outside)
+    deletion = plan(find(home), home)
+    assert planned(deletion, home)[:-1] == [f"proj/{ID}"]
+    assert deletion.items[0].files == 4
+    carry_out(deletion)
+    assert tree(outside) == {"precious.txt", f"session-{ID}/precious.txt"}
+
+
+def test_nothing_outside_the_store_is_deleted(home: Path, tmp_path: Path) -> None:
+    path = logs.write(tmp_path / "tmp" / "proj" / "chats" / "session-mine.jsonl", talk(ID))
+    (home / "tmp").mkdir(parents=True)
+    with pytest.raises(DeletionFailed, match="nothing elsewhere"):
+        plan(find(home, str(path)), home)
+    (home / "tmp" / "linked").symlink_to(tmp_path / "tmp" / "proj")
+    with pytest.raises(DeletionFailed, match="nothing elsewhere"):
+        plan(find(home), home)
+    assert path.exists()
+
+
+# --- when it does not go well --------------------------------------------------------------------
+
+
+def test_a_session_that_grew_meanwhile_stays(home: Path) -> None:
+    with_everything(home)
+    deletion = plan(find(home), home)
+    append(deletion.session.path, logs.user("n", "I am here"))
+    before = tree(home)
+    with pytest.raises(DeletionFailed, match="in use") as caught:
+        carry_out(deletion)
+    assert [path for path, _ in caught.value.left] == [deletion.session.path]
+    assert tree(home) == before
+
+
+def test_a_folder_that_grew_meanwhile_stays(home: Path) -> None:
+    with_everything(home)
+    deletion = plan(find(home), home)
+    (home / "tmp" / "proj" / ID / "tracker" / "a" / "new.json").write_text("{}")
+    before = tree(home)
+    with pytest.raises(DeletionFailed, match="in use"):
+        carry_out(deletion)
+    assert tree(home) == before
+
+
+def test_a_plan_is_carried_out_once(home: Path) -> None:
+    session(home, ID)
+    deletion = plan(find(home), home)
+    carry_out(deletion)
+    with pytest.raises(DeletionFailed):
+        carry_out(deletion)
+
+
+def test_without_a_trash_it_asks_first(no_trash: None, home: Path) -> None:
+    with_everything(home)
+    deletion = plan(find(home), home)
+    before = tree(home)
+    with pytest.raises(DeletionFailed, match="moved to the trash") as caught:
+        carry_out(deletion)
+    assert len(caught.value.left) == 4
+    assert tree(home) == before
+    outcome = carry_out(deletion, permanent=True)
+    assert str(outcome) == "4 paths deleted for good"
+    assert before - tree(home) == {path for path in before if ID[:8] in path}
+
+
+def test_what_could_not_be_deleted_is_named_and_the_rest_is_gone(
+    no_trash: None, home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with_everything(home)
+    deletion = plan(find(home), home)
+    stuck = home / "tmp" / "proj" / ID
+    remove = shutil.rmtree
+
+    def refuse(path: Path) -> None:
+        if path == stuck:
+            raise PermissionError(13, "Permission denied", str(path))
+        remove(path)
+
+    monkeypatch.setattr("gemtui.sessions.delete.shutil.rmtree", refuse)
+    with pytest.raises(DeletionFailed, match="1 of 4 could not be deleted") as caught:
+        carry_out(deletion, permanent=True)
+    assert caught.value.left == ((stuck, "Permission denied"),)
+    assert (stuck / "plans" / "big.md").exists()
+    assert not deletion.session.path.exists()

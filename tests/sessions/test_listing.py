@@ -1,0 +1,265 @@
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from gemtui.sessions.listing import (
+    Heading,
+    Listing,
+    Query,
+    Row,
+    Rows,
+    SessionRow,
+    Sort,
+    View,
+    project_labels,
+    short_model,
+    short_path,
+)
+from gemtui.sessions.store import SessionKind
+from gemtui.sessions.summary import Flag, Summary
+from tests.sessions.summaries import summary
+
+EVERYWHERE = View(everywhere=True)
+GEMTUI, API = "/home/dev/src/gemtui", "/home/dev/src/api"
+
+
+def arrange(sessions: Sequence[Summary], view: View, project: str | None = None) -> Rows:
+    listing = Listing(None if project is None else Path(project))
+    listing.take(sessions)
+    return listing.arrange(view)
+
+
+def names(rows: Sequence[Row]) -> list[str]:
+    """Ids of session rows with a dash for each step below; group names of headings."""
+    return [
+        "-" * row.depth + row.entry.summary.id if isinstance(row, SessionRow) else row.name
+        for row in rows
+    ]
+
+
+# --- search ----------------------------------------------------------------------------------
+
+SEARCHED = (
+    summary("4ba95511-271c", "Fix the JSONL parser", hours=1),
+    summary("c0ffee00-1f7e", "Why is the build slow?", project=API, hours=2),
+    summary("7024884b-dece", "The Parser, explained", hours=3, models=("gemini-3-flash",)),
+)
+
+
+@pytest.mark.parametrize(
+    ("query", "found"),
+    [
+        ("", ["4ba95511-271c", "c0ffee00-1f7e", "7024884b-dece"]),
+        ("parser", ["4ba95511-271c", "7024884b-dece"]),
+        ("Parser", ["7024884b-dece"]),
+        ("the fix", ["4ba95511-271c"]),
+        ("parser !flash", ["4ba95511-271c"]),
+        ("!parser", ["c0ffee00-1f7e"]),
+        ("!", ["4ba95511-271c", "c0ffee00-1f7e", "7024884b-dece"]),
+        ("api", ["c0ffee00-1f7e"]),
+        ("coffee", []),
+        ("c0ffee", ["c0ffee00-1f7e"]),
+        ("3-flash", ["7024884b-dece"]),
+    ],
+)
+def test_words_are_anded_over_title_project_model_and_id(query: str, found: list[str]) -> None:
+    rows = arrange(SEARCHED, replace(EVERYWHERE, query=query))
+    assert names(rows.rows) == found
+    assert rows.shown == len(found)
+    assert rows.total == 3
+
+
+def test_spans_are_where_the_words_stand() -> None:
+    text = "The parser parses; PARSER"
+    assert [text[a:b] for a, b in Query("parser !gone").spans(text)] == ["parser", "PARSER"]
+    assert [text[a:b] for a, b in Query("PARSER").spans(text)] == ["PARSER"]
+    assert [text[a:b] for a, b in Query("par parse").spans(text)] == ["parse", "parse", "PARSE"]
+    assert Query("!parser").spans(text) == []
+
+
+def test_a_regular_expression_is_only_text() -> None:
+    assert Query("a.c (").spans("abc a.c (") == [(4, 7), (8, 9)]
+
+
+# --- order -----------------------------------------------------------------------------------
+
+SORTED = (
+    summary("new", "beta", project=API, hours=1, tokens=50, tools=2, failures=1),
+    summary("mid", "Alpha", hours=2, tokens=None, tools=9, failures=0),
+    summary("old", "gamma", hours=30, tokens=900, tools=2, failures=4),
+)
+
+
+@pytest.mark.parametrize(
+    ("sort", "order", "reversed_order"),
+    [
+        (Sort.UPDATED, "new mid old", "old mid new"),
+        (Sort.STARTED, "new mid old", "old mid new"),
+        (Sort.TITLE, "mid new old", "old new mid"),
+        (Sort.PROJECT, "new mid old", "mid old new"),
+        (Sort.TOKENS, "old new mid", "new old mid"),
+        (Sort.TOOLS, "mid new old", "new old mid"),
+        (Sort.FAILURES, "old new mid", "mid new old"),
+    ],
+)
+def test_each_property_orders_the_list(sort: Sort, order: str, reversed_order: str) -> None:
+    view = replace(EVERYWHERE, sort=sort)
+    assert names(arrange(SORTED, view).rows) == order.split()
+    assert names(arrange(SORTED, replace(view, reverse=True)).rows) == reversed_order.split()
+
+
+def test_the_key_for_the_order_goes_through_all_of_them() -> None:
+    seen = [Sort.UPDATED]
+    while (following := seen[-1].following) not in seen:
+        seen.append(following)
+    assert seen == list(Sort)
+
+
+def test_the_order_is_said_in_words() -> None:
+    assert View().order == "newest first"
+    assert View(sort=Sort.TOKENS, reverse=True).order == "fewest tokens first"
+
+
+# --- scope and groups ------------------------------------------------------------------------
+
+
+def test_the_narrow_scope_is_one_project() -> None:
+    rows = arrange(SORTED, View(), GEMTUI)
+    assert names(rows.rows) == ["mid", "old"]
+    assert (rows.shown, rows.total, rows.elsewhere) == (2, 3, 0)
+
+
+def test_matches_elsewhere_are_counted_if_there_are_none_here() -> None:
+    rows = arrange(SORTED, View(query="beta"), GEMTUI)
+    assert (rows.shown, rows.elsewhere) == (0, 1)
+
+
+def test_without_a_project_there_is_only_the_wide_scope() -> None:
+    assert names(arrange(SORTED, View()).rows) == ["new", "mid", "old"]
+
+
+def test_groups_come_in_the_order_of_their_first_session() -> None:
+    rows = arrange(SORTED, replace(EVERYWHERE, grouped=True))
+    assert names(rows.rows) == [API, "new", GEMTUI, "mid", "old"]
+    headings = [row for row in rows.rows if isinstance(row, Heading)]
+    assert [heading.count for heading in headings] == [1, 2]
+
+
+def test_a_folded_group_is_its_heading() -> None:
+    view = replace(EVERYWHERE, grouped=True, folded=frozenset({GEMTUI}))
+    rows = arrange(SORTED, view)
+    assert names(rows.rows) == [API, "new", GEMTUI]
+    assert rows.shown == 3
+
+
+def test_a_hash_folder_and_a_slug_folder_of_one_project_are_one_group() -> None:
+    sessions = (summary("a", key="gemtui"), summary("b", key="f" * 64))
+    rows = arrange(sessions, replace(EVERYWHERE, grouped=True))
+    assert names(rows.rows) == [GEMTUI, "a", "b"]
+
+
+# --- hidden ones -----------------------------------------------------------------------------
+
+COPY = summary("main", "the copy", hours=5, key="f" * 64, flags=(Flag.DUPLICATE,))
+FAMILY = (
+    summary("other", hours=1),
+    summary("sub", hours=2, kind=SessionKind.SUBAGENT, parent="main"),
+    summary("main", hours=3, copies=(COPY,)),
+    summary("subsub", hours=3, kind=SessionKind.SUBAGENT, parent="sub"),
+    summary("empty", hours=4, flags=(Flag.EMPTY,)),
+)
+
+
+def test_hidden_sessions_are_counted() -> None:
+    rows = arrange(FAMILY, EVERYWHERE)
+    assert names(rows.rows) == ["other", "main"]
+    assert (rows.shown, rows.total, rows.concealed) == (2, 2, 4)
+
+
+def test_shown_hidden_sessions_stand_below_what_they_belong_to() -> None:
+    rows = arrange(FAMILY, replace(EVERYWHERE, hidden=True))
+    assert names(rows.rows) == ["other", "main", "-sub", "--subsub", "-main", "empty"]
+    assert (rows.shown, rows.total, rows.concealed) == (6, 6, 0)
+
+
+def test_a_subagent_whose_parent_is_filtered_out_stands_alone() -> None:
+    rows = arrange(FAMILY, replace(EVERYWHERE, hidden=True, query="subsub"))
+    assert names(rows.rows) == ["subsub"]
+
+
+def test_sessions_that_name_each_other_as_parents_still_show() -> None:
+    loop = (
+        summary("a", kind=SessionKind.SUBAGENT, parent="b"),
+        summary("b", kind=SessionKind.SUBAGENT, parent="a"),
+        summary("c", kind=SessionKind.SUBAGENT, parent="c"),
+    )
+    rows = arrange(loop, replace(EVERYWHERE, hidden=True))
+    assert sorted(name.lstrip("-") for name in names(rows.rows)) == ["a", "b", "c"]
+
+
+def test_checkpoints_of_one_tag_in_two_projects_are_two_rows() -> None:
+    tagged = [
+        summary("checkpoint-x", project=p, kind=SessionKind.CHECKPOINT) for p in (GEMTUI, API)
+    ]
+    rows = arrange(tagged, replace(EVERYWHERE, hidden=True)).rows
+    assert len({row.key for row in rows}) == 2
+
+
+def test_sessions_of_one_id_in_two_projects_are_two_rows() -> None:
+    rows = arrange([summary("nightly", project=p) for p in (GEMTUI, API)], EVERYWHERE).rows
+    assert len({row.key for row in rows}) == 2
+
+
+# --- from one snapshot to the next -----------------------------------------------------------
+
+
+def test_rows_keep_their_keys_and_unchanged_entries() -> None:
+    listing = Listing()
+    listing.take(SORTED)
+    before = listing.arrange(EVERYWHERE).rows
+    listing.take((summary("newest", hours=0), replace(SORTED[0], prompts=99), *SORTED[1:]))
+    after = listing.arrange(EVERYWHERE).rows
+    assert [row.key for row in after[1:]] == [row.key for row in before]
+    kept = [row.entry for row in after if isinstance(row, SessionRow)]
+    old = [row.entry for row in before if isinstance(row, SessionRow)]
+    assert kept[2:] == old[1:]
+    assert kept[1].summary.prompts == 99
+
+
+# --- names -----------------------------------------------------------------------------------
+
+
+def test_projects_of_the_same_name_are_told_apart() -> None:
+    sessions = [
+        summary("a", project="/home/dev/src/greeter"),
+        summary("b", project="/home/dev/tmp/greeter"),
+        summary("c", project="/home/dev/notes"),
+        summary("d", project=None, key="ab" * 32),
+        summary("e", project=None, key="old-slug"),
+    ]
+    assert list(project_labels(sessions).values()) == [
+        "src/greeter",
+        "tmp/greeter",
+        "notes",
+        "abababab…",
+        "old-slug",
+    ]
+
+
+def test_names_are_cleaned() -> None:
+    hostile = summary("a", "evil\x1b]52;c;aGk=\x07 title", project="/tmp/a\x1b[31mb")
+    row = arrange([hostile], EVERYWHERE).rows[0]
+    assert isinstance(row, SessionRow)
+    assert (row.entry.title, row.entry.project) == ("evil title", "ab")
+
+
+def test_short_forms() -> None:
+    home = Path("/home/dev")
+    assert short_path(Path("/home/dev/src/x"), home) == "~/src/x"
+    assert short_path(Path("/srv/x"), home) == "/srv/x"
+    assert short_path(home, home) == "/home/dev"
+    assert short_model("models/gemini-2.5-pro") == "2.5-pro"

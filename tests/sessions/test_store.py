@@ -1,0 +1,243 @@
+from __future__ import annotations
+
+import os
+import shutil
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from gemtui.sessions.projects import Projects
+from gemtui.sessions.store import SessionKind, State, Store
+from tests.sessions import logs
+from tests.sessions.stores import hashed, marker, read, session, talk, uuid
+
+
+def names(store: Store) -> set[str]:
+    return {str(place.path.relative_to(store.tmp)) for place in store.files()}
+
+
+def test_the_kinds_of_files(tmp_path: Path) -> None:
+    tmp = tmp_path / "tmp"
+    chats = tmp / "proj" / "chats"
+    for name in (
+        "session-2026-11-20T23-04-aaaaaaaa.jsonl",
+        "session-2026-11-20T23-04-bbbbbbbb.json",
+        "session-1795215934123-cccccccc.jsonl",
+        "session-2026-11-20T23-04-my-run-1.jsonl",
+        "session-by-hand.json",
+        "aaaaaaaa-1111/dddddddd-2222.jsonl",
+    ):
+        logs.write(chats / name, talk("x"))
+    logs.write(tmp / "proj" / "checkpoint-my tag.json", [])
+    found = {(place.kind, place.name_id, place.parent) for place in Store(tmp_path).files()}
+    assert found == {
+        (SessionKind.MAIN, "aaaaaaaa", None),
+        (SessionKind.MAIN, "bbbbbbbb", None),
+        (SessionKind.MAIN, "cccccccc", None),
+        (SessionKind.MAIN, "my-run-1", None),
+        (SessionKind.MAIN, "", None),
+        (SessionKind.SUBAGENT, "dddddddd-2222", "aaaaaaaa-1111"),
+        (SessionKind.CHECKPOINT, "my tag", None),
+    }
+
+
+def test_what_is_no_session_file_is_not_opened_and_said(tmp_path: Path) -> None:
+    good = session(tmp_path, uuid(1))
+    chats = good.parent
+    (chats / "session-2026-11-20T23-04-folder00.jsonl").mkdir()
+    os.mkfifo(chats / "session-2026-11-20T23-04-fifo0000.jsonl")
+    (chats / "session-2026-11-20T23-04-link0000.jsonl").symlink_to(good)
+    (chats / "session-2026-11-20T23-04-gone0000.jsonl").symlink_to(tmp_path / "nowhere")
+    for junk in (f"{good.name}.unreadable-17", f"{good.name}.tmp-4711", "notes.txt", "x.jsonl"):
+        (chats / junk).write_text("{}")
+    (tmp_path / "tmp" / "stray.jsonl").write_text("{}")
+    assert names(Store(tmp_path)) == {str(good.relative_to(tmp_path / "tmp"))}
+    said = {each.path.name: each.what for each in read(tmp_path).unreadable}
+    assert said == {
+        "session-2026-11-20T23-04-folder00.jsonl": "is a folder, no file of a session",
+        "session-2026-11-20T23-04-fifo0000.jsonl": "is a FIFO, no file of a session",
+        "session-2026-11-20T23-04-link0000.jsonl": "is a symbolic link, no file of a session",
+        "session-2026-11-20T23-04-gone0000.jsonl": "is a symbolic link, no file of a session",
+    }
+
+
+def test_what_is_no_folder_of_a_project_is_said(tmp_path: Path) -> None:
+    tmp = tmp_path / "tmp"
+    (tmp / "proj").mkdir(parents=True)
+    (tmp / "proj" / "chats").write_text("")
+    (tmp / "loop").symlink_to("loop")
+    (tmp / "gone").symlink_to("nowhere")
+    (tmp / "notes.txt").write_text("")
+    store = Store(tmp_path)
+    assert store.state is State.EMPTY
+    assert {each.path.name: each.what for each in store.problems} == {
+        "chats": "is not a folder",
+        "loop": "can't be read: Too many levels of symbolic links",
+        "gone": "can't be read: No such file or directory",
+    }
+
+
+def test_a_loop_of_links_is_said_and_the_rest_is_found(tmp_path: Path) -> None:
+    good = session(tmp_path, uuid(1))
+    bad = tmp_path / "tmp" / "loop" / "chats"
+    bad.parent.mkdir()
+    bad.symlink_to(bad)
+    store = Store(tmp_path)
+    assert [place.path for place in store.files()] == [good]
+    assert [problem.path for problem in store.problems] == [bad]
+    assert "symbolic links" in store.problems[0].what
+
+
+def test_folders_that_contain_themselves_end(tmp_path: Path) -> None:
+    good = session(tmp_path, uuid(1))
+    (good.parent / "around").symlink_to(good.parent)
+    (tmp_path / "tmp" / "proj" / "again").symlink_to(tmp_path / "tmp")
+    assert [place.path for place in Store(tmp_path).files()] == [good]
+
+
+def test_a_link_to_another_project_is_counted_once(tmp_path: Path) -> None:
+    good = session(tmp_path, uuid(1), key="a")
+    (tmp_path / "tmp" / "z-link").symlink_to(good.parent.parent)
+    assert [place.project_key for place in Store(tmp_path).files()] == ["a"]
+
+
+def test_a_project_that_is_kept_elsewhere_is_found(tmp_path: Path) -> None:
+    session(tmp_path / "disk", uuid(1), key="kept")
+    (tmp_path / "tmp").mkdir()
+    (tmp_path / "tmp" / "kept").symlink_to(tmp_path / "disk" / "tmp" / "kept")
+    assert [place.project_key for place in Store(tmp_path).files()] == ["kept"]
+
+
+@pytest.mark.parametrize(
+    ("folders", "state"),
+    [
+        ((), State.MISSING),
+        (("other",), State.MISSING),
+        (("tmp",), State.EMPTY),
+        (("tmp/proj/chats", "tmp/bin"), State.EMPTY),
+    ],
+)
+def test_states(folders: tuple[str, ...], state: State, tmp_path: Path) -> None:
+    for folder in folders:
+        (tmp_path / folder).mkdir(parents=True)
+    store = Store(tmp_path)
+    assert store.state is state
+    assert store.looked[0] == tmp_path / "tmp"
+    assert (tmp_path / "tmp" / "proj" / "chats" in store.looked) == ("tmp/bin" in folders)
+
+
+@pytest.mark.parametrize("name", ["", "tmp"])
+def test_a_file_where_the_store_belongs(name: str, tmp_path: Path) -> None:
+    home = tmp_path / "home"
+    (home / name).parent.mkdir(exist_ok=True)
+    (home / name).write_text("not a folder")
+    store = Store(home)
+    assert store.state is State.NO_FOLDER
+    assert [(each.path, each.what) for each in store.problems] == [(home / name, "is not a folder")]
+
+
+@pytest.fixture
+def other_user() -> Iterator[Path]:
+    """A folder, and whoever runs the test is not root while it runs: root may read everything."""
+    folder = Path(tempfile.mkdtemp())
+    folder.chmod(0o777)
+    root = os.geteuid() == 0
+    if root:
+        os.seteuid(65534)
+    yield folder
+    if root:
+        os.seteuid(0)
+    for path in folder.rglob("*"):
+        path.chmod(0o700)
+    shutil.rmtree(folder)
+
+
+def test_a_store_without_permission(other_user: Path) -> None:
+    home = other_user / ".gemini"
+    session(home, uuid(1))
+    home.chmod(0)
+    store = Store(home)
+    assert store.state is State.UNREADABLE
+    assert [problem.path for problem in store.problems] == [home / "tmp"]
+    assert "Permission denied" in store.problems[0].what
+    home.chmod(0o700)
+    (home / "tmp").chmod(0)
+    assert Store(home).state is State.UNREADABLE
+
+
+def test_one_project_and_one_file_without_permission(other_user: Path) -> None:
+    home = other_user / ".gemini"
+    session(home, uuid(1), key="mine")
+    closed = session(home, uuid(2), key="closed").parent.parent
+    secret = session(home, uuid(3), key="mine")
+    closed.chmod(0)
+    secret.chmod(0)
+    snapshot = read(home)
+    assert [each.id for each in snapshot.sessions] == [uuid(1)]
+    assert {problem.path for problem in snapshot.unreadable} == {closed, secret}
+    assert snapshot.state is State.OK
+    assert snapshot.complete
+
+
+# --- projects ------------------------------------------------------------------------------------
+
+
+def root_of(home: Path, key: str) -> str | None:
+    return Projects(home, [key]).root_of(key)
+
+
+def test_the_marker_counts_first_then_the_registry(tmp_path: Path) -> None:
+    (tmp_path / "projects.json").write_text('{"projects": {"/home/dev/a": "a", "/srv/b": "b"}}')
+    marker(tmp_path, "a", "/home/dev/moved\n")
+    assert root_of(tmp_path, "a") == "/home/dev/moved"
+    assert root_of(tmp_path, "b") == "/srv/b"
+    assert root_of(tmp_path, "c") is None
+    (tmp_path / "history" / "c").mkdir(parents=True)
+    (tmp_path / "history" / "c" / ".project_root").write_text("/srv/c")
+    assert root_of(tmp_path, "c") == "/srv/c"
+
+
+def test_a_hash_is_found_among_known_paths(tmp_path: Path) -> None:
+    key = hashed("/home/dev/a")
+    assert root_of(tmp_path, key) is None
+    (tmp_path / "projects.json").write_text('{"projects": {"/home/dev/a": "a"}}')
+    assert root_of(tmp_path, key) == "/home/dev/a"
+
+
+@pytest.mark.parametrize("text", ["", "[]", "{", '{"projects": []}', '{"projects": {"/a": 3}}'])
+def test_a_damaged_registry_is_none(text: str, tmp_path: Path) -> None:
+    (tmp_path / "projects.json").write_text(text)
+    assert root_of(tmp_path, "a") is None
+
+
+def test_a_damaged_registry_is_said(tmp_path: Path) -> None:
+    path = tmp_path / "projects.json"
+    for text in ("", "[]", "{", '{"projects": []}'):
+        path.write_text(text)
+        assert [each.path for each in Store(tmp_path).problems] == [path]
+    path.write_text('{"projects": {"/a": "a"}}')
+    assert Store(tmp_path).problems == ()
+
+
+def test_one_odd_path_does_not_spoil_the_registry(tmp_path: Path) -> None:
+    (tmp_path / "projects.json").write_text(r'{"projects": {"/home/\ud83d": "odd", "/srv/b": "b"}}')
+    assert root_of(tmp_path, "b") == "/srv/b"
+    assert root_of(tmp_path, "odd") == "/home/\ufffd"
+
+
+def test_a_marker_that_is_no_file_holds_nothing_up(tmp_path: Path) -> None:
+    (tmp_path / "tmp" / "a").mkdir(parents=True)
+    os.mkfifo(tmp_path / "tmp" / "a" / ".project_root")
+    os.mkfifo(tmp_path / "projects.json")
+    assert root_of(tmp_path, "a") is None
+
+
+def test_folders_of_a_project_by_its_real_path(tmp_path: Path) -> None:
+    real = tmp_path / "real"
+    real.mkdir()
+    (tmp_path / "link").symlink_to(real)
+    marker(tmp_path, "slug", str(real))
+    projects = Projects(tmp_path, ["slug", hashed(str(real)), "other"])
+    assert projects.keys_of(tmp_path / "link") == {"slug", hashed(str(real))}

@@ -1,0 +1,151 @@
+"""The library: `from gemtui import …`."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import gemtui
+from gemtui import (
+    GemtuiError,
+    NotASession,
+    SessionAmbiguous,
+    SessionNotFound,
+    list_sessions,
+    load_session,
+    parse_message,
+)
+
+RECORDED = Path(__file__).parent / "data/sessions"
+FULL = "7024884b-dece-41db-8a1b-a37b16abdfd7"
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Path:
+    return Path(shutil.copytree(RECORDED / "main/.gemini", tmp_path / "dev/.gemini"))
+
+
+def test_every_public_name_is_there() -> None:
+    for name in gemtui.__all__:
+        assert getattr(gemtui, name).__name__ == name
+        assert name in dir(gemtui)
+
+
+def test_what_is_not_public_is_an_attribute_error() -> None:
+    with pytest.raises(AttributeError, match="nonsense"):
+        getattr(gemtui, "nonsense")  # noqa: B009
+
+
+def test_sessions_newest_first(store: Path) -> None:
+    sessions = list_sessions(home=store)
+    assert len(sessions) > 10
+    assert [each.when for each in sessions] == sorted((s.when for s in sessions), reverse=True)
+    assert not any(each.hidden for each in sessions)
+    assert len(list_sessions(home=store, hidden=True)) > len(sessions)
+
+
+def test_home_may_be_the_folder_around(store: Path) -> None:
+    assert list_sessions(home=str(store.parent)) == list_sessions(home=store)
+
+
+def test_home_is_found_as_the_cli_finds_it(store: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("GEMINI_CLI_HOME", str(store.parent))
+    assert list_sessions() == list_sessions(home=store)
+
+
+def test_sessions_of_one_project(store: Path) -> None:
+    project = next(each.project for each in list_sessions(home=store) if each.id == FULL)
+    assert project is not None
+    found = list_sessions(home=store, project=project)
+    assert found
+    assert {each.project for each in found} == {project}
+    assert load_session(home=store, project=project).session == found[0]
+
+
+def test_an_empty_store_lists_nothing_and_has_no_latest(tmp_path: Path) -> None:
+    assert list_sessions(home=tmp_path) == []
+    with pytest.raises(SessionNotFound) as caught:
+        load_session(home=tmp_path)
+    assert caught.value.searched
+
+
+def test_a_session(store: Path) -> None:
+    session = load_session("7024", home=store)
+    assert session.session.id == FULL
+    assert [each.role for each in session.messages[:2]] == ["user", "assistant"]
+    assert session.messages[0].original in session.records
+    assert parse_message(session.messages[1].original) == session.messages[1]
+    assert len(session.records) > len(session.messages), "the session context is a record too"
+    assert session.problems == ()
+
+
+def test_the_newest_where_nothing_is_named(store: Path) -> None:
+    assert load_session(home=store).session == list_sessions(home=store)[0]
+
+
+def test_dropped_records_say_why(store: Path) -> None:
+    session = load_session("b3bf9d1b", home=store)
+    assert {each.why for each in session.dropped} == {"rewound"}
+    assert all(each.record["id"] for each in session.dropped)
+
+
+def test_an_empty_id_names_no_session(store: Path) -> None:
+    with pytest.raises(SessionNotFound):
+        load_session("", home=store)
+
+
+def test_a_home_that_nobody_has_is_an_empty_store(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert list_sessions(home="~nobody-has-this-name", project="~nor-this") == []
+    with pytest.raises(SessionNotFound):
+        load_session("~nobody-has-this-name/x.jsonl", home=tmp_path)
+
+
+def test_a_relative_home_gives_whole_paths(store: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(store.parent)
+    listed = list_sessions(home=".")
+    assert listed == list_sessions(home=store)
+    found = load_session(str(listed[0].path), home=".").session
+    assert found.project_key == listed[0].project_key
+
+
+def test_errors_have_one_root(store: Path, tmp_path: Path) -> None:
+    with pytest.raises(SessionNotFound):
+        load_session("nothing-like-it", home=store)
+    with pytest.raises(SessionAmbiguous) as caught:
+        load_session("2", home=store)
+    assert len(caught.value.candidates) > 1
+    stranger = tmp_path / "notes.json"
+    stranger.write_text("[]")
+    with pytest.raises(NotASession):
+        load_session(str(stranger))
+    assert issubclass(NotASession, GemtuiError)
+
+
+def test_type_checkers_see_the_names(tmp_path: Path) -> None:
+    program = tmp_path / "program.py"
+    program.write_text(
+        "import gemtui\n"
+        "from gemtui import Session, list_sessions, load_session\n"
+        "session: Session = load_session('x', home='.')\n"
+        "reveal_type(session.messages[0].role)\n"
+        "reveal_type(list_sessions()[0].title)\n"
+        "gemtui.nonsense\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-m", "mypy", "--strict", "--cache-dir", tmp_path / "cache", program],
+        capture_output=True,
+        text=True,
+        check=False,
+        cwd=tmp_path,
+    )
+    assert "Revealed type is \"Literal['user']" in done.stdout.replace("Union[", "")
+    assert 'Revealed type is "str"' in done.stdout.replace("builtins.", "")
+    assert 'Module has no attribute "nonsense"' in done.stdout
+    assert done.stdout.splitlines()[-1].startswith("Found 1 error")

@@ -1,0 +1,179 @@
+"""Hostile sessions at a real terminal: every screen is walked, nothing of them acts."""
+
+from __future__ import annotations
+
+import base64
+import json
+import os
+import re
+import subprocess
+import sys
+from html.parser import HTMLParser
+from pathlib import Path
+
+import pytest
+
+from gemtui.text import clean, clean_line
+from tests import hostile
+from tests.terminal import Terminal
+
+ESCAPE, PAGE_DOWN, QUIT = "\x1b", "\x1b[6~", "\x11"
+
+
+@pytest.fixture
+def store(home: Path) -> list[str]:
+    """The hostile store in GEMINI_CLI_HOME; the ids in it."""
+    return hostile.make_store(home)
+
+
+class Walk:
+    """A person at the app, who waits for what each key brings."""
+
+    def __init__(self, terminal: Terminal) -> None:
+        self.terminal = terminal
+
+    def to(self, *keys: str, shows: str) -> None:
+        self.terminal.press(*keys)
+        self.terminal.shows(shows)
+
+    def away(self, key: str, hides: str) -> None:
+        self.terminal.press(key)
+        self.terminal.until(lambda: hides not in self.terminal.text, f"the end of {hides}")
+
+    def to_the_end(self) -> None:
+        """Page down as long as that changes anything, forty pages at most."""
+        for _ in range(40):
+            before = self.terminal.text
+            self.terminal.press(PAGE_DOWN)
+            while self.terminal.read(0.1):
+                pass
+            if self.terminal.text == before:
+                break
+
+
+def copied(raw: bytes) -> list[str]:
+    """What we ourselves put on the clipboard."""
+    return [
+        base64.b64decode(found).decode()
+        for found in re.findall(rb"\x1b\]52;c;([A-Za-z0-9+/=]*)\x07", raw)
+    ]
+
+
+@pytest.mark.parametrize(("columns", "rows"), [(120, 36), (80, 24)])
+def test_nothing_that_a_session_says_reaches_the_terminal(
+    store: list[str], tmp_path: Path, columns: int, rows: int
+) -> None:
+    with Terminal(
+        [sys.executable, "-m", "gemtui"],
+        environ=os.environ,
+        folder=tmp_path,
+        columns=columns,
+        rows=rows,
+    ) as terminal:
+        walk = Walk(terminal)
+        terminal.shows("evillink", "? keys")
+        walk.to(".", shows="subagent")
+        walk.to("/", shows="to the list")
+        walk.to("evil", "\r", shows="enter open")
+        walk.to("g", shows="▾")
+        walk.to("s", shows="enter open")
+        walk.to("i", shows="esc closes")
+        walk.away(ESCAPE, "esc closes")
+
+        walk.to("\x1b[H", "\x1b[B", "\r", shows="message 1 of")
+        walk.to("f", shows="You")
+        walk.to_the_end()
+        walk.to("\x1b[F", shows="message 6 of 6")
+        walk.to("/", shows="find in this transcript")
+        walk.to("boom", shows=" of 7")
+        walk.to("\r", shows="n/N match")
+        walk.to("n", "N", "n", shows="n/N match")
+        walk.to(".", shows="message 7 of 7")
+        walk.to("\x1b[H", "]", "v", shows="as stored")
+        walk.to_the_end()
+        walk.away("q", "as stored")
+        walk.to("?", shows="Keys that work here")
+        walk.away(ESCAPE, "Keys that work here")
+        walk.to("\x10", shows="Search for commands")
+        walk.to("copy", shows="Transcript: Copy message")
+        walk.away(ESCAPE, "Transcript: Copy message")
+        walk.to("Y", shows="Copied")
+        walk.to("!", shows="What could not be read")
+        walk.away("q", "What could not be read")
+        terminal.press(QUIT)
+        assert terminal.wait() == 0
+        raw = bytes(terminal.raw)
+
+    (text,) = copied(raw)
+    assert text == clean(text)
+    assert "evil" in text
+    own = re.sub(rb"\x1b\]52;c;[A-Za-z0-9+/=]*\x07", b"", raw)
+    assert hostile.CONTROLS.findall(own) == []
+    for title in re.findall(rb"\x1b\]2;([^\x07]*)\x07", raw):
+        assert title.decode() == clean_line(title.decode())
+    assert b"\x1b[?1049l" in raw
+    assert b"Traceback" not in raw
+
+
+def gemtui(*words: str) -> tuple[int, bytes, bytes]:
+    """Exit code, answer, and what was said beside it."""
+    done = subprocess.run(
+        [sys.executable, "-m", "gemtui", *words],
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        check=False,
+    )
+    return done.returncode, done.stdout, done.stderr
+
+
+@pytest.mark.parametrize(
+    ("words", "code"),
+    [
+        (("sessions", "--everywhere", "--hidden"), 0),
+        (("sessions", "--everywhere", "--hidden", "--json"), 0),
+        (("doctor",), 1),
+        (("doctor", "--json"), 1),
+        (("show", "evil"), 2),
+        (("show", f"nothing{hostile.FILE_NAME}"), 2),
+        (("show", "evil0000", "--output", f"/nowhere/{hostile.FILE_NAME}/x"), 2),
+    ],
+)
+def test_nothing_hostile_in_what_the_commands_print(
+    store: list[str], words: tuple[str, ...], code: int
+) -> None:
+    given, answer, said = gemtui(*words)
+    output = answer + said
+    assert (given, hostile.CONTROLS.findall(output)) == (code, [])
+    assert b"Traceback" not in output
+    assert b"evil" in output
+
+
+@pytest.mark.parametrize("form", ["text", "markdown", "html", "json", "unified"])
+def test_nothing_hostile_in_a_session_shown(store: list[str], form: str) -> None:
+    for id in store:
+        code, output, said = gemtui("show", id, "--format", form)
+        assert (code, hostile.CONTROLS.findall(output + said)) == (0, [])
+        assert output.count(b"evil") > 50
+        if form in ("json", "unified"):
+            json.loads(output)
+        if form == "html":
+            page = Page()
+            page.feed(output.decode())
+            assert page.acting == []
+
+
+class Page(HTMLParser):
+    """Collects everything in a page that could act or load."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.acting: list[str] = []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        if tag in ("script", "iframe", "object", "embed", "img", "link", "form", "base", "svg"):
+            self.acting.append(tag)
+        for name, value in attrs:
+            target = (value or "").strip().lower()
+            links = name in ("href", "src", "action", "style", "srcset")
+            if name.startswith("on") or (links and not target.startswith(("http", "mailto:", "#"))):
+                self.acting.append(f"{tag} {name}={value}")

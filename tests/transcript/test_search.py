@@ -1,0 +1,123 @@
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from gemtui.transcript.model import (
+    Attachment,
+    Author,
+    Block,
+    Image,
+    Level,
+    Message,
+    Notice,
+    Text,
+    Thought,
+    Transcript,
+)
+from gemtui.transcript.search import Hit, block_text, find
+from gemtui.transcript.tools import tool_call
+from tests.transcript.raw_calls import raw_call, reply
+
+
+def transcript(*messages: tuple[Block, ...]) -> Transcript:
+    return Transcript.of(
+        [
+            Message(id=str(number), author=Author.MODEL, blocks=blocks)
+            for number, blocks in enumerate(messages)
+        ]
+    )
+
+
+SHELL = tool_call(
+    raw_call(
+        "run_shell_command",
+        args={"command": "ls"},
+        result=reply(output="Output: needle\nExit Code: 1"),
+        resultDisplay="needle",
+    )
+)
+TALK = transcript(
+    (Text(text="A Needle here,\nneedle there"), Thought(subject="needle", description="")),
+    (Notice(level=Level.INFO, text="none"), SHELL),
+)
+
+
+def test_hits_come_in_order_with_spans_of_the_block_text() -> None:
+    hits = list(find(TALK, "needle"))
+    assert hits == [Hit(0, 0, 2, 8), Hit(0, 0, 15, 21), Hit(0, 1, 0, 6), Hit(1, 1, 3, 9)]
+    for hit in hits:
+        block = TALK.read(hit.message).blocks[hit.block]
+        assert block_text(block)[hit.start : hit.end].lower() == "needle"
+
+
+def test_a_capital_makes_case_count() -> None:
+    assert list(find(TALK, "Needle")) == [Hit(0, 0, 2, 8)]
+
+
+def test_white_space_matches_a_line_break() -> None:
+    assert list(find(TALK, " here, needle ")) == [Hit(0, 0, 9, 21)]
+
+
+@pytest.mark.parametrize("query", ["", "  \n"])
+def test_an_empty_query_finds_nothing(query: str) -> None:
+    assert list(find(TALK, query)) == []
+
+
+def test_signs_of_patterns_are_plain_text() -> None:
+    assert list(find(transcript((Text(text="a.b [x]"),)), "[X]")) == []
+    assert list(find(transcript((Text(text="axb a.b [x]"),)), "a.b [x]")) == [Hit(0, 0, 4, 11)]
+
+
+def test_a_cancelled_search_reads_no_further_message() -> None:
+    read: list[int] = []
+
+    def reading(index: int) -> Message:
+        read.append(index)
+        return TALK.read(index)
+
+    watched = Transcript(outlines=TALK.outlines, read=reading)
+    hits = find(watched, "needle", cancelled=lambda: bool(read))
+    assert [hit.message for hit in hits] == [0, 0, 0]
+    assert read == [0]
+
+
+@given(st.text(), st.text())
+def test_every_hit_is_an_occurrence(text: str, query: str) -> None:
+    for hit in find(transcript((Text(text=text),)), query):
+        found = " ".join(text[hit.start : hit.end].split()).casefold()
+        assert len(found) >= len(query.split()[0])
+
+
+@pytest.mark.parametrize(
+    ("block", "text"),
+    [
+        (Attachment(name="a.py", text="code"), "code"),
+        (Thought(subject="s", description="d"), "s\nd"),
+        (Image(mime_type="image/png", name="a.png"), "a.png"),
+        (Image(mime_type="image/png"), "image/png"),
+        (SHELL, "ls\nneedle"),
+    ],
+)
+def test_block_text(block: Block, text: str) -> None:
+    assert block_text(block) == text
+
+
+def test_what_the_model_got_is_found_where_the_person_saw_one_line() -> None:
+    glob = tool_call(
+        raw_call(
+            "glob",
+            args={"pattern": "*"},
+            result=reply(output="Found 2:\n/a\n/b"),
+            resultDisplay="Found 2 matching file(s)",
+        )
+    )
+    assert block_text(glob) == "*\nFound 2:\n/a\n/b"
+
+
+def test_an_error_is_found_once() -> None:
+    failed = tool_call(
+        raw_call(status="error", result=reply(error="No such file: a"), resultDisplay="No such")
+    )
+    assert block_text(failed) == "No such file: a"

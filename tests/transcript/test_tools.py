@@ -1,0 +1,350 @@
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import hypothesis.strategies as st
+import pytest
+from hypothesis import given
+
+from gemtui.transcript.display_model import DiffDisplay, TableDisplay
+from gemtui.transcript.model import Image, ToolStatus
+from gemtui.transcript.tools import (
+    Kind,
+    call_from_parts,
+    call_status,
+    kind_of,
+    target,
+    tool_call,
+    written_path,
+)
+from tests.transcript.raw_calls import json_values, raw_call, reply
+
+ASKED = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
+NOT_FOUND = 'Tool "{}" not found. Did you mean one of: "read_file"?'
+UNCONFIRMABLE = (
+    'Tool execution for "WriteFile" requires user confirmation, '
+    "which is not supported in non-interactive mode."
+)
+
+KEYS = ["id", "name", "args", "result", "status", "timestamp", "resultDisplay", "description"]
+KEYS += ["displayName", "agentId", "renderOutputAsMarkdown"]
+keys = st.sampled_from(KEYS)
+names = st.sampled_from(["write_file", "replace", "run_shell_command", "mcp_a_b", "grep_search"])
+response_keys = st.sampled_from(["output", "error", "functionResponse", "response", "inlineData"])
+shaped = st.dictionaries(
+    keys,
+    json_values
+    | names
+    | st.just("success")
+    | st.lists(st.fixed_dictionaries({"functionResponse": json_values}), max_size=2)
+    | st.dictionaries(response_keys, st.dictionaries(response_keys, json_values)),
+)
+
+
+@given(shaped)
+def test_no_shape_makes_reading_a_call_raise(raw: dict[str, Any]) -> None:
+    call = tool_call(raw, asked=ASKED)
+    assert call.name
+    assert call.status in ToolStatus
+    assert isinstance(target(call), str)
+    assert written_path(raw) is None or call.status is ToolStatus.SUCCESS
+    assert len(call.description or "") <= 200
+
+
+@given(st.dictionaries(keys, json_values), st.none() | st.dictionaries(response_keys, json_values))
+def test_no_shape_makes_reading_parts_raise(
+    call: dict[str, Any], response: dict[str, Any] | None
+) -> None:
+    assert call_from_parts(call, response).name
+
+
+def test_deep_nesting_is_named_instead() -> None:
+    deep: Any = "x"
+    for _ in range(5000):
+        deep = [deep]
+    assert tool_call(raw_call(result=reply(output=deep))).output == (
+        "(nested too deeply to be shown)"
+    )
+
+
+@pytest.mark.parametrize(
+    ("name", "kind"),
+    [
+        ("read_file", Kind.READ),
+        ("search_file_content", Kind.SEARCH),
+        ("grep_search", Kind.SEARCH),
+        ("codebase_investigator", Kind.AGENT),
+        ("delegate_to_agent", Kind.AGENT),
+        ("invoke_agent", Kind.AGENT),
+        ("save_memory", Kind.MEMORY),
+        ("tracker_create_task", Kind.TODOS),
+        ("mcp_weather_get_forecast", Kind.MCP),
+        ("weather__get_forecast", Kind.MCP),
+        ("frobnicate", Kind.OTHER),
+        ("", Kind.OTHER),
+    ],
+)
+def test_kinds_of_new_old_and_foreign_names(name: str, kind: Kind) -> None:
+    assert kind_of(name) is kind
+
+
+@pytest.mark.parametrize(
+    ("fields", "status"),
+    [
+        ({}, ToolStatus.SUCCESS),
+        ({"result": None}, ToolStatus.SUCCESS),
+        ({"result": reply(error="boom")}, ToolStatus.ERROR),
+        ({"status": "error", "result": reply(error="boom")}, ToolStatus.ERROR),
+        ({"status": "error", "result": None}, ToolStatus.ERROR),
+        ({"status": "cancelled", "result": reply(error="[Operation Cancelled]")}, "cancelled"),
+        ({"status": "validating", "result": None}, ToolStatus.UNCONFIRMED),
+        ({"status": "scheduled", "result": None}, ToolStatus.UNCONFIRMED),
+        ({"status": "executing", "result": None}, ToolStatus.UNCONFIRMED),
+        ({"status": "awaiting_approval", "result": []}, ToolStatus.UNCONFIRMED),
+        ({"status": None, "result": None}, ToolStatus.UNCONFIRMED),
+        ({"status": None}, ToolStatus.SUCCESS),
+        ({"status": ["success"], "result": None}, ToolStatus.UNCONFIRMED),
+        (
+            {"status": "error", "result": reply(error="Tool execution denied by policy. No.")},
+            ToolStatus.DENIED,
+        ),
+        ({"status": "error", "result": reply(error=UNCONFIRMABLE)}, ToolStatus.DENIED),
+        ({"status": "error", "result": reply(error={"type": "policy_violation"})}, "denied"),
+        (
+            {
+                "name": "write_file",
+                "status": "error",
+                "result": reply(error=NOT_FOUND.format("write_file")),
+            },
+            ToolStatus.DENIED,
+        ),
+        (
+            {
+                "name": "frobnicate",
+                "status": "error",
+                "result": reply(error=NOT_FOUND.format("frobnicate")),
+            },
+            ToolStatus.ERROR,
+        ),
+        (
+            {"status": "error", "result": None, "resultDisplay": UNCONFIRMABLE},
+            ToolStatus.DENIED,
+        ),
+    ],
+)
+def test_how_a_call_ended(fields: dict[str, Any], status: ToolStatus) -> None:
+    assert call_status(raw_call(**fields)) == status
+    assert tool_call(raw_call(**fields)).status == status
+
+
+def test_all_text_of_a_result_is_kept() -> None:
+    parts = [*reply(output="one"), {"text": "two"}, {"text": "hidden", "thought": True}, "three"]
+    assert tool_call(raw_call(result=parts)).output == "one\ntwo\nthree"
+
+
+@pytest.mark.parametrize(
+    ("result", "output", "error"),
+    [
+        (None, None, None),
+        ([], None, None),
+        ("plain", "plain", None),
+        ({"functionResponse": {"response": {"output": "single part"}}}, "single part", None),
+        (reply(error="boom"), None, "boom"),
+        (reply(output="got", error="boom"), "got", "boom"),
+        (reply(output=None), None, None),
+        (reply(output={"a": 1}), '{\n  "a": 1\n}', None),
+        (reply(content=[1]), '{\n  "content": [\n    1\n  ]\n}', None),
+        (reply(output="<untrusted_context>\nx\n</untrusted_context>"), "x", None),
+        (reply(output="Cut.\n<untrusted_context>\nx\n</untrusted_context>"), "Cut.\nx", None),
+        (reply(output="a <untrusted_context>"), "a <untrusted_context>", None),
+        (
+            reply(output="a <untrusted_context>x</untrusted_context>"),
+            "a <untrusted_context>x</untrusted_context>",
+            None,
+        ),
+    ],
+)
+def test_output_and_error(result: Any, output: str | None, error: str | None) -> None:
+    call = tool_call(raw_call(result=result))
+    assert (call.output, call.error) == (output, error)
+
+
+@pytest.mark.parametrize(
+    ("output", "code"),
+    [
+        ("Output: x\nExit Code: 3\nProcess Group PGID: 12", 3),
+        ("<untrusted_context>\nOutput: x\nExit Code: 1\nProcess Group PGID: 1\n"
+         "</untrusted_context>", 1),
+        ("Command: x\nOutput: (empty)\nError: (none)\nExit Code: 0\nSignal: (none)\n"
+         "Background PIDs: (none)\nProcess Group PGID: (none)", 0),
+        ("Output: x\nExit Code: -1", -1),
+        ("Output: x\nExit Code: (none)\nSignal: 9", None),
+        ("Output: Exit Code: 3\nmore", None),
+        ("Output: Exit Code: 3\nmore\nExit Code: 4\nProcess Group PGID: 12", 4),
+        ("Output: x\nProcess Group PGID: 12", None),
+        ("x" * 100_000 + "\nExit Code: 7\n", 7),
+    ],
+)  # fmt: skip
+def test_exit_code(output: str, code: int | None) -> None:
+    call = tool_call(raw_call("run_shell_command", result=reply(output=output)))
+    assert call.exit_code == code
+    assert call.output is not None
+    assert "untrusted_context" not in call.output
+
+
+def test_only_shell_commands_have_an_exit_code() -> None:
+    assert tool_call(raw_call(result=reply(output="Exit Code: 3"))).exit_code is None
+
+
+def test_images_beside_and_inside_a_response() -> None:
+    data = {"inlineData": {"mimeType": "image/png", "data": "QUJDRA=="}}
+    inside = {"functionResponse": {"response": {}, "parts": [data]}}
+    file = {"fileData": {"mimeType": "application/pdf", "fileUri": "gs://x", "displayName": "d"}}
+    png = Image(mime_type="image/png", size=4)
+    pdf = Image(mime_type="application/pdf", uri="gs://x", name="d")
+    assert tool_call(raw_call(result=[inside, data, file])).images == (png, png, pdf)
+
+
+def test_static_documentation_is_clipped_to_one_line() -> None:
+    documentation = "Reads a file.   And " + "more " * 500 + "\n\n" + "second paragraph"
+    description = tool_call(raw_call(description=documentation)).description
+    assert description is not None
+    assert description.startswith("Reads a file. And more")
+    assert len(description) <= 200
+    assert "\n" not in description
+
+
+def test_duration_counts_from_the_asking_record() -> None:
+    assert tool_call(raw_call(), asked=ASKED).duration == timedelta(seconds=1.5)
+    assert tool_call(raw_call()).duration is None
+    assert tool_call(raw_call(timestamp="nonsense"), asked=ASKED).duration is None
+    assert tool_call(raw_call(timestamp="2025-01-01T00:00:00Z"), asked=ASKED).duration is None
+    assert tool_call(raw_call(timestamp="0001-01-01T00:00:00+14:00"), asked=ASKED).time is None
+
+
+@pytest.mark.parametrize(
+    ("name", "args", "about"),
+    [
+        ("read_file", {"file_path": "/a", "start_line": 3}, "/a"),
+        ("read_file", {"absolute_path": "/old"}, "/old"),
+        ("read_many_files", {"paths": ["a", "b"]}, "a b"),
+        ("write_file", {"path": "/p", "content": "x"}, "/p"),
+        ("run_shell_command", {"command": "ls", "directory": "d"}, "ls"),
+        ("search_file_content", {"pattern": "x", "path": "p"}, "x"),
+        ("list_directory", {"path": "/old"}, "/old"),
+        ("list_directory", {"dir_path": "."}, "."),
+        ("google_web_search", {"query": "q"}, "q"),
+        ("codebase_investigator", {"objective": "o"}, "o"),
+        ("invoke_agent", {"prompt": "p", "agent_name": "a"}, "a"),
+        ("save_memory", {"fact": "f"}, "f"),
+        ("mcp_weather_get", {"flag": True, "city": "Oslo"}, "Oslo"),
+        ("run_shell_command", {"command": None}, ""),
+        ("read_background_output", {"pid": 12}, "12"),
+        ("read_file", '{"file_path": "/json"}', "/json"),
+        ("frobnicate", "no json", "no json"),
+        ("frobnicate", [1], ""),
+    ],
+)
+def test_target(name: str, args: Any, about: str) -> None:
+    assert target(tool_call(raw_call(name, args=args))) == about
+
+
+DIFF = {"fileDiff": "@@ -0,0 +1,1 @@\n+x\n", "fileName": "a", "filePath": "/abs/a"}
+
+
+@pytest.mark.parametrize(
+    ("fields", "path"),
+    [
+        ({"args": {"file_path": "a"}, "resultDisplay": DIFF}, "/abs/a"),
+        ({"args": {"file_path": "a"}}, "a"),
+        ({"args": {"absolute_path": "/a"}, "name": "replace"}, "/a"),
+        ({"args": {"file_path": "a"}, "status": "cancelled", "resultDisplay": DIFF}, None),
+        ({"args": {"file_path": "a"}, "result": reply(error="no")}, None),
+        ({"args": {"file_path": "a"}, "name": "read_file"}, None),
+        ({"args": {}}, None),
+        ({"args": {"file_path": ["a"]}, "resultDisplay": [1]}, None),
+    ],
+)
+def test_written_path(fields: dict[str, Any], path: str | None) -> None:
+    assert written_path({**raw_call("write_file"), **fields}) == path
+
+
+def test_a_diff_is_rebuilt_from_the_arguments_of_old_edits() -> None:
+    args = {"file_path": "/p/a.py", "old_string": "one\ntwo\n", "new_string": "one\n2\n"}
+    display = tool_call(raw_call("replace", args=args)).display
+    assert display == DiffDisplay(
+        diff="--- a.py\tOriginal\n+++ a.py\tWritten\n@@ -1,2 +1,2 @@\n one\n-two\n+2\n",
+        path="/p/a.py",
+        name="a.py",
+        added=1,
+        removed=1,
+    )
+
+
+@pytest.mark.parametrize(
+    ("output", "is_new", "removed"),
+    [
+        ("Successfully created and wrote to new file: /p/a.", True, 0),
+        ("Successfully overwrote file: /p/a.", False, None),
+    ],
+)
+def test_a_diff_is_rebuilt_from_the_content_of_old_writes(
+    output: str, is_new: bool, removed: int | None
+) -> None:
+    args = {"file_path": "/p/a", "content": "x\ny"}
+    display = tool_call(raw_call("write_file", args=args, result=reply(output=output))).display
+    assert isinstance(display, DiffDisplay)
+    assert (display.is_new, display.added, display.removed) == (is_new, 2, removed)
+    assert display.new == "x\ny"
+
+
+def test_no_diff_is_made_up_for_calls_that_wrote_nothing() -> None:
+    args = {"file_path": "/p/a", "content": "x"}
+    failed = raw_call("write_file", args=args, status="error", result=reply(error="no"))
+    assert tool_call(failed).display is None
+
+
+def test_big_texts_are_not_compared_line_by_line() -> None:
+    args = {"file_path": "a", "old_string": "a\nb\n" * 1500, "new_string": "b\na\n" * 1500}
+    display = tool_call(raw_call("replace", args=args)).display
+    assert isinstance(display, DiffDisplay)
+    assert (display.added, display.removed) == (3000, 3000)
+
+
+def test_a_foreign_tool_that_gave_rows_shows_a_table() -> None:
+    rows = reply(output='[{"city": "Oslo", "c": 3}]')
+    display = tool_call(raw_call("mcp_weather_get", result=rows)).display
+    assert display == TableDisplay(columns=("city", "c"), rows=(("Oslo", "3"),))
+    assert tool_call(raw_call("read_file", result=rows)).display is None
+
+
+def test_calls_of_which_only_parts_are_left() -> None:
+    named = {"id": "c9", "name": "write_file", "args": {"file_path": "a"}}
+    alone = call_from_parts(named, None)
+    assert (alone.id, alone.name, alone.status) == ("c9", "write_file", ToolStatus.UNCONFIRMED)
+    answered = call_from_parts(named, {"id": "c9", "response": {"output": "done"}})
+    assert (answered.status, answered.output) == (ToolStatus.SUCCESS, "done")
+    failed = call_from_parts(named, {"id": "c9", "response": {"error": "no"}})
+    assert (failed.status, failed.error) == (ToolStatus.ERROR, "no")
+    refused = call_from_parts(
+        named, {"response": {"error": "[Operation Cancelled] Reason: User denied execution."}}
+    )
+    assert refused.status is ToolStatus.CANCELLED
+    orphan = call_from_parts({}, {"id": "c7", "name": "glob", "response": {"output": "x"}})
+    assert (orphan.id, orphan.name, orphan.args) == ("c7", "glob", {})
+
+
+def test_a_call_without_name_and_id() -> None:
+    call = tool_call({"name": None, "id": ["x"]})
+    assert (call.id, call.name) == ("", "unknown_tool")
+    assert tool_call({"id": 5, "name": 7}).name == "7"
+    assert tool_call({"result": reply(output="x")}).id == "c1"
+
+
+def test_each_call_takes_its_own_reply_of_a_turn() -> None:
+    other = [{"functionResponse": {"id": "c2", "response": {"error": "no match"}}}]
+    turn = [*reply(output="written"), *other]
+    mine, theirs = raw_call(result=turn), raw_call(id="c2", status="error", result=turn)
+    assert (tool_call(mine).status, tool_call(mine).output) == (ToolStatus.SUCCESS, "written")
+    assert (tool_call(theirs).output, tool_call(theirs).error) == (None, "no match")

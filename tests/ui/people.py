@@ -1,0 +1,114 @@
+"""A person at the whole app, on a copy of the recorded store, with the time standing still."""
+
+from __future__ import annotations
+
+import asyncio
+import shutil
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from textual.pilot import Pilot
+
+from gemtui.config import Config
+from gemtui.sessions.summary import Summary
+from gemtui.ui.app import GemtuiApp, Start
+from gemtui.ui.screens.sessions import SessionsScreen
+from gemtui.ui.widgets.lines import Line
+from gemtui.ui.widgets.session_list import SessionList
+from gemtui.ui.widgets.transcript import TranscriptView
+
+STORE = Path(__file__).parents[1] / "data" / "sessions" / "main"
+NOW = datetime(2026, 11, 21, 1, 0, tzinfo=UTC)
+WIDE, NARROW = (120, 36), (80, 24)
+PATIENCE = 20.0
+"""Seconds until something that should happen is taken for missing."""
+
+
+def copy_store(folder: Path) -> Path:
+    """A copy of the recorded store; its `.gemini`."""
+    shutil.copytree(STORE, folder / "home")
+    return folder / "home" / ".gemini"
+
+
+def _unbroken(text: str) -> str:
+    return "".join(text.split())
+
+
+@dataclass
+class Person:
+    """Presses keys and looks at the screen."""
+
+    app: GemtuiApp
+    pilot: Pilot[None]
+
+    async def press(self, *keys: str) -> None:
+        await self.pilot.press(*keys)
+        await self.pilot.pause()
+
+    async def type(self, text: str) -> None:
+        await self.press(*("space" if char == " " else char for char in text))
+
+    async def until(self, holds: Callable[[], Any]) -> None:
+        """Wait until something holds; the screen is in the error if it never does."""
+        try:
+            async with asyncio.timeout(PATIENCE):
+                while not holds():
+                    await self.pilot.pause()
+        except TimeoutError:
+            raise AssertionError(f"never came, instead:\n{self.text}") from None
+
+    async def sees(self, *texts: str) -> None:
+        """Wait for texts, wherever their lines break: a long path may wrap anywhere."""
+        await self.until(lambda: all(_unbroken(text) in _unbroken(self.text) for text in texts))
+
+    @property
+    def text(self) -> str:
+        """The screen, as text."""
+        screen = self.app.screen
+        lines = screen._compositor.render_strips()
+        return "\n".join("".join(part.text for part in line) for line in lines)
+
+    @property
+    def home(self) -> SessionsScreen:
+        """The sessions pane."""
+        screen = self.app.screen_stack[0]
+        assert isinstance(screen, SessionsScreen)
+        return screen
+
+    @property
+    def rows(self) -> SessionList:
+        return self.home.query_one(SessionList)
+
+    @property
+    def view(self) -> TranscriptView:
+        return self.home.query_one(TranscriptView)
+
+    @property
+    def chosen(self) -> Summary:
+        summary = self.rows.highlighted
+        assert summary is not None
+        return summary
+
+    @property
+    def said(self) -> list[str]:
+        """What is said for some seconds: by the status line, or over everything."""
+        lines = [line for screen in self.app.screen_stack for line in screen.query(Line)]
+        told = [line.told for line in lines if line.told is not None]
+        return [*told, *(str(each.message) for each in self.app._notifications)]
+
+
+@asynccontextmanager
+async def person(
+    home: Path, size: tuple[int, int] = WIDE, config: Config | None = None, **start: Any
+) -> AsyncIterator[Person]:
+    """The app on a store, read whole, with its first rows on the screen."""
+    app = GemtuiApp(Start(home=home, **start), config or Config(), clock=lambda: NOW)
+    async with app.run_test(size=size) as pilot:
+        somebody = Person(app, pilot)
+        await somebody.until(lambda: somebody.home.read)
+        await pilot.pause()
+        yield somebody

@@ -1,0 +1,254 @@
+"""What is the same on every screen: help, commands, themes, plain terminals."""
+
+from __future__ import annotations
+
+import os
+import re
+import sys
+from pathlib import Path
+
+import pytest
+from textual.color import Color
+from textual.widgets import OptionList
+
+from gemtui.config import Config, load_config
+from gemtui.paths import config_file
+from gemtui.runs.listing import MOST_RUNS, runs_dir
+from gemtui.runs.resume import aftermath_of, keep
+from gemtui.ui.commands import reachable
+from gemtui.ui.screens.help import HelpScreen
+from tests.runs.test_listing import add_run
+from tests.terminal import Terminal
+from tests.ui.people import NARROW, WIDE, Person, copy_store, person
+from tests.ui.test_theme import contrast
+
+ESCAPE, F2, QUIT = "\x1b", "\x1bOQ", "\x11"
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Path:
+    return copy_store(tmp_path)
+
+
+# --- help ----------------------------------------------------------------------------------------
+
+
+async def test_help_lists_the_keys_of_where_one_is(store: Path) -> None:
+    async with person(store, NARROW) as me:
+        await me.press("question_mark")
+        await me.sees("Keys that work here", "List", "Read this session")
+        await me.press("escape", "enter", "question_mark")
+        await me.sees("Transcript", "To the next prompt"[:8])
+        assert "Read this session" not in me.text
+
+
+async def test_help_is_searched_and_does_what_is_chosen(store: Path) -> None:
+    async with person(store, NARROW) as me:
+        await me.press("question_mark")
+        await me.type("full session id")
+        assert isinstance(me.app.screen, HelpScreen)
+        assert me.app.screen.query_one(OptionList).option_count == 2
+        await me.press("enter")
+        await me.until(lambda: me.app.clipboard == me.chosen.id)
+
+
+async def test_help_opens_from_an_input_with_f1_and_the_footer_says_so(store: Path) -> None:
+    async with person(store, NARROW) as me:
+        await me.press("slash")
+        await me.sees("f1 keys")
+        await me.press("f1")
+        await me.sees("Keep the search, go to the list")
+
+
+# --- selected text -------------------------------------------------------------------------------
+
+
+async def test_selected_text_can_be_read_in_every_theme(store: Path) -> None:
+    async with person(store) as me:
+        await me.press("enter")
+        for name in me.app.available_themes:
+            me.app.theme = name
+            await me.pilot.pause()
+            me.view.text_select_all()
+            await me.pilot.pause()
+            for ink, ground in selected(me):
+                assert ink != ground
+                assert contrast(ink, ground) >= 4 or me.app.current_theme.ansi, name
+
+
+def selected(me: Person) -> list[tuple[Color, Color]]:
+    """Ink and ground of what is selected in the first rows of the transcript."""
+    colours = [
+        (Color.from_rich_color(part.style.color), Color.from_rich_color(part.style.bgcolor))
+        for row in range(6)
+        for part in me.view.render_line(row)
+        if part.style and part.style.bgcolor == me.view.selection_style.bgcolor
+    ]
+    assert colours
+    return colours
+
+
+async def test_selected_text_is_marked_without_colours(
+    store: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("NO_COLOR", "1")
+    async with person(store) as me:
+        assert me.view.selection_style.reverse
+
+
+# --- commands ------------------------------------------------------------------------------------
+
+
+async def test_commands_of_the_other_pane_can_be_run(store: Path) -> None:
+    async with person(store, WIDE) as me:
+        await me.press("down")
+        await me.sees("frog leaps in")
+        await me.press("ctrl+p")
+        await me.type("transcript fold all")
+        await me.sees("Transcript: Fold all")
+        await me.press("enter")
+        await me.sees("all folded")
+
+
+async def test_commands_are_those_of_what_is_shown(store: Path) -> None:
+    async with person(store, NARROW) as me:
+        ids = {key.id for key, _ in reachable(me.home)}
+        assert {"list.open", "sessions.delete", "sessions.export", "app.quit"} <= ids
+        assert "transcript.fold" not in ids
+        await me.press("enter")
+        ids = {key.id for key, _ in reachable(me.home)}
+        assert {"transcript.fold", "sessions.delete", "sessions.export"} <= ids
+        assert "list.open" not in ids
+
+
+# --- themes --------------------------------------------------------------------------------------
+
+
+async def test_a_theme_is_previewed_and_escape_brings_the_old_one_back(store: Path) -> None:
+    async with person(store, NARROW) as me:
+        await me.press("f2", "down")
+        assert me.app.theme == "gemtui-light"
+        await me.press("escape")
+        assert me.app.theme == "gemtui-dark"
+        assert not config_file().exists()
+
+
+async def test_a_theme_that_is_chosen_is_kept(store: Path) -> None:
+    async with person(store, NARROW) as me:
+        await me.press("f2", "down", "enter")
+        await me.until(config_file().exists)
+        assert load_config(config_file()).theme == "gemtui-light"
+        assert any("config.toml" in said for said in me.said)
+
+
+async def test_an_unknown_theme_is_said_and_the_default_one_taken(store: Path) -> None:
+    async with person(store, NARROW, Config(theme="purple")) as me:
+        await me.until(lambda: any('no theme "purple"' in said for said in me.said))
+        assert me.app.theme == Config().theme
+
+
+# --- settings ------------------------------------------------------------------------------------
+
+
+async def test_settings_for_the_start_of_the_list_act(store: Path) -> None:
+    config = Config(group=True)
+    async with person(store, NARROW, config, project=Path("/home/dev/notes")) as me:
+        assert me.rows.view.grouped
+
+
+async def test_thoughts_can_be_unfolded_from_the_start(store: Path) -> None:
+    for fold, mark in ((True, "▸ thought"), (False, "▾ thought")):
+        async with person(store, NARROW, Config(fold_thoughts=fold)) as me:
+            await me.press("slash", *"rename", "enter", "enter")
+            await me.sees(mark)
+
+
+# --- plain terminals -----------------------------------------------------------------------------
+
+
+def terminal(store: Path, *words: str, **environ: str) -> Terminal:
+    return Terminal(
+        [sys.executable, "-m", "gemtui", *words],
+        environ={**os.environ, "GEMINI_CLI_HOME": str(store.parent), **environ},
+        folder=store.parent,
+    )
+
+
+def settle(terminal: Terminal) -> None:
+    """Read until nothing more is drawn: a dialog may be drawn twice before it stands."""
+    while terminal.read(0.3):
+        pass
+
+
+def test_ascii_draws_nothing_else_on_any_screen(store: Path) -> None:
+    with terminal(store, "--ascii") as me:
+        me.shows("first question")
+        me.press("/")
+        me.shows("enter to the list")
+        me.press(*"rename")
+        me.shows("1 of")
+        me.press("\r")
+        me.until(lambda: me.text.isascii(), "a list in ASCII")
+        me.press("\r")
+        me.shows("follow")
+        for key, shown in (
+            ("?", "Keys that work here"),
+            ("i", "messages"),
+            ("e", "Markdown"),
+            ("v", '"content"'),
+            (F2, "gemtui-light"),
+            ("\x10", "Search for commands"),
+        ):
+            me.press(key)
+            me.shows(shown)
+            settle(me)
+            assert me.text.isascii(), [char for char in me.text if not char.isascii()]
+            me.press(ESCAPE)
+            settle(me)
+        me.press(QUIT)
+        assert me.wait() == 0
+
+
+def test_no_color_sends_no_colours_and_still_shows_where_one_is(store: Path) -> None:
+    with terminal(store, NO_COLOR="1") as me:
+        me.shows("first question", "? keys")
+        me.press("?")
+        me.shows("Keys that work here")
+        me.press(ESCAPE, QUIT)
+        me.wait()
+    styles = {
+        int(n) for sgr in re.findall(rb"\x1b\[([0-9;]*)m", me.raw) for n in sgr.split(b";") if n
+    }
+    assert not styles & {*range(30, 39), *range(40, 49), *range(90, 98), *range(100, 108)}
+    assert 7 in styles
+
+
+# --- start ---------------------------------------------------------------------------------------
+
+
+async def test_what_ended_runs_have_left_is_tidied_at_the_start(store: Path) -> None:
+    place = runs_dir()
+    left = add_run(place, "left")
+    keep(left, store, "63a18d40")
+    for number in range(MOST_RUNS + 1):
+        add_run(place, f"run{number}", age=number + 1)
+    async with person(store, NARROW) as me:
+        await me.until(lambda: aftermath_of(left) is not None)
+        await me.until(lambda: len(list(place.iterdir())) == MOST_RUNS)
+
+
+def test_the_garbage_collector_looks_seldom_and_not_at_what_is_there_from_the_start(
+    tmp_path: Path,
+) -> None:
+    copy_store(tmp_path)
+    environ = dict(os.environ, GEMINI_CLI_HOME=str(tmp_path / "home"))
+    script = (
+        "import gc; from gemtui.cli import main; main([]); "
+        "print('frozen', gc.get_freeze_count() > 10_000, gc.get_threshold()[0])"
+    )
+    words = [sys.executable, "-c", script]
+    with Terminal(words, environ=environ, folder=tmp_path) as terminal:
+        terminal.shows("Write a haiku file", "? keys")
+        terminal.press("q")
+        assert terminal.wait() == 0
+        assert b"frozen True 50000" in terminal.raw

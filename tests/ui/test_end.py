@@ -1,0 +1,124 @@
+"""Whatever ends gemtui, the terminal is as it was before."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import signal
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.terminal import Terminal
+
+STORE = Path(__file__).parents[1] / "data" / "sessions" / "main"
+CRASH = """
+import sys
+from gemtui.ui.screens.sessions import SessionsScreen
+SessionsScreen.action_problems = lambda self: 1 / 0
+from gemtui.cli import main
+sys.exit(main([]))
+"""
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    shutil.copytree(STORE, tmp_path / "home")
+    return tmp_path
+
+
+def terminal(folder: Path, *words: str) -> Terminal:
+    environ = dict(os.environ, GEMINI_CLI_HOME=str(folder / "home"))
+    environ.pop("PYTEST_CURRENT_TEST", None)
+    return Terminal([sys.executable, *words], environ=environ, folder=folder)
+
+
+@pytest.fixture
+def running(folder: Path) -> Iterator[Terminal]:
+    with terminal(folder, "-m", "gemtui") as place:
+        place.shows("Write a haiku file", "? keys")
+        yield place
+
+
+def restored(raw: bytearray) -> bool:
+    """Alternate screen and mouse off, cursor on, our title gone: each said last."""
+    pairs = (
+        (b"\x1b[?1049h", b"\x1b[?1049l"),
+        (b"\x1b[?1000h", b"\x1b[?1000l"),
+        (b"\x1b[?1003h", b"\x1b[?1003l"),
+        (b"\x1b[?1006h", b"\x1b[?1006l"),
+        (b"\x1b[?2004h", b"\x1b[?2004l"),
+        (b"\x1b[?25l", b"\x1b[?25h"),
+        (b"\x1b[22;2t", b"\x1b[23;2t"),
+        (b"\x1b]2;", b"\x1b[23;2t"),
+    )
+    return all(-1 < raw.rfind(on) < raw.rfind(off) for on, off in pairs)
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP, signal.SIGINT])
+def test_a_signal_ends_it_in_order(running: Terminal, number: signal.Signals) -> None:
+    running.process.send_signal(number)
+    assert running.wait() == 128 + number
+    assert restored(running.raw)
+
+
+def test_a_terminal_that_is_gone_ends_it(running: Terminal) -> None:
+    running.hang_up()
+    assert running.process.wait(20) == 128 + signal.SIGHUP
+
+
+def test_a_signal_ends_it_when_the_terminal_takes_nothing_any_more(folder: Path) -> None:
+    with terminal(folder, "-m", "gemtui", "--demo") as place:
+        place.shows("? keys")
+        for _ in range(200):
+            place.press("j", "k")
+        place.process.send_signal(signal.SIGTERM)
+        assert place.process.wait(30) == 128 + signal.SIGTERM
+
+
+def test_the_title_of_the_terminal_is_put_aside_before_it_is_set(running: Terminal) -> None:
+    running.press("\x11")
+    assert running.wait() == 0
+    assert 0 <= running.raw.find(b"\x1b[22;2t") < running.raw.find(b"\x1b]2;gemtui")
+
+
+def test_ctrl_q_ends_it_in_order(running: Terminal) -> None:
+    running.press("\x11")
+    assert running.wait() == 0
+    assert restored(running.raw)
+
+
+def test_q_leaves_from_the_list(running: Terminal) -> None:
+    running.press("q")
+    assert running.wait() == 0
+
+
+def test_ctrl_c_does_not_end_it_and_says_what_does(running: Terminal) -> None:
+    running.press("\x03")
+    running.shows("^q quits gemtui")
+
+
+def test_a_crash_ends_it_in_order_and_says_where(folder: Path) -> None:
+    with terminal(folder, "-c", CRASH) as place:
+        place.shows("? keys")
+        place.press("!")
+        assert place.wait() == 1
+        assert restored(place.raw)
+        assert b"ZeroDivisionError" in place.raw
+
+
+def test_the_window_is_named_after_what_is_read(running: Terminal) -> None:
+    named = rb"\x1b\]2;gemtui: (?!Sessions)([^\x07]+)\x07"
+    running.press("\r")
+    running.until(lambda: bool(re.search(named, running.raw)), "the title")
+    title = re.findall(named, running.raw)[-1].decode()
+    running.shows(title[:30])
+
+
+def test_a_search_typed_in_one_burst_is_a_search_and_no_commands(running: Terminal) -> None:
+    running.press("/dynamo")
+    running.shows("/ dynamo", "Nothing matches")
+    assert "Delete this session" not in running.text

@@ -1,0 +1,89 @@
+"""What is written to the store while somebody reads shows up where it stands."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.ui.people import NARROW, WIDE, copy_store, person
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Path:
+    return copy_store(tmp_path)
+
+
+def append(path: Path, *records: dict[str, Any]) -> None:
+    with path.open("a") as file:
+        file.writelines(json.dumps(record) + "\n" for record in records)
+
+
+def said(number: int, text: str, type: str = "gemini") -> dict[str, Any]:
+    return {
+        "id": f"new-{number}",
+        "timestamp": f"2026-11-21T00:00:{number:02}.000Z",
+        "type": type,
+        "content": text if type == "gemini" else [{"text": text}],
+    }
+
+
+def new_session(store: Path, title: str) -> Path:
+    path = store / "tmp" / "notes" / "chats" / "session-2026-11-21T00-30-abcdef12.jsonl"
+    header = {
+        "sessionId": "abcdef12-0000-4000-8000-000000000000",
+        "projectHash": "0" * 64,
+        "startTime": "2026-11-21T00:30:00.000Z",
+        "lastUpdated": "2026-11-21T00:30:00.000Z",
+        "kind": "main",
+    }
+    append(path, header, said(1, title, type="user"))
+    return path
+
+
+async def test_a_reader_at_the_end_follows(store: Path) -> None:
+    async with person(store, NARROW) as me:
+        await me.press("down", "enter")
+        await me.sees("frog leaps in", "following")
+        append(me.chosen.path, said(1, "A third haiku, fresh."))
+        await me.sees("A third haiku, fresh.", "following")
+
+
+async def test_a_reader_elsewhere_stays_and_is_told(store: Path) -> None:
+    async with person(store, (80, 12)) as me:
+        await me.press("down", "enter")
+        await me.sees("Write a haiku file", "message 1 of 5")
+        before = [line[:78] for line in me.text.splitlines()[2:9]]
+        append(me.chosen.path, said(1, "One more."), said(2, "Two more."))
+        await me.sees("2 new", "of 7")
+        assert [line[:78] for line in me.text.splitlines()[2:9]] == before
+
+
+async def test_a_new_session_appears_and_the_cursor_stays(store: Path) -> None:
+    async with person(store, WIDE) as me:
+        await me.press("down", "down")
+        before = me.chosen.id
+        new_session(store, "Something entirely new")
+        await me.sees("Something entirely new")
+        assert me.chosen.id == before
+
+
+async def test_a_session_that_goes_takes_its_row_away(store: Path) -> None:
+    async with person(store, NARROW) as me:
+        path = new_session(store, "Here today")
+        await me.sees("Here today")
+        path.unlink()
+        await me.until(lambda: "Here today" not in me.text)
+
+
+async def test_folds_stay_when_a_session_grows(store: Path) -> None:
+    async with person(store, NARROW) as me:
+        await me.press("slash", *"rename", "enter", "enter")
+        await me.sees("read_file", "11 lines")
+        await me.press("right_square_bracket", "space")
+        await me.until(lambda: "11 lines" not in me.text)
+        append(me.chosen.path, said(1, "And one more thing."))
+        await me.until(lambda: me.view.total == 4)
+        assert "11 lines" not in me.text

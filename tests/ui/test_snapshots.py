@@ -1,0 +1,212 @@
+"""How each state looks, wide and narrow, on the demo store; states that name our temporary folder
+are looked at in text (`test_states.py`).
+
+After a change that is meant: `pytest tests/ui/test_snapshots.py --snapshot-update`, and look at
+what changed before it is committed.
+"""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Awaitable, Callable
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from pytest_textual_snapshot import SVGImageExtension  # type: ignore[import-untyped]
+from syrupy.assertion import SnapshotAssertion
+
+from gemtui.config import Config
+from tests.ui.demos import demo_store
+from tests.ui.people import NARROW, NOW, WIDE, Person, person
+
+Scene = Callable[[Person], Awaitable[None]]
+SIZES = {"wide": WIDE, "narrow": NARROW}
+
+
+@pytest.fixture
+def demo(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
+    """The demo store in a home folder, so that paths on the screen begin with `~`."""
+    home = demo_store(tmp_path, now=NOW)
+    monkeypatch.setenv("HOME", str(home))
+    monkeypatch.chdir("/")
+    monkeypatch.delenv("GEMINI_CLI_HOME")
+    return home / ".gemini"
+
+
+@pytest.fixture
+def picture(snapshot: SnapshotAssertion) -> SnapshotAssertion:
+    """The screen as it was accepted."""
+    return snapshot.use_extension(SVGImageExtension)
+
+
+async def look(me: Person, picture: SnapshotAssertion) -> None:
+    """Compare the screen with the accepted one."""
+    await me.pilot.pause()
+    assert me.app.export_screenshot(title="gemtui") == picture, me.text
+
+
+# --- states ------------------------------------------------------------------------------------
+
+
+async def listed(me: Person) -> None:
+    await me.sees("Add the moon phase")
+    if me.app.size.width >= WIDE[0]:
+        await me.until(lambda: me.home.pane.summary is not None and me.view.total)
+
+
+async def grouped(me: Person) -> None:
+    await listed(me)
+    await me.press("g")
+    await me.sees("shopfront")
+
+
+async def hidden(me: Person) -> None:
+    await listed(me)
+    await me.press("full_stop")
+    await me.sees("subagent")
+
+
+async def nothing_found(me: Person) -> None:
+    await listed(me)
+    await me.press("slash")
+    await me.type("no such title")
+    await me.sees("Nothing matches")
+
+
+async def opened(me: Person) -> None:
+    await listed(me)
+    await me.press("slash")
+    await me.type("last line of")
+    await me.press("enter")
+    await me.until(lambda: len(me.rows.rows.rows) == 1)
+    await me.press("enter")
+    await me.sees("The evening tide")
+    await me.until(lambda: me.view.has_focus)
+
+
+async def failure(me: Person) -> None:
+    await opened(me)
+    await me.press("x")
+
+
+async def unfolded(me: Person) -> None:
+    await opened(me)
+    await me.press("f", "right_square_bracket", "right_square_bracket")
+
+
+async def found(me: Person) -> None:
+    await opened(me)
+    await me.press("slash")
+    await me.sees("find in this transcript")
+    await me.type("tail")
+    await me.sees(" of 1")
+
+
+async def raw(me: Person) -> None:
+    await opened(me)
+    await me.press("right_square_bracket", "v")
+    await me.sees("as stored")
+
+
+async def helped(me: Person) -> None:
+    await opened(me)
+    await me.press("question_mark")
+    await me.sees("Keys that work here")
+
+
+async def palette(me: Person) -> None:
+    await listed(me)
+    await me.press("ctrl+p")
+    await me.type("export")
+    await me.sees("Write this session to a file")
+
+
+async def export(me: Person) -> None:
+    await opened(me)
+    await me.press("e")
+    await me.sees("One web page")
+
+
+async def deletion(me: Person) -> None:
+    await listed(me)
+    await me.press("d")
+    await me.sees("Delete")
+
+
+async def copied(me: Person) -> None:
+    await opened(me)
+    await me.press("y")
+    await me.until(lambda: me.said)
+
+
+STATES: dict[str, Scene] = {
+    "list": listed,
+    "grouped": grouped,
+    "hidden": hidden,
+    "nothing-found": nothing_found,
+    "transcript": opened,
+    "failure": failure,
+    "unfolded": unfolded,
+    "find": found,
+    "raw": raw,
+    "help": helped,
+    "palette": palette,
+    "export": export,
+    "delete": deletion,
+    "copied": copied,
+}
+
+
+@pytest.mark.parametrize("size", SIZES)
+@pytest.mark.parametrize("state", STATES)
+async def test_each_state(demo: Path, picture: SnapshotAssertion, state: str, size: str) -> None:
+    async with person(demo, SIZES[size], demo=True) as me:
+        await STATES[state](me)
+        await look(me, picture)
+
+
+@pytest.mark.parametrize("size", SIZES)
+@pytest.mark.parametrize("store", ["missing", "empty", "damaged"])
+async def test_stores_without_sessions(
+    demo: Path, picture: SnapshotAssertion, store: str, size: str
+) -> None:
+    shutil.rmtree(demo)
+    if store != "missing":
+        (demo / "tmp" / "tidewatch" / "chats").mkdir(parents=True)
+    if store == "damaged":
+        (demo / "tmp" / "tidewatch" / "chats" / "session-no.jsonl").write_text("no session\n")
+    async with person(demo, SIZES[size]) as me:
+        await look(me, picture)
+
+
+@pytest.mark.parametrize("theme", ["gemtui-light", "ansi-dark"])
+async def test_themes(demo: Path, picture: SnapshotAssertion, theme: str) -> None:
+    async with person(demo, WIDE, replace(Config(), theme=theme), demo=True) as me:
+        await failure(me)
+        await look(me, picture)
+
+
+async def test_no_color(
+    demo: Path, picture: SnapshotAssertion, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("NO_COLOR", "1")
+    async with person(demo, WIDE, demo=True) as me:
+        await failure(me)
+        await look(me, picture)
+
+
+@pytest.mark.parametrize("size", SIZES)
+async def test_ascii(demo: Path, picture: SnapshotAssertion, size: str) -> None:
+    async with person(demo, SIZES[size], Config(ascii=True), demo=True) as me:
+        await failure(me)
+        await look(me, picture)
+
+
+@pytest.mark.parametrize(("columns", "rows"), [(50, 12), (200, 50)])
+async def test_unusual_sizes(
+    demo: Path, picture: SnapshotAssertion, columns: int, rows: int
+) -> None:
+    async with person(demo, (columns, rows), demo=True) as me:
+        await listed(me)
+        await look(me, picture)
