@@ -40,7 +40,10 @@ if TYPE_CHECKING:
         SessionTooLarge,
         StoreUnreadable,
     )
-    from gemtui.policy.levels import ApprovalMode, Level, PermissionPolicy
+    from gemtui.policy.decide import Explanation, Setup, decide
+    from gemtui.policy.levels import Level, PermissionPolicy
+    from gemtui.policy.policy import Policy
+    from gemtui.policy.rules import ApprovalMode, Call, Decision, Finding, Rule, Tier
     from gemtui.provider import GeminiCliProvider, ProviderResult
     from gemtui.sessions.records import Problem
     from gemtui.sessions.summary import Flag, Summary
@@ -50,11 +53,15 @@ __all__ = [
     "AgentEvent",
     "AgentOptions",
     "ApprovalMode",
+    "Call",
     "CliNotFound",
     "ConfigError",
+    "Decision",
     "DeletionFailed",
     "Detected",
     "DroppedRecord",
+    "Explanation",
+    "Finding",
     "Flag",
     "GeminiAdapter",
     "GeminiCliProvider",
@@ -63,16 +70,21 @@ __all__ = [
     "NotASession",
     "OptionError",
     "PermissionPolicy",
+    "Policy",
     "Problem",
     "ProviderError",
     "ProviderResult",
+    "Rule",
     "Session",
     "SessionAmbiguous",
     "SessionNotFound",
     "SessionTooLarge",
+    "Setup",
     "StoreUnreadable",
     "Summary",
+    "Tier",
     "UnifiedMessage",
+    "decide",
     "detect_cli",
     "list_sessions",
     "load_session",
@@ -88,7 +100,10 @@ if not TYPE_CHECKING:  # a type checker sees the imports above, and no name that
         "gemtui.agent.ndjson": ("read_ndjson",),
         "gemtui.agent.options": ("AgentOptions",),
         "gemtui.api": ("DroppedRecord", "Session", "list_sessions", "load_session"),
-        "gemtui.policy.levels": ("ApprovalMode", "Level", "PermissionPolicy"),
+        "gemtui.policy.levels": ("Level", "PermissionPolicy"),
+        "gemtui.policy.policy": ("Policy",),
+        "gemtui.policy.decide": ("Explanation", "Setup", "decide"),
+        "gemtui.policy.rules": ("ApprovalMode", "Call", "Decision", "Finding", "Rule", "Tier"),
         "gemtui.provider": ("GeminiCliProvider", "ProviderResult"),
         "gemtui.sessions.records": ("Problem",),
         "gemtui.sessions.summary": ("Flag", "Summary"),

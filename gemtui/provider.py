@@ -24,7 +24,7 @@ from gemtui.agent.options import AgentOptions
 from gemtui.agent.written import WrittenFiles
 from gemtui.errors import GemtuiError, OptionError, ProviderError
 from gemtui.paths import gemini_home
-from gemtui.policy.levels import ApprovalMode
+from gemtui.policy.rules import ApprovalMode
 from gemtui.runs.enrich import enrich
 from gemtui.runs.plain import one_line
 from gemtui.runs.words import Status, Tally

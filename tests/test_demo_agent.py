@@ -31,7 +31,8 @@ from gemtui.agent.gemini import GeminiAdapter
 from gemtui.agent.options import AgentOptions
 from gemtui.demo import write_store
 from gemtui.demo.place import PROJECT, install_agent
-from gemtui.policy.levels import ApprovalMode, Level, PermissionPolicy
+from gemtui.policy.levels import Level, PermissionPolicy
+from gemtui.policy.rules import ApprovalMode
 from gemtui.runs.enrich import enrich
 from gemtui.runs.listing import runs_dir
 from gemtui.runs.resume import ResumeGuard

@@ -18,7 +18,8 @@ from gemtui.agent.capabilities import STREAM_JSON, Capabilities
 from gemtui.agent.options import AgentOptions
 from gemtui.agent.settings import SETTINGS_VARIABLE
 from gemtui.errors import OptionError
-from gemtui.policy.levels import ApprovalMode, Decision, Rule, policy_text, rules
+from gemtui.policy.levels import policy_text, rules
+from gemtui.policy.rules import ApprovalMode, Decision, Rule
 
 DENIES, ALLOWS, SETTINGS = "policy-first.toml", "policy-last.toml", "settings.json"
 TRUST_VARIABLE = "GEMINI_CLI_TRUST_WORKSPACE"
@@ -191,7 +192,13 @@ def _settings_text(options: AgentOptions, machine: Machine, ruled: Sequence[Rule
 
 def _old_tools(options: AgentOptions, ruled: Sequence[Rule]) -> dict[str, Any]:
     """What settings of older CLIs can say of the same rules; asks have no form there."""
-    denied = [rule.tool for rule in ruled if rule.decision is Decision.DENY and rule.tool != "*"]
+    denied = [
+        name
+        for rule in ruled
+        if rule.decision is Decision.DENY
+        for name in rule.tools
+        if name != "*"
+    ]
     tools: dict[str, Any] = {"exclude": denied} if denied else {}
     if options.only_tools is not None:
         tools["core"] = sorted(set(options.only_tools) - set(denied)) or [""]

@@ -8,7 +8,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from gemtui.errors import OptionError
-from gemtui.policy.levels import ApprovalMode, PermissionPolicy, Permissions, check_names
+from gemtui.policy.levels import PermissionPolicy, Permissions, check_names
+from gemtui.policy.rules import ApprovalMode
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -13,7 +13,8 @@ from gemtui.agent.options import AgentOptions
 from gemtui.commands.choose import LATEST, choose, current_folder, index_of_user
 from gemtui.commands.run_words import Words
 from gemtui.paths import config_file
-from gemtui.policy.levels import ApprovalMode, Level, PermissionPolicy
+from gemtui.policy.levels import Level, PermissionPolicy
+from gemtui.policy.rules import ApprovalMode
 from gemtui.sessions.store import SessionKind
 
 LARGEST = 8 * 1024 * 1024

@@ -13,6 +13,7 @@ from enum import StrEnum
 import tomlkit
 
 from gemtui.errors import OptionError
+from gemtui.policy.rules import ApprovalMode, Decision, Rule
 
 
 class Level(StrEnum):
@@ -21,23 +22,6 @@ class Level(StrEnum):
     ALLOW = "allow"
     ASK = "ask"
     DENY = "deny"
-
-
-class Decision(StrEnum):
-    """What a rule of the CLI's policy engine decides; headless, `ask_user` refuses."""
-
-    ALLOW = "allow"
-    DENY = "deny"
-    ASK_USER = "ask_user"
-
-
-class ApprovalMode(StrEnum):
-    """The CLI's approval modes, as its command line spells them."""
-
-    DEFAULT = "default"
-    AUTO_EDIT = "auto_edit"
-    PLAN = "plan"
-    YOLO = "yolo"
 
 
 _MODE_NAMES = {
@@ -77,15 +61,6 @@ _CAPABILITIES = (
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Rule:
-    """One unconditional rule of a run's policy; `priority` 0 to 999."""
-
-    tool: str
-    decision: Decision
-    priority: int
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Permissions:
     """All that a run's options say about tools.
 
@@ -98,6 +73,10 @@ class Permissions:
     only_tools: tuple[str, ...] | None = None
     approved_tools: tuple[str, ...] = ()
     disallowed_tools: tuple[str, ...] = ()
+
+
+def _rule(tool: str, decision: Decision, priority: int) -> Rule:
+    return Rule(tools=(tool,), decision=decision, priority=priority, interactive=False)
 
 
 def check_names(permissions: Permissions) -> None:
@@ -131,7 +110,7 @@ def rules(permissions: Permissions) -> tuple[Rule, ...]:
     check_names(permissions)
     denied = _denied(permissions)
     return (
-        *(Rule(tool=tool, decision=Decision.DENY, priority=999) for tool in sorted(denied)),
+        *(_rule(tool, Decision.DENY, 999) for tool in sorted(denied)),
         *_only(permissions, denied),
         *_approved(permissions, denied),
         *_levelled(permissions),
@@ -150,14 +129,14 @@ def _only(permissions: Permissions, denied: set[str]) -> Iterable[Rule]:
     if permissions.only_tools is None:
         return
     for tool in sorted(set(permissions.only_tools) - denied):
-        yield Rule(tool=tool, decision=Decision.ALLOW, priority=999)
-    yield Rule(tool="*", decision=Decision.DENY, priority=998)
+        yield _rule(tool, Decision.ALLOW, 999)
+    yield _rule("*", Decision.DENY, 998)
 
 
 def _approved(permissions: Permissions, denied: set[str]) -> Iterable[Rule]:
     if permissions.mode is not ApprovalMode.PLAN:
         for tool in sorted(set(permissions.approved_tools) - denied):
-            yield Rule(tool=tool, decision=Decision.ALLOW, priority=997)
+            yield _rule(tool, Decision.ALLOW, 997)
 
 
 def _levelled(permissions: Permissions) -> Iterable[Rule]:
@@ -169,7 +148,7 @@ def _levelled(permissions: Permissions) -> Iterable[Rule]:
         else:
             continue
         for tool in tools:
-            yield Rule(tool=tool, decision=decision, priority=997)
+            yield _rule(tool, decision, 997)
 
 
 def _levels(permissions: Permissions) -> Iterable[tuple[Level, tuple[str, ...]]]:
@@ -184,9 +163,9 @@ def policy_text(rules: Iterable[Rule]) -> str:
     table = tomlkit.aot()
     for rule in rules:
         item = tomlkit.table()
-        item.add("toolName", rule.tool)
+        item.add("toolName", rule.tools[0])
         item.add("decision", rule.decision.value)
-        item.add("priority", rule.priority)
+        item.add("priority", int(rule.priority))
         item.add("interactive", False)
         table.append(item)
     document = tomlkit.document()

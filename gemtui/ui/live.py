@@ -28,7 +28,7 @@ from gemtui.agent.fold import Fold
 from gemtui.agent.folder import Exit
 from gemtui.agent.gemini import GeminiRun
 from gemtui.agent.stderr import TAIL, told
-from gemtui.policy.levels import ApprovalMode
+from gemtui.policy.rules import ApprovalMode
 from gemtui.runs.seen import seen_files
 from gemtui.runs.words import Tally, Verdict, retry_words
 from gemtui.transcript.model import Author, Message, ToolCall, Transcript, Usage

@@ -26,7 +26,8 @@ from gemtui.agent.folder import RunFolder
 from gemtui.agent.gemini import GeminiAdapter
 from gemtui.agent.options import AgentOptions
 from gemtui.agent.settings import settings_unread
-from gemtui.policy.levels import ApprovalMode, Level, PermissionPolicy
+from gemtui.policy.levels import Level, PermissionPolicy
+from gemtui.policy.rules import ApprovalMode
 from tests.model_server import Answer, Chunk, Failure, Gate, ModelServer, answer, call, text
 from tests.real_cli import MODEL, PATIENCE, VERSION, GeminiCli
 

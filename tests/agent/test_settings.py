@@ -12,7 +12,7 @@ from gemtui.agent.capabilities import Capabilities
 from gemtui.agent.command import Machine, command_of
 from gemtui.agent.options import AgentOptions
 from gemtui.agent.settings import settings_unread, user_policies
-from gemtui.policy.levels import ApprovalMode
+from gemtui.policy.rules import ApprovalMode
 
 ROOT = os.geteuid() == 0
 FOLDER = Path("/runs/r1")

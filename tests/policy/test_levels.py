@@ -11,16 +11,14 @@ from hypothesis import strategies as st
 
 from gemtui.errors import OptionError
 from gemtui.policy.levels import (
-    ApprovalMode,
-    Decision,
     Level,
     PermissionPolicy,
     Permissions,
-    Rule,
     approval_mode,
     policy_text,
     rules,
 )
+from gemtui.policy.rules import ApprovalMode, Decision, Rule
 
 TOOLS = {
     "file_write": ["replace", "write_file"],
@@ -30,7 +28,7 @@ TOOLS = {
 
 
 def short(found: tuple[Rule, ...]) -> list[tuple[str, str, int]]:
-    return [(rule.tool, rule.decision.value, rule.priority) for rule in found]
+    return [(rule.tools[0], rule.decision.value, int(rule.priority)) for rule in found]
 
 
 @pytest.mark.parametrize("levels", itertools.product(Level, repeat=3))

@@ -13,7 +13,7 @@ from gemtui.agent.events import AgentEvent, Done, TextDelta, ToolUse
 from gemtui.agent.fold import Fold
 from gemtui.agent.gemini import GeminiAdapter
 from gemtui.agent.options import AgentOptions
-from gemtui.policy.levels import ApprovalMode
+from gemtui.policy.rules import ApprovalMode
 from gemtui.runs.enrich import enrich, stored_part
 from gemtui.transcript.display_model import DiffDisplay
 from gemtui.transcript.model import (

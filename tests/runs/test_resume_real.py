@@ -12,7 +12,7 @@ from gemtui.agent.events import AgentEvent, Done, DoneStatus
 from gemtui.agent.folder import Request, RunFolder
 from gemtui.agent.gemini import GeminiAdapter
 from gemtui.agent.options import AgentOptions
-from gemtui.policy.levels import ApprovalMode
+from gemtui.policy.rules import ApprovalMode
 from gemtui.runs.resume import Aftermath, ResumeGuard, aftermath_of, kept_of, restore
 from gemtui.sessions.index import Index
 from gemtui.sessions.load import transcript_of

@@ -14,7 +14,8 @@ from textual.widgets import Button, Input, Label, Select
 from gemtui.agent.options import AgentOptions
 from gemtui.errors import OptionError
 from gemtui.paths import typed_path
-from gemtui.policy.levels import ApprovalMode, Level, PermissionPolicy
+from gemtui.policy.levels import Level, PermissionPolicy
+from gemtui.policy.rules import ApprovalMode
 from gemtui.sessions.listing import short_path
 from gemtui.ui.keys import Where, bindings
 

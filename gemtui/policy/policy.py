@@ -1,0 +1,44 @@
+"""A policy: every rule that a run is given by files, in the order in which the CLI loads them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Self
+
+from gemtui.policy.rules import Finding, Rule, Tier
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Policy:
+    """Rules as the CLI would load them, and what it would drop.
+
+    `rules`: in load order, which settles ties. `findings`: what was dropped or is doubtful.
+    """
+
+    rules: tuple[Rule, ...] = ()
+    findings: tuple[Finding, ...] = ()
+
+    @classmethod
+    def load(cls, paths: Sequence[Path], *, tier: Tier = Tier.USER) -> Self:
+        """The rules of files and folders, as `--policy` takes them (policy-engine, "files")."""
+        raise NotImplementedError
+
+    @classmethod
+    def parse(cls, text: str, *, source: str = "policy.toml", tier: Tier = Tier.USER) -> Self:
+        """The rules of one policy file's text."""
+        raise NotImplementedError
+
+    def to_toml(self) -> str:
+        """The rules as one policy file that the CLI reads back as they are."""
+        raise NotImplementedError
+
+    def __add__(self, other: Policy) -> Policy:
+        """Both, this one loaded first."""
+        return Policy(rules=(*self.rules, *other.rules), findings=(*self.findings, *other.findings))
+
+
+def of(rules: Iterable[Rule]) -> Policy:
+    """A policy of these rules, in this order."""
+    return Policy(rules=tuple(rules))
