@@ -8,6 +8,9 @@ GemtuiError
 ├── StoreUnreadable     the store exists and we may not read it
 ├── DeletionFailed      some files of a session could not be moved to the trash or removed
 ├── ConfigError         our own configuration file: `.path` and `.key` name the place
+├── PolicyError         a policy file can't be read, edited or saved so; `.path` names it
+│   ├── PolicyNotFound  there is no policy of this name
+│   └── PolicyChanged   the file on disk is no longer the one that was opened
 ├── OptionError         an option of a run does not fit; the message names it (a ValueError, too)
 ├── CliNotFound         there is no Gemini CLI that can run: none at all, a broken or too old one
 └── ProviderError       a provider's run failed; `.response` and `.files` hold what there was
@@ -83,6 +86,22 @@ class ConfigError(GemtuiError):
     def __init__(self, message: str, *, path: Path, key: str | None = None) -> None:
         super().__init__(message)
         self.path, self.key = path, key
+
+
+class PolicyError(GemtuiError):
+    """A policy file can't be read, edited or saved in this way; `path` names it."""
+
+    def __init__(self, message: str, *, path: Path | None = None) -> None:
+        super().__init__(message)
+        self.path = path
+
+
+class PolicyNotFound(PolicyError):
+    """There is no policy of this name, neither a file nor one of ours."""
+
+
+class PolicyChanged(PolicyError):
+    """The file on disk has changed since it was opened: saving would undo that change."""
 
 
 class OptionError(GemtuiError, ValueError):
