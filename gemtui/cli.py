@@ -17,18 +17,27 @@ from typing import Any
 import click
 from click.shell_completion import CompletionItem
 
+from gemtui.commands.policy import policy
 from gemtui.commands.run_words import Words, run_options
 from gemtui.errors import (
     ConfigError,
     GemtuiError,
     NotASession,
     OptionError,
+    PolicyNotFound,
     SessionAmbiguous,
     SessionNotFound,
 )
 
 PROGRAM = "gemtui"
-_USAGE = (SessionNotFound, SessionAmbiguous, NotASession, ConfigError, OptionError)
+_USAGE = (
+    SessionNotFound,
+    SessionAmbiguous,
+    NotASession,
+    ConfigError,
+    OptionError,
+    PolicyNotFound,
+)
 """Errors that lie in what was asked for: exit code 2."""
 
 EPILOG = """\b
@@ -327,6 +336,9 @@ def runs(as_json: bool, clear: bool) -> None:
     from gemtui.commands import runs as command
 
     command.run(as_json=as_json, clear=clear)
+
+
+root.add_command(policy)
 
 
 @root.command()

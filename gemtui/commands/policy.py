@@ -1,0 +1,168 @@
+"""The words of `gemtui policy`: read by click, handed on to the module that does it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import click
+from click.shell_completion import CompletionItem
+
+from gemtui.commands.run_words import MODES
+
+_json = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+
+
+def _names(_ctx: click.Context, _param: click.Parameter, incomplete: str) -> list[CompletionItem]:
+    """The names of our policies, else files."""
+    from gemtui.errors import GemtuiError
+    from gemtui.policy.store import Origin, list_policies
+
+    try:
+        found = [each.name for each in list_policies() if each.origin is Origin.OURS]
+    except (GemtuiError, OSError):
+        found = []
+    items = [CompletionItem(name) for name in found if name.startswith(incomplete)]
+    return items or [CompletionItem(incomplete, type="file")]
+
+
+_policy = click.option(
+    "--policy",
+    "policies",
+    metavar="NAME|FILE",
+    multiple=True,
+    shell_complete=_names,
+    help="A policy file, or the name of one of ours; may be given again.",
+)
+_mode = click.option(
+    "--mode", type=click.Choice(MODES), default="default", show_default=True, help="Approval mode."
+)
+_interactive = click.option(
+    "--interactive", is_flag=True, help="As where a person can be asked; else as in `gemtui run`."
+)
+
+
+def _calls(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Which recorded calls are taken."""
+    for option in (
+        click.option("--everywhere", is_flag=True, help="The calls of all projects."),
+        click.option(
+            "--project",
+            metavar="DIR",
+            type=click.Path(file_okay=False, path_type=Path),
+            help="The calls of this folder's sessions.",
+        ),
+        click.option("--session", metavar="ID", help="The calls of one session."),
+    ):
+        command = option(command)
+    return command
+
+
+@click.group()
+def policy() -> None:
+    """Say what an agent may do, and see what that means.
+
+    NAME is a policy of ours, kept in `policies` beside the settings file, or a file.
+    """
+
+
+@policy.command(name="list")
+@_json
+def list_(as_json: bool) -> int:
+    """List the policies: ours, the user's of Gemini CLI, and those its settings name."""
+    from gemtui.commands import policy_files as command
+
+    return command.list_all(as_json=as_json)
+
+
+@policy.command()
+@click.argument("name", shell_complete=_names)
+@_json
+def show(name: str, as_json: bool) -> int:
+    """Print the rules of a policy in the order in which they are asked."""
+    from gemtui.commands import policy_files as command
+
+    return command.show(name, as_json=as_json)
+
+
+@policy.command()
+@click.argument("files", metavar="FILE...", nargs=-1, required=True, shell_complete=_names)
+@click.option("--strict", is_flag=True, help="Warnings give exit code 1, too.")
+@_json
+def check(files: tuple[str, ...], strict: bool, as_json: bool) -> int:
+    """Find what Gemini CLI would drop or ignore in policy files, and what was hardly meant.
+
+    FILE is a file, a folder of them, or the name of a policy of ours. Exit code 1 on errors.
+    """
+    from gemtui.commands import policy_files as command
+
+    return command.check(files, strict=strict, as_json=as_json)
+
+
+@policy.command()
+@click.argument("name", shell_complete=_names)
+@_mode
+@_json
+def flags(name: str, mode: str, as_json: bool) -> int:
+    """Print the words by which Gemini CLI is given a policy."""
+    from gemtui.commands import policy_flags as command
+
+    return command.flags(name, mode=mode, as_json=as_json)
+
+
+@policy.command()
+@_policy
+@click.option("--tool", metavar="T", required=True, help="The tool that is called.")
+@click.option("--args", metavar="JSON", default="{}", help="Its arguments.")
+@_mode
+@_interactive
+@_json
+def explain(
+    policies: tuple[str, ...], tool: str, args: str, mode: str, interactive: bool, as_json: bool
+) -> int:
+    """Say what would happen to one tool call, and which rule decides."""
+    from gemtui.commands import policy_calls as command
+
+    return command.explain(
+        policies, tool=tool, args=args, mode=mode, interactive=interactive, as_json=as_json
+    )
+
+
+@policy.command()
+@_policy
+@_calls
+@_mode
+@_interactive
+@_json
+def replay(
+    policies: tuple[str, ...],
+    session: str | None,
+    project: Path | None,
+    everywhere: bool,
+    mode: str,
+    interactive: bool,
+    as_json: bool,
+) -> int:
+    """Run a policy over recorded tool calls: how many would be allowed, asked, denied."""
+    from gemtui.commands import policy_calls as command
+
+    return command.replay(
+        policies,
+        session=session,
+        project=project,
+        everywhere=everywhere,
+        mode=mode,
+        interactive=interactive,
+        as_json=as_json,
+    )
+
+
+@policy.command()
+@_calls
+@_json
+def suggest(session: str | None, project: Path | None, everywhere: bool, as_json: bool) -> int:
+    """Propose rules that allow what agents did and succeeded with; nothing is written."""
+    from gemtui.commands import policy_calls as command
+
+    return command.suggest(session=session, project=project, everywhere=everywhere, as_json=as_json)
