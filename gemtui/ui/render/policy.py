@@ -1,0 +1,243 @@
+"""Rules, decisions and explanations of the policy engine as lines; pure.
+
+Every decision has its sign and its word, every rule the number by which the engine sorts it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import PurePath
+
+from rich.style import Style
+
+from gemtui.policy.decide import Considered, Explanation, Outcome
+from gemtui.policy.rules import Call, Decision, Rule, Tier
+from gemtui.text import Clean, ellipsis
+from gemtui.transcript.model import ToolCall, ToolStatus
+from gemtui.transcript.tools import target
+from gemtui.ui.render.lines import (
+    BLANK,
+    Line,
+    Piece,
+    Pieces,
+    fit,
+    flat,
+    own,
+    prefixed,
+    width_of,
+    wrap,
+)
+from gemtui.ui.theme import BOLD, Look, Role
+
+LONG = 400
+"""Characters of a foreign text that one line looks at."""
+_WORDS = {Decision.ALLOW: "allow", Decision.ASK_USER: "ask", Decision.DENY: "deny"}
+_ROLES = {
+    Decision.ALLOW: Role.SUCCESS,
+    Decision.ASK_USER: Role.WARNING,
+    Decision.DENY: Role.ERROR,
+}
+NOT_OFFERED = "not offered"
+WIDEST_WORD = len(NOT_OFFERED)
+
+
+# --- words -----------------------------------------------------------------------------------
+
+
+def word(decision: Decision) -> Clean:
+    """The decision in one word: allow, ask, deny."""
+    return own(_WORDS[decision])
+
+
+def sign(decision: Decision, look: Look) -> Clean:
+    """The decision's sign, one cell."""
+    glyphs = look.glyphs
+    signs = {
+        Decision.ALLOW: glyphs.ok,
+        Decision.ASK_USER: glyphs.ask,
+        Decision.DENY: glyphs.denied,
+    }
+    return own(signs[decision])
+
+
+def decided(decision: Decision, look: Look, *, room: int = 0) -> Pieces:
+    """Sign and word; the word takes at least `room` cells."""
+    style = look[_ROLES[decision]]
+    return (Piece(own(f"{sign(decision, look)} {word(decision):<{room}}"), style),)
+
+
+def hidden(look: Look, *, room: int = 0) -> Pieces:
+    """What is said of a tool that the model is not told of."""
+    words = own(f"{look.glyphs.interrupted} {NOT_OFFERED:<{room}}")
+    return (Piece(words, look[Role.MUTED]),)
+
+
+def outcome(found: Outcome, look: Look, *, room: int = 0) -> Pieces:
+    """What becomes of a call: its decision, or that the model would not know the tool."""
+    if not found.offered:
+        return hidden(look, room=room)
+    return decided(found.decision, look, room=room)
+
+
+def _quoted(text: str) -> str:
+    return f'"{flat(text[:LONG])}"'
+
+
+def tools(rule: Rule) -> Clean:
+    """The tools that a rule is about, such as "write_file, replace" or "any tool of github"."""
+    names = flat(", ".join(rule.tools)[:LONG]) or "any tool"
+    if "*" in rule.tools:
+        names = own("any tool")
+    return own(f"{names} of {flat(rule.mcp_name[:LONG])}") if rule.mcp_name else own(names)
+
+
+def when(rule: Rule) -> Clean:
+    """The conditions of a rule beside its tools, in words; "" = none."""
+    return own(", ".join(_conditions(rule)))
+
+
+def _conditions(rule: Rule) -> Iterator[str]:
+    if rule.command_prefixes:
+        yield "prefix " + " or ".join(map(_quoted, rule.command_prefixes[:LONG]))
+    if rule.command_regex is not None:
+        yield f"command matches {flat(rule.command_regex[:LONG])}"
+    if rule.args_pattern is not None:
+        yield f"arguments match {flat(rule.args_pattern[:LONG])}"
+    if rule.annotations:
+        named = (f"{key}={value}" for key, value in rule.annotations.items())
+        yield f"marked {flat(' '.join(named)[:LONG])}"
+    if rule.subagent is not None:
+        yield f"subagent {flat(rule.subagent[:LONG])}"
+    if rule.modes:
+        yield f"mode {flat(' or '.join(rule.modes)[:LONG])}"
+    if rule.interactive is not None:
+        yield "interactive only" if rule.interactive else "headless only"
+    if rule.allow_redirection:
+        yield "redirection too"
+
+
+def source(rule: Rule) -> Clean:
+    """Where a rule stands: "rule 2 of work.toml", "built-in", "--allowed-tools"."""
+    if rule.tier is Tier.BUILTIN:
+        return own("built-in")
+    name = flat(PurePath(rule.source).name[:LONG]) or own("the policy")
+    return own(f"rule {rule.index} of {name}") if rule.index else name
+
+
+def rank(rule: Rule) -> Clean:
+    """The number by which the engine sorts, with three places: 4.100."""
+    return own(f"{rule.effective:.3f}")
+
+
+def summary(rule: Rule) -> Clean:
+    """A rule in one line: what it decides, about which tools, when."""
+    conditions = when(rule)
+    end = f"  {conditions}" if conditions else ""
+    return own(f"{word(rule.decision)}  {tools(rule)}{end}")
+
+
+def asked(call: Call) -> Clean:
+    """What a call is about in one line: its command, its file, its pattern."""
+    recorded = ToolCall(id="", name=call.tool, args=call.args, status=ToolStatus.RUNNING)
+    return flat(target(recorded)[:LONG])
+
+
+# --- one line each -----------------------------------------------------------------------------
+
+
+def cut(pieces: Pieces, look: Look) -> Pieces:
+    """The pieces on one line of the look's width."""
+    return fit(pieces, look.width, own(look.glyphs.ellipsis))
+
+
+def column(text: Clean, width: int, style: Style, look: Look) -> Piece:
+    """Text that takes exactly `width` cells."""
+    shown = ellipsis(text, width, mark=look.glyphs.ellipsis)
+    piece = Piece(shown, style)
+    return Piece(own(shown + " " * (width - width_of((piece,)))), style)
+
+
+def call_row(call: Call, look: Look, *, room: int = 18) -> Pieces:
+    """Tool and what was asked of it."""
+    name = flat(call.tool[:LONG])
+    return (
+        column(name, max(room, min(len(name), look.width // 3)), look[Role.TEXT] + BOLD, look),
+        Piece(own(f"  {asked(call)}"), look[Role.TEXT]),
+    )
+
+
+# --- an explanation ----------------------------------------------------------------------------
+
+
+def draw_explanation(found: Explanation, look: Look) -> list[Line]:
+    """The answer: what happens, by which rule and why; then every rule that was looked at."""
+    lines = [*_answer(found, look), BLANK, *_considered(found, look)]
+    return [Line(cut(line.pieces, look)) for line in lines]
+
+
+def _answer(found: Explanation, look: Look) -> Iterator[Line]:
+    rule = found.rule
+    by = "no rule says so" if rule is None else f"by {source(rule)}, {rank(rule)}"
+    first = Outcome(decision=found.decision, offered=found.offered, rule=rule)
+    head = (*outcome(first, look), Piece(own(f"  {by}"), look[Role.TEXT]))
+    yield from wrap(head, look.width)
+    if rule is not None:
+        yield from _under(own(summary(rule)), look, role=Role.MUTED)
+    yield from _under(flat(found.because[: LONG * 4]), look)
+    yield BLANK
+    both = (("headless", found.headless), ("interactive", found.interactive))
+    for name, decision in both:
+        yield Line((Piece(own(f"{name:<13}"), look[Role.MUTED]), *decided(decision, look)))
+    yield from _named("the model", _told(found), look)
+    if found.message is not None:
+        yield from _named("is told", flat(found.message[: LONG * 4]), look)
+
+
+def _told(found: Explanation) -> Clean:
+    if found.offered:
+        return own("is told of this tool")
+    return own("is not told of this tool; a call of it fails as not found")
+
+
+def _named(name: str, value: Clean, look: Look) -> Iterator[Line]:
+    front = (Piece(own(f"{name:<13}"), look[Role.MUTED]),)
+    rest = (Piece(own(" " * 13), look[Role.MUTED]),)
+    lines = wrap((Piece(value, look[Role.TEXT]),), max(1, look.width - 13))
+    yield from prefixed(lines, front, rest)
+
+
+def _under(text: Clean, look: Look, *, role: Role = Role.TEXT, indent: int = 2) -> Iterator[Line]:
+    front = (Piece(own(" " * indent), look[role]),)
+    yield from prefixed(wrap((Piece(text, look[role]),), max(1, look.width - indent)), front)
+
+
+def _considered(found: Explanation, look: Look) -> Iterator[Line]:
+    count = len(found.considered)
+    yield Line((
+        Piece(own("Rules looked at"), look[Role.HEADING]),
+        Piece(own(f"  {count:,}, the strongest first" if count else "  none"), look[Role.MUTED]),
+    ))  # fmt: skip
+    for each in found.considered:
+        yield from _rule_looked_at(each, found.rule, look)
+
+
+def _rule_looked_at(each: Considered, decides: Rule | None, look: Look) -> Iterator[Line]:
+    glyphs = look.glyphs
+    here = each.matches and each.rule == decides
+    mark, said = (glyphs.bar, "decides") if here else (" ", "matches" if each.matches else "no")
+    style = look[Role.TEXT if each.matches else Role.MUTED]
+    yield Line(
+        (
+            Piece(own(mark), look[Role.CURSOR]),
+            Piece(own(f" {rank(each.rule)}  {said:<8}"), style + BOLD if here else style),
+            *decided(each.rule.decision, look, room=5),
+            Piece(own(f" {tools(each.rule)}  {when(each.rule)}"), style),
+            Piece(own(f"  {source(each.rule)}"), look[Role.MUTED]),
+        )
+    )
+    yield from _under(flat(each.why[:LONG]), look, role=Role.MUTED, indent=9)
+
+
+def text_of(lines: Sequence[Line]) -> str:
+    """What the lines say, to copy."""
+    return "\n".join("".join(piece.text for piece in line.pieces).rstrip() for line in lines)
