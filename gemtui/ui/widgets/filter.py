@@ -31,6 +31,9 @@ class FilterBar(Horizontal):
     }
     """
 
+    typing = False
+    """Whether somebody types here, or is about to: the focus comes a moment after `open`."""
+
     class Changed(Message):
         """The search is another one; "" means none."""
 
@@ -55,13 +58,19 @@ class FilterBar(Horizontal):
 
     def open(self) -> None:
         """Let somebody type."""
+        self.typing = True
         self.add_class("-open")
         self.query_one(Input).focus()
 
     def close(self) -> None:
         """No search any more: the rule again."""
+        self.typing = False
         self.query_one(Input).value = ""
         self.remove_class("-open")
+
+    def on_descendant_blur(self) -> None:
+        """The focus has gone elsewhere."""
+        self.typing = False
 
     def on_input_changed(self, event: Input.Changed) -> None:
         """Every keystroke counts."""

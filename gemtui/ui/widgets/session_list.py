@@ -364,13 +364,19 @@ class SessionList(ScrollView, can_focus=True, inherit_bindings=False):
         self.post_message(self.FilterRequested())
 
     async def handle_key(self, event: events.Key) -> bool:
-        """Keys that came in one burst with the search's belong to it, not to the list."""
+        """Keys that came in one burst with the search's belong to it, not to the list.
+
+        The search's own key acts here and now: its binding would run after the keys behind it.
+        """
+        if not self._hands_over and event.key != "slash":
+            return await super().handle_key(event)
+        event.stop()
         if self._hands_over:
-            event.stop()
             self.post_message(self.Typed(event.key, event.character))
-            return True
-        self._hands_over = event.key == "slash"
-        return await super().handle_key(event)
+        else:
+            self._hands_over = True
+            self.action_filter()
+        return True
 
     def on_blur(self) -> None:
         """The search has the focus now: keys that come here later are the list's again."""

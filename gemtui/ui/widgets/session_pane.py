@@ -82,7 +82,7 @@ class SessionPane(Vertical):
     @on(SessionList.Arranged)
     def _say(self) -> None:
         self._crumbs.show(self.list.crumbs)
-        if not self.list.view.query and not self.bar.has_focus_within:
+        if not self.list.view.query and not self.bar.typing:
             self.bar.close()
 
     @on(SessionList.FilterRequested)
