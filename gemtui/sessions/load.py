@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_left
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -25,8 +26,8 @@ from gemtui.transcript.model import (
     Outline,
     Transcript,
 )
-from gemtui.transcript.parts import objects
-from gemtui.transcript.tools import call_from_parts
+from gemtui.transcript.parts import objects, parts_of
+from gemtui.transcript.tools import call_from_parts, raw_from_parts
 from gemtui.transcript.unified import UnifiedMessage, parse_message
 
 
@@ -70,6 +71,35 @@ def unified_of(log: SessionLog) -> Iterator[UnifiedMessage]:
             record = read_record(log.source, entry)
             if record is not None:
                 yield parse_message(record, reply=calls.reply)
+
+
+def calls_of(log: SessionLog) -> Iterator[Mapping[str, Any]]:
+    """Every tool call of the conversation as a `toolCalls[]` entry, those included that stand only
+    as parts; as many as the session's summary counts, in the order of their records.
+    """
+    lookup = _LogCalls(log.replay, log.source)
+    for entry in log.replay.entries:
+        if entry.facts.kind is Kind.MESSAGE and log.replay.outline(entry).calls:
+            record = read_record(log.source, entry)
+            if record is not None:
+                yield from objects(record.get("toolCalls"))
+                yield from _calls_in_parts(record, entry, lookup)
+
+
+def _calls_in_parts(
+    record: Mapping[str, Any], entry: Entry, lookup: _LogCalls
+) -> Iterator[Mapping[str, Any]]:
+    wanted = Counter(entry.facts.part_ids)
+    for part in parts_of(record.get("content")) if wanted else []:
+        call = part.get("functionCall")
+        if isinstance(call, dict) and wanted[id := _id(call)] > 0:
+            wanted[id] -= 1
+            yield lookup.call(id) or raw_from_parts(call, lookup.reply(id))
+
+
+def _id(call: Mapping[str, Any]) -> str:
+    id = call.get("id")
+    return id if isinstance(id, str) else ""
 
 
 # --- what a transcript is made of --------------------------------------------------------------

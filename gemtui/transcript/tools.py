@@ -97,7 +97,7 @@ def tool_call(raw: Mapping[str, Any], *, asked: datetime | None = None) -> ToolC
     `unknown_tool`; one without an id takes that of its response, else the empty string.
     """
     name = string(raw.get("name")) or UNKNOWN_TOOL
-    args = _args(raw.get("args"))
+    args = stored_args(raw.get("args"))
     status = call_status(raw)
     parts = list(_result_parts(raw))
     output, error = _output(parts), _error(parts)
@@ -126,17 +126,22 @@ def call_from_parts(call: Mapping[str, Any], response: Mapping[str, Any] | None)
     `call`: the object of a `functionCall` part, empty if only the response is there; `response`:
     the object of its `functionResponse` part, None if there is none (then it is unconfirmed).
     """
+    return tool_call(raw_from_parts(call, response))
+
+
+def raw_from_parts(call: Mapping[str, Any], response: Mapping[str, Any] | None) -> Part:
+    """Such a call in the form of a stored `toolCalls[]` entry."""
     reply = response or {}
-    raw = {
+    return {
         "id": string(call.get("id")) or string(reply.get("id")),
         "name": string(call.get("name")) or string(reply.get("name")),
         "args": call.get("args"),
         "result": None if response is None else [{"functionResponse": response}],
     }
-    return tool_call(raw)
 
 
-def _args(value: object) -> Part:
+def stored_args(value: object) -> Part:
+    """The arguments of a stored call, whatever form they are in; never raises."""
     if isinstance(value, str):
         try:
             value = orjson.loads(value.encode(errors="replace"))
@@ -366,4 +371,4 @@ def written_path(raw: Mapping[str, Any]) -> str | None:
     if call_status(raw) is not ToolStatus.SUCCESS:
         return None
     shown = string(mapping(raw.get("resultDisplay")).get("filePath"))
-    return shown or asked_path(_args(raw.get("args"))) or None
+    return shown or asked_path(stored_args(raw.get("args"))) or None

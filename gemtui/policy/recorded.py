@@ -1,0 +1,72 @@
+"""A tool call that was made, as a stored session tells of it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+from enum import StrEnum
+from pathlib import Path
+from typing import NamedTuple
+
+from gemtui.policy.rules import Call
+
+ARGUMENT = 120
+"""Characters of the argument that a reference keeps."""
+
+
+class Ended(StrEnum):
+    """How a recorded call ended."""
+
+    SUCCEEDED = "succeeded"
+    FAILED = "failed"
+    CANCELLED = "cancelled"
+    DENIED = "denied"
+    UNKNOWN = "unknown"
+    """Nothing says how."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Recorded:
+    """One recorded call: tool name and arguments as they were recorded.
+
+    `session`: the id of the session that holds it. `project`: that session's folder, None = not
+    known. `id`: the call's own, which may be empty. The approval mode of its time is not stored.
+    """
+
+    call: Call
+    session: str
+    id: str
+    ended: Ended
+    project: Path | None = None
+    time: datetime | None = None
+
+
+class Reference(NamedTuple):
+    """Where a recorded call stands, without its arguments.
+
+    `argument`: the one that says what it was about, one line of at most 120 characters, raw.
+    """
+
+    session: str
+    id: str
+    tool: str
+    argument: str
+    ended: Ended
+
+    @classmethod
+    def to(cls, recorded: Recorded) -> Reference:
+        """The reference to a call."""
+        call = recorded.call
+        return cls(recorded.session, recorded.id, call.tool, short(call), recorded.ended)
+
+
+_TELLING = ("command", "file_path", "absolute_path", "dir_path", "path", "pattern", "query", "url")
+
+
+def short(call: Call) -> str:
+    """The argument that says what a call is about: its command, path, pattern…, else the first
+    text among its arguments; one line of at most 120 characters, raw.
+    """
+    values = (*(call.args.get(name) for name in _TELLING), *call.args.values())
+    text = next((value for value in values if isinstance(value, str) and value), "")
+    return " ".join(text[: ARGUMENT * 4].split())[:ARGUMENT]
