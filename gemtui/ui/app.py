@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import gc
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
@@ -14,6 +14,7 @@ from textual import on
 from textual.app import App
 from textual.binding import BindingType
 from textual.command import CommandPalette
+from textual.content import Content
 from textual.screen import Screen
 
 from gemtui.config import Config, keep_setting
@@ -29,6 +30,7 @@ from gemtui.ui.leaving import Leaving, left
 from gemtui.ui.messages import CopyRequested
 from gemtui.ui.palette import KeyCommands
 from gemtui.ui.plain import draw_plainly
+from gemtui.ui.policy_mode import Policies
 from gemtui.ui.runs import Runs
 from gemtui.ui.screens.help import HelpScreen
 from gemtui.ui.screens.raw import RawScreen
@@ -36,6 +38,7 @@ from gemtui.ui.screens.sessions import SessionsScreen
 from gemtui.ui.screens.themes import ThemeScreen
 from gemtui.ui.theme import ASCII, THEMES, UNICODE, Glyphs, readable_selection
 from gemtui.ui.widgets.lines import Line
+from gemtui.ui.widgets.tabs import tabs
 
 if TYPE_CHECKING:
     from gemtui.agent.gemini import GeminiAdapter
@@ -90,6 +93,7 @@ class GemtuiApp(App[None]):
         self.set_class(config.ascii, "-ascii")
         self._named = False
         self.runs = Runs(self)
+        self.policies = Policies(self)
         self.add_mode(self.DEFAULT_MODE, self.get_default_screen)
         for theme in THEMES:
             self.register_theme(theme)
@@ -139,6 +143,10 @@ class GemtuiApp(App[None]):
     def _write(self, sequence: str) -> None:
         if self._driver is not None and not self.is_headless:
             self._driver.write(sequence)
+
+    def tabs(self, current: str) -> Sequence[Content]:
+        """The first words of a screen: the modes, each with the sign of what goes on there."""
+        return tabs(current, {"app.runs": self.runs.mark(), "app.policies": self.policies.mark()})
 
     # --- what all screens do -----------------------------------------------------------------
 
@@ -221,6 +229,10 @@ class GemtuiApp(App[None]):
         """To the runs."""
         await self.runs.show()
 
+    async def action_policies(self) -> None:
+        """To the policies."""
+        await self.policies.show()
+
     async def action_back(self) -> None:
         """One step back; out of gemtui where there is none."""
         screen = self.screen
@@ -234,7 +246,7 @@ class GemtuiApp(App[None]):
         self.run_worker(self._leave(), group="leave", exclusive=True)
 
     async def _leave(self) -> None:
-        if await self.runs.may_leave():
+        if await self.policies.may_leave() and await self.runs.may_leave():
             self.exit()
 
 

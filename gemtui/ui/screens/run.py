@@ -44,7 +44,6 @@ from gemtui.ui.widgets.run_words import (
     prompt_words,
     write_totals,
 )
-from gemtui.ui.widgets.tabs import tabs
 from gemtui.ui.widgets.targets import Cursor
 from gemtui.ui.widgets.transcript import TranscriptView
 
@@ -383,7 +382,7 @@ class RunScreen(Screen[None]):
     # --- words ---------------------------------------------------------------------------------
 
     def _say_where(self) -> None:
-        left = tabs("app.runs", run_mark=self.gemtui.runs.mark())
+        left = self.gemtui.tabs("app.runs")
         cli = self._cli
         right = []
         if cli is not None:

@@ -38,7 +38,6 @@ from gemtui.ui.widgets.notice import EmptyStore
 from gemtui.ui.widgets.read_pane import ReadPane
 from gemtui.ui.widgets.session_list import SessionList
 from gemtui.ui.widgets.session_pane import SessionPane
-from gemtui.ui.widgets.tabs import tabs
 
 if TYPE_CHECKING:
     from gemtui.ui.app import GemtuiApp, Start
@@ -333,7 +332,7 @@ class SessionsScreen(Screen[None]):
     # --- words ---------------------------------------------------------------------------------
 
     def _say_where(self) -> None:
-        left = tabs("app.sessions", run_mark=self.gemtui.runs.mark())
+        left = self.gemtui.tabs("app.sessions")
         project = self._start.project
         folder = "all projects" if project is None else self._short(project)
         store = "demo" if self._start.demo else self._short(self._home)

@@ -1,0 +1,133 @@
+"""What a key of gemtui is, where keys act, and how people name them."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass
+from enum import StrEnum
+
+from textual.binding import Binding
+
+
+class Where(StrEnum):
+    """The place in which a key acts; the value heads its part of the help."""
+
+    APP = "Everywhere"
+    SESSIONS = "Sessions"
+    LIST = "List"
+    FILTER = "Filter"
+    TRANSCRIPT = "Transcript"
+    FIND = "Find"
+    RAW = "Raw JSON"
+    INFO = "About the session"
+    NOTICE = "Message"
+    EMPTY = "No sessions"
+    RUN = "Run"
+    POLICY = "Policy"
+    RULES = "Rules"
+    LEVELS = "Levels and lists"
+    POLICY_FILES = "Policy files"
+    RULE = "One rule"
+    ROWS = "Rows"
+    DRAWING = "Text"
+    TRY = "Try a call"
+    REPLAY = "Replay"
+    CALLS = "Calls"
+    CALL = "One call"
+    SUGGEST = "Suggest"
+    PROMPT = "Prompt"
+    WRITES = "Written files"
+    OPTIONS = "Options"
+    CONFIRM = "Question"
+    DIALOG = "Dialog"
+
+
+class Group(StrEnum):
+    """What a key is for; help and palette sort by it."""
+
+    MOVE = "Move"
+    OPEN = "Open and close"
+    SEARCH = "Search"
+    VIEW = "View"
+    COPY = "Copy and export"
+    CHANGE = "Change"
+    APP = "Program"
+
+
+Row = tuple[str, str, Group, str, str]
+"""One row of the table: action, keys, group, label, help."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Key:
+    """One binding.
+
+    `keys`: Textual key names, separated by commas. `label`: a word or two for footer and palette;
+    `help`: a sentence for the help. `rank`: place in the footer from the left, 0 = not there.
+    `face`: how the footer names the keys where that is not the first one (pairs such as n/N).
+    """
+
+    id: str
+    keys: str
+    action: str
+    label: str
+    help: str
+    group: Group
+    where: Where
+    rank: int = 0
+    face: str = ""
+    priority: bool = False
+
+    @property
+    def binding(self) -> Binding:
+        """The Textual binding of this key."""
+        return Binding(
+            self.keys,
+            self.action,
+            self.label,
+            show=False,
+            priority=self.priority,
+            tooltip=self.help,
+            id=self.id,
+        )
+
+    def shown(self, *, ascii: bool = False) -> str:
+        """All keys, named as people know them, such as "↑ k" or "space"."""
+        return " ".join(dict.fromkeys(name(key, ascii=ascii) for key in self.keys.split(",")))
+
+    def footer(self, *, ascii: bool = False, alive: Collection[str] = ()) -> str:
+        """What the footer shows for it: `face`, else the first key, of those that are `alive`."""
+        keys = self.keys.split(",")
+        first = next((key for key in keys if key in alive), keys[0])
+        face = self.face.replace("↑↓", "j/k") if ascii else self.face
+        return face or name(first, ascii=ascii)
+
+
+_NAMES = {
+    "up": "↑",
+    "down": "↓",
+    "left": "←",
+    "right": "→",
+    "pageup": "pgup",
+    "pagedown": "pgdn",
+    "escape": "esc",
+    "question_mark": "?",
+    "slash": "/",
+    "full_stop": ".",
+    "comma": ",",
+    "left_square_bracket": "[",
+    "right_square_bracket": "]",
+    "left_curly_bracket": "{",
+    "right_curly_bracket": "}",
+    "exclamation_mark": "!",
+    "delete": "del",
+}
+_ARROWS = {"up", "down", "left", "right"}
+
+
+def name(key: str, *, ascii: bool = False) -> str:
+    """A Textual key name as people know it: "ctrl+p" -> "^p", "full_stop" -> "."."""
+    *modifiers, last = key.split("+")
+    plain = last if ascii and last in _ARROWS else _NAMES.get(last, last)
+    front = "".join("^" if modifier == "ctrl" else f"{modifier}+" for modifier in modifiers)
+    return front + plain
