@@ -7,8 +7,9 @@
         gate.reached.wait()  # the client waits for the second answer
         gate.open()
 
-Each streamGenerateContent request takes the next turn of the script; generateContent (titles, the
-model router and other side jobs of a client) is answered by `aside`, countTokens by a guess.
+Each streamGenerateContent request takes the next turn of the script, or what a function in its
+place answers to that request; generateContent (titles, the model router and other side jobs of a
+client) is answered by `aside`, countTokens by a guess.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from __future__ import annotations
 import json
 import re
 import threading
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from types import TracebackType
@@ -154,6 +155,11 @@ def _aside(request: Request) -> Turn:
     return answer(text("{}"))
 
 
+def _in_order(script: Iterable[Turn]) -> Callable[[Request], Turn]:
+    turns = iter(script)
+    return lambda _request: next(turns, OVER)
+
+
 def _whole(turn: Answer) -> Chunk:
     chunks = [step for step in turn.steps if isinstance(step, Chunk)]
     parts = tuple(part for chunk in chunks for part in chunk.parts)
@@ -164,7 +170,7 @@ def _whole(turn: Answer) -> Chunk:
 class _Script:
     """The turns that are left, and the requests that came; used by the threads of the server."""
 
-    turns: Iterator[Turn]
+    turns: Callable[[Request], Turn]
     aside: Callable[[Request], Turn]
     gates: tuple[Gate, ...]
     requests: list[Request] = field(default_factory=list)
@@ -176,7 +182,7 @@ class _Script:
         match request.method:
             case "streamGenerateContent":
                 with self.lock:
-                    return next(self.turns, OVER)
+                    return self.turns(request)
             case "generateContent":
                 return self.aside(request)
             case "countTokens":
@@ -258,9 +264,12 @@ class ModelServer:
     """The server, in a thread; leaving it opens all gates and closes the port."""
 
     def __init__(
-        self, turns: Iterable[Turn] = (), *, aside: Callable[[Request], Turn] = _aside
+        self,
+        turns: Iterable[Turn] | Callable[[Request], Turn] = (),
+        *,
+        aside: Callable[[Request], Turn] = _aside,
     ) -> None:
-        script = tuple(turns)
+        script = () if callable(turns) else tuple(turns)
         gates = tuple(
             step
             for turn in script
@@ -268,7 +277,8 @@ class ModelServer:
             for step in turn.steps
             if isinstance(step, Gate)
         )
-        self._script = _Script(turns=iter(script), aside=aside, gates=gates)
+        take = turns if callable(turns) else _in_order(script)
+        self._script = _Script(turns=take, aside=aside, gates=gates)
         self._server = _Server(self._script)
         self._thread = threading.Thread(target=self._server.serve_forever, args=(0.05,))
 

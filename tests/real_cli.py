@@ -81,6 +81,8 @@ class GeminiCli:
 
     program: Path
     folder: Path
+    name: str = "greeter"
+    """Of the project's folder."""
 
     @property
     def home(self) -> Path:
@@ -95,12 +97,12 @@ class GeminiCli:
     @property
     def project(self) -> Path:
         """The folder in which the CLI is started."""
-        return self.folder / "greeter"
+        return self.folder / self.name
 
     @classmethod
-    def set_up(cls, program: Path, folder: Path) -> Self:
+    def set_up(cls, program: Path, folder: Path, *, project: str = "greeter") -> Self:
         """Make the home and the project below `folder`."""
-        cli = cls(program=program, folder=folder)
+        cli = cls(program=program, folder=folder, name=project)
         cli.store.mkdir(parents=True)
         cli.project.mkdir()
         (cli.store / "settings.json").write_text(json.dumps(SETTINGS))

@@ -1,0 +1,1 @@
+"""What the real CLI decides on tool calls under policies, observed anew."""
