@@ -122,3 +122,11 @@ def test_a_search_typed_in_one_burst_is_a_search_and_no_commands(running: Termin
     running.press("/dynamo")
     running.shows("/ dynamo", "Nothing matches")
     assert "Delete this session" not in running.text
+
+
+def test_what_is_typed_in_one_burst_with_the_find_key_is_found(running: Terminal) -> None:
+    running.press("\r")
+    running.shows("/ find")
+    running.press("/dynamo")
+    running.shows("/ dynamo", "no match")
+    assert "Raw JSON" not in running.text

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, ClassVar
 
-from textual import on
+from textual import events, on
 from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.containers import Horizontal
@@ -15,7 +15,7 @@ from gemtui.ui.keys import Where, bindings
 from gemtui.ui.widgets.finding import Found
 
 if TYPE_CHECKING:
-    from gemtui.ui.widgets.transcript import TranscriptView
+    from gemtui.ui.widgets.searched import SearchedView
 
 
 class FindBar(Horizontal):
@@ -34,7 +34,7 @@ class FindBar(Horizontal):
     }
     """
 
-    def __init__(self, view: TranscriptView) -> None:
+    def __init__(self, view: SearchedView) -> None:
         super().__init__()
         self._view = view
 
@@ -70,6 +70,10 @@ class FindBar(Horizontal):
         text = self.query_one(Input)
         text.focus()
         text.select_all()
+
+    def take(self, event: events.Key) -> None:
+        """A key that was typed before this line had the focus."""
+        self.query_one(Input).post_message(events.Key(event.key, event.character))
 
     def action_next(self) -> None:
         """To the next hit."""

@@ -7,14 +7,11 @@ from collections.abc import Callable, Coroutine
 from typing import Any, ClassVar
 
 from rich.style import Style
-from textual import events, on
+from textual import events
 from textual.binding import BindingType
 from textual.geometry import Offset, Size
-from textual.reactive import var
-from textual.scroll_view import ScrollView
 from textual.selection import Selection
 from textual.strip import Strip
-from textual.widget import Widget
 
 from gemtui.transcript.model import ToolCall, Transcript
 from gemtui.ui.keys import Where, bindings
@@ -30,9 +27,7 @@ from gemtui.ui.messages import (
 from gemtui.ui.screens.copy import CopyScreen
 from gemtui.ui.theme import Look, look_of
 from gemtui.ui.widgets.copying import Copy, copies_of_block, copy_of_message, file_of
-from gemtui.ui.widgets.find_bar import FindBar
-from gemtui.ui.widgets.finder import Finder, HitsFound
-from gemtui.ui.widgets.finding import NOTHING, Found
+from gemtui.ui.widgets.finder import Finder
 from gemtui.ui.widgets.frame import (
     GUTTER,
     Frame,
@@ -44,6 +39,7 @@ from gemtui.ui.widgets.frame import (
 )
 from gemtui.ui.widgets.marking import text_between
 from gemtui.ui.widgets.page import Page
+from gemtui.ui.widgets.searched import SearchedView
 from gemtui.ui.widgets.targets import FAILURE, PROMPT, TOOL, Target, next_target
 
 
@@ -62,7 +58,7 @@ def _jump(
     return action
 
 
-class TranscriptView(ScrollView, can_focus=True, inherit_bindings=False):
+class TranscriptView(SearchedView, can_focus=True, inherit_bindings=False):
     """Shows a transcript, however long: bodies are read and drawn when they come into sight.
 
     A screen reads `cursor`, `following`, `unseen`, `found` and `word` whenever `TranscriptMoved`
@@ -79,16 +75,12 @@ class TranscriptView(ScrollView, can_focus=True, inherit_bindings=False):
     }
     """
 
-    found: var[Found] = var(NOTHING)
-    """How far the search is."""
-
     def __init__(self, *, id: str | None = None, open_thoughts: bool = False) -> None:
         super().__init__(id=id)
         self.page = Page(open_thoughts=open_thoughts)
         self.word = ""
         """What the last key could not do, such as "no failed tool below"; "" if it could."""
-        self._finder = Finder(self)
-        self._bar: FindBar | None = None
+        self.finder = Finder(self)
         self._frame: Frame | None = None
         self._placing = False
 
@@ -105,13 +97,13 @@ class TranscriptView(ScrollView, can_focus=True, inherit_bindings=False):
         if fresh:
             self.turn_to(self.page.another())
         same = self.page.show(transcript, fresh=fresh, end=end, loading=loading)
-        self._finder.changed(same)
+        self.finder.changed(same)
         self.word = ""
         self.refresh_page()
 
     def turn_to(self, page: Page) -> None:
         """Show the page of another session, as it was left; the search ends."""
-        self._close_find()
+        self.close_find()
         self._unselect()
         self.page, self.word = page, ""
         self._fit()
@@ -207,7 +199,7 @@ class TranscriptView(ScrollView, can_focus=True, inherit_bindings=False):
             focused=self.has_focus,
             selection=self.text_selection,
             selected=self.selection_style + Style(dim=False),
-            marks=self._finder.marks,
+            marks=self.finder.marks,
         )
         return self._frame
 
@@ -350,7 +342,7 @@ class TranscriptView(ScrollView, can_focus=True, inherit_bindings=False):
     def action_back(self) -> None:
         """The search ends, or the transcript."""
         if self.found.query:
-            self._finder.clear()
+            self.finder.clear()
         else:
             self.post_message(BackRequested())
 
@@ -376,46 +368,3 @@ class TranscriptView(ScrollView, can_focus=True, inherit_bindings=False):
     def _copy(self, copy: Copy | None) -> None:
         if copy is not None:
             self.post_message(CopyRequested(copy.text, copy.what))
-
-    # --- finding -------------------------------------------------------------------------------
-
-    def find(self, query: str) -> None:
-        """Marks what is found and goes to the first hit below the cursor; "" ends the search."""
-        self._finder.find(query)
-
-    async def action_find(self) -> None:
-        """Type what to find, in a line below."""
-        assert isinstance(self.parent, Widget)
-        if self._bar is None or not self._bar.is_attached:
-            self._bar = FindBar(self)
-            await self.parent.mount(self._bar, after=self)
-        else:
-            self._bar.focus_input()
-
-    def _close_find(self) -> None:
-        self._finder.clear()
-        if self._bar is not None and self._bar.is_attached:
-            self._bar.remove()
-
-    def watch_found(self, before: Found, found: Found) -> None:
-        """The keys for the next and the previous hit act only in a search."""
-        if bool(before.query) != bool(found.query):
-            self.refresh_bindings()
-
-    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        """Whether a key does something now."""
-        del parameters
-        return action not in ("next_match", "previous_match") or bool(self.found.query)
-
-    def action_next_match(self) -> None:
-        """To the next hit."""
-        self._finder.step(1)
-
-    def action_previous_match(self) -> None:
-        """To the hit before."""
-        self._finder.step(-1)
-
-    @on(HitsFound)
-    def _hits_found(self, message: HitsFound) -> None:
-        message.stop()
-        self._finder.take(message)
