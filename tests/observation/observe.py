@@ -121,8 +121,8 @@ def _tail(folder: Path) -> str:
 def _of_result(result: dict[str, Any], offered: bool) -> Seen:
     error = result.get("error") or {}
     kind, message = error.get("type"), error.get("message")
-    outcome = _REFUSALS.get(kind, "allowed")
-    if kind == "unhandled_exception" and "requires user confirmation" in message:
+    outcome = _REFUSALS.get(str(kind), "allowed")
+    if kind == "unhandled_exception" and "requires user confirmation" in str(message):
         outcome = "needs_confirmation"
     return Seen(outcome=outcome, offered=offered, error=kind, message=message)
 

@@ -15,9 +15,11 @@ from pathlib import Path
 from typing import Any, Self
 
 from tests.observation.cases import Case
-from tests.real_cli import MODEL, SETTINGS, GeminiCli
+from tests.real_cli import SETTINGS, GeminiCli
 
 _HOME, _PROJECT = "/home/dev", "/home/dev/proj"
+_FOLDER = "proj"
+_MODEL = "gemini-3-pro-preview"
 _HERE = Path(__file__).parent
 
 PROGRAMS = ("bash", "sh", "node", "ls", "cat", "echo", "pwd", "true", "false", "touch")
@@ -47,7 +49,8 @@ class Place:
     def set_up(cls, program: Path, folder: Path, case: Case) -> Self:
         """Write everything that the case's situation consists of below `folder`."""
         folder.mkdir(parents=True)
-        place = cls(cli=GeminiCli.set_up(program, folder, project="proj"), case=case)
+        GeminiCli.set_up(program, folder, project=_FOLDER)
+        place = cls.found(program, folder, case)
         place._write_settings()
         for name, text in {**PROJECT, **case.project_files}.items():
             place._write(place.cli.project / name, place.here(text))
@@ -58,6 +61,11 @@ class Place:
             above = place.cli.store / "policies" if name in users else place.policies
             place._write(above / name, place.here(text))
         return place
+
+    @classmethod
+    def found(cls, program: Path, folder: Path, case: Case) -> Self:
+        """The place that was set up below `folder`."""
+        return cls(cli=GeminiCli(program=program, folder=folder, name=_FOLDER), case=case)
 
     def _write_settings(self) -> None:
         settings = json.loads(self.here(json.dumps(self.case.settings)))
@@ -82,7 +90,7 @@ class Place:
 
     def words(self) -> list[str]:
         """The command but for what tells a headless run from ACP."""
-        words = [str(self.cli.program), f"--model={MODEL}", f"--approval-mode={self.case.mode}"]
+        words = [str(self.cli.program), f"--model={_MODEL}", f"--approval-mode={self.case.mode}"]
         for given in self.case.given:
             match given.kind:
                 case "policy":
