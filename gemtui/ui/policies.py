@@ -7,7 +7,7 @@ around it read a `Draft`, and change it by its methods. `revision` says that som
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 from gemtui.policy.decide import Setup
@@ -17,6 +17,8 @@ from gemtui.policy.rules import ApprovalMode, Finding, Rule
 from gemtui.policy.store import Opened
 
 UNNAMED = "new policy"
+MOST_STEPS = 500
+"""Steps that can be taken back."""
 
 
 class Step(NamedTuple):
@@ -34,16 +36,17 @@ class Surroundings:
     settings, the workspace.
     """
 
-    before: Policy = Policy()  # noqa: RUF009 (frozen)
-    after: Policy = Policy()  # noqa: RUF009 (frozen)
-    setup: Setup = Setup()  # noqa: RUF009 (frozen)
+    before: Policy = field(default_factory=Policy)
+    after: Policy = field(default_factory=Policy)
+    setup: Setup = field(default_factory=Setup)
 
 
 class Draft:
     """One policy file as it stands in the editor.
 
     `opened`: the file as it was read, None = it is not written yet. `mode`: the approval mode that
-    decisions are shown for, and that a run from here gets; it is no part of the file.
+    decisions are shown for, and that a run from here gets; it is no part of the file. `moved_on`:
+    the file on the disk is no longer what was read.
     """
 
     def __init__(
@@ -51,13 +54,16 @@ class Draft:
         opened: Opened | None = None,
         *,
         mode: ApprovalMode = ApprovalMode.DEFAULT,
-        around: Surroundings = Surroundings(),
+        around: Surroundings | None = None,
     ) -> None:
-        self.opened, self.mode, self.around = opened, mode, around
+        self.opened, self.mode = opened, mode
+        self.around = around or Surroundings()
+        self.moved_on = False
         document = Document.parse("") if opened is None else opened.document
         self._saved = document.text
         self._steps = [Step(document, "")]
         self._undone: list[Step] = []
+        self._policy: tuple[str, Policy] | None = None
         self.revision = 0
 
     # --- what it is --------------------------------------------------------------------------
@@ -83,6 +89,11 @@ class Draft:
         return self.document.text != self._saved
 
     @property
+    def read_only(self) -> str:
+        """Why the file can't be saved; "" = it can."""
+        return "" if self.opened is None else self.opened.file.read_only
+
+    @property
     def entries(self) -> tuple[Entry, ...]:
         """All rules of the file in its order, those that are switched off included."""
         return self.document.rules
@@ -95,8 +106,10 @@ class Draft:
     @property
     def policy(self) -> Policy:
         """All rules that a run with this policy has, in load order: to decide and explain with."""
-        own = Policy.parse(self.document.text, source=self.document.source)
-        return self.around.before + own + self.around.after
+        text = self.document.text
+        if self._policy is None or self._policy[0] != text:
+            self._policy = text, Policy.parse(text, source=self.document.source)
+        return self.around.before + self._policy[1] + self.around.after
 
     @property
     def setup(self) -> Setup:
@@ -105,13 +118,17 @@ class Draft:
 
     # --- changes -----------------------------------------------------------------------------
 
-    def change(self, document: Document, what: str) -> None:
-        """Go on with this document; `what` was done, such as "delete rule 3". One step to undo."""
+    def change(self, document: Document, what: str) -> bool:
+        """Go on with this document; `what` was done, such as "delete rule 3". One step to undo.
+
+        False where nothing is different.
+        """
         if document.text == self.document.text:
-            return
-        self._steps.append(Step(document, what))
+            return False
+        self._steps = [*self._steps[-MOST_STEPS:], Step(document, what)]
         self._undone.clear()
         self.revision += 1
+        return True
 
     def add_rules(self, rules: Sequence[Rule], what: str = "") -> None:
         """Put rules at the file's end: one step to undo. Raises PolicyError for a locked file."""
@@ -119,3 +136,86 @@ class Draft:
         for rule in rules:
             document = document.add(rule)
         self.change(document, what or f"add {len(rules)} rule{'s' * (len(rules) != 1)}")
+
+    def undo(self) -> str:
+        """Take the last change back; what it was, "" where there is none."""
+        if len(self._steps) < 2:
+            return ""
+        step = self._steps.pop()
+        self._undone.append(step)
+        self.revision += 1
+        return step.what
+
+    def redo(self) -> str:
+        """Make the change again that was taken back last; what it is, "" where there is none."""
+        if not self._undone:
+            return ""
+        step = self._undone.pop()
+        self._steps.append(step)
+        self.revision += 1
+        return step.what
+
+    def surround(self, around: Surroundings) -> None:
+        """Other files or settings take part from now on."""
+        self.around = around
+        self.revision += 1
+
+    def decide_for(self, mode: ApprovalMode) -> None:
+        """Another approval mode."""
+        self.mode = mode
+        self.revision += 1
+
+    # --- the disk ----------------------------------------------------------------------------
+
+    def wrote(self, opened: Opened) -> None:
+        """The document has been saved as this file; the way back stays."""
+        self.opened, self._saved, self.moved_on = opened, opened.document.text, False
+        self._steps[-1] = Step(opened.document, self._steps[-1].what)
+        self.revision += 1
+
+    def read(self, opened: Opened) -> None:
+        """The file has been read again, and is taken as it is now. One step to undo."""
+        self.change(opened.document, "read the file again")
+        self.opened, self._saved, self.moved_on = opened, opened.document.text, False
+        self.revision += 1
+
+
+# --- order ---------------------------------------------------------------------------------------
+
+
+def order(entries: Sequence[Entry]) -> tuple[int, ...]:
+    """Places of the rules, the strongest first: by priority, then as they stand in the file.
+
+    Rules that can't be read come last.
+    """
+
+    def strength(place: int) -> tuple[bool, float, int]:
+        rule = entries[place].rule
+        return rule is None, 0 if rule is None else -rule.priority, place
+
+    return tuple(sorted(range(len(entries)), key=strength))
+
+
+class Moved(NamedTuple):
+    """A document with one rule at another place: where it stands now, and what to say of it."""
+
+    document: Document
+    place: int
+    priority: int | None
+
+
+def moved(document: Document, place: int, other: int, *, above: bool) -> Moved | None:
+    """The rule at `place` right above or below the one at `other`, as the table shows them.
+
+    It takes that rule's priority where it has another one (then `priority` is it). None where one
+    of them can't be read.
+    """
+    rule, neighbour = document.rules[place].rule, document.rules[other].rule
+    if rule is None or neighbour is None:
+        return None
+    to = other + (0 if above else 1) - (place < other)
+    changed = document.move(place, to)
+    if rule.priority == neighbour.priority:
+        return Moved(changed, to, None)
+    taken = replace(rule, priority=neighbour.priority)
+    return Moved(changed.replace(to, taken), to, int(neighbour.priority))

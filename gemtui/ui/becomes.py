@@ -1,0 +1,79 @@
+"""What a policy becomes: the command of a run with it, shown before anything runs."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from gemtui.agent.capabilities import STREAM_JSON, Capabilities
+from gemtui.agent.command import Machine, command_of
+from gemtui.agent.options import AgentOptions
+from gemtui.agent.settings import user_policies
+from gemtui.errors import CliNotFound, GemtuiError
+from gemtui.policy.rules import ApprovalMode
+from gemtui.policy.store import Origin
+from gemtui.ui.policies import Draft
+
+if TYPE_CHECKING:
+    from gemtui.agent.gemini import GeminiAdapter
+
+RUN = "RUN"
+"""Stands for the folder and the id of a run, which has neither yet."""
+NEWEST = Capabilities(
+    flags=frozenset({"approval-mode", "model", "policy", "resume", "sandbox", "session-id"}),
+    output_formats=("text", "json", STREAM_JSON),
+    approval_modes=tuple(mode.value for mode in ApprovalMode),
+)
+"""What 0.61.0 takes, for machines without a CLI."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Becomes:
+    """The command, in a shell's words; `problem`: why there is none, `notes`: what to know."""
+
+    shell: str = ""
+    words: tuple[str, ...] = ()
+    problem: str = ""
+    notes: tuple[str, ...] = ()
+
+
+def machine_of(
+    adapter: GeminiAdapter, environ: Mapping[str, str] = os.environ
+) -> tuple[Machine, str]:
+    """What commands depend on here; without a CLI the newest one, and a word that it is so.
+
+    May take seconds: the CLI is asked.
+    """
+    try:
+        return adapter.machine(), ""
+    except CliNotFound:
+        machine = Machine(
+            cli=Path("gemini"),
+            capabilities=NEWEST,
+            environ=environ,
+            user_policies=user_policies(environ),
+        )
+        return machine, "no Gemini CLI is installed: these are the words for 0.61.0"
+
+
+def becomes(draft: Draft, machine: Machine, word: str, *, runs: Path, cwd: Path) -> Becomes:
+    """The command of a run with this policy and mode. Reads whether files are there."""
+    file = None if draft.opened is None else draft.opened.file
+    if file is None:
+        return Becomes(problem="Save the policy first: then its command stands here.")
+    given = () if file.origin in (Origin.USER, Origin.ADMIN) else (file.path,)
+    options = AgentOptions(cwd=cwd, approval_mode=draft.mode, policies=given)
+    try:
+        command = command_of("", options, machine, folder=runs / RUN, session_id=RUN)
+    except GemtuiError as error:
+        return Becomes(problem=str(error))
+    notes = [word] if word else []
+    if draft.changed:
+        notes.append("with the file as it is saved, without the changes here")
+    if not given:
+        notes.append("Gemini CLI loads this file by itself: every session has it")
+    words = (*(f"{name}={value}" for name, value in command.environ.items()), *command.argv)
+    return Becomes(shell=command.shell(cwd), words=words, notes=(*notes, *command.notes))

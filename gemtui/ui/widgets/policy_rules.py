@@ -1,0 +1,148 @@
+"""The rules of the policy that is edited, the strongest first."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass
+from typing import ClassVar
+
+from textual.binding import BindingType
+from textual.content import Content
+
+from gemtui.policy.document import Entry
+from gemtui.policy.rules import Rule, Severity
+from gemtui.text import Clean
+from gemtui.ui.keys import Where, bindings
+from gemtui.ui.policies import Draft, order
+from gemtui.ui.render.lines import Piece, Pieces, flat, own
+from gemtui.ui.render.policy import LONG, column, decided, tools, when, word
+from gemtui.ui.theme import Look, Role
+from gemtui.ui.widgets.rows import RowList
+
+_DECISION = 5
+"""Cells of a decision's word."""
+_NARROW, _WIDE = 16, 22
+"""Cells of the tools, below and from 60 cells on."""
+
+
+@dataclass(frozen=True, slots=True)
+class RuleRow:
+    """One row: the rule at this place of the file, and the worst that is said of it."""
+
+    place: int
+    entry: Entry
+    worst: Severity | None
+
+
+def rows(draft: Draft, words: str = "") -> tuple[RuleRow, ...]:
+    """The rows that hold all words of a search, in the order of strength."""
+    wanted = words.lower().split()
+    made = (_row(place, draft.entries[place]) for place in order(draft.entries))
+    return tuple(row for row in made if all(word in _searched(row.entry) for word in wanted))
+
+
+def _row(place: int, entry: Entry) -> RuleRow:
+    found = {finding.severity for finding in entry.problems}
+    if entry.rule is None and entry.enabled:
+        found.add(Severity.ERROR)
+    return RuleRow(place, entry, min(found, default=None))
+
+
+def _searched(entry: Entry) -> str:
+    rule = entry.rule
+    said = "" if rule is None else f"{word(rule.decision)} {tools(rule)} {when(rule)}"
+    return f"{said} {entry.text}{'' if entry.enabled else ' off'}".lower()
+
+
+def headings(width: int) -> Content:
+    """What stands over the columns, in a list of `width` cells."""
+    return Content.styled(f"    pri  decision {'tool':<{_room(width)}} when", "dim")
+
+
+def _room(width: int) -> int:
+    return _NARROW if width < 60 else _WIDE
+
+
+def draw(row: RuleRow, look: Look) -> Pieces:
+    """Finding, priority, decision, tools, conditions."""
+    rule = row.entry.rule
+    if rule is None:
+        return _unreadable(row, look)
+    muted = look[Role.MUTED]
+    style = look[Role.TEXT] if row.entry.enabled else muted
+    return (
+        _sign(row, look),
+        Piece(own(f"{rule.priority:>4g}  "), style),
+        *_decision(row.entry, rule, look),
+        Piece(own("  "), style),
+        column(tools(rule), _room(look.width) - 1, style, look),
+        Piece(own("  "), style),
+        Piece(own(", ".join(_conditions(row.entry, rule))), style),
+    )
+
+
+def _sign(row: RuleRow, look: Look) -> Piece:
+    if row.worst is Severity.ERROR:
+        return Piece(own(look.glyphs.failed), look[Role.ERROR])
+    if row.worst is Severity.WARNING:
+        return Piece(own(look.glyphs.warning), look[Role.WARNING])
+    return Piece(own(" "), look[Role.TEXT])
+
+
+def _decision(entry: Entry, rule: Rule, look: Look) -> Pieces:
+    if entry.enabled:
+        return decided(rule.decision, look, room=_DECISION)
+    said = f"{look.glyphs.interrupted} {word(rule.decision):<{_DECISION}}"
+    return (Piece(own(said), look[Role.MUTED]),)
+
+
+def _conditions(entry: Entry, rule: Rule) -> Iterator[str]:
+    if not entry.enabled:
+        yield "off"
+    if said := when(rule):
+        yield said
+
+
+def _unreadable(row: RuleRow, look: Look) -> Pieces:
+    lines = (line.strip() for line in row.entry.text[:LONG].split("\n"))
+    first = next((line for line in lines if line and not line.startswith(("#", "["))), "")
+    state = "can't be read" if row.entry.enabled else "off, can't be read"
+    return (
+        _sign(row, look),
+        Piece(own(f"   -  {state}  "), look[Role.ERROR if row.entry.enabled else Role.MUTED]),
+        Piece(flat(first), look[Role.MUTED]),
+    )
+
+
+class RuleTable(RowList[RuleRow], inherit_bindings=False):
+    """The table; the pane does what keys ask for."""
+
+    BINDINGS: ClassVar[list[BindingType]] = bindings(Where.RULES)
+
+    def __init__(self) -> None:
+        super().__init__(draw, empty=Clean("No rules yet."), id="rules")
+
+    @property
+    def place(self) -> int | None:
+        """The place in the file of the rule under the cursor."""
+        return None if self.chosen is None else self.chosen.place
+
+    def show_rules(self, draft: Draft, words: str, place: int | None = None) -> None:
+        """The draft's rules, with the cursor on the one at `place`, else where it was."""
+        row = self.cursor
+        self.show(rows(draft, words))
+        if place is not None:
+            row = next((at for at, each in enumerate(self.items) if each.place == place), row)
+        if self.items:
+            self.go(min(row, len(self.items) - 1))
+
+    def neighbour(self, step: int) -> int | None:
+        """The place in the file of the rule that stands `step` rows further."""
+        at = self.cursor + step
+        return self.items[at].place if 0 <= at < len(self.items) else None
+
+
+def numbers(places: Collection[int]) -> str:
+    """`rule 3`, `rules 3 and 4`: places as people count them."""
+    named = [str(place + 1) for place in sorted(places)]
+    return f"rule {named[0]}" if len(named) == 1 else f"rules {' and '.join(named)}"

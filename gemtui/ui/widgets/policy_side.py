@@ -1,0 +1,149 @@
+"""Beside the rules: the command they become, the file with its changes, what is doubtful."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from textual.app import ComposeResult
+from textual.containers import Vertical, VerticalScroll
+from textual.content import Content
+from textual.widgets import Static
+
+from gemtui.policy.rules import Finding, Severity
+from gemtui.text import Clean, clean, clean_line
+from gemtui.ui.becomes import Becomes
+from gemtui.ui.marked import Marked, MarkedLine, marked
+from gemtui.ui.policies import Draft
+from gemtui.ui.render.lines import Line, Piece, own, prefixed, tabless, wrap
+from gemtui.ui.theme import Glyphs, Look, Role
+from gemtui.ui.widgets.drawing import Drawing
+from gemtui.ui.widgets.run_words import tallied
+
+MOST_FINDINGS = 50
+LONGEST = 2_000
+"""Characters of a line that are shown."""
+
+
+def heading(words: str, more: str = "") -> Content:
+    """What stands over a part."""
+    return Content.assemble((clean_line(words), "bold"), "  ", (clean_line(more), "dim"))
+
+
+def command_content(shown: Becomes, glyphs: Glyphs) -> Content:
+    """The command, a line for each of its words, as a shell would take it; then what to know."""
+    lines = []
+    if shown.problem:
+        lines.append(Content.styled(f"{glyphs.warning} {clean(shown.problem)}", "$text-warning"))
+    for at, each in enumerate(shown.words):
+        end = " \\" if at + 1 < len(shown.words) else ""
+        lines.append(Content(f"{'  ' if at else ''}{clean_line(each)}{end}"))
+    lines += [Content.styled(f"# {clean_line(note)}", "dim") for note in shown.notes]
+    return Content("\n").join(lines)
+
+
+def finding_lines(finding: Finding, glyphs: Glyphs, *, fixable: bool) -> Iterator[Content]:
+    """What is wrong, where, and the way out."""
+    error = finding.severity is Severity.ERROR
+    sign, style = (glyphs.failed, "error") if error else (glyphs.warning, "warning")
+    where = f"rule {finding.rule}" if finding.rule else "file"
+    field = f", {finding.field}" if finding.field else ""
+    said = f"{sign} {finding.severity} in {where}{field}: {finding.message}"
+    yield Content.styled(clean_line(said[:LONGEST]), f"$text-{style}")
+    if finding.way_out:
+        key = "  (x takes it)" if fixable else ""
+        yield Content.styled(f"  {clean_line(finding.way_out[:LONGEST])}{key}", "dim")
+
+
+class PolicySide(Vertical):
+    """All of it, from top to bottom."""
+
+    def __init__(self, glyphs: Glyphs) -> None:
+        super().__init__(id="policy-side")
+        self._glyphs = glyphs
+        self._marked: Marked | None = None
+        self._texts: tuple[str, str] | None = None
+
+    def compose(self) -> ComposeResult:
+        """Headings and what stands below them."""
+        yield Static(heading("Becomes", "the words we will run"))
+        with VerticalScroll(id="becomes-place", can_focus=False):
+            yield Static(id="becomes")
+        yield Static(id="toml-heading")
+        yield Drawing(what="the file with its changes", id="toml")
+        yield Static(id="findings-heading")
+        with VerticalScroll(id="findings-place", can_focus=False):
+            yield Static(id="findings")
+
+    def become(self, shown: Becomes) -> None:
+        """Show another command."""
+        self.query_one("#becomes", Static).update(command_content(shown, self._glyphs))
+
+    def show(self, draft: Draft, place: int | None, *, fixable: bool) -> None:
+        """The draft as it stands, with the rule at `place` in sight."""
+        texts = draft.saved, draft.document.text
+        if texts != self._texts or self._marked is None:
+            self._texts, self._marked = texts, marked(*texts)
+        found = self._marked
+        here = None if place is None or place >= len(draft.entries) else draft.entries[place]
+        lines = range(0) if here is None else range(here.line, here.line + here.text.count("\n") + 1)
+        toml = self.query_one("#toml", Drawing)
+        toml.show(lambda look: draw_marked(found.lines, lines, look), fresh=False)
+        self._bring(found.lines, lines)
+        changes = tallied(found.changes, "unsaved change") if draft.changed else "saved"
+        name = f"{draft.name}.toml" if draft.opened is not None else draft.name
+        self.query_one("#toml-heading", Static).update(heading(name, changes))
+        self._say_findings(draft, here_rule(draft, place), fixable=fixable)
+
+    def _bring(self, lines: Sequence[MarkedLine], wanted: range) -> None:
+        """Scroll so that the wanted lines of the new text are in sight."""
+        toml = self.query_one("#toml", Drawing)
+        at = next((at for at, line in enumerate(lines) if line.line in wanted), None)
+        if at is not None:
+            top, height = toml.scroll_offset.y, toml.size.height
+            if not top <= at <= top + height - min(len(wanted), height):
+                toml.scroll_to(y=max(0, at - 2), animate=False)
+
+    def _say_findings(self, draft: Draft, rule: int, *, fixable: bool) -> None:
+        found = sorted(draft.findings, key=lambda finding: finding.rule != rule)
+        errors = sum(finding.severity is Severity.ERROR for finding in found)
+        more = "none" if not found else f"{tallied(errors, 'error')}, {len(found) - errors} more"
+        self.query_one("#findings-heading", Static).update(heading("Findings", more))
+        lines = [
+            line
+            for finding in found[:MOST_FINDINGS]
+            for line in finding_lines(
+                finding, self._glyphs, fixable=fixable and finding.rule == rule and bool(rule)
+            )
+        ]
+        if len(found) > MOST_FINDINGS:
+            lines.append(Content(f"{self._glyphs.ellipsis} and {len(found) - MOST_FINDINGS} more"))
+        self.query_one("#findings", Static).update(Content("\n").join(lines))
+
+
+def here_rule(draft: Draft, place: int | None) -> int:
+    """The number by which findings call the rule at this place; 0 = none."""
+    if place is None or place >= len(draft.entries):
+        return 0
+    rule = draft.entries[place].rule
+    return 0 if rule is None else rule.index
+
+
+_SIGNS = {"+": Role.ADDED, "-": Role.REMOVED, "…": Role.MUTED, " ": Role.TEXT}
+
+
+def draw_marked(lines: Sequence[MarkedLine], here: range, look: Look) -> list[Line]:
+    """The lines with their signs; a bar stands at those of the rule that is chosen."""
+    if not lines:
+        return [Line((Piece(Clean("The file is empty."), look[Role.MUTED]),))]
+    return [drawn for line in lines for drawn in _drawn(line, here, look)]
+
+
+def _drawn(line: MarkedLine, here: range, look: Look) -> Iterator[Line]:
+    style = look[_SIGNS[line.sign]]
+    glyphs = look.glyphs
+    sign = {"-": glyphs.removed, "…": glyphs.dot}.get(line.sign, line.sign)
+    bar = Piece(own(glyphs.bar if line.line in here else " "), look[Role.CURSOR])
+    text = Piece(tabless(clean(line.text[:LONGEST])), style)
+    front = (bar, Piece(own(sign), style))
+    rest = (bar, Piece(own(" "), style))
+    yield from prefixed(wrap((text,), max(1, look.width - 2)), front, rest)
