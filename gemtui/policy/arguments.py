@@ -1,0 +1,88 @@
+"""A call's arguments as the text that rules with patterns are matched against.
+
+It is JSON in JavaScript's spelling with sorted keys and no blanks, and a NUL stands before and
+behind every pair of the outermost object (policy-engine, "argsPattern").
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from collections.abc import Mapping
+from typing import Any
+
+MARK = "\0"
+_SURROGATE = re.compile("[\ud800-\udfff]")
+_string = json.JSONEncoder(ensure_ascii=False).encode
+
+
+def arguments_text(args: Mapping[str, Any]) -> str:
+    """The text of raw arguments, as the model sent them; nothing is filled in or normalised."""
+    pairs = (f"{MARK}{string(key)}:{value_text(args[key])}{MARK}" for key in _sorted(args))
+    return "{" + ",".join(pairs) + "}"
+
+
+def value_text(value: Any) -> str:
+    """A JSON value as JavaScript writes it, keys sorted, no marks."""
+    if isinstance(value, str):
+        return string(value)
+    if value is True:
+        return "true"
+    if value is False:
+        return "false"
+    if isinstance(value, int | float):
+        return _number(value)
+    if isinstance(value, Mapping):
+        pairs = (f"{string(key)}:{value_text(value[key])}" for key in _sorted(value))
+        return "{" + ",".join(pairs) + "}"
+    if isinstance(value, list | tuple):
+        return "[" + ",".join(map(value_text, value)) + "]"
+    return "null"
+
+
+def string(text: str) -> str:
+    """A JSON string: everything but quotes, backslashes and control characters as it is.
+
+    Half characters (lone surrogates) are escaped, as JavaScript does.
+    """
+    encoded = _string(text)
+    if encoded.isascii():
+        return encoded
+    return _SURROGATE.sub(lambda half: f"\\u{ord(half[0]):04x}", encoded)
+
+
+def _sorted(table: Mapping[str, Any]) -> list[str]:
+    """The keys in the order of their UTF-16 units, in which JavaScript sorts."""
+    keys = list(table)
+    if all(map(str.isascii, keys)):
+        return sorted(keys)
+    return sorted(keys, key=lambda key: key.encode("utf-16-be", "surrogatepass"))
+
+
+def _number(value: float) -> str:
+    """A number as JavaScript prints it: every one is a double, and 1.0 is `1`."""
+    try:
+        number = float(value)
+    except OverflowError:
+        return "null"
+    if not math.isfinite(number):
+        return "null"
+    if number == int(number) and abs(number) < 1e21:
+        return _whole(number)
+    digits, _, exponent = repr(number).partition("e")
+    if not exponent:
+        return digits
+    power = int(exponent)
+    if -6 <= power < 0:
+        return f"{number:.{len(digits.replace('.', '').lstrip('-')) - 1 - power}f}"
+    digits = digits.removesuffix(".0")
+    return f"{digits}e{'+' if power > 0 else '-'}{abs(power)}"
+
+
+def _whole(number: float) -> str:
+    """A whole number below 1e21: the shortest digits that name it, then zeros."""
+    digits, _, exponent = repr(abs(number)).partition("e")
+    whole, _, fraction = digits.removesuffix(".0").partition(".")
+    zeros = "0" * (int(exponent or 0) - len(fraction))
+    return f"{'-' if number < 0 else ''}{whole}{fraction}{zeros}"

@@ -1,0 +1,174 @@
+"""Policy files as the CLI loads them: what becomes rules, and what it drops (policy-engine).
+
+A file whose TOML or schema is wrong is dropped whole. A rule whose pattern can't be used is dropped
+alone. An empty name keeps the CLI from starting, and stays in the rules so that the engine says so.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from gemtui.policy.answers import Setup
+from gemtui.policy.dialect import TomlError, parse_toml
+from gemtui.policy.fields import readable
+from gemtui.policy.matching import dropped, pattern_sources
+from gemtui.policy.rules import Decision, Finding, Rule, Severity, Tier
+from gemtui.policy.schema import schema_problems
+from gemtui.policy.settings import names
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Loaded:
+    """What files gave: rules in load order, and what was dropped."""
+
+    rules: tuple[Rule, ...] = ()
+    findings: tuple[Finding, ...] = ()
+
+
+def read_text(text: str, *, source: str, tier: Tier = Tier.USER) -> Loaded:
+    """The rules of one file's text; never raises."""
+    try:
+        document = parse_toml(text)
+    except TomlError as error:
+        return Loaded(findings=(_whole(source, f"TOML that can't be read: {error}"),))
+    problems = schema_problems(document)
+    if problems:
+        return Loaded(
+            findings=tuple(
+                _finding(source, place.rule, place.field, f"the whole file is dropped: {place.why}")
+                for place in problems
+            )
+        )
+    rules: list[Rule] = []
+    findings: list[Finding] = []
+    for index, table in enumerate(document.get("rule", ()), start=1):
+        rule = _rule(table, source, tier, index)
+        findings.extend(_rule_findings(rule, source))
+        if _kept(rule):
+            rules.append(rule)
+    return Loaded(rules=tuple(rules), findings=tuple(findings))
+
+
+def _rule(table: Mapping[str, Any], source: str, tier: Tier, index: int) -> Rule:
+    fields, _ = readable(table)
+    fields["priority"] = int(fields["priority"])
+    return Rule(tier=tier, source=source, index=index, **fields)
+
+
+def kills(rule: Rule) -> str | None:
+    """Why the CLI ends at once when it loads this rule; None = it does not."""
+    if "" in rule.tools and not rule.mcp_name:
+        return "toolName"
+    if rule.mcp_name == "":
+        return "mcpName"
+    return "subagent" if rule.subagent == "" else None
+
+
+def _kept(rule: Rule) -> bool:
+    """Whether anything of a rule is left; extensions may neither allow nor speak for yolo."""
+    if rule.tier is Tier.EXTENSION and (rule.decision is Decision.ALLOW or "yolo" in rule.modes):
+        return False
+    sources = pattern_sources(rule)
+    return not sources or any(not source or not dropped(source) for source in sources)
+
+
+def _rule_findings(rule: Rule, source: str) -> Iterator[Finding]:
+    if field := kills(rule):
+        said = f"{field} is empty: Gemini CLI ends at once with such a rule"
+        yield _finding(source, rule.index, field, said)
+    if rule.tier is Tier.EXTENSION and not _kept(replace(rule, args_pattern=None)):
+        said = "an extension's rule may neither allow nor name the mode yolo: it is dropped"
+        yield _finding(source, rule.index, "", said)
+    for pattern in pattern_sources(rule):
+        why = dropped(pattern) if pattern else None
+        if why:
+            field = "argsPattern" if rule.args_pattern == pattern else "commandRegex"
+            yield _finding(source, rule.index, field, f"the rule is dropped: {why}")
+
+
+def _whole(source: str, message: str) -> Finding:
+    return _finding(source, 0, "", f"{message}: the whole file is dropped")
+
+
+def _finding(source: str, rule: int, field: str, message: str) -> Finding:
+    return Finding(file=source, rule=rule, field=field, severity=Severity.ERROR, message=message)
+
+
+def read_paths(
+    paths: Iterable[Path | str], *, tier: Tier = Tier.USER, folder: Path | None = None
+) -> Loaded:
+    """The rules of files and folders as `--policy` takes them: commas part paths.
+
+    `folder`: against which relative ones are resolved; None = the current one. What is missing, or
+    does not end in `.toml`, gives nothing.
+    """
+    rules: list[Rule] = []
+    findings: list[Finding] = []
+    for path in _split(paths):
+        for file in _files((folder or Path()) / path):
+            try:
+                text = file.read_bytes().decode("utf-8", "replace")
+            except OSError as error:
+                findings.append(_whole(str(file), f"it can't be read ({error.strerror})"))
+                continue
+            loaded = read_text(text, source=str(file), tier=tier)
+            rules.extend(loaded.rules)
+            findings.extend(loaded.findings)
+    return Loaded(rules=tuple(rules), findings=tuple(findings))
+
+
+def _split(paths: Iterable[Path | str]) -> Iterator[Path]:
+    for path in paths:
+        parts = str(path).split(",")
+        for part in filter(None, map(str.strip, parts)):
+            if part == "~" or part.startswith("~/"):
+                part = os.path.expanduser("~") + part[1:]
+            yield Path(part)
+
+
+def _files(path: Path) -> Sequence[Path]:
+    """The files that the CLI reads at a path; in a folder by the bytes of their names.
+
+    A symbolic link counts when it is named itself, not in a folder.
+    """
+    try:
+        if path.is_dir():
+            with os.scandir(path) as entries:
+                found = [
+                    entry.name
+                    for entry in entries
+                    if entry.name.endswith(".toml") and entry.is_file(follow_symlinks=False)
+                ]
+            return [path / name for name in sorted(found, key=os.fsencode)]
+        return [path] if path.name.endswith(".toml") and path.is_file() else []
+    except OSError:
+        return []
+
+
+def read_run(
+    setup: Setup,
+    *,
+    home: Path,
+    policies: Sequence[Path | str] | None = None,
+    admin: Sequence[Path | str] | None = None,
+) -> Loaded:
+    """All policy files that a run loads: the admin's, then the user's or those that replace them.
+
+    `policies`: the values of `--policy`, None = not given: `policyPaths` of the settings, else the
+    user's folder under `home`, which is `~/.gemini`. `admin`: those of `--admin-policy`.
+    """
+    settings, folder = setup.settings, setup.workspace
+    if admin is None:
+        admin = names(settings, "adminPolicyPaths")
+    if policies is None:
+        policies = names(settings, "policyPaths")
+    of_admin = read_paths(admin or (), tier=Tier.ADMIN, folder=folder)
+    of_user = read_paths(policies or (home / "policies",), tier=Tier.USER, folder=folder)
+    return Loaded(
+        rules=(*of_admin.rules, *of_user.rules),
+        findings=(*of_admin.findings, *of_user.findings),
+    )
