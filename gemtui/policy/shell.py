@@ -6,7 +6,49 @@ splitting").
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import re
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import lru_cache
+from itertools import pairwise
+from typing import Final, Literal
+
+import tree_sitter_bash
+from tree_sitter import Language, Node, Parser, Tree
+
+from gemtui.policy.shell_words import BLANKS, words
+
+_LANGUAGE: Final = Language(tree_sitter_bash.language())
+_PARSE_SECONDS: Final = 1.0
+_SHORT: Final = 4096
+
+_NO_COMMANDS: Final = {
+    "file_redirect": "redirection (>)",
+    "heredoc_redirect": "heredoc (<<)",
+    "herestring_redirect": "herestring (<<<)",
+    "command_substitution": "command substitution",
+    "backtick_substitution": "backtick substitution",
+    "process_substitution": "process substitution",
+    "subshell": "subshell",
+}
+"""What the engine calls parts that are no commands; a command of such a name is skipped, too."""
+
+_ARITHMETIC: Final = "(("
+"""`((1+1))`: a command of this name in the CLI's grammar, a block from grammar 0.25.1 on."""
+
+_SKIPPED: Final = frozenset((*_NO_COMMANDS.values(), "redirection (<)"))
+_REDIRECTS: Final = frozenset(
+    ("redirected_statement", "file_redirect", "heredoc_redirect", "herestring_redirect")
+)
+
+_WRAPPER: Final = re.compile(
+    r"_*(?:(?:~+/)?(?:sh|bash|zsh)_+-c|cmd\.exe_+/c"
+    r"|(?:powershell|pwsh)(?:\.exe)?_+(?:-NoProfile_+)?-Command)_+".replace(
+        "_", f"[{BLANKS}]"
+    ).replace("~", f"[^{BLANKS}]"),
+    re.IGNORECASE | re.ASCII,
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,9 +76,10 @@ class Part:
 class Reading:
     """A command as the engine reads it.
 
-    `parsed`: False = empty, blank, not to be parsed, or of a kind that the engine refuses to read
-    (`${x@P}`): no parts then. `parts`: never holds redirections and subshells themselves, which
-    are no commands; it may be empty although `parsed` (`( )` forms). `redirected`: anywhere in it.
+    `parsed`: False = empty, blank, not to be parsed in a second, or of a kind that the engine
+    refuses to read (`${x@P}`, nothing but assignments): no parts then. `parts`: never holds
+    redirections and subshells themselves, which are no commands, so that it may be empty although
+    `parsed` (`> f`). `redirected`: anywhere in it.
     """
 
     text: str
@@ -47,19 +90,136 @@ class Reading:
     @property
     def roots(self) -> tuple[str, ...]:
         """The names of its commands, in order."""
-        return tuple(part.name for part in self.parts if part.name)
+        return tuple(part.name for part in self.parts)
 
 
 def read_command(text: str) -> Reading:
     """How the engine reads a command; never raises, whatever the text."""
-    raise NotImplementedError
+    return _read_short(text) if len(text) <= _SHORT else _read(text)
 
 
 def has_redirection(text: str) -> bool:
     """Whether the engine finds a redirection in a command."""
-    raise NotImplementedError
+    return ("<" in text or ">" in text) and read_command(text).redirected
 
 
 def unwrapped(text: str) -> str:
     """What stands inside a wrapper that the engine opens; else the text without blanks round it."""
-    raise NotImplementedError
+    match = _WRAPPER.match(text)
+    if not match:
+        return text.strip(BLANKS)
+    inner = text[match.end() :].strip(BLANKS)
+    if len(inner) < 2 or inner[0] != inner[-1] or inner[0] not in "\"'":
+        return inner
+    if inner[0] == '"' and match.group().rstrip(BLANKS).endswith("-c"):
+        try:
+            found = words(inner, lambda name: "$" + name)
+        except ValueError:
+            found = []
+        if len(found) == 1 and found[0].plain:
+            return found[0].text
+    return inner[1:-1]
+
+
+@dataclass(slots=True)
+class _Seen:
+    """What a walk through a command's tree finds: (start, name, text) of each part."""
+
+    parts: list[tuple[int, str, str]] = field(default_factory=list)
+    redirected: bool = False
+    refused: bool = False
+
+
+def _read(text: str) -> Reading:
+    source = _Source(text)
+    tree = source.tree() if text.strip(BLANKS) else None
+    if tree is None:
+        return Reading(text=text, parsed=False, parts=(), redirected="<" in text or ">" in text)
+    seen = _walk(tree.root_node, source.slice)
+    if not seen.parts or seen.refused or tree.root_node.has_error:
+        return Reading(text=text, parsed=False, parts=(), redirected=seen.redirected)
+    seen.parts.sort(key=lambda part: part[0])
+    parts = tuple(_part(name, piece, text) for _, name, piece in seen.parts if name not in _SKIPPED)
+    return Reading(text=text, parsed=True, parts=parts, redirected=seen.redirected)
+
+
+_read_short = lru_cache(maxsize=8192)(_read)
+
+
+def _part(name: str, piece: str, command: str) -> Part:
+    inner = unwrapped(piece)
+    return Part(
+        text=piece, name=name, whole=piece == command, inner=None if inner == piece else inner
+    )
+
+
+class _Source:
+    """A command's text as the parser takes it: positions count in its bytes."""
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+        self._plain = text.isascii()
+        self._data = text.encode() if self._plain else text.encode("utf-16-le", "surrogatepass")
+
+    def tree(self) -> Tree | None:
+        """The tree; None when it took too long."""
+        parser, data = Parser(_LANGUAGE), self._data
+        encoding: Literal["utf8", "utf16le"] = "utf8" if self._plain else "utf16le"
+        if len(data) <= _SHORT:
+            return parser.parse(data, encoding=encoding)
+        end = time.thread_time() + _PARSE_SECONDS
+        try:
+            return parser.parse(
+                lambda offset, _point: data[offset : offset + 65536],
+                encoding=encoding,
+                progress_callback=lambda _offset, _error: time.thread_time() > end,
+            )
+        except ValueError:
+            return None
+
+    def slice(self, node: Node) -> str:
+        """The node's text."""
+        if self._plain:
+            return self._text[node.start_byte : node.end_byte]
+        return self._data[node.start_byte : node.end_byte].decode("utf-16-le", "surrogatepass")
+
+
+def _walk(root: Node, text_of: Callable[[Node], str]) -> _Seen:
+    seen = _Seen()
+    stack = [root]
+    while stack:
+        node = stack.pop()
+        kind = node.type
+        if name := _name(node, kind, text_of):
+            seen.parts.append((node.start_byte, name, text_of(node).strip(BLANKS)))
+        if kind in _REDIRECTS:
+            seen.redirected = True
+        elif kind == "expansion" and _is_prompt(node, text_of):
+            seen.refused = True
+        stack.extend(reversed(node.children))
+    return seen
+
+
+def _name(node: Node, kind: str, text_of: Callable[[Node], str]) -> str:
+    """What the engine calls the part that starts here; "" = none does."""
+    if kind == "command":
+        named = node.child_by_field_name("name")
+    elif kind in ("declaration_command", "unset_command", "test_command"):
+        named = node.child(0)
+    elif kind == "compound_statement":
+        return _ARITHMETIC if node.children[0].type == _ARITHMETIC else ""
+    else:
+        return _NO_COMMANDS.get(kind, "")
+    return _unquoted(text_of(named)) if named else ""
+
+
+def _unquoted(name: str) -> str:
+    if len(name) >= 2 and name[0] == name[-1] and name[0] in "\"'":
+        return name[1:-1]
+    return name.strip(BLANKS)
+
+
+def _is_prompt(expansion: Node, text_of: Callable[[Node], str]) -> bool:
+    """Whether it is `${x@P}`, which runs what stands in x: the engine takes it for an error."""
+    texts = [text_of(child) for child in expansion.children]
+    return any(a == "@" and b in ("p", "P") for a, b in pairwise(texts))

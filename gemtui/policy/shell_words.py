@@ -1,0 +1,134 @@
+"""The words of a command as the CLI's own word splitter sees them, which is not how a shell does.
+
+The CLI judges commands by the words that the JavaScript package shell-quote makes of them
+(policy-engine, "Shell: what happens outside the rules"). Its habits are kept here: variables are
+empty, `#` starts a comment within a word, a quote without its end is dropped, and so is the
+character after `$?`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Final
+
+BLANKS: Final = (
+    "\t\n\v\f\r \u00a0\u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a"
+    "\u2028\u2029\u202f\u205f\u3000\ufeff"
+)
+"""What JavaScript takes for blank; Python's own idea of it differs."""
+
+_OPERATOR = r"\|\||&&|;;|\|&|<\(|<<<|>>|>&|<&|[&;()|<>]"
+_BARE = rf"""[^{BLANKS}'"|&;()<>\\]+|\\['"|&;()<> \t]?"""
+_TOKEN = re.compile(
+    rf"""{_OPERATOR}|(?:{_BARE}|{'"'}(?:[^"\\]++|\\"?)*+"|"(?s:.*)"|'(?:[^'\\]++|\\'?)*+'"""
+    r"|'(?s:.*)')++"
+)
+_WHOLE_OPERATOR = re.compile(_OPERATOR)
+_NEEDS_READING = re.compile(r"""['"\\$#*?|&;()<>]""")
+_NAME_END = re.compile(r"[^A-Za-z0-9_]")
+
+
+@dataclass(frozen=True, slots=True)
+class Word:
+    """One word; `plain`: it is a word proper, no operator, pattern for file names or comment."""
+
+    text: str
+    plain: bool = True
+
+
+def words(
+    text: str, variable: Callable[[str], str] = lambda name: "" if name else "$"
+) -> list[Word]:
+    """Split a command; `variable` gives the text that stands for `$name` ("" = a lone `$`).
+
+    A comment is one empty word. ValueError when a `${` is empty or has no end.
+    """
+    found: list[Word] = []
+    for match in _TOKEN.finditer(text):
+        token = match.group()
+        if _WHOLE_OPERATOR.fullmatch(token):
+            found.append(Word(token, plain=False))
+        elif not _NEEDS_READING.search(token):
+            found.append(Word(token))
+        else:
+            reader = _Reader(token, variable)
+            found.extend(reader.read())
+            if reader.commented:
+                break
+    return found
+
+
+class _Reader:
+    """Takes the quotes, escapes and variables out of one token."""
+
+    def __init__(self, token: str, variable: Callable[[str], str]) -> None:
+        self._token = token
+        self._variable = variable
+        self._at = 0
+        self._out: list[str] = []
+        self.commented = False
+
+    def read(self) -> list[Word]:
+        quote = ""
+        escaped = pattern = False
+        token, out = self._token, self._out
+        while self._at < len(token):
+            char = token[self._at]
+            pattern = pattern or (not quote and char in "*?")
+            if escaped:
+                out.append(char)
+                escaped = False
+            elif quote:
+                quote = self._quoted(char, quote)
+            elif char in "\"'":
+                quote = char
+            elif char in "&;()|<>":
+                return [Word(token, plain=False)]
+            elif char == "#":
+                self.commented = True
+                return [*([Word("".join(out))] if any(out) else []), Word("", plain=False)]
+            elif char == "\\":
+                escaped = True
+            elif char == "$":
+                out.append(self._expanded())
+            else:
+                out.append(char)
+            self._at += 1
+        return [Word("".join(out), plain=not pattern)]
+
+    def _quoted(self, char: str, quote: str) -> str:
+        """Take one character within quotes; the quote that holds after it, "" = none."""
+        if char == quote:
+            return ""
+        if quote == '"' and char == "\\":
+            self._at += 1
+            after = self._token[self._at : self._at + 1]
+            self._out.append(after if after and after in '"\\$' else "\\" + after)
+        elif quote == '"' and char == "$":
+            self._out.append(self._expanded())
+        else:
+            self._out.append(char)
+        return quote
+
+    def _expanded(self) -> str:
+        """Move to the last character of the variable at hand; the text that stands for it."""
+        token = self._token
+        self._at += 1
+        char = token[self._at : self._at + 1]
+        if char == "{":
+            end = token.find("}", self._at)
+            if end <= self._at + 1:
+                raise ValueError(f"bad substitution: {token[self._at - 1 :]}")
+            name = token[self._at + 1 : end]
+            self._at = end
+        elif char and char in "*@#?$!_-":
+            name = char
+            self._at += 1
+        else:
+            end_match = _NAME_END.search(token, self._at)
+            end = end_match.start() if end_match else len(token) + 1
+            name = token[self._at : end]
+            self._at = end - 1
+        return self._variable(name)
