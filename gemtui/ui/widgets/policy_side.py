@@ -85,7 +85,9 @@ class PolicySide(Vertical):
             self._texts, self._marked = texts, marked(*texts)
         found = self._marked
         here = None if place is None or place >= len(draft.entries) else draft.entries[place]
-        lines = range(0) if here is None else range(here.line, here.line + here.text.count("\n") + 1)
+        lines = (
+            range(0) if here is None else range(here.line, here.line + here.text.count("\n") + 1)
+        )
         toml = self.query_one("#toml", Drawing)
         toml.show(lambda look: draw_marked(found.lines, lines, look), fresh=False)
         self._bring(found.lines, lines)

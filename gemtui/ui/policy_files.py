@@ -1,0 +1,215 @@
+"""Policy files as a person opens, saves, makes and removes them; each function asks and says."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from gemtui.agent.settings import read_settings
+from gemtui.errors import GemtuiError, PolicyChanged, PolicyError
+from gemtui.policy import store
+from gemtui.policy.decide import Setup
+from gemtui.policy.document import Document
+from gemtui.policy.policy import Policy
+from gemtui.policy.store import Opened, Origin, PolicyFile
+from gemtui.sessions.listing import short_path
+from gemtui.text import Clean, clean_line
+from gemtui.ui.policies import Draft, Surroundings
+from gemtui.ui.screens.ask import AskScreen
+from gemtui.ui.screens.choose import Choice, ChooseScreen
+from gemtui.ui.screens.confirm import ConfirmScreen
+
+if TYPE_CHECKING:
+    from gemtui.ui.app import GemtuiApp
+
+SUGGESTED = "work"
+"""The name that a first policy is offered."""
+
+
+def settings_of(home: Path) -> dict[str, Any]:
+    """The user's settings of the CLI."""
+    return read_settings(home / "settings.json")
+
+
+def surroundings(opened: Opened | None, user: tuple[Path, ...], setup: Setup) -> Surroundings:
+    """What a run loads beside this file: the user's own policies, those after it after it.
+
+    `user`: what the CLI loads by itself. Reads files.
+    """
+    if opened is None or opened.file.origin is Origin.OURS:
+        return Surroundings(before=Policy.load(user), setup=setup)
+    files = [each for path in user for each in _files_of(path)]
+    if opened.file.path not in files:
+        return Surroundings(before=Policy.load(user), setup=setup)
+    at = files.index(opened.file.path)
+    return Surroundings(
+        before=Policy.load(files[:at]), after=Policy.load(files[at + 1 :]), setup=setup
+    )
+
+
+def _files_of(path: Path) -> list[Path]:
+    """The files of a folder as the CLI loads them (policy-engine, "files")."""
+    if not path.is_dir():
+        return [path]
+    found = (each for each in path.iterdir() if each.name.endswith(".toml") and each.is_file())
+    return sorted(found, key=lambda each: each.name.encode("utf-8", "surrogateescape"))
+
+
+async def load(app: GemtuiApp, path: Path) -> Opened | None:
+    """Read a file; None, and a word why, where it can't be."""
+    try:
+        return await asyncio.to_thread(store.open_policy, path)
+    except (GemtuiError, OSError) as error:
+        app.say(str(error), problem=True)
+        return None
+
+
+async def save(app: GemtuiApp, draft: Draft) -> bool:
+    """Write the draft, asking for a name or before it is written somewhere else than to ours."""
+    opened = draft.opened
+    if opened is None:
+        return await make(app, draft, draft.document.text)
+    if opened.file.read_only:
+        app.say(f"{draft.name} can't be saved: {opened.file.read_only}", problem=True)
+        return False
+    if opened.file.origin is not Origin.OURS and not await _on_purpose(app, opened.file):
+        return False
+    return await _write(app, draft, opened, draft.document, force=False)
+
+
+async def _on_purpose(app: GemtuiApp, file: PolicyFile) -> bool:
+    answer = await app.push_screen_wait(
+        ChooseScreen(
+            clean_line(f"Save {file.path.name}?"),
+            (
+                clean_line(short_path(file.path)),
+                Clean(""),
+                Clean("Gemini CLI loads this file by itself: it counts in every session,"),
+                Clean("not only in runs from here. The old one stays beside it as .bak."),
+            ),
+            (
+                Choice("no", Clean("Don't save")),
+                Choice("yes", Clean("Save it")),
+            ),
+        )
+    )
+    return answer == "yes"
+
+
+async def _write(
+    app: GemtuiApp, draft: Draft, opened: Opened, document: Document, *, force: bool
+) -> bool:
+    try:
+        saved = await asyncio.to_thread(store.save, opened, document, force=force)
+    except PolicyChanged:
+        return await _changed(app, draft, opened, document)
+    except (PolicyError, OSError) as error:
+        app.say(f"Nothing was saved: {error}", problem=True)
+        return False
+    draft.wrote(saved)
+    app.say(f"Saved: {short_path(saved.file.path)}")
+    return True
+
+
+async def _changed(app: GemtuiApp, draft: Draft, opened: Opened, document: Document) -> bool:
+    """Somebody else has written the file: whose version counts?"""
+    answer = await app.push_screen_wait(
+        ChooseScreen(
+            Clean("The file has changed on the disk"),
+            (clean_line(short_path(opened.file.path)), Clean("Something else has written it.")),
+            (
+                Choice("keep", Clean("Keep editing"), Clean("nothing is written")),
+                Choice("reload", Clean("Read it again"), Clean("u brings your changes back")),
+                Choice("write", Clean("Overwrite it"), Clean("with what stands here")),
+            ),
+        )
+    )
+    if answer == "write":
+        return await _write(app, draft, opened, document, force=True)
+    if answer == "reload":
+        fresh = await load(app, opened.file.path)
+        if fresh is not None:
+            draft.read(fresh)
+    return False
+
+
+def _name_problem(name: str) -> str:
+    """What a name can't be; the rest is said when the file is made."""
+    return "" if name.strip() else "Name the policy."
+
+
+async def make(app: GemtuiApp, draft: Draft, text: str) -> bool:
+    """A new policy of ours with this text: asks for its name until it fits."""
+    name = SUGGESTED
+    while True:
+        asked = await app.push_screen_wait(
+            AskScreen(Clean("Name of the policy"), value=name, problem=_name_problem)
+        )
+        if asked is None:
+            return False
+        name = asked.strip()
+        try:
+            opened = await asyncio.to_thread(store.create, name, text)
+        except (PolicyError, OSError) as error:
+            app.say(str(error), problem=True)
+        else:
+            draft.wrote(opened)
+            app.say(f"Saved: {short_path(opened.file.path)}")
+            return True
+
+
+async def rename(app: GemtuiApp, file: PolicyFile) -> Path | None:
+    """Another name for one of ours; its path then."""
+    asked = await app.push_screen_wait(
+        AskScreen(clean_line(f"New name of {file.name}"), value=file.name, problem=_name_problem)
+    )
+    if asked is None or asked.strip() == file.name:
+        return None
+    try:
+        return await asyncio.to_thread(store.rename, file.path, asked.strip())
+    except (PolicyError, OSError) as error:
+        app.say(str(error), problem=True)
+        return None
+
+
+async def delete(app: GemtuiApp, file: PolicyFile) -> bool:
+    """Remove one of ours, after a question."""
+    if file.origin is not Origin.OURS:
+        app.say("Only policies of gemtui are deleted here; this one is not.", problem=True)
+        return False
+    lines = [clean_line(short_path(file.path)), Clean("Nothing brings it back.")]
+    sure = await app.push_screen_wait(
+        ConfirmScreen(
+            Clean("Delete this policy?"), clean_line(file.name), lines, yes="Delete", no="Keep"
+        )
+    )
+    if not sure:
+        return False
+    try:
+        await asyncio.to_thread(store.delete, file.path)
+    except (PolicyError, OSError) as error:
+        app.say(str(error), problem=True)
+        return False
+    app.say(f"Deleted: {file.name}")
+    return True
+
+
+async def let_go(app: GemtuiApp, draft: Draft, *, leaving: str) -> bool:
+    """Whether the draft may be left: asks what becomes of changes that are not saved."""
+    if not draft.changed:
+        return True
+    answer = await app.push_screen_wait(
+        ChooseScreen(
+            clean_line(f"{draft.name} has changes that are not saved"),
+            (),
+            (
+                Choice("stay", Clean("Stay"), Clean("go on editing")),
+                Choice("save", Clean(f"Save and {leaving}")),
+                Choice("drop", Clean(f"{leaving.capitalize()}"), Clean("the changes are lost")),
+            ),
+        )
+    )
+    if answer == "save":
+        return await save(app, draft)
+    return answer == "drop"
