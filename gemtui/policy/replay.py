@@ -7,11 +7,13 @@ were recorded. Names are not translated, but for the one alias that the engine i
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 
-from gemtui.policy.decide import Engine
+from gemtui.policy.decide import Engine, Outcome
+from gemtui.policy.known import tool as known_tool
 from gemtui.policy.recorded import Recorded, Reference
 from gemtui.policy.rules import Rule
 
@@ -60,19 +62,76 @@ class Tally:
     unknown: Mapping[str, int]
 
 
+class _Share:
+    """A share that grows."""
+
+    def __init__(self, rule: Rule | None, verdict: Verdict) -> None:
+        self.rule, self.verdict = rule, verdict
+        self.calls = 0
+        self.references: list[Reference] = []
+
+    def frozen(self) -> Share:
+        return Share(
+            rule=self.rule,
+            verdict=self.verdict,
+            calls=self.calls,
+            references=tuple(self.references),
+        )
+
+
 class Replay:
-    """A replay that is fed as calls come; `tally` may be asked for at any time."""
+    """A replay that is fed as calls come; `tally` may be asked for at any time.
+
+    Not for two threads at once.
+    """
 
     def __init__(self, engine: Engine, *, keep: int = KEPT) -> None:
-        raise NotImplementedError
+        self._engine = engine
+        self._room = keep
+        self._shares: dict[tuple[int, Verdict], _Share] = {}
+        self._unknown: Counter[str] = Counter()
 
     def feed(self, calls: Iterable[Recorded]) -> None:
-        """Decide on these calls, too."""
-        raise NotImplementedError
+        """Decide on these calls, too. Raises PatternTimeout."""
+        for recorded in calls:
+            outcome = self._engine.outcome(recorded.call)
+            verdict = verdict_of(outcome)
+            key = id(outcome.rule), verdict
+            share = self._shares.get(key)
+            if share is None:
+                share = self._shares[key] = _Share(outcome.rule, verdict)
+            share.calls += 1
+            if self._room > 0:
+                self._room -= 1
+                share.references.append(Reference.to(recorded))
+            if not is_known(recorded.call.tool):
+                self._unknown[recorded.call.tool] += 1
 
     def tally(self) -> Tally:
         """What has come of all calls so far."""
-        raise NotImplementedError
+        counts: Counter[Verdict] = Counter()
+        for share in self._shares.values():
+            counts[share.verdict] += share.calls
+        shares = sorted(self._shares.values(), key=lambda share: -share.calls)
+        return Tally(
+            calls=counts.total(),
+            allow=counts[Verdict.ALLOW],
+            ask_user=counts[Verdict.ASK_USER],
+            deny=counts[Verdict.DENY],
+            not_offered=counts[Verdict.NOT_OFFERED],
+            by_rule=tuple(share.frozen() for share in shares),
+            unknown=dict(self._unknown),
+        )
+
+
+def verdict_of(outcome: Outcome) -> Verdict:
+    """What becomes of a call with this outcome."""
+    return Verdict(outcome.decision) if outcome.offered else Verdict.NOT_OFFERED
+
+
+def is_known(tool: str) -> bool:
+    """Whether the CLI of today has this tool, or may have it from an MCP server."""
+    return tool.startswith("mcp_") or known_tool(tool) is not None
 
 
 def replay(calls: Iterable[Recorded], engine: Engine, *, keep: int = KEPT) -> Tally:

@@ -1,0 +1,117 @@
+"""What is known of programs, to tell which command prefixes are worth a rule, and which are not."""
+
+from __future__ import annotations
+
+from typing import Final
+
+DELETES: Final = "it can delete or overwrite any file"
+RUNS: Final = "it can run any other command"
+BEYOND: Final = "it changes things beyond this machine"
+_RIGHTS = "it changes rights"
+_SENDS = "it can fetch and send anything, and write what it fetched"
+_SYSTEM = "it changes the system, not the project"
+_LATER = "it changes what the commands after it mean"
+
+
+def _names(text: str) -> frozenset[str]:
+    return frozenset(text.split())
+
+
+def _never(why: str, text: str) -> dict[str, str]:
+    return dict.fromkeys(text.split(), why)
+
+
+NEVER: Final = {
+    **_never(
+        DELETES,
+        """rm rmdir unlink shred truncate dd mv cp install ln rsync tee fdisk parted wipefs mkfs
+        mkswap srm trash sort tree""",
+    ),
+    **_never(
+        _RIGHTS,
+        """sudo su doas pkexec chmod chown chgrp setfacl chattr passwd usermod useradd visudo""",
+    ),
+    **_never(
+        RUNS,
+        """eval exec source . xargs env nohup time nice ionice setsid stdbuf command builtin watch
+        parallel entr script strace ltrace gdb lldb flock chroot unshare nsenter at batch crontab
+        fd rg awk gawk mawk nawk sed vim vi nvim emacs nano ed ex less more man tar zip busybox
+        expect tmux screen osascript start""",
+    ),
+    "find": "it can run and delete (-exec, -delete)",
+    **_never(
+        _SENDS,
+        "curl wget nc ncat netcat telnet ftp sftp socat ssh scp http https aria2c",
+    ),
+    **_never(
+        _SYSTEM,
+        """kill killall pkill shutdown reboot halt poweroff init systemctl service launchctl mount
+        umount swapoff iptables ufw sysctl modprobe insmod apt apt-get dpkg yum dnf pacman brew
+        snap apk zypper""",
+    ),
+    **_never(
+        BEYOND,
+        """aws gcloud az gsutil terraform tofu pulumi helm ansible ansible-playbook heroku fly
+        flyctl vercel netlify wrangler firebase doctl twine psql mysql mongosh redis-cli
+        sqlite3""",
+    ),
+    **_never(_LATER, "export alias unalias set trap enable hash declare typeset"),
+}
+"""First words that no rule is proposed for, whatever follows them, and why."""
+
+SHELLS: Final = _names("bash sh zsh dash ksh fish tcsh csh pwsh powershell cmd cmd.exe")
+LANGUAGES: Final = _names("node perl ruby php lua Rscript julia tclsh")
+EVALUATES: Final = _names("timeit code pdb profile cProfile trace runpy IPython ipython")
+"""Modules of `python -m` that run any code they are given."""
+
+RUNNERS: Final = _names("uv poetry pdm hatch rye pipenv")
+"""`uv run X` is X in another place."""
+ALONE: Final = _names("npx uvx pipx bunx")
+"""So is `npx X`."""
+
+_CONTAINERS = (
+    _names("ps images logs inspect version info build pull top stats port"),
+    "it can reach the whole machine, or remove things",
+)
+ONLY: Final = {
+    "git": (
+        _names(
+            """status diff log show add commit blame ls-files ls-tree rev-parse rev-list describe
+            shortlog cat-file merge-base name-rev show-ref for-each-ref count-objects range-diff
+            whatchanged merge revert cherry-pick mv init"""
+        ),
+        "it can discard, publish or rewrite work, or run other programs",
+    ),
+    "docker": _CONTAINERS,
+    "podman": _CONTAINERS,
+    "kubectl": (
+        _names("get describe logs explain version top api-resources cluster-info"),
+        BEYOND,
+    ),
+}
+"""Tools of which only these subcommands are proposed, and why no others."""
+GH: Final = _names("view list status diff checks")
+"""What `gh pr`, `gh issue` … may do."""
+TOOLS: Final = _names(
+    """npm pnpm yarn bun cargo go pip uv poetry pdm hatch rye pipenv gh make just task rake gradle
+    gradlew mvn mvnw dotnet conda mamba bundle composer rails mix deno tox nox nx turbo pre-commit
+    swift flutter dart stack cabal bazel cmake meson ninja rustup"""
+) | frozenset(ONLY)
+"""Programs whose second word says what they do."""
+BAD_SECOND: Final = _names(
+    """publish unpublish push delete destroy rm rmi prune purge exec x kill deploy release upload
+    login logout config adduser token owner access yank eval shell repl console dlx create api
+    auth secret cache global link self toolchain"""
+)
+"""Second words that no rule is proposed for, of whatever tool."""
+THIRD: Final = _names("run run-script compose pip mod tool pr issue repo workflow")
+"""Second words after which only a third says what is done."""
+INSTALLS: Final = _names("install i add ci get sync update upgrade")
+
+READS: Final = _names(
+    """cat head tail ls grep egrep fgrep wc stat file diff cmp du df nl od xxd strings uniq cut
+    md5sum sha256sum realpath readlink basename dirname jq column comm paste tr"""
+)
+HARMLESS: Final = _names("echo printf pwd cd true false date which type whoami id uname seq")
+CHECKS: Final = _names("ruff mypy eslint tsc black isort flake8 pylint prettier pyright")
+"""Programs that only look, as far as they are told by arguments."""
