@@ -37,11 +37,16 @@ class Setup:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Outcome:
-    """The decision alone, for many calls. `rule`: None = no rule, the mode's default decided."""
+    """The decision alone, for many calls. `rule`: None = no rule, the mode's default decided.
+
+    `found`: False = the call fails as not found, whatever the rules say; the decision is deny then.
+    A tool that is called by its old name is found though it is not offered.
+    """
 
     decision: Decision
     offered: bool
     rule: Rule | None
+    found: bool = True
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,7 +65,8 @@ class Explanation:
     `decision`: as asked (headless or interactive; headless an ask is `ask_user` here and acts as a
     refusal). `headless`: allow or deny; `interactive`: all three. `offered`: whether the model is
     told of the tool at all in the situation asked for; a call of one that is not offered fails as
-    not found. `because`: a sentence. `message`: the rule's denyMessage.
+    not found, unless it uses an old name: then `found` is true all the same. `because`: a sentence.
+    `message`: what the model is told beside a refusal, a rule's denyMessage mostly.
     """
 
     call: Call
@@ -73,3 +79,4 @@ class Explanation:
     because: str
     message: str | None
     considered: tuple[Considered, ...]
+    found: bool = True

@@ -53,7 +53,7 @@ def _plan_paths() -> Iterator[str]:
     """
     for session in (rf"{_NAME}{_SLASH}", ""):
         kept = rf"\.gemini{_SLASH}tmp{_SLASH}{_NAME}{_SLASH}{session}plans{_SLASH}{_PLAN_NAME}"
-        for start in (rf'[^\"]+{_SLASH}', "", rf"\.{_SLASH}"):
+        for start in (rf"[^\"]+{_SLASH}", "", rf"\.{_SLASH}"):
             yield start + kept
     for folder in ("", rf"plans{_SLASH}"):
         for start in ("", rf"\.{_SLASH}"):

@@ -2,78 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
-from pathlib import Path
-from typing import Any
-
+from gemtui.policy.answers import Considered, Explanation, McpTool, Outcome, Setup
+from gemtui.policy.builtin import BUILTIN
+from gemtui.policy.explain import explanation
+from gemtui.policy.judge import Judge
+from gemtui.policy.matching import kills
 from gemtui.policy.policy import Policy
-from gemtui.policy.rules import ApprovalMode, Call, Decision, Rule
+from gemtui.policy.rules import ApprovalMode, Call
+from gemtui.policy.settings import fatal, setting_rules
 
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class McpTool:
-    """A tool of an MCP server, as `tools/list` names it; `name` is the server's own, short one."""
-
-    server: str
-    name: str
-    annotations: Mapping[str, Any] = field(default_factory=dict)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Setup:
-    """What takes part in a decision beside the policy files.
-
-    `settings`: the merged settings.json. `allowed_tools`: `--allowed-tools`. `mcp_tools`: what is
-    known of the servers' tools; a name `mcp_<server>_<tool>` is split by the settings' servers
-    when it is not there. `workspace`: the run's folder; None = the paths in commands are not
-    resolved against one.
-    """
-
-    settings: Mapping[str, Any] = field(default_factory=dict)
-    allowed_tools: tuple[str, ...] = ()
-    mcp_tools: tuple[McpTool, ...] = ()
-    workspace: Path | None = None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Outcome:
-    """The decision alone, for many calls. `rule`: None = no rule, the mode's default decided."""
-
-    decision: Decision
-    offered: bool
-    rule: Rule | None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Considered:
-    """A rule that was looked at: whether it matched, and why or why not."""
-
-    rule: Rule
-    matches: bool
-    why: str
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Explanation:
-    """The answer to "what would happen to this call".
-
-    `decision`: as asked (headless or interactive; headless an ask is `ask_user` here and acts as a
-    refusal). `headless`: allow or deny; `interactive`: all three. `offered`: whether the model is
-    told of the tool at all in the situation asked for; a call of one that is not offered fails as
-    not found. `because`: a sentence. `message`: the rule's denyMessage.
-    """
-
-    call: Call
-    mode: ApprovalMode
-    decision: Decision
-    offered: bool
-    headless: Decision
-    interactive: Decision
-    rule: Rule | None
-    because: str
-    message: str | None
-    considered: tuple[Considered, ...]
+__all__ = [
+    "Considered",
+    "Engine",
+    "Explanation",
+    "McpTool",
+    "Outcome",
+    "Setup",
+    "decide",
+]
 
 
 class Engine:
@@ -87,19 +33,37 @@ class Engine:
         interactive: bool = False,
         setup: Setup | None = None,
     ) -> None:
-        raise NotImplementedError
+        setup = setup or Setup()
+        self.mode, self.interactive = ApprovalMode(mode), interactive
+        rules = (*policy.rules, *setting_rules(setup, interactive=interactive), *BUILTIN)
+        killing = (f"{field} is empty in a rule" for field in map(kills, rules) if field)
+        stopped = fatal(setup, self.mode) or next(killing, None)
+        self._judge = Judge(
+            rules, mode=self.mode, interactive=interactive, setup=setup, stopped=stopped
+        )
+        self._other: Engine | None = None
+        self._made_of = policy, setup
 
     def outcome(self, call: Call) -> Outcome:
         """The decision on one call."""
-        raise NotImplementedError
+        return self._judge.outcome(call)
 
     def explain(self, call: Call) -> Explanation:
         """The decision on one call with its reasons."""
-        raise NotImplementedError
+        return explanation(call, self._judge, self._counterpart()._judge)
 
     def offers(self, tool: str) -> bool:
         """Whether the model is told of this tool."""
-        raise NotImplementedError
+        return self._judge.standing(tool).offered
+
+    def _counterpart(self) -> Engine:
+        """The same with somebody to ask, or with nobody."""
+        if self._other is None:
+            policy, setup = self._made_of
+            self._other = Engine(
+                policy, mode=self.mode, interactive=not self.interactive, setup=setup
+            )
+        return self._other
 
 
 def decide(

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-from gemtui.policy.arguments import string
+from gemtui.policy.arguments import arguments_text, string
 from gemtui.policy.patterns import Pattern, PatternError, compile_pattern, unsafe
 from gemtui.policy.rules import Decision, Rule
 
@@ -77,6 +77,15 @@ def dropped(source: str) -> str | None:
     return unsafe(source)
 
 
+def kills(rule: Rule) -> str | None:
+    """The empty field for which the CLI ends at once when it loads a rule; None = it goes on."""
+    if "" in rule.tools and not rule.mcp_name:
+        return "toolName"
+    if rule.mcp_name == "":
+        return "mcpName"
+    return "subagent" if rule.subagent == "" else None
+
+
 def tool_names(rule: Rule) -> tuple[str, ...]:
     """The names that the engine compares with a call's; () = a list without names, no rule."""
     tools = rule.tools if rule.tools or rule.tool_list else ("*",)
@@ -118,13 +127,20 @@ def mismatch(ready: Ready, subject: Subject, mode: str, interactive: bool) -> st
         return f"it is for calls of the subagent {rule.subagent}"
     if rule.mcp_name is not None and not _server_matches(rule.mcp_name, subject.server):
         return f"it is for the MCP server {rule.mcp_name}"
-    if not any(_names(ready, name, subject.server) for name in subject.names):
+    if not is_about(ready, subject):
         return f"it is for {_said(rule)}"
     if rule.annotations and not _annotated(rule.annotations, subject.annotations):
         return "the tool does not carry its toolAnnotations"
     if rule.interactive is not None and rule.interactive != interactive:
-        return "it counts only " + ("where somebody can be asked" if rule.interactive else "headless")
+        return "it counts only " + (
+            "where somebody can be asked" if rule.interactive else "headless"
+        )
     return None
+
+
+def is_about(ready: Ready, subject: Subject) -> bool:
+    """Whether a rule's tool name is one of the call's."""
+    return any(_names(ready, name, subject.server) for name in subject.names)
 
 
 def _server_matches(wanted: str, server: str | None) -> bool:
@@ -167,3 +183,16 @@ def _said(rule: Rule) -> str:
 def _listed(names: Iterable[str]) -> str:
     *head, last = names
     return f"{', '.join(head)} or {last}" if head else last
+
+
+def first_match(rules: Iterable[Ready], args: Mapping[str, Any]) -> Ready | None:
+    """The first rule whose pattern is found in the arguments, or that has none."""
+    text: str | None = None
+    for ready in rules:
+        if ready.pattern is None:
+            return ready
+        if text is None:
+            text = arguments_text(args)
+        if ready.pattern.matches(text):
+            return ready
+    return None

@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Self
 
+from gemtui.policy import document
+from gemtui.policy.reading import read_paths, read_text
 from gemtui.policy.rules import Finding, Rule, Tier
 
 
@@ -23,16 +25,18 @@ class Policy:
     @classmethod
     def load(cls, paths: Sequence[Path], *, tier: Tier = Tier.USER) -> Self:
         """The rules of files and folders, as `--policy` takes them (policy-engine, "files")."""
-        raise NotImplementedError
+        loaded = read_paths(paths, tier=tier)
+        return cls(rules=loaded.rules, findings=loaded.findings)
 
     @classmethod
     def parse(cls, text: str, *, source: str = "policy.toml", tier: Tier = Tier.USER) -> Self:
         """The rules of one policy file's text."""
-        raise NotImplementedError
+        loaded = read_text(text, source=source, tier=tier)
+        return cls(rules=loaded.rules, findings=loaded.findings)
 
     def to_toml(self) -> str:
         """The rules as one policy file that the CLI reads back as they are."""
-        raise NotImplementedError
+        return document.text_of(self.rules)
 
     def __add__(self, other: Policy) -> Policy:
         """Both, this one loaded first."""

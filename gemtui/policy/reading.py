@@ -15,7 +15,7 @@ from typing import Any
 from gemtui.policy.answers import Setup
 from gemtui.policy.dialect import TomlError, parse_toml
 from gemtui.policy.fields import readable
-from gemtui.policy.matching import dropped, pattern_sources
+from gemtui.policy.matching import dropped, kills, pattern_sources
 from gemtui.policy.rules import Decision, Finding, Rule, Severity, Tier
 from gemtui.policy.schema import schema_problems
 from gemtui.policy.settings import names
@@ -57,15 +57,6 @@ def _rule(table: Mapping[str, Any], source: str, tier: Tier, index: int) -> Rule
     fields, _ = readable(table)
     fields["priority"] = int(fields["priority"])
     return Rule(tier=tier, source=source, index=index, **fields)
-
-
-def kills(rule: Rule) -> str | None:
-    """Why the CLI ends at once when it loads this rule; None = it does not."""
-    if "" in rule.tools and not rule.mcp_name:
-        return "toolName"
-    if rule.mcp_name == "":
-        return "mcpName"
-    return "subagent" if rule.subagent == "" else None
 
 
 def _kept(rule: Rule) -> bool:
@@ -125,9 +116,7 @@ def _split(paths: Iterable[Path | str]) -> Iterator[Path]:
     for path in paths:
         parts = str(path).split(",")
         for part in filter(None, map(str.strip, parts)):
-            if part == "~" or part.startswith("~/"):
-                part = os.path.expanduser("~") + part[1:]
-            yield Path(part)
+            yield Path(part).expanduser() if part.split("/")[0] == "~" else Path(part)
 
 
 def _files(path: Path) -> Sequence[Path]:

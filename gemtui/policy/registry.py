@@ -180,6 +180,6 @@ def qualified(tool: McpTool) -> str:
 
 
 def valid_name(name: str) -> str:
-    """A name with the prefix of MCP tools, foreign characters as `_`, the middle of long ones cut."""
+    """A name as MCP tools have it: with their prefix, `_` for odd characters, cut in the middle."""
     name = _FOREIGN.sub("_", name if name.startswith(MCP_PREFIX) else MCP_PREFIX + name)
     return name if len(name) <= LONGEST_NAME else f"{name[:30]}...{name[-30:]}"

@@ -23,11 +23,9 @@ class Problem:
 
 def schema_problems(document: Mapping[str, Any]) -> tuple[Problem, ...]:
     """Everything that the schema refuses; () = the file is loaded. Unknown keys are let be."""
-    return tuple(
-        (
-            *_tables(document, "rule", _RULE, ("toolName", "decision", "priority")),
-            *_tables(document, "safety_checker", _CHECKER, ("toolName", "checker")),
-        )
+    return (
+        *_tables(document, "rule", _RULE, ("toolName", "decision", "priority")),
+        *_tables(document, "safety_checker", _CHECKER, ("toolName", "checker")),
     )
 
 

@@ -15,17 +15,18 @@ NOT_PLAN = ("default", "autoEdit", "yolo")
 _WITH_ARGUMENTS = re.compile(r"([a-zA-Z0-9_-]+)\((.*)\)")
 
 
-def table(settings: Mapping[str, Any], *names: str) -> Mapping[str, Any]:
+def table(settings: Mapping[str, Any], *path: str) -> Mapping[str, Any]:
     """The table at a path of settings; empty where there is none."""
     here: Any = settings
-    for name in names:
+    for name in path:
         here = here.get(name) if isinstance(here, Mapping) else None
     return here if isinstance(here, Mapping) else {}
 
 
-def names(settings: Mapping[str, Any], group: str, name: str) -> tuple[str, ...] | None:
-    """A list of names in settings; None = not set."""
-    value = table(settings, group).get(name)
+def names(settings: Mapping[str, Any], *path: str) -> tuple[str, ...] | None:
+    """The list of names at a path of settings; None = not set."""
+    *groups, last = path
+    value = table(settings, *groups).get(last)
     if not isinstance(value, list | tuple):
         return None
     return tuple(item for item in value if isinstance(item, str))
@@ -42,7 +43,9 @@ def always_allow_off(settings: Mapping[str, Any]) -> bool:
 def fatal(setup: Setup, mode: ApprovalMode) -> str | None:
     """Why the CLI ends before it starts with these settings; None = it starts."""
     off = table(setup.settings, "security").get("disableYoloMode")
-    if mode is ApprovalMode.YOLO and (off or table(setup.settings, "admin").get("secureModeEnabled")):
+    if mode is ApprovalMode.YOLO and (
+        off or table(setup.settings, "admin").get("secureModeEnabled")
+    ):
         return "the settings switch yolo off, and the CLI ends at once"
     return None
 
@@ -61,8 +64,9 @@ def _rules(setup: Setup, interactive: bool) -> Iterator[Rule]:
         yield _server(server, Decision.DENY, 900, "mcp.excluded", ())
     for tool in names(settings, "tools", "exclude") or ():
         yield _rule(tool, Decision.DENY, 400, "tools.exclude")
+    flag = tuple(part.strip() for value in setup.allowed_tools for part in value.split(","))
     if setup.allowed_tools:
-        yield from _allowed(setup.allowed_tools, "--allowed-tools")
+        yield from _allowed(tuple(filter(None, flag)), "--allowed-tools")
     else:
         yield from _allowed(names(settings, "tools", "allowed") or (), "tools.allowed")
     for tool in names(settings, "tools", "confirmationRequired") or ():
@@ -117,7 +121,9 @@ def _listed(
         prefix = _narrowed(tool)
         if prefix is None:
             found = _WITH_ARGUMENTS.fullmatch(tool)
-            yield _rule(_shell(found[1] if found else tool), Decision.ALLOW, priority, source, modes)
+            yield _rule(
+                _shell(found[1] if found else tool), Decision.ALLOW, priority, source, modes
+            )
         elif prefix:
             yield Rule(
                 tools=(SHELL,),

@@ -1,0 +1,185 @@
+"""A decision in words: which rule, why not the ones before it, what happens with nobody to ask."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import groupby
+from pathlib import PurePath
+
+from gemtui.policy.answers import Considered, Explanation
+from gemtui.policy.arguments import arguments_text
+from gemtui.policy.judge import Judge, Matter
+from gemtui.policy.matching import Ready, is_about
+from gemtui.policy.patterns import PatternTimeout
+from gemtui.policy.rules import ApprovalMode, Call, Decision, Rule, Tier
+from gemtui.policy.verdict import Verdict
+from gemtui.text import clean_line
+
+_DOES = {
+    Decision.ALLOW: "allows it",
+    Decision.DENY: "denies it",
+    Decision.ASK_USER: "asks for it",
+}
+
+
+def explanation(call: Call, judge: Judge, other: Judge) -> Explanation:
+    """The decision on a call with its reasons; `other` judges with somebody to ask, or nobody."""
+    verdict, standing = judge.verdict(call), judge.standing(call.tool)
+    asked, unasked = (judge, other) if judge.interactive else (other, judge)
+    allowed = unasked.verdict(call).decision is Decision.ALLOW
+    return Explanation(
+        call=call,
+        mode=judge.mode,
+        decision=verdict.decision,
+        offered=standing.offered,
+        headless=Decision.ALLOW if allowed else Decision.DENY,
+        interactive=asked.verdict(call).decision,
+        rule=verdict.ready.rule if verdict.ready else None,
+        because=clean_line(_because(call, judge, verdict)),
+        message=_message(judge, call, verdict),
+        considered=tuple(_considered(call, judge, verdict)),
+        found=standing.found,
+    )
+
+
+def _message(judge: Judge, call: Call, verdict: Verdict) -> str | None:
+    """What the model is told beside the refusal; nothing where the tool is not found."""
+    if verdict.decision is not Decision.DENY or not judge.standing(call.tool).found:
+        return None
+    if verdict.message is not None:
+        return verdict.message
+    return verdict.ready.rule.deny_message if verdict.ready else None
+
+
+def place(rule: Rule) -> str:
+    """Where a rule stands, in words that fit into a sentence."""
+    if rule.index:
+        return f"rule {rule.index} of {PurePath(rule.source).name or 'the policy'}"
+    if rule.tier is Tier.BUILTIN:
+        return "a rule that Gemini CLI brings along"
+    if rule.source.startswith("-"):
+        return f"the option {rule.source}"
+    return f"the setting {rule.source}" if rule.source else "a rule"
+
+
+def _because(call: Call, judge: Judge, verdict: Verdict) -> str:
+    if judge.stopped:
+        return f"Gemini CLI does not start: {judge.stopped}."
+    standing = judge.standing(call.tool)
+    if standing.known.absent:
+        return (
+            f"The tool is not there, and a call of it fails as not found: {standing.known.absent}."
+        )
+    if not standing.found:
+        return _hidden(standing.by.rule if standing.by else None)
+    said = _decided(judge, verdict)
+    if standing.known.name != call.tool:
+        said += f" The name is an old one for {standing.known.name}, and still works."
+    if verdict.decision is Decision.ASK_USER and not judge.interactive:
+        said += " Headless nobody can be asked, so the call is refused."
+    return said
+
+
+def _hidden(rule: Rule | None) -> str:
+    end = "so the model is not told of the tool and a call of it fails as not found."
+    if rule is None:
+        return f"No rule is for it, which headless means deny, {end}"
+    return _upper(f"{place(rule)} denies it whatever the arguments, {end}")
+
+
+def _decided(judge: Judge, verdict: Verdict) -> str:
+    does = _DOES[verdict.decision]
+    if not verdict.note:
+        if verdict.ready:
+            return _upper(f"{place(verdict.ready.rule)} {does}.")
+        return _default(judge, verdict.decision)
+    first = verdict.matched or verdict.ready
+    if first is None:
+        return f"No rule matches, and Gemini CLI {does}: {verdict.note}."
+    if first.decision is verdict.decision and first is verdict.ready:
+        return _upper(f"{place(first.rule)} {does}: {verdict.note}.")
+    matched = f"{place(first.rule)} matches and would {_would(first.decision)}"
+    other = verdict.ready if verdict.ready is not first else None
+    by = place(other.rule) if other else "Gemini CLI"
+    return _upper(f"{matched}, but {by} {does}: {verdict.note}.")
+
+
+def _would(decision: Decision) -> str:
+    return {Decision.ALLOW: "allow it", Decision.DENY: "deny it"}.get(decision, "ask for it")
+
+
+def _default(judge: Judge, decision: Decision) -> str:
+    if judge.mode is ApprovalMode.YOLO:
+        return "No rule matches, and yolo allows it."
+    where = "where somebody can be asked" if judge.interactive else "headless"
+    return f"No rule matches, which {where} {_DOES[decision]}."
+
+
+def _upper(sentence: str) -> str:
+    return sentence[:1].upper() + sentence[1:]
+
+
+def _considered(call: Call, judge: Judge, verdict: Verdict) -> Iterator[Considered]:
+    """The rules in the order in which they are looked at; ours that speak of other tools left out.
+
+    Those behind the one that decided are there too: they would have been next.
+    """
+    if judge.stopped or judge.standing(call.tool).known.absent:
+        return
+    matter = judge.matter(call)
+    hidden = not matter.standing.found
+    decided: Rule | None = None
+    for _, group in groupby(judge.rules, key=lambda ready: id(ready.rule)):
+        readies = tuple(group)
+        rule = readies[0].rule
+        if rule.tier is Tier.BUILTIN and not any(is_about(one, matter.subject) for one in readies):
+            continue
+        matches, why = _looked_at(readies, call, judge, matter)
+        if decided is not None and matches:
+            matches, why = False, f"it comes after {place(decided)}, which decided already"
+        elif matches and hidden and rule.decision is Decision.DENY and rule.conditional:
+            matches, why = False, "it has a condition on the arguments, so it hides no tool"
+        elif matches:
+            decided = rule
+            why = _deciding(rule, verdict, why)
+        yield Considered(rule=rule, matches=matches, why=clean_line(why))
+
+
+def _looked_at(
+    readies: tuple[Ready, ...], call: Call, judge: Judge, matter: Matter
+) -> tuple[bool, str]:
+    """Whether one rule with all its names and prefixes matches, and why or why not."""
+    reasons = [judge.mismatch(one, matter.subject) for one in readies]
+    fit = [one for one, reason in zip(readies, reasons, strict=True) if reason is None]
+    if not fit:
+        return False, min((reason for reason in reasons if reason), key=_weight)
+    if any(one.pattern is None for one in fit):
+        return True, "it is for this tool, whatever the arguments"
+    if not matter.standing.found:
+        return True, "it is for this tool"
+    try:
+        text = arguments_text(call.args)
+        matches = any(one.pattern is not None and one.pattern.matches(text) for one in fit)
+    except PatternTimeout:
+        return False, "its pattern does not end on these arguments"
+    return matches, _condition(fit[0].rule, matches)
+
+
+def _weight(reason: str) -> bool:
+    """Being for another tool is the least telling reason where a rule names several."""
+    return reason.startswith("it is for ")
+
+
+def _condition(rule: Rule, matches: bool) -> str:
+    if rule.prefix_list or any(rule.command_prefixes):
+        prefixes = " or ".join(f"`{prefix}`" for prefix in rule.command_prefixes)
+        return f"the command {'begins' if matches else 'does not begin'} with {prefixes}"
+    what = "commandRegex" if rule.command_regex else "argsPattern"
+    return f"its {what} {'is' if matches else 'is not'} found in the arguments"
+
+
+def _deciding(rule: Rule, verdict: Verdict, why: str) -> str:
+    answers = verdict.ready.rule if verdict.ready else None
+    if answers is rule or not verdict.note:
+        return why
+    return f"{why}; but {verdict.note}"

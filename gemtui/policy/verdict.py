@@ -1,0 +1,24 @@
+"""A decision on its way: what the engine says of a call, and what it added to the rule."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from gemtui.policy.matching import Ready
+from gemtui.policy.rules import Decision
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Verdict:
+    """A decision. `ready`: the rule that answers for it; None = no rule, or not the rule alone.
+
+    `matched`: the rule that matched first, where the engine made another decision of it. `note`:
+    why it did, a clause in plain words. `message`: what the CLI tells the model beside a refusal,
+    where that does not come from the rule.
+    """
+
+    decision: Decision
+    ready: Ready | None = None
+    matched: Ready | None = None
+    note: str = ""
+    message: str | None = None
