@@ -8,8 +8,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from gemtui.policy.rules import Rule
+from gemtui.policy.rules import Call, Rule
+from gemtui.ui.past import Past
 from gemtui.ui.policies import Draft
+from gemtui.ui.trial import Trial
 
 if TYPE_CHECKING:
     from gemtui.ui.app import GemtuiApp
@@ -18,22 +20,26 @@ Taken = tuple[Rule, ...]
 """Rules that the person took; () = none."""
 
 
-async def try_call(app: GemtuiApp, draft: Draft) -> Taken:
-    """What would happen to one tool call, and why."""
-    del draft
-    app.say("Not there yet.")
-    return ()
+async def try_call(app: GemtuiApp, draft: Draft, call: Call | None = None) -> Taken:
+    """What would happen to one tool call, and why; `call`: the one to begin with."""
+    from gemtui.ui.screens.try_call import TryScreen
+
+    return await app.push_screen_wait(TryScreen(Trial(draft), _past(app), call=call)) or ()
 
 
 async def replay(app: GemtuiApp, draft: Draft) -> Taken:
     """The tool calls of past sessions under this policy."""
-    del draft
-    app.say("Not there yet.")
-    return ()
+    from gemtui.ui.screens.replay import ReplayScreen
+
+    return await app.push_screen_wait(ReplayScreen(Trial(draft), _past(app))) or ()
 
 
 async def suggest(app: GemtuiApp, draft: Draft) -> Taken:
     """Rules that would allow what past sessions did."""
-    del draft
-    app.say("Not there yet.")
-    return ()
+    from gemtui.ui.screens.suggest import SuggestScreen
+
+    return await app.push_screen_wait(SuggestScreen(Trial(draft), _past(app))) or ()
+
+
+def _past(app: GemtuiApp) -> Past:
+    return Past(app.start.home, cache=app.start.cache)

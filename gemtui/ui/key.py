@@ -33,6 +33,7 @@ class Where(StrEnum):
     TRY = "Try a call"
     REPLAY = "Replay"
     CALLS = "Calls"
+    PICK = "Recorded calls"
     CALL = "One call"
     SUGGEST = "Suggest"
     PROMPT = "Prompt"

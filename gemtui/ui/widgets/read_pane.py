@@ -26,6 +26,7 @@ from gemtui.ui.theme import Glyphs
 from gemtui.ui.widgets.lines import Line
 from gemtui.ui.widgets.notice import Notice
 from gemtui.ui.widgets.page import Page
+from gemtui.ui.widgets.targets import place_of_call
 from gemtui.ui.widgets.transcript import TranscriptView
 
 _LOST = {
@@ -61,6 +62,7 @@ class ReadPane(Vertical):
         self._glyphs = glyphs
         self._left: list[_Left] = []
         self._shown: Reader | None = None
+        self._wanted = ""
         self._news = asyncio.Event()
 
     def compose(self) -> ComposeResult:
@@ -88,6 +90,7 @@ class ReadPane(Vertical):
         """
         before, self.summary = self.summary, summary
         if before is None or before.path != summary.path:
+            self._wanted = ""
             if not deeper:
                 self._leave()
             elif before is not None and self._shown is not None:
@@ -104,6 +107,22 @@ class ReadPane(Vertical):
         self._read(left.reader, left.page)
         self._say_heading()
         return True
+
+    def go_to_call(self, call: str) -> None:
+        """Put the cursor on the tool call with this id, as soon as it has been read."""
+        self._wanted = call
+        self._look_for_call()
+
+    @work(exclusive=True, group="go")
+    async def _look_for_call(self) -> None:
+        page = self.view.page
+        transcript = page.transcript
+        found = await asyncio.to_thread(place_of_call, transcript, self._wanted)
+        if found is not None and transcript is self.view.page.transcript:
+            self._wanted = ""
+            page.go(found, at_top=True)
+            page.fold(False)
+            self.view.refresh_page()
 
     def forget(self, summary: Summary) -> None:
         """Show nothing, if it is this session that is shown."""
@@ -166,6 +185,8 @@ class ReadPane(Vertical):
             newer = await asyncio.to_thread(reader.rest)
             if newer is not None:
                 self.view.show(newer, fresh=False)
+            if self._wanted:
+                self._look_for_call()
             self._say_heading()
             await self._news.wait()
             self._news.clear()

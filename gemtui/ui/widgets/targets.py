@@ -68,3 +68,13 @@ def _in_message(
         yield from (Cursor(message, number) for number, block in blocks if target.block(block))
     elif message != here.message:
         yield Cursor(message, None)
+
+
+def place_of_call(transcript: Transcript, call: str) -> Cursor | None:
+    """Where the tool call with this id stands, None if it is not there. Reads bodies, as above."""
+    for message, outline in enumerate(transcript.outlines):
+        if outline.calls:
+            for block, each in enumerate(transcript.read(message).blocks):
+                if isinstance(each, ToolCall) and each.id == call:
+                    return Cursor(message, block)
+    return None

@@ -1,0 +1,310 @@
+"""Recorded calls: to choose one from, or those behind a number; and one of them, explained."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterable, Sequence
+from typing import TYPE_CHECKING, ClassVar, cast
+
+from textual import on, work
+from textual.app import ComposeResult
+from textual.binding import BindingType
+from textual.content import Content
+from textual.screen import Screen
+from textual.widget import Widget
+
+from gemtui.errors import GemtuiError
+from gemtui.jsonout import indented
+from gemtui.policy.decide import Explanation
+from gemtui.policy.recorded import Recorded, Reference
+from gemtui.text import Clean, clean_line
+from gemtui.ui.going import read_session
+from gemtui.ui.keys import Where, bindings
+from gemtui.ui.past import Past, Progress, Reading, Taker, Which
+from gemtui.ui.render.lines import BLANK, Line, Piece, flat, laid, own
+from gemtui.ui.render.policy import draw_explanation
+from gemtui.ui.render.policy_rows import call_row, call_words
+from gemtui.ui.render.words import count
+from gemtui.ui.screens.trial import TrialScreen
+from gemtui.ui.screens.which import choose_which, words
+from gemtui.ui.theme import Look, Role
+from gemtui.ui.trial import Trial
+from gemtui.ui.widgets import lines
+from gemtui.ui.widgets.drawing import Drawing
+from gemtui.ui.widgets.rows import RowList
+from gemtui.ui.widgets.searched_rows import SearchedRows
+
+if TYPE_CHECKING:
+    from gemtui.ui.app import GemtuiApp
+
+MOST = 50_000
+"""Calls that can be chosen from, the newest first."""
+_ARGUMENTS = 20_000
+"""Characters of a call's arguments that are shown."""
+GONE = "The session of this call is not there any more."
+
+
+def call_list(past: Past, *, empty: Clean) -> SearchedRows[Reference]:
+    """A list of recorded calls with a search."""
+    return SearchedRows[Reference](
+        lambda call, look: call_row(call, past.session(call.session), look),
+        lambda call: call_words(call, past.session(call.session)),
+        empty=empty,
+    )
+
+
+def said_progress(progress: Progress) -> str:
+    """How far a reading is, or what came of it."""
+    calls, of = count(progress.calls, "call"), count(progress.total, "session")
+    if progress.stopped:
+        return f"stopped: {calls} of {progress.done:,} sessions of {progress.total:,}"
+    if progress.ended:
+        unread = len(progress.problems)
+        return f"{calls} of {of}" + (f", {unread:,} read in part or not at all" if unread else "")
+    return f"reading {progress.done:,} of {of}, {calls}"
+
+
+class PickCallScreen(Screen[Recorded]):
+    """Closes with a recorded call, or with None. `which`: whose calls are listed first."""
+
+    BINDINGS: ClassVar[list[BindingType]] = bindings(Where.CALLS, Where.PICK)
+    AUTO_FOCUS = "RowList"
+
+    def __init__(self, past: Past) -> None:
+        super().__init__()
+        self._past = past
+        self._which: Which | None = None
+        self._reading: Reading[Sequence[Reference]] | None = None
+
+    @property
+    def _gemtui(self) -> GemtuiApp:
+        return cast("GemtuiApp", self.app)
+
+    @property
+    def _list(self) -> SearchedRows[Reference]:
+        return self.query_one(SearchedRows)
+
+    def compose(self) -> ComposeResult:
+        """Calls with a search."""
+        glyphs = self._gemtui.glyphs
+        yield lines.Line(id="header", mark=glyphs.ellipsis)
+        yield call_list(self._past, empty=Clean("reading"))
+        yield lines.Line(id="status", mark=glyphs.ellipsis)
+        yield lines.FooterLine(ascii=glyphs.name == "ascii")
+
+    def on_mount(self) -> None:
+        """Read the project's calls."""
+        self._which = Which(project=self._gemtui.start.project)
+        self._read(self._which)
+
+    def on_unmount(self) -> None:
+        """Nobody waits for it any more."""
+        if self._reading is not None:
+            self._reading.stop()
+
+    @work(exclusive=True, group="read")
+    async def _read(self, which: Which) -> None:
+        if self._reading is not None:
+            self._reading.stop()
+        self._say_which(which)
+        found: list[Reference] = []
+
+        def feed(calls: Sequence[Recorded]) -> None:
+            found.extend(Reference.to(each) for each in calls[: MOST - len(found)])
+
+        taker = Taker[Sequence[Reference]](feed=feed, state=lambda _ended: tuple(found))
+        self._reading = Reading(self._past, which, taker, self._take)
+        try:
+            await self._reading.run()
+        except (GemtuiError, OSError) as error:
+            self._gemtui.say(str(error), problem=True)
+
+    def _take(self, progress: Progress, found: Sequence[Reference]) -> None:
+        if not self.is_attached:
+            return
+        self._list.rows.empty = Clean("no recorded calls here: w chooses others")
+        self._list.show(found)
+        self.query_one("#status", lines.Line).say([Content(said_progress(progress))])
+
+    def _say_which(self, which: Which) -> None:
+        title = [Content.styled("Which recorded call?", "bold")]
+        said = [Content.styled(words(which, self._gemtui.clock()), "dim")]
+        self.query_one("#header", lines.Line).say(title, said)
+
+    @on(RowList.Opened)
+    @work(exclusive=True, group="find")
+    async def _chosen(self) -> None:
+        if (reference := self._list.rows.chosen) is None:
+            return
+        recorded = await asyncio.to_thread(self._past.find, reference)
+        if recorded is None:
+            self._gemtui.say(GONE, problem=True)
+        else:
+            self.dismiss(recorded)
+
+    @work(exclusive=True, group="dialog")
+    async def action_which(self) -> None:
+        """Whose calls?"""
+        which = await choose_which(self._gemtui, self._past)
+        if which is not None:
+            self._list.show((), fresh=True)
+            self._read(which)
+
+    def action_filter(self) -> None:
+        """Type a search."""
+        self._list.search()
+
+    def action_close(self) -> None:
+        """End the search, then leave."""
+        if not self._list.clear():
+            self.dismiss(None)
+
+
+class BehindScreen(TrialScreen):
+    """The calls behind a number; `references` gives them, again after a rule was taken."""
+
+    BINDINGS: ClassVar[list[BindingType]] = bindings(Where.CALL, Where.CALLS)
+    AUTO_FOCUS = "RowList"
+    HEADING = "Calls"
+
+    def __init__(
+        self, trial: Trial, past: Past, title: Clean, references: Sequence[Reference], calls: int
+    ) -> None:
+        super().__init__(trial)
+        self._past, self._title = past, title
+        self._references, self._calls = references, calls
+
+    def body(self) -> Iterable[Widget]:
+        """Calls with a search."""
+        yield call_list(self._past, empty=Clean("no calls"))
+
+    @property
+    def _list(self) -> SearchedRows[Reference]:
+        return self.query_one(SearchedRows)
+
+    def on_mount(self) -> None:
+        """List them."""
+        super().on_mount()
+        self._list.show(self._references, fresh=True)
+
+    @on(SearchedRows.Searched)
+    def _say(self) -> None:
+        shown, total = len(self._list.rows.items), self._list.total
+        said = [f"{shown:,} of {count(total, 'call')}" if shown != total else count(total, "call")]
+        if self._calls > total:
+            said.append(f"the first of {self._calls:,}")
+        left = [Content(self._title), *map(Content, said)]
+        self.query_one("#status", lines.Line).say(left)
+
+    def situation_changed(self) -> None:
+        """A rule was taken: what is counted is another screen's; go back to it."""
+        self.dismiss(self.trial.taken)
+
+    @on(RowList.Opened)
+    def _opened(self) -> None:
+        if (reference := self._list.rows.chosen) is not None:
+            self._explain(reference)
+
+    @work(exclusive=True, group="dialog")
+    async def _explain(self, reference: Reference) -> None:
+        recorded = await self._recorded(reference)
+        if recorded is None:
+            return
+        before = self.trial.taken
+        await self.app.push_screen_wait(CallScreen(self.trial, self._past, recorded))
+        self.say_where()
+        if self.trial.taken != before:
+            self.situation_changed()
+
+    async def _recorded(self, reference: Reference | None) -> Recorded | None:
+        if reference is None:
+            return None
+        recorded = await asyncio.to_thread(self._past.find, reference)
+        if recorded is None:
+            self.gemtui.say(GONE, problem=True)
+        return recorded
+
+    @work(exclusive=True, group="dialog")
+    async def action_allow(self) -> None:
+        """Make the rule that would allow the call under the cursor."""
+        recorded = await self._recorded(self._list.rows.chosen)
+        if recorded is not None:
+            await self.allow(recorded.call)
+
+    @work(exclusive=True, group="dialog")
+    async def action_session(self) -> None:
+        """Read the session at this call."""
+        if (reference := self._list.rows.chosen) is not None:
+            await read_session(self.gemtui, self._past.session(reference.session), reference.id)
+
+    def action_filter(self) -> None:
+        """Type a search."""
+        self._list.search()
+
+    def action_close(self) -> None:
+        """End the search, then leave."""
+        if not self._list.clear():
+            super().action_close()
+
+
+class CallScreen(TrialScreen):
+    """One recorded call: what would happen to it, why, and its arguments."""
+
+    BINDINGS: ClassVar[list[BindingType]] = bindings(Where.CALL)
+    AUTO_FOCUS = "Drawing"
+    HEADING = "One call"
+    DEFAULT_CSS = "CallScreen Drawing { height: 1fr; padding: 0 1; }"
+
+    def __init__(self, trial: Trial, past: Past, recorded: Recorded) -> None:
+        super().__init__(trial)
+        self._past, self._recorded = past, recorded
+
+    def body(self) -> Iterable[Widget]:
+        """The explanation."""
+        yield Drawing(what="the explanation")
+
+    def on_mount(self) -> None:
+        """Explain it."""
+        super().on_mount()
+        recorded = self._recorded
+        session = self._past.session(recorded.session)
+        title = clean_line(recorded.session if session is None else session.title)
+        said = [Content(f"it {recorded.ended}"), Content(title)]
+        self.query_one("#status", lines.Line).say(said)
+        self.situation_changed()
+
+    @work(exclusive=True, group="answer")
+    async def situation_changed(self) -> None:  # type: ignore[override]
+        """Decide on it."""
+        call = self._recorded.call
+        found = await asyncio.to_thread(lambda: self.trial.engine().explain(call))
+        self.query_one(Drawing).show(_explained(self._recorded, found))
+
+    @work(exclusive=True, group="dialog")
+    async def action_allow(self) -> None:
+        """Make the rule that would allow it."""
+        await self.allow(self._recorded.call)
+
+    @work(exclusive=True, group="dialog")
+    async def action_session(self) -> None:
+        """Read the session at this call."""
+        recorded = self._recorded
+        await read_session(self.gemtui, self._past.session(recorded.session), recorded.id)
+
+
+def _explained(recorded: Recorded, found: Explanation) -> Callable[[Look], list[Line]]:
+    text = indented(dict(recorded.call.args))
+    cut = len(text) > _ARGUMENTS
+    shown = text[:_ARGUMENTS].split("\n")
+
+    def draw(look: Look) -> list[Line]:
+        name = Piece(flat(recorded.call.tool[:200]), look[Role.HEADING])
+        drawn = [Line((name,))]
+        for line in shown:
+            drawn += laid((Piece(own(line), look[Role.CODE]),), look, whole=True)
+        if cut:
+            words = f"{look.glyphs.ellipsis} cut: {len(text):,} characters in all"
+            drawn.append(Line((Piece(own(words), look[Role.MUTED]),)))
+        return [*drawn, BLANK, *draw_explanation(found, look)]
+
+    return draw

@@ -1,0 +1,186 @@
+"""Replay: what a policy would have done to the tool calls of past sessions, by which rule."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import ClassVar
+
+from textual import on, work
+from textual.binding import BindingType
+from textual.content import Content
+from textual.widget import Widget
+
+from gemtui.errors import GemtuiError
+from gemtui.policy.recorded import Reference
+from gemtui.policy.replay import Replay, Share, Tally
+from gemtui.policy.rules import Decision
+from gemtui.text import Clean
+from gemtui.ui.keys import Where, bindings
+from gemtui.ui.past import Past, Progress, Reading, Taker, Which
+from gemtui.ui.render.policy import source, word
+from gemtui.ui.render.policy_rows import Heading, Missing, ReplayRow, Total, replay_row, replay_rows
+from gemtui.ui.screens.calls import BehindScreen, said_progress
+from gemtui.ui.screens.trial import TrialScreen
+from gemtui.ui.screens.which import choose_which, words
+from gemtui.ui.trial import Trial
+from gemtui.ui.widgets.lines import Line
+from gemtui.ui.widgets.rows import RowList
+
+
+class ReplayScreen(TrialScreen):
+    """Numbers that grow while sessions are read; behind each of them its calls."""
+
+    BINDINGS: ClassVar[list[BindingType]] = bindings(Where.REPLAY)
+    AUTO_FOCUS = "RowList"
+    HEADING = "Replay"
+    DEFAULT_CSS = "ReplayScreen RowList { height: 1fr; margin-top: 1; }"
+
+    def __init__(self, trial: Trial, past: Past) -> None:
+        super().__init__(trial)
+        self._past = past
+        self._which = Which()
+        self._progress = Progress()
+        self._tally: Tally | None = None
+        self._reading: Reading[Tally] | None = None
+
+    def body(self) -> Iterable[Widget]:
+        """All numbers, one below the other."""
+        yield RowList[ReplayRow](replay_row, stops=_stops, key=_key, empty=Clean("reading"))
+
+    @property
+    def _rows(self) -> RowList[ReplayRow]:
+        return self.query_one(RowList)
+
+    def on_mount(self) -> None:
+        """The project's calls first."""
+        super().on_mount()
+        self._which = Which(project=self.gemtui.start.project)
+        self.situation_changed()
+
+    def on_unmount(self) -> None:
+        """Nobody waits for it any more."""
+        if self._reading is not None:
+            self._reading.stop()
+
+    # --- reading -------------------------------------------------------------------------------
+
+    @property
+    def reading(self) -> bool:
+        """Whether sessions are being read."""
+        return not self._progress.ended
+
+    def situation_changed(self) -> None:
+        """Count anew; the old numbers stay until there are new ones."""
+        self._progress = Progress()
+        self._say()
+        self._read()
+
+    @work(exclusive=True, group="read")
+    async def _read(self) -> None:
+        if self._reading is not None:
+            self._reading.stop()
+        self._reading = Reading(self._past, self._which, _taker(self.trial), self._take)
+        try:
+            await self._reading.run()
+        except (GemtuiError, OSError) as error:
+            self._progress = Progress(ended=True)
+            self._rows.empty = Clean("nothing could be read")
+            self.gemtui.say(str(error), problem=True)
+
+    def _take(self, progress: Progress, tally: Tally) -> None:
+        if self.is_attached:
+            self._progress, self._tally = progress, tally
+            self._rows.show(replay_rows(tally))
+            self._say()
+
+    def _say(self) -> None:
+        said = [said_progress(self._progress), words(self._which, self.gemtui.clock())]
+        self.query_one("#status", Line).say([Content(each) for each in said])
+        self.refresh_bindings()
+
+    # --- looking closer ------------------------------------------------------------------------
+
+    @on(RowList.Opened)
+    def _opened(self) -> None:
+        row = self._rows.chosen
+        if isinstance(row, Total | Share) and row.calls:
+            self._look_behind(row)
+
+    @work(exclusive=True, group="dialog")
+    async def _look_behind(self, row: Total | Share) -> None:
+        if self._tally is None:
+            return
+        before = self.trial.taken
+        title, references = _behind(row, self._tally)
+        screen = BehindScreen(self.trial, self._past, title, references, row.calls)
+        await self.app.push_screen_wait(screen)
+        self.say_where()
+        if self.trial.taken != before:
+            self.situation_changed()
+
+    # --- keys ----------------------------------------------------------------------------------
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        """There is something to stop only while sessions are read."""
+        del parameters
+        return action != "stop" or self.reading
+
+    def action_stop(self) -> None:
+        """Read no further."""
+        if self._reading is not None:
+            self._reading.stop()
+
+    @work(exclusive=True, group="dialog")
+    async def action_which(self) -> None:
+        """Whose calls?"""
+        which = await choose_which(self.gemtui, self._past)
+        if which is not None:
+            self._which = which
+            self.situation_changed()
+
+    def action_again(self) -> None:
+        """Read the sessions once more."""
+        self._past.forget()
+        self.situation_changed()
+
+
+def _taker(trial: Trial) -> Taker[Tally]:
+    """Feeds a replay; its engine is made in the thread that reads."""
+    made: list[Replay] = []
+
+    def run() -> Replay:
+        if not made:
+            made.append(Replay(trial.engine()))
+        return made[0]
+
+    return Taker(feed=lambda calls: run().feed(calls), state=lambda _ended: run().tally())
+
+
+def _stops(row: ReplayRow) -> bool:
+    return not isinstance(row, Heading | Missing)
+
+
+def _key(row: ReplayRow) -> object:
+    """What stays of a row when its number grows."""
+    match row:
+        case Total():
+            return row.verdict
+        case Share():
+            return row.rule, row.verdict
+        case _:
+            return row
+
+
+def _behind(row: Total | Share, tally: Tally) -> tuple[Clean, tuple[Reference, ...]]:
+    """What the number counts, and the calls it counts."""
+    if isinstance(row, Share):
+        by = "by no rule" if row.rule is None else f"by {source(row.rule)}"
+        return Clean(f"{_word(row)} {by}"), row.references
+    shares = (each for each in tally.by_rule if each.verdict is row.verdict)
+    return Clean(_word(row)), tuple(call for share in shares for call in share.references)
+
+
+def _word(row: Total | Share) -> str:
+    if row.verdict.value == "not_offered":
+        return "not offered"
+    return word(Decision(row.verdict.value))

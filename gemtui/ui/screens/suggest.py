@@ -1,0 +1,245 @@
+"""Suggest: rules from what past sessions did and succeeded with; a person chooses, a key adds."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import ClassVar
+
+from textual import on, work
+from textual.binding import BindingType
+from textual.containers import Horizontal
+from textual.content import Content
+from textual.widget import Widget
+
+from gemtui.errors import GemtuiError
+from gemtui.policy.recorded import Recorded
+from gemtui.policy.rules import Rule
+from gemtui.policy.suggest import Evidence, LeftOut, Suggestions
+from gemtui.text import Clean
+from gemtui.ui.keys import Where, bindings
+from gemtui.ui.past import Past, Progress, Reading, Taker, Which
+from gemtui.ui.render.policy_detail import draw_left_out, draw_suggestion
+from gemtui.ui.render.policy_rows import Heading, Proposal, SuggestRow, suggest_row
+from gemtui.ui.render.words import count
+from gemtui.ui.screens.calls import BehindScreen, said_progress
+from gemtui.ui.screens.trial import TrialScreen
+from gemtui.ui.screens.which import choose_which, words
+from gemtui.ui.trial import Trial
+from gemtui.ui.widgets.drawing import Drawing
+from gemtui.ui.widgets.lines import Line
+from gemtui.ui.widgets.rows import RowList
+
+
+class SuggestScreen(TrialScreen):
+    """Proposals and what was left out; beside or below them what speaks for the one chosen."""
+
+    BINDINGS: ClassVar[list[BindingType]] = bindings(Where.SUGGEST)
+    AUTO_FOCUS = "RowList"
+    HEADING = "Suggest"
+    DEFAULT_CSS = """
+    SuggestScreen {
+        & #suggest-panes { layout: vertical; height: 1fr; margin-top: 1; }
+        & RowList { height: 1fr; }
+        & Drawing { height: 45%; padding: 0 2; margin-top: 1; }
+        &.-extra #suggest-panes { layout: horizontal; }
+        &.-extra Drawing { width: 70; height: 1fr; margin-top: 0; }
+    }
+    """
+
+    def __init__(self, trial: Trial, past: Past) -> None:
+        super().__init__(trial)
+        self._past = past
+        self._which = Which()
+        self._progress = Progress()
+        self._found: Suggestions | None = None
+        self._chosen: tuple[Rule, ...] = ()
+        self._reading: Reading[Suggestions | None] | None = None
+
+    def body(self) -> Iterable[Widget]:
+        """Rows, and the one under the cursor in full."""
+        rows = RowList[SuggestRow](suggest_row, stops=_stops, key=_key, empty=Clean("reading"))
+        yield Horizontal(rows, Drawing(what="the proposal"), id="suggest-panes")
+
+    @property
+    def _rows(self) -> RowList[SuggestRow]:
+        return self.query_one(RowList)
+
+    def on_mount(self) -> None:
+        """From the project's calls first."""
+        super().on_mount()
+        self._which = Which(project=self.gemtui.start.project)
+        self.situation_changed()
+
+    def on_unmount(self) -> None:
+        """Nobody waits for it any more."""
+        self.action_stop()
+
+    # --- reading -------------------------------------------------------------------------------
+
+    def situation_changed(self) -> None:
+        """Propose anew."""
+        self._progress, self._found, self._chosen = Progress(), None, ()
+        self._rows.show(())
+        self._say()
+        self._read()
+
+    @work(exclusive=True, group="read")
+    async def _read(self) -> None:
+        self.action_stop()
+        self._reading = Reading(self._past, self._which, _taker(self.trial), self._take)
+        try:
+            await self._reading.run()
+        except (GemtuiError, OSError) as error:
+            self._progress = Progress(ended=True)
+            self.gemtui.say(str(error), problem=True)
+            self._say()
+
+    def _take(self, progress: Progress, found: Suggestions | None) -> None:
+        if not self.is_attached:
+            return
+        self._progress = progress
+        if found is not None:
+            self._found = found
+            self._rows.empty = Clean("nothing to propose from these calls: w chooses others")
+            self._show_rows()
+        self._say()
+
+    def _show_rows(self) -> None:
+        if self._found is not None:
+            self._rows.show(list(_rows(self._found, self._chosen)))
+            self._show_detail()
+
+    @on(RowList.Highlighted)
+    def _show_detail(self) -> None:
+        row, past = self._rows.chosen, self._past
+        drawing = self.query_one(Drawing)
+        match row:
+            case Proposal():
+                drawing.show(lambda look: draw_suggestion(row.suggestion, past.session, look))
+            case LeftOut():
+                drawing.show(lambda look: draw_left_out(row, past.session, look))
+            case _:
+                drawing.show(lambda _look: ())
+
+    def _say(self) -> None:
+        said = [said_progress(self._progress), words(self._which, self.gemtui.clock())]
+        if self._found is not None:
+            found = self._found
+            said.insert(0, f"{len(self._chosen)} of {count(len(found.suggestions), 'rule')} chosen")
+        self.query_one("#status", Line).say([Content(each) for each in said])
+        self.refresh_bindings()
+
+    # --- keys ----------------------------------------------------------------------------------
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        """Only what is there can be chosen, and only what is chosen can be added."""
+        del parameters
+        match action:
+            case "stop":
+                return not self._progress.ended
+            case "add":
+                return bool(self._chosen)
+            case "check" | "check_all":
+                return self._found is not None and bool(self._found.suggestions)
+            case _:
+                return True
+
+    def action_stop(self) -> None:
+        """Read no further."""
+        if self._reading is not None:
+            self._reading.stop()
+
+    def action_check(self) -> None:
+        """Choose the rule under the cursor, or leave it out."""
+        row = self._rows.chosen
+        if isinstance(row, Proposal):
+            self._choose(row.suggestion.rule, chosen=not row.chosen)
+
+    def _choose(self, rule: Rule, *, chosen: bool) -> None:
+        kept = tuple(each for each in self._chosen if each != rule)
+        self._chosen = (*kept, rule) if chosen else kept
+        self._show_rows()
+        self._say()
+
+    def action_check_all(self) -> None:
+        """All of them, or none where all are chosen."""
+        if self._found is None:
+            return
+        every = tuple(each.rule for each in self._found.suggestions)
+        self._chosen = () if len(self._chosen) == len(every) else every
+        self._show_rows()
+        self._say()
+
+    def action_add(self) -> None:
+        """Back to the policy with the chosen rules, in the order in which they are proposed."""
+        found = self._found
+        proposed = () if found is None else tuple(each.rule for each in found.suggestions)
+        self.dismiss((*self.trial.taken, *(each for each in proposed if each in self._chosen)))
+
+    @on(RowList.Opened)
+    @work(exclusive=True, group="dialog")
+    async def _opened(self) -> None:
+        """The examples, to look at each."""
+        row = self._rows.chosen
+        if row is None or isinstance(row, Heading):
+            return
+        found = row.suggestion if isinstance(row, Proposal) else row
+        what = "it would allow" if isinstance(row, Proposal) else "was left out"
+        title = Clean(f"examples of what {what}")
+        before = self.trial.taken
+        screen = BehindScreen(self.trial, self._past, title, found.examples, found.calls)
+        await self.app.push_screen_wait(screen)
+        self.say_where()
+        if self.trial.taken != before:
+            self.situation_changed()
+
+    @work(exclusive=True, group="dialog")
+    async def action_which(self) -> None:
+        """Whose calls?"""
+        which = await choose_which(self.gemtui, self._past)
+        if which is not None:
+            self._which = which
+            self.situation_changed()
+
+    def action_again(self) -> None:
+        """Read the sessions once more."""
+        self._past.forget()
+        self.situation_changed()
+
+
+def _taker(trial: Trial) -> Taker[Suggestions | None]:
+    """Gathers evidence, made in the thread that reads; there are proposals only at the end."""
+    made: list[Evidence] = []
+
+    def run() -> Evidence:
+        if not made:
+            mode, setup = trial.mode, trial.draft.setup
+            evidence = Evidence(trial.policy, mode=mode, interactive=trial.interactive, setup=setup)
+            made.append(evidence)
+        return made[0]
+
+    def feed(calls: Sequence[Recorded]) -> None:
+        run().feed(calls)
+
+    return Taker(feed=feed, state=lambda ended: run().suggest() if ended else None)
+
+
+def _rows(found: Suggestions, chosen: Sequence[Rule]) -> Iterator[SuggestRow]:
+    if found.suggestions:
+        more = f"{count(found.allowed, 'call')} of {found.succeeded:,} that succeeded need none"
+        yield Heading(Clean("Rules"), Clean(more))
+        for each in found.suggestions:
+            yield Proposal(each, each.rule in chosen)
+    if found.left_out:
+        if found.suggestions:
+            yield Heading(Clean(""))
+        yield Heading(Clean("Left out"), Clean("no rule is proposed for these"))
+        yield from found.left_out
+
+
+def _stops(row: SuggestRow) -> bool:
+    return not isinstance(row, Heading)
+
+
+def _key(row: SuggestRow) -> object:
+    return row.suggestion.rule if isinstance(row, Proposal) else row

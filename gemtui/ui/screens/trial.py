@@ -1,0 +1,116 @@
+"""What the screens around the policy pane share: their frame, the situation, the way to a rule."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, ClassVar, cast
+
+from textual.app import ComposeResult
+from textual.content import Content
+from textual.screen import Screen
+from textual.widget import Widget
+
+from gemtui.errors import GemtuiError
+from gemtui.policy.rules import Call, Rule
+from gemtui.text import clean_line
+from gemtui.ui.render.policy import asked
+from gemtui.ui.trial import Trial
+from gemtui.ui.widgets.lines import FooterLine, Line
+
+if TYPE_CHECKING:
+    from gemtui.ui.app import GemtuiApp
+
+Taken = tuple[Rule, ...]
+
+
+class TrialScreen(Screen[Taken]):
+    """Closes with the rules that were taken; `HEADING` says what it is."""
+
+    DEFAULT_CSS = """
+    TrialScreen {
+        & #heading { text-style: bold; }
+        & .gap { height: 1; }
+    }
+    """
+    HEADING: ClassVar[str] = ""
+
+    def __init__(self, trial: Trial) -> None:
+        super().__init__()
+        self.trial = trial
+
+    @property
+    def gemtui(self) -> GemtuiApp:
+        """The app, as ours."""
+        return cast("GemtuiApp", self.app)
+
+    def compose(self) -> ComposeResult:
+        """Header, heading, what the screen is about, status, footer."""
+        glyphs = self.gemtui.glyphs
+        yield Line(id="header", mark=glyphs.ellipsis)
+        yield Line(id="heading", mark=glyphs.ellipsis)
+        yield from self.body()
+        yield Line(id="status", mark=glyphs.ellipsis)
+        yield FooterLine(ascii=glyphs.name == "ascii")
+
+    def body(self) -> Iterable[Widget]:
+        """What stands between the lines."""
+        raise NotImplementedError
+
+    def situation_changed(self) -> None:
+        """Decide anew: another mode, another situation, one rule more."""
+        raise NotImplementedError
+
+    def on_mount(self) -> None:
+        """Say where we are."""
+        self.say_where()
+
+    def on_screen_resume(self) -> None:
+        """The header may have changed meanwhile."""
+        self.say_where()
+
+    def say_where(self) -> None:
+        """The policy and the situation that is asked about."""
+        trial = self.trial
+        name = clean_line(f"{trial.draft.name}{'*' if trial.draft.changed or trial.taken else ''}")
+        self.query_one("#header", Line).say(self.gemtui.tabs("app.policies"), [Content(name)])
+        somebody = "interactive" if trial.interactive else "headless"
+        words = [Content.styled(f"mode {trial.mode}, {somebody}", "not bold")]
+        if trial.taken:
+            taken = f"{len(trial.taken)} new rule{'s' * (len(trial.taken) != 1)}, not saved"
+            words.append(Content.styled(taken, "not bold $text-warning"))
+        self.query_one("#heading", Line).say([Content(self.HEADING)], words)
+
+    def _turn(self) -> None:
+        self.say_where()
+        self.situation_changed()
+
+    def action_mode(self) -> None:
+        """Ask for the next approval mode."""
+        self.trial.next_mode()
+        self._turn()
+
+    def action_interactive(self) -> None:
+        """Headless, or with somebody who can be asked."""
+        self.trial.interactive = not self.trial.interactive
+        self._turn()
+
+    def action_close(self) -> None:
+        """Back to the policy, with what was taken."""
+        self.dismiss(self.trial.taken)
+
+    async def allow(self, call: Call) -> None:
+        """Make the rule that would allow a call: a form shows it first."""
+        from gemtui.ui.screens.rule_form import RuleForm
+
+        try:
+            rule, doubt = await asyncio.to_thread(self.trial.allowing, call)
+        except GemtuiError as error:
+            self.gemtui.say(str(error), problem=True)
+            return
+        about = clean_line(doubt or f"It would allow {asked(call) or call.tool}"[:300])
+        form = RuleForm(self.trial.document, rule, about=about)
+        made = await self.app.push_screen_wait(form)
+        if made is not None:
+            self.trial.take(made)
+            self._turn()

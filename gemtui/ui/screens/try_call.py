@@ -1,0 +1,134 @@
+"""Try a call: a tool and its arguments go in, what would happen comes out while one types."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterable
+from typing import ClassVar
+
+from textual import on, work
+from textual.binding import BindingType
+from textual.containers import Horizontal, Vertical
+from textual.content import Content
+from textual.timer import Timer
+from textual.widget import Widget
+
+from gemtui.policy.rules import Call
+from gemtui.text import Clean
+from gemtui.ui.keys import Where, bindings
+from gemtui.ui.past import Past
+from gemtui.ui.screens.trial import TrialScreen
+from gemtui.ui.trial import Trial
+from gemtui.ui.widgets.call_form import CallForm
+from gemtui.ui.widgets.lines import Line
+from gemtui.ui.widgets.policy_answer import PolicyAnswer
+
+REST = 0.12
+"""Seconds without a keystroke after which the call is decided on."""
+
+
+class TryScreen(TrialScreen):
+    """The form, and beside or below it the answer."""
+
+    BINDINGS: ClassVar[list[BindingType]] = bindings(Where.TRY)
+    AUTO_FOCUS = "#args"
+    HEADING = "Try a call"
+    DEFAULT_CSS = """
+    TryScreen {
+        & #try-panes { layout: horizontal; height: 1fr; }
+        & #try-call { width: 46; padding: 0 1; }
+        & #answer { width: 1fr; height: 1fr; padding: 0 1; }
+        &.-extra #try-call { width: 60; }
+        &.-narrow #try-panes { layout: vertical; }
+        &.-narrow #try-call { width: 1fr; height: auto; max-height: 60%; margin-bottom: 1; }
+        &.-narrow #args { max-height: 6; }
+    }
+    """
+
+    def __init__(self, trial: Trial, past: Past, *, call: Call | None = None) -> None:
+        super().__init__(trial)
+        self._past, self._begin_with = past, call
+        self._resting: Timer | None = None
+
+    def body(self) -> Iterable[Widget]:
+        """Form and answer."""
+        others = [f"mcp_{each.server}_{each.name}" for each in self.trial.draft.setup.mcp_tools]
+        form = Vertical(CallForm(others=others), id="try-call")
+        yield Horizontal(form, PolicyAnswer(id="answer"), id="try-panes")
+
+    @property
+    def form(self) -> CallForm:
+        """The call."""
+        return self.query_one(CallForm)
+
+    @property
+    def answer(self) -> PolicyAnswer:
+        """What would happen."""
+        return self.query_one(PolicyAnswer)
+
+    def on_mount(self) -> None:
+        """Begin with a call, if one was given."""
+        super().on_mount()
+        if self._begin_with is not None:
+            self.form.put(self._begin_with)
+        else:
+            self.form.focus_args()
+
+    # --- deciding ------------------------------------------------------------------------------
+
+    @on(CallForm.Changed)
+    def _written(self) -> None:
+        if self._resting is not None:
+            self._resting.stop()
+        self._resting = self.set_timer(REST, self.situation_changed)
+
+    def situation_changed(self) -> None:
+        """Decide on what is written."""
+        call = self.form.call
+        if call is None:
+            self.answer.say(Clean("The arguments can't be read yet."))
+            self.refresh_bindings()
+        else:
+            self._decide(call)
+
+    @work(exclusive=True, group="answer")
+    async def _decide(self, call: Call) -> None:
+        status = self.query_one("#status", Line)
+        slow = self.set_timer(0.5, lambda: status.say([Content("deciding")]))
+        try:
+            found = await asyncio.to_thread(lambda: self.trial.engine().explain(call))
+        finally:
+            slow.stop()
+            status.say([])
+        self.answer.answer(found)
+        self.refresh_bindings()
+
+    # --- keys ----------------------------------------------------------------------------------
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        """Only a call that can be read can be allowed."""
+        del parameters
+        return action != "allow" or (self.is_mounted and self.form.call is not None)
+
+    @work(exclusive=True, group="dialog")
+    async def action_recorded(self) -> None:
+        """Take a recorded call."""
+        from gemtui.ui.screens.calls import PickCallScreen
+
+        recorded = await self.app.push_screen_wait(PickCallScreen(self._past))
+        if recorded is not None:
+            self.form.put(recorded.call)
+            self.form.focus_args()
+
+    @work(exclusive=True, group="dialog")
+    async def action_allow(self) -> None:
+        """Make the rule that would allow this call."""
+        if (call := self.form.call) is not None:
+            await self.allow(call)
+
+    def action_close(self) -> None:
+        """The names that are offered go first."""
+        if self.form.offering:
+            self.form.close_offer()
+        else:
+            super().action_close()

@@ -1,0 +1,140 @@
+"""Which calls are meant: of one session, a project or all; since when."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator
+from datetime import datetime, timedelta
+from pathlib import Path
+from typing import TYPE_CHECKING, ClassVar, cast
+
+from textual import on, work
+from textual.app import ComposeResult
+from textual.binding import BindingType
+from textual.content import Content
+from textual.screen import Screen
+
+from gemtui.errors import GemtuiError
+from gemtui.sessions.listing import short_path
+from gemtui.sessions.summary import Summary
+from gemtui.text import Clean, clean_line
+from gemtui.ui.keys import Where, bindings
+from gemtui.ui.past import Past, Which
+from gemtui.ui.render.policy_rows import session_row
+from gemtui.ui.screens.choose import Choice, ChooseScreen
+from gemtui.ui.widgets.lines import FooterLine, Line
+from gemtui.ui.widgets.rows import RowList
+from gemtui.ui.widgets.searched_rows import SearchedRows
+
+if TYPE_CHECKING:
+    from gemtui.ui.app import GemtuiApp
+
+_ONE = "one"
+
+
+def words(which: Which, now: datetime) -> Clean:
+    """Such as "project tidewatch, since yesterday"."""
+    if which.session is not None:
+        said = f'session "{clean_line(which.session.title)[:60]}"'
+    elif which.project is not None:
+        said = f"project {short_path(which.project)}"
+    else:
+        said = "all projects"
+    if which.since is not None:
+        days = (_midnight(now) - which.since).days
+        said += ", since yesterday" if days == 1 else f", the last {days} days"
+    return clean_line(said)
+
+
+def _midnight(now: datetime) -> datetime:
+    return now.replace(hour=0, minute=0, second=0, microsecond=0)
+
+
+def _offered(project: Path | None, now: datetime) -> Iterator[tuple[str, Which]]:
+    for place in dict.fromkeys((project, None)):
+        whose = "This project" if place is not None else "All projects"
+        yield whose, Which(project=place)
+        for days, ending in ((1, "since yesterday"), (7, "the last 7 days")):
+            since = _midnight(now) - timedelta(days=days)
+            yield f"{whose}, {ending}", Which(project=place, since=since)
+
+
+async def choose_which(app: GemtuiApp, past: Past) -> Which | None:
+    """Ask; None = nobody chose."""
+    project, now = app.start.project, app.clock()
+    offered = list(_offered(project, now))
+    choices = [
+        Choice(str(number), clean_line(label), Clean("") if each.since else _meaning(each))
+        for number, (label, each) in enumerate(offered)
+    ]
+    choices.append(Choice(_ONE, Clean("One session"), Clean("chosen from a list")))
+    chosen = await app.push_screen_wait(ChooseScreen(Clean("Which calls?"), (), choices))
+    if chosen is None:
+        return None
+    if chosen != _ONE:
+        return offered[int(chosen)][1]
+    session = await app.push_screen_wait(PickSessionScreen(past))
+    return None if session is None else Which(session=session)
+
+
+def _meaning(which: Which) -> Clean:
+    return Clean("every session") if which.project is None else short_path(which.project)
+
+
+class PickSessionScreen(Screen[Summary]):
+    """Closes with a session, or with None."""
+
+    BINDINGS: ClassVar[list[BindingType]] = bindings(Where.CALLS)
+    AUTO_FOCUS = "RowList"
+
+    def __init__(self, past: Past) -> None:
+        super().__init__()
+        self._past = past
+
+    @property
+    def _gemtui(self) -> GemtuiApp:
+        return cast("GemtuiApp", self.app)
+
+    def compose(self) -> ComposeResult:
+        """Sessions with a search."""
+        glyphs = self._gemtui.glyphs
+        yield Line(id="header", mark=glyphs.ellipsis)
+        yield SearchedRows[Summary](
+            session_row,
+            lambda each: f"{each.title} {each.project} {each.id}",
+            empty=Clean("reading"),
+        )
+        yield FooterLine(ascii=glyphs.name == "ascii")
+
+    @property
+    def _list(self) -> SearchedRows[Summary]:
+        return self.query_one(SearchedRows)
+
+    def on_mount(self) -> None:
+        """List the sessions that called tools."""
+        self.query_one("#header", Line).say([Content.styled("Which session?", "bold")])
+        self._fill()
+
+    @work(exclusive=True)
+    async def _fill(self) -> None:
+        try:
+            found = await asyncio.to_thread(self._past.snapshot)
+        except (GemtuiError, OSError) as error:
+            self._gemtui.say(str(error), problem=True)
+            return
+        some = [each for each in found.sessions if each.tool_calls and not each.hidden]
+        self._list.rows.empty = Clean("no session called a tool")
+        self._list.show(some, fresh=True)
+
+    @on(RowList.Opened)
+    def _chosen(self) -> None:
+        self.dismiss(self._list.rows.chosen)
+
+    def action_filter(self) -> None:
+        """Type a search."""
+        self._list.search()
+
+    def action_close(self) -> None:
+        """End the search, then leave."""
+        if not self._list.clear():
+            self.dismiss(None)
