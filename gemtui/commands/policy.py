@@ -43,6 +43,41 @@ _interactive = click.option(
 )
 
 
+def _situation(command: Callable[..., Any]) -> Callable[..., Any]:
+    """In which run a call is decided."""
+    for option in (
+        click.option(
+            "--allowed-tool",
+            "allowed_tools",
+            metavar="T",
+            multiple=True,
+            help="As `gemini --allowed-tools T` has it; may be given again.",
+        ),
+        click.option(
+            "--settings",
+            metavar="FILE",
+            type=click.Path(path_type=Path),
+            help="The CLI's settings, instead of those of this machine.",
+        ),
+        click.option(
+            "--admin-policy",
+            "admin",
+            metavar="FILE",
+            multiple=True,
+            type=click.Path(path_type=Path),
+            help="A policy file of the admin tier; may be given again.",
+        ),
+        click.option(
+            "--alone", is_flag=True, help="As `gemini --policy FILE`: without the user's own files."
+        ),
+        _interactive,
+        _mode,
+        _policy,
+    ):
+        command = option(command)
+    return command
+
+
 def _calls(command: Callable[..., Any]) -> Callable[..., Any]:
     """Which recorded calls are taken."""
     for option in (
@@ -112,57 +147,67 @@ def flags(name: str, mode: str, as_json: bool) -> int:
 
 
 @policy.command()
-@_policy
+@_situation
 @click.option("--tool", metavar="T", required=True, help="The tool that is called.")
 @click.option("--args", metavar="JSON", default="{}", help="Its arguments.")
-@_mode
-@_interactive
+@click.option("--subagent", metavar="NAME", help="The subagent that calls it.")
 @_json
-def explain(
-    policies: tuple[str, ...], tool: str, args: str, mode: str, interactive: bool, as_json: bool
-) -> int:
-    """Say what would happen to one tool call, and which rule decides."""
+def explain(tool: str, args: str, subagent: str | None, as_json: bool, **situation: Any) -> int:
+    """Say what would happen to one tool call, and which rule decides.
+
+    In a run that gemtui would start with these policies: Gemini CLI's own policy files and
+    settings take part, and are named in the answer. Exit code 1 if such a file has errors.
+    """
     from gemtui.commands import policy_calls as command
 
     return command.explain(
-        policies, tool=tool, args=args, mode=mode, interactive=interactive, as_json=as_json
+        command.Situation(**situation), tool=tool, args=args, subagent=subagent, as_json=as_json
     )
 
 
 @policy.command()
-@_policy
+@_situation
 @_calls
-@_mode
-@_interactive
 @_json
 def replay(
-    policies: tuple[str, ...],
+    session: str | None, project: Path | None, everywhere: bool, as_json: bool, **situation: Any
+) -> int:
+    """Run a policy over recorded tool calls: how many would be allowed, asked, denied.
+
+    Without an option, over those of the current folder's project, or all where it has none. The
+    calls of subagents count as well. Exit code 1 if there are none.
+    """
+    from gemtui.commands import policy_calls as command
+
+    which = command.Which(session=session, project=project, everywhere=everywhere)
+    return command.replay(command.Situation(**situation), which, as_json=as_json)
+
+
+@policy.command()
+@_situation
+@_calls
+@click.option(
+    "--output",
+    metavar="FILE",
+    type=click.Path(path_type=Path),
+    help="Write the rules to FILE as a policy, each with its evidence as a comment.",
+)
+@_json
+def suggest(
     session: str | None,
     project: Path | None,
     everywhere: bool,
-    mode: str,
-    interactive: bool,
+    output: Path | None,
     as_json: bool,
+    **situation: Any,
 ) -> int:
-    """Run a policy over recorded tool calls: how many would be allowed, asked, denied."""
-    from gemtui.commands import policy_calls as command
+    """Propose rules that allow what agents did and succeeded with; nothing is applied.
 
-    return command.replay(
-        policies,
-        session=session,
-        project=project,
-        everywhere=everywhere,
-        mode=mode,
-        interactive=interactive,
-        as_json=as_json,
-    )
+    What is allowed already needs none. Commands that could delete, take rights, publish or run
+    anything get none, which is said. Exit code 1 if there are no recorded calls.
+    """
+    from gemtui.commands import policy_suggest
+    from gemtui.commands.policy_calls import Situation, Which
 
-
-@policy.command()
-@_calls
-@_json
-def suggest(session: str | None, project: Path | None, everywhere: bool, as_json: bool) -> int:
-    """Propose rules that allow what agents did and succeeded with; nothing is written."""
-    from gemtui.commands import policy_calls as command
-
-    return command.suggest(session=session, project=project, everywhere=everywhere, as_json=as_json)
+    which = Which(session=session, project=project, everywhere=everywhere)
+    return policy_suggest.suggest(Situation(**situation), which, output=output, as_json=as_json)

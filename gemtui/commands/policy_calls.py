@@ -1,32 +1,365 @@
-"""`gemtui policy explain`, `replay` and `suggest`: policies against tool calls."""
+"""`gemtui policy explain` and `replay`: policies against tool calls."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import closing
+from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
+
+import click
+import orjson
+
+from gemtui.api import listed, read_store
+from gemtui.commands.answer import lines_to_stdout, note, to_stdout
+from gemtui.commands.choose import choose, current_folder, index_of_user
+from gemtui.commands.rule_words import columns, place, rule_dict, subject
+from gemtui.jsonin import loads
+from gemtui.jsonout import encode
+from gemtui.policy.decide import Engine, Explanation
+from gemtui.policy.policy import Policy
+from gemtui.policy.recorded import Recorded, Reference
+from gemtui.policy.replay import EXAMPLES, Replay, Tally, Verdict
+from gemtui.policy.rules import ApprovalMode, Call, Decision, Severity
+from gemtui.policy.store import find_policy
+from gemtui.runs.history import recorded_calls, sessions_with_calls
+from gemtui.runs.standing import Standing, standing
+from gemtui.sessions.records import Problem
+from gemtui.sessions.summary import Summary
+from gemtui.text import Clean, clean_line
+
+_CUT = 1000
+"""Characters of an argument that an example in a report shows."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Situation:
+    """In which run a call is decided; the words of the options.
+
+    `policies`: names, files, folders. `alone`: without the user's own files. `settings`: instead
+    of the machine's. `interactive`: somebody can be asked.
+    """
+
+    policies: Sequence[str] = ()
+    mode: str = "default"
+    interactive: bool = False
+    alone: bool = False
+    admin: Sequence[Path] = ()
+    settings: Path | None = None
+    allowed_tools: Sequence[str] = ()
+
+    @property
+    def approval(self) -> ApprovalMode:
+        """The mode."""
+        return ApprovalMode(self.mode)
+
+    def stands(self, workspace: Path | None) -> Standing:
+        """The policy and the settings. Raises PolicyNotFound, OptionError, OSError."""
+        paths = [Path(each) if Path(each).is_dir() else find_policy(each) for each in self.policies]
+        return standing(
+            paths,
+            alone=self.alone,
+            admin=self.admin,
+            settings=self.settings,
+            allowed_tools=self.allowed_tools,
+            workspace=workspace,
+        )
+
+    def engine(self, stands: Standing) -> Engine:
+        """The engine for it."""
+        return Engine(
+            stands.policy, mode=self.approval, interactive=self.interactive, setup=stands.setup
+        )
+
+    @property
+    def words(self) -> str:
+        """The mode and whether somebody can be asked."""
+        return f"mode {self.mode}, {'interactive' if self.interactive else 'headless'}"
+
+
+def broken(policy: Policy) -> int:
+    """1 and a note for each error in the files that take part: the CLI would drop or misread it."""
+    errors = [each for each in policy.findings if each.severity is Severity.ERROR]
+    for each in errors:
+        where = f"rule {each.rule}: " if each.rule else ""
+        note(f"{each.file}: {where}{each.message}")
+    return 1 if errors else 0
+
+
+# --- explain -------------------------------------------------------------------------------------
 
 
 def explain(
-    policies: Sequence[str], *, tool: str, args: str, mode: str, interactive: bool, as_json: bool
+    situation: Situation, *, tool: str, args: str, subagent: str | None, as_json: bool
 ) -> int:
-    """Print what would happen to one call."""
-    raise NotImplementedError
+    """Print what would happen to one call; 1 if a policy file that takes part has errors."""
+    call = Call(tool=_tool(tool), args=_arguments(args), subagent=subagent)
+    stands = situation.stands(current_folder())
+    answer = situation.engine(stands).explain(call)
+    if as_json:
+        to_stdout([encode(_explained(answer, stands)), b"\n"])
+    else:
+        lines_to_stdout(_explanation(answer, stands, situation))
+    return broken(stands.policy)
 
 
-def replay(
-    policies: Sequence[str],
-    *,
-    session: str | None,
-    project: Path | None,
-    everywhere: bool,
-    mode: str,
-    interactive: bool,
-    as_json: bool,
-) -> int:
-    """Print what would happen to recorded calls."""
-    raise NotImplementedError
+def _tool(name: str) -> str:
+    if not name.strip():
+        raise click.UsageError("--tool is empty: name a tool, such as run_shell_command")
+    return name
 
 
-def suggest(*, session: str | None, project: Path | None, everywhere: bool, as_json: bool) -> int:
-    """Print rules that would allow what was done."""
-    raise NotImplementedError
+def _arguments(text: str) -> Mapping[str, Any]:
+    try:
+        value = loads(text.encode("utf-8", "surrogatepass"))
+    except orjson.JSONDecodeError as error:
+        raise click.UsageError(f"--args is not JSON ({error.msg}): write an object") from None
+    if not isinstance(value, dict):
+        raise click.UsageError('--args is no JSON object: write one, such as {"command": "ls"}')
+    return value
+
+
+def _explained(answer: Explanation, stands: Standing) -> dict[str, Any]:
+    return {
+        "version": 1,
+        "tool": answer.call.tool,
+        "args": answer.call.args,
+        "subagent": answer.call.subagent,
+        "mode": answer.mode.value,
+        "decision": answer.decision.value,
+        "offered": answer.offered,
+        "headless": answer.headless.value,
+        "interactive": answer.interactive.value,
+        "rule": rule_dict(answer.rule),
+        "because": answer.because,
+        "message": answer.message,
+        "considered": [
+            {"rule": rule_dict(each.rule), "matches": each.matches, "why": each.why}
+            for each in answer.considered
+        ],
+        "files": [str(path) for path in (*stands.files, *stands.admin)],
+    }
+
+
+def _explanation(answer: Explanation, stands: Standing, situation: Situation) -> Iterator[Clean]:
+    call = answer.call
+    told = _one_line(call.args)
+    yield clean_line(f"{call.tool} {told}" + (f" by {call.subagent}" if call.subagent else ""))
+    unseen = "no: the model is not told of the tool, a call of it fails as not found"
+    facts = [
+        ("situation", situation.words),
+        ("decision", f"{answer.decision}{_as_refusal(answer, situation)}"),
+        ("because", answer.because),
+        ("rule", f"{place(answer.rule)}: {subject(answer.rule)}"),
+        ("offered", "yes" if answer.offered else unseen),
+        ("headless", answer.headless.value),
+        ("interactive", answer.interactive.value),
+    ]
+    if answer.message:
+        facts.append(("message", answer.message))
+    files = [*stands.files, *stands.admin]
+    facts += [("files" if at == 0 else "", str(path)) for at, path in enumerate(files)]
+    yield from columns(facts if files else [*facts, ("files", "none")])
+    if answer.considered:
+        yield Clean("")
+        yield from columns(
+            [("", "PRIORITY", "DECISION", "RULE", "WHY")]
+            + [
+                (
+                    "*" if each.matches else "",
+                    f"{each.rule.effective:g}",
+                    each.rule.decision.value,
+                    place(each.rule),
+                    each.why,
+                )
+                for each in answer.considered
+            ],
+            numbers=frozenset({1}),
+        )
+
+
+def _as_refusal(answer: Explanation, situation: Situation) -> str:
+    refused = answer.decision is Decision.ASK_USER and not situation.interactive
+    return ": nobody can be asked, so it is refused" if refused else ""
+
+
+def _one_line(args: Mapping[str, Any]) -> str:
+    return encode(args).decode()[: _CUT // 2]
+
+
+# --- the calls -----------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Which:
+    """Which recorded calls; without any word those of the current folder's project, or all."""
+
+    session: str | None = None
+    project: Path | None = None
+    everywhere: bool = False
+
+    def check(self) -> None:
+        """Raise UsageError for words that exclude each other."""
+        given = [self.session is not None, self.project is not None, self.everywhere]
+        if sum(given) > 1:
+            raise click.UsageError(
+                "--session, --project and --everywhere exclude each other: give one of them"
+            )
+
+
+@dataclass(kw_only=True)
+class Read:
+    """What was read of the store. `workspace`: the folder, if all calls are of one."""
+
+    sessions: tuple[Summary, ...]
+    workspace: Path | None
+    problems: list[Problem] = field(default_factory=list)
+    by_subagents: int = 0
+
+    def calls(self) -> Iterator[tuple[Recorded, ...]]:
+        """The calls in batches; what can't be read is added to `problems`."""
+        for step in recorded_calls(self.sessions):
+            if step.problem is not None:
+                self.problems.append(step.problem)
+            self.by_subagents += sum(each.call.subagent is not None for each in step.calls)
+            yield step.calls
+
+    def say_problems(self) -> None:
+        """One note on what could not be read."""
+        if self.problems:
+            first, number = self.problems[0], len(self.problems)
+            more = f" and {number - 1} more" if number > 1 else ""
+            note(f"not all could be read: {first.path} {first.what}{more}")
+
+
+def read_which(which: Which) -> Read:
+    """Find the sessions. Raises SessionNotFound, SessionAmbiguous, StoreUnreadable."""
+    which.check()
+    with closing(index_of_user()) as index:
+        one = None if which.session is None else choose(which.session, index)
+        snapshot = read_store(index, project=which.project)
+    project = which.project
+    if project is None and one is None and not which.everywhere:
+        here = current_folder()
+        found = here and next(listed(snapshot, project=here, hidden=False), None)
+        project = here if found else None
+    workspace = project
+    if one is not None:
+        workspace = Path(one.project) if one.project is not None else None
+    read = Read(
+        sessions=sessions_with_calls(snapshot, session=one, project=project), workspace=workspace
+    )
+    if one is None:
+        read.problems += snapshot.unreadable
+    return read
+
+
+def none_found(read: Read) -> int:
+    """1 and a note that there is nothing to decide on."""
+    read.say_problems()
+    note("no recorded tool calls: gemtui sessions --everywhere lists all sessions")
+    return 1
+
+
+# --- replay --------------------------------------------------------------------------------------
+
+
+def replay(situation: Situation, which: Which, *, as_json: bool) -> int:
+    """Print what would happen to recorded calls.
+
+    1 if there are none, or a policy file that takes part has errors.
+    """
+    read = read_which(which)
+    stands = situation.stands(read.workspace)
+    run = Replay(situation.engine(stands))
+    for calls in read.calls():
+        run.feed(calls)
+    tally = run.tally()
+    if as_json:
+        to_stdout([encode(_tallied(tally, read, situation)), b"\n"])
+    elif tally.calls:
+        lines_to_stdout(_numbers(tally, read, situation))
+    code = broken(stands.policy)
+    if not tally.calls:
+        return none_found(read)
+    read.say_problems()
+    return code
+
+
+def _tallied(tally: Tally, read: Read, situation: Situation) -> dict[str, Any]:
+    return {
+        "version": 1,
+        "mode": situation.mode,
+        "interactive": situation.interactive,
+        "sessions": len(read.sessions),
+        "calls": tally.calls,
+        "by_subagents": read.by_subagents,
+        "allow": tally.allow,
+        "ask_user": tally.ask_user,
+        "deny": tally.deny,
+        "not_offered": tally.not_offered,
+        "unknown_tools": dict(tally.unknown),
+        "by_rule": [
+            {
+                "rule": rule_dict(share.rule),
+                "decision": share.verdict.value,
+                "calls": share.calls,
+                "examples": [
+                    {"session": each.session, "tool": each.call.tool, "args": shown(each.call.args)}
+                    for each in share.examples
+                ],
+            }
+            for share in tally.by_rule
+        ],
+    }
+
+
+def shown(args: Mapping[str, Any]) -> dict[str, Any]:
+    """Arguments for a report: long texts are cut, which `…` says."""
+    return {
+        name: f"{value[:_CUT]}…" if isinstance(value, str) and len(value) > _CUT else value
+        for name, value in args.items()
+    }
+
+
+_WORDS = {
+    Verdict.ALLOW: "allow",
+    Verdict.ASK_USER: "ask_user",
+    Verdict.DENY: "deny",
+    Verdict.NOT_OFFERED: "not offered",
+}
+
+
+def _numbers(tally: Tally, read: Read, situation: Situation) -> Iterator[Clean]:
+    own = f", {read.by_subagents:,} of them by subagents" if read.by_subagents else ""
+    number = len(read.sessions)
+    yield Clean(
+        f"{tally.calls:,} tool call{'s' * (tally.calls != 1)} of {number:,} "
+        f"session{'s' * (number != 1)}{own}; {situation.words}"
+    )
+    asked = "" if situation.interactive else "refused, since nobody can be asked"
+    yield from columns(
+        [
+            (f"{tally.allow:,}", "allow", ""),
+            (f"{tally.ask_user:,}", "ask_user", asked),
+            (f"{tally.deny:,}", "deny", ""),
+            (f"{tally.not_offered:,}", "not offered", "the model is not told of the tool"),
+        ],
+        numbers=frozenset({0}),
+    )
+    if tally.unknown:
+        names = (f"{name} {count:,}" for name, count in tally.unknown.items())
+        yield clean_line(f"tools that Gemini CLI does not have today: {', '.join(names)}")
+    for share in tally.by_rule:
+        yield Clean("")
+        head = f"{share.calls:,} {_WORDS[share.verdict]} by {place(share.rule)}"
+        yield clean_line(f"{head}: {subject(share.rule)}")
+        yield from reference_lines(share.references[:EXAMPLES])
+
+
+def reference_lines(references: Iterable[Reference]) -> Iterator[Clean]:
+    """Calls, one line each: session, tool, argument."""
+    rows = [(each.session[:8], each.tool, each.argument) for each in references]
+    for line in columns(rows):
+        yield Clean(f"    {line}")

@@ -16,7 +16,7 @@ from pathlib import Path
 LENGTH = 2000
 """Characters of a pattern; the CLI drops a rule beyond 2,048."""
 
-_SPECIAL = re.compile(r"[.*+?^${}()|\[\]\\/]")
+_SPECIAL = re.compile(r"[.*+?^${}()|\[\]\\]")
 _ODD = re.compile(r'["\\\x00-\x1f\x7f]')
 _GUARDED = frozenset(
     (".git", ".gemini", ".ssh", ".github", ".vscode", ".idea", ".husky", ".devcontainer")

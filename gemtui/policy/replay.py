@@ -20,6 +20,8 @@ from gemtui.policy.rules import Rule
 KEPT = 200_000
 """References that a replay keeps, about 300 bytes each; calls beyond them are only counted."""
 
+EXAMPLES = 3
+
 
 class Verdict(StrEnum):
     """What becomes of a call. Each call has one: they add up to all calls."""
@@ -36,13 +38,15 @@ class Verdict(StrEnum):
 class Share:
     """The calls of one rule with one verdict. `rule`: None = no rule, the mode decided.
 
-    `references`: in the order of the calls; fewer than `calls` beyond the bound.
+    `references`: in the order of the calls; fewer than `calls` beyond the bound. `examples`: the
+    first three calls, whole.
     """
 
     rule: Rule | None
     verdict: Verdict
     calls: int
     references: tuple[Reference, ...]
+    examples: tuple[Recorded, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -69,6 +73,7 @@ class _Share:
         self.rule, self.verdict = rule, verdict
         self.calls = 0
         self.references: list[Reference] = []
+        self.examples: list[Recorded] = []
 
     def frozen(self) -> Share:
         return Share(
@@ -76,6 +81,7 @@ class _Share:
             verdict=self.verdict,
             calls=self.calls,
             references=tuple(self.references),
+            examples=tuple(self.examples),
         )
 
 
@@ -101,6 +107,8 @@ class Replay:
             if share is None:
                 share = self._shares[key] = _Share(outcome.rule, verdict)
             share.calls += 1
+            if share.calls <= EXAMPLES:
+                share.examples.append(recorded)
             if self._room > 0:
                 self._room -= 1
                 share.references.append(Reference.to(recorded))

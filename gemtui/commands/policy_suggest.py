@@ -1,0 +1,167 @@
+"""`gemtui policy suggest`: rules that would allow what agents did and succeeded with."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from gemtui.commands.answer import lines_to_stdout, note, to_file, to_stdout
+from gemtui.commands.policy_calls import (
+    Situation,
+    Which,
+    broken,
+    none_found,
+    read_which,
+    reference_lines,
+)
+from gemtui.commands.rule_words import subject
+from gemtui.jsonout import encode
+from gemtui.paths import gemini_home
+from gemtui.policy.policy import of
+from gemtui.policy.recorded import Reference
+from gemtui.policy.rules import Rule
+from gemtui.policy.suggest import Evidence, LeftOut, Suggestion, Suggestions
+from gemtui.text import Clean, clean_line
+
+
+def suggest(situation: Situation, which: Which, *, output: Path | None, as_json: bool) -> int:
+    """Print the rules, or write them as a policy file.
+
+    1 if there are no calls, or a policy file that takes part has errors.
+    """
+    read = read_which(which)
+    stands = situation.stands(read.workspace)
+    evidence = Evidence(
+        stands.policy,
+        mode=situation.approval,
+        interactive=situation.interactive,
+        setup=stands.setup,
+    )
+    for calls in read.calls():
+        evidence.feed(calls)
+    found = evidence.suggest()
+    if output is not None and found.suggestions:
+        to_file(output, [_file(found).encode("utf-8", "replace")], keep=[gemini_home()])
+    if as_json:
+        to_stdout([encode(_report(found, situation)), b"\n"])
+    elif found.calls:
+        lines_to_stdout(_lines(found, situation, output))
+    code = broken(stands.policy)
+    if not found.calls:
+        return none_found(read)
+    read.say_problems()
+    if output is not None and not found.suggestions:
+        note(f"there is nothing to propose: {output} was not written")
+    return code
+
+
+# --- JSON ----------------------------------------------------------------------------------------
+
+
+def _report(found: Suggestions, situation: Situation) -> dict[str, Any]:
+    return {
+        "version": 1,
+        "mode": situation.mode,
+        "interactive": situation.interactive,
+        "calls": found.calls,
+        "succeeded": found.succeeded,
+        "allowed": found.allowed,
+        "suggestions": [_suggested(each) for each in found.suggestions],
+        "left_out": [_left(each) for each in found.left_out],
+    }
+
+
+def _suggested(each: Suggestion) -> dict[str, Any]:
+    return {
+        "rule": _fields(each.rule),
+        "toml": of([each.rule]).to_toml(),
+        "calls": each.calls,
+        "sessions": each.sessions,
+        "examples": _examples(each.examples),
+        "opens": each.opens,
+    }
+
+
+def _fields(rule: Rule) -> dict[str, Any]:
+    """The rule with the names that its file has for them."""
+    prefixes, tools = list(rule.command_prefixes), list(rule.tools)
+    fields = {
+        "toolName": tools if rule.tool_list else tools[0],
+        "commandPrefix": prefixes if rule.prefix_list else next(iter(prefixes), None),
+        "argsPattern": rule.args_pattern,
+        "decision": rule.decision.value,
+        "priority": int(rule.priority),
+        "modes": list(rule.modes),
+    }
+    return {name: value for name, value in fields.items() if value is not None}
+
+
+def _left(each: LeftOut) -> dict[str, Any]:
+    return {
+        "what": each.what,
+        "why": each.why,
+        "calls": each.calls,
+        "examples": _examples(each.examples),
+    }
+
+
+def _examples(references: Sequence[Reference]) -> list[dict[str, str]]:
+    return [
+        {"session": each.session, "tool": each.tool, "argument": each.argument}
+        for each in references
+    ]
+
+
+# --- a policy file -------------------------------------------------------------------------------
+
+
+def _file(found: Suggestions) -> str:
+    """The rules as a policy file, each below its evidence."""
+    return "\n".join(_with_evidence(each) for each in found.suggestions)
+
+
+def _with_evidence(each: Suggestion) -> str:
+    said = [f"{_times(each)}, such as:"]
+    said += [f"  {reference.tool} {reference.argument}" for reference in each.examples]
+    said.append(f"It also allows {each.opens}.")
+    comments = "".join(f"# {clean_line(line) if at else line}\n" for at, line in enumerate(said))
+    return comments + of([each.rule]).to_toml()
+
+
+# --- text ----------------------------------------------------------------------------------------
+
+
+def _times(each: Suggestion) -> str:
+    return f"{_number(each.calls, 'call')} in {_number(each.sessions, 'session')}"
+
+
+def _number(count: int, what: str) -> str:
+    return f"{count:,} {what}{'s' * (count != 1)}"
+
+
+def _lines(found: Suggestions, situation: Situation, output: Path | None) -> Iterator[Clean]:
+    rest = found.succeeded - found.allowed
+    yield Clean(
+        f"{_number(found.calls, 'tool call')}, {found.succeeded:,} succeeded; of these "
+        f"{found.allowed:,} need no rule and {rest:,} would be refused; {situation.words}"
+    )
+    for each in found.suggestions:
+        yield Clean("")
+        yield clean_line(f"allow {subject(each.rule)}")
+        yield Clean(f"    {_times(each)}, priority {each.rule.priority:g}")
+        yield _indented(f"also allows: {each.opens}")
+        yield from reference_lines(each.examples)
+    if found.left_out:
+        yield Clean("")
+        yield Clean("Left out:")
+    for left in found.left_out:
+        yield _indented(f"{_number(left.calls, 'call')}: {left.what}: {left.why}")
+    if found.suggestions:
+        yield Clean("")
+        written = "--output FILE writes these rules as a policy file"
+        yield clean_line(written if output is None else f"written to {output}")
+
+
+def _indented(text: str) -> Clean:
+    return Clean(f"    {clean_line(text)}")

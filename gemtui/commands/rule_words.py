@@ -1,0 +1,65 @@
+"""Rules as the commands print them: in words, and as JSON."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from gemtui.policy.rules import Rule
+from gemtui.text import Clean, cells, clean_line
+
+
+def rule_dict(rule: Rule | None) -> dict[str, Any] | None:
+    """RULE of the reports: where it stands and how high; null = no rule."""
+    if rule is None:
+        return None
+    return {
+        "source": rule.source,
+        "index": rule.index,
+        "tier": int(rule.tier),
+        "priority": rule.priority,
+        "effective": rule.effective,
+    }
+
+
+def place(rule: Rule | None) -> str:
+    """Where a rule stands: `rule 2 of work.toml`, or the words of what made it."""
+    if rule is None:
+        return "no rule"
+    source = Path(rule.source).name if rule.index else rule.source
+    return f"rule {rule.index} of {source}" if rule.index else source
+
+
+def subject(rule: Rule | None) -> str:
+    """What a rule is about: `run_shell_command "git status", "git diff"`."""
+    if rule is None:
+        return "no rule fits"
+    words = [", ".join(rule.tools) or "any tool"]
+    if rule.mcp_name is not None:
+        words.append(f"of server {rule.mcp_name}")
+    if rule.subagent is not None:
+        words.append(f"by {rule.subagent}")
+    if rule.command_prefixes:
+        words.append(", ".join(f'"{prefix}"' for prefix in rule.command_prefixes))
+    elif rule.command_regex:
+        words.append(f"commandRegex {rule.command_regex}")
+    elif rule.args_pattern:
+        words.append(f"argsPattern {rule.args_pattern}")
+    return " ".join(words)
+
+
+def columns(
+    rows: Sequence[Sequence[str]], *, numbers: frozenset[int] = frozenset()
+) -> Iterator[Clean]:
+    """Aligned lines; the last column is as long as it is. `numbers`: columns that end together."""
+    cleaned = [[clean_line(cell) for cell in row] for row in rows]
+    if not cleaned:
+        return
+    widths = [max(map(cells, column)) for column in zip(*cleaned, strict=True)]
+    for *front, last in cleaned:
+        padded = []
+        for at, cell in enumerate(front):
+            blanks = " " * (widths[at] - cells(cell))
+            padded.append(blanks + cell if at in numbers else cell + blanks)
+        yield Clean("  ".join((*padded, last)).rstrip())

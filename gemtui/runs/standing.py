@@ -1,0 +1,131 @@
+"""What stands for a run on this machine: its policy files in their order, and the settings."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from gemtui.agent.settings import read_settings, system_settings_path
+from gemtui.agent.trust import must_ask, remembered
+from gemtui.errors import OptionError
+from gemtui.paths import gemini_home, typed_path
+from gemtui.policy.decide import Setup
+from gemtui.policy.policy import Policy
+from gemtui.policy.rules import Tier
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Standing:
+    """`policy`: all rules of files, in load order. `files`: those that exist and take part, as
+    they are named to the CLI; `admin` of the admin tier. `settings`: the files that were read.
+    """
+
+    policy: Policy
+    setup: Setup
+    files: tuple[Path, ...]
+    admin: tuple[Path, ...]
+    settings: tuple[Path, ...]
+
+
+def standing(
+    policies: Sequence[Path] = (),
+    *,
+    alone: bool = False,
+    admin: Sequence[Path] = (),
+    settings: Path | None = None,
+    allowed_tools: Sequence[str] = (),
+    workspace: Path | None = None,
+    environ: Mapping[str, str] = os.environ,
+) -> Standing:
+    """What holds for a run that gemtui would start with `policies`.
+
+    `--policy` replaces the user's own files, so gemtui names them again, before the others; with
+    `alone` it is as `gemini --policy …` has it (contract 4.3). Without policies both are a plain
+    run. `settings`: a file in the place of the machine's merged settings. `workspace`: the run's
+    folder, whose own settings count where it is trusted. Raises OptionError for a settings file
+    that is not there, OSError for one that can't be read.
+    """
+    read, merged = _settings(settings, workspace, environ)
+    files = [*(() if alone and policies else _user_files(merged, environ)), *policies]
+    admins = _admin_files(admin, merged)
+    policy = Policy.load(files) + Policy.load(admins, tier=Tier.ADMIN)
+    setup = Setup(settings=merged, allowed_tools=tuple(allowed_tools), workspace=workspace)
+    return Standing(
+        policy=policy,
+        setup=setup,
+        files=tuple(files),
+        admin=tuple(admins),
+        settings=tuple(read),
+    )
+
+
+def _user_files(settings: Mapping[str, Any], environ: Mapping[str, str]) -> list[Path]:
+    """The user's own: what the settings name, else the folder (contract 4.3)."""
+    named = _paths(settings.get("policyPaths")) or [gemini_home(environ) / "policies"]
+    return [path for path in named if path.exists()]
+
+
+def _admin_files(given: Sequence[Path], settings: Mapping[str, Any]) -> list[Path]:
+    """The system's folder; where it holds none, those that are named (contract 4.3)."""
+    system = system_settings_path({}).parent / "policies"
+    if any(system.glob("*.toml")):
+        return [system]
+    return list(given) or _paths(settings.get("adminPolicyPaths"))
+
+
+def _paths(value: object) -> list[Path]:
+    items = value if isinstance(value, list) else []
+    return [typed_path(item) for item in items if isinstance(item, str)]
+
+
+# --- settings ------------------------------------------------------------------------------------
+
+
+def _settings(
+    only: Path | None, workspace: Path | None, environ: Mapping[str, str]
+) -> tuple[list[Path], Mapping[str, Any]]:
+    if only is not None:
+        if not only.is_file():
+            raise OptionError(f"{only} is no settings file: name one that is there")
+        only.open("rb").close()
+        return [only], read_settings(only)
+    places = [path for path in _places(workspace, environ) if path.is_file()]
+    merged: dict[str, Any] = {}
+    for path in places:
+        merged = _over(merged, read_settings(path))
+    return places, merged
+
+
+def _places(workspace: Path | None, environ: Mapping[str, str]) -> list[Path]:
+    """Settings files from the lowest to the highest (contract 4.4)."""
+    home, system = gemini_home(environ), system_settings_path(environ)
+    named = environ.get("GEMINI_CLI_SYSTEM_DEFAULTS_PATH")
+    places = [Path(named) if named else system_settings_path({}).parent / "system-defaults.json"]
+    places.append(home / "settings.json")
+    if workspace is not None and _trusted(workspace, environ):
+        places.append(workspace / ".gemini" / "settings.json")
+    return list(dict.fromkeys((*places, system)))
+
+
+def _trusted(folder: Path, environ: Mapping[str, str]) -> bool:
+    return not must_ask(folder, environ) or remembered(folder)
+
+
+_UNION = "exclude"
+"""The list of which every file adds its own; of all others the highest file has its way."""
+
+
+def _over(base: Mapping[str, Any], above: Mapping[str, Any]) -> dict[str, Any]:
+    merged = dict(base)
+    for name, value in above.items():
+        below = merged.get(name)
+        if isinstance(below, dict) and isinstance(value, dict):
+            merged[name] = _over(below, value)
+        elif name == _UNION and isinstance(below, list) and isinstance(value, list):
+            merged[name] = [*below, *(item for item in value if item not in below)]
+        else:
+            merged[name] = value
+    return merged
