@@ -10,9 +10,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import StrEnum
 
-import tomlkit
-
 from gemtui.errors import OptionError
+from gemtui.policy.fields import text_of
 from gemtui.policy.rules import ApprovalMode, Decision, Rule
 
 
@@ -160,14 +159,4 @@ def _levels(permissions: Permissions) -> Iterable[tuple[Level, tuple[str, ...]]]
 
 def policy_text(rules: Iterable[Rule]) -> str:
     """The rules as a policy file of the CLI (contract 4.3)."""
-    table = tomlkit.aot()
-    for rule in rules:
-        item = tomlkit.table()
-        item.add("toolName", rule.tools[0])
-        item.add("decision", rule.decision.value)
-        item.add("priority", int(rule.priority))
-        item.add("interactive", False)
-        table.append(item)
-    document = tomlkit.document()
-    document.add("rule", table)
-    return tomlkit.dumps(document)
+    return text_of(rules)
