@@ -11,6 +11,7 @@ from pathlib import PurePath
 from rich.style import Style
 
 from gemtui.policy.decide import Considered, Explanation, Outcome
+from gemtui.policy.folder_words import files_of
 from gemtui.policy.rules import Call, Decision, Rule, Tier
 from gemtui.text import Clean, ellipsis
 from gemtui.transcript.model import ToolCall, ToolStatus
@@ -31,6 +32,8 @@ from gemtui.ui.theme import BOLD, Look, Role
 
 LONG = 400
 """Characters of a foreign text that one line looks at."""
+_NAMED = 3
+"""Names of tools that a rule shows; how many more there are is said."""
 _WORDS = {Decision.ALLOW: "allow", Decision.ASK_USER: "ask", Decision.DENY: "deny"}
 _ROLES = {
     Decision.ALLOW: Role.SUCCESS,
@@ -85,9 +88,11 @@ def _quoted(text: str) -> str:
 
 def tools(rule: Rule) -> Clean:
     """The tools that a rule is about, such as "write_file, replace" or "any tool of github"."""
-    names = flat(", ".join(rule.tools)[:LONG]) or "any tool"
+    names = flat(", ".join(rule.tools[:_NAMED])[:LONG]) or "any tool"
     if "*" in rule.tools:
         names = own("any tool")
+    elif len(rule.tools) > _NAMED:
+        names = own(f"{names} and {len(rule.tools) - _NAMED:,} more")
     return own(f"{names} of {flat(rule.mcp_name[:LONG])}") if rule.mcp_name else own(names)
 
 
@@ -102,7 +107,8 @@ def _conditions(rule: Rule) -> Iterator[str]:
     if rule.command_regex is not None:
         yield f"command matches {flat(rule.command_regex[:LONG])}"
     if rule.args_pattern is not None:
-        yield f"arguments match {flat(rule.args_pattern[:LONG])}"
+        files = files_of(rule.args_pattern)
+        yield flat((files or f"arguments match {rule.args_pattern}")[:LONG])
     if rule.annotations:
         named = (f"{key}={value}" for key, value in rule.annotations.items())
         yield f"marked {flat(' '.join(named)[:LONG])}"
@@ -169,9 +175,12 @@ def call_row(call: Call, look: Look, *, room: int = 18) -> Pieces:
 # --- an explanation ----------------------------------------------------------------------------
 
 
-def draw_explanation(found: Explanation, look: Look) -> list[Line]:
-    """The answer: what happens, by which rule and why; then every rule that was looked at."""
-    lines = [*_answer(found, look), BLANK, *_considered(found, look)]
+def draw_explanation(found: Explanation, look: Look, between: Sequence[Line] = ()) -> list[Line]:
+    """The answer: what happens, by which rule and why; then every rule that was looked at.
+
+    `between`: what stands between the two.
+    """
+    lines = [*_answer(found, look), BLANK, *between, *_considered(found, look)]
     return [Line(cut(line.pieces, look)) for line in lines]
 
 
@@ -236,8 +245,3 @@ def _rule_looked_at(each: Considered, decides: Rule | None, look: Look) -> Itera
         )
     )
     yield from _under(flat(each.why[:LONG]), look, role=Role.MUTED, indent=9)
-
-
-def text_of(lines: Sequence[Line]) -> str:
-    """What the lines say, to copy."""
-    return "\n".join("".join(piece.text for piece in line.pieces).rstrip() for line in lines)

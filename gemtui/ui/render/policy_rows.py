@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from gemtui.policy.decide import Outcome
 from gemtui.policy.recorded import Ended, Reference
@@ -234,7 +234,7 @@ def suggest_row(row: SuggestRow, look: Look) -> Pieces:
 def _proposal(row: Proposal, look: Look) -> Pieces:
     rule, found = row.suggestion.rule, row.suggestion
     box = own("[x] " if row.chosen else "[ ] ")
-    words = own(f"{tools(rule)}  {when(rule)}")
+    words = own(f"{tools(rule)}  {when(replace(rule, modes=()))}")
     left = (
         Piece(box, look[Role.ACCENT if row.chosen else Role.MUTED]),
         Piece(words, look[Role.TEXT] + BOLD if row.chosen else look[Role.TEXT]),

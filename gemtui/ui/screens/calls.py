@@ -298,13 +298,13 @@ def _explained(recorded: Recorded, found: Explanation) -> Callable[[Look], list[
     shown = text[:_ARGUMENTS].split("\n")
 
     def draw(look: Look) -> list[Line]:
-        name = Piece(flat(recorded.call.tool[:200]), look[Role.HEADING])
+        name = Piece(flat(f"Arguments of {recorded.call.tool[:200]}"), look[Role.HEADING])
         drawn = [Line((name,))]
         for line in shown:
             drawn += laid((Piece(own(line), look[Role.CODE]),), look, whole=True)
         if cut:
             words = f"{look.glyphs.ellipsis} cut: {len(text):,} characters in all"
             drawn.append(Line((Piece(own(words), look[Role.MUTED]),)))
-        return [*drawn, BLANK, *draw_explanation(found, look)]
+        return draw_explanation(found, look, (*drawn, BLANK))
 
     return draw

@@ -117,6 +117,8 @@ class RowList(ScrollView, Generic[Item], can_focus=True, inherit_bindings=False)
 
     def _near(self, place: int, step: int) -> int:
         last = len(self.items) - 1
+        if last < 0:
+            return 0
         place = max(0, min(place, last))
         ahead = range(place, last + 1) if step > 0 else range(place, -1, -1)
         behind = range(place, -1, -1) if step > 0 else range(place, last + 1)
