@@ -62,6 +62,32 @@ class Capabilities:
         }
 
 
+NEWEST = Capabilities(
+    flags=frozenset(
+        {
+            "allowed-mcp-server-names",
+            "allowed-tools",
+            "approval-mode",
+            "extensions",
+            "include-directories",
+            "model",
+            "output-format",
+            "policy",
+            "prompt",
+            "resume",
+            "sandbox",
+            "session-id",
+            "skip-trust",
+        }
+    ),
+    output_formats=("text", "json", STREAM_JSON),
+    approval_modes=("default", "auto_edit", "yolo", "plan"),
+)
+"""What `NEWEST_VERSION` takes of the words that a run may need, for machines without a CLI."""
+
+NEWEST_VERSION = "0.61.0"
+
+
 def parse_help(text: str) -> Capabilities:
     """The capabilities that a `--help` text names; none for a text that is none."""
     lines = dict(_FLAG.findall(text))

@@ -15,14 +15,21 @@ from typing import Any
 import orjson
 
 from gemtui.agent.capabilities import STREAM_JSON, Capabilities
+from gemtui.agent.older import NEWER, NO_SERVER, OlderWords, older_words
 from gemtui.agent.options import AgentOptions
 from gemtui.agent.settings import SETTINGS_VARIABLE
 from gemtui.errors import OptionError
 from gemtui.policy.levels import policy_text, rules
+from gemtui.policy.policy import Policy
 from gemtui.policy.rules import ApprovalMode, Decision, Rule
 
 DENIES, ALLOWS, SETTINGS = "policy-first.toml", "policy-last.toml", "settings.json"
 TRUST_VARIABLE = "GEMINI_CLI_TRUST_WORKSPACE"
+
+_LISTS = frozenset(
+    {"allowed-mcp-server-names", "allowed-tools", "extensions", "include-directories", "policy"}
+)
+"""Words whose value the CLI cuts at commas and strips of blanks."""
 
 ARGUMENT_LIMIT = 100_000
 """Bytes of a prompt handed over as one word; Linux takes 131,071 (contract 3)."""
@@ -87,10 +94,11 @@ def command_of(
             "update it to 0.11 or newer"
         )
     ruled = rules(options.tools)
-    files = _policy_files(ruled) if known.knows("policy") else {}
+    older = None if known.knows("policy") else _older(options, machine, ruled)
+    files = _policy_files(ruled) if older is None else {}
     settings = machine.settings_unread is None
     if settings:
-        files[SETTINGS] = _settings_text(options, machine, ruled)
+        files[SETTINGS] = _settings_text(options, machine, older)
     named = not options.resume and known.knows("session-id")
     argv = [
         str(machine.cli),
@@ -98,12 +106,13 @@ def command_of(
         *_mode(options, machine),
         *([f"--model={options.model}"] if options.model else []),
         *(["--sandbox"] if options.sandbox else []),
-        *_tools(options, machine, files, folder),
+        *(_policies(options, machine, files, folder) if older is None else older.flags),
         *(f"--include-directories={path}" for path in options.include_directories),
         *(f"--extensions={name}" for name in options.extensions),
-        *(f"--allowed-mcp-server-names={name}" for name in options.mcp_servers),
+        *(f"--allowed-mcp-server-names={name}" for name in _servers(options, older)),
         *_session(options, known, session_id if named else None),
     ]
+    _check_words(argv, known)
     as_word = options.prompt_in_argv
     if as_word and len(prompt.encode("utf-8", "surrogatepass")) > ARGUMENT_LIMIT:
         raise OptionError(f"the prompt is over {ARGUMENT_LIMIT:,} bytes: hand it over by stdin")
@@ -114,9 +123,22 @@ def command_of(
         secrets=(SETTINGS,) if settings else (),
         stdin=not as_word,
         session_id=options.resume or (session_id if named else None),
-        notes=tuple(_notes(options, machine, ruled)),
+        notes=tuple(_notes(options, machine, ruled, older)),
         turn_limit=options.max_turns if options.max_turns == 0 or not settings else None,
     )
+
+
+def _check_words(argv: Sequence[str], known: Capabilities) -> None:
+    """Raise OptionError for a word that the CLI would end at, or take for something else."""
+    for word in argv[1:]:
+        flag, _, value = word.removeprefix("--").partition("=")
+        if not known.knows(flag):
+            raise OptionError(f"this Gemini CLI does not know --{flag}: update it")
+        if flag in _LISTS and ("," in value or value != value.strip()):
+            raise OptionError(
+                f"--{flag}: {value!r} has a comma, or a blank at an end, and Gemini CLI would take "
+                "it for other values: rename it"
+            )
 
 
 def _mode(options: AgentOptions, machine: Machine) -> list[str]:
@@ -152,30 +174,44 @@ def _policy_files(ruled: Sequence[Rule]) -> dict[str, str]:
     return {name: policy_text(part) for name, part in pairs if part}
 
 
-def _tools(
+def _policies(
     options: AgentOptions, machine: Machine, files: Mapping[str, str], folder: Path
 ) -> Iterable[str]:
     """`--policy` replaces the user's folder, so it is named again between ours (contract 4.3)."""
-    if not machine.capabilities.knows("policy"):
-        if options.policies:
-            raise OptionError("this Gemini CLI knows no policy files: update it")
-        return [f"--allowed-tools={name}" for name in sorted(options.approved_tools)]
     ours = {name: folder / name for name in files if name != SETTINGS}
     if not ours and not options.policies:
         return []
     paths = [
         *([ours[DENIES]] if DENIES in ours else []),
         *(path for path in machine.user_policies if path.exists()),
-        *options.policies,
+        *(path.absolute() for path in options.policies),
         *([ours[ALLOWS]] if ALLOWS in ours else []),
     ]
     return [f"--policy={path}" for path in paths]
 
 
+def _older(options: AgentOptions, machine: Machine, ruled: Sequence[Rule]) -> OlderWords:
+    """What a CLI without policy files is told of the same rules. Raises OptionError."""
+    allows = [rule for rule in ruled if rule.decision is Decision.ALLOW]
+    others = [rule for rule in ruled if rule.decision is not Decision.ALLOW]
+    named = Policy.load(options.policies).rules
+    words = older_words((*others, *named, *allows), options.approval_mode)
+    if words.settings and machine.settings_unread is not None:
+        raise OptionError(
+            f"this Gemini CLI would not hear which tools are denied ({machine.settings_unread}): "
+            f"{NEWER}"
+        )
+    return words
+
+
+def _servers(options: AgentOptions, older: OlderWords | None) -> Sequence[str]:
+    return (NO_SERVER,) if older is not None and older.core is not None else options.mcp_servers
+
+
 # --- settings and environment ------------------------------------------------------------------
 
 
-def _settings_text(options: AgentOptions, machine: Machine, ruled: Sequence[Rule]) -> str:
+def _settings_text(options: AgentOptions, machine: Machine, older: OlderWords | None) -> str:
     """The machine's own settings with this run's on top (contract 4.4)."""
     ours: dict[str, Any] = {
         "general": {"sessionRetention": {"enabled": False}, "enableAutoUpdate": False}
@@ -184,25 +220,20 @@ def _settings_text(options: AgentOptions, machine: Machine, ruled: Sequence[Rule
         ours["general"]["defaultApprovalMode"] = "default"
     if options.max_turns is not None:
         ours["model"] = {"maxSessionTurns": options.max_turns}
-    if not machine.capabilities.knows("policy"):
-        ours["tools"] = _old_tools(options, ruled)
-    merged = _merged(dict(machine.system_settings or {}), ours)
+    if older is not None and older.settings:
+        ours["tools"] = dict(older.settings)
+    system = dict(machine.system_settings or {})
+    merged = _merged(system, ours)
+    if older is not None and older.core is not None:
+        merged["tools"]["core"] = _core(older.core, system)
     return orjson.dumps(merged, option=orjson.OPT_INDENT_2).decode()
 
 
-def _old_tools(options: AgentOptions, ruled: Sequence[Rule]) -> dict[str, Any]:
-    """What settings of older CLIs can say of the same rules; asks have no form there."""
-    denied = [
-        name
-        for rule in ruled
-        if rule.decision is Decision.DENY
-        for name in rule.tools
-        if name != "*"
-    ]
-    tools: dict[str, Any] = {"exclude": denied} if denied else {}
-    if options.only_tools is not None:
-        tools["core"] = sorted(set(options.only_tools) - set(denied)) or [""]
-    return tools
+def _core(ours: Sequence[str], system: Mapping[str, Any]) -> list[str]:
+    """The tools that are in the machine's list as well, if it has one; an empty list is no list."""
+    tools = system.get("tools")
+    theirs = tools.get("core") if isinstance(tools, Mapping) else None
+    return [name for name in ours if not isinstance(theirs, list) or name in theirs] or [""]
 
 
 def _merged(base: dict[str, Any], over: Mapping[str, Any]) -> dict[str, Any]:
@@ -230,16 +261,21 @@ def _environ(options: AgentOptions, machine: Machine, folder: Path) -> dict[str,
     return added
 
 
-def _notes(options: AgentOptions, machine: Machine, ruled: Sequence[Rule]) -> Iterable[str]:
+def _notes(
+    options: AgentOptions, machine: Machine, ruled: Sequence[Rule], older: OlderWords | None
+) -> Iterable[str]:
     if any(rule.decision is Decision.ASK_USER for rule in ruled):
-        yield "nobody can be asked in a headless run: ask means refuse, except safe shell commands"
+        safe = ", except safe shell commands" if older is None else ""
+        yield f"nobody can be asked in a headless run: ask means refuse{safe}"
     if options.approval_mode is ApprovalMode.PLAN and _wants_allow(options):
         yield "plan mode: no allow is written, since it would open writes and shell commands there"
+    if older is not None:
+        yield from older.notes
     if machine.settings_unread is not None:
-        yield from _unread_notes(options, machine, machine.settings_unread)
+        yield from _unread_notes(options, machine.settings_unread)
 
 
-def _unread_notes(options: AgentOptions, machine: Machine, why: str) -> Iterable[str]:
+def _unread_notes(options: AgentOptions, why: str) -> Iterable[str]:
     """What settings of this run's own would have said, and what is done instead."""
     if options.max_turns is not None:
         yield f"gemtui counts the turns and ends the run after {options.max_turns}: {why}"
@@ -248,10 +284,6 @@ def _unread_notes(options: AgentOptions, machine: Machine, why: str) -> Iterable
             "Gemini CLI's clean-up of sessions stays on, and may take a resumed one with it: "
             f"gemtui keeps a copy and puts things right after the run ({why})"
         )
-    if not machine.capabilities.knows("policy") and (
-        options.only_tools is not None or options.disallowed_tools or options.permissions
-    ):
-        yield f"this Gemini CLI will not hear which tools are denied: {why}"
 
 
 def _wants_allow(options: AgentOptions) -> bool:

@@ -8,12 +8,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from gemtui.agent.capabilities import STREAM_JSON, Capabilities
+from gemtui.agent.capabilities import NEWEST
 from gemtui.agent.command import Machine, command_of
 from gemtui.agent.options import AgentOptions
 from gemtui.agent.settings import user_policies
 from gemtui.errors import CliNotFound, GemtuiError
-from gemtui.policy.rules import ApprovalMode
 from gemtui.policy.store import Origin
 from gemtui.ui.policies import Draft
 
@@ -22,12 +21,6 @@ if TYPE_CHECKING:
 
 RUN = "RUN"
 """Stands for the folder and the id of a run, which has neither yet."""
-NEWEST = Capabilities(
-    flags=frozenset({"approval-mode", "model", "policy", "resume", "sandbox", "session-id"}),
-    output_formats=("text", "json", STREAM_JSON),
-    approval_modes=tuple(mode.value for mode in ApprovalMode),
-)
-"""What 0.61.0 takes, for machines without a CLI."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -30,6 +30,9 @@ HELP = """Options:
       --policy           Policies  [array]
       --session-id       Start a new session  [string]
   -r, --resume           Resume  [string]
+  -s, --sandbox          Sandbox  [boolean]
+  -p, --prompt           Prompt  [string]
+      --include-directories  Directories  [array]
   -o, --output-format    Format  [string] [choices: "text", "json", "stream-json"]
 """
 INIT = '{"type":"init","session_id":"s1","model":"auto"}'

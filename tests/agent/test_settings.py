@@ -22,7 +22,7 @@ def machine(unread: str | None = None) -> Machine:
     return Machine(
         cli=Path("/bin/gemini"),
         capabilities=Capabilities(
-            flags=frozenset({"policy", "resume", "session-id"}),
+            flags=frozenset({"approval-mode", "output-format", "policy", "resume", "session-id"}),
             output_formats=("stream-json",),
             approval_modes=("default", "yolo"),
         ),
