@@ -25,10 +25,14 @@ RUN = "RUN"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Becomes:
-    """The command, in a shell's words; `problem`: why there is none, `notes`: what to know."""
+    """The command: as one would type it, and its words; `environ`: what is set for it.
+
+    `problem`: why there is none. `notes`: what a person should know.
+    """
 
     shell: str = ""
-    words: tuple[str, ...] = ()
+    environ: tuple[str, ...] = ()
+    argv: tuple[str, ...] = ()
     problem: str = ""
     notes: tuple[str, ...] = ()
 
@@ -68,5 +72,9 @@ def becomes(draft: Draft, machine: Machine, word: str, *, runs: Path, cwd: Path)
         notes.append("with the file as it is saved, without the changes here")
     if not given:
         notes.append("Gemini CLI loads this file by itself: every session has it")
-    words = (*(f"{name}={value}" for name, value in command.environ.items()), *command.argv)
-    return Becomes(shell=command.shell(cwd), words=words, notes=(*notes, *command.notes))
+    return Becomes(
+        shell=command.shell(cwd),
+        environ=tuple(f"{name}={value}" for name, value in command.environ.items()),
+        argv=command.argv,
+        notes=(*notes, *command.notes),
+    )

@@ -15,6 +15,7 @@ POLICY_TABLE: dict[Where, tuple[Row, ...]] = {
         ("suggest", "s", Group.OPEN, "Suggest", "Rules from what past sessions did"),
         ("mode", "m", Group.CHANGE, "Mode", "The next approval mode to show decisions for"),
         ("preview", "v", Group.VIEW, "TOML", "The command, the file with its changes, findings"),
+        ("decisions", "p", Group.VIEW, "Tools", "The decision on each tool, with and without you"),
         ("problem", "exclamation_mark", Group.MOVE, "Finding", "To the next finding"),
         ("fix", "x", Group.CHANGE, "Fix", "Take the form that does what was meant"),
         ("add", "a", Group.CHANGE, "Add", "A new rule, in a form"),
@@ -28,6 +29,7 @@ POLICY_TABLE: dict[Where, tuple[Row, ...]] = {
         ("redo", "U", Group.CHANGE, "Redo", "Make the change again"),
         ("save", "ctrl+s", Group.CHANGE, "Save", "Write the file; a backup stays beside it"),
         ("files", "f", Group.OPEN, "Files", "Choose a policy; new, rename, delete"),
+        ("open_file", "o", Group.OPEN, "Edit file", "Open the file in your editor"),
         ("run", "r", Group.OPEN, "Run with it", "To the run pane, with this policy"),
         ("copy_command", "y", Group.COPY, "Copy command", "Copy the command that will run"),
         ("copy_text", "Y", Group.COPY, "Copy TOML", "Copy the policy file"),
@@ -75,6 +77,7 @@ POLICY_RANKED = (
     "policy.levels",
     "policy.suggest",
     "policy.replay",
+    "policy.decisions",
     "policy.files",
     "policy.run",
 )

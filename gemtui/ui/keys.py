@@ -35,6 +35,7 @@ RANKED = (
     "transcript.next_match",
     "prompt.send",
     "run.stop",
+    "run.allow",
     "prompt.new_line",
     "run.again",
     "run.follow_up",

@@ -32,6 +32,11 @@ def settings_of(home: Path) -> dict[str, Any]:
     return read_settings(home / "settings.json")
 
 
+def listed(home: Path) -> tuple[PolicyFile, ...]:
+    """All policy files, ours first. Reads folders and settings."""
+    return store.list_policies(settings_of(home))
+
+
 def surroundings(opened: Opened | None, user: tuple[Path, ...], setup: Setup) -> Surroundings:
     """What a run loads beside this file: the user's own policies, those after it after it.
 
@@ -213,3 +218,17 @@ async def let_go(app: GemtuiApp, draft: Draft, *, leaving: str) -> bool:
     if answer == "save":
         return await save(app, draft)
     return answer == "drop"
+
+
+async def ask_before_run(app: GemtuiApp, draft: Draft) -> str | None:
+    """What a run gets of a policy with changes: "save" it first, take it as "saved", or None."""
+    return await app.push_screen_wait(
+        ChooseScreen(
+            clean_line(f"{draft.name} has changes that are not saved"),
+            (Clean("A run reads the file as it stands on the disk."),),
+            (
+                Choice("save", Clean("Save and run")),
+                Choice("saved", Clean("Run"), Clean("with the file as it was saved")),
+            ),
+        )
+    )

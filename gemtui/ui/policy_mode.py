@@ -5,9 +5,12 @@ What the pane needs is imported only when somebody goes there.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
 if TYPE_CHECKING:
+    from gemtui.policy.rules import Call
     from gemtui.ui.app import GemtuiApp
     from gemtui.ui.policies import Draft
     from gemtui.ui.screens.policy import PolicyScreen
@@ -27,7 +30,7 @@ class Policies:
     def _screen(self) -> PolicyScreen:
         from gemtui.ui.screens.policy import PolicyScreen
 
-        self._made = PolicyScreen()
+        self._made = PolicyScreen(self._app, self._app.start.project or Path.cwd())
         return self._made
 
     @property
@@ -45,6 +48,40 @@ class Policies:
         await self._app.switch_mode(POLICY_MODE)
         return cast("PolicyScreen", self._app.screen_stack[0])
 
+    async def allow(self, call: Call) -> None:
+        """The policy pane, with the rule that would allow this call in its form."""
+        screen = await self.show()
+        screen.offer(call)
+
+    async def run(self, draft: Draft) -> None:
+        """The run pane, ready for a run with this policy as it is saved."""
+        from gemtui.policy.store import Origin
+
+        if draft.opened is not None:
+            own = draft.opened.file.origin is Origin.USER
+            await self._app.runs.show_with(() if own else (draft.opened.file.path,), draft.mode)
+
+    async def settled(self, policies: Sequence[Path]) -> bool:
+        """Whether a run may start with these files: asks where one has changes that are not saved.
+
+        False: the person stays.
+        """
+        draft, screen = self.draft, self._made
+        opened = None if draft is None else draft.opened
+        if draft is None or screen is None or opened is None or not draft.changed:
+            return True
+        if opened.file.path not in policies:
+            return True
+        from gemtui.ui.policy_files import ask_before_run
+
+        answer = await ask_before_run(self._app, draft)
+        return answer == "saved" or (answer == "save" and await screen.desk.save())
+
     async def may_leave(self) -> bool:
         """Whether gemtui may end: asks what becomes of changes that are not saved."""
-        return True
+        draft = self.draft
+        if draft is None or not draft.changed or self._app.start.demo:
+            return True
+        from gemtui.ui.policy_files import let_go
+
+        return await let_go(self._app, draft, leaving="quit")

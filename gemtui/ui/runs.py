@@ -21,6 +21,7 @@ from gemtui.sessions.summary import Flag, Summary
 from gemtui.text import clean_line
 
 if TYPE_CHECKING:
+    from gemtui.policy.rules import ApprovalMode
     from gemtui.transcript.model import Transcript
     from gemtui.ui.app import GemtuiApp
     from gemtui.ui.desk import Desk
@@ -101,6 +102,11 @@ class Runs:
         screen = await self._switched()
         if folder is not None:
             screen.prepare(folder)
+
+    async def show_with(self, policies: tuple[Path, ...], mode: ApprovalMode) -> None:
+        """The run pane, ready for a run with these policy files in this mode."""
+        screen = await self._switched()
+        screen.take_policies(policies, mode)
 
     async def go_on(self, summary: Summary) -> None:
         """The run pane, ready to continue a stored session."""

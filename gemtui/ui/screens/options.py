@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -16,7 +17,9 @@ from gemtui.errors import OptionError
 from gemtui.paths import typed_path
 from gemtui.policy.levels import Level, PermissionPolicy
 from gemtui.policy.rules import ApprovalMode
+from gemtui.policy.store import PolicyFile
 from gemtui.sessions.listing import short_path
+from gemtui.text import clean_line
 from gemtui.ui.keys import Where, bindings
 
 AS_IT_IS = ""
@@ -47,9 +50,16 @@ class OptionsScreen(ModalScreen[AgentOptions]):
     BINDINGS = bindings(Where.OPTIONS)
     AUTO_FOCUS = "Input"
 
-    def __init__(self, options: AgentOptions) -> None:
+    def __init__(self, options: AgentOptions, policies: Sequence[PolicyFile] = ()) -> None:
         super().__init__()
         self._options = options
+        self._policies = {
+            AS_IT_IS: "Gemini CLI's own ones only",
+            **{str(file.path): clean_line(file.name) for file in policies},
+        }
+        if options.policies:
+            names = ", ".join(path.stem for path in options.policies)
+            self._policies.setdefault(_paths(options.policies), clean_line(names))
 
     def compose(self) -> ComposeResult:
         """One row each."""
@@ -63,6 +73,8 @@ class OptionsScreen(ModalScreen[AgentOptions]):
             yield _row("Mode", _select("mode", _MODES, options.approval_mode))
             for name, label in _CAPABILITIES.items():
                 yield _row(label, _select(name, _LEVELS, getattr(levels, name)))
+            chosen = _paths(options.policies)
+            yield _row("Policy", _select("policies", self._policies, chosen))
             limit = None if options.max_turns is None else str(options.max_turns)
             yield _row("Turns at most", _text("max_turns", limit, "no limit"))
             quiet = None if options.idle_timeout is None else f"{options.idle_timeout:g}"
@@ -99,6 +111,7 @@ class OptionsScreen(ModalScreen[AgentOptions]):
             cwd=typed_path(self._typed("cwd") or ".").absolute(),
             approval_mode=ApprovalMode(mode) if mode else None,
             permissions=PermissionPolicy(**levels) if any(levels.values()) else None,
+            policies=self._chosen_policies(),
             max_turns=_number("Turns at most", self._typed("max_turns")),
             idle_timeout=_number("Silence at most", self._typed("idle_timeout")),
             resume=self._typed("resume") or None,
@@ -108,11 +121,22 @@ class OptionsScreen(ModalScreen[AgentOptions]):
         chosen = self._chosen(name)
         return Level(chosen) if chosen else None
 
+    def _chosen_policies(self) -> tuple[Path, ...]:
+        chosen = self._chosen("policies")
+        if chosen == _paths(self._options.policies):
+            return self._options.policies
+        return (Path(chosen),) if chosen else ()
+
     def _typed(self, id: str) -> str:
         return self.query_one(f"#{id}", Input).value.strip()
 
     def _chosen(self, id: str) -> str:
         return str(self.query_one(f"#{id}", Select).value)
+
+
+def _paths(policies: Sequence[Path]) -> str:
+    """Policy files as one choice."""
+    return "\0".join(map(str, policies))
 
 
 def _number(label: str, text: str) -> int | None:

@@ -2,45 +2,414 @@
 
 from __future__ import annotations
 
+import asyncio
+from collections.abc import Awaitable, Callable
+from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar, cast
 
+from textual import on, work
 from textual.app import ComposeResult
 from textual.binding import BindingType
-from textual.containers import Horizontal, Vertical
+from textual.containers import Horizontal
+from textual.content import Content
 from textual.screen import Screen
 
+from gemtui.errors import GemtuiError
+from gemtui.policy.document import Document
+from gemtui.policy.rules import ApprovalMode, Call, Rule
+from gemtui.policy.surprises import fixed
+from gemtui.sessions.listing import short_path
+from gemtui.text import Clean, clean_line
+from gemtui.ui import around, doing, policy_edits
+from gemtui.ui.becomes import Becomes
 from gemtui.ui.keys import Where, bindings
 from gemtui.ui.policies import Draft
+from gemtui.ui.policy_desk import PolicyDesk
+from gemtui.ui.policy_edits import Edit
+from gemtui.ui.screens.rule_form import RuleForm
+from gemtui.ui.screens.tool_list import ToolListScreen
+from gemtui.ui.simple import read
+from gemtui.ui.trial import Trial
+from gemtui.ui.widgets.drawing import Drawing
 from gemtui.ui.widgets.lines import FooterLine, Line
+from gemtui.ui.widgets.policy_main import PolicyMain
+from gemtui.ui.widgets.policy_rules import RuleTable
+from gemtui.ui.widgets.policy_side import PolicySide, finding_lines
+from gemtui.ui.widgets.policy_simple import LISTS, MEANINGS, LevelRows, with_list, with_value
 from gemtui.ui.widgets.policy_tools import PolicyTools
+from gemtui.ui.widgets.run_words import tallied
 
 if TYPE_CHECKING:
     from gemtui.ui.app import GemtuiApp
 
+LARGE = 200
+"""Rules from which on an edit is made in a thread: every rule is checked again."""
+_OF_A_RULE = {"duplicate", "delete", "switch", "move_down", "move_up"}
+
 
 class PolicyScreen(Screen[None]):
-    """One policy at a time is edited: `draft`."""
+    """One policy at a time is edited: `draft`. Decisions are made for runs in `folder`."""
 
-    BINDINGS: ClassVar[list[BindingType]] = bindings(Where.POLICY, Where.RULES)
+    BINDINGS: ClassVar[list[BindingType]] = bindings(Where.POLICY)
+    AUTO_FOCUS = "RuleTable"
 
-    def __init__(self) -> None:
+    def __init__(self, app: GemtuiApp, folder: Path) -> None:
         super().__init__()
-        self.draft = Draft()
+        self.desk = PolicyDesk(app, folder, changed=self.show)
+        self._becomes = Becomes()
+        self._better: Rule | None = None
+        self._watched: Path | None = None
+
+    def compose(self) -> ComposeResult:
+        """Header, rules and side, status, footer."""
+        glyphs = self.gemtui.glyphs
+        yield Line(id="header", mark=glyphs.ellipsis)
+        with Horizontal(id="policy-panes"):
+            yield PolicyMain(glyphs)
+            yield PolicySide(glyphs)
+        yield Line(id="status", mark=glyphs.ellipsis)
+        yield FooterLine(ascii=glyphs.name == "ascii")
 
     @property
     def gemtui(self) -> GemtuiApp:
         """The app, as ours."""
         return cast("GemtuiApp", self.app)
 
-    def compose(self) -> ComposeResult:
-        """Header, rules and side, status, footer."""
-        glyphs = self.gemtui.glyphs
-        yield Line(id="header", mark=glyphs.ellipsis)
-        with Horizontal(id="policy-panes"), Vertical(id="policy-main"):
-            yield PolicyTools(id="policy-tools")
-        yield Line(id="status", mark=glyphs.ellipsis)
-        yield FooterLine(ascii=glyphs.name == "ascii")
+    @property
+    def main(self) -> PolicyMain:
+        """Rules or levels."""
+        return self.query_one(PolicyMain)
 
-    def on_mount(self) -> None:
-        """Say where we are."""
-        self.query_one("#header", Line).say(self.gemtui.tabs("app.policies"))
+    @property
+    def side(self) -> PolicySide:
+        """Command, file, findings."""
+        return self.query_one(PolicySide)
+
+    @property
+    def draft(self) -> Draft:
+        """What is edited."""
+        return self.desk.draft
+
+    @work(exclusive=True, group="look")
+    async def on_mount(self) -> None:
+        """Open the first policy, if there is one."""
+        self.show()
+        await self.desk.begin()
+
+    @work(exclusive=True, group="look again")
+    async def on_screen_resume(self) -> None:
+        """Other files, settings and the CLI may have changed meanwhile."""
+        if self.desk.begun.is_set():
+            await self.desk.look_around()
+
+    @work(exclusive=True, group="watch")
+    async def _watch(self, path: Path) -> None:
+        await self.desk.watch(path)
+
+    # --- showing -------------------------------------------------------------------------------
+
+    def show(self, place: int | None = None) -> None:
+        """All of it as the draft says it now, with the cursor on the rule at `place`."""
+        draft, self._becomes = self.draft, self.desk.becomes()
+        self.main.show(draft, place)
+        self.main.become(self._becomes)
+        self.side.become(self._becomes)
+        self._say_rule()
+        folder = Content.styled(clean_line(short_path(self.desk.folder)), "dim")
+        self.query_one("#header", Line).say(self.gemtui.tabs("app.policies"), [folder])
+        path = None if draft.opened is None else draft.opened.file.path
+        if path is not None and path != self._watched:
+            self._watched = path
+            self._watch(path)
+
+    @on(PolicyMain.Moved)
+    def _say_rule(self) -> None:
+        """What there is to say of the rule under the cursor."""
+        draft, place = self.draft, self.main.place
+        entry = None if place is None else draft.entries[place]
+        rule = None if entry is None else entry.rule
+        self._better = None if rule is None else fixed(rule)
+        fixable = self._better is not None
+        self.side.show(draft, place, fixable=fixable)
+        problems = () if entry is None else entry.problems[:1]
+        said = [finding_lines(each, self.gemtui.glyphs, fixable=fixable) for each in problems]
+        changes = tallied(self.side.changes, "unsaved change") if draft.changed else "saved"
+        right = [] if draft.opened is None and not draft.changed else [Content(changes)]
+        self.query_one("#status", Line).say([line for lines in said for line in lines], right)
+        self.refresh_bindings()
+
+    @property
+    def _covered(self) -> bool:
+        """Whether something stands over the rules."""
+        return self.has_class("-side") or self.has_class("-tools")
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        """Whether a key does something now."""
+        del parameters
+        if not self.is_mounted:
+            return True
+        if action in _OF_A_RULE:
+            return self.main.place is not None and not self._covered
+        if action == "fix":
+            return self._better is not None
+        if action == "problem":
+            return bool(self.draft.findings)
+        if action == "back":
+            return self._covered or self.main.searching
+        return True
+
+    # --- changing rules ------------------------------------------------------------------------
+
+    async def edit(self, make: Callable[[Document], Edit | None]) -> bool:
+        """Make a change; of a large policy in a thread. False where nothing was changed."""
+        document = self.draft.document
+        try:
+            large = len(document.rules) > LARGE
+            made = await asyncio.to_thread(make, document) if large else make(document)
+        except GemtuiError as error:
+            self.gemtui.say(str(error), problem=True)
+            return False
+        if made is None or not self.draft.change(made.document, made.what):
+            return False
+        self.show(made.place)
+        if made.said:
+            self.gemtui.say(made.said)
+        return True
+
+    @work(exclusive=True, group="dialog")
+    async def action_add(self) -> None:
+        """A new rule, in a form."""
+        await self._form(policy_edits.NEW_RULE)
+
+    @on(RuleTable.Opened)
+    @work(exclusive=True, group="dialog")
+    async def _opened(self, event: RuleTable.Opened) -> None:
+        """Change what is under the cursor: a rule, or a list of tools."""
+        if event.rows is not self.main.rules:
+            await self._change_list()
+            return
+        place = self.main.place
+        rule = None if place is None else self.draft.entries[place].rule
+        if rule is not None:
+            await self._form(rule, place)
+        elif place is not None:
+            self.gemtui.say("This rule can't be read: o opens the file in your editor.")
+
+    async def _form(self, rule: Rule, place: int | None = None, about: str = "") -> None:
+        document = self.draft.document
+        form = RuleForm(document, rule, place=place, about=clean_line(about))
+        wanted = await self.app.push_screen_wait(form)
+        if wanted is None:
+            return
+        if place is None:
+            await self.edit(lambda now: policy_edits.add(now, wanted))
+        else:
+            await self.edit(lambda now: policy_edits.replace_rule(now, place, wanted))
+        self.main.take_focus()
+
+    @work(exclusive=True, group="dialog")
+    async def offer(self, call: Call) -> None:
+        """The rule that would allow a call, in the form; nothing is done before it is taken."""
+        await self.desk.begun.wait()
+        self.main.switch(simple=False)
+        try:
+            rule, doubt = await asyncio.to_thread(Trial(self.draft).allowing, call)
+        except GemtuiError as error:
+            self.gemtui.say(str(error), problem=True)
+        else:
+            await self._form(rule, about=doubt or "It would allow the call that was refused.")
+
+    async def action_duplicate(self) -> None:
+        """The same rule once more."""
+        await self._edit_chosen(policy_edits.duplicate)
+
+    async def action_delete(self) -> None:
+        """Without this rule."""
+        await self._edit_chosen(policy_edits.remove)
+
+    async def action_switch(self) -> None:
+        """This rule off, or on again."""
+        await self._edit_chosen(policy_edits.switch)
+
+    async def _edit_chosen(self, make: Callable[[Document, int], Edit]) -> None:
+        if (place := self.main.place) is not None:
+            await self.edit(lambda document: make(document, place))
+
+    async def action_move_down(self) -> None:
+        """Below the next rule."""
+        await self._move(1)
+
+    async def action_move_up(self) -> None:
+        """Above the rule before."""
+        await self._move(-1)
+
+    async def _move(self, step: int) -> None:
+        place, other = self.main.place, self.main.rules.neighbour(step)
+        if place is not None and other is not None:
+            above = step < 0
+            await self.edit(partial(policy_edits.move, place=place, other=other, above=above))
+
+    async def action_fix(self) -> None:
+        """The form of this rule that does what was meant."""
+        place, better = self.main.place, self._better
+        if place is not None and better is not None:
+            await self.edit(lambda document: policy_edits.replace_rule(document, place, better))
+
+    def action_undo(self) -> None:
+        """Take the last change back."""
+        what = self.draft.undo()
+        self.show()
+        self.gemtui.say(f"Undone: {what}" if what else "There is nothing to undo.")
+
+    def action_redo(self) -> None:
+        """Make it again."""
+        what = self.draft.redo()
+        self.show()
+        self.gemtui.say(f"Done again: {what}" if what else "There is nothing to do again.")
+
+    # --- levels and lists ----------------------------------------------------------------------
+
+    def action_levels(self) -> None:
+        """The simple view, or the rules."""
+        self.main.switch(simple=not self.main.simple)
+        self._say_rule()
+
+    @on(LevelRows.Chosen)
+    async def _chosen(self, event: LevelRows.Chosen) -> None:
+        if event.field.id == "mode":
+            self.draft.decide_for(ApprovalMode(event.value))
+            self.show()
+            return
+        simple = with_value(read(self.draft.document), event.field.id, event.value)
+        what = f"{event.field.label.lower()}: {event.value}"
+        await self.edit(lambda document: policy_edits.set_levels(document, simple, what))
+
+    async def _change_list(self) -> None:
+        field = self.main.levels.chosen
+        if field is None or field.id not in LISTS:
+            return
+        before = getattr(read(self.draft.document), field.id) or ()
+        screen = ToolListScreen(clean_line(field.label), Clean(MEANINGS[field.id]), before)
+        chosen = await self.app.push_screen_wait(screen)
+        if chosen is not None:
+            simple = with_list(read(self.draft.document), field.id, chosen)
+            what = f"{field.label.lower()}: {', '.join(chosen) or 'no such list'}"
+            await self.edit(lambda document: policy_edits.set_levels(document, simple, what))
+
+    def action_mode(self) -> None:
+        """The next approval mode."""
+        modes = list(ApprovalMode)
+        self.draft.decide_for(modes[(modes.index(self.draft.mode) + 1) % len(modes)])
+        self.show()
+
+    # --- what the pane opens -------------------------------------------------------------------
+
+    @work(exclusive=True, group="dialog")
+    async def action_try_call(self) -> None:
+        """What would happen to a tool call."""
+        await self._take(around.try_call(self.gemtui, self.draft))
+
+    @work(exclusive=True, group="dialog")
+    async def action_replay(self) -> None:
+        """Past tool calls under this policy."""
+        await self._take(around.replay(self.gemtui, self.draft))
+
+    @work(exclusive=True, group="dialog")
+    async def action_suggest(self) -> None:
+        """Rules from what past sessions did."""
+        await self._take(around.suggest(self.gemtui, self.draft))
+
+    async def _take(self, asked: Awaitable[around.Taken]) -> None:
+        """Add the rules that came back, as one step."""
+        rules = await asked
+        if rules:
+            await self.edit(lambda document: policy_edits.add_all(document, rules))
+        else:
+            self.show()
+
+    # --- files ---------------------------------------------------------------------------------
+
+    @work(exclusive=True, group="dialog")
+    async def action_save(self) -> None:
+        """Write the file."""
+        await self.desk.save()
+
+    @work(exclusive=True, group="dialog")
+    async def action_files(self) -> None:
+        """Another policy."""
+        await self.desk.choose()
+
+    def action_open_file(self) -> None:
+        """The file in the editor; what it writes is read again."""
+        opened = self.draft.opened
+        if opened is None or self.draft.changed:
+            self.gemtui.say("Save it first: the editor opens the file as it is saved.")
+        else:
+            doing.edit(self.gemtui, str(opened.file.path), None, None)
+
+    @work(exclusive=True, group="dialog")
+    async def action_run(self) -> None:
+        """To the run pane, with this policy and mode."""
+        if not self.draft.changed or await self.desk.save():
+            await self.gemtui.policies.run(self.draft)
+
+    def action_copy_command(self) -> None:
+        """The command that will run."""
+        if self._becomes.shell:
+            self.gemtui.copy(self._becomes.shell, "the command")
+        else:
+            self.gemtui.say(self._becomes.problem or "The command is not known yet.")
+
+    def action_copy_text(self) -> None:
+        """The file as it stands here."""
+        self.gemtui.copy(self.draft.document.text, "the policy")
+
+    # --- moving about --------------------------------------------------------------------------
+
+    def action_next_part(self) -> None:
+        """To the next part of the pane."""
+        self.focus_next()
+
+    def action_previous_part(self) -> None:
+        """To the part before."""
+        self.focus_previous()
+
+    def action_filter(self) -> None:
+        """Search the rules."""
+        self.main.switch(simple=False)
+        self.main.search()
+
+    def action_preview(self) -> None:
+        """Command, file and findings: over the rules where there is no room beside them."""
+        if self.has_class("-side"):
+            self.action_back()
+            return
+        self.remove_class("-tools")
+        if self.has_class("-narrow"):
+            self.add_class("-side")
+        self.call_after_refresh(self.side.query_one(Drawing).focus)
+
+    def action_decisions(self) -> None:
+        """What becomes of each tool: over the rules where there is no room below them."""
+        if self.has_class("-tools"):
+            self.action_back()
+            return
+        self.remove_class("-side")
+        if self.has_class("-narrow"):
+            self.add_class("-tools")
+        self.call_after_refresh(self.main.query_one(PolicyTools).rows.focus)
+
+    def action_back(self) -> None:
+        """Close what is over the rules; else end the search."""
+        if self._covered:
+            self.remove_class("-side", "-tools")
+            self.main.take_focus()
+        else:
+            self.main.end_search()
+
+    def action_problem(self) -> None:
+        """To the next rule that something is said of."""
+        self.main.switch(simple=False)
+        if not self.main.rules.next_problem():
+            self.gemtui.say("What there is to say is about the file as a whole.")

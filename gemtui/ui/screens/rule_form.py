@@ -194,7 +194,7 @@ class RuleForm(ModalScreen[Rule]):
     def _look(self) -> None:
         if self._filling:
             return
-        self.query_one("#tools-hint", Static).update(_tool_hint(self._text("tools")))
+        self.query_one("#tools-hint", Static).update(tool_hint(self._text("tools")))
         rule = self._wanted()
         if isinstance(rule, Problem):
             self._looked = Looked((), None)
@@ -291,7 +291,7 @@ class RuleForm(ModalScreen[Rule]):
             self._fill(self._looked.better)
 
 
-def _tool_hint(text: str) -> Content:
+def tool_hint(text: str) -> Content:
     """What there is to say of the names so far: completions, arguments, names that nothing has."""
     _, last = _last_name(text)
     found = known.tool(last) if last else None

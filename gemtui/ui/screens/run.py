@@ -21,6 +21,8 @@ from gemtui.agent.events import DoneStatus
 from gemtui.agent.options import AgentOptions
 from gemtui.errors import GemtuiError
 from gemtui.paths import state_dir
+from gemtui.policy import store
+from gemtui.policy.rules import ApprovalMode
 from gemtui.text import clean_line
 from gemtui.transcript.model import Transcript
 from gemtui.ui import doing, running
@@ -42,6 +44,7 @@ from gemtui.ui.widgets.run_words import (
     option_words,
     position,
     prompt_words,
+    refused,
     write_totals,
 )
 from gemtui.ui.widgets.targets import Cursor
@@ -155,6 +158,12 @@ class RunScreen(Screen[None]):
         self._say_where()
         self.prompt.focus()
 
+    def take_policies(self, policies: tuple[Path, ...], mode: ApprovalMode) -> None:
+        """The next run gets these policy files, in this mode."""
+        self.options = replace(self.options, policies=policies, approval_mode=mode)
+        self._say_options()
+        self.prompt.focus()
+
     def _tick(self) -> None:
         """Paint what has come since the last frame."""
         run = self.run_shown
@@ -215,6 +224,8 @@ class RunScreen(Screen[None]):
 
     @work(exclusive=True, group="start")
     async def _send(self, prompt: str, *, resume: str | None, before: Transcript | None) -> None:
+        if not await self.gemtui.policies.settled(self.options.policies):
+            return
         self.query_one("#status", Line).say([Content("starting")])
         options = replace(self.options, resume=resume)
         run = await running.start(self.gemtui, self.desk, prompt, options, before)
@@ -329,10 +340,20 @@ class RunScreen(Screen[None]):
     @work(exclusive=True, group="dialog")
     async def action_options(self) -> None:
         """Change what the next run may do."""
-        chosen = await self.app.push_screen_wait(OptionsScreen(self.options))
+        policies = await asyncio.to_thread(store.list_policies)
+        ours = [file for file in policies if file.origin is store.Origin.OURS]
+        chosen = await self.app.push_screen_wait(OptionsScreen(self.options, ours))
         if chosen is not None:
             self.options = chosen
             self._say_options()
+
+    @work(exclusive=True, group="dialog")
+    async def action_allow(self) -> None:
+        """The rule that would allow the refused call under the cursor, in the policy pane."""
+        if (call := refused(self.view.page.block)) is None:
+            self.gemtui.say("Put the cursor on a tool call that was refused.")
+        else:
+            await self.gemtui.policies.allow(call)
 
     @work(exclusive=True, group="dialog")
     async def action_command(self) -> None:
@@ -441,4 +462,6 @@ class RunScreen(Screen[None]):
             return run is not None and (run.can_go_on if action == "follow_up" else not run.alive)
         if action in ("stderr", "copy_command", "files"):
             return run is not None
+        if action == "allow":
+            return self.is_mounted and refused(self.view.page.block) is not None
         return True

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -141,8 +141,11 @@ class RuleTable(RowList[RuleRow], inherit_bindings=False):
         at = self.cursor + step
         return self.items[at].place if 0 <= at < len(self.items) else None
 
-
-def numbers(places: Collection[int]) -> str:
-    """`rule 3`, `rules 3 and 4`: places as people count them."""
-    named = [str(place + 1) for place in sorted(places)]
-    return f"rule {named[0]}" if len(named) == 1 else f"rules {' and '.join(named)}"
+    def next_problem(self) -> bool:
+        """The cursor on the next rule that something is said of, round and round."""
+        count = len(self.items)
+        around = ((self.cursor + step) % count for step in range(1, count + 1))
+        found = next((at for at in around if self.items[at].worst is not None), None)
+        if found is not None:
+            self.go(found)
+        return found is not None

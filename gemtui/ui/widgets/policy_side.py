@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 
 from textual.app import ComposeResult
@@ -20,6 +21,7 @@ from gemtui.ui.widgets.drawing import Drawing
 from gemtui.ui.widgets.run_words import tallied
 
 MOST_FINDINGS = 50
+_PATH = re.compile(r"(?<![^=])/.*/")
 LONGEST = 2_000
 """Characters of a line that are shown."""
 
@@ -34,11 +36,22 @@ def command_content(shown: Becomes, glyphs: Glyphs) -> Content:
     lines = []
     if shown.problem:
         lines.append(Content.styled(f"{glyphs.warning} {clean(shown.problem)}", "$text-warning"))
-    for at, each in enumerate(shown.words):
-        end = " \\" if at + 1 < len(shown.words) else ""
-        lines.append(Content(f"{'  ' if at else ''}{clean_line(each)}{end}"))
+    words = (*shown.environ, *shown.argv)
+    for at, each in enumerate(words):
+        end = " \\" if at + 1 < len(words) else ""
+        indent = "  " if each.startswith("-") else ""
+        lines.append(Content(f"{indent}{clean_line(each)}{end}"))
     lines += [Content.styled(f"# {clean_line(note)}", "dim") for note in shown.notes]
     return Content("\n").join(lines)
+
+
+def in_brief(shown: Becomes, glyphs: Glyphs) -> Content:
+    """The command's own words, paths cut to their names, under a heading."""
+    if shown.problem:
+        said = f"{glyphs.warning} {shown.problem}"
+    else:
+        said = " ".join(_PATH.sub(f"{glyphs.ellipsis}/", word) for word in shown.argv)
+    return Content("\n").join([heading("Becomes"), Content(clean_line(said))])
 
 
 def finding_lines(finding: Finding, glyphs: Glyphs, *, fixable: bool) -> Iterator[Content]:
@@ -62,6 +75,7 @@ class PolicySide(Vertical):
         self._glyphs = glyphs
         self._marked: Marked | None = None
         self._texts: tuple[str, str] | None = None
+        self.changes = 0
 
     def compose(self) -> ComposeResult:
         """Headings and what stands below them."""
@@ -91,6 +105,7 @@ class PolicySide(Vertical):
         toml = self.query_one("#toml", Drawing)
         toml.show(lambda look: draw_marked(found.lines, lines, look), fresh=False)
         self._bring(found.lines, lines)
+        self.changes = found.changes
         changes = tallied(found.changes, "unsaved change") if draft.changed else "saved"
         name = f"{draft.name}.toml" if draft.opened is not None else draft.name
         self.query_one("#toml-heading", Static).update(heading(name, changes))

@@ -25,11 +25,7 @@ _CAPABILITIES = {
     "shell_execute": "Run commands",
     "network_access": "Use the network",
 }
-LISTS = {
-    "only": ("Only these", "all other tools are gone"),
-    "approved": ("No question", "they run without a confirmation"),
-    "disallowed": ("Never", "they are refused"),
-}
+LISTS = {"only": "Only these", "approved": "No question", "disallowed": "Never"}
 MEANINGS = {
     "allow": "It is done without a question. What other rules deny stays denied.",
     "ask": "A person is asked. Headless nobody can answer: that refuses, but for safe commands.",
@@ -63,7 +59,7 @@ def fields(simple: Simple, mode: ApprovalMode) -> Iterator[Field]:
     yield Field("Approval mode, of the run and not of the file")
     yield Field("Mode", "mode", tuple(ApprovalMode), mode)
     yield Field("Tools by name")
-    for name, (label, _) in LISTS.items():
+    for name, label in LISTS.items():
         names = getattr(simple, name)
         yield Field(label, name, (), _listed(name, names))
 
@@ -103,15 +99,18 @@ class LevelRows(RowList[Field], inherit_bindings=False):
             super().__init__()
             self.field, self.value = field, value
 
+    others = 0
+    """How many rules say more than this view can."""
+
     def __init__(self) -> None:
         super().__init__(draw, stops=lambda field: bool(field.id), empty=Clean(""), id="levels")
 
-    def show_levels(self, draft: Draft) -> Simple:
+    def show_levels(self, draft: Draft) -> None:
         """What the draft says now; the cursor stays on its row."""
         simple, row = read(draft.document), self.cursor
+        self.others = simple.others
         self.show(tuple(fields(simple, draft.mode)))
         self.go(row)
-        return simple
 
     def meaning(self) -> str:
         """What the choice under the cursor means."""
@@ -145,9 +144,18 @@ class LevelRows(RowList[Field], inherit_bindings=False):
             super().action_open()
 
 
-def with_level(simple: Simple, name: str, value: str) -> Simple:
+def with_value(simple: Simple, name: str, value: str) -> Simple:
     """The same with one level set, or unset."""
-    levels = {**simple.levels, name: Level(value)} if value != UNSET else dict(simple.levels)
-    if value == UNSET:
-        levels.pop(name, None)
+    levels = {key: level for key, level in simple.levels.items() if key != name}
+    if value != UNSET:
+        levels[name] = Level(value)
     return replace(simple, levels=levels)
+
+
+def with_list(simple: Simple, name: str, tools: tuple[str, ...]) -> Simple:
+    """The same with another list; without names there is no such list."""
+    if name == "only":
+        return replace(simple, only=tools or None)
+    return (
+        replace(simple, approved=tools) if name == "approved" else replace(simple, disallowed=tools)
+    )

@@ -10,9 +10,11 @@ from typing import TYPE_CHECKING, assert_never
 from textual.content import Content
 
 from gemtui.agent.options import AgentOptions
+from gemtui.policy.rules import Call
 from gemtui.runs.words import Status
 from gemtui.sessions.listing import short_path
 from gemtui.text import Clean, clean, clean_line
+from gemtui.transcript.model import Block, ToolCall, ToolStatus
 from gemtui.transcript.writes import FileWrite, Written
 from gemtui.ui.keys import BY_ID
 from gemtui.ui.live import LiveRun, Stage
@@ -193,8 +195,18 @@ def option_words(options: AgentOptions) -> Clean:
         words += [f"{name} {level}" for name, level in named.items() if level is not None]
     if options.max_turns is not None:
         words.append(tallied(options.max_turns, "turn"))
+    if options.policies:
+        names = ", ".join(path.stem for path in options.policies)
+        words.append(f"policy {names}")
     words.append(str(short_path(options.cwd or Path.cwd())))
     return clean_line("  ".join(words))
+
+
+def refused(block: Block | None) -> Call | None:
+    """The call of a tool that was refused; None for anything else."""
+    if isinstance(block, ToolCall) and block.status is ToolStatus.DENIED:
+        return Call(tool=block.name, args=block.args)
+    return None
 
 
 def write_row(write: FileWrite, root: Path, glyphs: Glyphs) -> Content:

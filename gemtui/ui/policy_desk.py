@@ -1,0 +1,128 @@
+"""The policy that is edited, with its file, what is around it, and the command it becomes."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from gemtui.agent.command import Machine
+from gemtui.agent.settings import user_policies
+from gemtui.policy.decide import Setup
+from gemtui.policy.store import Origin, PolicyFile
+from gemtui.ui import policy_files
+from gemtui.ui.becomes import Becomes, becomes, machine_of
+from gemtui.ui.policies import Draft
+from gemtui.ui.policy_watch import watch_file
+from gemtui.ui.screens.policy_files import FilesScreen, Wanted, What
+
+if TYPE_CHECKING:
+    from gemtui.ui.app import GemtuiApp
+
+
+class PolicyDesk:
+    """One policy at a time: `draft`. Decisions are made for runs in `folder`.
+
+    `changed` is called when there is something else to show. `begun` is set once the first policy
+    has been opened, or there is none.
+    """
+
+    def __init__(self, app: GemtuiApp, folder: Path, *, changed: Callable[[], None]) -> None:
+        self._app, self.folder, self._changed = app, folder, changed
+        self.draft = Draft()
+        self.begun = asyncio.Event()
+        self._machine: tuple[Machine, str] | None = None
+
+    # --- what there is -------------------------------------------------------------------------
+
+    async def begin(self) -> None:
+        """Open the first policy of ours, if there is one; see what commands depend on."""
+        files = await self._files()
+        ours = next((file for file in files if file.origin is Origin.OURS), None)
+        if ours is not None and not self.draft.changed:
+            await self.open(ours.path)
+        self.begun.set()
+        await self.look_around()
+
+    async def _files(self) -> tuple[PolicyFile, ...]:
+        return await asyncio.to_thread(policy_files.listed, self._app.start.home)
+
+    async def look_around(self) -> None:
+        """Read what takes part in decisions beside the file; ask the CLI what it can do."""
+        settings = await asyncio.to_thread(policy_files.settings_of, self._app.start.home)
+        setup = Setup(settings=settings, workspace=self.folder)
+        user = await asyncio.to_thread(user_policies, os.environ)
+        draft = self.draft
+        found = await asyncio.to_thread(policy_files.surroundings, draft.opened, user, setup)
+        if found != draft.around:
+            draft.surround(found)
+        self._machine = await asyncio.to_thread(machine_of, self._app.runs.desk.adapter)
+        self._changed()
+
+    def becomes(self) -> Becomes:
+        """The command of a run with the policy as it is saved."""
+        if self._machine is None:
+            return Becomes()
+        machine, word = self._machine
+        runs = self._app.runs.desk.adapter.runs
+        return becomes(self.draft, machine, word, runs=runs, cwd=self.folder)
+
+    async def watch(self, path: Path) -> None:
+        """Take the file as somebody else has written it, unless there are changes here."""
+        async for fresh in watch_file(path):
+            draft = self.draft
+            if draft.opened is None or draft.opened.seen == fresh.seen:
+                continue
+            if draft.changed:
+                draft.moved_on = True
+            else:
+                draft.read(fresh)
+                self._app.say("Read again: something else has written the file.")
+            self._changed()
+
+    # --- files ---------------------------------------------------------------------------------
+
+    async def open(self, path: Path) -> None:
+        """Edit this file from now on."""
+        opened = await policy_files.load(self._app, path)
+        if opened is not None:
+            self.draft = Draft(opened, mode=self.draft.mode)
+            await self.look_around()
+
+    async def save(self) -> bool:
+        """Write the draft; False where it was not."""
+        saved = await policy_files.save(self._app, self.draft)
+        await self.look_around()
+        return saved
+
+    async def choose(self) -> None:
+        """Let a person choose another policy, or make, rename, delete one."""
+        opened = self.draft.opened
+        here = None if opened is None else opened.file.path
+        screen = FilesScreen(await self._files(), here)
+        wanted = await self._app.push_screen_wait(screen)
+        if wanted is not None:
+            await self._do(wanted, here)
+
+    async def _do(self, wanted: Wanted, here: Path | None) -> None:
+        app, file = self._app, wanted.file
+        if wanted.what is What.NEW:
+            if await self._let_go() and await policy_files.make(app, fresh := Draft(), ""):
+                self.draft = fresh
+        elif file is None or (file.path == here and not await self._let_go()):
+            return
+        elif wanted.what is What.OPEN:
+            if file.path == here or await self._let_go():
+                await self.open(file.path)
+        elif wanted.what is What.RENAME:
+            path = await policy_files.rename(app, file)
+            if path is not None and file.path == here:
+                await self.open(path)
+        elif await policy_files.delete(app, file) and file.path == here:
+            self.draft = Draft(mode=self.draft.mode)
+        await self.look_around()
+
+    async def _let_go(self) -> bool:
+        return await policy_files.let_go(self._app, self.draft, leaving="go on")

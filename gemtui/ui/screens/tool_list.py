@@ -1,0 +1,54 @@
+"""A list of tools by name."""
+
+from __future__ import annotations
+
+from textual import on
+from textual.app import ComposeResult
+from textual.containers import Vertical
+from textual.screen import ModalScreen
+from textual.widgets import Input, Static
+
+from gemtui.policy import known
+from gemtui.text import Clean
+from gemtui.ui.keys import Where, bindings
+from gemtui.ui.rule_fields import names
+from gemtui.ui.screens.rule_form import NameSuggester, tool_hint
+
+
+class ToolListScreen(ModalScreen[tuple[str, ...]]):
+    """Closes with the names, () = no such list, or with None: nothing is to be changed."""
+
+    BINDINGS = bindings(Where.DIALOG)
+
+    def __init__(self, title: Clean, meaning: Clean, chosen: tuple[str, ...]) -> None:
+        super().__init__()
+        self._heading, self._meaning, self._chosen = title, meaning, chosen
+
+    def compose(self) -> ComposeResult:
+        """What the list means, the names, what there is to say of them."""
+        known_names = [tool.name for tool in known.TOOLS]
+        with Vertical(classes="dialog") as dialog:
+            dialog.border_title = self._heading
+            dialog.border_subtitle = "enter takes it   esc closes"
+            yield Static(self._meaning, markup=False)
+            yield Input(
+                ", ".join(self._chosen),
+                placeholder="names with commas between; empty = no such list",
+                compact=True,
+                suggester=NameSuggester(known_names),
+                id="names",
+            )
+            yield Static(id="tools-hint", classes="hint")
+            yield Static("  ".join(known_names), id="known", markup=False)
+
+    @on(Input.Changed)
+    def _look(self, event: Input.Changed) -> None:
+        self.query_one("#tools-hint", Static).update(tool_hint(event.value))
+
+    @on(Input.Submitted)
+    def _taken(self, event: Input.Submitted) -> None:
+        self.dismiss(names(event.value))
+
+    def action_close(self) -> None:
+        """Leave the list as it is."""
+        self.dismiss(None)

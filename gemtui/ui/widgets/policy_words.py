@@ -1,0 +1,95 @@
+"""What the policy pane says: its first line, its empty state, the mode. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from textual.content import Content
+
+from gemtui.policy.rules import ApprovalMode
+from gemtui.policy.store import Origin
+from gemtui.text import clean_line
+from gemtui.ui.keys import BY_ID
+from gemtui.ui.policies import Draft
+from gemtui.ui.theme import Glyphs
+
+START_KEYS = ("policy.levels", "policy.suggest", "policy.add", "policy.files", "policy.try_call")
+
+
+def hint(id: str, glyphs: Glyphs) -> Content:
+    """A key with what it does."""
+    key = BY_ID[id]
+    face = key.footer(ascii=glyphs.name == "ascii")
+    return Content.assemble((f"{face:<4}", "bold $text-accent"), (key.help, "dim"))
+
+
+def no_rules(draft: Draft, glyphs: Glyphs) -> Content:
+    """What stands in the place of rules while there are none."""
+    fresh = draft.opened is None
+    head = "No policy yet." if fresh else f"No rules in {clean_line(draft.name)}.toml yet."
+    said = (
+        "A policy says what an agent may do: which tools and commands run, are asked for, refused.",
+        "Gemini CLI follows its strongest rule in every call; nothing here runs or changes a thing",
+        "before you save it and start a run with it.",
+    )
+    return Content("\n").join(
+        [
+            Content.styled(head, "bold"),
+            Content(""),
+            Content(" ".join(said)),
+            Content(""),
+            *(hint(id, glyphs) for id in START_KEYS),
+        ]
+    )
+
+
+def locked(draft: Draft, glyphs: Glyphs) -> Content:
+    """What stands there where the file can't be edited rule by rule."""
+    sign = f"{glyphs.failed} {clean_line(draft.document.locked)}"
+    keys = ("policy.open_file", "policy.files")
+    return Content("\n").join(
+        [Content.styled(sign, "$text-error"), Content(""), *(hint(id, glyphs) for id in keys)]
+    )
+
+
+def title(draft: Draft, shown: int, *, simple: bool) -> Iterator[Content]:
+    """Name, how many rules, in which order."""
+    mark = "*" if draft.changed else ""
+    yield Content.styled(f"{clean_line(draft.name)}{mark}", "bold")
+    total = len(draft.entries)
+    count = f"{total:,} rule{'s' * (total != 1)}"
+    if simple:
+        yield Content("levels and lists")
+        yield Content.styled(count, "dim")
+    else:
+        yield Content(count if shown == total else f"{shown:,} of {count}")
+        yield Content.styled("the highest priority wins", "dim")
+
+
+def whose(draft: Draft) -> Iterator[Content]:
+    """What a person should know of the file, the most important first."""
+    if draft.read_only:
+        yield Content.styled("read-only", "$text-warning")
+    if draft.moved_on:
+        yield Content.styled("changed on the disk", "$text-warning")
+    if draft.opened is not None and draft.opened.file.origin is not Origin.OURS:
+        yield Content.styled(f"{draft.opened.file.origin}'s file", "dim")
+
+
+def mode_line(mode: ApprovalMode, glyphs: Glyphs) -> Content:
+    """All approval modes, with the one that counts."""
+    parts: list[tuple[str, str]] = [("Approval mode  ", "bold")]
+    for each in ApprovalMode:
+        here = each is mode
+        sign = glyphs.doing if here else " "
+        parts.append((f"({sign}) {each.value}  ", "$text-accent" if here else "dim"))
+    return Content.assemble(*parts)
+
+
+def simple_words(others: int, meaning: str) -> Sequence[Content]:
+    """Below the simple view: what the choice means, and that there is more."""
+    lines = [Content(meaning)]
+    if others:
+        rules = f"{others} rule{'s say' if others != 1 else ' says'}"
+        lines.append(Content.styled(f"{rules} more than this view can: l shows them.", "dim"))
+    return lines
