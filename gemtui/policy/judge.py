@@ -142,7 +142,7 @@ class Judge:
         subject = Subject(
             names=(*_called(tool), *((agent,) if agent is not None else ())),
             server=known.server,
-            annotations=known.annotations if known.server else None,
+            annotations=known.annotations or None,
             subagent=subagent,
         )
         rules = self._applying(subject)

@@ -9,10 +9,14 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import cache
 from typing import Any, Final
 
+import regress
+
+from gemtui.policy import patterns
 from gemtui.policy.arguments import arguments_text, string
-from gemtui.policy.patterns import Pattern, PatternError, compile_pattern, unsafe
+from gemtui.policy.patterns import Pattern, PatternError
 from gemtui.policy.rules import Decision, Rule
 
 MCP_PREFIX: Final = "mcp_"
@@ -50,6 +54,35 @@ class Subject:
     subagent: str | None = None
 
 
+class _Plain(Pattern):
+    def __init__(self, source: str) -> None:
+        try:
+            self._regex = regress.Regex(source)
+        except regress.RegressError as error:
+            raise PatternError(str(error)) from None
+        self.source = source
+
+    def matches(self, text: str) -> bool:
+        return self._regex.find(text) is not None
+
+
+@cache
+def compile_pattern(source: str) -> Pattern:
+    """The pattern made ready."""
+    try:
+        return patterns.compile_pattern(source)
+    except NotImplementedError:
+        return _Plain(source)
+
+
+def unsafe(source: str) -> str | None:
+    """Why the CLI drops it."""
+    try:
+        return patterns.unsafe(source)
+    except NotImplementedError:
+        return None
+
+
 def made_ready(rules: Iterable[Rule]) -> tuple[Ready, ...]:
     """The rules as the engine sorts them; those whose pattern it would drop are left out."""
     every = [one for rule in rules for one in _each(rule)]
@@ -79,6 +112,9 @@ def dropped(source: str) -> str | None:
 
 def kills(rule: Rule) -> str | None:
     """The empty field for which the CLI ends at once when it loads a rule; None = it goes on."""
+    kept = [source for source in pattern_sources(rule) if not source or not dropped(source)]
+    if not kept or not tool_names(rule):
+        return None
     if "" in rule.tools and not rule.mcp_name:
         return "toolName"
     if rule.mcp_name == "":
@@ -129,7 +165,7 @@ def mismatch(ready: Ready, subject: Subject, mode: str, interactive: bool) -> st
         return f"it is for the MCP server {rule.mcp_name}"
     if not is_about(ready, subject):
         return f"it is for {_said(rule)}"
-    if rule.annotations and not _annotated(rule.annotations, subject.annotations):
+    if rule.annotations is not None and not _annotated(rule.annotations, subject.annotations):
         return "the tool does not carry its toolAnnotations"
     if rule.interactive is not None and rule.interactive != interactive:
         return "it counts only " + (
