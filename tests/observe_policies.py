@@ -25,9 +25,8 @@ from typing import Any
 
 from gemtui.agent.detect import find_cli
 from tests.observation.cases import Case, Seen, in_runs, read_cases
-from tests.observation.engine import ours
 from tests.observation.observe import Lost, observe
-from tests.observation.place import Place
+from tests.policy.observed import Answer, Run
 
 CASES = Path(__file__).parent / "data" / "policy" / "cases.jsonl"
 ENGINE = "engine"
@@ -40,7 +39,7 @@ class Observed:
 
     case: Case
     now: Seen | None
-    ours: Seen | None
+    ours: Answer
     problem: str = ""
 
     @property
@@ -69,7 +68,7 @@ class Observed:
         }
 
 
-def _same(one: Seen, other: Seen | None) -> bool:
+def _same(one: Seen | Answer, other: Seen | None) -> bool:
     return other is not None and (one.outcome, one.offered) == (other.outcome, other.offered)
 
 
@@ -80,7 +79,7 @@ def observe_run(program: Path, folder: Path, cases: tuple[Case, ...]) -> tuple[O
         seen = observe(program, folder, cases)
     except Lost as lost:
         problem, seen = str(lost), (None,) * len(cases)
-    said = ours(Place.found(program, folder, cases[0]), cases)
+    said = Run(cases[0], folder / "ours").answers(cases)
     return tuple(
         Observed(case=case, now=now, ours=mine, problem=problem)
         for case, now, mine in zip(cases, seen, said, strict=True)
@@ -107,7 +106,7 @@ def _line(each: Observed) -> str:
     return f"{case.id} [{case.mode}, {way}] {case.tool} {json.dumps(dict(case.args))}:"
 
 
-def _words(seen: Seen | None) -> str:
+def _words(seen: Seen | Answer | None) -> str:
     if seen is None:
         return "unknown"
     return f"{seen.outcome}{'' if seen.offered else ', not offered'}"

@@ -18,7 +18,6 @@ from tests.observation.cases import Case
 from tests.real_cli import SETTINGS, GeminiCli
 
 _HOME, _PROJECT = "/home/dev", "/home/dev/proj"
-_FOLDER = "proj"
 _MODEL = "gemini-3-pro-preview"
 _HERE = Path(__file__).parent
 
@@ -49,8 +48,7 @@ class Place:
     def set_up(cls, program: Path, folder: Path, case: Case) -> Self:
         """Write everything that the case's situation consists of below `folder`."""
         folder.mkdir(parents=True)
-        GeminiCli.set_up(program, folder, project=_FOLDER)
-        place = cls.found(program, folder, case)
+        place = cls(cli=GeminiCli.set_up(program, folder, project="proj"), case=case)
         place._write_settings()
         for name, text in {**PROJECT, **case.project_files}.items():
             place._write(place.cli.project / name, place.here(text))
@@ -61,11 +59,6 @@ class Place:
             above = place.cli.store / "policies" if name in users else place.policies
             place._write(above / name, place.here(text))
         return place
-
-    @classmethod
-    def found(cls, program: Path, folder: Path, case: Case) -> Self:
-        """The place that was set up below `folder`."""
-        return cls(cli=GeminiCli(program=program, folder=folder, name=_FOLDER), case=case)
 
     def _write_settings(self) -> None:
         settings = json.loads(self.here(json.dumps(self.case.settings)))
