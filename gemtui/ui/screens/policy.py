@@ -20,23 +20,21 @@ from gemtui.policy.document import Document
 from gemtui.policy.rules import ApprovalMode, Call, Rule
 from gemtui.policy.surprises import fixed
 from gemtui.sessions.listing import short_path
-from gemtui.text import Clean, clean_line
-from gemtui.ui import around, doing, policy_edits
+from gemtui.text import clean_line
+from gemtui.ui import around, doing, policy_edits, policy_levels
 from gemtui.ui.becomes import Becomes
 from gemtui.ui.keys import Where, bindings
 from gemtui.ui.policies import Draft
 from gemtui.ui.policy_desk import PolicyDesk
 from gemtui.ui.policy_edits import Edit
 from gemtui.ui.screens.rule_form import RuleForm
-from gemtui.ui.screens.tool_list import ToolListScreen
-from gemtui.ui.simple import read
 from gemtui.ui.trial import Trial
 from gemtui.ui.widgets.drawing import Drawing
 from gemtui.ui.widgets.lines import FooterLine, Line
 from gemtui.ui.widgets.policy_main import PolicyMain
 from gemtui.ui.widgets.policy_rules import RuleTable
 from gemtui.ui.widgets.policy_side import PolicySide, finding_lines
-from gemtui.ui.widgets.policy_simple import LISTS, MEANINGS, LevelRows, with_list, with_value
+from gemtui.ui.widgets.policy_simple import LevelRows
 from gemtui.ui.widgets.policy_tools import PolicyTools
 from gemtui.ui.widgets.run_words import tallied
 
@@ -187,7 +185,8 @@ class PolicyScreen(Screen[None]):
     async def _opened(self, event: RuleTable.Opened) -> None:
         """Change what is under the cursor: a rule, or a list of tools."""
         if event.rows is not self.main.rules:
-            await self._change_list()
+            make = await policy_levels.ask_list(self.gemtui, self.draft, self.main.levels.chosen)
+            await self.edit(make)
             return
         place = self.main.place
         rule = None if place is None else self.draft.entries[place].rule
@@ -280,22 +279,8 @@ class PolicyScreen(Screen[None]):
         if event.field.id == "mode":
             self.draft.decide_for(ApprovalMode(event.value))
             self.show()
-            return
-        simple = with_value(read(self.draft.document), event.field.id, event.value)
-        what = f"{event.field.label.lower()}: {event.value}"
-        await self.edit(lambda document: policy_edits.set_levels(document, simple, what))
-
-    async def _change_list(self) -> None:
-        field = self.main.levels.chosen
-        if field is None or field.id not in LISTS:
-            return
-        before = getattr(read(self.draft.document), field.id) or ()
-        screen = ToolListScreen(clean_line(field.label), Clean(MEANINGS[field.id]), before)
-        chosen = await self.app.push_screen_wait(screen)
-        if chosen is not None:
-            simple = with_list(read(self.draft.document), field.id, chosen)
-            what = f"{field.label.lower()}: {', '.join(chosen) or 'no such list'}"
-            await self.edit(lambda document: policy_edits.set_levels(document, simple, what))
+        else:
+            await self.edit(policy_levels.with_choice(event.field, event.value))
 
     def action_mode(self) -> None:
         """The next approval mode."""
@@ -309,6 +294,12 @@ class PolicyScreen(Screen[None]):
     async def action_try_call(self) -> None:
         """What would happen to a tool call."""
         await self._take(around.try_call(self.gemtui, self.draft))
+
+    @on(PolicyTools.Opened)
+    @work(exclusive=True, group="dialog")
+    async def _try_tool(self, event: PolicyTools.Opened) -> None:
+        """What would happen to a call of this tool."""
+        await self._take(around.try_call(self.gemtui, self.draft, Call(tool=event.tool)))
 
     @work(exclusive=True, group="dialog")
     async def action_replay(self) -> None:

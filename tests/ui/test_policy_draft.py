@@ -1,0 +1,237 @@
+"""What a person edits, without a screen: the way back and forth, the order, levels, changes."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from gemtui.policy.document import Document
+from gemtui.policy.levels import Level
+from gemtui.policy.rules import Decision, Rule
+from gemtui.ui.marked import MOST_LINES, marked
+from gemtui.ui.policies import Draft, moved, order
+from gemtui.ui.policy_edits import NEW_RULE, Edit, add_all, move, set_levels, switch
+from gemtui.ui.rule_fields import MODES, Problem, rule_of, values_of
+from gemtui.ui.simple import CAPABILITIES, Simple, read, written
+
+
+def rule(tool: str, priority: int, decision: Decision = Decision.ALLOW) -> Rule:
+    return Rule(tools=(tool,), decision=decision, priority=priority)
+
+
+def document(*rules: Rule) -> Document:
+    return add_all(Document.parse(""), rules).document
+
+
+def tools(shown: Document) -> list[str]:
+    """The first tools of the rules, the strongest rule first."""
+    found = (shown.rules[place].rule for place in order(shown.rules))
+    return [each.tools[0] for each in found if each is not None]
+
+
+# --- back and forth ------------------------------------------------------------------------------
+
+
+def test_changes_are_taken_back_and_made_again_in_order() -> None:
+    draft = Draft()
+    draft.add_rules([rule("glob", 1)])
+    draft.add_rules([rule("replace", 2), rule("read_file", 3)])
+    assert draft.changed
+    assert draft.undo() == "add 2 rules"
+    assert len(draft.entries) == 1
+    assert draft.undo() == "add 1 rule"
+    assert (draft.changed, draft.undo()) == (False, "")
+    assert draft.redo() == "add 1 rule"
+    assert draft.redo() == "add 2 rules"
+    assert (len(draft.entries), draft.redo()) == (3, "")
+
+
+def test_a_new_change_ends_what_could_be_made_again() -> None:
+    draft = Draft()
+    draft.add_rules([rule("glob", 1)])
+    draft.undo()
+    draft.add_rules([rule("replace", 2)])
+    assert draft.redo() == ""
+    assert tools(draft.document) == ["replace"]
+
+
+def test_what_changes_nothing_is_no_step() -> None:
+    draft = Draft()
+    before = draft.revision
+    assert not draft.change(draft.document, "nothing")
+    assert draft.revision == before
+    assert draft.undo() == ""
+
+
+# --- order ---------------------------------------------------------------------------------------
+
+
+def test_the_strongest_rule_comes_first_and_equals_stay_as_in_the_file() -> None:
+    shown = document(rule("a", 1), rule("b", 9), rule("c", 1), rule("d", 9))
+    assert tools(shown) == ["b", "d", "a", "c"]
+
+
+@pytest.mark.parametrize("start", range(4))
+@pytest.mark.parametrize("step", [-1, 1])
+def test_a_rule_moves_past_its_neighbour_and_past_nothing_else(start: int, step: int) -> None:
+    shown = document(rule("a", 5), rule("b", 9), rule("c", 5), rule("d", 1))
+    before = tools(shown)
+    places = order(shown.rules)
+    if not 0 <= start + step < len(places):
+        return
+    edit = move(shown, places[start], places[start + step], above=step < 0)
+    assert edit is not None
+    expected = list(before)
+    expected[start], expected[start + step] = expected[start + step], expected[start]
+    assert tools(edit.document) == expected
+    assert edit.place is not None
+    assert edit.document.rules[edit.place].rule is not None
+    assert order(edit.document.rules).index(edit.place) == start + step
+
+
+def test_a_move_across_priorities_takes_the_other_one_and_says_so() -> None:
+    shown = document(rule("a", 300), rule("b", 100))
+    edit = move(shown, 1, 0, above=True)
+    assert edit is not None
+    assert "priority 300" in edit.said
+    assert [each.rule.priority for each in edit.document.rules if each.rule] == [300, 300]
+
+
+def test_a_move_among_equals_changes_the_file_order_only() -> None:
+    shown = document(rule("a", 5), rule("b", 5))
+    found = moved(shown, 0, 1, above=False)
+    assert found is not None
+    assert found.priority is None
+    assert tools(found.document) == ["b", "a"]
+
+
+def test_a_rule_switched_off_keeps_its_place_in_the_order() -> None:
+    shown = switch(document(rule("a", 5), rule("b", 9)), 1).document
+    assert [shown.rules[place].enabled for place in order(shown.rules)] == [False, True]
+    assert switch(shown, 1).document.rules[1].enabled
+
+
+# --- levels and lists ----------------------------------------------------------------------------
+
+SIMPLE = st.builds(
+    Simple,
+    levels=st.dictionaries(st.sampled_from(sorted(CAPABILITIES)), st.sampled_from(Level)),
+    only=st.none() | st.lists(st.sampled_from(["glob", "read_file"]), unique=True).map(tuple),
+    approved=st.lists(st.sampled_from(["list_directory", "ask_user"]), unique=True).map(tuple),
+    disallowed=st.lists(st.sampled_from(["save_memory", "exit_plan_mode"]), unique=True).map(tuple),
+)
+
+
+def same(found: Simple, wished: Simple) -> bool:
+    lists = [
+        None if names is None else sorted(names)
+        for each in (found, wished)
+        for names in (each.only, each.approved, each.disallowed)
+    ]
+    return found.levels == wished.levels and lists[:3] == lists[3:]
+
+
+@given(first=SIMPLE, then=SIMPLE)
+def test_levels_and_lists_are_read_back_as_they_were_chosen(first: Simple, then: Simple) -> None:
+    own = rule("run_shell_command", 500)
+    shown = document(replace(own, command_prefixes=("pytest",)))
+    for wished in (first, then):
+        shown = written(shown, wished)
+        assert same(read(shown), wished)
+        assert read(shown).others == 1
+
+
+@given(wished=SIMPLE)
+def test_levels_that_stay_leave_the_file_alone(wished: Simple) -> None:
+    shown = written(Document.parse("# mine\n"), wished)
+    assert written(shown, read(shown)).text == shown.text
+
+
+def test_what_restricts_is_written_before_what_allows() -> None:
+    shown = document(rule("glob", 999))
+    chosen = Simple(levels={"shell_execute": Level.DENY}, approved=("glob",))
+    edit: Edit = set_levels(shown, chosen, "levels")
+    assert tools(edit.document)[0] == "run_shell_command"
+
+
+# --- one rule in a form --------------------------------------------------------------------------
+
+WORDS = st.text(
+    st.characters(blacklist_categories=("Cs", "Cc"), max_codepoint=0x2FFF), min_size=1, max_size=12
+)
+NAMES = st.lists(st.from_regex(r"[a-z_]{1,10}", fullmatch=True), unique=True, max_size=3).map(tuple)
+
+
+@given(
+    tools=NAMES,
+    prefixes=st.lists(WORDS, max_size=3).map(tuple),
+    priority=st.integers(0, 999),
+    decision=st.sampled_from(Decision),
+    modes=st.sets(st.sampled_from(MODES)).map(lambda found: tuple(sorted(found))),
+    interactive=st.none() | st.booleans(),
+    redirection=st.none() | st.booleans(),
+    message=st.none() | WORDS,
+)
+def test_a_rule_comes_out_of_its_form_as_it_went_in(
+    tools: tuple[str, ...],
+    prefixes: tuple[str, ...],
+    priority: int,
+    decision: Decision,
+    modes: tuple[str, ...],
+    interactive: bool | None,
+    redirection: bool | None,
+    message: str | None,
+) -> None:
+    made = Rule(
+        tools=tools,
+        tool_list=len(tools) > 1,
+        command_prefixes=prefixes,
+        prefix_list=len(prefixes) > 1,
+        priority=priority,
+        decision=decision,
+        modes=modes,
+        interactive=interactive,
+        allow_redirection=redirection,
+        deny_message=message,
+        annotations={"readOnlyHint": True},
+    )
+    assert rule_of(values_of(made), made) == made
+
+
+@pytest.mark.parametrize(
+    ("field", "text"),
+    [
+        ("priority", "1000"),
+        ("priority", "-1"),
+        ("priority", "ten"),
+        ("priority", ""),
+        ("command_prefixes", '"pytest", ruff'),
+        ("annotations", "readOnlyHint"),
+    ],
+)
+def test_a_field_that_cannot_be_read_is_named(field: str, text: str) -> None:
+    found = rule_of(values_of(NEW_RULE) | {field: text}, NEW_RULE)
+    assert isinstance(found, Problem)
+    assert found.field == field
+
+
+# --- changes marked ------------------------------------------------------------------------------
+
+
+@given(st.lists(st.sampled_from("abc")), st.lists(st.sampled_from("abc")))
+def test_marked_lines_hold_both_texts(old: list[str], new: list[str]) -> None:
+    found = marked("\n".join(old), "\n".join(new))
+    assert [line.text for line in found.lines if line.sign != "-"] == new
+    assert [line.text for line in found.lines if line.sign != "+"] == old
+    assert (found.changes == 0) == (old == new)
+
+
+def test_a_long_text_shows_what_changed_and_says_what_is_left_out() -> None:
+    old = "\n".join(f"line {number}" for number in range(3 * MOST_LINES))
+    found = marked(old, old.replace("line 4000\n", "other\n"))
+    signs = [line.sign for line in found.lines]
+    assert signs == ["…", " ", " ", " ", "-", "+", " ", " ", " ", "…"]
+    assert found.changes == 1
