@@ -151,7 +151,7 @@ def _explanation(answer: Explanation, stands: Standing, situation: Situation) ->
         ("situation", situation.words),
         ("decision", f"{answer.decision}{_as_refusal(answer, situation)}"),
         ("because", answer.because),
-        ("rule", f"{place(answer.rule)}: {subject(answer.rule)}"),
+        *([("rule", f"{place(answer.rule)}: {subject(answer.rule)}")] if answer.rule else []),
         ("offered", "yes" if answer.offered else unseen),
         ("headless", answer.headless.value),
         ("interactive", answer.interactive.value),
@@ -344,7 +344,7 @@ def _numbers(tally: Tally, read: Read, situation: Situation) -> Iterator[Clean]:
             (f"{tally.allow:,}", "allow", ""),
             (f"{tally.ask_user:,}", "ask_user", asked),
             (f"{tally.deny:,}", "deny", ""),
-            (f"{tally.not_offered:,}", "not offered", "the model is not told of the tool"),
+            (f"{tally.not_offered:,}", "not offered", "Gemini CLI would not find the tool"),
         ],
         numbers=frozenset({0}),
     )

@@ -15,7 +15,6 @@ from gemtui.commands.policy_calls import (
     read_which,
     reference_lines,
 )
-from gemtui.commands.rule_words import subject
 from gemtui.jsonout import encode
 from gemtui.paths import gemini_home
 from gemtui.policy.policy import of
@@ -75,7 +74,8 @@ def _report(found: Suggestions, situation: Situation) -> dict[str, Any]:
 def _suggested(each: Suggestion) -> dict[str, Any]:
     return {
         "rule": _fields(each.rule),
-        "toml": of([each.rule]).to_toml(),
+        "about": each.about,
+        "toml": _toml(each.rule),
         "calls": each.calls,
         "sessions": each.sessions,
         "examples": _examples(each.examples),
@@ -126,7 +126,11 @@ def _with_evidence(each: Suggestion) -> str:
     said += [f"  {reference.tool} {reference.argument}" for reference in each.examples]
     said.append(f"It also allows {each.opens}.")
     comments = "".join(f"# {clean_line(line) if at else line}\n" for at, line in enumerate(said))
-    return comments + of([each.rule]).to_toml()
+    return comments + _toml(each.rule)
+
+
+def _toml(rule: Rule) -> str:
+    return of([rule]).to_toml().strip() + "\n"
 
 
 # --- text ----------------------------------------------------------------------------------------
@@ -148,9 +152,9 @@ def _lines(found: Suggestions, situation: Situation, output: Path | None) -> Ite
     )
     for each in found.suggestions:
         yield Clean("")
-        yield clean_line(f"allow {subject(each.rule)}")
+        yield clean_line(f"allow {each.about}")
         yield Clean(f"    {_times(each)}, priority {each.rule.priority:g}")
-        yield _indented(f"also allows: {each.opens}")
+        yield _indented(f"it also allows: {each.opens}")
         yield from reference_lines(each.examples)
     if found.left_out:
         yield Clean("")

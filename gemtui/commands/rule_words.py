@@ -9,6 +9,9 @@ from typing import Any
 from gemtui.policy.rules import Rule
 from gemtui.text import Clean, cells, clean_line
 
+_NAMED = 4
+"""Tools of a rule that are named."""
+
 
 def rule_dict(rule: Rule | None) -> dict[str, Any] | None:
     """RULE of the reports: where it stands and how high; null = no rule."""
@@ -35,7 +38,9 @@ def subject(rule: Rule | None) -> str:
     """What a rule is about: `run_shell_command "git status", "git diff"`."""
     if rule is None:
         return "no rule fits"
-    words = [", ".join(rule.tools) or "any tool"]
+    more = f" and {len(rule.tools) - _NAMED} more" if len(rule.tools) > _NAMED + 1 else ""
+    names = rule.tools[:_NAMED] if more else rule.tools
+    words = [", ".join(names) + more or "any tool"]
     if rule.mcp_name is not None:
         words.append(f"of server {rule.mcp_name}")
     if rule.subagent is not None:

@@ -23,10 +23,10 @@ LONGEST = 20_000
 
 
 class Done:
-    """The same thing done once or often. `blocking`: the rule that decides on it now."""
+    """The same thing done once or often."""
 
-    def __init__(self, call: Call, project: Path | None, blocking: Rule | None) -> None:
-        self.call, self.project, self.blocking = call, project, blocking
+    def __init__(self, call: Call, project: Path | None) -> None:
+        self.call, self.project = call, project
         self.calls = 0
         self.sessions: set[str] = set()
         self.examples: list[Reference] = []
@@ -51,10 +51,12 @@ class Refused:
 class Plan:
     """A rule to be, without priority and modes, and what it is for.
 
-    `again`: makes the plan anew for some of the evidence.
+    `about`: what it is for, `opens`: what else it allows, in words. `again`: makes the plan anew
+    for some of the evidence.
     """
 
     rule: Rule
+    about: str
     evidence: tuple[Done, ...]
     opens: str
     again: Callable[[Sequence[Done]], Plan]
@@ -64,7 +66,14 @@ class Plan:
         kept = [done for done in self.evidence if id(done) not in failed]
         if not kept:
             return None
-        return self if len(kept) == len(self.evidence) else self.again(kept)
+        if len(kept) == len(self.evidence):
+            return self
+        again, rule = self.again(kept), self.rule
+        return replace(again, rule=replace(again.rule, priority=rule.priority, modes=rule.modes))
+
+    def raised(self, priority: int, mode: ApprovalMode) -> Plan:
+        """The plan with this priority, for this mode alone."""
+        return replace(self, rule=replace(self.rule, priority=priority, modes=(mode.in_rules,)))
 
 
 Left = tuple[Done, Refused]
@@ -186,6 +195,7 @@ def _command_plan(program: str, dones: Sequence[Done], uses: dict[int, list[Pref
     )
     return Plan(
         rule=rule,
+        about=f"{SHELL} {', '.join(texts)}",
         evidence=tuple(dones),
         opens="; ".join(f"{', '.join(some)} {words}" for words, some in by_words.items()),
         again=lambda kept: _command_plan(program, kept, uses),
@@ -243,15 +253,18 @@ def _folder_plan(top: str, found: _Found) -> Plan:
     named = _distinct(place.root for place in places)
     if top:
         folder = common_folder(places)
-        pattern, opens = below(folder, every), f"every file below {folder}/, new ones as well"
+        where = f"below {folder}/"
+        pattern, opens = below(folder, every), f"every file {where}, new ones as well"
         shorter = below(folder, named)
     else:
         names = _distinct(place.path for place in places)
-        pattern, opens = exactly(names, every), "no other file"
+        where = ", ".join(names)
+        pattern, opens = exactly(names, every), "nothing but writes of these files"
         shorter = exactly(names, named)
     rule = replace(_allow(EDITS), args_pattern=pattern if len(pattern) <= LENGTH else shorter)
     return Plan(
         rule=rule,
+        about=f"{', '.join(EDITS)} {where}",
         evidence=tuple(done for done, _ in found),
         opens=opens,
         again=lambda kept: _folder_plan(top, [pair for pair in found if pair[0] in kept]),
@@ -297,6 +310,7 @@ def _tools(dones: Iterable[Done], left: list[Left]) -> list[Plan]:
 def _tool_plan(name: str, dones: Sequence[Done]) -> Plan:
     return Plan(
         rule=_allow((name,)),
+        about=name,
         evidence=tuple(dones),
         opens=_OPENS.get(name, "every call of it, with any arguments"),
         again=lambda kept: _tool_plan(name, kept),

@@ -112,6 +112,8 @@ READS: Final = _names(
     """cat head tail ls grep egrep fgrep wc stat file diff cmp du df nl od xxd strings uniq cut
     md5sum sha256sum realpath readlink basename dirname jq column comm paste tr"""
 )
-HARMLESS: Final = _names("echo printf pwd cd true false date which type whoami id uname seq")
+HARMLESS: Final = _names(
+    "echo printf pwd cd true false exit sleep test date which type whoami id uname seq"
+)
 CHECKS: Final = _names("ruff mypy eslint tsc black isort flake8 pylint prettier pyright")
 """Programs that only look, as far as they are told by arguments."""

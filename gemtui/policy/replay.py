@@ -31,7 +31,7 @@ class Verdict(StrEnum):
     """Refused headless."""
     DENY = "deny"
     NOT_OFFERED = "not_offered"
-    """The model is not told of the tool: a call of it fails as not found."""
+    """The CLI has no such tool in this situation, or a rule hides it: the call is not found."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -98,7 +98,7 @@ class Replay:
         self._unknown: Counter[str] = Counter()
 
     def feed(self, calls: Iterable[Recorded]) -> None:
-        """Decide on these calls, too. Raises PatternTimeout."""
+        """Decide on these calls, too."""
         for recorded in calls:
             outcome = self._engine.outcome(recorded.call)
             verdict = verdict_of(outcome)
@@ -134,7 +134,7 @@ class Replay:
 
 def verdict_of(outcome: Outcome) -> Verdict:
     """What becomes of a call with this outcome."""
-    return Verdict(outcome.decision) if outcome.offered else Verdict.NOT_OFFERED
+    return Verdict(outcome.decision) if outcome.found else Verdict.NOT_OFFERED
 
 
 def is_known(tool: str) -> bool:

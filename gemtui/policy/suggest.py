@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
-from gemtui.policy.decide import Engine, Setup
+from gemtui.policy.decide import Engine, Outcome, Setup
 from gemtui.policy.evidence import Done, Plan, Refused, planned, reduced
 from gemtui.policy.policy import Policy, of
 from gemtui.policy.recorded import Ended, Recorded, Reference
@@ -25,11 +25,13 @@ _HIGHEST = 999
 class Suggestion:
     """A rule and what speaks for it.
 
-    It would allow `calls` calls in `sessions` sessions that are not allowed now, some of them
-    together with other rules; `examples`: three of them. `opens`: what else it allows, in words.
+    `about`: what the rule is for, in words. It would allow `calls` calls in `sessions` sessions
+    that are not allowed now, some of them together with other rules; `examples`: three of them.
+    `opens`: what else it allows, in words.
     """
 
     rule: Rule
+    about: str
     calls: int
     sessions: int
     examples: tuple[Reference, ...]
@@ -85,37 +87,30 @@ class Evidence:
         return Engine(policy, mode=self._mode, interactive=self._interactive, setup=self._setup)
 
     def feed(self, calls: Iterable[Recorded]) -> None:
-        """Take these calls in. Raises PatternTimeout."""
+        """Take these calls in."""
         for recorded in calls:
             self._calls += 1
             if recorded.ended is not Ended.SUCCEEDED:
                 continue
             self._succeeded += 1
             outcome = self._engine.outcome(recorded.call)
-            if outcome.offered and outcome.decision is Decision.ALLOW:
+            if _is_allowed(outcome):
                 self._allowed += 1
                 continue
             key, call = reduced(recorded)
             done = self._done.get(key)
             if done is None:
-                done = self._done[key] = Done(call, recorded.project, outcome.rule)
+                done = self._done[key] = Done(call, recorded.project)
             done.add(recorded)
 
     def suggest(self) -> Suggestions:
         """The rules that the calls so far speak for."""
         refused = _Refusals()
-        wanted: list[Done] = []
-        for done in self._done.values():
-            if (why := _denied(done.blocking)) is not None:
-                refused.add(done, Refused(what=_subject(done.call), why=why))
-            else:
-                wanted.append(done)
-        plans, left = planned(wanted, self._engine, mode=self._mode)
+        plans, left = planned(self._done.values(), self._engine, mode=self._mode)
         for done, reason in left:
             refused.add(done, reason)
-        plans = self._tried(plans, refused)
-        suggestions = [self._suggestion(plan) for plan in plans]
-        suggestions.sort(key=lambda each: -each.calls)
+        raised = self._tried(self._raised(plans, refused), refused)
+        suggestions = sorted(map(_suggestion, raised), key=lambda each: -each.calls)
         return Suggestions(
             calls=self._calls,
             succeeded=self._succeeded,
@@ -127,36 +122,71 @@ class Evidence:
             left_out=refused.all(),
         )
 
+    def _raised(self, plans: Sequence[Plan], refused: _Refusals) -> list[Plan]:
+        """The plans with modes and the priorities that they need beside the rules of today.
+
+        At the lowest priority one sees which rules stand in the way: what denies this very tool
+        was meant so and stays; an ask, or a deny of everything, is overruled.
+        """
+        plans = [plan.raised(0, self._mode) for plan in plans]
+        engine = self._engine_of(self._policy + of([plan.rule for plan in plans]))
+        found: list[Plan] = []
+        for plan in plans:
+            blocking = {id(done): _blocking(engine.outcome(done.call)) for done in plan.evidence}
+            denied = {key for key, rule in blocking.items() if rule is not None and _meant(rule)}
+            for done in plan.evidence:
+                if (rule := blocking[id(done)]) is not None and id(done) in denied:
+                    refused.add(
+                        done, Refused(what=_subject(done.call), why=f"{_place(rule)} denies it")
+                    )
+            kept = plan.without(denied)
+            if kept is not None:
+                over = [blocking[id(done)] for done in kept.evidence]
+                found += self._between(kept, [rule for rule in over if rule is not None], refused)
+        return found
+
+    def _between(self, plan: Plan, over: Sequence[Rule], refused: _Refusals) -> list[Plan]:
+        """The plan above the rules that it has to overrule, and below those that deny or ask about
+        other calls of its tools; none where that can't be.
+        """
+        least = max((int(rule.priority) + 1 for rule in over), default=0)
+        guards = [
+            rule
+            for rule in self._policy.rules
+            if _guards(rule, plan.rule) and not any(rule is other for other in over)
+        ]
+        lowest = min(guards, key=lambda rule: rule.priority, default=None)
+        most = _HIGHEST if lowest is None else max(0, int(lowest.priority) - 1)
+        if least <= most:
+            return [plan.raised(max(least, min(PRIORITY, most)), self._mode)]
+        what = "everything" if lowest is None else f"{_place(lowest)}, which guards other calls"
+        for done in plan.evidence:
+            why = f"its rule would have to stand above {what}"
+            refused.add(done, Refused(what=_subject(done.call), why=why))
+        return []
+
     def _tried(self, plans: Sequence[Plan], refused: _Refusals) -> list[Plan]:
         """Only what the engine, asked with all these rules, really allows is evidence."""
-        rules = [self._rule(plan) for plan in plans]
-        engine = self._engine_of(of(rules) + self._policy)
+        engine = self._engine_of(self._policy + of([plan.rule for plan in plans]))
         failed: set[int] = set()
         for done in {id(each): each for plan in plans for each in plan.evidence}.values():
-            outcome = engine.outcome(done.call)
-            if not (outcome.offered and outcome.decision is Decision.ALLOW):
+            if not _is_allowed(engine.outcome(done.call)):
                 failed.add(id(done))
-                why = _why_not(engine, done.call)
+                why = engine.explain(done.call).because
                 refused.add(done, Refused(what=_subject(done.call), why=why))
         kept = (plan.without(failed) for plan in plans)
         return [plan for plan in kept if plan is not None]
 
-    def _rule(self, plan: Plan) -> Rule:
-        return replace(
-            plan.rule,
-            priority=max(PRIORITY, *(_above(done.blocking) for done in plan.evidence)),
-            modes=(self._mode.in_rules,),
-        )
 
-    def _suggestion(self, plan: Plan) -> Suggestion:
-        references = [each for done in plan.evidence for each in done.examples]
-        return Suggestion(
-            rule=self._rule(plan),
-            calls=sum(done.calls for done in plan.evidence),
-            sessions=len(set().union(*(done.sessions for done in plan.evidence))),
-            examples=tuple(_different(references)),
-            opens=plan.opens,
-        )
+def _suggestion(plan: Plan) -> Suggestion:
+    return Suggestion(
+        rule=plan.rule,
+        about=plan.about,
+        calls=sum(done.calls for done in plan.evidence),
+        sessions=len(set().union(*(done.sessions for done in plan.evidence))),
+        examples=tuple(_different(each for done in plan.evidence for each in done.examples)),
+        opens=plan.opens,
+    )
 
 
 class _Refusals:
@@ -188,34 +218,37 @@ def _different(references: Iterable[Reference]) -> list[Reference]:
     return list(reversed(by_argument.values()))[:3]
 
 
-def _denied(rule: Rule | None) -> str | None:
-    """Somebody denied this very tool on purpose: that is not for us to undo."""
-    if rule is None or rule.tier < Tier.USER or rule.decision is not Decision.DENY:
-        return None
-    if rule.tier is Tier.USER and (not rule.tools or "*" in rule.tools):
-        return None
-    place = f"rule {rule.index} of {rule.source}" if rule.index else rule.source
-    return f"{place} denies it"
+def _is_allowed(outcome: Outcome) -> bool:
+    return outcome.found and outcome.decision is Decision.ALLOW
 
 
-def _above(rule: Rule | None) -> int:
-    """The priority from which on a rule of the user beats the one that decides now."""
-    if rule is None or rule.tier is not Tier.USER:
-        return PRIORITY
-    return min(_HIGHEST, int(rule.priority) + 1)
+def _blocking(outcome: Outcome) -> Rule | None:
+    """The rule of a person, a setting or an administrator that stands in the way."""
+    rule = outcome.rule
+    if _is_allowed(outcome) or rule is None or rule.tier < Tier.USER:
+        return None
+    return None if rule.decision is Decision.ALLOW else rule
+
+
+def _meant(rule: Rule) -> bool:
+    """Whether somebody denied this very tool on purpose."""
+    named = bool(rule.tools) and "*" not in rule.tools
+    return rule.tier is Tier.ADMIN or (named and rule.decision is Decision.DENY)
+
+
+def _guards(rule: Rule, proposed: Rule) -> bool:
+    """Whether a rule says no to some calls of the tools that another one opens."""
+    named = not rule.tools or bool({"*", *proposed.tools}.intersection(rule.tools))
+    return named and rule.conditional and rule.decision is not Decision.ALLOW
+
+
+def _place(rule: Rule) -> str:
+    return f"rule {rule.index} of {rule.source}" if rule.index else rule.source
 
 
 def _subject(call: Call) -> str:
     text = next((value for value in call.args.values() if isinstance(value, str) and value), "")
     return f"{call.tool} {' '.join(text.split())[:80]}".rstrip()
-
-
-def _why_not(engine: Engine, call: Call) -> str:
-    """Why a call is refused in spite of the rules made for it."""
-    explained = engine.explain(call)
-    if not explained.offered:
-        return "the tool would still not be offered"
-    return explained.because
 
 
 def suggest(
