@@ -83,9 +83,7 @@ NEWEST = Capabilities(
     output_formats=("text", "json", STREAM_JSON),
     approval_modes=("default", "auto_edit", "yolo", "plan"),
 )
-"""What `NEWEST_VERSION` takes of the words that a run may need, for machines without a CLI."""
-
-NEWEST_VERSION = "0.61.0"
+"""What `CHECKED_AGAINST` takes of the words that a run may need, for machines without a CLI."""
 
 
 def parse_help(text: str) -> Capabilities:

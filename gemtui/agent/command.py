@@ -79,12 +79,12 @@ class Command:
 
 
 def command_of(
-    prompt: str, options: AgentOptions, machine: Machine, *, folder: Path, session_id: str
+    prompt: str, options: AgentOptions, machine: Machine, *, folder: Path, session_id: str | None
 ) -> Command:
     """The command for one prompt; `folder` is where its files will stand.
 
-    `session_id` is asked for where the CLI lets us. Raises OptionError for options that do not
-    fit, and for those that this CLI has no words for.
+    `session_id` is asked for where the CLI lets us; None = it makes one. Raises OptionError for
+    options that do not fit, and for those that this CLI has no words for.
     """
     options.check()
     known = machine.capabilities
@@ -99,7 +99,7 @@ def command_of(
     settings = machine.settings_unread is None
     if settings:
         files[SETTINGS] = _settings_text(options, machine, older)
-    named = not options.resume and known.knows("session-id")
+    named = None if options.resume or not known.knows("session-id") else session_id
     argv = [
         str(machine.cli),
         f"--output-format={STREAM_JSON}",
@@ -110,7 +110,7 @@ def command_of(
         *(f"--include-directories={path}" for path in options.include_directories),
         *(f"--extensions={name}" for name in options.extensions),
         *(f"--allowed-mcp-server-names={name}" for name in _servers(options, older)),
-        *_session(options, known, session_id if named else None),
+        *_session(options, known, named),
     ]
     _check_words(argv, known)
     as_word = options.prompt_in_argv
@@ -122,7 +122,7 @@ def command_of(
         files=files,
         secrets=(SETTINGS,) if settings else (),
         stdin=not as_word,
-        session_id=options.resume or (session_id if named else None),
+        session_id=options.resume or named,
         notes=tuple(_notes(options, machine, ruled, older)),
         turn_limit=options.max_turns if options.max_turns == 0 or not settings else None,
     )

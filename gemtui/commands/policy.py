@@ -9,7 +9,7 @@ from typing import Any
 import click
 from click.shell_completion import CompletionItem
 
-from gemtui.commands.run_words import MODES
+from gemtui.commands.run_words import MODES, Words, setup_options
 
 _json = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 
@@ -137,13 +137,16 @@ def check(files: tuple[str, ...], strict: bool, as_json: bool) -> int:
 
 @policy.command()
 @click.argument("name", shell_complete=_names)
-@_mode
+@setup_options
 @_json
-def flags(name: str, mode: str, as_json: bool) -> int:
-    """Print the words by which Gemini CLI is given a policy."""
+def flags(name: str, **words: Any) -> int:
+    """Print the exact command of a run with a policy, and the files that it needs.
+
+    The options are those of gemtui run. The command takes its prompt from prompt.txt.
+    """
     from gemtui.commands import policy_flags as command
 
-    return command.flags(name, mode=mode, as_json=as_json)
+    return command.flags(name, Words(**words))
 
 
 @policy.command()

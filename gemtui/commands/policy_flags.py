@@ -1,8 +1,35 @@
-"""`gemtui policy flags`: the words by which Gemini CLI is given a policy."""
+"""`gemtui policy flags`: the command of a run with a policy, whole and ready to be copied."""
 
 from __future__ import annotations
 
+import uuid
+from dataclasses import replace
+from pathlib import Path
 
-def flags(name: str, *, mode: str, as_json: bool) -> int:
-    """Print the words for this policy. Raises PolicyNotFound."""
-    raise NotImplementedError
+from gemtui.agent.command import command_of
+from gemtui.agent.gemini import GeminiAdapter
+from gemtui.agent.planned import planned_machine
+from gemtui.commands.answer import lines_to_stdout, to_stdout
+from gemtui.commands.run_dry import report, script
+from gemtui.commands.run_options import options_of
+from gemtui.commands.run_words import Words
+from gemtui.jsonout import encode
+
+
+def flags(name: str, words: Words) -> int:
+    """Print what `gemtui run --policy NAME` would run, with the files that it writes first.
+
+    Without a CLI, for the newest one that is known. Raises click.UsageError, OptionError.
+    """
+    options = options_of(replace(words, policy=(name, *words.policy)))
+    adapter = GeminiAdapter()
+    machine, missing = planned_machine(adapter)
+    folder, cwd = adapter.runs / str(uuid.uuid4()), options.cwd or Path.cwd()
+    command = command_of("", options, machine, folder=folder, session_id=None)
+    command = replace(command, notes=(*([missing] if missing else []), *command.notes))
+    if words.as_json:
+        found = {**report(command, None, folder, cwd), "policy": str(options.policies[0])}
+        to_stdout([encode(found), b"\n"])
+    else:
+        lines_to_stdout(script(command, None, folder, cwd))
+    return 0

@@ -1,4 +1,4 @@
-"""`gemtui run --dry-run`: the exact command and its files, as a shell would take them."""
+"""The exact command of a run and its files, as a shell would take them: `gemtui run --dry-run`."""
 
 from __future__ import annotations
 
@@ -24,12 +24,13 @@ def show(adapter: GeminiAdapter, prompt: str, options: AgentOptions, *, as_json:
     command = adapter.command(prompt, options, id=id)
     folder, cwd = adapter.runs / id, options.cwd or Path.cwd()
     if as_json:
-        to_stdout([encode(_report(command, prompt, folder, cwd)), b"\n"])
+        to_stdout([encode(report(command, prompt, folder, cwd)), b"\n"])
     else:
-        lines_to_stdout(_script(command, prompt, folder, cwd))
+        lines_to_stdout(script(command, prompt, folder, cwd))
 
 
-def _report(command: Command, prompt: str, folder: Path, cwd: Path) -> dict[str, object]:
+def report(command: Command, prompt: str | None, folder: Path, cwd: Path) -> dict[str, object]:
+    """All of the command as JSON has it; `prompt` None = it is not known yet."""
     return {
         "version": 1,
         "argv": command.argv,
@@ -43,18 +44,28 @@ def _report(command: Command, prompt: str, folder: Path, cwd: Path) -> dict[str,
     }
 
 
-def _script(command: Command, prompt: str, folder: Path, cwd: Path) -> Iterator[Clean]:
-    """A script for bash or zsh that does what the run would do, but for watching over it."""
+def script(command: Command, prompt: str | None, folder: Path, cwd: Path) -> Iterator[Clean]:
+    """A script for bash or zsh that does what the run would do, but for watching over it.
+
+    Without a prompt it takes one from `prompt.txt` in the folder where it runs.
+    """
     for words in command.notes:
         yield Clean(f"# {clean_line(words)}")
-    yield Clean(f"mkdir -p -m 700 {quoted(str(folder))}")
-    files = {**command.files, **({"prompt.txt": prompt} if command.stdin else {})}
+    files = dict(command.files)
+    if command.stdin and prompt is not None:
+        files["prompt.txt"] = prompt
+    if files:
+        yield Clean(f"mkdir -p -m 700 {quoted(str(folder))}")
     for name, text in files.items():
         yield Clean(f"printf %s {quoted(text)} > {quoted(str(folder / name))}")
     added = [f"{name}={quoted(value)}" for name, value in command.environ.items()]
-    stdin = quoted(str(folder / "prompt.txt")) if command.stdin else "/dev/null"
+    stdin = quoted(_prompt(folder, prompt)) if command.stdin else "/dev/null"
     yield Clean(f"cd {quoted(str(cwd))} &&")
     yield Clean(" ".join((*added, *map(quoted, command.argv), "<", stdin)))
+
+
+def _prompt(folder: Path, prompt: str | None) -> str:
+    return "prompt.txt" if prompt is None else str(folder / "prompt.txt")
 
 
 def quoted(word: str) -> Clean:

@@ -17,40 +17,39 @@ LEVELS = ("allow", "ask", "deny")
 class Words:
     """What was typed; names as in interfaces, None or empty = not given."""
 
-    prompt: str | None
-    prompt_file: Path | None
-    model: str | None
-    approval_mode: str | None
-    policy: tuple[str, ...]
-    file_write: str | None
-    shell: str | None
-    network: str | None
-    only_tool: tuple[str, ...]
-    allow_tool: tuple[str, ...]
-    deny_tool: tuple[str, ...]
-    cwd: Path | None
-    include_directory: tuple[Path, ...]
-    resume: str | None
-    max_turns: int | None
-    timeout: float | None
-    idle_timeout: float | None
-    sandbox: bool
-    trust: bool
-    as_json: bool
-    dry_run: bool
-    quiet: bool
+    prompt: str | None = None
+    prompt_file: Path | None = None
+    model: str | None = None
+    approval_mode: str | None = None
+    policy: tuple[str, ...] = ()
+    file_write: str | None = None
+    shell: str | None = None
+    network: str | None = None
+    only_tool: tuple[str, ...] = ()
+    allow_tool: tuple[str, ...] = ()
+    deny_tool: tuple[str, ...] = ()
+    cwd: Path | None = None
+    include_directory: tuple[Path, ...] = ()
+    resume: str | None = None
+    max_turns: int | None = None
+    timeout: float | None = None
+    idle_timeout: float | None = None
+    sandbox: bool = False
+    trust: bool = False
+    as_json: bool = False
+    dry_run: bool = False
+    quiet: bool = False
 
 
-def run_options(complete_session: Callable[..., Any]) -> Callable[[Any], Any]:
-    """The argument and the options, in the order of the help; sessions are completed by that."""
-    words = (
-        click.argument("prompt", required=False),
-        click.option(
-            "--prompt-file",
-            metavar="FILE",
-            type=click.Path(path_type=Path),
-            help="Take the prompt from FILE.",
-        ),
+def setup_options(command: Any) -> Any:
+    """The options that say how a run is set up, whatever it is asked; in the order of the help."""
+    for word in reversed(_setup_words()):
+        command = word(command)
+    return command
+
+
+def _setup_words() -> tuple[Callable[[Any], Any], ...]:
+    return (
         click.option(
             "-m",
             "--model",
@@ -85,17 +84,31 @@ def run_options(complete_session: Callable[..., Any]) -> Callable[[Any], Any]:
             type=click.Path(path_type=Path),
             help="A folder that tools may use as well; may be given again.",
         ),
+        click.option("--max-turns", metavar="N", type=int, help="End after N turns of the model."),
+        click.option("--sandbox", is_flag=True, help="Run in Gemini CLI's sandbox."),
+        click.option("--trust", is_flag=True, help="Trust the folder, for this run only."),
+    )
+
+
+def run_options(complete_session: Callable[..., Any]) -> Callable[[Any], Any]:
+    """The argument and the options, in the order of the help; sessions are completed by that."""
+    words = (
+        click.argument("prompt", required=False),
+        click.option(
+            "--prompt-file",
+            metavar="FILE",
+            type=click.Path(path_type=Path),
+            help="Take the prompt from FILE.",
+        ),
+        setup_options,
         click.option(
             "--resume",
             metavar="ID",
             shell_complete=complete_session,
             help="Continue this session; ID as for `gemtui show`.",
         ),
-        click.option("--max-turns", metavar="N", type=int, help="End after N turns of the model."),
         _seconds("--timeout", "End a run that takes longer."),
         _seconds("--idle-timeout", "End a run that has said nothing for so long."),
-        click.option("--sandbox", is_flag=True, help="Run in Gemini CLI's sandbox."),
-        click.option("--trust", is_flag=True, help="Trust the folder, for this run only."),
         click.option("--json", "as_json", is_flag=True, help="Print one event a line as JSON."),
         click.option("--dry-run", is_flag=True, help="Print what would be run, and run nothing."),
         click.option("--quiet", is_flag=True, help="Say nothing on stderr but why it failed."),

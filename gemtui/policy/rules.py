@@ -12,6 +12,9 @@ from enum import IntEnum, StrEnum
 from pathlib import Path
 from typing import Any
 
+CHECKED_AGAINST = "0.61.0"
+"""The version of Gemini CLI whose observed decisions our engine reproduces."""
+
 
 class Decision(StrEnum):
     """What a rule of the CLI's policy engine decides; headless, `ask_user` refuses."""

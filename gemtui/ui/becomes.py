@@ -2,22 +2,14 @@
 
 from __future__ import annotations
 
-import os
-from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-from gemtui.agent.capabilities import NEWEST
 from gemtui.agent.command import Machine, command_of
 from gemtui.agent.options import AgentOptions
-from gemtui.agent.settings import user_policies
-from gemtui.errors import CliNotFound, GemtuiError
+from gemtui.errors import GemtuiError
 from gemtui.policy.store import Origin
 from gemtui.ui.policies import Draft
-
-if TYPE_CHECKING:
-    from gemtui.agent.gemini import GeminiAdapter
 
 RUN = "RUN"
 """Stands for the folder and the id of a run, which has neither yet."""
@@ -35,25 +27,6 @@ class Becomes:
     argv: tuple[str, ...] = ()
     problem: str = ""
     notes: tuple[str, ...] = ()
-
-
-def machine_of(
-    adapter: GeminiAdapter, environ: Mapping[str, str] = os.environ
-) -> tuple[Machine, str]:
-    """What commands depend on here; without a CLI the newest one, and a word that it is so.
-
-    May take seconds: the CLI is asked.
-    """
-    try:
-        return adapter.machine(), ""
-    except CliNotFound:
-        machine = Machine(
-            cli=Path("gemini"),
-            capabilities=NEWEST,
-            environ=environ,
-            user_policies=user_policies(environ),
-        )
-        return machine, "no Gemini CLI is installed: these are the words for 0.61.0"
 
 
 def becomes(draft: Draft, machine: Machine, word: str, *, runs: Path, cwd: Path) -> Becomes:

@@ -9,11 +9,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from gemtui.agent.command import Machine
+from gemtui.agent.planned import planned_machine
 from gemtui.agent.settings import user_policies
 from gemtui.policy.decide import Setup
 from gemtui.policy.store import Origin, PolicyFile
 from gemtui.ui import policy_files
-from gemtui.ui.becomes import Becomes, becomes, machine_of
+from gemtui.ui.becomes import Becomes, becomes
 from gemtui.ui.policies import Draft
 from gemtui.ui.policy_watch import watch_file
 from gemtui.ui.screens.policy_files import FilesScreen, Wanted, What
@@ -58,7 +59,7 @@ class PolicyDesk:
         found = await asyncio.to_thread(policy_files.surroundings, draft.opened, user, setup)
         if found != draft.around:
             draft.surround(found)
-        self._machine = await asyncio.to_thread(machine_of, self._app.runs.desk.adapter)
+        self._machine = await asyncio.to_thread(planned_machine, self._app.runs.desk.adapter)
         self._changed()
 
     def becomes(self) -> Becomes:
@@ -88,7 +89,9 @@ class PolicyDesk:
         """Edit this file from now on."""
         opened = await policy_files.load(self._app, path)
         if opened is not None:
-            self.draft = Draft(opened, mode=self.draft.mode)
+            fresh = Draft(opened, mode=self.draft.mode)
+            await asyncio.to_thread(fresh.prepare)
+            self.draft = fresh
             await self.look_around()
 
     async def save(self) -> bool:
