@@ -15,6 +15,9 @@ PLACES = (
     Where.SESSIONS,
     Where.PROMPT,
     Where.RUN,
+    Where.RULES,
+    Where.LEVELS,
+    Where.POLICY,
     Where.APP,
 )
 NAMES = {Where.SESSIONS: "List and transcript"}

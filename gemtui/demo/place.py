@@ -7,6 +7,8 @@ import shlex
 import sys
 from pathlib import Path
 
+from gemtui.demo.policies import write_policies
+
 PROJECT = "src/tidewatch"
 """The folder in which a run begins, below the demo's home."""
 
@@ -19,9 +21,9 @@ SETTINGS = {
 def install_agent(home: Path) -> dict[str, str]:
     """Make the stand-in the Gemini CLI of the demo's `home`, which a store has been written to.
 
-    The environment in which that holds, to be added to ours: the agent's program, its home, and
-    places for our own runs and answers beside it, so that nothing of the person's is touched.
-    Raises OSError.
+    The environment in which that holds, to be added to ours: the agent's program, its home, our
+    settings with two policies, and places for our own runs and answers beside it, so that nothing
+    of the person's is touched. Raises OSError.
     """
     program = home / "bin" / "gemini"
     program.parent.mkdir()
@@ -32,7 +34,10 @@ def install_agent(home: Path) -> dict[str, str]:
     (store / "settings.json").write_text(json.dumps(SETTINGS, indent=2), encoding="utf-8")
     trusted = {str(home): "TRUST_FOLDER"}
     (store / "trustedFolders.json").write_text(json.dumps(trusted, indent=2), encoding="utf-8")
+    config = home / "config" / "config.toml"
+    write_policies(config.parent / "policies")
     return {
+        "GEMTUI_CONFIG": str(config),
         "GEMINI_CLI_HOME": str(home),
         "GEMINI_CLI_PATH": str(program),
         "XDG_STATE_HOME": str(home / "state"),

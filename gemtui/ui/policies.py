@@ -106,10 +106,15 @@ class Draft:
     @property
     def policy(self) -> Policy:
         """All rules that a run with this policy has, in load order: to decide and explain with."""
-        text = self.document.text
-        if self._policy is None or self._policy[0] != text:
-            self._policy = text, Policy.parse(text, source=self.document.source)
-        return self.around.before + self._policy[1] + self.around.after
+        return self.around.before + self.prepare() + self.around.after
+
+    def prepare(self) -> Policy:
+        """The file's own rules, read once per change: a large file in a thread, please."""
+        document, known = self.document, self._policy
+        if known is None or known[0] != document.text:
+            known = document.text, Policy.parse(document.text, source=document.source)
+            self._policy = known
+        return known[1]
 
     @property
     def setup(self) -> Setup:
@@ -178,6 +183,12 @@ class Draft:
         self.change(opened.document, "read the file again")
         self.opened, self._saved, self.moved_on = opened, opened.document.text, False
         self.revision += 1
+
+
+def next_mode(mode: ApprovalMode) -> ApprovalMode:
+    """The approval mode after this one, round and round."""
+    modes = list(ApprovalMode)
+    return modes[(modes.index(mode) + 1) % len(modes)]
 
 
 # --- order ---------------------------------------------------------------------------------------

@@ -11,16 +11,21 @@ from typing import TYPE_CHECKING
 from gemtui.agent.command import Machine
 from gemtui.agent.planned import planned_machine
 from gemtui.agent.settings import user_policies
+from gemtui.errors import GemtuiError
 from gemtui.policy.decide import Setup
 from gemtui.policy.store import Origin, PolicyFile
 from gemtui.ui import policy_files
 from gemtui.ui.becomes import Becomes, becomes
 from gemtui.ui.policies import Draft
+from gemtui.ui.policy_edits import Edit, Make
 from gemtui.ui.policy_watch import watch_file
 from gemtui.ui.screens.policy_files import FilesScreen, Wanted, What
 
 if TYPE_CHECKING:
     from gemtui.ui.app import GemtuiApp
+
+LARGE = 200
+"""Rules from which on an edit is made in a thread: every rule is checked again."""
 
 
 class PolicyDesk:
@@ -82,6 +87,21 @@ class PolicyDesk:
                 draft.read(fresh)
                 self._app.say("Read again: something else has written the file.")
             self._changed()
+
+    async def edit(self, make: Make) -> Edit | None:
+        """Change the draft, a large one in a thread; None where nothing was changed."""
+        document = self.draft.document
+        large = len(document.rules) > LARGE
+        try:
+            made = await asyncio.to_thread(make, document) if large else make(document)
+        except GemtuiError as error:
+            self._app.say(str(error), problem=True)
+            return None
+        if made is None or not self.draft.change(made.document, made.what):
+            return None
+        if large:
+            await asyncio.to_thread(self.draft.prepare)
+        return made
 
     # --- files ---------------------------------------------------------------------------------
 

@@ -5,7 +5,7 @@ All raise PolicyError for a file that is locked.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from gemtui.policy.document import Document
@@ -27,6 +27,10 @@ class Edit(NamedTuple):
     what: str
     place: int | None
     said: str = ""
+
+
+Make = Callable[[Document], Edit | None]
+"""Makes a change of the document as it is when its turn comes; None = there is none."""
 
 
 def add(document: Document, rule: Rule) -> Edit:

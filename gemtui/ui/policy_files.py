@@ -15,6 +15,7 @@ from gemtui.policy.policy import Policy
 from gemtui.policy.store import Opened, Origin, PolicyFile
 from gemtui.sessions.listing import short_path
 from gemtui.text import Clean, clean_line
+from gemtui.ui import doing
 from gemtui.ui.policies import Draft, Surroundings
 from gemtui.ui.screens.ask import AskScreen
 from gemtui.ui.screens.choose import Choice, ChooseScreen
@@ -232,3 +233,11 @@ async def ask_before_run(app: GemtuiApp, draft: Draft) -> str | None:
             ),
         )
     )
+
+
+def edit(app: GemtuiApp, draft: Draft) -> None:
+    """Open the file in the editor, as it is saved; what that writes is read again."""
+    if draft.opened is None or draft.changed:
+        app.say("Save it first: the editor opens the file as it is saved.")
+    else:
+        doing.edit(app, str(draft.opened.file.path), None, None)

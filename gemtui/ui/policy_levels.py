@@ -2,22 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING
 
 from gemtui.policy.document import Document
 from gemtui.text import Clean, clean_line
 from gemtui.ui.policies import Draft
-from gemtui.ui.policy_edits import Edit, set_levels
+from gemtui.ui.policy_edits import Edit, Make, set_levels
 from gemtui.ui.screens.tool_list import ToolListScreen
 from gemtui.ui.simple import Simple, read
 from gemtui.ui.widgets.policy_simple import LISTS, MEANINGS, Field, with_list, with_value
 
 if TYPE_CHECKING:
     from gemtui.ui.app import GemtuiApp
-
-Make = Callable[[Document], Edit | None]
 
 
 def with_choice(field: Field, value: str) -> Make:

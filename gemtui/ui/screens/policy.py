@@ -21,28 +21,26 @@ from gemtui.policy.rules import ApprovalMode, Call, Rule
 from gemtui.policy.surprises import fixed
 from gemtui.sessions.listing import short_path
 from gemtui.text import clean_line
-from gemtui.ui import around, doing, policy_edits, policy_levels
+from gemtui.ui import around, policy_edits, policy_files, policy_levels
 from gemtui.ui.becomes import Becomes
 from gemtui.ui.keys import Where, bindings
-from gemtui.ui.policies import Draft
+from gemtui.ui.policies import Draft, next_mode
 from gemtui.ui.policy_desk import PolicyDesk
-from gemtui.ui.policy_edits import Edit
+from gemtui.ui.policy_edits import Edit, Make
 from gemtui.ui.screens.rule_form import RuleForm
 from gemtui.ui.trial import Trial
 from gemtui.ui.widgets.drawing import Drawing
 from gemtui.ui.widgets.lines import FooterLine, Line
 from gemtui.ui.widgets.policy_main import PolicyMain
 from gemtui.ui.widgets.policy_rules import RuleTable
-from gemtui.ui.widgets.policy_side import PolicySide, finding_lines
+from gemtui.ui.widgets.policy_side import PolicySide, worst
 from gemtui.ui.widgets.policy_simple import LevelRows
 from gemtui.ui.widgets.policy_tools import PolicyTools
-from gemtui.ui.widgets.run_words import tallied
+from gemtui.ui.widgets.policy_words import unsaved
 
 if TYPE_CHECKING:
     from gemtui.ui.app import GemtuiApp
 
-LARGE = 200
-"""Rules from which on an edit is made in a thread: every rule is checked again."""
 _OF_A_RULE = {"duplicate", "delete", "switch", "move_down", "move_up"}
 
 
@@ -109,10 +107,9 @@ class PolicyScreen(Screen[None]):
 
     def show(self, place: int | None = None) -> None:
         """All of it as the draft says it now, with the cursor on the rule at `place`."""
-        draft, self._becomes = self.draft, self.desk.becomes()
+        draft = self.draft
         self.main.show(draft, place)
-        self.main.become(self._becomes)
-        self.side.become(self._becomes)
+        self._become()
         self._say_rule()
         folder = Content.styled(clean_line(short_path(self.desk.folder)), "dim")
         self.query_one("#header", Line).say(self.gemtui.tabs("app.policies"), [folder])
@@ -120,6 +117,12 @@ class PolicyScreen(Screen[None]):
         if path is not None and path != self._watched:
             self._watched = path
             self._watch(path)
+
+    @work(exclusive=True, group="becomes")
+    async def _become(self) -> None:
+        self._becomes = await asyncio.to_thread(self.desk.becomes)
+        self.main.become(self._becomes)
+        self.side.become(self._becomes)
 
     @on(PolicyMain.Moved)
     def _say_rule(self) -> None:
@@ -130,11 +133,9 @@ class PolicyScreen(Screen[None]):
         self._better = None if rule is None else fixed(rule)
         fixable = self._better is not None
         self.side.show(draft, place, fixable=fixable)
-        problems = () if entry is None else entry.problems[:1]
-        said = [finding_lines(each, self.gemtui.glyphs, fixable=fixable) for each in problems]
-        changes = tallied(self.side.changes, "unsaved change") if draft.changed else "saved"
-        right = [] if draft.opened is None and not draft.changed else [Content(changes)]
-        self.query_one("#status", Line).say([line for lines in said for line in lines], right)
+        found = () if entry is None else entry.problems
+        left = list(worst(found, self.gemtui.glyphs, fixable=fixable))
+        self.query_one("#status", Line).say(left, list(unsaved(draft, self.side.changes)))
         self.refresh_bindings()
 
     @property
@@ -159,21 +160,13 @@ class PolicyScreen(Screen[None]):
 
     # --- changing rules ------------------------------------------------------------------------
 
-    async def edit(self, make: Callable[[Document], Edit | None]) -> bool:
-        """Make a change; of a large policy in a thread. False where nothing was changed."""
-        document = self.draft.document
-        try:
-            large = len(document.rules) > LARGE
-            made = await asyncio.to_thread(make, document) if large else make(document)
-        except GemtuiError as error:
-            self.gemtui.say(str(error), problem=True)
-            return False
-        if made is None or not self.draft.change(made.document, made.what):
-            return False
-        self.show(made.place)
-        if made.said:
-            self.gemtui.say(made.said)
-        return True
+    async def edit(self, make: Make) -> None:
+        """Make a change, show it, and say what can't be seen of it."""
+        made = await self.desk.edit(make)
+        if made is not None:
+            self.show(made.place)
+            if made.said:
+                self.gemtui.say(made.said)
 
     @work(exclusive=True, group="dialog")
     async def action_add(self) -> None:
@@ -284,8 +277,7 @@ class PolicyScreen(Screen[None]):
 
     def action_mode(self) -> None:
         """The next approval mode."""
-        modes = list(ApprovalMode)
-        self.draft.decide_for(modes[(modes.index(self.draft.mode) + 1) % len(modes)])
+        self.draft.decide_for(next_mode(self.draft.mode))
         self.show()
 
     # --- what the pane opens -------------------------------------------------------------------
@@ -333,11 +325,7 @@ class PolicyScreen(Screen[None]):
 
     def action_open_file(self) -> None:
         """The file in the editor; what it writes is read again."""
-        opened = self.draft.opened
-        if opened is None or self.draft.changed:
-            self.gemtui.say("Save it first: the editor opens the file as it is saved.")
-        else:
-            doing.edit(self.gemtui, str(opened.file.path), None, None)
+        policy_files.edit(self.gemtui, self.draft)
 
     @work(exclusive=True, group="dialog")
     async def action_run(self) -> None:

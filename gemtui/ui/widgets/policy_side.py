@@ -67,6 +67,12 @@ def finding_lines(finding: Finding, glyphs: Glyphs, *, fixable: bool) -> Iterato
         yield Content.styled(f"  {clean_line(finding.way_out[:LONGEST])}{key}", "dim")
 
 
+def worst(findings: Sequence[Finding], glyphs: Glyphs, *, fixable: bool) -> Iterator[Content]:
+    """The first error, else the first finding, for one line."""
+    for finding in sorted(findings, key=lambda finding: finding.severity)[:1]:
+        yield from finding_lines(finding, glyphs, fixable=fixable)
+
+
 class PolicySide(Vertical):
     """All of it, from top to bottom."""
 

@@ -12,6 +12,7 @@ from gemtui.text import clean_line
 from gemtui.ui.keys import BY_ID
 from gemtui.ui.policies import Draft
 from gemtui.ui.theme import Glyphs
+from gemtui.ui.widgets.run_words import tallied
 
 START_KEYS = ("policy.levels", "policy.suggest", "policy.add", "policy.files", "policy.try_call")
 
@@ -57,7 +58,7 @@ def title(draft: Draft, shown: int, *, simple: bool) -> Iterator[Content]:
     mark = "*" if draft.changed else ""
     yield Content.styled(f"{clean_line(draft.name)}{mark}", "bold")
     total = len(draft.entries)
-    count = f"{total:,} rule{'s' * (total != 1)}"
+    count = tallied(total, "rule")
     if simple:
         yield Content("levels and lists")
         yield Content.styled(count, "dim")
@@ -74,6 +75,14 @@ def whose(draft: Draft) -> Iterator[Content]:
         yield Content.styled("changed on the disk", "$text-warning")
     if draft.opened is not None and draft.opened.file.origin is not Origin.OURS:
         yield Content.styled(f"{draft.opened.file.origin}'s file", "dim")
+
+
+def unsaved(draft: Draft, changes: int) -> Iterator[Content]:
+    """How the draft differs from its file; nothing for one that has neither rules nor file."""
+    if draft.changed:
+        yield Content(tallied(changes, "unsaved change"))
+    elif draft.opened is not None:
+        yield Content("saved")
 
 
 def mode_line(mode: ApprovalMode, glyphs: Glyphs) -> Content:
