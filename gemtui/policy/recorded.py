@@ -67,6 +67,11 @@ def short(call: Call) -> str:
     """The argument that says what a call is about: its command, path, pattern…, else the first
     text among its arguments; one line of at most 120 characters, raw.
     """
-    values = (*(call.args.get(name) for name in _TELLING), *call.args.values())
-    text = next((value for value in values if isinstance(value, str) and value), "")
+    args = call.args
+    for name in _TELLING:
+        text = args.get(name)
+        if isinstance(text, str) and text:
+            break
+    else:
+        text = next((value for value in args.values() if isinstance(value, str) and value), "")
     return " ".join(text[: ARGUMENT * 4].split())[:ARGUMENT]

@@ -15,7 +15,7 @@ from enum import StrEnum
 from gemtui.policy.decide import Engine, Outcome
 from gemtui.policy.known import tool as known_tool
 from gemtui.policy.recorded import Recorded, Reference
-from gemtui.policy.rules import Rule
+from gemtui.policy.rules import Decision, Rule
 
 KEPT = 200_000
 """References that a replay keeps, about 300 bytes each; calls beyond them are only counted."""
@@ -32,6 +32,9 @@ class Verdict(StrEnum):
     DENY = "deny"
     NOT_OFFERED = "not_offered"
     """The CLI has no such tool in this situation, or a rule hides it: the call is not found."""
+
+
+_VERDICTS = {decision: Verdict(decision) for decision in Decision}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -96,6 +99,7 @@ class Replay:
         self._room = keep
         self._shares: dict[tuple[int, Verdict], _Share] = {}
         self._unknown: Counter[str] = Counter()
+        self._known: dict[str, bool] = {}
 
     def feed(self, calls: Iterable[Recorded]) -> None:
         """Decide on these calls, too."""
@@ -112,8 +116,11 @@ class Replay:
             if self._room > 0:
                 self._room -= 1
                 share.references.append(Reference.to(recorded))
-            if not is_known(recorded.call.tool):
-                self._unknown[recorded.call.tool] += 1
+            tool = recorded.call.tool
+            if tool not in self._known:
+                self._known[tool] = is_known(tool)
+            if not self._known[tool]:
+                self._unknown[tool] += 1
 
     def tally(self) -> Tally:
         """What has come of all calls so far."""
@@ -134,7 +141,7 @@ class Replay:
 
 def verdict_of(outcome: Outcome) -> Verdict:
     """What becomes of a call with this outcome."""
-    return Verdict(outcome.decision) if outcome.found else Verdict.NOT_OFFERED
+    return _VERDICTS[outcome.decision] if outcome.found else Verdict.NOT_OFFERED
 
 
 def is_known(tool: str) -> bool:
