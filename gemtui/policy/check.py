@@ -1,22 +1,225 @@
-"""What is wrong, or hardly meant, in a policy file (contract 4.3, policy-engine)."""
+"""What is wrong, or hardly meant, in policy files (contract 4.3, policy-engine).
+
+An error is what the CLI drops, ignores or fails open on; a warning what it accepts and what was
+hardly meant. A run with errors in its policy should not start.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import os
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from difflib import get_close_matches
 from pathlib import Path
+from typing import Any
 
-from gemtui.policy.rules import Finding
+from gemtui.policy.check_rule import rule_said, schema_said
+from gemtui.policy.dialect import TomlError, parse_toml
+from gemtui.policy.fields import readable
+from gemtui.policy.pieces import Kind, pieces_of
+from gemtui.policy.rules import Finding, Rule, Severity, Tier
+from gemtui.policy.saying import Said, findings, warned
+from gemtui.policy.schema import Problem, schema_problems
+from gemtui.policy.shadows import related
+from gemtui.policy.surprises import surprises_said
+
+_TABLES = ("rule", "safety_checker")
+_WHOLE = "Gemini CLI drops the whole file"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Read:
+    """One file: its own findings by rule, and those of its rules that can be read."""
+
+    file: Path | str
+    said: tuple[tuple[int, Said], ...]
+    rules: tuple[Rule, ...]
 
 
 def check_text(text: str, file: Path | str) -> tuple[Finding, ...]:
     """All findings of one file's text, in the order of its rules, those of the whole file first."""
-    return ()
+    return tuple(_all([_read(text, file)]))
 
 
-def check_files(paths: Iterable[Path]) -> tuple[Finding, ...]:
+def _all(files: Sequence[_Read]) -> Iterator[Finding]:
+    """The findings of all files, with those that their rules have to each other."""
+    between = related([rule for each in files for rule in each.rules])
+    place = 0
+    for each in files:
+        said = list(each.said)
+        for rule in each.rules:
+            said += [(rule.index, one) for one in between.get(place, ())]
+            place += 1
+        for number, one in sorted(said, key=lambda pair: pair[0]):
+            yield from findings([one], each.file, number)
+
+
+def _read(text: str, file: Path | str) -> _Read:
+    try:
+        document = parse_toml(text)
+    except TomlError as error:
+        return _Read(file=file, said=(_toml_said(error, text),), rules=())
+    said: list[tuple[int, Said]] = [(0, each) for each in _tables_said(document)]
+    tables = _tables(document)
+    for problem in schema_problems(document):
+        said.append((problem.rule, _schema_said(problem, tables)))
+    rules = tuple(_rules(tables, str(file)))
+    for rule in rules:
+        table = tables[rule.index - 1]
+        said += [(rule.index, one) for one in rule_said(table, rule)]
+        if not any(number == rule.index and one.severity is Severity.ERROR for number, one in said):
+            said += [(rule.index, one) for one in surprises_said(rule)]
+    return _Read(file=file, said=tuple(said), rules=rules)
+
+
+def _tables(document: Mapping[str, Any]) -> list[Any]:
+    found = document.get("rule", [])
+    return found if isinstance(found, list) else []
+
+
+def _rules(tables: Sequence[Any], source: str) -> Iterator[Rule]:
+    for number, table in enumerate(tables, 1):
+        if isinstance(table, Mapping):
+            arguments, _unread = readable(table)
+            if {"decision", "priority"} <= arguments.keys():
+                yield Rule(**arguments, tier=Tier.USER, source=source, index=number)
+
+
+def _schema_said(problem: Problem, tables: Sequence[Any]) -> Said:
+    table = tables[problem.rule - 1] if problem.rule else {}
+    if problem.field == "rule":
+        said = f"the rules are no [[rule]] tables: {_WHOLE}"
+        return Said("rule", said, "write [[rule]] above the fields of each rule")
+    return schema_said(problem, table if isinstance(table, Mapping) else {})
+
+
+# --- the file as a whole -------------------------------------------------------------------------
+
+
+def _toml_said(error: TomlError, text: str) -> tuple[int, Said]:
+    """What the CLI can't parse, and the rule in which it stands."""
+    if text.startswith("\ufeff"):
+        said = f"the file begins with a byte order mark: {_WHOLE}"
+        return 0, Said("", said, "save it as UTF-8 without a byte order mark (BOM)")
+    if error.path:
+        number = error.path[1] if error.path[0] == "rule" else 0
+        field = next((each for each in error.path[1:] if isinstance(each, str)), "")
+        said = f"a list of mixed types: {_WHOLE} for it"
+        return int(number), Said(field, said, "write all of its items in quotes")
+    place = f"line {error.line}, column {error.column}: " if error.line else ""
+    return _rule_at(error.line, text), Said("", f"{place}{error}: {_WHOLE}", "correct that line")
+
+
+def _rule_at(line: int, text: str) -> int:
+    """The number of the rule in which a line stands; 0 = in none."""
+    number = at = 0
+    for piece in pieces_of(text):
+        at += piece.text.count("\n") + (not piece.text.endswith("\n"))
+        number += piece.kind is Kind.RULE
+        if line <= at:
+            return number if piece.kind is Kind.RULE else 0
+    return 0
+
+
+def _tables_said(document: Mapping[str, Any]) -> Iterator[Said]:
+    for key, value in document.items():
+        if key in _TABLES:
+            continue
+        tables = isinstance(value, Mapping) or (
+            isinstance(value, list) and any(isinstance(each, Mapping) for each in value)
+        )
+        if not tables:
+            yield warned(
+                key, f'Gemini CLI knows no key "{key}" here and ignores it', "leave it out"
+            )
+            continue
+        near = get_close_matches(key.lower(), _TABLES, n=1) or (["rule"] if "rul" in key else [])
+        shown = f"[[{key}]]" if isinstance(value, list) else f"[{key}]"
+        way_out = f"write [[{near[0]}]]" if near else "leave it out"
+        yield Said(key, f"Gemini CLI knows no table {shown} and ignores all that it says", way_out)
+
+
+# --- files and folders ---------------------------------------------------------------------------
+
+
+def check_files(paths: Iterable[Path | str]) -> tuple[Finding, ...]:
     """All findings of files and folders as `--policy` takes them, in the order given.
 
     Rules are compared across the files as well. A missing, unreadable or wrongly named file is a
     finding, never an exception.
     """
-    raise NotImplementedError
+    return tuple(_all([each for path in paths for each in _read_path(Path(path))]))
+
+
+def _read_path(path: Path) -> Iterator[_Read]:
+    try:
+        if path.is_dir():
+            yield from _read_folder(path)
+        elif not path.exists():
+            yield _only(path, _missing(path))
+        elif not path.is_file():
+            yield _only(path, Said("", "it is no file: Gemini CLI reads nothing from it"))
+        elif not path.name.endswith(".toml"):
+            said = "its name does not end in .toml: Gemini CLI reads nothing from it"
+            yield _only(path, Said("", said, f"call it {path.name}.toml"))
+        else:
+            yield _read_file(path)
+    except OSError as error:
+        yield _only(path, _unreadable(error))
+
+
+def _missing(path: Path) -> Said:
+    said = "it is missing: Gemini CLI says nothing, and reads no policies of the user's either"
+    if "," in path.name:
+        return Said("", f"{said}; a comma parts two paths", "give each path by itself")
+    return Said("", said, "check the path")
+
+
+def _unreadable(error: OSError) -> Said:
+    said = f"it can't be read ({error.strerror}): Gemini CLI goes on without it"
+    return Said("", said, "check its permissions")
+
+
+def _only(path: Path, said: Said) -> _Read:
+    return _Read(file=path, said=((0, said),), rules=())
+
+
+def _read_file(path: Path) -> _Read:
+    try:
+        data = path.read_bytes()
+    except OSError as error:
+        return _only(path, _unreadable(error))
+    try:
+        return _read(data.decode("utf-8"), path)
+    except UnicodeDecodeError as error:
+        found = _read(data.decode("utf-8", "replace"), path)
+        line = data.count(b"\n", 0, error.start) + 1
+        said = f"line {line}: it is not UTF-8, and other characters are read there"
+        return _Read(
+            file=path,
+            said=((0, warned("", said, "save it as UTF-8")), *found.said),
+            rules=found.rules,
+        )
+
+
+def _read_folder(folder: Path) -> Iterator[_Read]:
+    """The files in the order of the CLI, by the bytes of their names; what it passes over, too."""
+    read = False
+    for path in sorted(folder.iterdir(), key=lambda path: os.fsencode(path.name)):
+        if not path.name.lower().endswith(".toml"):
+            continue
+        if path.is_symlink():
+            said = "it is a symbolic link: Gemini CLI passes over links in a folder"
+            yield _only(path, Said("", said, "copy the file, or give its path by itself"))
+        elif not path.name.endswith(".toml"):
+            said = "its name does not end in .toml, in small letters: it is passed over"
+            yield _only(path, Said("", said, f"call it {path.stem}.toml"))
+        elif path.is_dir():
+            said = "it is a folder in a folder: Gemini CLI does not look into it"
+            yield _only(path, Said("", said, "move its files up"))
+        else:
+            read = True
+            yield _read_file(path)
+    if not read:
+        said = "no .toml file is in this folder: it has no rules"
+        yield _only(folder, Said("", said, "put one there, or give another path"))

@@ -1,0 +1,42 @@
+"""What a check has to say of one rule, before it is known which file and rule it is."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+from gemtui.policy.rules import Finding, Severity
+
+
+class Said(NamedTuple):
+    """One finding without its place; `field` and `way_out` as in `Finding`."""
+
+    field: str
+    message: str
+    way_out: str = ""
+    severity: Severity = Severity.ERROR
+
+
+def warned(field: str, message: str, way_out: str = "") -> Said:
+    """A warning: what the CLI accepts and what was hardly meant."""
+    return Said(field, message, way_out, Severity.WARNING)
+
+
+def findings(said: Iterable[Said], file: Path | str, rule: int) -> Iterator[Finding]:
+    """The findings of one rule of a file."""
+    for field, message, way_out, severity in said:
+        yield Finding(
+            file=file,
+            rule=rule,
+            field=field,
+            severity=severity,
+            message=message,
+            way_out=way_out,
+        )
+
+
+def listed(names: Iterable[str]) -> str:
+    """Names in a sentence: `a, b or c`."""
+    *head, last = names
+    return f"{', '.join(head)} or {last}" if head else last
