@@ -1,0 +1,400 @@
+"""`gemtui policy explain`, `replay` and `suggest`: answers, shapes, exit codes."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from gemtui.policy.policy import Policy
+from gemtui.text import clean
+from tests.cli.conftest import Gemtui
+from tests.cli.shapes import fits
+from tests.sessions import logs, stores
+
+RULE = (
+    {"source": str, "index": int, "tier": int, "priority": (int, float), "effective": float},
+    None,
+)
+EXPLAINED = {
+    "version": 1,
+    "tool": str,
+    "args": dict,
+    "subagent": (str, None),
+    "mode": str,
+    "decision": frozenset({"allow", "deny", "ask_user"}),
+    "offered": bool,
+    "headless": frozenset({"allow", "deny"}),
+    "interactive": frozenset({"allow", "deny", "ask_user"}),
+    "rule": RULE,
+    "because": str,
+    "message": (str, None),
+    "considered": [{"rule": RULE, "matches": bool, "why": str}],
+    "files": [str],
+}
+REPLAYED = {
+    "version": 1,
+    "mode": str,
+    "interactive": bool,
+    "sessions": int,
+    "calls": int,
+    "by_subagents": int,
+    "allow": int,
+    "ask_user": int,
+    "deny": int,
+    "not_offered": int,
+    "unknown_tools": dict,
+    "by_rule": [
+        {
+            "rule": RULE,
+            "decision": frozenset({"allow", "deny", "ask_user", "not_offered"}),
+            "calls": int,
+            "examples": [{"session": str, "tool": str, "args": dict}],
+        }
+    ],
+}
+EXAMPLES = [{"session": str, "tool": str, "argument": str}]
+SUGGESTED = {
+    "version": 1,
+    "mode": str,
+    "interactive": bool,
+    "calls": int,
+    "succeeded": int,
+    "allowed": int,
+    "suggestions": [
+        {
+            "rule": dict,
+            "about": str,
+            "toml": str,
+            "calls": int,
+            "sessions": int,
+            "examples": EXAMPLES,
+            "opens": str,
+        }
+    ],
+    "left_out": [{"what": str, "why": str, "calls": int, "examples": EXAMPLES}],
+}
+WORK = """
+[[rule]]
+toolName = "run_shell_command"
+commandPrefix = ["git", "pytest"]
+decision = "allow"
+priority = 200
+
+[[rule]]
+toolName = "run_shell_command"
+commandPrefix = "git push"
+decision = "deny"
+priority = 300
+denyMessage = "Nobody \\u001b[31mpushes"
+"""
+PUSH = ["--tool", "run_shell_command", "--args", '{"command": "git push"}']
+
+
+@pytest.fixture(autouse=True)
+def machine(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """The machine itself has no settings, and nobody works in a project."""
+    for name in ("SETTINGS", "DEFAULTS"):
+        monkeypatch.setenv(f"GEMINI_CLI_SYSTEM_{name}_PATH", str(tmp_path / "none.json"))
+    monkeypatch.chdir(tmp_path)
+
+
+@pytest.fixture
+def work(tmp_path: Path) -> Path:
+    path = tmp_path / "work.toml"
+    path.write_text(WORK)
+    return path
+
+
+def store_of(home: Path, *calls: dict[str, Any], id: str = "11111111-a", key: str = "app") -> None:
+    stored = [logs.call(f"c{place}", **call) for place, call in enumerate(calls)]
+    records = [logs.header(id), logs.user("u", "Go"), logs.gemini("g", "", toolCalls=stored)]
+    stores.session(home / ".gemini", id, records, key=key)
+    stores.marker(home / ".gemini", key, f"/home/dev/{key}")
+
+
+def shell(command: str) -> dict[str, Any]:
+    return {"name": "run_shell_command", "args": {"command": command}}
+
+
+def write(path: str) -> dict[str, Any]:
+    return {"name": "write_file", "args": {"file_path": path, "content": "x" * 3000}}
+
+
+# --- explain -------------------------------------------------------------------------------------
+
+
+def test_explain_says_what_happens_and_why(home: Path, gemtui: Gemtui, work: Path) -> None:
+    answer = gemtui("policy", "explain", "--policy", work, *PUSH, "--json")
+    assert (answer.code, answer.err) == (0, "")
+    fits(answer.json, EXPLAINED)
+    said = answer.json
+    assert (said["offered"], said["headless"], said["interactive"]) == (True, "deny", "deny")
+    assert said["rule"] == {
+        "source": str(work),
+        "index": 2,
+        "tier": 4,
+        "priority": 300,
+        "effective": 4.3,
+    }
+    assert said["args"] == {"command": "git push"}
+    assert said["message"] == "Nobody \x1b[31mpushes"
+    assert said["files"] == [str(work)]
+    text = gemtui("policy", "explain", "--policy", work, *PUSH)
+    assert text.code == 0
+    assert clean(text.out) == text.out
+    assert "rule 2 of work.toml" in text.out
+    assert "Nobody pushes" in text.out
+
+
+@pytest.mark.parametrize(
+    ("words", "decision"),
+    [
+        ([], "deny"),
+        (["--interactive"], "ask_user"),
+        (["--mode", "auto_edit"], "allow"),
+        (["--mode", "plan"], "deny"),
+        (["--allowed-tool", "write_file"], "allow"),
+    ],
+)
+def test_explain_in_any_situation(
+    home: Path, gemtui: Gemtui, words: list[str], decision: str
+) -> None:
+    call = ["--tool", "write_file", "--args", '{"file_path": "src/a", "content": ""}']
+    answer = gemtui("policy", "explain", *call, *words, "--json")
+    assert answer.json["decision"] == decision
+
+
+def test_explain_knows_subagents(home: Path, gemtui: Gemtui, tmp_path: Path) -> None:
+    path = tmp_path / "agents.toml"
+    path.write_text(
+        '[[rule]]\ntoolName = "read_file"\nsubagent = "generalist"\n'
+        'decision = "deny"\npriority = 1\n'
+    )
+    words = ["policy", "explain", "--policy", path, "--tool", "read_file", "--json"]
+    assert gemtui(*words).json["headless"] == "allow"
+    answer = gemtui(*words, "--subagent", "generalist").json
+    assert (answer["headless"], answer["subagent"]) == ("deny", "generalist")
+
+
+def test_the_users_own_files_take_part_unless_alone(home: Path, gemtui: Gemtui, work: Path) -> None:
+    own = home / ".gemini/policies/own.toml"
+    own.parent.mkdir()
+    own.write_text(
+        '[[rule]]\ntoolName = "run_shell_command"\ncommandPrefix = "git push"\n'
+        'decision = "allow"\npriority = 300\n'
+    )
+    words = ["policy", "explain", "--policy", work, *PUSH, "--json"]
+    together, alone = gemtui(*words).json, gemtui(*words, "--alone").json
+    assert (together["headless"], alone["headless"]) == ("allow", "deny")
+    assert together["files"] == [str(own.parent), str(work)]
+    assert alone["files"] == [str(work)]
+    assert gemtui("policy", "explain", *PUSH, "--json").json["files"] == [str(own.parent)]
+
+
+def test_a_folder_and_the_admins_file(home: Path, gemtui: Gemtui, tmp_path: Path) -> None:
+    folder = tmp_path / "folder"
+    folder.mkdir()
+    (folder / "a.toml").write_text(WORK)
+    admin = tmp_path / "admin.toml"
+    admin.write_text('[[rule]]\ntoolName = "*"\ndecision = "allow"\npriority = 1\n')
+    words = ["policy", "explain", "--policy", folder, *PUSH, "--json"]
+    assert gemtui(*words).json["headless"] == "deny"
+    answer = gemtui(*words, "--admin-policy", admin).json
+    assert (answer["headless"], answer["rule"]["tier"]) == ("allow", 5)
+    assert answer["files"] == [str(folder), str(admin)]
+
+
+def test_settings_instead_of_the_machines(home: Path, gemtui: Gemtui, tmp_path: Path) -> None:
+    path = tmp_path / "settings.json"
+    path.write_text('{"tools": {"exclude": ["read_file"]}}')
+    words = ["policy", "explain", "--tool", "read_file", "--json"]
+    assert gemtui(*words).json["offered"]
+    assert not gemtui(*words, "--settings", path).json["offered"]
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["--tool", "x", "--args", "{"], "--args is not JSON"),
+        (["--tool", "x", "--args", "[1]"], "no JSON object"),
+        (["--tool", " "], "--tool is empty"),
+        (["--tool", "x", "--mode", "autoEdit"], "autoEdit"),
+        (["--tool", "x", "--policy", "none/such.toml"], "none/such.toml"),
+        (["--tool", "x", "--settings", "none.json"], "none.json"),
+        ([], "--tool"),
+    ],
+)
+def test_usage(home: Path, gemtui: Gemtui, words: list[str], said: str) -> None:
+    answer = gemtui("policy", "explain", *words)
+    assert (answer.code, answer.out) == (2, "")
+    assert said in answer.err
+
+
+def test_broken_files_are_said_and_cost_1(home: Path, gemtui: Gemtui, tmp_path: Path) -> None:
+    path = tmp_path / "broken.toml"
+    path.write_text("[[rule]]\n= 1\n")
+    answer = gemtui("policy", "explain", "--policy", path, *PUSH, "--json")
+    assert answer.code == 1
+    fits(answer.json, EXPLAINED)
+    assert str(path) in answer.err
+
+
+# --- replay --------------------------------------------------------------------------------------
+
+
+def test_replay_counts_by_rule(home: Path, gemtui: Gemtui, work: Path) -> None:
+    calls = [shell("git status"), shell("git push"), shell("rm x"), write("src/a.py")]
+    store_of(home, *calls, {"name": "frobnicate", "args": {}}, {})
+    answer = gemtui("policy", "replay", "--policy", work, "--everywhere", "--json")
+    assert (answer.code, answer.err) == (0, "")
+    fits(answer.json, REPLAYED)
+    said = answer.json
+    assert [said[name] for name in ("calls", "allow", "ask_user", "deny", "not_offered")] == [
+        6, 2, 0, 2, 2,
+    ]  # fmt: skip
+    assert said["unknown_tools"] == {"frobnicate": 1}
+    denied = next(each for each in said["by_rule"] if each["rule"] and each["rule"]["index"] == 2)
+    assert denied["decision"] == "deny"
+    assert denied["examples"] == [
+        {"session": "11111111-a", "tool": "run_shell_command", "args": {"command": "git push"}}
+    ]
+    longest = max(
+        len(text)
+        for each in said["by_rule"]
+        for example in each["examples"]
+        for text in example["args"].values()
+    )
+    assert longest == 1001
+
+
+def test_replay_in_words(home: Path, gemtui: Gemtui, work: Path) -> None:
+    store_of(home, shell("git push \x1b[31m\u202e"), shell("git status"))
+    answer = gemtui("policy", "replay", "--policy", work, "--everywhere")
+    assert answer.code == 0
+    assert clean(answer.out) == answer.out
+    assert "2 tool calls of 1 session; mode default, headless" in answer.out
+    assert "1 deny by rule 2 of work.toml" in answer.out
+
+
+def test_which_calls_are_replayed(
+    home: Path, gemtui: Gemtui, work: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    mine = tmp_path / "mine"
+    mine.mkdir()
+    store_of(home, shell("ls"))
+    store_of(home, shell("ls"), shell("pwd"), id="22222222-b", key="other")
+    stores.marker(home / ".gemini", "other", str(mine))
+    words = ["policy", "replay", "--policy", work, "--json"]
+
+    def count(*more: str | Path) -> int:
+        number: int = gemtui(*words, *more).json["calls"]
+        return number
+
+    assert count() == count("--everywhere") == 3
+    assert count("--session", "11111111") == 1
+    assert count("--project", mine) == 2
+    monkeypatch.chdir(mine)
+    assert count() == 2
+    assert count("--everywhere") == 3
+
+
+def test_as_many_calls_as_show_counts(store: Path, gemtui: Gemtui, work: Path) -> None:
+    words = ["policy", "replay", "--policy", work, "--json"]
+    for session in gemtui("sessions", "--everywhere", "--json").json["sessions"]:
+        if session["tool_calls"] and len(session["files"]) == 1:
+            said = gemtui(*words, "--session", session["id"]).json
+            assert said["calls"] - said["by_subagents"] == session["tool_calls"]
+
+
+def test_nothing_to_replay(home: Path, gemtui: Gemtui, work: Path) -> None:
+    for name in ("replay", "suggest"):
+        answer = gemtui("policy", name, "--everywhere", "--policy", work)
+        assert (answer.code, answer.out) == (1, "")
+        assert "no recorded tool calls" in answer.complaint
+    assert gemtui("policy", "replay", "--everywhere", "--json").json["calls"] == 0
+
+
+@pytest.mark.parametrize("name", ["replay", "suggest"])
+def test_one_word_says_which(home: Path, gemtui: Gemtui, name: str) -> None:
+    answer = gemtui("policy", name, "--session", "x", "--everywhere")
+    assert (answer.code, answer.out) == (2, "")
+    assert gemtui("policy", name, "--session", "nothing-like-it").code == 2
+
+
+def test_what_can_not_be_read_is_said(home: Path, gemtui: Gemtui, work: Path) -> None:
+    store_of(home, shell("ls"))
+    bad = home / ".gemini/tmp/app/chats/session-2026-11-20T23-09-99999999.jsonl"
+    bad.write_text("nothing\n")
+    answer = gemtui("policy", "replay", "--policy", work, "--everywhere", "--json")
+    assert (answer.code, answer.json["calls"]) == (0, 1)
+    assert str(bad) in answer.complaint
+
+
+# --- suggest -------------------------------------------------------------------------------------
+
+
+def test_suggestions_with_their_evidence(home: Path, gemtui: Gemtui) -> None:
+    store_of(home, shell("pytest -q"), shell("rm -rf x"), write("src/a.py"), {})
+    answer = gemtui("policy", "suggest", "--everywhere", "--json")
+    assert (answer.code, answer.err) == (0, "")
+    fits(answer.json, SUGGESTED)
+    said = answer.json
+    assert (said["calls"], said["succeeded"], said["allowed"]) == (4, 4, 1)
+    shells = [each for each in said["suggestions"] if "commandPrefix" in each["rule"]]
+    assert [each["rule"] for each in shells] == [
+        {
+            "toolName": "run_shell_command",
+            "commandPrefix": "pytest",
+            "decision": "allow",
+            "priority": 100,
+            "modes": ["default"],
+        }
+    ]
+    assert [each["what"] for each in said["left_out"]] == ["rm"]
+    for each in said["suggestions"]:
+        (rule,) = Policy.parse(each["toml"]).rules
+        assert (rule.priority, rule.modes) == (each["rule"]["priority"], ("default",))
+
+
+def test_suggestions_as_a_policy_that_does_what_was_meant(
+    home: Path, gemtui: Gemtui, tmp_path: Path
+) -> None:
+    store_of(home, shell("pytest -q"), shell("rm -rf x"), write("src/a.py\u2028x"), write("src/b"))
+    path = tmp_path / "mine.toml"
+    answer = gemtui("policy", "suggest", "--everywhere", "--output", path)
+    assert answer.code == 0
+    assert clean(answer.out) == answer.out
+    assert f"written to {path}" in answer.out
+    assert "rm: it can delete or overwrite any file" in answer.out
+    assert path.stat().st_mode & 0o777 == 0o600
+    said = gemtui("policy", "replay", "--policy", path, "--everywhere", "--json").json
+    assert (said["allow"], said["deny"]) == (3, 1)
+    again = gemtui("policy", "suggest", "--policy", path, "--everywhere", "--json").json
+    assert (again["allowed"], again["suggestions"]) == (3, [])
+
+
+def test_nothing_to_propose_writes_nothing(home: Path, gemtui: Gemtui, tmp_path: Path) -> None:
+    store_of(home, shell("rm x"))
+    path = tmp_path / "mine.toml"
+    answer = gemtui("policy", "suggest", "--everywhere", "--output", path)
+    assert answer.code == 0
+    assert "was not written" in answer.complaint
+    assert not path.exists()
+
+
+def test_suggestions_never_go_into_geminis_folder(home: Path, gemtui: Gemtui) -> None:
+    store_of(home, shell("pytest"))
+    path = home / ".gemini/policies.toml"
+    answer = gemtui("policy", "suggest", "--everywhere", "--output", path)
+    assert answer.code == 2
+    assert not path.exists()
+
+
+def test_the_report_is_json(home: Path, gemtui: Gemtui) -> None:
+    store_of(home, shell("pytest '\x1b]0;x\x07'"))
+    answer = gemtui("policy", "suggest", "--everywhere", "--json")
+    assert clean(answer.out) == answer.out
+    assert json.loads(answer.out)["calls"] == 1
