@@ -20,7 +20,7 @@ from gemtui.jsonout import encode
 from gemtui.policy.decide import Engine, Explanation
 from gemtui.policy.policy import Policy
 from gemtui.policy.recorded import Recorded, Reference
-from gemtui.policy.replay import EXAMPLES, Replay, Tally, Verdict
+from gemtui.policy.replay import EXAMPLES, Replay, Share, Tally, Verdict
 from gemtui.policy.rules import ApprovalMode, Call, Decision, Severity
 from gemtui.policy.store import find_policy
 from gemtui.runs.history import recorded_calls, sessions_with_calls
@@ -56,6 +56,9 @@ class Situation:
 
     def stands(self, workspace: Path | None) -> Standing:
         """The policy and the settings. Raises PolicyNotFound, OptionError, OSError."""
+        missing = next((path for path in self.admin if not path.exists()), None)
+        if missing is not None:
+            raise click.UsageError(f"--admin-policy: {missing} is not there: name a file that is")
         paths = [Path(each) if Path(each).is_dir() else find_policy(each) for each in self.policies]
         return standing(
             paths,
@@ -353,9 +356,16 @@ def _numbers(tally: Tally, read: Read, situation: Situation) -> Iterator[Clean]:
         yield clean_line(f"tools that Gemini CLI does not have today: {', '.join(names)}")
     for share in tally.by_rule:
         yield Clean("")
-        head = f"{share.calls:,} {_WORDS[share.verdict]} by {place(share.rule)}"
-        yield clean_line(f"{head}: {subject(share.rule)}")
+        yield clean_line(f"{share.calls:,} {_WORDS[share.verdict]} {_by(share)}")
         yield from reference_lines(share.references[:EXAMPLES])
+
+
+def _by(share: Share) -> str:
+    if share.rule is not None:
+        return f"by {place(share.rule)}: {subject(share.rule)}"
+    if share.verdict is Verdict.NOT_OFFERED:
+        return "by no rule: there is no such tool in this situation"
+    return "by no rule: the mode, or the CLI's own judgement, decides"
 
 
 def reference_lines(references: Iterable[Reference]) -> Iterator[Clean]:

@@ -26,18 +26,14 @@ def rule_dict(rule: Rule | None) -> dict[str, Any] | None:
     }
 
 
-def place(rule: Rule | None) -> str:
+def place(rule: Rule) -> str:
     """Where a rule stands: `rule 2 of work.toml`, or the words of what made it."""
-    if rule is None:
-        return "no rule"
     source = Path(rule.source).name if rule.index else rule.source
     return f"rule {rule.index} of {source}" if rule.index else source
 
 
-def subject(rule: Rule | None) -> str:
+def subject(rule: Rule) -> str:
     """What a rule is about: `run_shell_command "git status", "git diff"`."""
-    if rule is None:
-        return "no rule fits"
     more = f" and {len(rule.tools) - _NAMED} more" if len(rule.tools) > _NAMED + 1 else ""
     names = rule.tools[:_NAMED] if more else rule.tools
     words = [", ".join(names) + more or "any tool"]

@@ -167,12 +167,16 @@ class Evidence:
 
     def _tried(self, plans: Sequence[Plan], refused: _Refusals) -> list[Plan]:
         """Only what the engine, asked with all these rules, really allows is evidence."""
-        engine = self._engine_of(self._policy + of([plan.rule for plan in plans]))
+        rules = [
+            replace(plan.rule, source="the proposed rules", index=place)
+            for place, plan in enumerate(plans, 1)
+        ]
+        engine = self._engine_of(self._policy + of(rules))
         failed: set[int] = set()
         for done in {id(each): each for plan in plans for each in plan.evidence}.values():
             if not _is_allowed(engine.outcome(done.call)):
                 failed.add(id(done))
-                why = engine.explain(done.call).because
+                why = engine.explain(done.call).because.rstrip(".")
                 refused.add(done, Refused(what=_subject(done.call), why=why))
         kept = (plan.without(failed) for plan in plans)
         return [plan for plan in kept if plan is not None]

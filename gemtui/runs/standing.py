@@ -73,7 +73,8 @@ def _admin_files(given: Sequence[Path], settings: Mapping[str, Any]) -> list[Pat
     system = system_settings_path({}).parent / "policies"
     if any(system.glob("*.toml")):
         return [system]
-    return list(given) or _paths(settings.get("adminPolicyPaths"))
+    named = list(given) or _paths(settings.get("adminPolicyPaths"))
+    return [path for path in named if path.exists()]
 
 
 def _paths(value: object) -> list[Path]:

@@ -224,6 +224,7 @@ def test_settings_instead_of_the_machines(home: Path, gemtui: Gemtui, tmp_path: 
         (["--tool", "x", "--mode", "autoEdit"], "autoEdit"),
         (["--tool", "x", "--policy", "none/such.toml"], "none/such.toml"),
         (["--tool", "x", "--settings", "none.json"], "none.json"),
+        (["--tool", "x", "--admin-policy", "none.toml"], "none.toml"),
         ([], "--tool"),
     ],
 )
