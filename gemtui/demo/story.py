@@ -150,7 +150,7 @@ class Player:
 
     def _done(self, plan: Plan) -> tuple[Call, str]:
         """The call with its result, and the type of the error if it was refused."""
-        refusal = self.rights.refusal(plan.asked.name)
+        refusal = self.rights.refusal(plan.asked)
         if refusal is None:
             return plan.run(), ""
         print(f"Error executing tool {plan.asked.name}: {refusal.message}", file=sys.stderr)  # noqa: T201

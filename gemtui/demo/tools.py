@@ -7,15 +7,18 @@ import subprocess
 import sys
 import tempfile
 import time
-import tomllib
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from gemtui.demo.workspace import Call, Json, Workspace
+from gemtui.demo.workspace import Call, Workspace
+from gemtui.policy.decide import Engine, Explanation, Setup
+from gemtui.policy.policy import Policy
+from gemtui.policy.rules import ApprovalMode, Decision, Severity
+from gemtui.policy.rules import Call as Asked
 
-WRITES, SHELL = frozenset({"write_file", "replace"}), "run_shell_command"
+SHELL = "run_shell_command"
 _LARGEST = 200_000
 
 
@@ -36,50 +39,36 @@ class Refusal:
 
 
 class Rights:
-    """Which tools the mode, the settings and the policy files allow (contract 4.2 and 4.3)."""
+    """Which calls the mode, the settings and the policy files allow, as the CLI decides it."""
 
-    def __init__(self, mode: str, settings: Mapping[str, Any], policies: Iterable[Path]) -> None:
-        self._mode = mode
-        self._allowed = set(settings.get("tools", {}).get("allowed", ()))
-        self._rules = sorted(_rules(policies), key=lambda rule: -rule["priority"])
+    def __init__(self, mode: str, settings: Mapping[str, Any], policies: Sequence[Path]) -> None:
+        """A broken file is said as the CLI does, and one that is missing not (contract 0, 11)."""
+        policy = Policy.load(policies)
+        for finding in policy.findings:
+            if finding.severity is Severity.ERROR and Path(finding.file).exists():
+                name = Path(finding.file).name
+                print(f"[USER] Policy file error in {name}: {finding.message}", file=sys.stderr)  # noqa: T201
+        setup = Setup(settings=settings, workspace=Path.cwd())
+        self._engine = Engine(policy, mode=ApprovalMode(mode), setup=setup)
 
-    def refusal(self, tool: str) -> Refusal | None:
-        """Why this tool can't be used now; None where it can."""
-        for rule in self._rules:
-            names = rule["toolName"]
-            if tool in names or "*" in names:
-                return None if rule["decision"] == "allow" else _refusal(tool, rule["decision"])
-        return None if self._by_mode(tool) else _refusal(tool, "deny")
-
-    def _by_mode(self, tool: str) -> bool:
-        if tool == SHELL:
-            return self._mode == "yolo" or tool in self._allowed
-        return tool not in WRITES or self._mode in ("yolo", "auto_edit")
-
-
-def _rules(policies: Iterable[Path]) -> Iterator[Json]:
-    """The rules of all files in order. A broken file is passed over with a word, and one that is
-    missing without (contract 0, trap 11).
-    """
-    for path in filter(Path.exists, policies):
-        for file in sorted(path.glob("*.toml")) if path.is_dir() else [path]:
-            try:
-                rules = tomllib.loads(file.read_text("utf-8")).get("rule", [])
-            except (OSError, ValueError) as error:
-                print(f"[USER] Policy file error in {file.name}: {error}", file=sys.stderr)  # noqa: T201
-                continue
-            for rule in rules:
-                names = rule["toolName"]
-                yield rule | {"toolName": [names] if isinstance(names, str) else names}
+    def refusal(self, asked: Call) -> Refusal | None:
+        """Why this call can't be made now; None where it can."""
+        found = self._engine.explain(Asked(tool=asked.name, args=asked.args))
+        if found.offered and found.headless is Decision.ALLOW:
+            return None
+        return _refusal(asked.name, found)
 
 
-def _refusal(tool: str, decision: str) -> Refusal:
-    if decision == "ask_user":
+def _refusal(tool: str, found: Explanation) -> Refusal:
+    if not found.offered:
+        offered = 'Did you mean one of: "read_file", "update_topic", "list_directory"?'
+        return Refusal(type="tool_not_registered", message=f'Tool "{tool}" not found. {offered}')
+    if found.decision is Decision.ASK_USER:
         words = "requires user confirmation, which is not supported in non-interactive mode."
         message = f'Tool execution for "{tool}" {words}'
         return Refusal(type="unhandled_exception", message=message)
-    offered = 'Did you mean one of: "read_file", "update_topic", "list_directory"?'
-    return Refusal(type="tool_not_registered", message=f'Tool "{tool}" not found. {offered}')
+    message = f"Tool execution denied by policy. {found.message or ''}".strip()
+    return Refusal(type="policy_violation", message=message)
 
 
 class Bench(Workspace):

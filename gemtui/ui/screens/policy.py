@@ -42,6 +42,7 @@ if TYPE_CHECKING:
     from gemtui.ui.app import GemtuiApp
 
 _OF_A_RULE = {"duplicate", "delete", "switch", "move_down", "move_up"}
+_OF_RULES = {*_OF_A_RULE, "add", "filter"}
 
 
 class PolicyScreen(Screen[None]):
@@ -134,8 +135,8 @@ class PolicyScreen(Screen[None]):
         fixable = self._better is not None
         self.side.show(draft, place, fixable=fixable)
         found = () if entry is None else entry.problems
-        left = list(worst(found, self.gemtui.glyphs, fixable=fixable))
-        self.query_one("#status", Line).say(left, list(unsaved(draft, self.side.changes)))
+        right = [*unsaved(draft, self.side.changes), *([Content("x fixes it")] if fixable else [])]
+        self.query_one("#status", Line).say(list(worst(found, self.gemtui.glyphs)), right)
         self.refresh_bindings()
 
     @property
@@ -148,8 +149,10 @@ class PolicyScreen(Screen[None]):
         del parameters
         if not self.is_mounted:
             return True
+        if action in _OF_RULES and self._covered:
+            return False
         if action in _OF_A_RULE:
-            return self.main.place is not None and not self._covered
+            return self.main.place is not None
         if action == "fix":
             return self._better is not None
         if action == "problem":

@@ -67,10 +67,14 @@ def finding_lines(finding: Finding, glyphs: Glyphs, *, fixable: bool) -> Iterato
         yield Content.styled(f"  {clean_line(finding.way_out[:LONGEST])}{key}", "dim")
 
 
-def worst(findings: Sequence[Finding], glyphs: Glyphs, *, fixable: bool) -> Iterator[Content]:
-    """The first error, else the first finding, for one line."""
+def worst(findings: Sequence[Finding], glyphs: Glyphs) -> Iterator[Content]:
+    """The first error, else the first finding of a rule, for one line."""
     for finding in sorted(findings, key=lambda finding: finding.severity)[:1]:
-        yield from finding_lines(finding, glyphs, fixable=fixable)
+        error = finding.severity is Severity.ERROR
+        sign, style = (glyphs.failed, "error") if error else (glyphs.warning, "warning")
+        field = f"{finding.field}: " if finding.field else ""
+        words = f"{sign} {finding.severity}: {field}{finding.message}"
+        yield Content.styled(clean_line(words[:LONGEST]), f"$text-{style}")
 
 
 class PolicySide(Vertical):
@@ -128,9 +132,7 @@ class PolicySide(Vertical):
 
     def _say_findings(self, draft: Draft, rule: int, *, fixable: bool) -> None:
         found = sorted(draft.findings, key=lambda finding: finding.rule != rule)
-        errors = sum(finding.severity is Severity.ERROR for finding in found)
-        more = "none" if not found else f"{tallied(errors, 'error')}, {len(found) - errors} more"
-        self.query_one("#findings-heading", Static).update(heading("Findings", more))
+        self.query_one("#findings-heading", Static).update(heading("Findings", _counted(found)))
         lines = [
             line
             for finding in found[:MOST_FINDINGS]
@@ -141,6 +143,12 @@ class PolicySide(Vertical):
         if len(found) > MOST_FINDINGS:
             lines.append(Content(f"{self._glyphs.ellipsis} and {len(found) - MOST_FINDINGS} more"))
         self.query_one("#findings", Static).update(Content("\n").join(lines))
+
+
+def _counted(findings: Sequence[Finding]) -> str:
+    """`1 error, 3 warnings`, `none`."""
+    counts = [(sum(each.severity is kind for each in findings), kind) for kind in Severity]
+    return ", ".join(tallied(count, str(kind)) for count, kind in counts if count) or "none"
 
 
 def here_rule(draft: Draft, place: int | None) -> int:
