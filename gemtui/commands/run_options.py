@@ -12,8 +12,8 @@ from gemtui.agent import trust
 from gemtui.agent.options import AgentOptions
 from gemtui.commands.choose import LATEST, choose, current_folder, index_of_user
 from gemtui.commands.run_words import Words
-from gemtui.paths import config_file
 from gemtui.policy.levels import Level, PermissionPolicy
+from gemtui.policy.names import find_policy
 from gemtui.policy.rules import ApprovalMode
 from gemtui.sessions.store import SessionKind
 
@@ -54,7 +54,7 @@ def _decoded(data: bytes, place: str) -> str:
 
 
 def options_of(words: Words) -> AgentOptions:
-    """The options. Raises click.UsageError, SessionNotFound, SessionAmbiguous."""
+    """The options. Raises click.UsageError, SessionNotFound, SessionAmbiguous, PolicyNotFound."""
     folder = words.cwd or current_folder()
     if folder is None:
         raise click.UsageError("the current folder has been removed: change to another one")
@@ -70,7 +70,7 @@ def options_of(words: Words) -> AgentOptions:
         only_tools=words.only_tool or None,
         approved_tools=words.allow_tool,
         disallowed_tools=words.deny_tool,
-        policies=tuple(_policy(each) for each in words.policy),
+        policies=tuple(map(find_policy, words.policy)),
         include_directories=tuple(path.resolve() for path in words.include_directory),
         sandbox=words.sandbox,
         resume=_session(words.resume, folder) if words.resume else None,
@@ -89,15 +89,6 @@ def _permissions(words: Words) -> PermissionPolicy | None:
         return None
     write, shell, network = given
     return PermissionPolicy(file_write=write, shell_execute=shell, network_access=network)
-
-
-def _policy(wanted: str) -> Path:
-    """A file, or one of our own by its name."""
-    ours = config_file().parent / "policies"
-    for path in (Path(wanted), ours / wanted, ours / f"{wanted}.toml"):
-        if path.is_file():
-            return path.resolve()
-    raise click.UsageError(f"there is no policy {wanted}, as a file or in {ours}: check the name")
 
 
 def _session(wanted: str, folder: Path) -> str:
