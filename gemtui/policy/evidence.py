@@ -21,6 +21,9 @@ EXAMPLES = 3
 LONGEST = 20_000
 """Characters of a command that is looked at; no rule is proposed for a longer one."""
 
+REDIRECTING = (ApprovalMode.AUTO_EDIT, ApprovalMode.YOLO)
+"""Modes in which an allow holds for redirections, too (contract 4.3)."""
+
 
 class Done:
     """The same thing done once or often."""
@@ -146,7 +149,7 @@ def _prefixes(done: Done, engine: Engine, mode: ApprovalMode) -> list[Prefix] | 
     reading = read_command(command) if len(command) <= LONGEST else None
     if reading is None or not reading.parsed or not reading.parts:
         return Refused(what=_start(command), why="the CLI can't take it apart")
-    if reading.redirected and mode not in (ApprovalMode.AUTO_EDIT, ApprovalMode.YOLO):
+    if reading.redirected and mode not in REDIRECTING:
         why = "a rule that allows redirections lets its command write any file"
         return Refused(what="commands with a redirection", why=why)
     found: list[Prefix] = []

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from gemtui.policy.decide import Engine, Outcome, Setup
-from gemtui.policy.evidence import Done, Plan, Refused, planned, reduced
+from gemtui.policy.evidence import REDIRECTING, Done, Plan, Refused, planned, reduced
 from gemtui.policy.policy import Policy, of
 from gemtui.policy.recorded import Ended, Recorded, Reference
 from gemtui.policy.rules import ApprovalMode, Call, Decision, Rule, Tier
@@ -110,7 +110,8 @@ class Evidence:
         for done, reason in left:
             refused.add(done, reason)
         raised = self._tried(self._raised(plans, refused), refused)
-        suggestions = sorted(map(_suggestion, raised), key=lambda each: -each.calls)
+        suggestions = [self._suggestion(plan) for plan in raised]
+        suggestions.sort(key=lambda each: -each.calls)
         return Suggestions(
             calls=self._calls,
             succeeded=self._succeeded,
@@ -181,16 +182,18 @@ class Evidence:
         kept = (plan.without(failed) for plan in plans)
         return [plan for plan in kept if plan is not None]
 
-
-def _suggestion(plan: Plan) -> Suggestion:
-    return Suggestion(
-        rule=plan.rule,
-        about=plan.about,
-        calls=sum(done.calls for done in plan.evidence),
-        sessions=len(set().union(*(done.sessions for done in plan.evidence))),
-        examples=tuple(_different(each for done in plan.evidence for each in done.examples)),
-        opens=plan.opens,
-    )
+    def _suggestion(self, plan: Plan) -> Suggestion:
+        """Redirections need no leave of a rule in the modes that edit files by themselves."""
+        redirects = plan.rule.command_prefixes and self._mode in REDIRECTING
+        more = "; in this mode a redirection of it may write any file" if redirects else ""
+        return Suggestion(
+            rule=plan.rule,
+            about=plan.about,
+            calls=sum(done.calls for done in plan.evidence),
+            sessions=len(set().union(*(done.sessions for done in plan.evidence))),
+            examples=tuple(_different(each for done in plan.evidence for each in done.examples)),
+            opens=plan.opens + more,
+        )
 
 
 class _Refusals:

@@ -387,3 +387,11 @@ def test_evidence_may_come_in_batches() -> None:
         evidence.feed([each])
     assert evidence.suggest() == suggest(calls, PLAIN)
     assert evidence.suggest() == evidence.suggest()
+
+
+def test_redirections_are_said_where_the_mode_lets_them_pass() -> None:
+    calls = [shell("pytest > out.txt")]
+    (found,) = suggest(calls, PLAIN, mode=ApprovalMode.AUTO_EDIT).suggestions
+    assert "redirection" in found.opens
+    (plain,) = suggest([shell("pytest")], PLAIN).suggestions
+    assert "redirection" not in plain.opens
