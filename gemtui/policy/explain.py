@@ -159,7 +159,7 @@ def _looked_at(
         return True, "it is for this tool"
     try:
         text = arguments_text(call.args)
-        matches = any(one.pattern is not None and one.pattern.matches(text) for one in fit)
+        matches = any(one.finds(text) for one in fit)
     except PatternTimeout:
         return False, "its pattern does not end on these arguments"
     return matches, _condition(fit[0].rule, matches)

@@ -16,6 +16,7 @@ import regress
 
 from gemtui.policy import patterns
 from gemtui.policy.arguments import arguments_text, string
+from gemtui.policy.needles import is_literal, needle_of
 from gemtui.policy.patterns import Pattern, PatternError
 from gemtui.policy.rules import Decision, Rule
 
@@ -28,17 +29,29 @@ ALIASES: Final = {"search_file_content": "grep_search"}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ready:
-    """A rule for one tool name and at most one pattern; `key` is its effective priority."""
+    """A rule for one tool name and at most one pattern; `key` is its effective priority.
+
+    `needle`: letters that stand in every text that the pattern is found in; most texts are told
+    apart by them alone. `literal`: the pattern is nothing but the needle.
+    """
 
     rule: Rule
     tool: str
     pattern: Pattern | None
     key: float
+    needle: str = ""
+    literal: bool = False
 
     @property
     def decision(self) -> Decision:
         """What the rule decides."""
         return self.rule.decision
+
+    def finds(self, text: str) -> bool:
+        """Whether the rule's pattern is found in the arguments' text; one without always is."""
+        if self.pattern is None:
+            return True
+        return self.needle in text and (self.literal or self.pattern.matches(text))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -92,13 +105,18 @@ def made_ready(rules: Iterable[Rule]) -> tuple[Ready, ...]:
 def _each(rule: Rule) -> Iterator[Ready]:
     key = rule.tier + rule.priority / 1000
     for source in pattern_sources(rule):
-        pattern = None
-        if source:
-            if dropped(source):
-                continue
-            pattern = compile_pattern(source)
+        if source and dropped(source):
+            continue
+        needle = needle_of(source or "", prefix=_has_prefix(rule))
         for tool in tool_names(rule):
-            yield Ready(rule=rule, tool=tool, pattern=pattern, key=key)
+            yield Ready(
+                rule=rule,
+                tool=tool,
+                pattern=compile_pattern(source) if source else None,
+                key=key,
+                needle=needle,
+                literal=is_literal(source or ""),
+            )
 
 
 def dropped(source: str) -> str | None:
@@ -139,19 +157,24 @@ def pattern_sources(rule: Rule) -> tuple[str | None, ...]:
 
     A prefix wins over a commandRegex, and that over an argsPattern (policy-engine, "Shell").
     """
-    if rule.prefix_list or any(rule.command_prefixes):
+    if _has_prefix(rule):
         return tuple(_prefix_pattern(prefix) for prefix in rule.command_prefixes)
     if rule.command_regex:
         return (f'"command":"{rule.command_regex}',)
     return (rule.args_pattern or None,)
 
 
+def _has_prefix(rule: Rule) -> bool:
+    return rule.prefix_list or any(rule.command_prefixes)
+
+
+_PREFIX_END = r'(?:[\s"]|\\")'
 _SPECIAL = re.compile(r'[-\[\]{}()*+?.,\\^$|#\s"]')
 
 
 def _prefix_pattern(prefix: str) -> str:
     opened = f'"command":{string(prefix)[:-1]}'
-    return _SPECIAL.sub(r"\\\g<0>", opened) + r'(?:[\s"]|\\")'
+    return _SPECIAL.sub(r"\\\g<0>", opened) + _PREFIX_END
 
 
 def mismatch(ready: Ready, subject: Subject, mode: str, interactive: bool) -> str | None:
@@ -225,10 +248,11 @@ def first_match(rules: Iterable[Ready], args: Mapping[str, Any]) -> Ready | None
     """The first rule whose pattern is found in the arguments, or that has none."""
     text: str | None = None
     for ready in rules:
-        if ready.pattern is None:
+        pattern = ready.pattern
+        if pattern is None:
             return ready
         if text is None:
             text = arguments_text(args)
-        if ready.pattern.matches(text):
+        if ready.needle in text and (ready.literal or pattern.matches(text)):
             return ready
     return None

@@ -146,6 +146,8 @@ def _paths(args: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _in_vscode(path: str) -> bool:
+    if ".vscode" not in path.lower():
+        return False
     segments = re.split(r"[/\\]", os.path.normpath(path))
     return any(segment.partition(":")[0].rstrip(" .").lower() == ".vscode" for segment in segments)
 

@@ -19,7 +19,7 @@ CLASSES = {
     "update_topic": "UpdateTopicTool",
     "list_directory": "LSTool",
     "read_file": "ReadFileTool",
-    "grep_search": "RipGrepTool",
+    "grep_search": "GrepTool",
     "glob": "GlobTool",
     "activate_skill": "ActivateSkillTool",
     "replace": "EditTool",
@@ -33,7 +33,12 @@ CLASSES = {
     "exit_plan_mode": "ExitPlanModeTool",
     "invoke_agent": "AgentTool",
 }
-"""The CLI's tools, and the names by which tools.core and tools.exclude know them as well."""
+"""The CLI's tools, and the names by which tools.core and tools.exclude know them as well.
+
+The search is called RipGrepTool where the system has ripgrep.
+"""
+MCP_CLASS = "DiscoveredMCPTool"
+"""Such a name for all MCP tools."""
 TRACKER = {
     "tracker_create_task": "TrackerCreateTaskTool",
     "tracker_update_task": "TrackerUpdateTaskTool",
@@ -117,9 +122,7 @@ class Registry:
         return table(self._settings, "general", "plan").get("enabled", True) is not False
 
     def _topics(self) -> bool:
-        general, experimental = (table(self._settings, at) for at in ("general", "experimental"))
-        wanted = general.get("topicUpdateNarration", experimental.get("topicUpdateNarration", True))
-        return wanted is not False
+        return table(self._settings, "general").get("topicUpdateNarration", True) is not False
 
     def _of_server(self, name: str) -> Known:
         tool = self._mcp.get(name)
@@ -129,7 +132,7 @@ class Registry:
             server=server,
             short=short,
             annotations=tool.annotations if tool else {},
-            also=(short,) if short else (),
+            also=(MCP_CLASS, short),
         )
         return _absent(found, self._why_not(server, short))
 
