@@ -15,12 +15,12 @@ from typing import Any
 import orjson
 
 from gemtui.agent.capabilities import STREAM_JSON, Capabilities
+from gemtui.agent.checked import broken_at_home, remarks
 from gemtui.agent.older import NEWER, NO_SERVER, OlderWords, older_words
 from gemtui.agent.options import AgentOptions
 from gemtui.agent.settings import SETTINGS_VARIABLE
 from gemtui.errors import OptionError
 from gemtui.policy.levels import policy_text, rules
-from gemtui.policy.policy import Policy
 from gemtui.policy.rules import ApprovalMode, Decision, Rule
 
 DENIES, ALLOWS, SETTINGS = "policy-first.toml", "policy-last.toml", "settings.json"
@@ -194,6 +194,8 @@ def _older(options: AgentOptions, machine: Machine, ruled: Sequence[Rule]) -> Ol
     """What a CLI without policy files is told of the same rules. Raises OptionError."""
     allows = [rule for rule in ruled if rule.decision is Decision.ALLOW]
     others = [rule for rule in ruled if rule.decision is not Decision.ALLOW]
+    from gemtui.policy.policy import Policy
+
     named = Policy.load(options.policies).rules
     words = older_words((*others, *named, *allows), options.approval_mode)
     if words.settings and machine.settings_unread is not None:
@@ -222,8 +224,8 @@ def _settings_text(options: AgentOptions, machine: Machine, older: OlderWords | 
         ours["model"] = {"maxSessionTurns": options.max_turns}
     if older is not None and older.settings:
         ours["tools"] = dict(older.settings)
-    system = dict(machine.system_settings or {})
-    merged = _merged(system, ours)
+    system = machine.system_settings or {}
+    merged = _merged(dict(system), ours)
     if older is not None and older.core is not None:
         merged["tools"]["core"] = _core(older.core, system)
     return orjson.dumps(merged, option=orjson.OPT_INDENT_2).decode()
@@ -271,6 +273,8 @@ def _notes(
         yield "plan mode: no allow is written, since it would open writes and shell commands there"
     if older is not None:
         yield from older.notes
+    yield from remarks(options.policies)
+    yield from broken_at_home([path for path in machine.user_policies if path.exists()])
     if machine.settings_unread is not None:
         yield from _unread_notes(options, machine.settings_unread)
 

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from gemtui.agent.checked import refuse_broken
 from gemtui.errors import OptionError
 from gemtui.policy.levels import PermissionPolicy, Permissions, check_names
 from gemtui.policy.rules import ApprovalMode
@@ -65,11 +66,6 @@ class AgentOptions:
                 raise OptionError(f"{name} must be more than 0 seconds, not {seconds}")
         if self.max_turns is not None and self.max_turns < 0:
             raise OptionError(f"max_turns must be 0 or more, not {self.max_turns}")
-        for policy in self.policies:
-            if not policy.is_file():
-                raise OptionError(
-                    f"policies: {policy} is not there; Gemini CLI would run without it and say "
-                    "nothing"
-                )
+        refuse_broken(self.policies)
         if self.cwd is not None and not self.cwd.is_dir():
             raise OptionError(f"cwd: {self.cwd} is no folder")
