@@ -2,19 +2,230 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from gemtui.agent.settings import read_settings
+from gemtui.commands.answer import lines_to_stdout, note, to_stdout
+from gemtui.commands.rule_words import columns, subject
+from gemtui.errors import PolicyError
+from gemtui.jsonout import encode
+from gemtui.paths import gemini_home, typed_path
+from gemtui.policy.check import check_files
+from gemtui.policy.document import Document, Entry
+from gemtui.policy.fields import said
+from gemtui.policy.known import BUILT_IN
+from gemtui.policy.names import ENDING, find_policy, policies_dir
+from gemtui.policy.rules import Finding, Rule, Severity
+from gemtui.policy.store import Opened, Origin, PolicyFile, list_policies, open_policy
+from gemtui.text import Clean, clean
+
+_WHOSE = {
+    Origin.OURS: "gemtui",
+    Origin.USER: "Gemini CLI",
+    Origin.SETTINGS: "settings",
+    Origin.ADMIN: "admin",
+    Origin.FILE: "file",
+}
+
+
+# --- list ----------------------------------------------------------------------------------------
 
 
 def list_all(*, as_json: bool) -> int:
-    """List the policies that there are."""
-    raise NotImplementedError
+    """List the policies that there are; what is wrong in each is counted."""
+    settings = read_settings(gemini_home() / "settings.json")
+    replaced = bool(settings.get("policyPaths"))
+    found = [_described(file, replaced) for file in list_policies(settings)]
+    if as_json:
+        built_in = [{"mode": mode.value, "words": words} for mode, words in BUILT_IN.items()]
+        report = {"version": 1, "place": str(policies_dir()), "policies": found}
+        to_stdout([encode({**report, "built_in": built_in}), b"\n"])
+        return 0
+    if found:
+        head = ("NAME", "RULES", "FINDINGS", "OF", "FILE")
+        rows = ((one["name"], *_counts(one), _whose(one), one["path"]) for one in found)
+        lines_to_stdout(columns([head, *rows], numbers=frozenset({1})))
+        lines_to_stdout([Clean("")])
+    lines_to_stdout(_built_in())
+    if not any(one["origin"] == Origin.OURS for one in found):
+        note(f"no policies of yours in {policies_dir()}: the app makes one, on its key 3")
+    return 0
+
+
+def _described(file: PolicyFile, replaced: bool) -> dict[str, Any]:
+    """`loaded`: the CLI reads it by itself in every session; a list of paths in the settings
+    replaces the user's folder.
+    """
+    try:
+        document = open_policy(file).document
+        counted, rules = _counted(document.findings), sum(each.enabled for each in document.rules)
+        problem = None
+    except PolicyError as error:
+        counted, rules, problem = (0, 0), 0, str(error)
+    return {
+        "name": file.name,
+        "path": str(file.path),
+        "origin": file.origin.value,
+        "read_only": file.read_only or None,
+        "loaded": file.origin is not Origin.OURS and not (file.origin is Origin.USER and replaced),
+        "rules": rules,
+        "errors": counted[0],
+        "warnings": counted[1],
+        "problem": problem,
+    }
+
+
+def _counts(one: Mapping[str, Any]) -> tuple[str, str]:
+    words = _summed(one["errors"], one["warnings"])
+    return str(one["rules"]), "can't be read" if one["problem"] else words or "none"
+
+
+def _whose(one: Mapping[str, Any]) -> str:
+    marks = ["read-only"] if one["read_only"] else []
+    if one["origin"] == Origin.USER and not one["loaded"]:
+        marks.append("not loaded: policyPaths in the settings replaces it")
+    whose = _WHOSE[Origin(one["origin"])]
+    return f"{whose} ({', '.join(marks)})" if marks else whose
+
+
+def _built_in() -> Iterator[Clean]:
+    yield Clean("Below them, Gemini CLI's own rules, by approval mode:")
+    yield from columns([(f"  {mode.value}", words) for mode, words in BUILT_IN.items()])
+
+
+# --- show ----------------------------------------------------------------------------------------
 
 
 def show(name: str, *, as_json: bool) -> int:
-    """Print the rules of one policy. Raises PolicyNotFound."""
-    raise NotImplementedError
+    """Print the rules of one policy; 1 if they can't be read. Raises PolicyNotFound."""
+    opened = open_policy(find_policy(name))
+    document = opened.document
+    if as_json:
+        to_stdout([encode(_shown(opened)), b"\n"])
+    else:
+        lines_to_stdout(_table(document))
+        errors, warnings = _counted(document.findings)
+        if words := _summed(errors, warnings):
+            note(f"{words}: gemtui policy check {name} names them")
+    broken = bool(document.locked) and not document.rules
+    return 1 if broken else 0
+
+
+def _shown(opened: Opened) -> dict[str, Any]:
+    file, document = opened.file, opened.document
+    return {
+        "version": 1,
+        "name": file.name,
+        "path": str(file.path),
+        "origin": file.origin.value,
+        "read_only": file.read_only or None,
+        "locked": document.locked or None,
+        "rules": [_entry(entry) for entry in document.rules],
+        "findings": [_finding(each) for each in document.findings],
+        "text": document.text,
+    }
+
+
+def _entry(entry: Entry) -> dict[str, Any]:
+    """One rule in file order; `fields` as the file spells them, null where they can't be read."""
+    rule = entry.rule
+    return {
+        "index": rule.index if rule else 0,
+        "enabled": entry.enabled,
+        "line": entry.line,
+        "effective": rule.effective if rule else None,
+        "fields": _plain(said(rule)) if rule else None,
+    }
+
+
+def _plain(value: Any) -> Any:
+    """TOML's values as JSON has them: times and numbers without end as text."""
+    if isinstance(value, Mapping):
+        return {key: _plain(each) for key, each in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(each) for each in value]
+    if value is None or isinstance(value, str | bool | int):
+        return value
+    return value if isinstance(value, float) and value - value == 0 else str(value)
+
+
+def _table(document: Document) -> Iterator[Clean]:
+    """The rules as the engine asks them, those that are off at the end."""
+    rules = [(entry.rule, entry.enabled) for entry in document.rules if entry.rule]
+    on = sorted((rule for rule, on in rules if on), key=lambda rule: -rule.effective)
+    off = [rule for rule, on in rules if not on]
+    if on or off:
+        rows = [_row(str(rule.index), rule) for rule in on] + [_row("off", rule) for rule in off]
+        head = ("RULE", "PRIORITY", "DECISION", "WHAT")
+        yield from columns([head, *rows], numbers=frozenset({0, 1}))
+
+
+def _row(number: str, rule: Rule) -> tuple[str, ...]:
+    where = [f"in {', '.join(rule.modes)}"] if rule.modes else []
+    if rule.interactive is not None:
+        where.append("interactive" if rule.interactive else "headless")
+    if rule.allow_redirection:
+        where.append("with redirection")
+    what = "; ".join((subject(rule), *where))
+    return number, f"{rule.priority:g}", rule.decision.value, what
+
+
+# --- check ---------------------------------------------------------------------------------------
 
 
 def check(files: Sequence[str], *, strict: bool, as_json: bool) -> int:
     """Print the findings; 1 on errors, with `strict` on warnings too. Raises PolicyNotFound."""
-    raise NotImplementedError
+    found = check_files([_path(each) for each in files])
+    if as_json:
+        report = {"version": 1, "findings": [_finding(each) for each in found]}
+        to_stdout([encode(report), b"\n"])
+    else:
+        lines_to_stdout(map(_line, found))
+        note(_summed(*_counted(found)) or "nothing found: the policy says what Gemini CLI reads")
+    return 1 if any(strict or each.severity is Severity.ERROR for each in found) else 0
+
+
+def _path(wanted: str) -> Path:
+    """A path as it was typed; a name of ours becomes its file. A missing path is a finding."""
+    path = typed_path(wanted)
+    if os.sep in wanted or wanted.endswith(ENDING) or path.is_dir():
+        ours = policies_dir() / wanted
+        return ours if not os.path.lexists(path) and ours.is_file() else path
+    return find_policy(wanted)
+
+
+def _finding(finding: Finding) -> dict[str, Any]:
+    """As interfaces have it; the way out is a part of the message."""
+    return {
+        "file": str(finding.file),
+        "rule": finding.rule,
+        "field": finding.field,
+        "severity": finding.severity.value,
+        "message": _message(finding),
+    }
+
+
+def _message(finding: Finding) -> str:
+    return f"{finding.message}: {finding.way_out}" if finding.way_out else finding.message
+
+
+def _line(finding: Finding) -> Clean:
+    """`work.toml: rule 3, toolName: error: what: way out`, its blanks as they are."""
+    place = ", ".join(filter(None, (f"rule {finding.rule}" * bool(finding.rule), finding.field)))
+    words = (str(finding.file), place, finding.severity.value, _message(finding))
+    return clean(clean(": ".join(filter(None, words))).replace("\n", " "))
+
+
+def _counted(findings: Sequence[Finding]) -> tuple[int, int]:
+    """How many errors, how many warnings."""
+    errors = sum(each.severity is Severity.ERROR for each in findings)
+    return errors, len(findings) - errors
+
+
+def _summed(errors: int, warnings: int) -> str:
+    """`2 errors, 1 warning`; "" = none of either."""
+    parts = ((errors, "error"), (warnings, "warning"))
+    return ", ".join(f"{count} {word}{'s' * (count != 1)}" for count, word in parts if count)

@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 from types import MappingProxyType
 
+from gemtui.policy.rules import ApprovalMode
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Tool:
@@ -104,6 +106,18 @@ FORMER: Mapping[str, str] = MappingProxyType(
     }
 )
 """Names on the screen, in settings, of older versions and of other agents: no rule matches them."""
+
+BUILT_IN: Mapping[ApprovalMode, str] = MappingProxyType(
+    {
+        ApprovalMode.DEFAULT: "reading and searching are allowed; all else asks, headless it is "
+        "denied",
+        ApprovalMode.AUTO_EDIT: "as default, and files are written and pages fetched unasked",
+        ApprovalMode.PLAN: "reading and searching are allowed; only plans are written, in their "
+        "own folder",
+        ApprovalMode.YOLO: "everything is allowed; any rule of a policy file goes before that",
+    }
+)
+"""What the CLI's own rules come to, below those of every policy file (contract 4.2, 4.3)."""
 
 _BY_NAME = {each.name: each for each in TOOLS}
 

@@ -112,10 +112,9 @@ def _deny_by_prefix(rule: Rule) -> Iterator[Surprise]:
     if rule.decision is not Decision.DENY or not prefixes or rule.tools != (SHELL,):
         return
     pattern = forms.anywhere(prefixes)
-    first, _, rest = prefixes[0].partition(" ")
-    ways = [f"{first}  {rest}"] if rest else []
-    ways += [f"X=1 {prefixes[0]}", f"/usr/bin/{prefixes[0]}", f"env {prefixes[0]}"]
-    said = f"it is easy to get round, as by {listed(map(value_text, ways))}"
+    first = prefixes[0]
+    ways = [f'"{front}{first}"' for front in ("X=1 ", "/usr/bin/", "env ")]
+    said = f"it is easy to get round: by {listed((*['two blanks'] * (' ' in first), *ways))}"
     way_out = f"argsPattern = {value_text(pattern)} finds the words anywhere in the command"
     fix = replace(rule, command_prefixes=(), prefix_list=False, args_pattern=pattern)
     yield warned("commandPrefix", said, way_out), fix
