@@ -1,0 +1,87 @@
+"""Policy files looked at before a run (conformance 58)."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from gemtui.agent.capabilities import NEWEST
+from gemtui.agent.command import Machine, command_of
+from gemtui.agent.options import AgentOptions
+from gemtui.errors import OptionError
+
+GOOD = '[[rule]]\ntoolName = "glob"\ndecision = "deny"\npriority = 100\n'
+TYPO = '[[rule]]\ntoolName = "wirte_file"\ndecision = "deny"\npriority = 100\n'
+
+
+def notes(*policies: Path, user: tuple[Path, ...] = ()) -> tuple[str, ...]:
+    machine = Machine(cli=Path("gemini"), capabilities=NEWEST, environ={}, user_policies=user)
+    options = AgentOptions(policies=policies)
+    return command_of("x", options, machine, folder=Path("/runs/r"), session_id=None).notes
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("[[rules]]\n", ", rules: Gemini CLI knows no table [[rules]]"),
+        (GOOD + GOOD.replace("deny", "Deny"), ', rule 2, decision: "Deny" is no decision'),
+        (GOOD.replace("100", "1000"), ", rule 1, priority: priority 1000 is no whole number"),
+        (GOOD + 'modes = ["auto_edit"]\n', 'write "autoEdit"'),
+        (GOOD + 'argsPattern = "(?P<x>y)"\n', ", rule 1, argsPattern: "),
+        ("rule = [\n", ": "),
+    ],
+)
+def test_a_broken_file_keeps_the_run_from_starting(tmp_path: Path, text: str, words: str) -> None:
+    policy = tmp_path / "mine.toml"
+    policy.write_text(text)
+    with pytest.raises(OptionError) as caught:
+        AgentOptions(policies=(policy,)).check()
+    assert str(caught.value).startswith(f"policies: {policy}")
+    assert words in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+def test_a_missing_file_keeps_the_run_from_starting(tmp_path: Path) -> None:
+    with pytest.raises(OptionError, match=r"gone\.toml: it is missing: .*: check the path"):
+        AgentOptions(policies=(tmp_path / "gone.toml",)).check()
+
+
+def test_all_that_is_wrong_has_its_command(tmp_path: Path) -> None:
+    policy = tmp_path / "mine.toml"
+    policy.write_text(GOOD.replace("deny", "Deny").replace("100", "-1"))
+    with pytest.raises(OptionError, match=rf"\(1 more: gemtui policy check {policy}\)$"):
+        AgentOptions(policies=(policy,)).check()
+
+
+def test_a_warning_is_said_and_the_run_goes_on(tmp_path: Path) -> None:
+    policy = tmp_path / "mine.toml"
+    policy.write_text(TYPO)
+    (note,) = notes(policy)
+    assert note.startswith(f'{policy}, rule 1, toolName: there is no tool "wirte_file"')
+    assert 'write "write_file"' in note
+
+
+def test_many_warnings_don_t_bury_the_run(tmp_path: Path) -> None:
+    policy = tmp_path / "mine.toml"
+    policy.write_text("".join(TYPO.replace("wirte", f"wirte{number}") for number in range(8)))
+    *_, last = found = notes(policy)
+    assert len(found) == 4
+    assert last.startswith("the policies have more warnings (")
+    assert last.endswith(f" more: gemtui policy check {policy})")
+
+
+def test_what_is_broken_in_the_user_s_own_files_is_said(tmp_path: Path) -> None:
+    (tmp_path / "bad.toml").write_text("[[rules]]\n")
+    (tmp_path / "typo.toml").write_text(TYPO)
+    (note,) = notes(user=(tmp_path,))
+    assert note.startswith("in your own policies, as in every session: ")
+    assert f"{tmp_path}/bad.toml, rules" in note
+    assert notes(user=(tmp_path / "none",)) == ()
+
+
+def test_a_path_that_the_cli_would_cut_is_refused(tmp_path: Path) -> None:
+    policy = tmp_path / "a,b.toml"
+    policy.write_text(GOOD)
+    with pytest.raises(OptionError, match="has a comma"):
+        notes(policy)

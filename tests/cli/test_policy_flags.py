@@ -1,0 +1,135 @@
+"""`gemtui policy flags`, and runs with policies as they are typed."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from gemtui.runs.listing import list_runs, runs_dir
+from tests.cli.conftest import Gemtui
+from tests.cli.shapes import fits
+from tests.fake_cli import INIT, OK, FakeCli
+
+GOOD = '[[rule]]\ntoolName = "glob"\ndecision = "deny"\npriority = 100\n'
+BROKEN = GOOD.replace("deny", "Deny")
+SHAPE = {
+    "version": 1,
+    "argv": [str],
+    "cwd": str,
+    "environment": dict,
+    "folder": str,
+    "files": dict,
+    "stdin": None,
+    "session": None,
+    "notes": [str],
+    "policy": str,
+}
+
+
+@pytest.fixture
+def policies() -> Path:
+    """The folder of our named policies, with one in it."""
+    folder = Path(os.environ["XDG_CONFIG_HOME"]) / "gemtui/policies"
+    folder.mkdir(parents=True)
+    (folder / "careful.toml").write_text(GOOD)
+    return folder
+
+
+@pytest.fixture
+def no_cli(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path / "bin"))
+    monkeypatch.setattr("gemtui.agent.detect.usual_places", lambda _: iter(()))
+    monkeypatch.delenv("GEMINI_CLI_PATH", raising=False)
+
+
+def test_the_words_of_a_policy_with_options(
+    fake_cli: FakeCli, gemtui: Gemtui, policies: Path, tmp_path: Path
+) -> None:
+    cli = fake_cli()
+    own = tmp_path / "own.toml"
+    own.write_text(GOOD)
+    answer = gemtui(
+        *("policy", "flags", "careful", "--policy", own, "--approval-mode", "plan"),
+        *("--deny-tool", "x", "-C", tmp_path, "--json"),
+    )
+    assert (answer.code, answer.err) == (0, "")
+    found = answer.json
+    fits(found, SHAPE)
+    assert found["policy"] == f"{policies}/careful.toml"
+    assert found["argv"] == [
+        str(cli),
+        "--output-format=stream-json",
+        "--approval-mode=plan",
+        f"--policy={found['folder']}/policy-first.toml",
+        f"--policy={policies}/careful.toml",
+        f"--policy={own}",
+    ]
+    assert 'toolName = "x"' in found["files"]["policy-first.toml"]
+    assert not Path(found["folder"]).exists()
+
+
+def test_without_a_cli_the_words_are_those_of_the_newest(
+    no_cli: None, gemtui: Gemtui, policies: Path
+) -> None:
+    answer = gemtui("policy", "flags", "careful")
+    assert (answer.code, answer.err) == (0, "")
+    assert answer.out.splitlines()[0] == (
+        "# no Gemini CLI is installed: these are the words for 0.61.0"
+    )
+    assert f"--policy={policies}/careful.toml < prompt.txt" in answer.out
+
+
+def test_the_script_can_be_run_as_it_is(
+    fake_cli: FakeCli, gemtui: Gemtui, policies: Path, tmp_path: Path
+) -> None:
+    fake_cli("stdin")
+    project = tmp_path / "it's a project"
+    project.mkdir()
+    (project / "prompt.txt").write_text("from a file")
+    answer = gemtui("policy", "flags", "careful", "-C", project, "--file-write", "deny")
+    done = subprocess.run(
+        ["bash", "-c", answer.out], capture_output=True, text=True, check=True, timeout=60
+    )
+    assert "from a file" in done.stdout
+    (written,) = runs_dir().glob("*/policy-first.toml")
+    assert 'toolName = "write_file"' in written.read_text()
+
+
+def test_a_name_that_is_none(gemtui: Gemtui) -> None:
+    answer = gemtui("policy", "flags", "nothing")
+    assert answer.code == 2
+    assert "there is no policy nothing" in answer.complaint
+
+
+@pytest.mark.parametrize("words", [("run", "Go"), ("run", "Go", "--dry-run"), ("policy", "flags")])
+def test_a_broken_policy_starts_nothing(
+    fake_cli: FakeCli, gemtui: Gemtui, policies: Path, words: tuple[str, ...]
+) -> None:
+    fake_cli(f"print:{INIT}", f"print:{OK}")
+    (policies / "broken.toml").write_text(BROKEN)
+    named = ("broken",) if words[0] == "policy" else ("--policy", "broken")
+    answer = gemtui(*words, *named)
+    assert (answer.code, answer.out) == (2, "")
+    assert answer.complaint.startswith(
+        f'gemtui: policies: {policies}/broken.toml, rule 1, decision: "Deny" is no decision'
+    )
+    assert answer.complaint.endswith('write "deny"')
+    assert list_runs(runs_dir()) == ()
+
+
+def test_what_is_hardly_meant_is_said_and_run(
+    fake_cli: FakeCli, gemtui: Gemtui, policies: Path, home: Path
+) -> None:
+    fake_cli(f"print:{INIT}", f"print:{OK}")
+    (policies / "typo.toml").write_text(GOOD.replace("glob", "glbo"))
+    mine = home / ".gemini/policies/mine.toml"
+    mine.parent.mkdir()
+    mine.write_text(BROKEN)
+    answer = gemtui("run", "Go", "--policy", "typo")
+    assert f'note: {policies}/typo.toml, rule 1, toolName: there is no tool "glbo"' in answer.err
+    assert f"note: in your own policies, as in every session: {mine}, rule 1" in answer.err
+    (run,) = list_runs(runs_dir())
+    assert run.exit is not None
