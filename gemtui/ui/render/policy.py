@@ -6,6 +6,7 @@ Every decision has its sign and its word, every rule the number by which the eng
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from itertools import zip_longest
 from pathlib import PurePath
 
 from rich.style import Style
@@ -226,16 +227,18 @@ def _considered(found: Explanation, look: Look) -> Iterator[Line]:
         Piece(own("Rules looked at"), look[Role.HEADING]),
         Piece(own(f"  {count:,}, the strongest first" if count else "  none"), look[Role.MUTED]),
     ))  # fmt: skip
-    for each in found.considered:
-        yield from _rule_looked_at(each, found.rule, look)
+    for each, below in zip_longest(found.considered, found.considered[1:]):
+        yield _rule_looked_at(each, found.rule, look)
+        if below is None or below.why != each.why or below.matches:
+            yield from _under(flat(each.why[:LONG]), look, role=Role.MUTED, indent=9)
 
 
-def _rule_looked_at(each: Considered, decides: Rule | None, look: Look) -> Iterator[Line]:
+def _rule_looked_at(each: Considered, decides: Rule | None, look: Look) -> Line:
     glyphs = look.glyphs
     here = each.matches and each.rule == decides
     mark, said = (glyphs.bar, "decides") if here else (" ", "matches" if each.matches else "no")
     style = look[Role.TEXT if each.matches else Role.MUTED]
-    yield Line(
+    return Line(
         (
             Piece(own(mark), look[Role.CURSOR]),
             Piece(own(f" {rank(each.rule)}  {said:<8}"), style + BOLD if here else style),
@@ -244,4 +247,3 @@ def _rule_looked_at(each: Considered, decides: Rule | None, look: Look) -> Itera
             Piece(own(f"  {source(each.rule)}"), look[Role.MUTED]),
         )
     )
-    yield from _under(flat(each.why[:LONG]), look, role=Role.MUTED, indent=9)

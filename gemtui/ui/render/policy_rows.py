@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from gemtui.policy.decide import Outcome
 from gemtui.policy.recorded import Ended, Reference
 from gemtui.policy.replay import Share, Tally, Verdict
-from gemtui.policy.rules import Decision
+from gemtui.policy.rules import Decision, Tier
 from gemtui.policy.suggest import LeftOut, Suggestion
 from gemtui.sessions.summary import Summary
 from gemtui.text import Clean, relative
@@ -26,6 +26,8 @@ from gemtui.ui.render.policy import (
 from gemtui.ui.render.words import count
 from gemtui.ui.theme import BOLD, Look, Role
 
+_ROOMY = 100
+"""Cells from which on a row says all of where a rule stands."""
 VERDICT = 14
 """Cells of a verdict's sign and word."""
 
@@ -130,9 +132,15 @@ def call_row(call: Reference, session: Summary | None, look: Look) -> Pieces:
     left = (
         Piece(own(f"{sign} "), look[role]),
         column(name, max(17, min(len(name), look.width // 4)), look[Role.TEXT] + BOLD, look),
-        Piece(own(f"  {flat(call.argument[:LONG])}"), look[Role.TEXT]),
+        Piece(own(f"  {flat(_from_project(call.argument, session))}"), look[Role.TEXT]),
     )
     return _both(left, _session(session, look), look)
+
+
+def _from_project(argument: str, session: Summary | None) -> str:
+    """A path inside of the session's project as seen from there."""
+    project = "" if session is None or session.project is None else session.project.rstrip("/")
+    return argument.removeprefix(f"{project}/") if project else argument
 
 
 def _session(session: Summary | None, look: Look) -> Pieces:
@@ -210,7 +218,10 @@ def _share(row: Share, look: Look) -> Pieces:
         *front,
         Piece(own(f"{tools(rule)}  {when(rule)}"), look[Role.TEXT]),
     )
-    return _both(left, (_muted(f"{source(rule)}  {rank(rule)}", look),), look)
+    where = f"{source(rule)}  {rank(rule)}"
+    if look.width < _ROOMY:
+        where = f"rule {rule.index}" if rule.index and rule.tier > Tier.BUILTIN else source(rule)
+    return _both(left, (_muted(where, look),), look)
 
 
 # --- suggestions -------------------------------------------------------------------------------

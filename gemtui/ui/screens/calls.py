@@ -64,8 +64,14 @@ def said_progress(progress: Progress) -> str:
     return f"reading {progress.done:,} of {of}, {calls}"
 
 
+def said_found(found: SearchedRows[Reference]) -> str:
+    """How many calls a search has found; "" = there is no search."""
+    shown = len(found.rows.items)
+    return f"{shown:,} of {count(found.total, 'call')}" if found.query_text else ""
+
+
 class PickCallScreen(Screen[Recorded]):
-    """Closes with a recorded call, or with None. `which`: whose calls are listed first."""
+    """Closes with a recorded call, or with None."""
 
     BINDINGS: ClassVar[list[BindingType]] = bindings(Where.CALLS, Where.PICK)
     AUTO_FOCUS = "RowList"
@@ -73,7 +79,7 @@ class PickCallScreen(Screen[Recorded]):
     def __init__(self, past: Past) -> None:
         super().__init__()
         self._past = past
-        self._which: Which | None = None
+        self._progress = Progress()
         self._reading: Reading[Sequence[Reference]] | None = None
 
     @property
@@ -94,8 +100,7 @@ class PickCallScreen(Screen[Recorded]):
 
     def on_mount(self) -> None:
         """Read the project's calls."""
-        self._which = Which(project=self._gemtui.start.project)
-        self._read(self._which)
+        self._read(Which(project=self._gemtui.start.project))
 
     def on_unmount(self) -> None:
         """Nobody waits for it any more."""
@@ -112,7 +117,7 @@ class PickCallScreen(Screen[Recorded]):
         def feed(calls: Sequence[Recorded]) -> None:
             found.extend(Reference.to(each) for each in calls[: MOST - len(found)])
 
-        taker = Taker[Sequence[Reference]](feed=feed, state=lambda _ended: tuple(found))
+        taker: Taker[Sequence[Reference]] = Taker(feed=feed, state=lambda _: tuple(found))
         self._reading = Reading(self._past, which, taker, self._take)
         try:
             await self._reading.run()
@@ -120,11 +125,17 @@ class PickCallScreen(Screen[Recorded]):
             self._gemtui.say(str(error), problem=True)
 
     def _take(self, progress: Progress, found: Sequence[Reference]) -> None:
-        if not self.is_attached:
+        if not (self.app.is_running and self.is_attached):
             return
         self._list.rows.empty = Clean("no recorded calls here: w chooses others")
+        self._progress = progress
         self._list.show(found)
-        self.query_one("#status", lines.Line).say([Content(said_progress(progress))])
+
+    @on(SearchedRows.Searched)
+    def _say(self) -> None:
+        said = [found] if (found := said_found(self._list)) else []
+        said.append(said_progress(self._progress))
+        self.query_one("#status", lines.Line).say([Content(each) for each in said])
 
     def _say_which(self, which: Which) -> None:
         title = [Content.styled("Which recorded call?", "bold")]
@@ -189,8 +200,8 @@ class BehindScreen(TrialScreen):
 
     @on(SearchedRows.Searched)
     def _say(self) -> None:
-        shown, total = len(self._list.rows.items), self._list.total
-        said = [f"{shown:,} of {count(total, 'call')}" if shown != total else count(total, "call")]
+        total = self._list.total
+        said = [said_found(self._list) or count(total, "call")]
         if self._calls > total:
             said.append(f"the first of {self._calls:,}")
         left = [Content(self._title), *map(Content, said)]
@@ -278,7 +289,8 @@ class CallScreen(TrialScreen):
         """Decide on it."""
         call = self._recorded.call
         found = await asyncio.to_thread(lambda: self.trial.engine().explain(call))
-        self.query_one(Drawing).show(_explained(self._recorded, found))
+        if self.is_open:
+            self.query_one(Drawing).show(_explained(self._recorded, found))
 
     @work(exclusive=True, group="dialog")
     async def action_allow(self) -> None:

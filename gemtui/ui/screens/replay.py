@@ -88,7 +88,7 @@ class ReplayScreen(TrialScreen):
             self.gemtui.say(str(error), problem=True)
 
     def _take(self, progress: Progress, tally: Tally) -> None:
-        if self.is_attached:
+        if self.is_open:
             self._progress, self._tally = progress, tally
             self._rows.show(replay_rows(tally))
             self._say()

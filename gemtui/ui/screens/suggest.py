@@ -95,12 +95,11 @@ class SuggestScreen(TrialScreen):
             self._say()
 
     def _take(self, progress: Progress, found: Suggestions | None) -> None:
-        if not self.is_attached:
+        if not self.is_open:
             return
         self._progress = progress
         if found is not None:
             self._found = found
-            self._rows.empty = Clean("nothing to propose from these calls: w chooses others")
             self._show_rows()
         self._say()
 
@@ -123,8 +122,8 @@ class SuggestScreen(TrialScreen):
 
     def _say(self) -> None:
         said = [said_progress(self._progress), words(self._which, self.gemtui.clock())]
-        if self._found is not None:
-            found = self._found
+        found = self._found
+        if found is not None and found.suggestions:
             said.insert(0, f"{len(self._chosen)} of {count(len(found.suggestions), 'rule')} chosen")
         self.query_one("#status", Line).say([Content(each) for each in said])
         self.refresh_bindings()
@@ -225,14 +224,14 @@ def _taker(trial: Trial) -> Taker[Suggestions | None]:
 
 
 def _rows(found: Suggestions, chosen: Sequence[Rule]) -> Iterator[SuggestRow]:
-    if found.suggestions:
-        more = f"{count(found.allowed, 'call')} of {found.succeeded:,} that succeeded need none"
-        yield Heading(Clean("Rules"), Clean(more))
-        for each in found.suggestions:
-            yield Proposal(each, each.rule in chosen)
+    more = f"{count(found.allowed, 'call')} of {found.succeeded:,} that succeeded need none"
+    if not found.suggestions:
+        more = f"none to propose; {more}: w chooses other calls"
+    yield Heading(Clean("Rules"), Clean(more))
+    for each in found.suggestions:
+        yield Proposal(each, each.rule in chosen)
     if found.left_out:
-        if found.suggestions:
-            yield Heading(Clean(""))
+        yield Heading(Clean(""))
         yield Heading(Clean("Left out"), Clean("no rule is proposed for these"))
         yield from found.left_out
 

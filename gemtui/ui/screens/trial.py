@@ -44,6 +44,11 @@ class TrialScreen(Screen[Taken]):
         """The app, as ours."""
         return cast("GemtuiApp", self.app)
 
+    @property
+    def is_open(self) -> bool:
+        """Whether there is still something to say an answer to: it may come late."""
+        return self.app.is_running and self.is_attached
+
     def compose(self) -> ComposeResult:
         """Header, heading, what the screen is about, status, footer."""
         glyphs = self.gemtui.glyphs

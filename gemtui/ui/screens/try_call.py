@@ -99,9 +99,10 @@ class TryScreen(TrialScreen):
             found = await asyncio.to_thread(lambda: self.trial.engine().explain(call))
         finally:
             slow.stop()
+        if self.is_open:
             status.say([])
-        self.answer.answer(found)
-        self.refresh_bindings()
+            self.answer.answer(found)
+            self.refresh_bindings()
 
     # --- keys ----------------------------------------------------------------------------------
 

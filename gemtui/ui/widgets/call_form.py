@@ -81,6 +81,7 @@ class CallForm(Vertical):
         """Begin with the tool that matters most."""
         if not self._tool.value:
             self._tool.value = "run_shell_command"
+            self._begin_arguments()
 
     @property
     def _tool(self) -> Input:
@@ -133,13 +134,18 @@ class CallForm(Vertical):
     @on(Input.Changed)
     def _named(self, event: Input.Changed) -> None:
         event.stop()
-        if self._taken is not None and event.value != self._taken[1]:
-            self._let_go()
-        if self._args.text in ("", self._template):
-            self._template = _template(event.value.strip())
-            self._args.text = self._template
+        self._begin_arguments()
         self._offer_names(event.value.strip())
         self._check()
+
+    def _begin_arguments(self) -> None:
+        """Those of the tool that is named now, unless somebody has written some."""
+        name = self._tool.value
+        if self._taken is not None and name != self._taken[1]:
+            self._let_go()
+        template = _template(name.strip())
+        if self._args.text in ("", self._template) and self._args.text != template:
+            self._args.text = self._template = template
 
     def _let_go(self) -> None:
         """Another tool: what was shown in part of a recorded call can't be its arguments."""
@@ -219,6 +225,7 @@ class CallForm(Vertical):
         self.close_offer()
         if at is not None:
             self._tool.value = str(self._offer.get_option_at_index(at).prompt)
+            self._begin_arguments()
         self.focus_args()
 
 
