@@ -9,15 +9,11 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from functools import cache
 from typing import Any, Final
 
-import regress
-
-from gemtui.policy import patterns
 from gemtui.policy.arguments import arguments_text, string
 from gemtui.policy.needles import is_literal, needle_of
-from gemtui.policy.patterns import Pattern, PatternError
+from gemtui.policy.patterns import Pattern, PatternError, compile_pattern, unsafe
 from gemtui.policy.rules import Decision, Rule
 
 MCP_PREFIX: Final = "mcp_"
@@ -65,35 +61,6 @@ class Subject:
     server: str | None = None
     annotations: Mapping[str, Any] | None = None
     subagent: str | None = None
-
-
-class _Plain(Pattern):
-    def __init__(self, source: str) -> None:
-        try:
-            self._regex = regress.Regex(source)
-        except regress.RegressError as error:
-            raise PatternError(str(error)) from None
-        self.source = source
-
-    def matches(self, text: str) -> bool:
-        return self._regex.find(text) is not None
-
-
-@cache
-def compile_pattern(source: str) -> Pattern:
-    """The pattern made ready."""
-    try:
-        return patterns.compile_pattern(source)
-    except NotImplementedError:
-        return _Plain(source)
-
-
-def unsafe(source: str) -> str | None:
-    """Why the CLI drops it."""
-    try:
-        return patterns.unsafe(source)
-    except NotImplementedError:
-        return None
 
 
 def made_ready(rules: Iterable[Rule]) -> tuple[Ready, ...]:
