@@ -219,15 +219,18 @@ class GeminiAdapter:
         """What the program's command line takes. Raises CliNotFound."""
         return capabilities_of(self.cli(), cache=cache_dir(), environ=self._environ)
 
-    def machine(self) -> Machine:
-        """What a command depends on beside its options. Raises CliNotFound. May take seconds."""
+    def machine(self, cwd: Path | None = None) -> Machine:
+        """What a command in `cwd` depends on beside its options. May take seconds.
+
+        Raises CliNotFound.
+        """
         cli = self.cli()
         version = version_of(cli, cache=cache_dir(), environ=self._environ).text
         return Machine(
             cli=cli,
             capabilities=self.capabilities(),
             environ=self._environ,
-            user_policies=user_policies(self._environ),
+            user_policies=user_policies(self._environ, cwd),
             system_settings=read_settings(system_settings_path(self._environ)),
             settings_unread=settings_unread(self.runs / SETTINGS, version=version),
         )
@@ -236,7 +239,11 @@ class GeminiAdapter:
         """The command that `start` would run. Raises CliNotFound and OptionError."""
         id = id or str(uuid.uuid4())
         return command_of(
-            prompt, options, self.machine(), folder=self.runs / id, session_id=str(uuid.uuid4())
+            prompt,
+            options,
+            self.machine(options.cwd),
+            folder=self.runs / id,
+            session_id=str(uuid.uuid4()),
         )
 
     def start(self, prompt: str, options: AgentOptions) -> GeminiRun:

@@ -20,20 +20,20 @@ from gemtui.policy.rules import CHECKED_AGAINST
 
 
 def planned_machine(
-    adapter: GeminiAdapter, environ: Mapping[str, str] = os.environ
+    adapter: GeminiAdapter, cwd: Path | None = None, environ: Mapping[str, str] = os.environ
 ) -> tuple[Machine, str]:
-    """What commands depend on here; without a CLI the newest known one, and words that say so.
+    """What commands in `cwd` depend on; without a CLI the newest known one, and words that say so.
 
     The words are "" where a CLI is there. May take seconds: the CLI is asked.
     """
     try:
-        return adapter.machine(), ""
+        return adapter.machine(cwd), ""
     except CliNotFound:
         machine = Machine(
             cli=Path("gemini"),
             capabilities=NEWEST,
             environ=environ,
-            user_policies=user_policies(environ),
+            user_policies=user_policies(environ, cwd),
             system_settings=read_settings(system_settings_path(environ)),
             settings_unread=settings_unread(adapter.runs / SETTINGS, version=CHECKED_AGAINST),
         )

@@ -13,7 +13,7 @@ from typing import Any
 
 import orjson
 
-from gemtui.paths import gemini_home, typed_path
+from gemtui.paths import gemini_home
 
 SETTINGS_VARIABLE = "GEMINI_CLI_SYSTEM_SETTINGS_PATH"
 
@@ -69,13 +69,34 @@ def system_settings_path(environ: Mapping[str, str], platform: str = sys.platfor
     return Path("/etc/gemini-cli/settings.json")
 
 
-def user_policies(environ: Mapping[str, str]) -> tuple[Path, ...]:
-    """The user's policy files: the settings' `policyPaths`, else the folder (contract 4.3)."""
-    home = gemini_home(environ)
-    named = read_settings(home / "settings.json").get("policyPaths")
-    if isinstance(named, list) and named:
-        return tuple(typed_path(path) for path in named if isinstance(path, str))
-    return (home / "policies",)
+def user_policies(environ: Mapping[str, str], cwd: Path | None = None) -> tuple[Path, ...]:
+    """The user's policy files in a run in `cwd`: those that settings name, else the folder.
+
+    `policyPaths` of the user's, the project's and the machine's settings are taken together (seen
+    in 0.61.0); a project's settings count since a run starts in trusted folders alone. Relative
+    paths are resolved against `cwd`, None = the current folder.
+    """
+    home, cwd = gemini_home(environ), cwd or Path.cwd()
+    machine = system_settings_path(environ)
+    places = [home / "settings.json", cwd / ".gemini" / "settings.json"]
+    if settings_unread(machine, version=None) is None:
+        places.append(machine)
+    named = (path for place in places for path in _policy_paths(read_settings(place)))
+    return tuple(dict.fromkeys(cwd / _expanded(path, home) for path in named)) or (
+        home / "policies",
+    )
+
+
+def _policy_paths(settings: Mapping[str, Any]) -> Iterator[str]:
+    """One path may stand there without a list; commas part nothing here."""
+    named = settings.get("policyPaths")
+    paths = [named] if isinstance(named, str) else named
+    yield from (path for path in paths if isinstance(path, str)) if isinstance(paths, list) else ()
+
+
+def _expanded(path: str, home: Path) -> Path:
+    """`~` is the folder that holds `.gemini`; `~name` is nobody's."""
+    return home.parent / path[2:] if path == "~" or path.startswith("~/") else Path(path)
 
 
 def read_settings(path: Path) -> dict[str, Any]:

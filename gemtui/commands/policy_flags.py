@@ -23,7 +23,7 @@ def flags(name: str, words: Words) -> int:
     """
     options = options_of(replace(words, policy=(name, *words.policy)))
     adapter = GeminiAdapter()
-    machine, missing = planned_machine(adapter)
+    machine, missing = planned_machine(adapter, options.cwd)
     folder, cwd = adapter.runs / str(uuid.uuid4()), options.cwd or Path.cwd()
     command = command_of("", options, machine, folder=folder, session_id=None)
     command = replace(command, notes=(*([missing] if missing else []), *command.notes))

@@ -83,15 +83,25 @@ def test_no_turns_at_all_is_a_limit_of_ours() -> None:
     assert command.turn_limit == 0
 
 
-def test_policy_paths_of_the_settings_may_name_homes(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("HOME", "/home/dev")
-    settings = tmp_path / ".gemini" / "settings.json"
-    settings.parent.mkdir()
-    settings.write_text('{"policyPaths": ["~/mine", "~nobody-has-this-name/p", 7, "/srv/p"]}')
-    assert user_policies({"GEMINI_CLI_HOME": str(tmp_path)}) == (
-        Path("/home/dev/mine"),
-        Path("~nobody-has-this-name/p"),
+def test_policy_paths_of_all_settings_are_taken_together(tmp_path: Path) -> None:
+    project = tmp_path / "project"
+    mine = '{"policyPaths": ["~/mine", "here", "~nobody-has-this-name/p", 7, "/srv/p"]}'
+    theirs = '{"policyPaths": "theirs,too.toml"}'
+    for folder, text in ((tmp_path, mine), (project, theirs)):
+        (folder / ".gemini").mkdir(parents=True)
+        (folder / ".gemini/settings.json").write_text(text)
+    assert user_policies({"GEMINI_CLI_HOME": str(tmp_path)}, project) == (
+        tmp_path / "mine",
+        project / "here",
+        project / "~nobody-has-this-name/p",
         Path("/srv/p"),
+        project / "theirs,too.toml",
     )
+
+
+@pytest.mark.parametrize("settings", ["{}", '{"policyPaths": []}', '{"policyPaths": {}}', "["])
+def test_the_user_s_folder_where_settings_name_none(tmp_path: Path, settings: str) -> None:
+    (tmp_path / ".gemini").mkdir()
+    (tmp_path / ".gemini/settings.json").write_text(settings)
+    found = user_policies({"GEMINI_CLI_HOME": str(tmp_path)}, tmp_path / "project")
+    assert found == (tmp_path / ".gemini/policies",)
