@@ -6,10 +6,10 @@ from collections.abc import Iterator, Mapping
 from difflib import get_close_matches
 from typing import Any
 
-from gemtui.policy import patterns
 from gemtui.policy.fields import KEYS, OLD_KEYS
 from gemtui.policy.known import AGENTS, FORMER, nearest, tool
 from gemtui.policy.matching import MCP_PREFIX, SHELL, dropped, pattern_sources
+from gemtui.policy.patterns import slow
 from gemtui.policy.rules import Decision, Rule
 from gemtui.policy.saying import Said, listed, warned
 from gemtui.policy.schema import MODES, Problem
@@ -139,20 +139,13 @@ def _patterns(rule: Rule) -> Iterator[Said]:
         if why := dropped(source):
             yield Said(field, f"{why}: Gemini CLI drops the rule", _way_out(pattern))
             continue
-        if why := _slow(source):
+        if why := slow(source):
             yield warned(field, f"{why}: it may take long on long arguments", "make it narrower")
         if "\\p{" in pattern or "\\P{" in pattern or "[[:" in pattern:
             said = (
                 "\\p{…} and [[:…:]] are read as plain characters here, and match nothing sensible"
             )
             yield warned(field, said, "write the characters out, such as [A-Za-z]")
-
-
-def _slow(source: str) -> str | None:
-    try:
-        return patterns.slow(source)
-    except NotImplementedError:
-        return None
 
 
 def _too_long(rule: Rule) -> Iterator[Said]:

@@ -84,6 +84,10 @@ class _ByTool:
 
 
 def _covering_names(tool: str) -> tuple[str, ...]:
+    """The names whose rules are asked for every call that a rule on this one is asked for.
+
+    An older name is not among them: only a rule on the present name can hide its tool.
+    """
     names = [tool, "*"]
     if tool.startswith(MCP_PREFIX):
         parts = tool.removeprefix(MCP_PREFIX).split("_")
@@ -91,7 +95,6 @@ def _covering_names(tool: str) -> tuple[str, ...]:
         names.append(f"{MCP_PREFIX}*")
     if tool in AGENTS:
         names.append("invoke_agent")
-    names += [old for old, new in ALIASES.items() if new == tool]
     return tuple(dict.fromkeys((*names, ALIASES.get(tool, tool))))
 
 
