@@ -60,8 +60,8 @@ def _plan_paths() -> Iterator[str]:
             yield start + folder + _PLAN_NAME
 
 
-def _plan_files(path: str) -> str:
-    return rf'\x00"file_path":"{path}"\x00'
+def _plan_files() -> str:
+    return rf'\x00"file_path":"(?:{"|".join(_plan_paths())})"\x00'
 
 
 def _rules() -> Iterator[Rule]:
@@ -114,8 +114,7 @@ def _rules() -> Iterator[Rule]:
         args_pattern=r'"agent_name":\s*"(codebase_investigator|cli_help)"',
     )
     yield rule(("ask_user", "web_fetch", "activate_skill"), ASK, 50, "plan", interactive=True)
-    for path in _plan_paths():
-        yield rule(EDITS, ALLOW, 70, "plan", args_pattern=_plan_files(path))
+    yield rule(EDITS, ALLOW, 70, "plan", args_pattern=_plan_files())
     yield rule(EDITS, DENY, 65, "plan", deny_message=PLAN_NO_EDIT)
     yield rule(READ_ONLY, ALLOW, 50)
     yield rule("replace", ASK, 10, interactive=True)

@@ -9,11 +9,14 @@ from pathlib import PurePath
 from gemtui.policy.answers import Considered, Explanation
 from gemtui.policy.arguments import arguments_text
 from gemtui.policy.judge import Judge, Matter
-from gemtui.policy.matching import Ready, is_about
+from gemtui.policy.matching import Ready
 from gemtui.policy.patterns import PatternTimeout
 from gemtui.policy.rules import ApprovalMode, Call, Decision, Rule, Tier
 from gemtui.policy.verdict import Verdict
 from gemtui.text import clean_line
+
+SHOWN = 4
+"""Prefixes of one rule that a reason names."""
 
 _DOES = {
     Decision.ALLOW: "allows it",
@@ -88,6 +91,8 @@ def _hidden(rule: Rule | None) -> str:
 
 
 def _decided(judge: Judge, verdict: Verdict) -> str:
+    if verdict.stuck:
+        return _upper(f"{verdict.note}, and Gemini CLI would hang on this call.")
     does = _DOES[verdict.decision]
     if not verdict.note:
         if verdict.ready:
@@ -120,43 +125,47 @@ def _upper(sentence: str) -> str:
 
 
 def _considered(call: Call, judge: Judge, verdict: Verdict) -> Iterator[Considered]:
-    """The rules in the order in which they are looked at; ours that speak of other tools left out.
+    """The rules in the order in which they are looked at, then those that would have been next.
 
-    Those behind the one that decided are there too: they would have been next.
+    Of the rules that the CLI brings along only those are there that apply to the tool here.
     """
     if judge.stopped or judge.standing(call.tool).known.absent:
         return
     matter = judge.matter(call)
-    hidden = not matter.standing.found
     decided: Rule | None = None
     for _, group in groupby(judge.rules, key=lambda ready: id(ready.rule)):
         readies = tuple(group)
         rule = readies[0].rule
-        if rule.tier is Tier.BUILTIN and not any(is_about(one, matter.subject) for one in readies):
+        reasons = [judge.mismatch(one, matter.subject) for one in readies]
+        fit = tuple(one for one, why in zip(readies, reasons, strict=True) if why is None)
+        if not fit:
+            if rule.tier is not Tier.BUILTIN:
+                why = min((reason for reason in reasons if reason), key=_weight)
+                yield Considered(rule=rule, matches=False, why=clean_line(why))
             continue
-        matches, why = _looked_at(readies, call, judge, matter)
-        if decided is not None and matches:
+        matches, why = _looked_at(fit, call, matter)
+        if decided is not None:
             matches, why = False, f"it comes after {place(decided)}, which decided already"
-        elif matches and hidden and rule.decision is Decision.DENY and rule.conditional:
-            matches, why = False, "it has a condition on the arguments, so it hides no tool"
         elif matches:
             decided = rule
             why = _deciding(rule, verdict, why)
+        if not matches and verdict.ready and verdict.ready.rule is rule:
+            matches, why = True, "it decides on a part of the command"
         yield Considered(rule=rule, matches=matches, why=clean_line(why))
 
 
-def _looked_at(
-    readies: tuple[Ready, ...], call: Call, judge: Judge, matter: Matter
-) -> tuple[bool, str]:
-    """Whether one rule with all its names and prefixes matches, and why or why not."""
-    reasons = [judge.mismatch(one, matter.subject) for one in readies]
-    fit = [one for one, reason in zip(readies, reasons, strict=True) if reason is None]
-    if not fit:
-        return False, min((reason for reason in reasons if reason), key=_weight)
+def _weight(reason: str) -> bool:
+    """Being for another tool is the least telling reason where a rule names several."""
+    return reason.startswith("it is for ")
+
+
+def _looked_at(fit: tuple[Ready, ...], call: Call, matter: Matter) -> tuple[bool, str]:
+    """Whether a rule that applies to the tool matches the call, and why or why not."""
     if any(one.pattern is None for one in fit):
-        return True, "it is for this tool, whatever the arguments"
+        hides = "" if matter.standing.found else ", and hides it"
+        return True, f"it is for this tool, whatever the arguments{hides}"
     if not matter.standing.found:
-        return True, "it is for this tool"
+        return False, "it has a condition on the arguments, so it hides no tool"
     try:
         text = arguments_text(call.args)
         matches = any(one.finds(text) for one in fit)
@@ -165,15 +174,13 @@ def _looked_at(
     return matches, _condition(fit[0].rule, matches)
 
 
-def _weight(reason: str) -> bool:
-    """Being for another tool is the least telling reason where a rule names several."""
-    return reason.startswith("it is for ")
-
-
 def _condition(rule: Rule, matches: bool) -> str:
     if rule.prefix_list or any(rule.command_prefixes):
-        prefixes = " or ".join(f"`{prefix}`" for prefix in rule.command_prefixes)
-        return f"the command {'begins' if matches else 'does not begin'} with {prefixes}"
+        shown = [f"`{prefix}`" for prefix in rule.command_prefixes[:SHOWN]]
+        if len(rule.command_prefixes) > SHOWN:
+            shown.append(f"one of {len(rule.command_prefixes) - SHOWN} more")
+        does = "begins" if matches else "does not begin"
+        return f"the command {does} with {' or '.join(shown)}"
     what = "commandRegex" if rule.command_regex else "argsPattern"
     return f"its {what} {'is' if matches else 'is not'} found in the arguments"
 

@@ -102,8 +102,7 @@ class Judge:
         try:
             return self._judged(matter, call.args)
         except PatternTimeout as error:
-            note = f"{error}: Gemini CLI would hang on this call"
-            return Verdict(decision=Decision.DENY, note=note)
+            return Verdict(decision=Decision.DENY, note=str(error), stuck=True)
 
     def _judged(self, matter: Matter, args: Mapping[str, Any]) -> Verdict:
         if call_of_shell(matter.subject):

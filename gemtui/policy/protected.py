@@ -120,11 +120,19 @@ def is_build_file(path: str, workspace: Path | None = None) -> bool:
     if not path:
         return False
     path = _decoded(path.removeprefix("file://"))
-    real = os.path.normpath(path) if workspace is None else os.path.realpath(workspace / path)
-    name = Path(real).name
+    here = Path(os.path.normpath(path if workspace is None else workspace / path))
+    name = _followed(here).name if workspace else here.name
     ending = Path(name).suffix.lower()
     prefixed = name.startswith(("Dockerfile.", "Containerfile."))
     return name in BUILD_FILES or prefixed or ending in BUILD_ENDINGS
+
+
+def _followed(path: Path) -> Path:
+    """Where a path leads if it is a link; one that no file can have leads nowhere else."""
+    try:
+        return Path(os.path.realpath(path)) if path.is_symlink() else path
+    except OSError:
+        return path
 
 
 def _decoded(path: str) -> str:

@@ -14,7 +14,8 @@ class Verdict:
 
     `matched`: the rule that matched first, where the engine made another decision of it. `note`:
     why it did, a clause in plain words. `message`: what the CLI tells the model beside a refusal,
-    where that does not come from the rule.
+    where that does not come from the rule. `stuck`: a pattern did not end, so the CLI would not
+    either; the note tells which.
     """
 
     decision: Decision
@@ -22,3 +23,4 @@ class Verdict:
     matched: Ready | None = None
     note: str = ""
     message: str | None = None
+    stuck: bool = False

@@ -478,6 +478,12 @@ def test_a_link_to_a_build_file_is_one(tmp_path: Path) -> None:
     assert answer.decision is DENY
 
 
+@pytest.mark.parametrize("name", ["x" * 5000, "\ud83d", "a\0b", "", "/", ".."])
+def test_paths_that_no_file_can_have_are_no_build_files(name: str, tmp_path: Path) -> None:
+    answer = said(mode="yolo", workspace=tmp_path, file_path=name, content="")
+    assert answer.decision is ALLOW
+
+
 def test_build_files_are_kept_from_mcp_tools_with_an_edit_word() -> None:
     def decision(tool: str) -> Decision:
         return said(tool=tool, mode="yolo", settings=SERVERS, path="pom.xml").decision
