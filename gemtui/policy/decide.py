@@ -6,6 +6,7 @@ from gemtui.policy.answers import Considered, Explanation, McpTool, Outcome, Set
 from gemtui.policy.builtin import BUILTIN
 from gemtui.policy.explain import explanation
 from gemtui.policy.judge import Judge
+from gemtui.policy.levels import approval_mode
 from gemtui.policy.matching import kills
 from gemtui.policy.policy import Policy
 from gemtui.policy.rules import ApprovalMode, Call
@@ -74,6 +75,9 @@ def decide(
     *,
     setup: Setup | None = None,
 ) -> Explanation:
-    """What the CLI would do with `call` under `policy`, and why."""
-    engine = Engine(policy, mode=ApprovalMode(mode), interactive=interactive, setup=setup)
+    """What the CLI would do with `call` under `policy`, and why.
+
+    OptionError for a mode that is none.
+    """
+    engine = Engine(policy, mode=approval_mode(mode), interactive=interactive, setup=setup)
     return engine.explain(call)
