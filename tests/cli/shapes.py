@@ -109,6 +109,20 @@ DOCTOR = {
         "install": "https://github.com/google-gemini/gemini-cli",
         "capabilities": (CAPABILITIES, None),
     },
+    "policies": {
+        "engine": str,
+        "engine_is_installed": (bool, None),
+        "places": [
+            {
+                "path": str,
+                "ours": bool,
+                "files": int,
+                "errors": int,
+                "warnings": int,
+                "check": str,
+            }
+        ],
+    },
     "runs": {
         "path": str,
         "runs": int,

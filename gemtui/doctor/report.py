@@ -7,11 +7,7 @@ from __future__ import annotations
 
 import os
 import platform
-import re
 import shlex
-import shutil
-import subprocess
-import sys
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from contextlib import closing
@@ -25,6 +21,8 @@ from gemtui.agent.detect import INSTALL_LINK
 from gemtui.agent.detected import Detected, detect_cli
 from gemtui.api import listed, problem_dict
 from gemtui.config import Config, load_config
+from gemtui.doctor.policies import Policies, look_at_policies, policy_problems, policy_rows
+from gemtui.doctor.terminal import Terminal, look_at_terminal, terminal_rows
 from gemtui.errors import ConfigError
 from gemtui.paths import cache_dir, config_file, gemini_home
 from gemtui.runs.listing import CLEAR, MOST_BYTES, MOST_RUNS, Usage, runs_dir, usage
@@ -34,7 +32,6 @@ from gemtui.sessions.store import SessionKind, State
 from gemtui.sessions.summary import Flag, Summary
 from gemtui.text import Clean, clean_line, size
 
-_TMUX_LIMIT = 2.0
 _SHOWN_PROBLEMS = 10
 
 
@@ -51,25 +48,6 @@ class Store:
     hidden: Mapping[str, int]
     unreadable: tuple[Problem, ...]
     bytes: int
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Terminal:
-    """What the app would draw on. `columns`, `rows`: None where stdout is no terminal.
-
-    `set_clipboard`: tmux's option, which OSC 52 (copying) depends on; None outside tmux.
-    """
-
-    tty: bool
-    term: str | None
-    colorterm: str | None
-    columns: int | None
-    rows: int | None
-    no_color: bool
-    locale: str | None
-    utf8: bool
-    tmux: bool
-    set_clipboard: str | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -106,6 +84,7 @@ class Report:
     platform: str
     store: Store
     cli: Detected
+    policies: Policies
     terminal: Terminal
     files: OwnFiles
     runs: Usage
@@ -126,6 +105,7 @@ class Report:
             },
             "store": _store_dict(self.store),
             "cli": self.cli.to_dict(),
+            "policies": self.policies.to_dict(self.cli.version),
             "terminal": asdict(self.terminal),
             "files": _files_dict(self.files),
             "runs": self.runs.to_dict(),
@@ -149,7 +129,8 @@ def examine(environ: Mapping[str, str] = os.environ) -> Report:
         platform=platform.platform(terse=True),
         store=_store(environ, home, found),
         cli=detect_cli(environ),
-        terminal=_terminal(environ),
+        policies=look_at_policies(environ),
+        terminal=look_at_terminal(environ),
         files=_own_files(environ, cache, found.cache),
         runs=usage(runs_dir()),
     )
@@ -178,39 +159,6 @@ def _why_hidden(session: Summary) -> str:
         return session.kind.value
     reasons = (Flag.GHOST, Flag.EMPTY, Flag.DUPLICATE)
     return next(flag.value for flag in reasons if flag in session.flags)
-
-
-def _terminal(environ: Mapping[str, str]) -> Terminal:
-    tty = sys.stdout is not None and sys.stdout.isatty()
-    columns, rows = shutil.get_terminal_size() if tty else (None, None)
-    names = (environ.get(name) for name in ("LC_ALL", "LC_CTYPE", "LANG"))
-    locale = next((name for name in names if name), None)
-    return Terminal(
-        tty=tty,
-        term=environ.get("TERM"),
-        colorterm=environ.get("COLORTERM"),
-        columns=columns,
-        rows=rows,
-        no_color=bool(environ.get("NO_COLOR")),
-        locale=locale,
-        utf8=re.search(r"utf-?8", locale or "", re.IGNORECASE) is not None,
-        tmux=bool(environ.get("TMUX")),
-        set_clipboard=_set_clipboard() if environ.get("TMUX") else None,
-    )
-
-
-def _set_clipboard() -> str | None:
-    try:
-        answer = subprocess.run(
-            ["tmux", "show-options", "-sv", "set-clipboard"],
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            timeout=_TMUX_LIMIT,
-            check=False,
-        )
-    except (OSError, subprocess.TimeoutExpired):
-        return None
-    return answer.stdout.decode(errors="replace").strip() or None
 
 
 def _own_files(environ: Mapping[str, str], cache: Path, trouble: Problem | None) -> OwnFiles:
@@ -261,6 +209,7 @@ def _problems(report: Report) -> Iterator[str]:
         )
     if cli.cli is not None and cli.problem is not None:
         yield cli.problem
+    yield from policy_problems(report.policies)
     if files.config_problem is not None:
         yield files.config_problem
     if files.cache_problem is not None:
@@ -303,7 +252,8 @@ def _rows(report: Report) -> Iterator[tuple[str, str]]:
     yield "gemtui", f"{report.gemtui}, Python {report.python}, {report.platform}"
     yield from _store_rows(report.store)
     yield from _cli_rows(report.cli)
-    yield from _terminal_rows(report.terminal)
+    yield from policy_rows(report.policies, report.cli.version)
+    yield from terminal_rows(report.terminal)
     yield from _file_rows(report.files)
     yield from _run_rows(report.runs)
     for problem in report.problems:
@@ -352,20 +302,6 @@ def _cli_rows(found: Detected) -> Iterator[tuple[str, str]]:
         words = (name.replace("_", " ") for name, able in can.items() if able is True)
         yield "", f"can: {', '.join(words)}; modes: {', '.join(found.capabilities.approval_modes)}"
         yield "", f"models: {', '.join(MODELS)}, and what else the API knows"
-
-
-def _terminal_rows(terminal: Terminal) -> Iterator[tuple[str, str]]:
-    where = f"{terminal.columns} x {terminal.rows}" if terminal.tty else "stdout is no terminal"
-    names = f"TERM {terminal.term or 'not set'}, COLORTERM {terminal.colorterm or 'not set'}"
-    color = ", NO_COLOR is set: no colours" if terminal.no_color else ""
-    yield "terminal", f"{where}, {names}{color}"
-    if terminal.utf8:
-        yield "", f"locale {terminal.locale}: UTF-8"
-    else:
-        yield "", f"locale {terminal.locale or 'not set'}: not UTF-8; gemtui --ascii draws without"
-    if terminal.tmux and terminal.set_clipboard != "on":
-        now = terminal.set_clipboard or "unknown"
-        yield "", f"tmux: set-clipboard is {now}; copying needs: tmux set -s set-clipboard on"
 
 
 def _file_rows(files: OwnFiles) -> Iterator[tuple[str, str]]:

@@ -1,0 +1,108 @@
+"""Whether the policy engine speaks for the installed CLI, and whether policy files hold."""
+
+from __future__ import annotations
+
+import shlex
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from gemtui.agent.settings import user_policies
+from gemtui.policy.check import check_files
+from gemtui.policy.rules import CHECKED_AGAINST, Severity
+from gemtui.policy.store import policies_dir
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Place:
+    """Policy files that stand together: a folder, or one file. `ours`: our named policies."""
+
+    path: Path
+    ours: bool
+    files: int
+    errors: int
+    warnings: int
+
+    @property
+    def check(self) -> str:
+        """The command that tells what was found."""
+        return f"gemtui policy check {shlex.quote(str(self.path))}"
+
+    def to_dict(self) -> dict[str, Any]:
+        """What `gemtui doctor --json` says of it."""
+        return {
+            "path": str(self.path),
+            "ours": self.ours,
+            "files": self.files,
+            "errors": self.errors,
+            "warnings": self.warnings,
+            "check": self.check,
+        }
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Policies:
+    """All policy files that runs may have, place by place; those that are not there left out."""
+
+    places: tuple[Place, ...]
+
+    def to_dict(self, installed: str | None) -> dict[str, Any]:
+        """What `gemtui doctor --json` says; `engine_is_installed` null = no version is known."""
+        return {
+            "engine": CHECKED_AGAINST,
+            "engine_is_installed": None if installed is None else installed == CHECKED_AGAINST,
+            "places": [place.to_dict() for place in self.places],
+        }
+
+
+def look_at_policies(environ: Mapping[str, str]) -> Policies:
+    """Check our policies and those that every session of the CLI loads here."""
+    places = [(policies_dir(), True), *((path, False) for path in user_policies(environ))]
+    return Policies(places=tuple(_look(path, ours) for path, ours in places if path.exists()))
+
+
+def _look(path: Path, ours: bool) -> Place:
+    files = sorted(path.glob("*.toml")) if path.is_dir() else [path]
+    checked = [path] if files and not ours else files
+    found = Counter(finding.severity for each in checked for finding in check_files([each]))
+    return Place(
+        path=path,
+        ours=ours,
+        files=len(files),
+        errors=found[Severity.ERROR],
+        warnings=found[Severity.WARNING],
+    )
+
+
+def policy_problems(policies: Policies) -> Iterator[str]:
+    """What is broken, with the way out: rules that do not hold as they stand."""
+    for place in policies.places:
+        if place.errors:
+            what = "no run starts with them" if place.ours else "Gemini CLI leaves rules out"
+            yield f"{place.path}: {_count(place.errors, 'error')}, {what}: {place.check}"
+
+
+def policy_rows(policies: Policies, installed: str | None) -> Iterator[tuple[str, str]]:
+    """For people: a name, then what was found."""
+    yield "policies", _engine_words(installed)
+    for place in policies.places:
+        whose = "ours" if place.ours else "in every session"
+        found = f"{_count(place.errors, 'error')}, {_count(place.warnings, 'warning')}"
+        yield "", f"{place.path} ({whose}): {_count(place.files, 'file')}, {found}"
+        if place.errors or place.warnings:
+            yield "", f"to see them: {place.check}"
+
+
+def _engine_words(installed: str | None) -> str:
+    checked = f"what gemtui says of them was checked against Gemini CLI {CHECKED_AGAINST}"
+    if installed is None:
+        return checked
+    if installed == CHECKED_AGAINST:
+        return f"{checked}: the installed version"
+    return f"{checked}; installed is {installed}, which may decide otherwise in places"
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"

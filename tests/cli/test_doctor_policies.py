@@ -1,0 +1,72 @@
+"""What `gemtui doctor` says of policies: the engine's version, and files that do not hold."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from tests.cli.conftest import Gemtui
+from tests.cli.shapes import DOCTOR, fits
+from tests.fake_cli import FakeCli
+
+GOOD = '[[rule]]\ntoolName = "glob"\ndecision = "deny"\npriority = 100\n'
+TYPO = GOOD.replace("glob", "glbo")
+
+
+@pytest.mark.parametrize(
+    ("version", "words", "same"),
+    [
+        ("0.61.0", "was checked against Gemini CLI 0.61.0: the installed version", True),
+        ("0.62.1", "0.61.0; installed is 0.62.1, which may decide otherwise", False),
+    ],
+)
+def test_the_engine_s_version_beside_the_installed_one(
+    home: Path, fake_cli: FakeCli, gemtui: Gemtui, version: str, words: str, same: bool
+) -> None:
+    cli = fake_cli()
+    cli.write_text(cli.read_text().replace("0.61.0", version))
+    answer = gemtui("doctor")
+    assert answer.code == 0
+    assert words in answer.out
+    found = gemtui("doctor", "--json").json
+    fits(found, DOCTOR)
+    assert found["policies"]["engine"] == "0.61.0"
+    assert found["policies"]["engine_is_installed"] is same
+
+
+def test_without_a_cli_nothing_is_compared(
+    home: Path, gemtui: Gemtui, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path / "bin"))
+    monkeypatch.setattr("gemtui.agent.detect.usual_places", lambda _: iter(()))
+    monkeypatch.delenv("GEMINI_CLI_PATH", raising=False)
+    found = gemtui("doctor", "--json").json["policies"]
+    assert (found["engine_is_installed"], found["places"]) == (None, [])
+
+
+def test_broken_files_are_counted_with_the_way_to_see_them(
+    home: Path, fake_cli: FakeCli, gemtui: Gemtui
+) -> None:
+    fake_cli()
+    users, ours = home / ".gemini/policies", Path(os.environ["XDG_CONFIG_HOME"], "gemtui/policies")
+    for folder in (users, ours):
+        folder.mkdir(parents=True)
+        (folder / "good.toml").write_text(GOOD)
+        (folder / "typo.toml").write_text(TYPO)
+    (users / "bad.toml").write_text("[[rules]]\n")
+    answer = gemtui("doctor")
+    assert answer.code == 1
+    assert f"broken    {users}: 1 error, Gemini CLI leaves rules out" in answer.out
+    assert f"{ours} (ours): 2 files, 0 errors, " in answer.out
+    assert f"to see them: gemtui policy check {users}" in answer.out
+    found = gemtui("doctor", "--json").json
+    fits(found, DOCTOR)
+    (of_ours, of_users) = found["policies"]["places"]
+    assert (of_ours["ours"], of_ours["files"], of_ours["errors"]) == (True, 2, 0)
+    assert (of_users["ours"], of_users["files"], of_users["errors"]) == (False, 3, 1)
+    assert of_users["warnings"] >= 1
+    assert of_users["check"] == f"gemtui policy check {users}"
+    (users / "bad.toml").unlink()
+    assert gemtui("doctor").code == 0
