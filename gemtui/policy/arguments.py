@@ -19,26 +19,50 @@ _string = json.JSONEncoder(ensure_ascii=False).encode
 
 def arguments_text(args: Mapping[str, Any]) -> str:
     """The text of raw arguments, as the model sent them; nothing is filled in or normalised."""
-    pairs = (f"{MARK}{string(key)}:{value_text(args[key])}{MARK}" for key in _sorted(args))
+    pairs = (f"{MARK}{string(key)}:{_text(args[key])}{MARK}" for key in _sorted(args))
     return "{" + ",".join(pairs) + "}"
 
 
+def _text(value: Any) -> str:
+    return string(value) if isinstance(value, str) else value_text(value)
+
+
+class _Written(str):
+    """A piece of the text, as against a value that is still to be written."""
+
+    __slots__ = ()
+
+
 def value_text(value: Any) -> str:
-    """A JSON value as JavaScript writes it, keys sorted, no marks."""
+    """A JSON value as JavaScript writes it, keys sorted, no marks; nested however deep."""
+    pieces: list[str] = []
+    todo = [value]
+    while todo:
+        item = todo.pop()
+        if isinstance(item, _Written):
+            pieces.append(item)
+        elif isinstance(item, Mapping):
+            todo.append(_Written("}"))
+            for at, key in reversed(list(enumerate(_sorted(item)))):
+                todo += [item[key], _Written(f"{',' if at else ''}{string(key)}:")]
+            pieces.append("{")
+        elif isinstance(item, list | tuple):
+            todo.append(_Written("]"))
+            for at, each in reversed(list(enumerate(item))):
+                todo += [each, _Written("," if at else "")]
+            pieces.append("[")
+        else:
+            pieces.append(_plain(item))
+    return "".join(pieces)
+
+
+def _plain(value: Any) -> str:
+    """A value that holds no others."""
     if isinstance(value, str):
         return string(value)
-    if value is True:
-        return "true"
-    if value is False:
-        return "false"
-    if isinstance(value, int | float):
-        return _number(value)
-    if isinstance(value, Mapping):
-        pairs = (f"{string(key)}:{value_text(value[key])}" for key in _sorted(value))
-        return "{" + ",".join(pairs) + "}"
-    if isinstance(value, list | tuple):
-        return "[" + ",".join(map(value_text, value)) + "]"
-    return "null"
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    return _number(value) if isinstance(value, int | float) else "null"
 
 
 def string(text: str) -> str:

@@ -52,6 +52,26 @@ def test_keys_are_sorted_by_their_utf_16_units() -> None:
     assert value_text({"\uffff": 1, "🙂": 2, "a": 3}) == '{"a":3,"🙂":2,"\uffff":1}'
 
 
+def test_values_may_be_nested_however_deep() -> None:
+    deep: Any = 1
+    for _ in range(5000):
+        deep = [{"a": deep}]
+    assert arguments_text({"x": deep}).count("[") == 5000
+
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.text() | st.integers(-(2**53), 2**53),
+    lambda inner: st.lists(inner) | st.dictionaries(st.text("abé\n"), inner),
+)
+
+
+@given(JSON)
+def test_a_value_is_the_json_of_it_with_sorted_keys(value: Any) -> None:
+    assert value_text(value) == json.dumps(
+        value, sort_keys=True, ensure_ascii=False, separators=(",", ":")
+    )
+
+
 @given(st.floats(allow_nan=False, allow_infinity=False))
 def test_a_number_says_the_same_value_again(number: float) -> None:
     assert float(value_text(number)) == number
