@@ -27,7 +27,7 @@ _DOES = {
 
 def explanation(call: Call, judge: Judge, other: Judge) -> Explanation:
     """The decision on a call with its reasons; `other` judges with somebody to ask, or nobody."""
-    verdict, standing = judge.verdict(call), judge.standing(call.tool)
+    verdict, standing = judge.verdict(call), judge.matter(call).standing
     asked, unasked = (judge, other) if judge.interactive else (other, judge)
     allowed = unasked.verdict(call).decision is Decision.ALLOW
     return Explanation(
@@ -47,7 +47,7 @@ def explanation(call: Call, judge: Judge, other: Judge) -> Explanation:
 
 def _message(judge: Judge, call: Call, verdict: Verdict) -> str | None:
     """What the model is told beside the refusal; nothing where the tool is not found."""
-    if verdict.decision is not Decision.DENY or not judge.standing(call.tool).found:
+    if verdict.decision is not Decision.DENY or not judge.matter(call).standing.found:
         return None
     if verdict.message is not None:
         return verdict.message
@@ -68,7 +68,7 @@ def place(rule: Rule) -> str:
 def _because(call: Call, judge: Judge, verdict: Verdict) -> str:
     if judge.stopped:
         return f"Gemini CLI does not start: {judge.stopped}."
-    standing = judge.standing(call.tool)
+    standing = judge.matter(call).standing
     if standing.known.absent:
         return (
             f"The tool is not there, and a call of it fails as not found: {standing.known.absent}."
@@ -129,7 +129,7 @@ def _considered(call: Call, judge: Judge, verdict: Verdict) -> Iterator[Consider
 
     Of the rules that the CLI brings along only those are there that apply to the tool here.
     """
-    if judge.stopped or judge.standing(call.tool).known.absent:
+    if judge.stopped or judge.matter(call).standing.known.absent:
         return
     matter = judge.matter(call)
     decided: Rule | None = None

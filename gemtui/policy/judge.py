@@ -82,7 +82,7 @@ class Judge:
         self.workspace = setup.workspace
         self.default = Decision.ASK_USER if interactive else Decision.DENY
         self._shell = Shell(mode=mode, default=self.default, workspace=setup.workspace)
-        self._standings: dict[str, Standing] = {}
+        self._standings: dict[tuple[str, bool], Standing] = {}
         self._matters: dict[tuple[str, str | None, str | None], Matter] = {}
 
     def outcome(self, call: Call) -> Outcome:
@@ -136,7 +136,7 @@ class Judge:
         return found
 
     def _matter(self, tool: str, subagent: str | None, agent: str | None) -> Matter:
-        standing = self.standing(tool)
+        standing = self.standing(tool, subagent=subagent is not None)
         known = standing.known
         subject = Subject(
             names=(*_called(tool), *((agent,) if agent is not None else ())),
@@ -179,15 +179,15 @@ class Judge:
         """Why a rule does not apply, whatever the arguments; None = it does."""
         return mismatch(ready, subject, self.mode.in_rules, self.interactive)
 
-    def standing(self, tool: str) -> Standing:
-        """Whether a tool exists, is offered, and what hides it."""
-        found = self._standings.get(tool)
+    def standing(self, tool: str, *, subagent: bool = False) -> Standing:
+        """Whether a tool exists, is offered, and what hides it; `subagent`: to one of those."""
+        found = self._standings.get((tool, subagent))
         if found is None:
-            found = self._standings[tool] = self._standing(tool)
+            known = self.registry.known(tool, subagent=subagent)
+            found = self._standings[tool, subagent] = self._standing(tool, known)
         return found
 
-    def _standing(self, tool: str) -> Standing:
-        known = self.registry.known(tool)
+    def _standing(self, tool: str, known: Known) -> Standing:
         if self.stopped or known.absent:
             return Standing(known=known, offered=False, found=False)
         hidden, by = self._hidden(known)

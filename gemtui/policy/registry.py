@@ -47,6 +47,7 @@ TRACKER = {
     "tracker_add_dependency": "TrackerAddDependencyTool",
     "tracker_visualize": "TrackerVisualizeTool",
 }
+ENDING = "complete_task"
 LONGEST_NAME = 63
 _FOREIGN = re.compile(r"[^a-zA-Z0-9_\-.:]")
 
@@ -84,8 +85,13 @@ class Registry:
         old = [alias for alias, name in ALIASES.items() if name in excluded]
         self._excluded = {*excluded, *old, *(ALIASES[name] for name in excluded if name in ALIASES)}
 
-    def known(self, name: str) -> Known:
-        """What is known of the tool that a call names, aliases followed."""
+    def known(self, name: str, *, subagent: bool = False) -> Known:
+        """What is known of the tool that a call names, aliases followed.
+
+        `subagent`: one makes the call, and has a tool to end its work with.
+        """
+        if subagent and name == ENDING:
+            return Known(name=name)
         name = ALIASES.get(name, name)
         found = self._of_server(name) if name.startswith(MCP_PREFIX) else self._own(name)
         if not found.absent and self._excluded.intersection((found.name, *found.also)):

@@ -125,6 +125,11 @@ def test_a_star_for_subagents_is_a_name_like_any() -> None:
     assert said(one, tool="read_file", subagent="generalist").decision is ALLOW
 
 
+def test_only_a_subagent_has_the_tool_that_ends_its_work() -> None:
+    assert said(tool="complete_task").found is False
+    assert said(tool="complete_task", subagent="generalist").decision is ALLOW
+
+
 # --- aliases and agents --------------------------------------------------------------------------
 
 
