@@ -17,10 +17,13 @@ from gemtui.policy.programs import NEVER, RUNS, SHELLS
 from gemtui.policy.protected import BUILD_FILES
 from gemtui.policy.rules import Decision, Finding, Rule
 from gemtui.policy.saying import Said, findings, listed, warned
-from gemtui.policy.shell import has_redirection, read_command
+from gemtui.policy.shell import read_command
 
 _OUTSIDE_PLAN = ("default", "autoEdit", "yolo")
 _OPENING = frozenset({"*", SHELL, "write_file", "replace"})
+
+_STEPS = 100
+"""Surprises of one rule that are mended, one after the other."""
 
 Surprise = tuple[Said, Rule | None]
 """What is surprising, and the rule that does what was meant, where it can be built."""
@@ -41,8 +44,12 @@ def surprises_said(rule: Rule) -> Iterator[Said]:
 def fixed(rule: Rule) -> Rule | None:
     """The rule in the form that does what was meant; None where there is none to be built."""
     better = rule
-    for look in _LOOKS:
-        better = next((fix for _said, fix in look(better) if fix is not None), better)
+    for _ in range(_STEPS):
+        fixes = (fix for look in _LOOKS for _said, fix in look(better) if fix not in (None, better))
+        step = next(fixes, None)
+        if step is None:
+            break
+        better = step
     return None if better == rule else better
 
 
@@ -74,23 +81,22 @@ def _chain_in_prefix(rule: Rule) -> Iterator[Surprise]:
     if rule.decision is not Decision.ALLOW:
         return
     for prefix in rule.command_prefixes:
-        parts = tuple(part.text for part in read_command(prefix).parts if not part.whole)
-        if len(parts) > 1:
-            said = f'"{prefix}" allows nothing: the parts of a chain are looked at one by one'
-            way_out = f"write a prefix for each: {', '.join(map(value_text, parts))}"
-            kept = tuple(each for each in rule.command_prefixes if each != prefix)
-            better = tuple(dict.fromkeys((*kept, *parts)))
-            fix = replace(rule, command_prefixes=better, prefix_list=True)
-            yield warned("commandPrefix", said, way_out), fix
-
-
-def _redirection_in_prefix(rule: Rule) -> Iterator[Surprise]:
-    if rule.decision is Decision.ALLOW and not rule.allow_redirection:
-        for prefix in rule.command_prefixes:
-            if has_redirection(prefix):
-                said = f'"{prefix}" redirects, which asks (headless: is refused) all the same'
-                way_out = "write allowRedirection = true"
-                yield warned("commandPrefix", said, way_out), replace(rule, allow_redirection=True)
+        reading = read_command(prefix)
+        parts = tuple(part.text for part in reading.parts if not part.whole)
+        if not parts or (len(parts) == 1 and not reading.redirected):
+            continue
+        way_out = f"write a prefix for each: {', '.join(map(value_text, parts))}"
+        if reading.redirected:
+            way_out += ", and allowRedirection = true"
+        kept = tuple(each for each in rule.command_prefixes if each != prefix)
+        fix = replace(
+            rule,
+            command_prefixes=tuple(dict.fromkeys((*kept, *parts))),
+            prefix_list=True,
+            allow_redirection=True if reading.redirected else rule.allow_redirection,
+        )
+        said = f'"{prefix}" allows nothing: commands are looked at one by one, without redirection'
+        yield warned("commandPrefix", said, way_out), fix
 
 
 def _program_of_prefix(rule: Rule) -> Iterator[Surprise]:
@@ -275,7 +281,6 @@ _LOOKS: tuple[Callable[[Rule], Iterable[Surprise]], ...] = (
     _old_name,
     _blank_in_prefix,
     _chain_in_prefix,
-    _redirection_in_prefix,
     _program_of_prefix,
     _deny_by_prefix,
     _regex,
