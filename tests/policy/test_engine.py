@@ -315,9 +315,27 @@ def test_tools_core_knows_tools_by_their_class_names_as_well(name: str) -> None:
     assert said(rule("glob", ALLOW, 260), tool="glob", settings=settings).found is True
 
 
-def test_tools_exclude_takes_a_tool_away_for_good() -> None:
-    settings = {"tools": {"exclude": ["ReadFileTool"]}}
-    assert said(rule("*", ALLOW, 999), tool="read_file", settings=settings).found is False
+@pytest.mark.parametrize(
+    ("excluded", "tool"),
+    [
+        ("read_file", "read_file"),
+        ("ReadFileTool", "read_file"),
+        ("search_file_content", "grep_search"),
+        ("grep_search", "search_file_content"),
+        ("plain", "mcp_srv_plain"),
+        ("mcp_srv_plain", "mcp_srv_plain"),
+        ("DiscoveredMCPTool", "mcp_srv_plain"),
+    ],
+)
+def test_tools_exclude_takes_a_tool_away_for_good(excluded: str, tool: str) -> None:
+    settings = {**SERVERS, "tools": {"exclude": [excluded]}}
+    assert said(rule("*", ALLOW, 999), tool=tool, settings=settings).found is False
+
+
+def test_an_mcp_tool_is_hidden_with_its_namesake_of_the_cli() -> None:
+    one = rule("mcp_srv_*")
+    assert said(one, tool="mcp_srv_write_file", settings=SERVERS).found is False
+    assert said(one, rule("write_file"), tool="mcp_srv_write_file", settings=SERVERS).found
 
 
 @pytest.mark.parametrize("how", ["setting", "flag"])
