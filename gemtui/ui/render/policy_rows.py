@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from gemtui.policy.decide import Outcome
 from gemtui.policy.recorded import Ended, Reference
 from gemtui.policy.replay import Share, Tally, Verdict
-from gemtui.policy.rules import Decision, Tier
+from gemtui.policy.rules import Decision, Rule, Tier
 from gemtui.policy.suggest import LeftOut, Suggestion
 from gemtui.sessions.summary import Summary
 from gemtui.text import Clean, relative
@@ -218,10 +218,15 @@ def _share(row: Share, look: Look) -> Pieces:
         *front,
         Piece(own(f"{tools(rule)}  {when(rule)}"), look[Role.TEXT]),
     )
-    where = f"{source(rule)}  {rank(rule)}"
-    if look.width < _ROOMY:
-        where = f"rule {rule.index}" if rule.index and rule.tier > Tier.BUILTIN else source(rule)
-    return _both(left, (_muted(where, look),), look)
+    return _both(left, (_muted(_place(rule, look), look),), look)
+
+
+def _place(rule: Rule, look: Look) -> str:
+    """Where a rule stands and how high, or in few words."""
+    if look.width >= _ROOMY:
+        return f"{source(rule)}  {rank(rule)}"
+    of_file = rule.index and rule.tier > Tier.BUILTIN
+    return f"rule {rule.index}" if of_file else source(rule)
 
 
 # --- suggestions -------------------------------------------------------------------------------
@@ -280,11 +285,11 @@ def tool_row(row: ToolRow, look: Look) -> Pieces:
 
 
 def _deciding(row: ToolRow, look: Look) -> Pieces:
+    """Rules that look at arguments come first: with them the decision here is not the whole."""
     rule = row.headless.rule
-    words = "no rule" if rule is None else f"{source(rule)}, {rank(rule)}"
-    pieces = [_muted(words, look)]
-    if row.interactive.rule is not None and row.interactive.rule != rule:
-        pieces.append(_muted(f"; interactive {rank(row.interactive.rule)}", look))
-    if row.rules:
-        pieces.append(Piece(own(f"  +{count(row.rules, 'rule')} by arguments"), look[Role.ACCENT]))
-    return tuple(pieces)
+    place = _muted("no rule" if rule is None else _place(rule, look), look)
+    if not row.rules:
+        return (place,)
+    more = "" if look.width < _ROOMY else " by arguments"
+    conditional = Piece(own(f"+{count(row.rules, 'rule')}{more}"), look[Role.ACCENT])
+    return (conditional, _muted("  ", look), place)

@@ -204,8 +204,11 @@ class BehindScreen(TrialScreen):
         said = [said_found(self._list) or count(total, "call")]
         if self._calls > total:
             said.append(f"the first of {self._calls:,}")
-        left = [Content(self._title), *map(Content, said)]
-        self.query_one("#status", lines.Line).say(left)
+        self.query_one("#status", lines.Line).say([*map(Content, said)])
+
+    def about(self) -> Clean:
+        """What they have in common."""
+        return self._title
 
     def situation_changed(self) -> None:
         """A rule was taken: what is counted is another screen's; go back to it."""

@@ -53,8 +53,8 @@ class ReplayScreen(TrialScreen):
 
     def on_mount(self) -> None:
         """The project's calls first."""
-        super().on_mount()
         self._which = Which(project=self.gemtui.start.project)
+        super().on_mount()
         self.situation_changed()
 
     def on_unmount(self) -> None:
@@ -93,8 +93,12 @@ class ReplayScreen(TrialScreen):
             self._rows.show(replay_rows(tally))
             self._say()
 
+    def about(self) -> Clean:
+        """Whose calls."""
+        return words(self._which, self.gemtui.clock())
+
     def _say(self) -> None:
-        said = [said_progress(self._progress), words(self._which, self.gemtui.clock())]
+        said = [said_progress(self._progress)]
         self.query_one("#status", Line).say([Content(each) for each in said])
         self.refresh_bindings()
 
@@ -136,6 +140,7 @@ class ReplayScreen(TrialScreen):
         which = await choose_which(self.gemtui, self._past)
         if which is not None:
             self._which = which
+            self.say_where()
             self.situation_changed()
 
     def action_again(self) -> None:

@@ -66,8 +66,8 @@ class SuggestScreen(TrialScreen):
 
     def on_mount(self) -> None:
         """From the project's calls first."""
-        super().on_mount()
         self._which = Which(project=self.gemtui.start.project)
+        super().on_mount()
         self.situation_changed()
 
     def on_unmount(self) -> None:
@@ -120,8 +120,12 @@ class SuggestScreen(TrialScreen):
             case _:
                 drawing.show(lambda _look: ())
 
+    def about(self) -> Clean:
+        """Whose calls."""
+        return words(self._which, self.gemtui.clock())
+
     def _say(self) -> None:
-        said = [said_progress(self._progress), words(self._which, self.gemtui.clock())]
+        said = [said_progress(self._progress)]
         found = self._found
         if found is not None and found.suggestions:
             said.insert(0, f"{len(self._chosen)} of {count(len(found.suggestions), 'rule')} chosen")
@@ -198,6 +202,7 @@ class SuggestScreen(TrialScreen):
         which = await choose_which(self.gemtui, self._past)
         if which is not None:
             self._which = which
+            self.say_where()
             self.situation_changed()
 
     def action_again(self) -> None:

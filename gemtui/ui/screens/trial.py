@@ -13,7 +13,7 @@ from textual.widget import Widget
 
 from gemtui.errors import GemtuiError
 from gemtui.policy.rules import Call, Rule
-from gemtui.text import clean_line
+from gemtui.text import Clean, clean_line
 from gemtui.ui.render.policy import asked
 from gemtui.ui.trial import Trial
 from gemtui.ui.widgets.lines import FooterLine, Line
@@ -74,6 +74,10 @@ class TrialScreen(Screen[Taken]):
         """The header may have changed meanwhile."""
         self.say_where()
 
+    def about(self) -> Clean:
+        """What stands beside the heading."""
+        return Clean("")
+
     def say_where(self) -> None:
         """The policy and the situation that is asked about."""
         trial = self.trial
@@ -84,7 +88,8 @@ class TrialScreen(Screen[Taken]):
         if trial.taken:
             taken = f"{len(trial.taken)} new rule{'s' * (len(trial.taken) != 1)}, not saved"
             words.append(Content.styled(taken, "not bold $text-warning"))
-        self.query_one("#heading", Line).say([Content(self.HEADING)], words)
+        about = Content.styled(self.about(), "not bold")
+        self.query_one("#heading", Line).say([Content(self.HEADING), about], words)
 
     def _turn(self) -> None:
         self.say_where()

@@ -37,7 +37,7 @@ def words(which: Which, now: datetime) -> Clean:
     if which.session is not None:
         said = f'session "{clean_line(which.session.title)[:60]}"'
     elif which.project is not None:
-        said = f"project {short_path(which.project)}"
+        said = f"project {which.project.name or which.project}"
     else:
         said = "all projects"
     if which.since is not None:

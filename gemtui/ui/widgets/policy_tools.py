@@ -24,6 +24,9 @@ from gemtui.ui.render.policy_rows import ToolRow, tool_head, tool_row
 from gemtui.ui.theme import Role, look_of
 from gemtui.ui.widgets.rows import GUTTER, RowList
 
+_BAR = 1
+"""Cells of the rows' scroll bar."""
+
 
 class PolicyTools(Vertical):
     """A row per tool; the pane calls `show` after every change."""
@@ -74,7 +77,7 @@ class _Head(Widget):
         """The one line."""
         look = look_of(self.app, self.size.width)
         front = Piece(own(" " * GUTTER), look[Role.MUTED])
-        line = Line((front, *tool_head(look.narrowed(GUTTER))))
+        line = Line((front, *tool_head(look.narrowed(GUTTER + _BAR))))
         return (
             strip_of(line, look.width).adjust_cell_length(look.width).apply_style(self.rich_style)
         )
