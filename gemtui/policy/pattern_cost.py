@@ -27,7 +27,7 @@ from gemtui.policy.pattern_tree import (
 
 _MOST_COPIES: Final = 200
 _MOST_STATES: Final = 2200
-_MOST_PAIRS: Final = 40_000
+_MOST_WORK: Final = 200_000
 _MOST_EDGES: Final = 10_000
 _MOST_LOOPS: Final = 40
 _NEAR: Final = 2
@@ -197,6 +197,7 @@ class _Judge:
             self._after.append({**self._after[0], self._search: 1.0})
         if sum(map(len, self._after)) > _MOST_EDGES:
             raise _TooBig
+        self._work = 0
         self._masks = _masks(chars)
         self._reach = _reach(self._after)
         self._loops = self._components()
@@ -211,10 +212,15 @@ class _Judge:
         searched = self._longest(self._loops, steps, most=_NEAR)
         return Cost(
             ways=self._ways(),
-            power=1 + self._longest(own, steps, most=_MOST_PAIRS) if own else 0,
+            power=1 + self._longest(own, steps, most=_MOST_WORK) if own else 0,
             endless=any(self._doubles(loop) for loop in own),
             search_power=1 + searched if self._loops else 0,
         )
+
+    def _spend(self, work: int) -> None:
+        self._work += work
+        if self._work > _MOST_WORK:
+            raise _TooBig
 
     def _components(self) -> list[tuple[int, ...]]:
         """The loops: states that lead to each other, those that come first in a text first."""
@@ -255,8 +261,6 @@ class _Judge:
         nexts = {state: self._within(state, loop) for state in loop}
         if any(self._after[state][after] > 1 for state in loop for after in nexts[state]):
             return True
-        if len(loop) ** 2 > _MOST_PAIRS:
-            raise _TooBig
         back: dict[int, list[int]] = {state: [] for state in loop}
         for state, afters in nexts.items():
             for after in afters:
@@ -272,6 +276,7 @@ class _Judge:
             a, b = left.pop()
             if not ends and not masks[a] & masks[b]:
                 continue
+            self._spend(len(nexts[a]) * len(nexts[b]))
             for x in nexts[a]:
                 for y in nexts[b]:
                     if x != y and (x, y) not in found and masks[x] & masks[y]:
@@ -289,15 +294,13 @@ class _Judge:
         goal = sum(1 << state for state in other)
         level = {(p, p, q) for p in one for q in other}
         seen = set(level)
-        for length in range(1, _MOST_PAIRS):
+        length = 0
+        while level:
+            length += 1
             level = {t for triple in level for t in self._moved(triple, one, other, goal)} - seen
             if any(middle == last for _, middle, last in level):
                 return length
             seen |= level
-            if not level:
-                return 0
-            if len(seen) > _MOST_PAIRS:
-                return length
         return 0
 
     def _moved(
@@ -305,8 +308,10 @@ class _Judge:
     ) -> Iterator[tuple[int, int, int]]:
         first, middle, last = triple
         masks = self._masks
-        for p in self._within(first, one):
-            for q in self._within(last, other):
+        ahead = self._within(first, one), self._within(last, other)
+        self._spend(len(ahead[0]) * len(ahead[1]) * len(self._after[middle]))
+        for p in ahead[0]:
+            for q in ahead[1]:
                 both = masks[p] & masks[q]
                 if both:
                     for m in self._after[middle]:

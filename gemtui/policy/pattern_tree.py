@@ -343,6 +343,8 @@ class Reader:
         if after in _CLASSES:
             self._take(2)
             return _CLASSES[after]
+        if after == "k" and self._named:
+            self._fail("`\\k` can't stand within `[]`")
         if after == "c" and re.compile("[0-9_]").match(self._text, self._at + 2):
             unit = ord(self._take(3)[2]) % 32
         elif after == "b":

@@ -66,7 +66,7 @@ class Pattern:
         try:
             self._regex = Regex(reader.rewritten)
         except RegressError as error:
-            raise PatternError(str(error)) from None
+            raise PatternError(str(error)[:1].lower() + str(error)[1:]) from None
         self._literals = _literals(tree)
         self.cost: Cost = cost(tree, anchored=self._literals.anchored)
         self._always_quick = self.cost.power == 0 and self.cost.ways <= _HARMLESS_WAYS / 1000
