@@ -142,7 +142,7 @@ def _started(
             stderr=err,
             start_new_session=True,
         )
-    watch = threading.Timer(PATIENCE * 2, _end, (process,))
+    watch = threading.Timer(PATIENCE, _end, (process,))
     watch.start()
     try:
         yield process
@@ -150,6 +150,10 @@ def _started(
         watch.cancel()
         _end(process)
         process.wait()
+        for pipe in (process.stdin, process.stdout):
+            if pipe is not None:
+                with suppress(BrokenPipeError):
+                    pipe.close()
 
 
 def _end(process: subprocess.Popen[bytes]) -> None:
