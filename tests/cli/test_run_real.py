@@ -114,3 +114,62 @@ def test_an_untrusted_folder_names_the_way_out(
         assert (code, out) == (1, "")
         assert "--trust" in err
         assert finish(begin(on_loopback, model, "Go", "--trust"))[:2] == (0, "ok\n")
+
+
+POLICY = """\
+[[rule]]
+toolName = "run_shell_command"
+commandPrefix = "echo"
+decision = "allow"
+priority = 100
+modes = ["default"]
+
+[[rule]]
+toolName = "write_file"
+argsPattern = '"file_path":"src/'
+decision = "deny"
+priority = 200
+denyMessage = "src is not yours to write"
+
+[[rule]]
+toolName = "write_file"
+decision = "allow"
+priority = 100
+modes = ["default"]
+"""
+
+
+def test_a_named_policy_decides_as_it_is_explained(on_loopback: GeminiCli, gemtui: Gemtui) -> None:
+    policies = Path(os.environ["XDG_CONFIG_HOME"]) / "gemtui/policies"
+    policies.mkdir(parents=True)
+    (policies / "careful.toml").write_text(POLICY)
+    calls: dict[str, dict[str, str]] = {
+        "run_shell_command": {"command": "echo allowed"},
+        "write_file": {"file_path": "src/a.txt", "content": "x"},
+    }
+    turns = [answer(call(tool, **args)) for tool, args in calls.items()]
+    with ModelServer([*turns, answer(text("Done."))]) as model:
+        words = ("Go", "--policy", "careful", "--approval-mode", "default", "--json")
+        code, out, err = finish(begin(on_loopback, model, *words))
+        offered = set(model.asked[0].tools)
+    assert code == 0
+    assert "1 tool call was refused (write_file: denied by a policy: src is not yours" in err
+    events = [json.loads(line) for line in out.splitlines()]
+    results = {
+        event["payload"]["toolName"]: event["payload"]
+        for event in events
+        if event["type"] == "tool_result"
+    }
+    statuses = {tool: result["status"] for tool, result in results.items()}
+    assert statuses == {"run_shell_command": "success", "write_file": "denied"}
+    for tool, args in calls.items():
+        explained = gemtui(
+            *("policy", "explain", "--policy", "careful", "--tool", tool),
+            *("--args", json.dumps(args), "--json"),
+        ).json
+        assert explained["offered"] is (tool in offered)
+        assert explained["headless"] == ("allow" if statuses[tool] == "success" else "deny")
+    assert explained["message"] == "src is not yours to write"
+    assert explained["message"] in results["write_file"]["output"]
+    assert explained["rule"]["index"] == 2
+    assert not (on_loopback.project / "src").exists()
