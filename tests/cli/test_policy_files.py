@@ -1,0 +1,269 @@
+"""`gemtui policy list`, `show` and `check`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from gemtui.policy import store
+from tests.cli.conftest import Gemtui
+from tests.cli.shapes import fits
+
+FINDING = {
+    "file": str,
+    "rule": int,
+    "field": str,
+    "severity": frozenset({"error", "warning"}),
+    "message": str,
+}
+POLICY = {
+    "name": str,
+    "path": str,
+    "origin": frozenset({"ours", "user", "settings", "admin"}),
+    "read_only": (str, None),
+    "loaded": bool,
+    "rules": int,
+    "errors": int,
+    "warnings": int,
+    "problem": (str, None),
+}
+ENTRY = {
+    "index": int,
+    "enabled": bool,
+    "line": int,
+    "effective": (int, float, None),
+    "fields": (dict, None),
+}
+
+GOOD = """\
+[[rule]]
+toolName = "run_shell_command"
+commandPrefix = ["pytest", "ruff check"]
+decision = "allow"
+priority = 200
+modes = ["default", "autoEdit"]
+allowRedirection = true
+
+[[rule]]
+toolName = "*"
+decision = "deny"
+priority = 300
+interactive = false
+
+#off [[rule]]
+#off toolName = "web_fetch"
+#off decision = "ask_user"
+#off priority = 1
+"""
+DOUBTFUL = '[[rule]]\ntoolName = "glob"\ndecision = "deny"\npriority = 9\nfrob = 1\n'
+BROKEN = '[[rule]]\ntoolName = "glob"\ndecision = "ask"\npriority = 1\n'
+
+
+@pytest.fixture
+def place(home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A current folder with files; one policy of ours, `work`."""
+    store.create("work", GOOD)
+    folder = tmp_path / "project"
+    folder.mkdir()
+    for name, text in (("good", GOOD), ("doubtful", DOUBTFUL), ("broken", BROKEN)):
+        (folder / f"{name}.toml").write_text(text)
+    monkeypatch.chdir(folder)
+    return folder
+
+
+# --- check ---------------------------------------------------------------------------------------
+
+
+def test_a_good_policy_is_found_by_name_or_as_a_file(gemtui: Gemtui, place: Path) -> None:
+    for words in (["work"], ["work.toml"], ["good.toml"], ["./good.toml"]):
+        answer = gemtui("policy", "check", *words, "--strict")
+        assert (answer.code, answer.out) == (0, "")
+        assert answer.complaint.startswith("gemtui: nothing found")
+
+
+def test_each_finding_is_a_line_with_its_place(gemtui: Gemtui, place: Path) -> None:
+    answer = gemtui("policy", "check", "broken.toml", "doubtful.toml")
+    assert answer.code == 1
+    assert answer.out.splitlines() == [
+        'broken.toml: rule 1, decision: error: "ask" is no decision: it is allow, deny or '
+        'ask_user; Gemini CLI drops the whole file for it: write "ask_user"',
+        'doubtful.toml: rule 1, frob: warning: Gemini CLI knows no key "frob" and ignores it: '
+        "leave it out",
+    ]
+    assert answer.complaint == "gemtui: 1 error, 1 warning"
+
+
+def test_warnings_count_only_when_asked(gemtui: Gemtui, place: Path) -> None:
+    assert gemtui("policy", "check", "doubtful.toml").code == 0
+    assert gemtui("policy", "check", "doubtful.toml", "--strict").code == 1
+
+
+def test_findings_as_json(gemtui: Gemtui, place: Path) -> None:
+    answer = gemtui("policy", "check", "broken.toml", "doubtful.toml", "--json")
+    assert answer.code == 1
+    assert answer.err == ""
+    fits(answer.json, {"version": 1, "findings": [FINDING]})
+    assert [(one["file"], one["rule"], one["field"]) for one in answer.json["findings"]] == [
+        ("broken.toml", 1, "decision"),
+        ("doubtful.toml", 1, "frob"),
+    ]
+    assert answer.json["findings"][0]["message"].endswith('write "ask_user"')
+    good = gemtui("policy", "check", "good.toml", "--json")
+    assert (good.code, good.json) == (0, {"version": 1, "findings": []})
+
+
+def test_a_missing_file_is_a_finding_and_an_unknown_name_a_usage_error(
+    gemtui: Gemtui, place: Path
+) -> None:
+    answer = gemtui("policy", "check", "gone.toml")
+    assert answer.code == 1
+    assert answer.out.startswith("gone.toml: error: it is missing")
+    unknown = gemtui("policy", "check", "gone")
+    assert (unknown.code, unknown.out) == (2, "")
+    assert "there is no policy gone" in unknown.complaint
+    assert gemtui("policy", "check").code == 2
+
+
+def test_a_folder_is_checked_as_the_cli_loads_it(gemtui: Gemtui, place: Path) -> None:
+    (place / "z.toml").write_text(DOUBTFUL.replace("frob = 1", "interactive = false"))
+    answer = gemtui("policy", "check", place)
+    assert answer.code == 1
+    assert [line.partition(": ")[0] for line in answer.out.splitlines()] == [
+        str(place / "broken.toml"),
+        str(place / "doubtful.toml"),
+        str(place / "z.toml"),
+    ]
+    assert f"rule 2 of {place / 'good.toml'} (priority 300, deny) is asked first" in answer.out
+
+
+def test_what_a_file_holds_does_not_reach_the_terminal_raw(gemtui: Gemtui, place: Path) -> None:
+    (place / "x.toml").write_text(
+        '[[rule]]\ntoolName = "a\\u001b]0;x\\u0007\\nb  c\\u202e"\n'
+        'decision = "deny"\npriority = 1\n'
+    )
+    answer = gemtui("policy", "check", "x.toml")
+    assert answer.out.count("\n") == 1
+    assert 'no tool "a b  c"' in answer.out
+    assert not {"\x1b", "\x07", "\u202e"} & {*answer.out}
+
+
+# --- list ----------------------------------------------------------------------------------------
+
+
+def test_all_policies_are_listed(gemtui: Gemtui, place: Path, home: Path) -> None:
+    (home / ".gemini/policies").mkdir()
+    (home / ".gemini/policies/u.toml").write_text(BROKEN)
+    answer = gemtui("policy", "list")
+    assert answer.code == 0
+    lines = [" ".join(line.split()) for line in answer.out.splitlines()]
+    assert lines[:3] == [
+        "NAME RULES FINDINGS OF FILE",
+        f"work 2 none gemtui {store.policies_dir() / 'work.toml'}",
+        f"u 1 1 error Gemini CLI {home}/.gemini/policies/u.toml",
+    ]
+    assert any(line.startswith("yolo everything is allowed") for line in lines)
+
+
+def test_the_list_as_json_says_what_the_cli_loads(gemtui: Gemtui, place: Path, home: Path) -> None:
+    (home / ".gemini/policies").mkdir()
+    (home / ".gemini/policies/u.toml").write_bytes(b"\xff")
+    settings = home / ".gemini/settings.json"
+    settings.write_text(f'{{"policyPaths": ["{place}/good.toml"]}}')
+    found = gemtui("policy", "list", "--json").json
+    fits(
+        found,
+        {
+            "version": 1,
+            "place": str,
+            "policies": [POLICY],
+            "built_in": [{"mode": str, "words": str}],
+        },
+    )
+    assert [(one["name"], one["origin"], one["loaded"]) for one in found["policies"]] == [
+        ("work", "ours", False),
+        ("u", "user", False),
+        ("good", "settings", True),
+    ]
+    assert "not UTF-8" in found["policies"][1]["problem"]
+    table = gemtui("policy", "list").out
+    assert "not loaded: policyPaths in the settings replaces it" in table
+    assert "can't be read" in table
+
+
+def test_no_policies_of_ours_is_said_with_a_way_out(gemtui: Gemtui, home: Path) -> None:
+    answer = gemtui("policy", "list")
+    assert answer.code == 0
+    assert "no policies of yours" in answer.complaint
+
+
+# --- show ----------------------------------------------------------------------------------------
+
+
+def test_rules_are_shown_as_they_are_asked(gemtui: Gemtui, place: Path) -> None:
+    answer = gemtui("policy", "show", "work")
+    assert (answer.code, answer.err) == (0, "")
+    assert [" ".join(line.split()) for line in answer.out.splitlines()] == [
+        "RULE PRIORITY DECISION WHAT",
+        "2 300 deny *; headless",
+        '1 200 allow run_shell_command "pytest", "ruff check"; in default, autoEdit; '
+        "with redirection",
+        "off 1 ask_user web_fetch",
+    ]
+
+
+def test_rules_as_json_come_in_file_order_with_the_text(gemtui: Gemtui, place: Path) -> None:
+    found = gemtui("policy", "show", "work", "--json").json
+    fits(
+        found,
+        {
+            "version": 1,
+            "name": "work",
+            "path": str,
+            "origin": "ours",
+            "read_only": None,
+            "locked": None,
+            "rules": [ENTRY],
+            "findings": [FINDING],
+            "text": GOOD,
+        },
+    )
+    assert [(one["index"], one["enabled"], one["line"]) for one in found["rules"]] == [
+        (1, True, 1),
+        (2, True, 9),
+        (0, False, 15),
+    ]
+    assert found["rules"][1]["fields"] == {
+        "toolName": "*",
+        "decision": "deny",
+        "priority": 300,
+        "interactive": False,
+    }
+
+
+def test_a_policy_with_findings_says_how_to_see_them(gemtui: Gemtui, place: Path) -> None:
+    answer = gemtui("policy", "show", "doubtful.toml")
+    assert answer.code == 0
+    assert answer.complaint == "gemtui: 1 warning: gemtui policy check doubtful.toml names them"
+
+
+def test_a_policy_that_cant_be_read_is_an_error(gemtui: Gemtui, place: Path) -> None:
+    (place / "torn.toml").write_text("a = \n")
+    answer = gemtui("policy", "show", "torn.toml")
+    assert (answer.code, answer.out) == (1, "")
+    assert gemtui("policy", "show", "gone").code == 2
+
+
+def test_odd_values_of_toml_are_json_all_the_same(gemtui: Gemtui, place: Path) -> None:
+    (place / "odd.toml").write_text(
+        DOUBTFUL + "when = 1979-05-27T07:32:00Z\nmuch = inf\nnest = { a = [2020-01-01] }\n"
+    )
+    fields = gemtui("policy", "show", "odd.toml", "--json").json["rules"][0]["fields"]
+    assert (fields["when"], fields["much"]) == ("1979-05-27 07:32:00+00:00", "inf")
+    assert fields["nest"] == {"a": ["2020-01-01"]}
+
+
+def test_a_policy_for_a_run_is_found_in_the_same_place(gemtui: Gemtui, place: Path) -> None:
+    answer = gemtui("run", "hi", "--policy", "nowhere", "--dry-run")
+    assert answer.code == 2
+    assert "there is no policy nowhere" in answer.complaint
