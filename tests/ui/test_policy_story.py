@@ -76,7 +76,7 @@ async def test_the_tests_and_src_and_nothing_else(tmp_path: Path, size: tuple[in
         await me.press("3")
         assert isinstance(me.app.screen, CallScreen)
         await me.press("escape", "escape", "escape")
-        assert me.app.screen is pane
+        await me.until(lambda: me.app.screen is pane)
         await me.press("u")
         assert not pane.draft.entries
 

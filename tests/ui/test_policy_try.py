@@ -31,7 +31,7 @@ async def test_the_answer_comes_while_one_types(tmp_path: Path, size: tuple[int,
         assert "⊘ deny" in me.line(" interactive  ")
         await me.press(*["backspace"] * 4)
         await me.type("pytest -q")
-        await me.sees("✓ allow  by rule 2", "is told of this tool")
+        await me.sees("✓ allow  by rule 2", "yes, the model is told")
 
 
 @SIZES
@@ -161,6 +161,13 @@ async def test_a_rule_against_a_deny_is_stronger_than_that(tmp_path: Path) -> No
         await me.sees("A new rule")
         await me.press("ctrl+s")
         await me.sees("✓ allow  by rule 3", "4.301")
+
+
+async def test_a_tool_alone_begins_with_its_arguments(tmp_path: Path) -> None:
+    async with trier(TryScreen, tmp_path, call=Call(tool="glob")) as me:
+        await me.sees('"pattern": ""')
+        await me.type("**")
+        await me.sees('"pattern": "**"', "✓ allow  by built-in")
 
 
 async def test_a_long_recorded_call_is_decided_whole_and_shown_in_part(tmp_path: Path) -> None:

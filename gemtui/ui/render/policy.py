@@ -198,15 +198,15 @@ def _answer(found: Explanation, look: Look) -> Iterator[Line]:
     both = (("headless", found.headless), ("interactive", found.interactive))
     for name, decision in both:
         yield Line((Piece(own(f"{name:<13}"), look[Role.MUTED]), *decided(decision, look)))
-    yield from _named("the model", _told(found), look)
+    yield from _named("offered", _offered(found), look)
     if found.message is not None:
-        yield from _named("is told", flat(found.message[: LONG * 4]), look)
+        yield from _named("message", flat(found.message[: LONG * 4]), look)
 
 
-def _told(found: Explanation) -> Clean:
+def _offered(found: Explanation) -> Clean:
     if found.offered:
-        return own("is told of this tool")
-    return own("is not told of this tool; a call of it fails as not found")
+        return own("yes, the model is told of this tool")
+    return own("no, the model is not told of this tool; a call of it fails as not found")
 
 
 def _named(name: str, value: Clean, look: Look) -> Iterator[Line]:

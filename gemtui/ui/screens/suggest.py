@@ -10,6 +10,7 @@ from textual.binding import BindingType
 from textual.containers import Horizontal
 from textual.content import Content
 from textual.widget import Widget
+from textual.widgets import Rule as Ruling
 
 from gemtui.errors import GemtuiError
 from gemtui.policy.recorded import Recorded
@@ -40,9 +41,11 @@ class SuggestScreen(TrialScreen):
     SuggestScreen {
         & #suggest-panes { layout: vertical; height: 1fr; margin-top: 1; }
         & RowList { height: 1fr; }
-        & Drawing { height: 45%; padding: 0 2; margin-top: 1; }
+        & Drawing { height: 45%; padding: 0 2; }
+        & Rule.-horizontal { margin: 0; color: $foreground 30%; }
         &.-extra #suggest-panes { layout: horizontal; }
-        &.-extra Drawing { width: 70; height: 1fr; margin-top: 0; }
+        &.-extra Rule { display: none; }
+        &.-extra Drawing { width: 70; height: 1fr; }
     }
     """
 
@@ -58,7 +61,9 @@ class SuggestScreen(TrialScreen):
     def body(self) -> Iterable[Widget]:
         """Rows, and the one under the cursor in full."""
         rows = RowList[SuggestRow](suggest_row, stops=_stops, key=_key, empty=Clean("reading"))
-        yield Horizontal(rows, Drawing(what="the proposal"), id="suggest-panes")
+        ascii = self.gemtui.glyphs.name == "ascii"
+        rule = Ruling(line_style="ascii" if ascii else "solid")
+        yield Horizontal(rows, rule, Drawing(what="the proposal"), id="suggest-panes")
 
     @property
     def _rows(self) -> RowList[SuggestRow]:
@@ -229,7 +234,7 @@ def _taker(trial: Trial) -> Taker[Suggestions | None]:
 
 
 def _rows(found: Suggestions, chosen: Sequence[Rule]) -> Iterator[SuggestRow]:
-    more = f"{count(found.allowed, 'call')} of {found.succeeded:,} that succeeded need none"
+    more = f"{found.allowed:,} of {count(found.succeeded, 'call')} that succeeded need none"
     if not found.suggestions:
         more = f"none to propose; {more}: w chooses other calls"
     yield Heading(Clean("Rules"), Clean(more))

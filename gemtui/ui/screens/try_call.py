@@ -71,8 +71,7 @@ class TryScreen(TrialScreen):
         super().on_mount()
         if self._begin_with is not None:
             self.form.put(self._begin_with)
-        else:
-            self.form.focus_args()
+        self.form.focus_args()
 
     # --- deciding ------------------------------------------------------------------------------
 

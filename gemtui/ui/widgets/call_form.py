@@ -107,12 +107,16 @@ class CallForm(Vertical):
         return None if isinstance(args, str) or not name else Call(tool=name, args=args)
 
     def put(self, call: Call) -> None:
-        """Take a recorded call."""
+        """Take a recorded call; one without arguments begins with those that its tool takes."""
+        name = clean_line(call.tool)[:200]
+        if not call.args:
+            self._tool.value = name
+            self._begin_arguments()
+            return
         text = indented(dict(call.args))
         large = len(text) > MOST_SHOWN
         shown = text[:MOST_SHOWN] if large else text
         self._args.read_only = large
-        name = clean_line(call.tool)[:200]
         self._template = ""
         self._tool.value, self._args.text = name, shown
         self._taken = call, name, shown
