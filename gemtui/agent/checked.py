@@ -16,25 +16,23 @@ from gemtui.policy.rules import Finding, Severity
 _SAID = 3
 
 
-def refuse_broken(policies: Sequence[Path]) -> None:
-    """Raise OptionError for the first thing that the CLI would drop or ignore in these files."""
-    errors = _found(policies, Severity.ERROR)
+def remarks(policies: Sequence[Path]) -> tuple[str, ...]:
+    """What these files say and hardly mean; the first few, and how to see the rest.
+
+    Raises OptionError for the first thing that the CLI would drop or ignore in them.
+    """
+    found = _findings(policies)
+    errors = [each for each in found if each.severity is Severity.ERROR]
     if errors:
         raise OptionError(f"policies: {finding_words(errors[0])}{_more(errors[1:])}")
-
-
-def remarks(policies: Sequence[Path]) -> Iterator[str]:
-    """What these files say and hardly mean; the first few, and how to see the rest."""
-    warnings = _found(policies, Severity.WARNING)
-    for finding in warnings[:_SAID]:
-        yield finding_words(finding)
-    if warnings[_SAID:]:
-        yield f"the policies have more warnings{_more(warnings[_SAID:])}"
+    said, rest = found[:_SAID], found[_SAID:]
+    more = (f"the policies have more warnings{_more(rest)}",) if rest else ()
+    return (*map(finding_words, said), *more)
 
 
 def broken_at_home(policies: Sequence[Path]) -> Iterator[str]:
     """What is broken in the user's own policy files, which every session of the CLI loads."""
-    errors = _found(policies, Severity.ERROR)
+    errors = [each for each in _findings(policies) if each.severity is Severity.ERROR]
     if errors:
         more = _more(errors[1:])
         yield f"in your own policies, as in every session: {finding_words(errors[0])}{more}"
@@ -48,13 +46,13 @@ def finding_words(finding: Finding) -> str:
     return f"{finding.file}{place}{field}: {finding.message}{way_out}"
 
 
-def _found(policies: Sequence[Path], severity: Severity) -> list[Finding]:
-    """The findings of that kind. The checks are loaded only where there is a file to check."""
+def _findings(policies: Sequence[Path]) -> Sequence[Finding]:
+    """All findings. The checks are loaded only where there is a file to check."""
     if not policies:
-        return []
+        return ()
     from gemtui.policy.check import check_files
 
-    return [each for each in check_files(policies) if each.severity is severity]
+    return check_files(policies)
 
 
 def _more(findings: Sequence[Finding]) -> str:

@@ -93,6 +93,7 @@ def command_of(
             f"{machine.cli} can't report a run as it happens (no --output-format stream-json): "
             "update it to 0.11 or newer"
         )
+    said = remarks(options.policies)
     ruled = rules(options.tools)
     older = None if known.knows("policy") else _older(options, machine, ruled)
     files = _policy_files(ruled) if older is None else {}
@@ -123,7 +124,7 @@ def command_of(
         secrets=(SETTINGS,) if settings else (),
         stdin=not as_word,
         session_id=options.resume or named,
-        notes=tuple(_notes(options, machine, ruled, older)),
+        notes=(*_notes(options, machine, ruled, older), *said, *_at_home(machine)),
         turn_limit=options.max_turns if options.max_turns == 0 or not settings else None,
     )
 
@@ -273,10 +274,12 @@ def _notes(
         yield "plan mode: no allow is written, since it would open writes and shell commands there"
     if older is not None:
         yield from older.notes
-    yield from remarks(options.policies)
-    yield from broken_at_home([path for path in machine.user_policies if path.exists()])
     if machine.settings_unread is not None:
         yield from _unread_notes(options, machine.settings_unread)
+
+
+def _at_home(machine: Machine) -> Iterable[str]:
+    return broken_at_home([path for path in machine.user_policies if path.exists()])
 
 
 def _unread_notes(options: AgentOptions, why: str) -> Iterable[str]:

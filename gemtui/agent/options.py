@@ -7,7 +7,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from gemtui.agent.checked import refuse_broken
 from gemtui.errors import OptionError
 from gemtui.policy.levels import PermissionPolicy, Permissions, check_names
 from gemtui.policy.rules import ApprovalMode
@@ -58,7 +57,10 @@ class AgentOptions:
         )
 
     def check(self) -> None:
-        """Raise OptionError, naming the option, for what can't be run."""
+        """Raise OptionError, naming the option, for what can't be run.
+
+        What policy files say is looked at where the command is made.
+        """
         check_names(self.tools)
         for name in ("timeout", "idle_timeout"):
             seconds = getattr(self, name)
@@ -66,6 +68,5 @@ class AgentOptions:
                 raise OptionError(f"{name} must be more than 0 seconds, not {seconds}")
         if self.max_turns is not None and self.max_turns < 0:
             raise OptionError(f"max_turns must be 0 or more, not {self.max_turns}")
-        refuse_broken(self.policies)
         if self.cwd is not None and not self.cwd.is_dir():
             raise OptionError(f"cwd: {self.cwd} is no folder")

@@ -8,8 +8,10 @@ import pytest
 
 from gemtui.agent.capabilities import NEWEST
 from gemtui.agent.command import Machine, command_of
+from gemtui.agent.gemini import GeminiAdapter
 from gemtui.agent.options import AgentOptions
 from gemtui.errors import OptionError
+from tests.fake_cli import INIT, OK, FakeCli
 
 GOOD = '[[rule]]\ntoolName = "glob"\ndecision = "deny"\npriority = 100\n'
 TYPO = '[[rule]]\ntoolName = "wirte_file"\ndecision = "deny"\npriority = 100\n'
@@ -36,7 +38,7 @@ def test_a_broken_file_keeps_the_run_from_starting(tmp_path: Path, text: str, wo
     policy = tmp_path / "mine.toml"
     policy.write_text(text)
     with pytest.raises(OptionError) as caught:
-        AgentOptions(policies=(policy,)).check()
+        notes(policy)
     assert str(caught.value).startswith(f"policies: {policy}")
     assert words in str(caught.value)
     assert "\n" not in str(caught.value)
@@ -44,14 +46,14 @@ def test_a_broken_file_keeps_the_run_from_starting(tmp_path: Path, text: str, wo
 
 def test_a_missing_file_keeps_the_run_from_starting(tmp_path: Path) -> None:
     with pytest.raises(OptionError, match=r"gone\.toml: it is missing: .*: check the path"):
-        AgentOptions(policies=(tmp_path / "gone.toml",)).check()
+        notes(tmp_path / "gone.toml")
 
 
 def test_all_that_is_wrong_has_its_command(tmp_path: Path) -> None:
     policy = tmp_path / "mine.toml"
     policy.write_text(GOOD.replace("deny", "Deny").replace("100", "-1"))
     with pytest.raises(OptionError, match=rf"\(1 more: gemtui policy check {policy}\)$"):
-        AgentOptions(policies=(policy,)).check()
+        notes(policy)
 
 
 def test_a_warning_is_said_and_the_run_goes_on(tmp_path: Path) -> None:
@@ -85,3 +87,14 @@ def test_a_path_that_the_cli_would_cut_is_refused(tmp_path: Path) -> None:
     policy.write_text(GOOD)
     with pytest.raises(OptionError, match="has a comma"):
         notes(policy)
+
+
+async def test_the_library_starts_nothing_either(tmp_path: Path, fake_cli: FakeCli) -> None:
+    fake_cli(f"print:{INIT}", f"print:{OK}")
+    policy = tmp_path / "mine.toml"
+    policy.write_text("[[rules]]\n")
+    adapter = GeminiAdapter()
+    with pytest.raises(OptionError, match="knows no table"):
+        async for _ in adapter.run("x", AgentOptions(policies=(policy,), cwd=tmp_path)):
+            pytest.fail("an event of a run that must not start")
+    assert not adapter.runs.exists()
