@@ -94,7 +94,7 @@ async def test_the_library_starts_nothing_either(tmp_path: Path, fake_cli: FakeC
     policy = tmp_path / "mine.toml"
     policy.write_text("[[rules]]\n")
     adapter = GeminiAdapter()
+    events = adapter.run("x", AgentOptions(policies=(policy,), cwd=tmp_path))
     with pytest.raises(OptionError, match="knows no table"):
-        async for _ in adapter.run("x", AgentOptions(policies=(policy,), cwd=tmp_path)):
-            pytest.fail("an event of a run that must not start")
+        await anext(events)
     assert not adapter.runs.exists()
