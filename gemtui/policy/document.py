@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 from itertools import pairwise
 from typing import Any, Self
 
@@ -262,6 +263,7 @@ def _inline(text: str, findings: Sequence[Finding], source: str) -> Iterator[Ent
             yield Entry(rule=rule, enabled=True, problems=problems, text="", line=0)
 
 
+@lru_cache(maxsize=4096)
 def _table(text: str) -> dict[str, Any] | None:
     """The table of one rule's lines; None where they can't be read."""
     try:

@@ -25,62 +25,71 @@ class _Case:
     tool: str
     prefix: str | None
     pattern: str | None
-    modes: frozenset[str]
-    interactive: frozenset[bool]
+    situations: frozenset[tuple[str, bool]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Ranked:
-    """A rule, its place in load order, and its cases."""
+    """A rule, its place in load order, the order in which it is asked, and its cases."""
 
     rule: Rule
     place: int
+    rank: int
     cases: tuple[_Case, ...]
-
-    @property
-    def rank(self) -> tuple[float, int]:
-        """The engine asks the lowest first."""
-        return (-self.rule.effective, self.place)
 
 
 def shadows(rules: Sequence[Rule]) -> Iterator[tuple[int, Said]]:
     """Findings about rules in load order, each with the place of its rule in that order."""
-    ranked = [_Ranked(rule=rule, place=at, cases=_cases(rule)) for at, rule in enumerate(rules)]
-    earlier = _ByTool()
-    for one in sorted(ranked, key=lambda each: each.rank):
+    earlier = _Earlier()
+    order = sorted(range(len(rules)), key=lambda place: (-rules[place].effective, place))
+    for rank, place in enumerate(order):
+        rule = rules[place]
+        one = _Ranked(rule=rule, place=place, rank=rank, cases=_cases(rule))
         if one.cases:
-            by = _covering(one, earlier)
-            if by:
-                yield one.place, _never_applies(one.rule, by)
+            if by := _covering(one, earlier):
+                yield place, _never_applies(rule, by)
             elif tie := _tie(one, earlier):
-                yield one.place, tie
+                yield place, tie
             earlier.add(one)
 
 
-class _ByTool:
-    """Rules found by the tools that they name."""
+class _Earlier:
+    """Rules that are asked earlier, found by what they are for."""
 
     def __init__(self) -> None:
-        self._rules: defaultdict[str, list[_Ranked]] = defaultdict(list)
+        self._cases: defaultdict[tuple[str, str | None, str | None], list[tuple[_Ranked, _Case]]]
+        self._cases = defaultdict(list)
+        self._equal: defaultdict[float, list[_Ranked]] = defaultdict(list)
 
     def add(self, ranked: _Ranked) -> None:
         """Take a rule in."""
-        for tool in dict.fromkeys(case.tool for case in ranked.cases):
-            self._rules[tool].append(ranked)
+        self._equal[ranked.rule.effective].append(ranked)
+        for case in ranked.cases:
+            self._cases[case.tool, case.prefix, case.pattern].append((ranked, case))
 
-    def about(self, tool: str) -> Iterator[_Ranked]:
-        """Every rule that is for this tool, or for more than it."""
-        for name in _covering_names(tool):
-            yield from self._rules.get(name, ())
+    def around(self, case: _Case) -> list[tuple[_Ranked, _Case]]:
+        """Every case of a rule that every call in this case is in, but for its situations."""
+        found = [
+            one
+            for name in _covering_names(case.tool)
+            for prefix, pattern in _covering_conditions(case)
+            for one in self._cases.get((name, prefix, pattern), ())
+        ]
+        return sorted(found, key=lambda one: one[0].rank)
 
-    def touching(self, tool: str) -> Iterator[_Ranked]:
-        """Every rule that is for a tool which this name is for as well."""
-        if "*" not in tool:
-            yield from self.about(tool)
-            return
-        for name, ranked in self._rules.items():
-            if tool == "*" or name == "*" or name.startswith(tool[:-1]) or name == f"{MCP_PREFIX}*":
-                yield from ranked
+    def equal(self, rule: Rule) -> Sequence[_Ranked]:
+        """Every rule of the same priority."""
+        return self._equal.get(rule.effective, ())
+
+
+def _covering_conditions(case: _Case) -> Iterator[tuple[str | None, str | None]]:
+    yield None, None
+    if case.pattern is not None:
+        yield None, case.pattern
+    if case.prefix is not None:
+        ends = (at for at, char in enumerate(case.prefix) if char in ' "')
+        for end in (*ends, len(case.prefix)):
+            yield case.prefix[:end], None
 
 
 def _covering_names(tool: str) -> tuple[str, ...]:
@@ -99,15 +108,16 @@ def _covering_names(tool: str) -> tuple[str, ...]:
 
 
 def _cases(rule: Rule) -> tuple[_Case, ...]:
-    modes = frozenset(rule.modes or MODES)
-    interactive = frozenset((True, False) if rule.interactive is None else (rule.interactive,))
-    prefixes = (
-        rule.command_prefixes if rule.prefix_list else tuple(filter(None, rule.command_prefixes))
-    )
+    interactive = (True, False) if rule.interactive is None else (rule.interactive,)
+    situations = frozenset(product(rule.modes or MODES, interactive))
+    prefixes = rule.command_prefixes
+    if not rule.prefix_list:
+        prefixes = tuple(filter(None, prefixes))
     conditions: list[tuple[str | None, str | None]] = [(prefix, None) for prefix in prefixes]
-    conditions = conditions or [(None, source) for source in pattern_sources(rule)]
+    if not prefixes:
+        conditions = [(None, source) for source in pattern_sources(rule)]
     return tuple(
-        _Case(tool=tool, prefix=prefix, pattern=pattern, modes=modes, interactive=interactive)
+        _Case(tool=tool, prefix=prefix, pattern=pattern, situations=situations)
         for tool, (prefix, pattern) in product(dict.fromkeys(tool_names(rule)), conditions)
     )
 
@@ -115,19 +125,15 @@ def _cases(rule: Rule) -> tuple[_Case, ...]:
 # --- one rule over another -----------------------------------------------------------------------
 
 
-def _covering(one: _Ranked, earlier: _ByTool) -> tuple[Rule, ...]:
+def _covering(one: _Ranked, earlier: _Earlier) -> tuple[Rule, ...]:
     """The rules that are asked first in every case; () = in some case none is."""
     by: dict[int, Rule] = {}
     for case in one.cases:
-        left = set(product(case.modes, case.interactive))
-        for other in earlier.about(case.tool):
-            if not _wider(other.rule, one.rule):
-                continue
-            for its in other.cases:
-                taken = left & set(product(its.modes, its.interactive))
-                if taken and its.tool in _covering_names(case.tool) and _implies(case, its):
-                    left -= taken
-                    by[other.place] = other.rule
+        left = case.situations
+        for other, its in earlier.around(case):
+            if left & its.situations and _wider(other.rule, one.rule):
+                left -= its.situations
+                by[other.place] = other.rule
         if left:
             return ()
     return tuple(by.values())
@@ -140,20 +146,6 @@ def _wider(one: Rule, other: Rule) -> bool:
         and one.mcp_name in (None, "*", other.mcp_name)
         and not (one.annotations and dict(one.annotations) != dict(other.annotations or {}))
     )
-
-
-def _implies(case: _Case, wider: _Case) -> bool:
-    """Whether a call in this case meets the other's condition on arguments as well."""
-    if wider.prefix is None and wider.pattern is None:
-        return True
-    if wider.prefix is not None and case.prefix is not None:
-        return _longer(case.prefix, wider.prefix)
-    return wider.pattern is not None and wider.pattern == case.pattern
-
-
-def _longer(prefix: str, of: str) -> bool:
-    """Whether every command that begins with `prefix` begins with `of`, as the engine matches."""
-    return prefix == of or prefix.startswith((f"{of} ", f'{of}"'))
 
 
 def _never_applies(rule: Rule, by: Sequence[Rule]) -> Said:
@@ -174,20 +166,15 @@ def _named(rule: Rule, beside: Rule) -> str:
 # --- equal priorities ----------------------------------------------------------------------------
 
 
-def _tie(one: _Ranked, earlier: _ByTool) -> Said | None:
+def _tie(one: _Ranked, earlier: _Earlier) -> Said | None:
     """A rule of equal priority that decides otherwise and is for some of the same calls."""
-    for case in one.cases:
-        for other in earlier.touching(case.tool):
-            if (
-                other.rule.effective == one.rule.effective
-                and other.rule.decision is not one.rule.decision
-                and any(_meet(case, its) for its in other.cases)
-                and _same_callers(one.rule, other.rule)
-            ):
-                first = _named(other.rule, one.rule)
-                said = f"{first} has the same priority and goes first: order decides"
-                way_out = "give the one that should win a higher priority"
-                return warned("priority", said, way_out)
+    for other in earlier.equal(one.rule):
+        if other.rule.decision is one.rule.decision or not _same_callers(one.rule, other.rule):
+            continue
+        if any(_meet(case, its) for case in one.cases for its in other.cases):
+            first = _named(other.rule, one.rule)
+            said = f"{first} has the same priority and goes first: order decides"
+            return warned("priority", said, "give the one that should win a higher priority")
     return None
 
 
@@ -197,9 +184,14 @@ def _same_callers(one: Rule, other: Rule) -> bool:
 
 def _meet(one: _Case, other: _Case) -> bool:
     """Whether some call is surely in both; two different patterns may or may not meet."""
-    if not (one.modes & other.modes and one.interactive & other.interactive):
-        return False
-    return _implies(one, other) or _implies(other, one)
+    return bool(one.situations & other.situations) and (_inside(one, other) or _inside(other, one))
+
+
+def _inside(one: _Case, other: _Case) -> bool:
+    """Whether every call of one that the tool of the other may be is in both."""
+    conditions = (other.prefix, other.pattern) in _covering_conditions(one)
+    tools = one.tool in _covering_names(other.tool) or other.tool in _covering_names(one.tool)
+    return conditions and tools
 
 
 def related(rules: Sequence[Rule]) -> Mapping[int, tuple[Said, ...]]:
