@@ -23,7 +23,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from gemtui.agent.detect import find_cli
+from gemtui.agent.detected import detect_cli
+from gemtui.policy.rules import CHECKED_AGAINST
 from tests.observation.cases import Case, Seen, in_runs, read_cases
 from tests.observation.observe import Lost, observe
 from tests.policy.observed import Answer, Run
@@ -121,7 +122,11 @@ def _chosen(options: argparse.Namespace) -> list[tuple[Case, ...]]:
 
 
 def _options() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(prog="observe_policies", description=__doc__)
+    parser = argparse.ArgumentParser(
+        prog="python -m tests.observe_policies",
+        description=__doc__,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
     parser.add_argument("--cases", type=Path, default=CASES, help="JSON Lines; default: the data's")
     parser.add_argument("--only", default="", metavar="PREFIX", help="ids that begin so")
     parser.add_argument("--sample", type=int, metavar="N", help="N runs, drawn at random")
@@ -134,10 +139,12 @@ def _options() -> argparse.Namespace:
 def main() -> int:
     """Observe, and print what differs."""
     options = _options()
-    cli = find_cli(os.environ)
+    found_cli = detect_cli(os.environ)
+    cli = found_cli.cli
     if cli is None:
-        print("no Gemini CLI was found: install it, or name it by GEMINI_CLI_PATH", file=sys.stderr)
+        print(f"{found_cli.problem}, or name it by GEMINI_CLI_PATH", file=sys.stderr)
         return 2
+    print(f"Gemini CLI {found_cli.version}; recorded was, and our engine is, {CHECKED_AGAINST}")
     runs = _chosen(options)
     base = Path(tempfile.mkdtemp(prefix="observe-"))
     try:
