@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
+from gemtui.agent.checked import remarks
 from gemtui.agent.command import Machine, command_of
 from gemtui.agent.options import AgentOptions
 from gemtui.errors import GemtuiError
@@ -19,17 +20,18 @@ RUN = "RUN"
 class Becomes:
     """The command: as one would type it, and its words; `environ`: what is set for it.
 
-    `problem`: why there is none. `notes`: what a person should know.
+    `taker`: for whom the words are. `problem`: why there is none. `notes`: what to know of it.
     """
 
     shell: str = ""
+    taker: str = ""
     environ: tuple[str, ...] = ()
     argv: tuple[str, ...] = ()
     problem: str = ""
     notes: tuple[str, ...] = ()
 
 
-def becomes(draft: Draft, machine: Machine, word: str, *, runs: Path, cwd: Path) -> Becomes:
+def becomes(draft: Draft, machine: Machine, taker: str, *, runs: Path, cwd: Path) -> Becomes:
     """The command of a run with this policy and mode. Reads whether files are there."""
     file = None if draft.opened is None else draft.opened.file
     if file is None:
@@ -40,14 +42,17 @@ def becomes(draft: Draft, machine: Machine, word: str, *, runs: Path, cwd: Path)
         command = command_of("", options, machine, folder=runs / RUN, session_id=RUN)
     except GemtuiError as error:
         return Becomes(problem=str(error))
-    notes = [word] if word else []
+    notes = []
     if draft.changed:
         notes.append("with the file as it is saved, without the changes here")
     if not given:
         notes.append("Gemini CLI loads this file by itself: every session has it")
+    shown = set(remarks(given))
+    notes += [note for note in command.notes if note not in shown]
     return Becomes(
         shell=command.shell(cwd),
+        taker=taker,
         environ=tuple(f"{name}={value}" for name, value in command.environ.items()),
         argv=command.argv,
-        notes=(*notes, *command.notes),
+        notes=tuple(notes),
     )

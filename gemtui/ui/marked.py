@@ -41,6 +41,14 @@ def marked(old: str, new: str) -> Marked:
     return Marked(tuple(lines), changes)
 
 
+def lines_changed(old: str, new: str) -> range:
+    """The lines of the new text, from 1, between what both texts begin and end with."""
+    before, after = old.splitlines(), new.splitlines()
+    start = _common(before, after)
+    end = _common(before[start:][::-1], after[start:][::-1])
+    return range(start + 1, max(start + 2, len(after) - end + 1))
+
+
 def _blocks(old: Sequence[str], new: Sequence[str]) -> Iterator[tuple[str, int, int, int, int]]:
     """Opcodes as difflib has them; what is equal at both ends is not compared line by line."""
     start = _common(old, new)

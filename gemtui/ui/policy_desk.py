@@ -71,9 +71,9 @@ class PolicyDesk:
         """The command of a run with the policy as it is saved."""
         if self._machine is None:
             return Becomes()
-        machine, word = self._machine
+        machine, taker = self._machine
         runs = self._app.runs.desk.adapter.runs
-        return becomes(self.draft, machine, word, runs=runs, cwd=self.folder)
+        return becomes(self.draft, machine, taker, runs=runs, cwd=self.folder)
 
     async def watch(self, path: Path) -> None:
         """Take the file as somebody else has written it, unless there are changes here."""

@@ -7,7 +7,7 @@ is, several stand in double quotes with commas between.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -15,6 +15,7 @@ import tomlkit
 from tomlkit.exceptions import TOMLKitError
 
 from gemtui.policy.rules import Decision, Rule
+from gemtui.text import clean
 
 ANYWHERE, HEADLESS, INTERACTIVE = "anywhere", "headless", "interactive"
 UNSET, YES, NO = "unset", "yes", "no"
@@ -36,7 +37,14 @@ Values = Mapping[str, str]
 
 
 def values_of(rule: Rule) -> dict[str, str]:
-    """The texts of a rule."""
+    """The texts of a rule, cleaned: a field is drawn as it is."""
+    return {name: _SPACE.sub(" ", clean(text)) for name, text in _texts(rule).items()}
+
+
+_SPACE = re.compile(r"[\n\t]")
+
+
+def _texts(rule: Rule) -> dict[str, str]:
     return {
         "decision": rule.decision.value,
         "priority": f"{rule.priority:g}",
@@ -79,38 +87,56 @@ def _annotation_text(annotations: Mapping[str, Any]) -> str:
 def rule_of(values: Values, base: Rule) -> Rule | Problem:
     """The rule that the form describes, or the first field that can't be read.
 
-    `base`: what was there, for all that the form does not show.
+    `base`: what the form was filled with. What stands there as it did stays as it was, blanks and
+    signs that can't be drawn included; so does all that the form does not show.
     """
-    priority = values["priority"].strip()
-    if not re.fullmatch(r"[0-9]{1,3}", priority):
-        return Problem(field="priority", message="a whole number from 0 to 999")
-    try:
-        prefixes = _prefixes(values["command_prefixes"])
-    except ValueError as error:
-        return Problem(field="command_prefixes", message=str(error))
-    try:
-        annotations = _annotations(values["annotations"])
-    except ValueError as error:
-        return Problem(field="annotations", message=str(error))
-    tools = names(values["tools"])
-    return replace(
-        base,
-        decision=Decision(values["decision"]),
-        priority=int(priority),
-        tools=tools,
-        tool_list=len(tools) > 1 or (base.tool_list and len(tools) == len(base.tools)),
-        command_prefixes=prefixes,
-        prefix_list=len(prefixes) > 1 or (base.prefix_list and len(prefixes) == 1),
-        command_regex=values["command_regex"] or None,
-        args_pattern=values["args_pattern"] or None,
-        mcp_name=values["mcp_name"].strip() or None,
-        subagent=values["subagent"].strip() or None,
-        annotations=annotations or None,
-        modes=tuple(values["modes"].split()),
-        interactive=_INTERACTIVE[values["interactive"]],
-        allow_redirection=_REDIRECTION[values["allow_redirection"]],
-        deny_message=values["deny_message"] or None,
-    )
+    before = values_of(base)
+    changed = {name: text for name, text in values.items() if text != before[name]}
+    made: dict[str, Any] = {}
+    for name, text in changed.items():
+        try:
+            made |= _READERS[name](text)
+        except ValueError as error:
+            return Problem(field=name, message=str(error))
+    return replace(base, **made)
+
+
+def _priority(text: str) -> dict[str, Any]:
+    if not re.fullmatch(r"\s*[0-9]{1,3}\s*", text):
+        raise ValueError("a whole number from 0 to 999")
+    return {"priority": int(text)}
+
+
+def _tools(text: str) -> dict[str, Any]:
+    found = names(text)
+    return {"tools": found, "tool_list": len(found) > 1}
+
+
+def _command_prefixes(text: str) -> dict[str, Any]:
+    found = _prefixes(text)
+    return {"command_prefixes": found, "prefix_list": len(found) > 1}
+
+
+def _plain(name: str) -> Callable[[str], dict[str, Any]]:
+    """A text, or None where nothing stands."""
+    return lambda text: {name: text or None}
+
+
+_READERS: Mapping[str, Callable[[str], dict[str, Any]]] = {
+    "decision": lambda text: {"decision": Decision(text)},
+    "priority": _priority,
+    "tools": _tools,
+    "command_prefixes": _command_prefixes,
+    "command_regex": _plain("command_regex"),
+    "args_pattern": _plain("args_pattern"),
+    "mcp_name": lambda text: {"mcp_name": text.strip() or None},
+    "subagent": lambda text: {"subagent": text.strip() or None},
+    "annotations": lambda text: {"annotations": _annotations(text) or None},
+    "modes": lambda text: {"modes": tuple(text.split())},
+    "interactive": lambda text: {"interactive": _INTERACTIVE[text]},
+    "allow_redirection": lambda text: {"allow_redirection": _REDIRECTION[text]},
+    "deny_message": _plain("deny_message"),
+}
 
 
 def names(text: str) -> tuple[str, ...]:

@@ -5,9 +5,13 @@ from __future__ import annotations
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
+from typing import Any
+
+from textual.worker import Worker
 
 from gemtui.config import Config
 from gemtui.policy.store import policies_dir
+from gemtui.ui.becomes import Becomes
 from gemtui.ui.policies import Draft
 from gemtui.ui.screens.policy import PolicyScreen
 from gemtui.ui.screens.rule_form import RuleForm
@@ -59,6 +63,17 @@ class Planner(Person):
         entries = (row.entry.rule for row in self.pane.main.rules.items)
         return [(rule.tools or ("any",))[0] for rule in entries if rule is not None]
 
+    async def settled(self) -> None:
+        """Wait until all that was asked for has been decided and drawn."""
+        await self.pilot.pause()
+        await self.until(lambda: all(each.is_finished for each in self._deciding()))
+        await self.pilot.pause()
+
+    def _deciding(self) -> list[Worker[Any]]:
+        """What the pane still works on, but for the watch over its file and open dialogs."""
+        mine = (each for each in self.app.workers if self.pane in each.node.ancestors_with_self)
+        return [each for each in mine if each.group not in ("watch", "dialog")]
+
     async def form(self) -> RuleForm:
         """The form of a rule, once it is there."""
         await self.until(lambda: isinstance(self.app.screen, RuleForm) and self.app.screen.focused)
@@ -95,5 +110,5 @@ async def planner(
         somebody = Planner(me.app, me.pilot)
         await somebody.press("3")
         await somebody.until(lambda: somebody.pane.desk.begun.is_set())
-        await somebody.until(lambda: somebody.pane.desk.becomes().argv or not somebody.draft.opened)
+        await somebody.until(lambda: somebody.pane.becomes != Becomes())
         yield somebody

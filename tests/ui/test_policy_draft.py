@@ -159,9 +159,8 @@ def test_what_restricts_is_written_before_what_allows() -> None:
 
 # --- one rule in a form --------------------------------------------------------------------------
 
-WORDS = st.text(
-    st.characters(blacklist_categories=("Cs", "Cc"), max_codepoint=0x2FFF), min_size=1, max_size=12
-)
+SIGNS = st.characters(blacklist_categories=("C", "Z"), max_codepoint=0x2FFF)
+WORDS = st.text(SIGNS, min_size=1, max_size=12)
 NAMES = st.lists(st.from_regex(r"[a-z_]{1,10}", fullmatch=True), unique=True, max_size=3).map(tuple)
 
 
@@ -199,6 +198,14 @@ def test_a_rule_comes_out_of_its_form_as_it_went_in(
         annotations={"readOnlyHint": True},
     )
     assert rule_of(values_of(made), made) == made
+    assert rule_of(values_of(made), NEW_RULE) == made
+
+
+def test_what_can_not_be_drawn_stays_where_nobody_touches_it() -> None:
+    made = replace(NEW_RULE, deny_message="a\x1b[1m\n  b", command_prefixes=(" x",))
+    values = values_of(made)
+    assert values["deny_message"] == "a   b"
+    assert rule_of(values | {"priority": "5"}, made) == replace(made, priority=5)
 
 
 @pytest.mark.parametrize(

@@ -27,6 +27,7 @@ from gemtui.ui.keys import Where, bindings
 from gemtui.ui.policies import Draft, next_mode
 from gemtui.ui.policy_desk import PolicyDesk
 from gemtui.ui.policy_edits import Edit, Make
+from gemtui.ui.render.lines import fit_end, own
 from gemtui.ui.screens.rule_form import RuleForm
 from gemtui.ui.trial import Trial
 from gemtui.ui.widgets.drawing import Drawing
@@ -41,6 +42,8 @@ from gemtui.ui.widgets.policy_words import unsaved
 if TYPE_CHECKING:
     from gemtui.ui.app import GemtuiApp
 
+PATH_ROOM = 30
+"""Cells of the folder's path that are shown."""
 _OF_A_RULE = {"duplicate", "delete", "switch", "move_down", "move_up"}
 _OF_RULES = {*_OF_A_RULE, "add", "filter"}
 
@@ -54,7 +57,7 @@ class PolicyScreen(Screen[None]):
     def __init__(self, app: GemtuiApp, folder: Path) -> None:
         super().__init__()
         self.desk = PolicyDesk(app, folder, changed=self.show)
-        self._becomes = Becomes()
+        self.becomes = Becomes()
         self._better: Rule | None = None
         self._watched: Path | None = None
 
@@ -112,8 +115,10 @@ class PolicyScreen(Screen[None]):
         self.main.show(draft, place)
         self._become()
         self._say_rule()
-        folder = Content.styled(clean_line(short_path(self.desk.folder)), "dim")
-        self.query_one("#header", Line).say(self.gemtui.tabs("app.policies"), [folder])
+        mark = own(self.gemtui.glyphs.ellipsis)
+        folder = fit_end(clean_line(short_path(self.desk.folder)), PATH_ROOM, mark)
+        where = [Content.styled(folder, "dim")]
+        self.query_one("#header", Line).say(self.gemtui.tabs("app.policies"), where)
         path = None if draft.opened is None else draft.opened.file.path
         if path is not None and path != self._watched:
             self._watched = path
@@ -121,9 +126,9 @@ class PolicyScreen(Screen[None]):
 
     @work(exclusive=True, group="becomes")
     async def _become(self) -> None:
-        self._becomes = await asyncio.to_thread(self.desk.becomes)
-        self.main.become(self._becomes)
-        self.side.become(self._becomes)
+        self.becomes = await asyncio.to_thread(self.desk.becomes)
+        self.main.become(self.becomes)
+        self.side.become(self.becomes)
 
     @on(PolicyMain.Moved)
     def _say_rule(self) -> None:
@@ -193,6 +198,9 @@ class PolicyScreen(Screen[None]):
 
     async def _form(self, rule: Rule, place: int | None = None, about: str = "") -> None:
         document = self.draft.document
+        if document.locked:
+            self.gemtui.say(document.locked, problem=True)
+            return
         form = RuleForm(document, rule, place=place, about=clean_line(about))
         wanted = await self.app.push_screen_wait(form)
         if wanted is None:
@@ -338,10 +346,10 @@ class PolicyScreen(Screen[None]):
 
     def action_copy_command(self) -> None:
         """The command that will run."""
-        if self._becomes.shell:
-            self.gemtui.copy(self._becomes.shell, "the command")
+        if self.becomes.shell:
+            self.gemtui.copy(self.becomes.shell, "the command")
         else:
-            self.gemtui.say(self._becomes.problem or "The command is not known yet.")
+            self.gemtui.say(self.becomes.problem or "The command is not known yet.")
 
     def action_copy_text(self) -> None:
         """The file as it stands here."""
@@ -359,7 +367,6 @@ class PolicyScreen(Screen[None]):
 
     def action_filter(self) -> None:
         """Search the rules."""
-        self.main.switch(simple=False)
         self.main.search()
 
     def action_preview(self) -> None:

@@ -106,6 +106,10 @@ class SessionsScreen(Screen[None]):
         """Whether the whole store has been read."""
         return self._snapshot is not None and self._snapshot.complete
 
+    def on_screen_resume(self) -> None:
+        """What goes on in the other modes may have changed meanwhile."""
+        self._say_where()
+
     # --- the store -----------------------------------------------------------------------------
 
     def on_mount(self) -> None:
@@ -116,7 +120,6 @@ class SessionsScreen(Screen[None]):
         if config.scope is Scope.EVERYWHERE:
             self.sessions.scope(everywhere=True)
         self.gemtui.runs.changed.subscribe(self, lambda _run: self._say_where())
-        self._say_where()
         self._follow_store()
         if self._start.session is None:
             self.sessions.focus()

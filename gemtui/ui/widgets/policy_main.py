@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from textual import on
+from textual import events, on
 from textual.app import ComposeResult
 from textual.containers import Vertical
 from textual.content import Content
 from textual.message import Message
-from textual.widgets import Static
+from textual.widgets import Input, Static
 
 from gemtui.ui.becomes import Becomes
 from gemtui.ui.policies import Draft
@@ -122,9 +122,17 @@ class PolicyMain(Vertical):
         """To the rows that are shown."""
         (self.levels if self.simple else self.rules).focus()
 
+    @on(RuleTable.SearchRequested)
     def search(self) -> None:
         """Let somebody type."""
+        self.remove_class("-levels")
         self.query_one(FilterBar).open()
+
+    @on(RuleTable.Typed)
+    def _pass_on(self, event: RuleTable.Typed) -> None:
+        self.query_one(FilterBar).query_one(Input).post_message(
+            events.Key(event.key, event.character)
+        )
 
     def end_search(self) -> None:
         """All rules again."""

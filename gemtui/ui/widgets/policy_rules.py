@@ -6,8 +6,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import ClassVar
 
+from textual import events
 from textual.binding import BindingType
 from textual.content import Content
+from textual.message import Message
 
 from gemtui.policy.document import Entry
 from gemtui.policy.rules import Rule, Severity
@@ -119,8 +121,35 @@ class RuleTable(RowList[RuleRow], inherit_bindings=False):
 
     BINDINGS: ClassVar[list[BindingType]] = bindings(Where.RULES)
 
+    class Typed(Message):
+        """A key that belongs to the search, which is about to have the focus."""
+
+        def __init__(self, key: str, character: str | None) -> None:
+            super().__init__()
+            self.key, self.character = key, character
+
+    class SearchRequested(Message):
+        """Let somebody type a search."""
+
     def __init__(self) -> None:
-        super().__init__(draw, empty=Clean("No rules yet."), id="rules")
+        super().__init__(draw, empty=Clean("No rule matches."), id="rules")
+        self._hands_over = False
+
+    async def handle_key(self, event: events.Key) -> bool:
+        """Keys that came in one burst with the search's belong to it, not to the rules."""
+        if not self._hands_over and event.key != "slash":
+            return await super().handle_key(event)
+        event.stop()
+        if self._hands_over:
+            self.post_message(self.Typed(event.key, event.character))
+        else:
+            self._hands_over = True
+            self.post_message(self.SearchRequested())
+        return True
+
+    def on_blur(self) -> None:
+        """The search has the focus now."""
+        self._hands_over = False
 
     @property
     def place(self) -> int | None:

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
+from pathlib import Path
 
 from textual.app import ComposeResult
 from textual.containers import Vertical, VerticalScroll
 from textual.content import Content
 from textual.widgets import Static
 
+from gemtui.policy.document import Entry
 from gemtui.policy.rules import Finding, Severity
 from gemtui.text import Clean, clean, clean_line
 from gemtui.ui.becomes import Becomes
-from gemtui.ui.marked import Marked, MarkedLine, marked
+from gemtui.ui.marked import Marked, MarkedLine, lines_changed, marked
 from gemtui.ui.policies import Draft
 from gemtui.ui.render.lines import Line, Piece, own, prefixed, tabless, wrap
 from gemtui.ui.theme import Glyphs, Look, Role
@@ -36,13 +38,19 @@ def command_content(shown: Becomes, glyphs: Glyphs) -> Content:
     lines = []
     if shown.problem:
         lines.append(Content.styled(f"{glyphs.warning} {clean(shown.problem)}", "$text-warning"))
-    words = (*shown.environ, *shown.argv)
+    words = [homely(word) for word in (*shown.environ, *shown.argv)]
     for at, each in enumerate(words):
         end = " \\" if at + 1 < len(words) else ""
         indent = "  " if each.startswith("-") else ""
         lines.append(Content(f"{indent}{clean_line(each)}{end}"))
     lines += [Content.styled(f"# {clean_line(note)}", "dim") for note in shown.notes]
     return Content("\n").join(lines)
+
+
+def homely(word: str) -> str:
+    """A word with the home folder as a shell would expand it."""
+    home = str(Path.home())
+    return re.sub(rf"(?<![^=]){re.escape(home)}(?=/|$)", "$HOME", word)
 
 
 def in_brief(shown: Becomes, glyphs: Glyphs) -> Content:
@@ -85,11 +93,12 @@ class PolicySide(Vertical):
         self._glyphs = glyphs
         self._marked: Marked | None = None
         self._texts: tuple[str, str] | None = None
+        self._text: str | None = None
         self.changes = 0
 
     def compose(self) -> ComposeResult:
         """Headings and what stands below them."""
-        yield Static(heading("Becomes", "the words we will run"))
+        yield Static(id="becomes-heading")
         with VerticalScroll(id="becomes-place", can_focus=False):
             yield Static(id="becomes")
         yield Static(id="toml-heading")
@@ -100,11 +109,13 @@ class PolicySide(Vertical):
 
     def become(self, shown: Becomes) -> None:
         """Show another command."""
+        self.query_one("#becomes-heading", Static).update(heading("Becomes", shown.taker))
         self.query_one("#becomes", Static).update(command_content(shown, self._glyphs))
 
     def show(self, draft: Draft, place: int | None, *, fixable: bool) -> None:
         """The draft as it stands, with the rule at `place` in sight."""
         texts = draft.saved, draft.document.text
+        before, self._text = self._text, texts[1]
         if texts != self._texts or self._marked is None:
             self._texts, self._marked = texts, marked(*texts)
         found = self._marked
@@ -114,7 +125,10 @@ class PolicySide(Vertical):
         )
         toml = self.query_one("#toml", Drawing)
         toml.show(lambda look: draw_marked(found.lines, lines, look), fresh=False)
-        self._bring(found.lines, lines)
+        if draft.changed and before is not None and before != texts[1]:
+            self._bring(found.lines, lines_changed(before, texts[1]))
+        else:
+            self._bring(found.lines, lines)
         self.changes = found.changes
         changes = tallied(found.changes, "unsaved change") if draft.changed else "saved"
         name = f"{draft.name}.toml" if draft.opened is not None else draft.name
@@ -122,13 +136,14 @@ class PolicySide(Vertical):
         self._say_findings(draft, here_rule(draft, place), fixable=fixable)
 
     def _bring(self, lines: Sequence[MarkedLine], wanted: range) -> None:
-        """Scroll so that the wanted lines of the new text are in sight."""
+        """Scroll so that the wanted lines of the new text are in sight, and what they were."""
         toml = self.query_one("#toml", Drawing)
-        at = next((at for at, line in enumerate(lines) if line.line in wanted), None)
-        if at is not None:
-            top, height = toml.scroll_offset.y, toml.size.height
-            if not top <= at <= top + height - min(len(wanted), height):
-                toml.scroll_to(y=max(0, at - 2), animate=False)
+        at = next((at for at, line in enumerate(lines) if line.line in wanted), len(lines))
+        while at and lines[at - 1].sign == "-":
+            at -= 1
+        top, height = toml.scroll_offset.y, toml.size.height
+        if not top <= at <= top + height - min(len(wanted), height):
+            toml.scroll_to(y=max(0, at - 2), animate=False)
 
     def _say_findings(self, draft: Draft, rule: int, *, fixable: bool) -> None:
         found = sorted(draft.findings, key=lambda finding: finding.rule != rule)
@@ -149,6 +164,10 @@ def _counted(findings: Sequence[Finding]) -> str:
     """`1 error, 3 warnings`, `none`."""
     counts = [(sum(each.severity is kind for each in findings), kind) for kind in Severity]
     return ", ".join(tallied(count, str(kind)) for count, kind in counts if count) or "none"
+
+
+def _lines_of(entry: Entry) -> range:
+    return range(entry.line, entry.line + entry.text.count("\n") + 1)
 
 
 def here_rule(draft: Draft, place: int | None) -> int:
