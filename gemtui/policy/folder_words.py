@@ -28,10 +28,18 @@ def files_of(pattern: str) -> str | None:
     starts = _STARTS.match(rest)
     if starts is not None:
         return _made_here(rest[starts.end() :])
-    plain = _PLAIN.fullmatch(rest)
-    if plain is not None:
-        return f"paths that begin with {_unescaped(rest)}"
-    return None
+    begins = _beginnings(rest)
+    return f"paths that begin with {' or '.join(begins)}" if begins else None
+
+
+def _beginnings(rest: str) -> list[str]:
+    """`src/` or `(src|tests)/` as what paths begin with; nothing for all else."""
+    names, end = [rest], ""
+    if rest.startswith("(") and ")" in rest:
+        inside, _, end = rest[1:].rpartition(")")
+        names = list(_alternatives(inside))
+    fit = all(map(_PLAIN.fullmatch, names)) and (not end or _PLAIN.fullmatch(end))
+    return [_unescaped(name + end) for name in names] if fit else []
 
 
 def _made_here(rest: str) -> str | None:

@@ -23,6 +23,9 @@ def test_proposed_files_are_said_back(roots: tuple[str, ...]) -> None:
 def test_the_simplest_form_by_hand_is_said_as_it_is() -> None:
     assert files_of('"file_path":"src/') == "paths that begin with src/"
     assert files_of(r'\x00"file_path":"src\/a') == "paths that begin with src/a"
+    said = "paths that begin with src/ or tests/"
+    assert files_of('"file_path":"(src|tests)/') == said
+    assert files_of('"file_path":"(src/|tests/)') == said
 
 
 @pytest.mark.parametrize(
@@ -31,7 +34,10 @@ def test_the_simplest_form_by_hand_is_said_as_it_is() -> None:
         "",
         "src/",
         '"command":"git',
-        '"file_path":"(src|docs)/',
+        '"file_path":"(?:src|docs)/',
+        '"file_path":"(src|docs)?/',
+        '"file_path":"(src|d.cs)/',
+        '"file_path":"(src|)/',
         '"file_path":"src/.*',
         '"file_path":"^(?!src/)',
         '"file_path":"a"',

@@ -51,6 +51,17 @@ async def test_behind_a_number_are_its_calls_and_behind_a_call_its_reasons(tmp_p
         await me.sees("By rule")
 
 
+async def test_only_what_is_refused_is_to_be_allowed(tmp_path: Path) -> None:
+    async with trier(ReplayScreen, tmp_path) as me:
+        await me.sees(READ)
+        await me.press("enter")
+        await me.sees("Calls  allow", "4 calls")
+        assert "call.allow" not in {key.id for key, _ in acting(me.app.screen)}
+        await me.press("enter")
+        await me.sees("One call", "✓ allow")
+        assert "call.allow" not in {key.id for key, _ in acting(me.app.screen)}
+
+
 async def test_a_number_of_nothing_opens_nothing(tmp_path: Path) -> None:
     async with trier(ReplayScreen, tmp_path) as me:
         await me.sees(READ)

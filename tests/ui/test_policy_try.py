@@ -8,6 +8,7 @@ import pytest
 from textual.widgets import Input, TextArea
 
 from gemtui.policy.rules import Call, Decision
+from gemtui.ui.commands import acting
 from gemtui.ui.screens.try_call import TryScreen
 from gemtui.ui.widgets.call_form import CallForm
 from tests.hostile import ATTACK
@@ -151,6 +152,13 @@ async def test_the_rule_that_would_allow_it(tmp_path: Path) -> None:
         (rule,) = me.taken
         assert rule.decision is Decision.ALLOW
         assert rule.command_prefixes == ("npm test",)
+
+
+async def test_what_is_allowed_needs_no_rule(tmp_path: Path) -> None:
+    async with trier(TryScreen, tmp_path) as me:
+        await me.type("pytest")
+        await me.sees("✓ allow  by rule 2")
+        assert "try.allow" not in {key.id for key, _ in acting(me.app.screen)}
 
 
 async def test_a_rule_against_a_deny_is_stronger_than_that(tmp_path: Path) -> None:

@@ -25,7 +25,7 @@ from gemtui.ui.render.lines import BLANK, Line, Piece, flat, laid, own
 from gemtui.ui.render.policy import draw_explanation
 from gemtui.ui.render.policy_rows import call_row, call_words
 from gemtui.ui.render.words import count
-from gemtui.ui.screens.trial import TrialScreen
+from gemtui.ui.screens.trial import TrialScreen, refused
 from gemtui.ui.screens.which import choose_which, words
 from gemtui.ui.theme import Look, Role
 from gemtui.ui.trial import Trial
@@ -172,16 +172,24 @@ class PickCallScreen(Screen[Recorded]):
 
 
 class BehindScreen(TrialScreen):
-    """The calls behind a number; `references` gives them, again after a rule was taken."""
+    """The calls behind a number: `calls` in all. `allowed`: they need no rule that allows them."""
 
     BINDINGS: ClassVar[list[BindingType]] = bindings(Where.CALL, Where.CALLS)
     AUTO_FOCUS = "RowList"
     HEADING = "Calls"
 
     def __init__(
-        self, trial: Trial, past: Past, title: Clean, references: Sequence[Reference], calls: int
+        self,
+        trial: Trial,
+        past: Past,
+        title: Clean,
+        references: Sequence[Reference],
+        *,
+        calls: int,
+        allowed: bool = False,
     ) -> None:
         super().__init__(trial)
+        self._allowed = allowed
         self._past, self._title = past, title
         self._references, self._calls = references, calls
 
@@ -230,6 +238,11 @@ class BehindScreen(TrialScreen):
         if self.trial.taken != before:
             self.situation_changed()
 
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        """Only what is not allowed yet can be."""
+        del parameters
+        return action != "allow" or not self._allowed
+
     async def _recorded(self, reference: Reference | None) -> Recorded | None:
         if reference is None:
             return None
@@ -272,6 +285,7 @@ class CallScreen(TrialScreen):
     def __init__(self, trial: Trial, past: Past, recorded: Recorded) -> None:
         super().__init__(trial)
         self._past, self._recorded = past, recorded
+        self._found: Explanation | None = None
 
     def body(self) -> Iterable[Widget]:
         """The explanation."""
@@ -293,7 +307,14 @@ class CallScreen(TrialScreen):
         call = self._recorded.call
         found = await asyncio.to_thread(lambda: self.trial.engine().explain(call))
         if self.is_open:
+            self._found = found
             self.query_one(Drawing).show(_explained(self._recorded, found))
+            self.refresh_bindings()
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        """Only what is not allowed yet can be."""
+        del parameters
+        return action != "allow" or (self._found is not None and refused(self._found))
 
     @work(exclusive=True, group="dialog")
     async def action_allow(self) -> None:

@@ -12,7 +12,7 @@ from textual.widget import Widget
 
 from gemtui.errors import GemtuiError
 from gemtui.policy.recorded import Reference
-from gemtui.policy.replay import Replay, Share, Tally
+from gemtui.policy.replay import Replay, Share, Tally, Verdict
 from gemtui.policy.rules import Decision
 from gemtui.text import Clean
 from gemtui.ui.keys import Where, bindings
@@ -116,7 +116,14 @@ class ReplayScreen(TrialScreen):
             return
         before = self.trial.taken
         title, references = _behind(row, self._tally)
-        screen = BehindScreen(self.trial, self._past, title, references, row.calls)
+        screen = BehindScreen(
+            self.trial,
+            self._past,
+            title,
+            references,
+            calls=row.calls,
+            allowed=row.verdict is Verdict.ALLOW,
+        )
         await self.app.push_screen_wait(screen)
         self.say_where()
         if self.trial.taken != before:

@@ -195,7 +195,7 @@ class SuggestScreen(TrialScreen):
         what = "it would allow" if isinstance(row, Proposal) else "was left out"
         title = Clean(f"examples of what {what}")
         before = self.trial.taken
-        screen = BehindScreen(self.trial, self._past, title, found.examples, found.calls)
+        screen = BehindScreen(self.trial, self._past, title, found.examples, calls=found.calls)
         await self.app.push_screen_wait(screen)
         self.say_where()
         if self.trial.taken != before:

@@ -12,7 +12,8 @@ from textual.screen import Screen
 from textual.widget import Widget
 
 from gemtui.errors import GemtuiError
-from gemtui.policy.rules import Call, Rule
+from gemtui.policy.decide import Explanation
+from gemtui.policy.rules import Call, Decision, Rule
 from gemtui.text import Clean, clean_line
 from gemtui.ui.render.policy import asked
 from gemtui.ui.trial import Trial
@@ -22,6 +23,11 @@ if TYPE_CHECKING:
     from gemtui.ui.app import GemtuiApp
 
 Taken = tuple[Rule, ...]
+
+
+def refused(found: Explanation) -> bool:
+    """Whether a rule could be wanted that allows it."""
+    return found.decision is not Decision.ALLOW or not found.offered
 
 
 class TrialScreen(Screen[Taken]):

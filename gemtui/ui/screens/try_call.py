@@ -17,7 +17,7 @@ from gemtui.policy.rules import Call
 from gemtui.text import Clean
 from gemtui.ui.keys import Where, bindings
 from gemtui.ui.past import Past
-from gemtui.ui.screens.trial import TrialScreen
+from gemtui.ui.screens.trial import TrialScreen, refused
 from gemtui.ui.trial import Trial
 from gemtui.ui.widgets.call_form import CallForm
 from gemtui.ui.widgets.lines import Line
@@ -106,9 +106,10 @@ class TryScreen(TrialScreen):
     # --- keys ----------------------------------------------------------------------------------
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        """Only a call that can be read can be allowed."""
+        """Only what is not allowed yet can be."""
         del parameters
-        return action != "allow" or (self.is_mounted and self.form.call is not None)
+        shown = self.answer.shown if self.is_mounted else None
+        return action != "allow" or (shown is not None and refused(shown))
 
     @work(exclusive=True, group="dialog")
     async def action_recorded(self) -> None:
