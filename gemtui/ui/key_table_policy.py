@@ -64,6 +64,8 @@ POLICY_TABLE: dict[Where, tuple[Row, ...]] = {
 }
 
 POLICY_RANKED = (
+    "levels.next",
+    "levels.open",
     "rules.cursor_down",
     "rules.open",
     "policy.add",

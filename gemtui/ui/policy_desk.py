@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from gemtui.agent.command import Machine
 from gemtui.agent.planned import planned_machine
-from gemtui.agent.settings import user_policies
 from gemtui.errors import GemtuiError
-from gemtui.policy.decide import Setup
 from gemtui.policy.store import Origin, PolicyFile
 from gemtui.ui import policy_files
 from gemtui.ui.becomes import Becomes, becomes
@@ -57,14 +54,17 @@ class PolicyDesk:
 
     async def look_around(self) -> None:
         """Read what takes part in decisions beside the file; ask the CLI what it can do."""
-        settings = await asyncio.to_thread(policy_files.settings_of, self._app.start.home)
-        setup = Setup(settings=settings, workspace=self.folder)
-        user = await asyncio.to_thread(user_policies, os.environ)
         draft = self.draft
-        found = await asyncio.to_thread(policy_files.surroundings, draft.opened, user, setup)
+        try:
+            found = await asyncio.to_thread(policy_files.surroundings, draft.opened, self.folder)
+        except (GemtuiError, OSError) as error:
+            self._app.say(str(error), problem=True)
+            found = draft.around
         if found != draft.around:
             draft.surround(found)
-        self._machine = await asyncio.to_thread(planned_machine, self._app.runs.desk.adapter)
+        self._machine = await asyncio.to_thread(
+            planned_machine, self._app.runs.desk.adapter, self.folder
+        )
         self._changed()
 
     def becomes(self) -> Becomes:

@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING, Any
 from gemtui.agent.settings import read_settings
 from gemtui.errors import GemtuiError, PolicyChanged, PolicyError
 from gemtui.policy import store
-from gemtui.policy.decide import Setup
 from gemtui.policy.document import Document
 from gemtui.policy.policy import Policy
+from gemtui.policy.rules import Tier
 from gemtui.policy.store import Opened, Origin, PolicyFile
+from gemtui.runs.standing import standing
 from gemtui.sessions.listing import short_path
 from gemtui.text import Clean, clean_line
 from gemtui.ui import doing
@@ -38,19 +39,21 @@ def listed(home: Path) -> tuple[PolicyFile, ...]:
     return store.list_policies(settings_of(home))
 
 
-def surroundings(opened: Opened | None, user: tuple[Path, ...], setup: Setup) -> Surroundings:
-    """What a run loads beside this file: the user's own policies, those after it after it.
+def surroundings(opened: Opened | None, folder: Path) -> Surroundings:
+    """What takes part in a run in `folder` beside this file: the user's own policies, settings.
 
-    `user`: what the CLI loads by itself. Reads files.
+    Reads files.
     """
-    if opened is None or opened.file.origin is Origin.OURS:
-        return Surroundings(before=Policy.load(user), setup=setup)
-    files = [each for path in user for each in _files_of(path)]
-    if opened.file.path not in files:
-        return Surroundings(before=Policy.load(user), setup=setup)
+    found = standing(workspace=folder)
+    files = [each for path in found.files for each in _files_of(path)]
+    if opened is None or opened.file.path not in files:
+        return Surroundings(before=found.policy, setup=found.setup)
     at = files.index(opened.file.path)
+    admin = Policy.load(found.admin, tier=Tier.ADMIN)
     return Surroundings(
-        before=Policy.load(files[:at]), after=Policy.load(files[at + 1 :]), setup=setup
+        before=Policy.load(files[:at]),
+        after=Policy.load(files[at + 1 :]) + admin,
+        setup=found.setup,
     )
 
 

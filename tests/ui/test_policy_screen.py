@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import tomllib
 from pathlib import Path
 
@@ -71,7 +72,7 @@ async def test_without_a_cli_the_words_are_those_of_the_newest_one(home: Path) -
     policy("work")
     async with planner(home, NARROW) as me:
         await me.press("v")
-        await me.sees("for Gemini CLI 0.61.0; none is installed")
+        await me.sees("no Gemini CLI is installed: these are the words for")
 
 
 async def test_a_search_leaves_the_rules_that_hold_its_words(home: Path) -> None:
@@ -521,3 +522,52 @@ async def test_the_run_pane_offers_policies_and_says_when_one_is_not_saved(home:
         await me.press("escape")
         assert not me.app.runs.alive
         assert me.app.screen.query(OptionList) is not None
+
+
+REFUSED = (
+    '"error":{"type":"tool_not_registered","message":"Tool \\"run_shell_command\\" not found."}'
+)
+
+
+async def test_a_refused_call_of_a_run_leads_to_the_rule_that_would_allow_it(
+    home: Path, fake_cli: FakeCli
+) -> None:
+    path = policy("work", FIRST)
+    (home / ".gemini/trustedFolders.json").write_text(
+        json.dumps({str(home / "project"): "TRUST_FOLDER"})
+    )
+    call = {"type": "tool_use", "tool_name": "run_shell_command", "tool_id": "t1"}
+    given = json.dumps(call | {"parameters": {"command": "pytest -q tests"}})
+    result = {"type": "tool_result", "tool_id": "t1", "status": "error", "error": REFUSED}
+    steps = (INIT, given, json.dumps(result), OK)
+    fake_cli(*("print:" + step.replace("\\", "\\\\") for step in steps))
+    async with planner(home) as me:
+        await me.press("2")
+        await me.type("go")
+        await me.press("enter")
+        await me.sees("run_shell_command", "denied")
+        screen = me.app.screen
+        assert isinstance(screen, RunScreen)
+        await me.until(lambda: screen.run_shown and screen.run_shown.told is not None)
+        screen.view.focus()
+        await me.press("end", "left_square_bracket")
+        await me.sees("p allow it")
+        await me.press("p")
+        form = await me.form()
+        assert form.query_one("#tools", Input).value == "run_shell_command"
+        assert form.query_one("#command_prefixes", Input).value.startswith("pytest")
+        assert not me.draft.changed
+        await me.press("ctrl+s")
+        await me.until(lambda: len(me.draft.entries) == 2)
+        assert len(rules(path)) == 1
+
+
+async def test_a_large_policy_is_edited_without_holding_up_the_screen(home: Path) -> None:
+    policy("work", "\n".join(FIRST.replace("7", str(number % 999)) for number in range(400)))
+    async with planner(home) as me:
+        await me.sees("400 rules")
+        await me.press("d", "end", "c")
+        await me.until(lambda: "duplicate" in me.draft._steps[-1].what)
+        assert len(me.draft.entries) == 400
+        await me.press("u", "u")
+        await me.until(lambda: not me.draft.changed)

@@ -14,12 +14,11 @@ from gemtui.ui.policies import Draft
 from gemtui.ui.theme import Glyphs
 from gemtui.ui.widgets.filter import FilterBar
 from gemtui.ui.widgets.lines import Line
-from gemtui.ui.widgets.policy_rules import RuleTable, headings
+from gemtui.ui.widgets.policy_rules import Headings, RuleTable
 from gemtui.ui.widgets.policy_side import in_brief
 from gemtui.ui.widgets.policy_simple import LevelRows
 from gemtui.ui.widgets.policy_tools import PolicyTools
 from gemtui.ui.widgets.policy_words import locked, mode_line, no_rules, simple_words, title, whose
-from gemtui.ui.widgets.rows import GUTTER
 
 
 class PolicyMain(Vertical):
@@ -39,7 +38,7 @@ class PolicyMain(Vertical):
         yield Line(id="policy-title", mark=self._glyphs.ellipsis)
         yield FilterBar()
         yield Static(id="no-rules")
-        yield Static(id="columns")
+        yield Headings(id="columns")
         yield RuleTable()
         yield LevelRows()
         yield Static(id="levels-words")
@@ -100,14 +99,6 @@ class PolicyMain(Vertical):
         levels = self.levels
         words = simple_words(levels.others, levels.meaning())
         self.query_one("#levels-words", Static).update(Content("\n").join(words))
-
-    def on_resize(self) -> None:
-        """The headings fit the columns."""
-        self.call_after_refresh(self._say_columns)
-
-    def _say_columns(self) -> None:
-        width = self.rules.scrollable_content_region.width
-        self.query_one("#columns", Static).update(headings(width - GUTTER))
 
     # --- what is shown -------------------------------------------------------------------------
 

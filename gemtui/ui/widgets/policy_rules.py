@@ -10,6 +10,7 @@ from textual import events
 from textual.binding import BindingType
 from textual.content import Content
 from textual.message import Message
+from textual.widget import Widget
 
 from gemtui.policy.document import Entry
 from gemtui.policy.rules import Rule, Severity
@@ -19,12 +20,16 @@ from gemtui.ui.policies import Draft, order
 from gemtui.ui.render.lines import Piece, Pieces, flat, own
 from gemtui.ui.render.policy import LONG, column, decided, tools, when, word
 from gemtui.ui.theme import Look, Role
-from gemtui.ui.widgets.rows import RowList
+from gemtui.ui.widgets.rows import GUTTER, RowList
 
 _DECISION = 5
 """Cells of a decision's word."""
 _NARROW, _WIDE = 16, 22
 """Cells of the tools, below and from 60 cells on."""
+
+
+_BESIDE = GUTTER + 1
+"""Cells of a table that no row has: the cursor's and the scroll bar's."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,9 +61,15 @@ def _searched(entry: Entry) -> str:
     return f"{said} {entry.text}{'' if entry.enabled else ' off'}".lower()
 
 
-def headings(width: int) -> Content:
-    """What stands over the columns, in a list of `width` cells."""
-    return Content.styled(f"    pri  decision {'tool':<{_room(width)}} when", "dim")
+class Headings(Widget):
+    """What stands over the columns of the table below it."""
+
+    DEFAULT_CSS = "Headings { height: 1; }"
+
+    def render(self) -> Content:
+        """The one line."""
+        room = _room(self.size.width - _BESIDE)
+        return Content.styled(f"    pri  decision {'tool':<{room}} when", "dim")
 
 
 def _room(width: int) -> int:

@@ -24,6 +24,7 @@ from gemtui.ui.widgets.run_words import tallied
 
 MOST_FINDINGS = 50
 _PATH = re.compile(r"(?<![^=])/.*/")
+OURS = "the words we will run"
 LONGEST = 2_000
 """Characters of a line that are shown."""
 
@@ -109,7 +110,7 @@ class PolicySide(Vertical):
 
     def become(self, shown: Becomes) -> None:
         """Show another command."""
-        self.query_one("#becomes-heading", Static).update(heading("Becomes", shown.taker))
+        self.query_one("#becomes-heading", Static).update(heading("Becomes", shown.taker or OURS))
         self.query_one("#becomes", Static).update(command_content(shown, self._glyphs))
 
     def show(self, draft: Draft, place: int | None, *, fixable: bool) -> None:
