@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
@@ -29,11 +29,15 @@ _WHOLE = "Gemini CLI drops the whole file"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Read:
-    """One file: its own findings by rule, and those of its rules that can be read."""
+    """One file: its own findings by rule, and those of its rules that can be read.
+
+    `dropped`: the CLI drops it whole, so that its rules stand in nobody's way.
+    """
 
     file: Path | str
     said: tuple[tuple[int, Said], ...]
     rules: tuple[Rule, ...]
+    dropped: bool = False
 
 
 def check_text(text: str, file: Path | str) -> tuple[Finding, ...]:
@@ -43,13 +47,15 @@ def check_text(text: str, file: Path | str) -> tuple[Finding, ...]:
 
 def _all(files: Sequence[_Read]) -> Iterator[Finding]:
     """The findings of all files, with those that their rules have to each other."""
-    between = related([rule for each in files for rule in each.rules])
+    loaded = related([rule for each in files if not each.dropped for rule in each.rules])
     place = 0
     for each in files:
+        between = related(each.rules) if each.dropped else loaded
+        at = 0 if each.dropped else place
         said = list(each.said)
-        for rule in each.rules:
-            said += [(rule.index, one) for one in between.get(place, ())]
-            place += 1
+        for where, rule in enumerate(each.rules, at):
+            said += [(rule.index, one) for one in between.get(where, ())]
+        place += 0 if each.dropped else len(each.rules)
         for number, one in sorted(said, key=lambda pair: pair[0]):
             yield from findings([one], each.file, number)
 
@@ -61,7 +67,8 @@ def _read(text: str, file: Path | str) -> _Read:
         return _Read(file=file, said=(_toml_said(error, text),), rules=())
     said: list[tuple[int, Said]] = [(0, each) for each in _tables_said(document)]
     tables = _tables(document)
-    for problem in schema_problems(document):
+    problems = schema_problems(document)
+    for problem in problems:
         said.append((problem.rule, _schema_said(problem, tables)))
     rules = tuple(_rules(tables, str(file)))
     for rule in rules:
@@ -69,7 +76,7 @@ def _read(text: str, file: Path | str) -> _Read:
         said += [(rule.index, one) for one in rule_said(table, rule)]
         if not any(number == rule.index and one.severity is Severity.ERROR for number, one in said):
             said += [(rule.index, one) for one in surprises_said(rule)]
-    return _Read(file=file, said=tuple(said), rules=rules)
+    return _Read(file=file, said=tuple(said), rules=rules, dropped=bool(problems))
 
 
 def _tables(document: Mapping[str, Any]) -> list[Any]:
@@ -196,11 +203,7 @@ def _read_file(path: Path) -> _Read:
         found = _read(data.decode("utf-8", "replace"), path)
         line = data.count(b"\n", 0, error.start) + 1
         said = f"line {line}: it is not UTF-8, and other characters are read there"
-        return _Read(
-            file=path,
-            said=((0, warned("", said, "save it as UTF-8")), *found.said),
-            rules=found.rules,
-        )
+        return replace(found, said=((0, warned("", said, "save it as UTF-8")), *found.said))
 
 
 def _read_folder(folder: Path) -> Iterator[_Read]:

@@ -362,6 +362,13 @@ def test_rules_are_compared_across_files(place: Path) -> None:
     assert f"rule 1 of {place / 'good.toml'} (priority 100, deny) is asked first" in finding.message
 
 
+def test_rules_of_a_file_that_is_dropped_stand_in_nobodys_way(place: Path) -> None:
+    (place / "a.toml").write_text(rule(GLOB, DENY.replace("100", "900")) + rule(GLOB, "x = 1\n"))
+    (place / "b.toml").write_text(rule(GLOB, ALLOW.replace("= 100", "= 200")))
+    found = check_files([place / "a.toml", place / "b.toml"])
+    assert {each.file for each in found} == {place / "a.toml"}
+
+
 # --- what the CLI said ---------------------------------------------------------------------------
 
 

@@ -5,7 +5,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gemtui.errors import PolicyError
@@ -143,6 +143,7 @@ SCRAPS = [
 ]  # fmt: skip
 
 
+@settings(deadline=None)
 @given(st.lists(st.sampled_from(SCRAPS), max_size=30).map("".join))
 def test_any_text_is_a_document_and_kept(text: str) -> None:
     document = Document.parse(text)
@@ -358,6 +359,7 @@ def told(rule: Rule | None) -> Rule:
     return replace(rule, source="", index=0, more=dict(rule.more))
 
 
+@settings(deadline=None)
 @given(st.lists(RULES, max_size=4))
 def test_rules_come_back_from_their_text_as_they_were(rules: list[Rule]) -> None:
     document = Document.parse(text_of(rules))
@@ -365,6 +367,7 @@ def test_rules_come_back_from_their_text_as_they_were(rules: list[Rule]) -> None
     assert [told(each.rule) for each in document.rules] == rules
 
 
+@settings(deadline=None)
 @given(RULES, RULES, st.data())
 def test_any_rule_becomes_any_other_and_nothing_else_changes(
     old: Rule, new: Rule, data: st.DataObject
@@ -380,6 +383,7 @@ def test_any_rule_becomes_any_other_and_nothing_else_changes(
     assert document.replace(1, told(document.rules[1].rule)).text == document.text
 
 
+@settings(deadline=None)
 @given(TEXT, TEXT)
 def test_any_characters_survive_in_names_and_messages(name: str, message: str) -> None:
     rule = replace(ALLOW, tools=(name,), deny_message=message)

@@ -4,7 +4,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gemtui.policy.decide import Engine, McpTool, Setup
@@ -169,6 +169,7 @@ RULE = st.builds(
 )
 
 
+@settings(deadline=None)
 @given(st.lists(RULE, min_size=2, max_size=4), st.sampled_from(ApprovalMode), st.booleans())
 def test_no_call_is_decided_by_a_rule_that_never_applies(
     rules: list[Rule], mode: ApprovalMode, interactive: bool

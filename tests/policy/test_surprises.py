@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 
 from gemtui.policy.decide import Engine
 from gemtui.policy.document import text_of
@@ -284,6 +284,7 @@ def test_what_has_no_better_form_is_said_all_the_same(one: Rule, message: str) -
     assert fixed(one) is None
 
 
+@settings(deadline=None)
 @given(RULES)
 def test_any_rule_can_be_looked_at(one: Rule) -> None:
     better = fixed(one)
