@@ -34,6 +34,7 @@ _TOLD = (
     ("not found in registry", "not_offered"),
     ("denied by policy", "denied_by_policy"),
     ("Path not in workspace", "invalid_params"),
+    ("Access denied: plan path", "invalid_params"),
 )
 
 
@@ -111,7 +112,8 @@ def _headless(place: Place, script: Script, url: str, calls: int) -> Iterator[Se
 
 
 def _lines(path: Path) -> list[str]:
-    return path.read_text("utf-8", "replace").splitlines()
+    """Lines as the CLI ends them; other separators stand raw in its JSON."""
+    return path.read_text("utf-8", "replace").split("\n")
 
 
 def _tail(folder: Path) -> str:
