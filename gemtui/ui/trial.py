@@ -14,7 +14,6 @@ from gemtui.policy.suggest import suggest
 from gemtui.ui.policies import Draft
 
 _HIGHEST = 999
-_STEP = 1
 
 
 class Trial:
@@ -91,13 +90,13 @@ class Trial:
         return self._strong_enough(rule, call), doubt
 
     def _strong_enough(self, rule: Rule, call: Call) -> Rule:
-        """The rule with a priority above that of a rule that decides otherwise."""
+        """The rule with a priority above those of its tier that decide otherwise."""
         for _ in range(3):
             found = self._engine(self._with(*self.taken, rule)).outcome(call)
             over = found.rule
-            if found.decision is Decision.ALLOW or over is None or over.tier > rule.tier:
+            if over is None or over.decision is Decision.ALLOW or over.tier is not rule.tier:
                 break
-            rule = replace(rule, priority=min(_HIGHEST, int(over.priority) + _STEP))
+            rule = replace(rule, priority=min(_HIGHEST, int(over.priority) + 1))
         return rule
 
 

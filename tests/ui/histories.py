@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
@@ -14,9 +14,12 @@ from gemtui.ui.past import Past
 from gemtui.ui.policies import Draft
 from gemtui.ui.screens.trial import TrialScreen
 from gemtui.ui.trial import Trial
+from tests.hostile import ATTACK
 from tests.sessions import logs, stores
 from tests.ui.people import WIDE, Person, person
 
+EVIL = ATTACK.replace("\ud800", "")
+"""The attack without what no stored file can hold as it is."""
 YESTERDAY, LAST_WEEK = 1, -7 * 86_400
 POLICY = """\
 [[rule]]
@@ -109,11 +112,14 @@ async def trier(
     *,
     policy: str = POLICY,
     project: bool = True,
+    calls: Sequence[logs.Record] = (),
     config: Config | None = None,
     **more: Any,
 ) -> AsyncIterator[Trier]:
-    """Somebody on a screen of this kind, in the project of the history."""
+    """Somebody on a screen of this kind, in the project of the history and some more `calls`."""
     home, place = write_history(folder)
+    if calls:
+        session(home, 4, EVIL, list(calls), key="tide", seconds=YESTERDAY)
     start = {"project": place} if project else {}
     async with person(home, size, config, **start) as me:
         somebody = Trier(me.app, me.pilot)

@@ -16,7 +16,7 @@ from gemtui.sessions.summary import Summary
 from gemtui.ui import past
 from gemtui.ui.commands import acting
 from gemtui.ui.screens.replay import ReplayScreen
-from tests.ui.histories import trier
+from tests.ui.histories import EVIL, call, trier
 from tests.ui.people import NARROW, WIDE
 
 SIZES = pytest.mark.parametrize("size", [WIDE, NARROW], ids=["wide", "narrow"])
@@ -195,3 +195,28 @@ async def test_a_call_whose_session_is_gone_is_said(tmp_path: Path) -> None:
             path.unlink()
         await me.press("enter")
         await me.until(lambda: any("not there any more" in said for said in me.said))
+
+
+async def test_hostile_calls_are_shown_harmlessly(tmp_path: Path) -> None:
+    hostile = [
+        call(20, f"mcp_x_{EVIL}", **{EVIL: EVIL}),
+        call(21, "run_shell_command", command=EVIL),
+        call(22, EVIL),
+    ]
+    async with trier(ReplayScreen, tmp_path, calls=hostile) as me:
+
+        def harmless() -> bool:
+            return "\x1b" not in me.text and "\u202e" not in me.text
+
+        await me.sees("11 calls of 3 sessions", "Tools of other versions", "evil")
+        assert harmless()
+        for row in ("down", "down"):
+            await me.press(row)
+        await me.press("enter")
+        await me.sees("Calls  deny", "evil")
+        assert harmless()
+        await me.press("/")
+        await me.type("evil")
+        await me.press("enter", "enter")
+        await me.sees("One call", "Arguments of", "evil")
+        assert harmless()

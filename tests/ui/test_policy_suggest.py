@@ -8,7 +8,7 @@ import pytest
 
 from gemtui.ui.commands import acting
 from gemtui.ui.screens.suggest import SuggestScreen
-from tests.ui.histories import trier
+from tests.ui.histories import EVIL, call, trier
 from tests.ui.people import NARROW, WIDE
 
 SIZES = pytest.mark.parametrize("size", [WIDE, NARROW], ids=["wide", "narrow"])
@@ -90,3 +90,18 @@ async def test_what_was_left_out_says_why(tmp_path: Path) -> None:
         await me.sees("Left out")
         await me.press("end")
         await me.sees("left out", "Examples", "rm -rf build")
+
+
+async def test_hostile_calls_are_proposed_harmlessly(tmp_path: Path) -> None:
+    hostile = [
+        call(20, f"mcp_x_{EVIL}", **{EVIL: EVIL}),
+        call(21, "run_shell_command", command=EVIL),
+        call(22, "write_file", file_path=f"src/{EVIL}", content=""),
+        call(23, EVIL),
+    ]
+    async with trier(SuggestScreen, tmp_path, policy="", calls=hostile) as me:
+        await me.sees("12 calls of 3 sessions", "Left out", "evil")
+        for _ in range(8):
+            assert "\x1b" not in me.text
+            assert "\u202e" not in me.text
+            await me.press("down")
