@@ -127,7 +127,7 @@ def _empty_conditions(table: Mapping[str, Any], rule: Rule) -> Iterator[Said]:
 
 
 def _patterns(rule: Rule) -> Iterator[Said]:
-    if rule.command_prefixes:
+    if rule.prefix_list or any(rule.command_prefixes):
         yield from _too_long(rule)
         return
     for field, pattern, source in (

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from gemtui.errors import PolicyError
 from gemtui.policy.document import Document, text_of
+from gemtui.policy.policy import Policy
 from gemtui.policy.rules import Decision, Rule
 from tests.policy.rule_strategies import RULES, TEXT
 
@@ -365,6 +366,14 @@ def test_rules_come_back_from_their_text_as_they_were(rules: list[Rule]) -> None
     document = Document.parse(text_of(rules))
     assert document.locked == ""
     assert [told(each.rule) for each in document.rules] == rules
+
+
+@settings(deadline=None)
+@given(st.lists(RULES, max_size=4))
+def test_a_policy_comes_back_from_its_toml(rules: list[Rule]) -> None:
+    policy = Policy.parse(text_of(rules))
+    again = Policy.parse(policy.to_toml())
+    assert [told(rule) for rule in again.rules] == [told(rule) for rule in policy.rules]
 
 
 @settings(deadline=None)
