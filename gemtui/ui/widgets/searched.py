@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from textual import events, on
 from textual.reactive import var
-from textual.scroll_view import ScrollView
 from textual.widget import Widget
 
 from gemtui.ui.widgets.find_bar import FindBar
 from gemtui.ui.widgets.finder import Finder, HitsFound
 from gemtui.ui.widgets.finding import NOTHING, Found
+from gemtui.ui.widgets.typed_ahead import TypedAhead
 
 
-class SearchedView(ScrollView, inherit_bindings=False):
+class SearchedView(TypedAhead, inherit_bindings=False):
     """What can be searched by `/`, with n and N from hit to hit; `finder` does the searching."""
 
     finder: Finder
@@ -20,30 +20,19 @@ class SearchedView(ScrollView, inherit_bindings=False):
     """How far the search is."""
 
     _bar: FindBar | None = None
-    _hands_over = False
 
     def find(self, query: str) -> None:
         """Marks what is found and goes to the first hit below the cursor; "" ends the search."""
         self.finder.find(query)
 
-    async def handle_key(self, event: events.Key) -> bool:
-        """Keys that came in one burst with the search's belong to it, not to the transcript.
+    async def open_search(self) -> None:
+        """The line below appears; it may hold a search already."""
+        await self.action_find()
 
-        The search's own key acts here and now: its binding would run after the keys behind it.
-        """
-        if not self._hands_over and event.key != "slash":
-            return await super().handle_key(event)
-        event.stop()
-        if self._hands_over and self._bar is not None:
+    def hand_over(self, event: events.Key) -> None:
+        """A key that was typed before the line below had the focus."""
+        if self._bar is not None:
             self._bar.take(event)
-        else:
-            self._hands_over = True
-            await self.action_find()
-        return True
-
-    def on_blur(self) -> None:
-        """The search has the focus now: keys that come here later are the transcript's again."""
-        self._hands_over = False
 
     async def action_find(self) -> None:
         """Type what to find, in a line below."""

@@ -9,7 +9,6 @@ from pathlib import Path
 from textual import events, on
 from textual.geometry import Region, Size
 from textual.message import Message
-from textual.scroll_view import ScrollView
 from textual.strip import Strip
 
 from gemtui.sessions.index import Snapshot
@@ -23,11 +22,12 @@ from gemtui.ui.render.session import Around, draw_row
 from gemtui.ui.theme import Look, Role, look_of
 from gemtui.ui.widgets.places import Hold, Places
 from gemtui.ui.widgets.session_words import crumbs, nothing
+from gemtui.ui.widgets.typed_ahead import TypedAhead
 
 _MINUTE = 60.0
 
 
-class SessionList(ScrollView, can_focus=True, inherit_bindings=False):
+class SessionList(TypedAhead, can_focus=True, inherit_bindings=False):
     """Sessions as rows; keeps the highlighted one and the scroll position when the store changes.
 
     `project`: the folder that the narrow scope means; None = there is only the wide one. Ages are
@@ -78,7 +78,6 @@ class SessionList(ScrollView, can_focus=True, inherit_bindings=False):
         self._snapshot: Snapshot | None = None
         self._rows = Rows()
         self._places = Places()
-        self._hands_over = False
         self._cursor = 0
         self._wanted: str | None = None
         self._moved = False
@@ -363,24 +362,13 @@ class SessionList(ScrollView, can_focus=True, inherit_bindings=False):
         """Type a search."""
         self.post_message(self.FilterRequested())
 
-    async def handle_key(self, event: events.Key) -> bool:
-        """Keys that came in one burst with the search's belong to it, not to the list.
+    async def open_search(self) -> None:
+        """The line above the list appears."""
+        self.action_filter()
 
-        The search's own key acts here and now: its binding would run after the keys behind it.
-        """
-        if not self._hands_over and event.key != "slash":
-            return await super().handle_key(event)
-        event.stop()
-        if self._hands_over:
-            self.post_message(self.Typed(event.key, event.character))
-        else:
-            self._hands_over = True
-            self.action_filter()
-        return True
-
-    def on_blur(self) -> None:
-        """The search has the focus now: keys that come here later are the list's again."""
-        self._hands_over = False
+    def hand_over(self, event: events.Key) -> None:
+        """A key that was typed before the line above had the focus."""
+        self.post_message(self.Typed(event.key, event.character))
 
     def action_clear_filter(self) -> None:
         """List all again."""
