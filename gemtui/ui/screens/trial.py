@@ -124,7 +124,8 @@ class TrialScreen(Screen[Taken]):
         except GemtuiError as error:
             self.gemtui.say(str(error), problem=True)
             return
-        about = clean_line(doubt or f"It would allow {asked(call) or call.tool}"[:300])
+        but = f"; but {doubt}" if doubt else ""
+        about = clean_line(f"It would allow {(asked(call) or call.tool)[:200]}{but}")
         form = RuleForm(self.trial.document, rule, about=about)
         made = await self.app.push_screen_wait(form)
         if made is not None:
