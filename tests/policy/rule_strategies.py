@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 from hypothesis import strategies as st
@@ -50,3 +51,9 @@ RULES: st.SearchStrategy[Rule] = st.builds(
         },
     ),
 )
+
+
+def told(rule: Rule | None) -> Rule:
+    """The rule without the place that it was read from."""
+    assert rule is not None
+    return replace(rule, source="", index=0, more=dict(rule.more))
