@@ -21,8 +21,10 @@ _HOME, _PROJECT = "/home/dev", "/home/dev/proj"
 _MODEL = "gemini-3-pro-preview"
 _HERE = Path(__file__).parent
 
-PROGRAMS = ("bash", "sh", "node", "ls", "cat", "echo", "pwd", "true", "false", "touch")
-"""All that a shell command finds on PATH: what is allowed is really run, and must do no harm."""
+PROGRAMS = ("bash", "sh", "node")
+"""All that a shell command finds on PATH beside Python: what is allowed is really run, and must do
+no harm and wait for nothing.
+"""
 
 PROJECT = {
     "hello.py": "print('hello')\n",
