@@ -32,6 +32,7 @@ from gemtui.ui.messages import (
     SubagentRequested,
     TranscriptMoved,
 )
+from gemtui.ui.render.lines import fit_end, own
 from gemtui.ui.screens.about import AboutScreen
 from gemtui.ui.widgets.lines import FooterLine, Line
 from gemtui.ui.widgets.notice import EmptyStore
@@ -342,10 +343,14 @@ class SessionsScreen(Screen[None]):
         right = [Content.styled(store, "dim"), Content(folder)]
         self.query_one("#header", Line).say(left, right)
 
+    def on_resize(self) -> None:
+        """Paths have more room, or less."""
+        self._say_where()
+
     def _short(self, path: Path) -> Clean:
         """The end of a path, which says most."""
-        text, mark = short_path(path), self.gemtui.glyphs.ellipsis
-        return text if len(text) <= PATH_ROOM else Clean(mark + text[len(mark) - PATH_ROOM :])
+        room = min(PATH_ROOM, self.size.width // 4)
+        return fit_end(short_path(path), room, own(self.gemtui.glyphs.ellipsis))
 
     @on(ReadPane.Changed)
     @on(TranscriptMoved)
