@@ -81,7 +81,7 @@ def older_words(rules: Iterable[Rule], mode: ApprovalMode | None) -> OlderWords:
     """The words for these rules, in load order, in a headless run of that mode.
 
     Raises OptionError for a rule whose refusals would be lost; an allow that can't be said is left
-    out, which only refuses more, and noted.
+    out, which only refuses more, and noted. In yolo all is allowed without a word.
     """
     mode = mode or ApprovalMode.DEFAULT
     here = [rule for rule in rules if _counts(rule, mode)]
@@ -90,8 +90,9 @@ def older_words(rules: Iterable[Rule], mode: ApprovalMode | None) -> OlderWords:
     unsaid = [rule for rule in here if _why_not(rule) is not None]
     stands = {tool: _standing(tool, sayable, unsaid, mode) for tool in _names(here)}
     rest = _standing("*", sayable, unsaid, mode)
+    words = (word for tool, found in stands.items() for word in found.words(tool))
     return OlderWords(
-        allowed=tuple(word for tool, found in stands.items() for word in found.words(tool)),
+        allowed=() if mode is ApprovalMode.YOLO else tuple(words),
         exclude=tuple(tool for tool, found in stands.items() if found.shut),
         core=tuple(tool for tool, found in stands.items() if found.open) if rest.shut else None,
         notes=tuple(_notes(unsaid, rest)),

@@ -95,6 +95,13 @@ def test_what_can_be_said(rules: Sequence[str], words: OlderWords) -> None:
     assert said(*rules) == words
 
 
+def test_yolo_allows_without_a_word() -> None:
+    words = said(
+        rule("glob", "deny", 999), GIT, rule("write_file", "allow"), mode=ApprovalMode.YOLO
+    )
+    assert words == OlderWords(exclude=("glob",))
+
+
 @pytest.mark.parametrize(
     ("rules", "mode", "why"),
     [
