@@ -21,7 +21,7 @@ from gemtui.ui.screens.policy_files import FilesScreen, Wanted, What
 if TYPE_CHECKING:
     from gemtui.ui.app import GemtuiApp
 
-LARGE = 200
+LARGE = 100
 """Rules from which on an edit is made in a thread: every rule is checked again."""
 
 
@@ -79,7 +79,9 @@ class PolicyDesk:
         """Take the file as somebody else has written it, unless there are changes here."""
         async for fresh in watch_file(path):
             draft = self.draft
-            if draft.opened is None or draft.opened.seen == fresh.seen:
+            if draft.opened is None or draft.opened.file.path != path:
+                continue
+            if draft.opened.seen == fresh.seen:
                 continue
             if draft.changed:
                 draft.moved_on = True

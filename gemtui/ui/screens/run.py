@@ -22,7 +22,7 @@ from gemtui.agent.options import AgentOptions
 from gemtui.errors import GemtuiError
 from gemtui.paths import state_dir
 from gemtui.policy import store
-from gemtui.policy.rules import ApprovalMode
+from gemtui.policy.rules import ApprovalMode, Call
 from gemtui.text import clean_line
 from gemtui.transcript.model import Transcript
 from gemtui.ui import doing, running
@@ -39,6 +39,7 @@ from gemtui.ui.widgets.run_words import (
     WAITS,
     ended,
     facts,
+    last_refused,
     mark,
     no_run,
     option_words,
@@ -57,7 +58,14 @@ FRAMES = 15
 """Times a second that what came in is painted."""
 _CLOCK = 7
 """Frames between two looks at the clock when nothing comes."""
-_ENDED_KEYS = ("run.again", "run.edit", "run.follow_up", "run.stderr", "run.copy_command")
+_ENDED_KEYS = (
+    "run.allow",
+    "run.again",
+    "run.edit",
+    "run.follow_up",
+    "run.stderr",
+    "run.copy_command",
+)
 
 
 class RunScreen(Screen[None]):
@@ -349,11 +357,14 @@ class RunScreen(Screen[None]):
 
     @work(exclusive=True, group="dialog")
     async def action_allow(self) -> None:
-        """The rule that would allow the refused call under the cursor, in the policy pane."""
-        if (call := refused(self.view.page.block)) is None:
-            self.gemtui.say("Put the cursor on a tool call that was refused.")
-        else:
+        """The rule that would allow a refused call, in the policy pane."""
+        if (call := self._refused()) is not None:
             await self.gemtui.policies.allow(call)
+
+    def _refused(self) -> Call | None:
+        """The refused call under the cursor, else the last one of the run."""
+        own = None if self.run_shown is None else self.run_shown.own
+        return refused(self.view.page.block) or (None if own is None else last_refused(own))
 
     @work(exclusive=True, group="dialog")
     async def action_command(self) -> None:
@@ -463,5 +474,5 @@ class RunScreen(Screen[None]):
         if action in ("stderr", "copy_command", "files"):
             return run is not None
         if action == "allow":
-            return self.is_mounted and refused(self.view.page.block) is not None
+            return run is not None and run.tools.denied > 0
         return True

@@ -21,6 +21,7 @@ from gemtui.ui.render.lines import Piece, Pieces, flat, own
 from gemtui.ui.render.policy import LONG, column, decided, tools, when, word
 from gemtui.ui.theme import Look, Role
 from gemtui.ui.widgets.rows import GUTTER, RowList
+from gemtui.ui.widgets.typed_ahead import TypedAhead
 
 _DECISION = 5
 """Cells of a decision's word."""
@@ -127,7 +128,7 @@ def _unreadable(row: RuleRow, look: Look) -> Pieces:
     )
 
 
-class RuleTable(RowList[RuleRow], inherit_bindings=False):
+class RuleTable(TypedAhead, RowList[RuleRow], inherit_bindings=False):
     """The table; the pane does what keys ask for."""
 
     BINDINGS: ClassVar[list[BindingType]] = bindings(Where.RULES)
@@ -144,23 +145,14 @@ class RuleTable(RowList[RuleRow], inherit_bindings=False):
 
     def __init__(self) -> None:
         super().__init__(draw, empty=Clean("No rule matches."), id="rules")
-        self._hands_over = False
 
-    async def handle_key(self, event: events.Key) -> bool:
-        """Keys that came in one burst with the search's belong to it, not to the rules."""
-        if not self._hands_over and event.key != "slash":
-            return await super().handle_key(event)
-        event.stop()
-        if self._hands_over:
-            self.post_message(self.Typed(event.key, event.character))
-        else:
-            self._hands_over = True
-            self.post_message(self.SearchRequested())
-        return True
+    async def open_search(self) -> None:
+        """Let somebody type a search."""
+        self.post_message(self.SearchRequested())
 
-    def on_blur(self) -> None:
-        """The search has the focus now."""
-        self._hands_over = False
+    def hand_over(self, event: events.Key) -> None:
+        """The search has this key."""
+        self.post_message(self.Typed(event.key, event.character))
 
     @property
     def place(self) -> int | None:

@@ -14,7 +14,7 @@ from gemtui.policy.rules import Call
 from gemtui.runs.words import Status
 from gemtui.sessions.listing import short_path
 from gemtui.text import Clean, clean, clean_line
-from gemtui.transcript.model import Block, ToolCall, ToolStatus
+from gemtui.transcript.model import Block, ToolCall, ToolStatus, Transcript
 from gemtui.transcript.writes import FileWrite, Written
 from gemtui.ui.keys import BY_ID
 from gemtui.ui.live import LiveRun, Stage
@@ -206,6 +206,15 @@ def refused(block: Block | None) -> Call | None:
     """The call of a tool that was refused; None for anything else."""
     if isinstance(block, ToolCall) and block.status is ToolStatus.DENIED:
         return Call(tool=block.name, args=block.args)
+    return None
+
+
+def last_refused(transcript: Transcript) -> Call | None:
+    """The last call that was refused; None where none was."""
+    for message in reversed(tuple(transcript)):
+        for block in reversed(message.blocks):
+            if (call := refused(block)) is not None:
+                return call
     return None
 
 
