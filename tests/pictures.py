@@ -15,6 +15,8 @@ import time
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 
+from gemtui.demo.place import PROJECT
+from gemtui.demo.policies import write_policies
 from tests.ui.demos import demo_store
 from tests.ui.people import NARROW, NOW, WIDE, Person, person
 
@@ -60,9 +62,18 @@ async def filtered(me: Person, text: str) -> None:
     await me.until(lambda: len(me.rows.rows.rows) == 1)
 
 
+async def policy(me: Person) -> None:
+    """The demo's policy of every day, with a rule that was just switched off."""
+    await me.press("3")
+    await me.sees("everyday", "Findings", "read_many_files", "the words")
+    await me.press("down", "down", "space")
+    await me.sees("unsaved change", "◌ allow")
+
+
 SCENES: dict[str, tuple[tuple[int, int], Scene]] = {
     "sessions": (WIDE, sessions),
     "find": (WIDE, find),
+    "policy": (WIDE, policy),
     "narrow-list": (NARROW, listed),
     "narrow-reading": (NARROW, reading),
 }
@@ -79,8 +90,10 @@ async def draw(folder: Path) -> None:
     with tempfile.TemporaryDirectory(prefix="gemtui-pictures-") as place:
         home = demo_store(Path(place), now=NOW)
         os.environ["HOME"] = str(home)
+        write_policies(home / ".config/gemtui/policies")
         for name, (size, scene) in SCENES.items():
-            async with person(home / ".gemini", size, demo=True) as me:
+            project = home / PROJECT if scene is policy else None
+            async with person(home / ".gemini", size, demo=True, project=project) as me:
                 await scene(me)
                 await me.pilot.pause()
                 svg = me.app.export_screenshot(title="gemtui")
