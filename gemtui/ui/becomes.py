@@ -12,6 +12,8 @@ from gemtui.errors import GemtuiError
 from gemtui.policy.store import Origin
 from gemtui.ui.policies import Draft
 
+NAMED = (Origin.OURS, Origin.FILE)
+"""Whose files a run is given by name; the CLI loads the others by itself."""
 RUN = "RUN"
 """Stands for the folder and the id of a run, which has neither yet."""
 
@@ -36,7 +38,7 @@ def becomes(draft: Draft, machine: Machine, taker: str, *, runs: Path, cwd: Path
     file = None if draft.opened is None else draft.opened.file
     if file is None:
         return Becomes(problem="Save the policy first: then its command stands here.")
-    given = () if file.origin in (Origin.USER, Origin.ADMIN) else (file.path,)
+    given = (file.path,) if file.origin in NAMED else ()
     options = AgentOptions(cwd=cwd, approval_mode=draft.mode, policies=given)
     try:
         command = command_of("", options, machine, folder=runs / RUN, session_id=RUN)

@@ -45,7 +45,7 @@ class PolicyDesk:
         files = await self._files()
         ours = next((file for file in files if file.origin is Origin.OURS), None)
         if ours is not None and not self.draft.changed:
-            await self.open(ours.path)
+            await self.open(ours)
         self.begun.set()
         await self.look_around()
 
@@ -75,11 +75,11 @@ class PolicyDesk:
         runs = self._app.runs.desk.adapter.runs
         return becomes(self.draft, machine, taker, runs=runs, cwd=self.folder)
 
-    async def watch(self, path: Path) -> None:
+    async def watch(self, file: PolicyFile) -> None:
         """Take the file as somebody else has written it, unless there are changes here."""
-        async for fresh in watch_file(path):
+        async for fresh in watch_file(file):
             draft = self.draft
-            if draft.opened is None or draft.opened.file.path != path:
+            if draft.opened is None or draft.opened.file.path != file.path:
                 continue
             if draft.opened.seen == fresh.seen:
                 continue
@@ -107,9 +107,9 @@ class PolicyDesk:
 
     # --- files ---------------------------------------------------------------------------------
 
-    async def open(self, path: Path) -> None:
+    async def open(self, file: Path | PolicyFile) -> None:
         """Edit this file from now on."""
-        opened = await policy_files.load(self._app, path)
+        opened = await policy_files.load(self._app, file)
         if opened is not None:
             fresh = Draft(opened, mode=self.draft.mode)
             await asyncio.to_thread(fresh.prepare)
@@ -140,7 +140,7 @@ class PolicyDesk:
             return
         elif wanted.what is What.OPEN:
             if file.path == here or await self._let_go():
-                await self.open(file.path)
+                await self.open(file)
         elif wanted.what is What.RENAME:
             path = await policy_files.rename(app, file)
             if path is not None and file.path == here:

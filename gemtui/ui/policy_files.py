@@ -65,10 +65,10 @@ def _files_of(path: Path) -> list[Path]:
     return sorted(found, key=lambda each: each.name.encode("utf-8", "surrogateescape"))
 
 
-async def load(app: GemtuiApp, path: Path) -> Opened | None:
+async def load(app: GemtuiApp, file: Path | PolicyFile) -> Opened | None:
     """Read a file; None, and a word why, where it can't be."""
     try:
-        return await asyncio.to_thread(store.open_policy, path)
+        return await asyncio.to_thread(store.open_policy, file)
     except (GemtuiError, OSError) as error:
         app.say(str(error), problem=True)
         return None
@@ -137,7 +137,7 @@ async def _changed(app: GemtuiApp, draft: Draft, opened: Opened, document: Docum
     if answer == "write":
         return await _write(app, draft, opened, document, force=True)
     if answer == "reload":
-        fresh = await load(app, opened.file.path)
+        fresh = await load(app, opened.file)
         if fresh is not None:
             draft.read(fresh)
     return False

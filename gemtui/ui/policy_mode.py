@@ -55,11 +55,12 @@ class Policies:
 
     async def run(self, draft: Draft) -> None:
         """The run pane, ready for a run with this policy as it is saved."""
-        from gemtui.policy.store import Origin
+        from gemtui.ui.becomes import NAMED
 
         if draft.opened is not None:
-            own = draft.opened.file.origin is Origin.USER
-            await self._app.runs.show_with(() if own else (draft.opened.file.path,), draft.mode)
+            file = draft.opened.file
+            given = (file.path,) if file.origin in NAMED else ()
+            await self._app.runs.show_with(given, draft.mode)
 
     async def settled(self, policies: Sequence[Path]) -> bool:
         """Whether a run may start with these files: asks where one has changes that are not saved.

@@ -419,7 +419,7 @@ async def test_the_cli_own_files_are_saved_on_purpose_with_a_backup(home: Path) 
         await me.press("f")
         await me.sees("Gemini CLI's own folder")
         await me.press("enter")
-        await me.sees("✓ allow", "user's file")
+        await me.sees("✓ allow", "Gemini CLI's own")
         await me.press("space", "ctrl+s")
         await me.sees("Save mine.toml?")
         await me.press("escape")
@@ -430,6 +430,21 @@ async def test_the_cli_own_files_are_saved_on_purpose_with_a_backup(home: Path) 
         await me.until(lambda: path.read_text() != FIRST)
         backups = [each for each in folder.iterdir() if each != path]
         assert [each.read_text() for each in backups] == [FIRST]
+
+
+async def test_a_file_that_may_not_be_written_says_so(home: Path) -> None:
+    path = home / "machine.toml"
+    path.write_text(FIRST)
+    settings = {"adminPolicyPaths": [str(path)]}
+    (home / ".gemini/settings.json").write_text(json.dumps(settings))
+    async with planner(home) as me:
+        await me.press("f")
+        await me.sees("The administrator's", "machine")
+        await me.press("enter")
+        await me.sees("read-only: it is the administrator's")
+        await me.press("d", "ctrl+s")
+        await me.until(lambda: any("can't be saved" in said for said in me.said))
+        assert path.read_text() == FIRST
 
 
 async def test_a_file_that_changes_is_read_again_unless_there_are_changes_here(home: Path) -> None:

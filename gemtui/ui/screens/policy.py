@@ -18,8 +18,8 @@ from textual.screen import Screen
 from gemtui.errors import GemtuiError
 from gemtui.policy.document import Document
 from gemtui.policy.rules import ApprovalMode, Call, Rule
+from gemtui.policy.store import PolicyFile
 from gemtui.policy.surprises import fixed
-from gemtui.sessions.listing import short_path
 from gemtui.text import clean_line
 from gemtui.ui import around, policy_edits, policy_files, policy_levels
 from gemtui.ui.becomes import Becomes
@@ -27,7 +27,6 @@ from gemtui.ui.keys import Where, bindings
 from gemtui.ui.policies import Draft, next_mode
 from gemtui.ui.policy_desk import PolicyDesk
 from gemtui.ui.policy_edits import Edit, Make
-from gemtui.ui.render.lines import fit_end, own
 from gemtui.ui.screens.rule_form import RuleForm
 from gemtui.ui.trial import Trial
 from gemtui.ui.widgets.drawing import Drawing
@@ -37,13 +36,11 @@ from gemtui.ui.widgets.policy_rules import RuleTable
 from gemtui.ui.widgets.policy_side import PolicySide, worst
 from gemtui.ui.widgets.policy_simple import LevelRows
 from gemtui.ui.widgets.policy_tools import PolicyTools
-from gemtui.ui.widgets.policy_words import unsaved
+from gemtui.ui.widgets.policy_words import folder_words, unsaved
 
 if TYPE_CHECKING:
     from gemtui.ui.app import GemtuiApp
 
-PATH_ROOM = 30
-"""Cells of the folder's path that are shown."""
 _OF_A_RULE = {"duplicate", "delete", "switch", "move_down", "move_up"}
 _OF_RULES = {*_OF_A_RULE, "add", "filter"}
 
@@ -104,8 +101,8 @@ class PolicyScreen(Screen[None]):
             await self.desk.look_around()
 
     @work(exclusive=True, group="watch")
-    async def _watch(self, path: Path) -> None:
-        await self.desk.watch(path)
+    async def _watch(self, file: PolicyFile) -> None:
+        await self.desk.watch(file)
 
     # --- showing -------------------------------------------------------------------------------
 
@@ -115,14 +112,12 @@ class PolicyScreen(Screen[None]):
         self.main.show(draft, place)
         self._become()
         self._say_rule()
-        mark = own(self.gemtui.glyphs.ellipsis)
-        folder = fit_end(clean_line(short_path(self.desk.folder)), PATH_ROOM, mark)
-        where = [Content.styled(folder, "dim")]
-        self.query_one("#header", Line).say(self.gemtui.tabs("app.policies"), where)
-        path = None if draft.opened is None else draft.opened.file.path
-        if path is not None and path != self._watched:
-            self._watched = path
-            self._watch(path)
+        where = folder_words(self.desk.folder, self.gemtui.glyphs)
+        self.query_one("#header", Line).say(self.gemtui.tabs("app.policies"), [where])
+        file = None if draft.opened is None else draft.opened.file
+        if file is not None and file.path != self._watched:
+            self._watched = file.path
+            self._watch(file)
 
     @work(exclusive=True, group="becomes")
     async def _become(self) -> None:

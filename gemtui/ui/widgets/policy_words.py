@@ -3,17 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from pathlib import Path
 
 from textual.content import Content
 
 from gemtui.policy.rules import ApprovalMode
 from gemtui.policy.store import Origin
+from gemtui.sessions.listing import short_path
 from gemtui.text import clean_line
 from gemtui.ui.keys import BY_ID
 from gemtui.ui.policies import Draft
+from gemtui.ui.render.lines import fit_end, own
 from gemtui.ui.theme import Glyphs
 from gemtui.ui.widgets.run_words import tallied
 
+PATH_ROOM = 30
+"""Cells of a folder's path that are shown."""
+_WHOSE = {
+    Origin.USER: "Gemini CLI's own",
+    Origin.SETTINGS: "named by settings",
+    Origin.ADMIN: "the administrator's",
+}
 START_KEYS = ("policy.levels", "policy.suggest", "policy.add", "policy.files", "policy.try_call")
 
 
@@ -70,11 +80,17 @@ def title(draft: Draft, shown: int, *, simple: bool) -> Iterator[Content]:
 def whose(draft: Draft) -> Iterator[Content]:
     """What a person should know of the file, the most important first."""
     if draft.read_only:
-        yield Content.styled("read-only", "$text-warning")
+        yield Content.styled(clean_line(f"read-only: {draft.read_only}"), "$text-warning")
     if draft.moved_on:
         yield Content.styled("changed on the disk", "$text-warning")
-    if draft.opened is not None and draft.opened.file.origin is not Origin.OURS:
-        yield Content.styled(f"{draft.opened.file.origin}'s file", "dim")
+    if draft.opened is not None and (words := _WHOSE.get(draft.opened.file.origin)):
+        yield Content.styled(words, "dim")
+
+
+def folder_words(folder: Path, glyphs: Glyphs) -> Content:
+    """The end of a folder's path, which says most."""
+    path = fit_end(clean_line(short_path(folder)), PATH_ROOM, own(glyphs.ellipsis))
+    return Content.styled(path, "dim")
 
 
 def unsaved(draft: Draft, changes: int) -> Iterator[Content]:
