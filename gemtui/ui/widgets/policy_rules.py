@@ -128,7 +128,7 @@ def _unreadable(row: RuleRow, look: Look) -> Pieces:
     )
 
 
-class RuleTable(TypedAhead, RowList[RuleRow], inherit_bindings=False):
+class RuleTable(RowList[RuleRow], TypedAhead, inherit_bindings=False):
     """The table; the pane does what keys ask for."""
 
     BINDINGS: ClassVar[list[BindingType]] = bindings(Where.RULES)
