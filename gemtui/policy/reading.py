@@ -95,12 +95,18 @@ def read_paths(
     """The rules of files and folders as `--policy` takes them: commas part paths.
 
     `folder`: against which relative ones are resolved; None = the current one. What is missing, or
-    does not end in `.toml`, gives nothing.
+    does not end in `.toml`, gives no rules and a finding.
     """
+    return _read(_split(paths), tier, folder)
+
+
+def _read(paths: Iterable[Path], tier: Tier, folder: Path | None) -> Loaded:
     rules: list[Rule] = []
     findings: list[Finding] = []
-    for path in _split(paths):
-        for file in _files((folder or Path()) / path):
+    for path in (each if folder is None else folder / each for each in paths):
+        if why := _no_policy(path):
+            findings.append(_finding(str(path), 0, "", f"{why}, so no rules are read there"))
+        for file in _files(path):
             try:
                 text = file.read_bytes().decode("utf-8", "replace")
             except OSError as error:
@@ -115,8 +121,32 @@ def read_paths(
 def _split(paths: Iterable[Path | str]) -> Iterator[Path]:
     for path in paths:
         parts = str(path).split(",")
-        for part in filter(None, map(str.strip, parts)):
-            yield Path(part).expanduser() if part.split("/")[0] == "~" else Path(part)
+        yield from map(_path, filter(None, map(str.strip, parts)))
+
+
+def _path(text: str) -> Path:
+    return Path(text).expanduser() if text.split("/")[0] == "~" else Path(text)
+
+
+def _set(settings: Mapping[str, Any], key: str) -> tuple[Path, ...]:
+    """The paths of a setting, where a comma is part of a name and one string is a list of one."""
+    value = settings.get(key)
+    found = (value,) if isinstance(value, str) else names(settings, key) or ()
+    return tuple(map(_path, filter(None, found)))
+
+
+def _no_policy(path: Path) -> str | None:
+    """Why a path that was named is no policy; None = it is a file or folder to read."""
+    try:
+        if path.is_dir():
+            return None
+        if not path.exists():
+            return "it is missing"
+    except OSError as error:
+        return f"it can't be read ({error.strerror})"
+    if not path.name.endswith(".toml"):
+        return "its name does not end in .toml"
+    return None if path.is_file() else "it is no file"
 
 
 def _files(path: Path) -> Sequence[Path]:
@@ -147,16 +177,14 @@ def read_run(
 ) -> Loaded:
     """All policy files that a run loads: the admin's, then the user's or those that replace them.
 
-    `policies`: the values of `--policy`, None = not given: `policyPaths` of the settings, else the
+    `policies`: the values of `--policy`; not given: `policyPaths` of the settings, else the
     user's folder under `home`, which is `~/.gemini`. `admin`: those of `--admin-policy`.
     """
     settings, folder = setup.settings, setup.workspace
-    if admin is None:
-        admin = names(settings, "adminPolicyPaths")
-    if policies is None:
-        policies = names(settings, "policyPaths")
-    of_admin = read_paths(admin or (), tier=Tier.ADMIN, folder=folder)
-    of_user = read_paths(policies or (home / "policies",), tier=Tier.USER, folder=folder)
+    admins = tuple(_split(admin)) if admin else _set(settings, "adminPolicyPaths")
+    users = tuple(_split(policies)) if policies else _set(settings, "policyPaths")
+    of_admin = _read(admins, Tier.ADMIN, folder)
+    of_user = _read(users or (home / "policies",), Tier.USER, folder)
     return Loaded(
         rules=(*of_admin.rules, *of_user.rules),
         findings=(*of_admin.findings, *of_user.findings),

@@ -98,10 +98,10 @@ def _files_in(folder: Path) -> list[Path]:
 
 
 def _named(value: object) -> Iterator[Path]:
-    """The paths of a setting, which parts them at commas as well (policy-engine, "files")."""
-    for item in value if isinstance(value, list) else ():
-        if isinstance(item, str):
-            yield from (typed_path(part.strip()) for part in item.split(",") if part.strip())
+    """The paths of a setting: a list, or one string, where a comma is part of a name."""
+    for item in [value] if isinstance(value, str) else value if isinstance(value, list) else ():
+        if isinstance(item, str) and item:
+            yield typed_path(item)
 
 
 def _file(path: Path, origin: Origin) -> PolicyFile:

@@ -78,8 +78,8 @@ def _admin_files(given: Sequence[Path], settings: Mapping[str, Any]) -> list[Pat
 
 
 def _paths(value: object) -> list[Path]:
-    items = value if isinstance(value, list) else []
-    return [typed_path(item) for item in items if isinstance(item, str)]
+    items = [value] if isinstance(value, str) else value if isinstance(value, list) else []
+    return [typed_path(item) for item in items if isinstance(item, str) and item]
 
 
 # --- settings ------------------------------------------------------------------------------------

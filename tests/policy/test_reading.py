@@ -90,12 +90,15 @@ def test_a_rule_says_where_it_stands(tmp_path: Path) -> None:
         ({}, ["missing"], []),
         ({"policyPaths": ["set.toml"]}, None, ["of_setting"]),
         ({"policyPaths": ["set.toml"]}, ["flag.toml"], ["of_flag"]),
+        ({"policyPaths": "set.toml"}, None, ["of_setting"]),
+        ({"policyPaths": ["set.toml,flag.toml"]}, None, []),
+        ({}, ["set.toml,flag.toml"], ["of_setting", "of_flag"]),
         ({"adminPolicyPaths": ["set.toml"]}, None, ["of_setting", "of_user"]),
     ],
 )
 def test_a_run_reads_what_replaces_the_users_folder(
     tmp_path: Path,
-    settings: dict[str, list[str]],
+    settings: dict[str, object],
     policies: list[str] | None,
     expected: list[str],
 ) -> None:

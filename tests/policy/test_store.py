@@ -44,8 +44,8 @@ def test_all_policies_are_listed_with_whose_they_are(users: Path, tmp_path: Path
     (tmp_path / "admin.toml").write_text(TEXT)
     found = store.list_policies(
         {
-            "policyPaths": [f"{tmp_path}/folder, {tmp_path}/one.toml", 3, str(tmp_path / "gone")],
-            "adminPolicyPaths": [str(tmp_path / "admin.toml")],
+            "policyPaths": [f"{tmp_path}/folder", f"{tmp_path}/one.toml", 3, str(tmp_path / "gone")],
+            "adminPolicyPaths": str(tmp_path / "admin.toml"),
         }
     )
     assert [(each.name, each.origin, each.read_only) for each in found] == [
@@ -64,7 +64,7 @@ def test_all_policies_are_listed_with_whose_they_are(users: Path, tmp_path: Path
 
 def test_no_folder_and_no_settings_is_an_empty_list(own_places: None) -> None:
     assert store.list_policies() == ()
-    assert store.list_policies({"policyPaths": "x"}) == ()
+    assert store.list_policies({"policyPaths": 3, "adminPolicyPaths": ""}) == ()
 
 
 def test_a_file_that_the_settings_name_again_is_listed_once(users: Path) -> None:
