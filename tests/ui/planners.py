@@ -101,12 +101,16 @@ def policy(name: str, text: str = WORK) -> Path:
 
 @asynccontextmanager
 async def planner(
-    home: Path, size: tuple[int, int] = WIDE, config: Config | None = None, **start: object
+    home: Path,
+    size: tuple[int, int] = WIDE,
+    config: Config | None = None,
+    *,
+    project: Path | None = None,
 ) -> AsyncIterator[Planner]:
     """Somebody in the policy pane, once it has opened the first policy there is."""
-    project = home / "project"
+    project = project or home / "project"
     project.mkdir(exist_ok=True)
-    async with person(home / ".gemini", size, config, project=project, **start) as me:
+    async with person(home / ".gemini", size, config, project=project) as me:
         somebody = Planner(me.app, me.pilot)
         await somebody.press("3")
         await somebody.until(lambda: somebody.pane.desk.begun.is_set())
