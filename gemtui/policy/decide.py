@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 from gemtui.policy.answers import Considered, Explanation, McpTool, Outcome, Setup
 from gemtui.policy.builtin import BUILTIN
 from gemtui.policy.explain import explanation
@@ -69,7 +72,7 @@ class Engine:
 
 def decide(
     policy: Policy,
-    call: Call,
+    call: Call | Mapping[str, Any],
     mode: ApprovalMode | str = ApprovalMode.DEFAULT,
     interactive: bool = False,
     *,
@@ -77,7 +80,12 @@ def decide(
 ) -> Explanation:
     """What the CLI would do with `call` under `policy`, and why.
 
-    OptionError for a mode that is none.
+        decide(Policy.load("work.toml"), Call("glob", {"pattern": "*.py"})).decision
+
+    `call`: a Call, or a mapping as `Call.of` takes it. `mode`: default, auto_edit (or autoEdit, as
+    in rules), plan, yolo. `interactive`: somebody can be asked. `setup`: settings, flags and
+    servers that take part; None = none. Only what is given here counts, and nothing of this
+    machine; `Engine` is faster for many calls. OptionError for a mode or a call that is none.
     """
     engine = Engine(policy, mode=approval_mode(mode), interactive=interactive, setup=setup)
-    return engine.explain(call)
+    return engine.explain(Call.of(call))

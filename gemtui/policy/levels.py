@@ -12,6 +12,7 @@ from enum import StrEnum
 
 from gemtui.errors import OptionError
 from gemtui.policy.fields import text_of
+from gemtui.policy.policy import Policy
 from gemtui.policy.rules import ApprovalMode, Decision, Rule
 
 
@@ -45,11 +46,33 @@ def approval_mode(name: str) -> ApprovalMode:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PermissionPolicy:
-    """Three capabilities that every agent has in some form; None = left out, which asks."""
+    """Three capabilities that every agent has in some form; None = left out, which asks.
 
-    file_write: Level | None = None
-    shell_execute: Level | None = None
-    network_access: Level | None = None
+    A level's word will do for it: `PermissionPolicy(shell_execute="deny")`. OptionError for
+    another.
+    """
+
+    file_write: Level | str | None = None
+    shell_execute: Level | str | None = None
+    network_access: Level | str | None = None
+
+    def __post_init__(self) -> None:
+        """Make words levels: a deny that is none would be no deny."""
+        for name, _ in _CAPABILITIES:
+            object.__setattr__(self, name, _level(name, getattr(self, name)))
+
+    def policy(self, mode: ApprovalMode | str | None = None) -> Policy:
+        """The rules that stand for these levels in a headless run in this mode."""
+        chosen = None if mode is None else approval_mode(mode)
+        return Policy(rules=rules(Permissions(mode=chosen, levels=self)))
+
+
+def _level(name: str, value: str | None) -> Level | None:
+    try:
+        return None if value is None else Level(value)
+    except ValueError:
+        choices = ", ".join(Level)
+        raise OptionError(f"{name} must be one of {choices}, not {value!r}") from None
 
 
 _CAPABILITIES = (
@@ -133,7 +156,7 @@ def _only(permissions: Permissions, denied: set[str]) -> Iterable[Rule]:
 
 
 def _approved(permissions: Permissions, denied: set[str]) -> Iterable[Rule]:
-    if permissions.mode is not ApprovalMode.PLAN:
+    if permissions.mode != ApprovalMode.PLAN:
         for tool in sorted(set(permissions.approved_tools) - denied):
             yield _rule(tool, Decision.ALLOW, 997)
 

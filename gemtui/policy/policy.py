@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Self
@@ -23,9 +23,13 @@ class Policy:
     findings: tuple[Finding, ...] = ()
 
     @classmethod
-    def load(cls, paths: Sequence[Path], *, tier: Tier = Tier.USER) -> Self:
-        """The rules of files and folders, as `--policy` takes them (policy-engine, "files")."""
-        loaded = read_paths(paths, tier=tier)
+    def load(cls, paths: Path | str | Iterable[Path | str], *, tier: Tier = Tier.USER) -> Self:
+        """The rules of files and folders, as `--policy` takes them (policy-engine, "files").
+
+        One path or several, in their order. Never raises: a path that is not there, and a file
+        that the CLI would drop, give no rules and a finding that says so.
+        """
+        loaded = read_paths([paths] if isinstance(paths, str | Path) else paths, tier=tier)
         return cls(rules=loaded.rules, findings=loaded.findings)
 
     @classmethod

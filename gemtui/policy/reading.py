@@ -168,6 +168,10 @@ def _files(path: Path) -> Sequence[Path]:
         return []
 
 
+def _there(path: Path) -> tuple[Path, ...]:
+    return (path,) if path.exists() else ()
+
+
 def read_run(
     setup: Setup,
     *,
@@ -184,7 +188,7 @@ def read_run(
     admins = tuple(_split(admin)) if admin else _set(settings, "adminPolicyPaths")
     users = tuple(_split(policies)) if policies else _set(settings, "policyPaths")
     of_admin = _read(admins, Tier.ADMIN, folder)
-    of_user = _read(users or (home / "policies",), Tier.USER, folder)
+    of_user = _read(users or _there(home / "policies"), Tier.USER, folder)
     return Loaded(
         rules=(*of_admin.rules, *of_user.rules),
         findings=(*of_admin.findings, *of_user.findings),

@@ -12,6 +12,8 @@ from enum import IntEnum, StrEnum
 from pathlib import Path
 from typing import Any
 
+from gemtui.errors import OptionError
+
 CHECKED_AGAINST = "0.61.0"
 """The version of Gemini CLI whose observed decisions our engine reproduces."""
 
@@ -91,16 +93,35 @@ class Rule:
         return bool(self.command_prefixes or self.command_regex or self.args_pattern)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class Call:
-    """One tool call to decide on: the arguments raw, as the model sent them.
+    """One tool call to decide on: `Call("write_file", {"file_path": "a.txt", "content": ""})`.
 
-    `subagent`: who makes it; None = the main agent.
+    `args`: raw, as the model sent them. `subagent`: who makes it; None = the main agent.
     """
 
     tool: str
     args: Mapping[str, Any] = field(default_factory=dict)
     subagent: str | None = None
+
+    @classmethod
+    def of(cls, value: Call | Mapping[str, Any]) -> Call:
+        """A call as it is, or from `{"tool": NAME, "args": {...}, "subagent": NAME}`.
+
+        Of a mapping only `tool` must be there, and what else is in it is passed over, so that a
+        line of a report or a log will do. Raises OptionError for what is none.
+        """
+        if isinstance(value, Call):
+            return value
+        tool, args = value.get("tool"), value.get("args")
+        subagent = value.get("subagent")
+        if not isinstance(tool, str) or not tool:
+            raise OptionError('call: it names no tool: write {"tool": "glob", "args": {...}}')
+        if not isinstance(args, Mapping | None):
+            raise OptionError("call: its args are no mapping of names to values")
+        if not isinstance(subagent, str | None):
+            raise OptionError("call: its subagent is no name")
+        return cls(tool, args or {}, subagent)
 
 
 class Severity(StrEnum):

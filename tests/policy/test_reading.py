@@ -8,7 +8,7 @@ import pytest
 
 from gemtui.policy.decide import Setup
 from gemtui.policy.policy import Policy
-from gemtui.policy.reading import read_paths, read_run
+from gemtui.policy.reading import Loaded, read_paths, read_run
 from gemtui.policy.rules import Decision, Rule, Severity, Tier
 
 RULE = '[[rule]]\ntoolName = "{tool}"\ndecision = "deny"\npriority = 100\n'
@@ -66,8 +66,42 @@ def test_paths_are_loaded_as_they_stand_and_commas_part_them(tmp_path: Path) -> 
     assert names(Policy.load([tmp_path / "a.toml"] * 2)) == ["na", "na"]
 
 
-def test_a_missing_path_gives_nothing(tmp_path: Path) -> None:
-    assert Policy.load([tmp_path / "none.toml", tmp_path / "none"]) == Policy()
+def test_one_path_will_do(tmp_path: Path) -> None:
+    write(tmp_path, a="glob")
+    expected = Policy.load([tmp_path / "a.toml"])
+    assert names(expected) == ["glob"]
+    assert Policy.load(tmp_path / "a.toml") == expected
+    assert Policy.load(str(tmp_path / "a.toml")) == expected
+    assert Policy.load([str(tmp_path)]) == expected
+
+
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("none.toml", "it is missing"),
+        ("none", "it is missing"),
+        ("a.txt", "its name does not end in .toml"),
+        ("x" * 300 + ".toml", "it can't be read (File name too long)"),
+    ],
+)
+def test_what_is_named_and_no_policy_gives_a_finding_and_no_rules(
+    tmp_path: Path, name: str, said: str
+) -> None:
+    (tmp_path / "a.txt").write_text(RULE.format(tool="glob"))
+    found = Policy.load([tmp_path / name])
+    assert found.rules == ()
+    (finding,) = found.findings
+    assert (finding.file, finding.rule, finding.severity) == (
+        str(tmp_path / name),
+        0,
+        Severity.ERROR,
+    )
+    assert finding.message == f"{said}, so no rules are read there"
+
+
+def test_a_folder_without_policies_is_none_to_complain_of(tmp_path: Path) -> None:
+    assert Policy.load([tmp_path]) == Policy()
+    assert read_run(Setup(), home=tmp_path) == Loaded()
 
 
 def test_bytes_that_are_no_text_do_not_stop_the_reading(tmp_path: Path) -> None:
