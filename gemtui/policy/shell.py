@@ -22,6 +22,8 @@ from gemtui.policy.shell_words import BLANKS, words
 _LANGUAGE: Final = Language(tree_sitter_bash.language())
 _PARSE_SECONDS: Final = 1.0
 _SHORT: Final = 4096
+_NULS: Final = "\0" * 4096
+"""So many in a row hold up the parser, by the square of their number and with no way to stop it."""
 
 _NO_COMMANDS: Final = {
     "file_redirect": "redirection (>)",
@@ -33,6 +35,10 @@ _NO_COMMANDS: Final = {
     "subshell": "subshell",
 }
 """What the engine calls parts that are no commands; a command of such a name is skipped, too."""
+
+_SPACES: Final = re.compile("[\u0085\u2000-\u2006\u2008-\u200a\u2028\u2029\u205f\u3000]")
+_LETTERS: Final = re.compile(r"[^\W\x00-\xff]")
+_SIGNS: Final = re.compile(r"(?!\A\ufeff)[^\x00-\xff\u2000]")
 
 _ARITHMETIC: Final = "(("
 """`((1+1))`: a command of this name in the CLI's grammar, a block from grammar 0.25.1 on."""
@@ -158,13 +164,15 @@ class _Source:
 
     def __init__(self, text: str) -> None:
         self._text = text
-        self._plain = text.isascii()
-        self._data = text.encode() if self._plain else text.encode("utf-16-le", "surrogatepass")
+        self._width = 1 if text.isascii() else 2
+        self._data = text.encode() if text.isascii() else _plainer(text).encode("utf-16-le")
 
     def tree(self) -> Tree | None:
-        """The tree; None when it took too long."""
+        """The tree; None when it took, or would take, too long."""
+        if _NULS in self._text:
+            return None
         parser, data = Parser(_LANGUAGE), self._data
-        encoding: Literal["utf8", "utf16le"] = "utf8" if self._plain else "utf16le"
+        encoding: Literal["utf8", "utf16le"] = "utf8" if self._width == 1 else "utf16le"
         if len(data) <= _SHORT:
             return parser.parse(data, encoding=encoding)
         end = time.thread_time() + _PARSE_SECONDS
@@ -179,9 +187,16 @@ class _Source:
 
     def slice(self, node: Node) -> str:
         """The node's text."""
-        if self._plain:
-            return self._text[node.start_byte : node.end_byte]
-        return self._data[node.start_byte : node.end_byte].decode("utf-16-le", "surrogatepass")
+        return self._text[node.start_byte // self._width : node.end_byte // self._width]
+
+
+def _plainer(text: str) -> str:
+    """The text with one character of its kind for every other blank, letter or sign.
+
+    The grammar looks at kinds only, and its scanner reads beyond a table of the C library, or
+    beyond memory, when it asks for the kind of a character above U+00FF.
+    """
+    return _SIGNS.sub("\u00ac", _LETTERS.sub("\u00e9", _SPACES.sub("\u2000", text)))
 
 
 def _walk(root: Node, text_of: Callable[[Node], str]) -> _Seen:
