@@ -151,7 +151,7 @@ def unsafe(source: str) -> str | None:
     if len(source) + sum(char > "\uffff" for char in source) > _LONGEST:
         return f"it is longer than {_LONGEST:,} characters"
     opened = held = False
-    for char, after in zip(source, source[1:] + " ", strict=True):
+    for char, after in zip(source, f"{source[1:]} ", strict=False):
         if char == ")":
             if held and after in "*+?{":
                 return "a repeated group holds a repetition, and `(?` counts as one"
