@@ -167,6 +167,7 @@ def test_what_the_cli_finds_unsafe(pattern: str) -> None:
         ),
         *("(a)*b+)*", "(\n+\na)b", "x" * 2048, "😀" * 1024, '(?:[\\s"]|\\\\")'),
     ],
+    ids=_short,
 )
 def test_what_the_cli_does_not_find_unsafe(pattern: str) -> None:
     assert unsafe(pattern) is None
