@@ -40,17 +40,29 @@ LINES = sorted({line.partition("#")[0] for line in re.findall(r"^gemtui .*$", TE
 def test_its_commands_exist(line: str) -> None:
     words = re.split("[|>]", line)[0].split()[1:]
     command = [word for word in words[:1] if word in root.commands]
+    if command == ["policy"]:
+        command.append(words[1])
     shown = CliRunner().invoke(root, [*command, "--help"]).output
     assert [word for word in words if word.startswith("-") and word not in shown] == []
 
 
 def test_its_programs_run(
-    home: Path, fake_cli: FakeCli, capsys: pytest.CaptureFixture[str]
+    home: Path,
+    fake_cli: FakeCli,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     shutil.copytree(DATA / "main" / ".gemini", home / ".gemini", dirs_exist_ok=True)
-    reading, running = re.findall(r"```python\n(.*?)```", TEXT, flags=re.S)
+    reading, running, deciding = re.findall(r"```python\n(.*?)```", TEXT, flags=re.S)
     exec(compile(reading, "README.md", "exec"), {})
     assert "assistant (" in capsys.readouterr().out
     fake_cli(f"print:{INIT}", uses("t", "write_file", "haiku.txt"), ends("t"), f"print:{OK}")
     exec(compile(running, "README.md", "exec"), {})
     assert "['haiku.txt']" in capsys.readouterr().out
+    monkeypatch.chdir(home)
+    Path("work.toml").write_text(
+        '[[rule]]\ntoolName = "run_shell_command"\ncommandPrefix = "git push"\n'
+        'decision = "deny"\npriority = 9\n'
+    )
+    exec(compile(deciding, "README.md", "exec"), {})
+    assert "deny True Rule 1 of work.toml" in capsys.readouterr().out
