@@ -15,7 +15,7 @@ from typing import Any
 
 from gemtui.errors import PolicyChanged, PolicyError, PolicyNotFound
 from gemtui.files import write_whole
-from gemtui.paths import gemini_home, typed_path
+from gemtui.paths import gemini_home
 from gemtui.policy.document import Document
 from gemtui.policy.names import ENDING, find_policy, path_of, policies_dir
 
@@ -98,10 +98,14 @@ def _files_in(folder: Path) -> list[Path]:
 
 
 def _named(value: object) -> Iterator[Path]:
-    """The paths of a setting: a list, or one string, where a comma is part of a name."""
+    """The paths of a setting: a list, or one string, where a comma is part of a name.
+
+    `~` is the folder that holds `.gemini`.
+    """
     for item in [value] if isinstance(value, str) else value if isinstance(value, list) else ():
         if isinstance(item, str) and item:
-            yield typed_path(item)
+            home, _, below = item.partition("/")
+            yield gemini_home().parent / below if home == "~" else Path(item)
 
 
 def _file(path: Path, origin: Origin) -> PolicyFile:

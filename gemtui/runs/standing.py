@@ -11,7 +11,7 @@ from typing import Any
 from gemtui.agent.settings import read_settings, system_settings_path
 from gemtui.agent.trust import must_ask, remembered
 from gemtui.errors import OptionError
-from gemtui.paths import gemini_home, typed_path
+from gemtui.paths import gemini_home
 from gemtui.policy.decide import Setup
 from gemtui.policy.policy import Policy
 from gemtui.policy.rules import Tier
@@ -49,8 +49,8 @@ def standing(
     that is not there, OSError for one that can't be read.
     """
     read, merged = _settings(settings, workspace, environ)
-    files = [*(() if alone and policies else _user_files(merged, environ)), *policies]
-    admins = _admin_files(admin, merged)
+    files = [*(() if alone and policies else _user_files(merged, workspace, environ)), *policies]
+    admins = _admin_files(admin, merged, workspace, environ)
     policy = Policy.load(files) + Policy.load(admins, tier=Tier.ADMIN)
     setup = Setup(settings=merged, allowed_tools=tuple(allowed_tools), workspace=workspace)
     return Standing(
@@ -62,24 +62,39 @@ def standing(
     )
 
 
-def _user_files(settings: Mapping[str, Any], environ: Mapping[str, str]) -> list[Path]:
+def _user_files(
+    settings: Mapping[str, Any], workspace: Path | None, environ: Mapping[str, str]
+) -> list[Path]:
     """The user's own: what the settings name, else the folder (contract 4.3)."""
-    named = _paths(settings.get("policyPaths")) or [gemini_home(environ) / "policies"]
+    home = gemini_home(environ)
+    named = _paths(settings.get("policyPaths"), home, workspace) or [home / "policies"]
     return [path for path in named if path.exists()]
 
 
-def _admin_files(given: Sequence[Path], settings: Mapping[str, Any]) -> list[Path]:
+def _admin_files(
+    given: Sequence[Path],
+    settings: Mapping[str, Any],
+    workspace: Path | None,
+    environ: Mapping[str, str],
+) -> list[Path]:
     """The system's folder; where it holds none, those that are named (contract 4.3)."""
     system = system_settings_path({}).parent / "policies"
     if any(system.glob("*.toml")):
         return [system]
-    named = list(given) or _paths(settings.get("adminPolicyPaths"))
+    home = gemini_home(environ)
+    named = list(given) or _paths(settings.get("adminPolicyPaths"), home, workspace)
     return [path for path in named if path.exists()]
 
 
-def _paths(value: object) -> list[Path]:
-    items = [value] if isinstance(value, str) else value if isinstance(value, list) else []
-    return [typed_path(item) for item in items if isinstance(item, str) and item]
+def _paths(value: object, home: Path, workspace: Path | None) -> list[Path]:
+    """The paths of a setting: relative ones to the run's folder, `~` holds the CLI's `home`."""
+    found = [Path(item) for item in _items(value) if isinstance(item, str) and item]
+    return [
+        home.parent.joinpath(*path.parts[1:])
+        if path.parts[0] == "~"
+        else (workspace or Path()) / path
+        for path in found
+    ]
 
 
 # --- settings ------------------------------------------------------------------------------------
@@ -115,8 +130,10 @@ def _trusted(folder: Path, environ: Mapping[str, str]) -> bool:
     return not must_ask(folder, environ) or remembered(folder)
 
 
-_UNION = "exclude"
-"""The list of which every file adds its own; of all others the highest file has its way."""
+_UNIONS = frozenset({"exclude", "policyPaths", "adminPolicyPaths"})
+"""The lists to which every file adds its own; of all others the highest file has its way."""
+_WHOLE = "mcpServers"
+"""The table whose entries are replaced whole."""
 
 
 def _over(base: Mapping[str, Any], above: Mapping[str, Any]) -> dict[str, Any]:
@@ -124,9 +141,19 @@ def _over(base: Mapping[str, Any], above: Mapping[str, Any]) -> dict[str, Any]:
     for name, value in above.items():
         below = merged.get(name)
         if isinstance(below, dict) and isinstance(value, dict):
-            merged[name] = _over(below, value)
-        elif name == _UNION and isinstance(below, list) and isinstance(value, list):
-            merged[name] = [*below, *(item for item in value if item not in below)]
+            merged[name] = {**below, **value} if name == _WHOLE else _over(below, value)
+        elif name in _UNIONS:
+            merged[name] = [
+                *_items(below),
+                *(item for item in _items(value) if item not in _items(below)),
+            ]
         else:
             merged[name] = value
     return merged
+
+
+def _items(value: object) -> list[Any]:
+    """A list as it is; one text is a list of one."""
+    if isinstance(value, str):
+        return [value]
+    return value if isinstance(value, list) else []

@@ -44,7 +44,12 @@ def test_all_policies_are_listed_with_whose_they_are(users: Path, tmp_path: Path
     (tmp_path / "admin.toml").write_text(TEXT)
     found = store.list_policies(
         {
-            "policyPaths": [f"{tmp_path}/folder", f"{tmp_path}/one.toml", 3, str(tmp_path / "gone")],
+            "policyPaths": [
+                f"{tmp_path}/folder",
+                f"{tmp_path}/one.toml",
+                3,
+                str(tmp_path / "gone"),
+            ],
             "adminPolicyPaths": str(tmp_path / "admin.toml"),
         }
     )

@@ -103,6 +103,24 @@ def test_a_projects_settings_count_where_it_is_trusted(
     assert trusted.setup.workspace == project
 
 
+def test_paths_and_servers_of_all_settings_are_taken_together(
+    gemini: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("GEMINI_CLI_TRUST_WORKSPACE", "true")
+    project = tmp_path / "project"
+    users = {"s": {"command": "x", "trust": True}, "t": {"command": "y"}}
+    settings(gemini / "settings.json", policyPaths="~/mine.toml", mcpServers=users)
+    settings(
+        project / ".gemini/settings.json",
+        policyPaths=["of/project.toml", "~/mine.toml"],
+        mcpServers={"s": {"command": "z"}},
+    )
+    mine, own = rule(gemini.parent / "mine.toml"), rule(project / "of/project.toml")
+    found = standing(workspace=project)
+    assert found.files == (mine, own)
+    assert found.setup.settings["mcpServers"] == {"s": {"command": "z"}, "t": {"command": "y"}}
+
+
 def test_a_settings_file_in_their_place(gemini: Path, tmp_path: Path) -> None:
     settings(gemini / "settings.json", tools={"exclude": ["glob"]})
     only = settings(tmp_path / "only.json", tools={"allowed": ["web_fetch"]})
