@@ -32,10 +32,16 @@ def remarks(policies: Sequence[Path]) -> tuple[str, ...]:
 
 def broken_at_home(policies: Sequence[Path]) -> Iterator[str]:
     """What is broken in the user's own policy files, which every session of the CLI loads."""
-    errors = [each for each in _findings(policies) if each.severity is Severity.ERROR]
+    found = _findings([path for path in policies if not _is_empty_folder(path)])
+    errors = [each for each in found if each.severity is Severity.ERROR]
     if errors:
         more = _more(errors[1:])
         yield f"in your own policies, as in every session: {finding_words(errors[0])}{more}"
+
+
+def _is_empty_folder(path: Path) -> bool:
+    """Whether a folder holds no policy, which says nothing where nobody named it for this run."""
+    return path.is_dir() and not any(path.glob("*.[tT][oO][mM][lL]"))
 
 
 def finding_words(finding: Finding) -> str:

@@ -82,6 +82,12 @@ def test_what_is_broken_in_the_user_s_own_files_is_said(tmp_path: Path) -> None:
     assert notes(user=(tmp_path / "none",)) == ()
 
 
+def test_an_empty_folder_of_the_user_s_is_nothing_to_speak_of(tmp_path: Path) -> None:
+    assert notes(user=(tmp_path,)) == ()
+    (tmp_path / "READ.TOML").write_text(GOOD)
+    assert len(notes(user=(tmp_path,))) == 1
+
+
 def test_a_path_that_the_cli_would_cut_is_refused(tmp_path: Path) -> None:
     policy = tmp_path / "a,b.toml"
     policy.write_text(GOOD)
