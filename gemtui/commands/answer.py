@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import sys
 from collections.abc import Iterable
 from pathlib import Path
@@ -48,6 +49,13 @@ def lines_to_stdout(lines: Iterable[Clean]) -> None:
     to_stdout(f"{line}\n".encode(encoding, "replace") for line in lines)
 
 
+def terminal_width() -> int | None:
+    """The columns of the terminal that stdout is; None where it is none."""
+    if sys.stdout is None or not sys.stdout.isatty():
+        return None
+    return shutil.get_terminal_size().columns
+
+
 def stdout_encoding() -> str:
     """The encoding of the terminal, or of whatever stdout is."""
     return getattr(sys.stdout, "encoding", None) or "utf-8"
@@ -67,9 +75,6 @@ def to_file(path: Path, pieces: Iterable[bytes], *, keep: Iterable[Path]) -> Non
     target = typed_path(path).resolve()
     if target.is_dir():
         raise click.UsageError(f"{path} is a folder: name a file in it")
-    if not target.parent.is_dir():
-        what = "is no folder" if target.parent.exists() else "is not there"
-        raise click.UsageError(f"{target.parent} {what}: give a folder that exists")
     if not target.parent.is_dir():
         what = "is no folder" if target.parent.exists() else "is not there"
         raise click.UsageError(f"{target.parent} {what}: give a folder that exists")

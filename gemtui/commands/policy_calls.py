@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+import sys
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import closing
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -12,19 +13,18 @@ import click
 import orjson
 
 from gemtui.api import listed, read_store
-from gemtui.commands.answer import lines_to_stdout, note, to_stdout
+from gemtui.commands.answer import lines_to_stdout, note, terminal_width, to_stdout
 from gemtui.commands.choose import choose, current_folder, index_of_user
+from gemtui.commands.policy_situation import Situation, broken
 from gemtui.commands.rule_words import columns, place, rule_dict, subject
 from gemtui.jsonin import loads
 from gemtui.jsonout import encode
-from gemtui.policy.decide import Engine, Explanation
-from gemtui.policy.policy import Policy
+from gemtui.policy.decide import Explanation
 from gemtui.policy.recorded import Recorded, Reference
 from gemtui.policy.replay import EXAMPLES, Replay, Share, Tally, Verdict
-from gemtui.policy.rules import ApprovalMode, Call, Decision, Severity
-from gemtui.policy.store import find_policy
+from gemtui.policy.rules import Call, Decision
 from gemtui.runs.history import recorded_calls, sessions_with_calls
-from gemtui.runs.standing import Standing, standing
+from gemtui.runs.standing import Standing
 from gemtui.sessions.records import Problem
 from gemtui.sessions.summary import Summary
 from gemtui.text import Clean, clean_line
@@ -33,78 +33,21 @@ _CUT = 1000
 """Characters of an argument that an example in a report shows."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Situation:
-    """In which run a call is decided; the words of the options.
-
-    `policies`: names, files, folders. `alone`: without the user's own files. `settings`: instead
-    of the machine's. `interactive`: somebody can be asked.
-    """
-
-    policies: Sequence[str] = ()
-    mode: str = "default"
-    interactive: bool = False
-    alone: bool = False
-    admin: Sequence[Path] = ()
-    settings: Path | None = None
-    allowed_tools: Sequence[str] = ()
-
-    @property
-    def approval(self) -> ApprovalMode:
-        """The mode."""
-        return ApprovalMode(self.mode)
-
-    def stands(self, workspace: Path | None) -> Standing:
-        """The policy and the settings. Raises PolicyNotFound, OptionError, OSError."""
-        missing = next((path for path in self.admin if not path.exists()), None)
-        if missing is not None:
-            raise click.UsageError(f"--admin-policy: {missing} is not there: name a file that is")
-        paths = [Path(each) if Path(each).is_dir() else find_policy(each) for each in self.policies]
-        return standing(
-            paths,
-            alone=self.alone,
-            admin=self.admin,
-            settings=self.settings,
-            allowed_tools=self.allowed_tools,
-            workspace=workspace,
-        )
-
-    def engine(self, stands: Standing) -> Engine:
-        """The engine for it."""
-        return Engine(
-            stands.policy, mode=self.approval, interactive=self.interactive, setup=stands.setup
-        )
-
-    @property
-    def words(self) -> str:
-        """The mode and whether somebody can be asked."""
-        return f"mode {self.mode}, {'interactive' if self.interactive else 'headless'}"
-
-
-def broken(policy: Policy) -> int:
-    """1 and a note for each error in the files that take part: the CLI would drop or misread it."""
-    errors = [each for each in policy.findings if each.severity is Severity.ERROR]
-    for each in errors:
-        where = f"rule {each.rule}: " if each.rule else ""
-        note(f"{each.file}: {where}{each.message}")
-    return 1 if errors else 0
-
-
 # --- explain -------------------------------------------------------------------------------------
 
 
 def explain(
     situation: Situation, *, tool: str, args: str, subagent: str | None, as_json: bool
 ) -> int:
-    """Print what would happen to one call; 1 if a policy file that takes part has errors."""
-    call = Call(tool=_tool(tool), args=_arguments(args), subagent=subagent)
+    """Print what would happen to one call; 1 if the CLI drops a policy that takes part."""
+    call = Call(tool=_tool(tool), args=_arguments(args), subagent=subagent or None)
     stands = situation.stands(current_folder())
     answer = situation.engine(stands).explain(call)
     if as_json:
         to_stdout([encode(_explained(answer, stands)), b"\n"])
     else:
         lines_to_stdout(_explanation(answer, stands, situation))
-    return broken(stands.policy)
+    return broken(stands.policy, situation.named)
 
 
 def _tool(name: str) -> str:
@@ -114,12 +57,21 @@ def _tool(name: str) -> str:
 
 
 def _arguments(text: str) -> Mapping[str, Any]:
+    """The arguments as they were typed, or from stdin for `-`: a command line has 128 KiB."""
+    such = """write one, such as '{"command": "ls"}'"""
+    data = (
+        sys.stdin.buffer.read()
+        if text == "-" and sys.stdin
+        else text.encode("utf-8", "surrogatepass")
+    )
+    if not data.strip():
+        raise click.UsageError(f"--args is empty and no JSON object: {such}")
     try:
-        value = loads(text.encode("utf-8", "surrogatepass"))
+        value = loads(data)
     except orjson.JSONDecodeError as error:
-        raise click.UsageError(f"--args is not JSON ({error.msg}): write an object") from None
+        raise click.UsageError(f"--args is not JSON ({error.msg}): {such}") from None
     if not isinstance(value, dict):
-        raise click.UsageError('--args is no JSON object: write one, such as {"command": "ls"}')
+        raise click.UsageError(f"--args is no JSON object: {such}")
     return value
 
 
@@ -163,11 +115,11 @@ def _explanation(answer: Explanation, stands: Standing, situation: Situation) ->
         facts.append(("message", answer.message))
     files = [*stands.files, *stands.admin]
     facts += [("files" if at == 0 else "", str(path)) for at, path in enumerate(files)]
-    yield from columns(facts if files else [*facts, ("files", "none")])
+    yield from columns(facts if files else [*facts, ("files", "none")], room=terminal_width())
     if answer.considered:
         yield Clean("")
         yield from columns(
-            [("", "PRIORITY", "DECISION", "RULE", "WHY")]
+            [("", "EFFECTIVE", "DECISION", "RULE", "WHY")]
             + [
                 (
                     "*" if each.matches else "",
@@ -179,6 +131,7 @@ def _explanation(answer: Explanation, stands: Standing, situation: Situation) ->
                 for each in answer.considered
             ],
             numbers=frozenset({1}),
+            room=terminal_width(),
         )
 
 
@@ -271,7 +224,7 @@ def none_found(read: Read) -> int:
 def replay(situation: Situation, which: Which, *, as_json: bool) -> int:
     """Print what would happen to recorded calls.
 
-    1 if there are none, or a policy file that takes part has errors.
+    1 if there are none, or the CLI drops a policy that takes part.
     """
     read = read_which(which)
     stands = situation.stands(read.workspace)
@@ -283,7 +236,7 @@ def replay(situation: Situation, which: Which, *, as_json: bool) -> int:
         to_stdout([encode(_tallied(tally, read, situation)), b"\n"])
     elif tally.calls:
         lines_to_stdout(_numbers(tally, read, situation))
-    code = broken(stands.policy)
+    code = broken(stands.policy, situation.named)
     if not tally.calls:
         return none_found(read)
     read.say_problems()

@@ -7,12 +7,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from gemtui.agent.settings import read_settings
-from gemtui.commands.answer import lines_to_stdout, note, to_stdout
+import click
+
+from gemtui.commands.answer import lines_to_stdout, note, terminal_width, to_stdout
+from gemtui.commands.choose import current_folder
 from gemtui.commands.rule_words import columns, subject
 from gemtui.errors import PolicyError
 from gemtui.jsonout import encode
-from gemtui.paths import gemini_home, typed_path
+from gemtui.paths import typed_path
 from gemtui.policy.check import check_files
 from gemtui.policy.document import Document, Entry
 from gemtui.policy.fields import said
@@ -20,6 +22,7 @@ from gemtui.policy.known import BUILT_IN
 from gemtui.policy.names import ENDING, find_policy, policies_dir
 from gemtui.policy.rules import Finding, Rule, Severity
 from gemtui.policy.store import Opened, Origin, PolicyFile, list_policies, open_policy
+from gemtui.runs.standing import standing
 from gemtui.text import Clean, clean
 
 _WHOSE = {
@@ -36,7 +39,7 @@ _WHOSE = {
 
 def list_all(*, as_json: bool) -> int:
     """List the policies that there are; what is wrong in each is counted."""
-    settings = read_settings(gemini_home() / "settings.json")
+    settings = standing(workspace=current_folder()).setup.settings
     replaced = bool(settings.get("policyPaths"))
     found = [_described(file, replaced) for file in list_policies(settings)]
     if as_json:
@@ -51,7 +54,7 @@ def list_all(*, as_json: bool) -> int:
         lines_to_stdout([Clean("")])
     lines_to_stdout(_built_in())
     if not any(one["origin"] == Origin.OURS for one in found):
-        note(f"no policies of yours in {policies_dir()}: the app makes one, on its key 3")
+        note(f"gemtui has no policy in {policies_dir()} yet: make one in the app, on its key 3")
     return 0
 
 
@@ -93,7 +96,8 @@ def _whose(one: Mapping[str, Any]) -> str:
 
 def _built_in() -> Iterator[Clean]:
     yield Clean("Below them, Gemini CLI's own rules, by approval mode:")
-    yield from columns([(f"  {mode.value}", words) for mode, words in BUILT_IN.items()])
+    for line in columns([(mode.value, words) for mode, words in BUILT_IN.items()]):
+        yield Clean(f"  {line}")
 
 
 # --- show ----------------------------------------------------------------------------------------
@@ -109,9 +113,10 @@ def show(name: str, *, as_json: bool) -> int:
         lines_to_stdout(_table(document))
         errors, warnings = _counted(document.findings)
         if words := _summed(errors, warnings):
-            note(f"{words}: gemtui policy check {name} names them")
-    broken = bool(document.locked) and not document.rules
-    return 1 if broken else 0
+            them = "it" if errors + warnings == 1 else "them"
+            note(f"{words}: gemtui policy check {name} names {them}")
+    errors, _ = _counted(document.findings)
+    return 1 if errors and not any(entry.rule for entry in document.rules) else 0
 
 
 def _shown(opened: Opened) -> dict[str, Any]:
@@ -160,7 +165,7 @@ def _table(document: Document) -> Iterator[Clean]:
     if on or off:
         rows = [_row(str(rule.index), rule) for rule in on] + [_row("off", rule) for rule in off]
         head = ("RULE", "PRIORITY", "DECISION", "WHAT")
-        yield from columns([head, *rows], numbers=frozenset({0, 1}))
+        yield from columns([head, *rows], numbers=frozenset({0, 1}), room=terminal_width())
 
 
 def _row(number: str, rule: Rule) -> tuple[str, ...]:
@@ -190,6 +195,8 @@ def check(files: Sequence[str], *, strict: bool, as_json: bool) -> int:
 
 def _path(wanted: str) -> Path:
     """A path as it was typed; a name of ours becomes its file. A missing path is a finding."""
+    if not wanted.strip():
+        raise click.UsageError("FILE is empty: give a policy's name, a file or a folder")
     path = typed_path(wanted)
     if os.sep in wanted or wanted.endswith(ENDING) or path.is_dir():
         ours = policies_dir() / wanted

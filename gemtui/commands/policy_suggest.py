@@ -7,14 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from gemtui.commands.answer import lines_to_stdout, note, to_file, to_stdout
-from gemtui.commands.policy_calls import (
-    Situation,
-    Which,
-    broken,
-    none_found,
-    read_which,
-    reference_lines,
-)
+from gemtui.commands.policy_calls import Which, none_found, read_which, reference_lines
+from gemtui.commands.policy_situation import Situation, broken
 from gemtui.jsonout import encode
 from gemtui.paths import gemini_home
 from gemtui.policy.policy import of
@@ -27,7 +21,7 @@ from gemtui.text import Clean, clean_line
 def suggest(situation: Situation, which: Which, *, output: Path | None, as_json: bool) -> int:
     """Print the rules, or write them as a policy file.
 
-    1 if there are no calls, or a policy file that takes part has errors.
+    1 if there are no calls, or the CLI drops a policy that takes part.
     """
     read = read_which(which)
     stands = situation.stands(read.workspace)
@@ -46,7 +40,7 @@ def suggest(situation: Situation, which: Which, *, output: Path | None, as_json:
         to_stdout([encode(_report(found, situation)), b"\n"])
     elif found.calls:
         lines_to_stdout(_lines(found, situation, output))
-    code = broken(stands.policy)
+    code = broken(stands.policy, situation.named)
     if not found.calls:
         return none_found(read)
     read.say_problems()

@@ -51,9 +51,14 @@ def subject(rule: Rule) -> str:
 
 
 def columns(
-    rows: Sequence[Sequence[str]], *, numbers: frozenset[int] = frozenset()
+    rows: Sequence[Sequence[str]],
+    *,
+    numbers: frozenset[int] = frozenset(),
+    room: int | None = None,
 ) -> Iterator[Clean]:
-    """Aligned lines; the last column is as long as it is. `numbers`: columns that end together."""
+    """Aligned lines. `numbers`: columns that end together. `room`: the cells of a line, beyond
+    which the last column goes on below itself; None = it is as long as it is.
+    """
     cleaned = [[clean_line(cell) for cell in row] for row in rows]
     if not cleaned:
         return
@@ -63,4 +68,26 @@ def columns(
         for at, cell in enumerate(front):
             blanks = " " * (widths[at] - cells(cell))
             padded.append(blanks + cell if at in numbers else cell + blanks)
-        yield Clean("  ".join((*padded, last)).rstrip())
+        before = "".join(f"{cell}  " for cell in padded)
+        for line in _wrapped(last, room and room - cells(Clean(before))):
+            yield Clean(f"{before}{line}".rstrip())
+            before = " " * cells(Clean(before))
+
+
+_NARROW = 20
+"""Cells below which a column is not broken into lines."""
+
+
+def _wrapped(text: Clean, room: int | None) -> Iterator[str]:
+    """The text in lines of at most `room` cells, broken at blanks; a longer word stays whole."""
+    if room is None or room < _NARROW:
+        yield text
+        return
+    line = ""
+    for word in text.split(" "):
+        longer = f"{line} {word}" if line else word
+        if line and cells(Clean(longer)) > room:
+            yield line
+            longer = word
+        line = longer
+    yield line

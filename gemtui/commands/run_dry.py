@@ -78,4 +78,6 @@ def quoted(word: str) -> Clean:
 
 def _escape(found: re.Match[str]) -> str:
     """The character by its bytes, which every locale reads alike."""
-    return "".join(f"\\x{byte:02x}" for byte in found[0].encode("utf-8", "surrogatepass"))
+    raw = "\udc80" <= found[0] <= "\udcff"  # a byte of a file's name that is no UTF-8
+    data = found[0].encode("utf-8", "surrogateescape" if raw else "surrogatepass")
+    return "".join(f"\\x{byte:02x}" for byte in data)

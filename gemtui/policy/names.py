@@ -29,8 +29,12 @@ def find_policy(wanted: str, *, folders: bool = False) -> Path:
     for each in (path, *named) if as_path else (*named, path):
         if each.is_file() or (folders and each == path and each.is_dir()):
             return each.resolve()
+    if wanted and path.exists():
+        what = "a folder: name a file in it" if path.is_dir() else "no file: name a policy file"
+        raise PolicyNotFound(f"{wanted} is {what}", path=path)
     raise PolicyNotFound(
-        f"there is no policy {wanted}, as a file or in {ours}: check the name", path=path
+        f"there is no policy {wanted or 'without a name'}, as a file or in {ours}: check the name",
+        path=path,
     )
 
 

@@ -65,13 +65,19 @@ def store(home: Path) -> Path:
 
 
 def start(
-    *words: str | Path, cwd: Path | None = None, environ: Mapping[str, str | None] | None = None
+    *words: str | Path,
+    cwd: Path | None = None,
+    environ: Mapping[str, str | None] | None = None,
+    given: bytes = b"",
 ) -> subprocess.CompletedProcess[bytes]:
-    """`gemtui WORDS…` as a process; a variable that is None in `environ` is not set."""
+    """`gemtui WORDS…` as a process; a variable that is None in `environ` is not set.
+
+    `given`: what it finds on stdin.
+    """
     changed = {**os.environ, **(environ or {})}
     return subprocess.run(
         [sys.executable, "-m", "gemtui", *map(str, words)],
-        stdin=subprocess.DEVNULL,
+        input=given,
         capture_output=True,
         cwd=cwd,
         env={name: value for name, value in changed.items() if value is not None},

@@ -10,7 +10,7 @@ import pytest
 
 from gemtui.policy.policy import Policy
 from gemtui.text import clean
-from tests.cli.conftest import Gemtui
+from tests.cli.conftest import Gemtui, start
 from tests.cli.shapes import fits
 from tests.sessions import logs, stores
 
@@ -220,8 +220,13 @@ def test_settings_instead_of_the_machines(home: Path, gemtui: Gemtui, tmp_path: 
     [
         (["--tool", "x", "--args", "{"], "--args is not JSON"),
         (["--tool", "x", "--args", "[1]"], "no JSON object"),
+        (["--tool", "x", "--args", ""], "--args is empty"),
+        (["--tool", "x", "--args", '{"a": NaN}'], "--args is not JSON"),
+        (["--tool", "x", "--args", '{"a":' * 2000 + "1" + "}" * 2000], "--args is not JSON"),
+        (["--tool", "x", "--policy", ""], "--policy is empty"),
+        (["--tool", "x", "--policy", "none/a.toml,none/b.toml"], "none/a.toml"),
         (["--tool", " "], "--tool is empty"),
-        (["--tool", "x", "--mode", "autoEdit"], "autoEdit"),
+        (["--tool", "x", "--mode", "auto-edit"], "auto-edit"),
         (["--tool", "x", "--policy", "none/such.toml"], "none/such.toml"),
         (["--tool", "x", "--settings", "none.json"], "none.json"),
         (["--tool", "x", "--admin-policy", "none.toml"], "none.toml"),
@@ -232,6 +237,59 @@ def test_usage(home: Path, gemtui: Gemtui, words: list[str], said: str) -> None:
     answer = gemtui("policy", "explain", *words)
     assert (answer.code, answer.out) == (2, "")
     assert said in answer.err
+
+
+def test_what_people_also_write_is_taken(
+    home: Path, gemtui: Gemtui, work: Path, tmp_path: Path
+) -> None:
+    own = tmp_path / "own.toml"
+    own.write_text('[[rule]]\ntoolName = "web_fetch"\ndecision = "deny"\npriority = 1\n')
+    said = gemtui("policy", "explain", "--policy", f"{work}, {own}", "--tool", "glob", "--json")
+    assert said.json["files"] == [str(work), str(own)]
+    for words in (["--mode", "autoEdit"], ["--approval-mode", "auto_edit"]):
+        assert gemtui("policy", "explain", *PUSH, *words, "--json").json["mode"] == "auto_edit"
+    fetch = ["policy", "explain", "--tool", "web_fetch", "--json"]
+    assert gemtui(*fetch).json["headless"] == "deny"
+    for name in ("--allowed-tools", "--allowed-tool"):
+        assert gemtui(*fetch, name, "web_fetch").json["headless"] == "allow"
+
+
+def test_a_comma_in_a_policys_name_is_refused_as_by_a_run(
+    home: Path, gemtui: Gemtui, work: Path, tmp_path: Path
+) -> None:
+    work.rename(tmp_path / "a,b.toml")
+    answer = gemtui("policy", "explain", "--policy", "a,b.toml", *PUSH)
+    assert (answer.code, answer.out) == (2, "")
+    assert "has a comma" in answer.complaint
+
+
+def test_long_arguments_come_by_stdin(home: Path, work: Path) -> None:
+    args = {"file_path": "a.txt", "content": "x" * 10_000_000}
+    words = ("policy", "explain", "--policy", work, "--tool", "write_file", "--json", "--args", "-")
+    answer = start(*words, given=json.dumps(args).encode())
+    assert answer.returncode == 0
+    assert json.loads(answer.stdout)["args"] == args
+
+
+def test_errors_that_drop_nothing_are_said_of_the_policies_named(
+    home: Path, gemtui: Gemtui, work: Path
+) -> None:
+    work.write_text(WORK + '[[rules]]\ntoolName = "glob"\n')
+    answer = gemtui("policy", "explain", "--policy", work, *PUSH)
+    assert answer.code == 0
+    assert f"{work} has an error, gemtui starts no run with it" in answer.complaint
+
+
+def test_on_a_terminal_reasons_go_on_below_themselves(
+    home: Path, gemtui: Gemtui, work: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    words = ["policy", "explain", "--policy", work, *PUSH]
+    wide = gemtui(*words).out
+    monkeypatch.setattr("gemtui.commands.policy_calls.terminal_width", lambda: 80)
+    narrow = gemtui(*words).out
+    assert max(map(len, wide.splitlines())) > 80
+    assert max(len(line) for line in narrow.splitlines() if str(work) not in line) <= 80
+    assert narrow.split() == wide.split()
 
 
 def test_broken_files_are_said_and_cost_1(home: Path, gemtui: Gemtui, tmp_path: Path) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import os
 from pathlib import Path
 
 import pytest
@@ -194,7 +196,33 @@ def test_the_list_as_json_says_what_the_cli_loads(gemtui: Gemtui, place: Path, h
 def test_no_policies_of_ours_is_said_with_a_way_out(gemtui: Gemtui, home: Path) -> None:
     answer = gemtui("policy", "list")
     assert answer.code == 0
-    assert "no policies of yours" in answer.complaint
+    assert "gemtui has no policy in" in answer.complaint
+
+
+def test_the_settings_of_a_project_name_policies_as_well(
+    gemtui: Gemtui, home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    project = tmp_path / "project"
+    for folder, name in ((home / ".gemini", "~/mine.toml"), (project / ".gemini", "a,b.toml")):
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / "settings.json").write_text(json.dumps({"policyPaths": name}))
+    (home / "mine.toml").write_text(GOOD)
+    (project / "a,b.toml").write_text(GOOD)
+    monkeypatch.chdir(project)
+    monkeypatch.setenv("GEMINI_CLI_TRUST_WORKSPACE", "true")
+    found = gemtui("policy", "list", "--json").json["policies"]
+    assert [(one["name"], one["origin"], one["rules"]) for one in found] == [
+        ("mine", "settings", 2),
+        ("a,b", "settings", 2),
+    ]
+
+
+def test_without_a_command_the_help_is_said(gemtui: Gemtui) -> None:
+    answer = gemtui("policy")
+    assert (answer.code, answer.out) == (2, "")
+    for name in ("list", "show", "check", "flags", "explain", "replay", "suggest"):
+        assert f"\n  {name} " in answer.err
+    assert "..." not in answer.err.replace("[ARGS]...", "")
 
 
 # --- show ----------------------------------------------------------------------------------------
@@ -241,10 +269,46 @@ def test_rules_as_json_come_in_file_order_with_the_text(gemtui: Gemtui, place: P
     }
 
 
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("", "there is no policy without a name"),
+        ("gone", "there is no policy gone"),
+        ("folder.toml", "folder.toml is a folder: name a file in it"),
+        ("pipe.toml", "pipe.toml is no file"),
+    ],
+)
+@pytest.mark.parametrize("command", ["show", "flags"])
+def test_what_is_no_policy_is_told_apart(
+    gemtui: Gemtui, place: Path, command: str, name: str, said: str
+) -> None:
+    (place / "folder.toml").mkdir()
+    os.mkfifo(place / "pipe.toml")
+    answer = gemtui("policy", command, name)
+    assert (answer.code, answer.out) == (2, "")
+    assert said in answer.complaint
+
+
+def test_an_empty_word_is_no_folder(gemtui: Gemtui, place: Path) -> None:
+    answer = gemtui("policy", "check", "")
+    assert (answer.code, answer.out) == (2, "")
+    assert "FILE is empty" in answer.complaint
+
+
+@pytest.mark.parametrize("text", ['[[rule]]\ntoolName = "gl\0ob"\n', "= 1\n", "\ufeff"])
+def test_a_file_of_which_no_rule_can_be_read_costs_1(
+    gemtui: Gemtui, place: Path, text: str
+) -> None:
+    (place / "broken.toml").write_text(text)
+    answer = gemtui("policy", "show", "broken.toml")
+    assert (answer.code, answer.out) == (1, "")
+    assert answer.complaint == "gemtui: 1 error: gemtui policy check broken.toml names it"
+
+
 def test_a_policy_with_findings_says_how_to_see_them(gemtui: Gemtui, place: Path) -> None:
     answer = gemtui("policy", "show", "doubtful.toml")
     assert answer.code == 0
-    assert answer.complaint == "gemtui: 1 warning: gemtui policy check doubtful.toml names them"
+    assert answer.complaint == "gemtui: 1 warning: gemtui policy check doubtful.toml names it"
 
 
 def test_a_policy_that_cant_be_read_is_an_error(gemtui: Gemtui, place: Path) -> None:

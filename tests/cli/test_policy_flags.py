@@ -98,6 +98,25 @@ def test_the_script_can_be_run_as_it_is(
     assert 'toolName = "write_file"' in written.read_text()
 
 
+@pytest.mark.parametrize(
+    ("name", "shown"),
+    [(b"\xff", r"\xff"), ("\u202eü".encode(), r"\xe2\x80\xae\xc3\xbc"), ("ü".encode(), "ü")],
+)
+def test_a_file_of_any_name_can_be_named(
+    fake_cli: FakeCli, gemtui: Gemtui, tmp_path: Path, name: bytes, shown: str
+) -> None:
+    path = Path(os.fsdecode(os.fsencode(tmp_path) + b"/" + name + b".toml"))
+    path.write_text(GOOD)
+    cli = fake_cli()
+    answer = gemtui("policy", "flags", path)
+    assert answer.code == 0
+    *_, command = answer.out.splitlines()
+    assert f"/{shown}.toml" in command
+    printed = command.replace(str(cli), "printf '%s\\0'").replace("< prompt.txt", "")
+    done = subprocess.run(["bash", "-c", printed], capture_output=True, check=True, timeout=60)
+    assert done.stdout.split(b"\0")[-2] == b"--policy=" + os.fsencode(path)
+
+
 def test_a_name_that_is_none(gemtui: Gemtui) -> None:
     answer = gemtui("policy", "flags", "nothing")
     assert answer.code == 2
