@@ -171,11 +171,8 @@ class Reader:
         """The whole pattern's tree; PatternError names what is wrong with it."""
         tree = self._choice()
         if self._at < len(self._text):
-            self._fail("a `)` has no `(`")
+            _fail("a `)` has no `(`")
         return tree
-
-    def _fail(self, why: str) -> NoReturn:
-        raise PatternError(f"{why} (at character {self._at + 1})")
 
     def _take(self, length: int = 1) -> str:
         piece = self._text[self._at : self._at + length]
@@ -203,7 +200,7 @@ class Reader:
     def _item(self) -> Node:
         char = self._next()
         if char in "*+?" or (char == "{" and _BRACES.match(self._text, self._at)):
-            self._fail(f"nothing stands before the `{char}` that it could repeat")
+            _fail(f"nothing stands before the `{char}` that it could repeat")
         if char == "(":
             return self._group()
         if char == "[":
@@ -223,13 +220,13 @@ class Reader:
         if char == "{" and not braces:
             return item
         if isinstance(item, Assertion) or (isinstance(item, Look) and item.behind):
-            self._fail(f"nothing stands before the `{char}` that it could repeat")
+            _fail(f"nothing stands before the `{char}` that it could repeat")
         least, most = (1 if char == "+" else 0), (1 if char == "?" else None)
         if braces:
             least = int(braces[1])
             most = (int(braces[3]) if braces[3] else None) if braces[2] else least
             if most is not None and most < least:
-                self._fail(f"the numbers of `{braces[0]}` are in the wrong order")
+                _fail(f"the numbers of `{braces[0]}` are in the wrong order")
         self._take(len(braces[0]) if braces else 1)
         if self._next() == "?":
             self._take()
@@ -246,18 +243,18 @@ class Reader:
             "(" + named[0] if named else "(",
         )
         if opening == "(" and self._next(1) == "?":
-            self._fail("`(?` is followed by what JavaScript does not know")
+            _fail("`(?` is followed by what JavaScript does not know")
         if named:
             if named[1] in self._names:
-                self._fail(f"the group's name {named[1]} is given twice")
+                _fail(f"the group's name {named[1]} is given twice")
             self._names.add(named[1])
         self._depth += 1
         if self._depth > 100:
-            self._fail("the groups are too deep")
+            _fail("the groups are too deep")
         self._take(len(opening))
         body = self._choice()
         if self._next() != ")":
-            self._fail("a `(` has no `)`")
+            _fail("a `(` has no `)`")
         self._take()
         self._depth -= 1
         return Look(body, "<" in opening) if opening[-1] in "=!" else body
@@ -265,7 +262,7 @@ class Reader:
     def _escaped(self) -> Node:
         after = self._next(1)
         if not after:
-            self._fail("the pattern ends with a `\\`")
+            _fail("the pattern ends with a `\\`")
         if after in "bB":
             self._take(2)
             return Assertion(False)
@@ -275,7 +272,7 @@ class Reader:
         if after == "k" and self._named:
             name = re.compile(r"\\k<[^>]*>").match(self._text, self._at)
             if not name:
-                self._fail("`\\k` names no group")
+                _fail("`\\k` names no group")
             self._take(len(name[0]))
             return Back()
         number = re.compile(r"[1-9][0-9]*").match(self._text, self._at + 1)
@@ -311,7 +308,7 @@ class Reader:
         found: list[tuple[int, int]] = []
         while self._next() != "]":
             if not self._next():
-                self._fail("a `[` has no `]`")
+                _fail("a `[` has no `]`")
             found.extend(self._class_item())
         self._take()
         return inverted(tuple(found)) if negated else tuple(found)
@@ -327,7 +324,7 @@ class Reader:
             return (*low, (0x2D, 0x2D), *high)
         first, last = low[0][0], high[0][0]
         if first > last:
-            self._fail("the ends of a range in `[]` are in the wrong order")
+            _fail("the ends of a range in `[]` are in the wrong order")
         if last >= _FIRST_HALF and (first < _FIRST_HALF or last > _LAST_HALF):
             del self._out[mark - 1 :]
             self._out.extend(f"{_written(a)}-{_written(b)}" for a, b in _split(first, last))
@@ -339,12 +336,12 @@ class Reader:
             return ((unit, unit),)
         after = self._next(1)
         if not after:
-            self._fail("a `[` has no `]`")
+            _fail("a `[` has no `]`")
         if after in _CLASSES:
             self._take(2)
             return _CLASSES[after]
         if after == "k" and self._named:
-            self._fail("`\\k` can't stand within `[]`")
+            _fail("`\\k` can't stand within `[]`")
         if after == "c" and re.compile("[0-9_]").match(self._text, self._at + 2):
             unit = ord(self._take(3)[2]) % 32
         elif after == "b":
@@ -353,6 +350,10 @@ class Reader:
         else:
             unit = self._code()
         return ((unit, unit),)
+
+
+def _fail(why: str) -> NoReturn:
+    raise PatternError(why)
 
 
 def _value(code: re.Match[str]) -> int:
