@@ -28,7 +28,7 @@ from gemtui.policy.pattern_tree import (
 _MOST_COPIES: Final = 200
 _MOST_STATES: Final = 2200
 _MOST_WORK: Final = 200_000
-_MOST_EDGES: Final = 10_000
+_MOST_EDGES: Final = 4_000
 _MOST_LOOPS: Final = 40
 _NEAR: Final = 2
 _MANY: Final = 1e30
