@@ -233,7 +233,7 @@ def replay(
     "--output",
     metavar="FILE",
     type=click.Path(path_type=Path),
-    help="Write the rules to FILE as a policy, each with its evidence as a comment.",
+    help="Write the rules to FILE, a new policy, each with its evidence as a comment.",
 )
 @_json
 def suggest(

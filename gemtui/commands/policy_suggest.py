@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
+
+import click
 
 from gemtui.commands.answer import lines_to_stdout, note, to_file, to_stdout
 from gemtui.commands.policy_calls import Which, none_found, read_which, reference_lines
 from gemtui.commands.policy_situation import Situation, broken
 from gemtui.jsonout import encode
-from gemtui.paths import gemini_home
+from gemtui.paths import gemini_home, typed_path
 from gemtui.policy.policy import of
 from gemtui.policy.recorded import Reference
 from gemtui.policy.rules import Rule
@@ -19,10 +22,12 @@ from gemtui.text import Clean, clean_line
 
 
 def suggest(situation: Situation, which: Which, *, output: Path | None, as_json: bool) -> int:
-    """Print the rules, or write them as a policy file.
+    """Print the rules, or write them as a new policy file.
 
     1 if there are no calls, or the CLI drops a policy that takes part.
     """
+    if output is not None and os.path.lexists(typed_path(output)):
+        raise click.UsageError(f"--output: {output} is there already: name a new file")
     read = read_which(which)
     stands = situation.stands(read.workspace)
     evidence = Evidence(

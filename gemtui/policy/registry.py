@@ -163,10 +163,9 @@ class Registry:
             return "mcp.allowed in the settings does not name its server"
         if server in (names(self._settings, "mcp", "excluded") or ()):
             return "mcp.excluded in the settings names its server"
-        own = table(self._settings, "mcpServers", server)
-        if short in (own.get("excludeTools") or ()):
+        if short in (names(self._settings, "mcpServers", server, "excludeTools") or ()):
             return "excludeTools of its server takes it away"
-        wanted = own.get("includeTools")
+        wanted = names(self._settings, "mcpServers", server, "includeTools")
         if wanted is not None and not any(item.partition("(")[0] == short for item in wanted):
             return "includeTools of its server does not name it"
         return ""

@@ -103,7 +103,7 @@ def _named(value: object) -> Iterator[Path]:
     `~` is the folder that holds `.gemini`.
     """
     for item in [value] if isinstance(value, str) else value if isinstance(value, list) else ():
-        if isinstance(item, str) and item:
+        if isinstance(item, str) and item and "\0" not in item:
             home, _, below = item.partition("/")
             yield gemini_home().parent / below if home == "~" else Path(item)
 

@@ -88,7 +88,9 @@ def _admin_files(
 
 def _paths(value: object, home: Path, workspace: Path | None) -> list[Path]:
     """The paths of a setting: relative ones to the run's folder, `~` holds the CLI's `home`."""
-    found = [Path(item) for item in _items(value) if isinstance(item, str) and item]
+    found = [
+        Path(item) for item in _items(value) if isinstance(item, str) and item and "\0" not in item
+    ]
     return [
         home.parent.joinpath(*path.parts[1:])
         if path.parts[0] == "~"

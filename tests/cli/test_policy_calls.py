@@ -457,3 +457,15 @@ def test_the_report_is_json(home: Path, gemtui: Gemtui) -> None:
     answer = gemtui("policy", "suggest", "--everywhere", "--json")
     assert clean(answer.out) == answer.out
     assert json.loads(answer.out)["calls"] == 1
+
+
+def test_no_file_that_is_there_is_written_over(home: Path, gemtui: Gemtui, work: Path) -> None:
+    store_of(home, shell("pytest -q"))
+    link = work.with_name("link.toml")
+    link.symlink_to("nowhere")
+    for path in (work, link):
+        answer = gemtui("policy", "suggest", "--everywhere", "--output", path)
+        assert (answer.code, answer.out) == (2, "")
+        assert answer.complaint.endswith(f"{path} is there already: name a new file")
+    assert work.read_text() == WORK
+    assert link.readlink() == Path("nowhere")

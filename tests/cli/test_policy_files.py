@@ -205,7 +205,7 @@ def test_the_settings_of_a_project_name_policies_as_well(
     project = tmp_path / "project"
     for folder, name in ((home / ".gemini", "~/mine.toml"), (project / ".gemini", "a,b.toml")):
         folder.mkdir(parents=True, exist_ok=True)
-        (folder / "settings.json").write_text(json.dumps({"policyPaths": name}))
+        (folder / "settings.json").write_text(json.dumps({"policyPaths": ["\0", name]}))
     (home / "mine.toml").write_text(GOOD)
     (project / "a,b.toml").write_text(GOOD)
     monkeypatch.chdir(project)

@@ -240,6 +240,14 @@ def test_a_server_can_leave_out_tools(server: dict[str, Any]) -> None:
     assert said(tool="mcp_srv_plain", mode="yolo", settings=settings).found is False
 
 
+@pytest.mark.parametrize("value", [None, True, 5, 1.5, "plain", [["plain"]], [1, None], {"a": 1}])
+@pytest.mark.parametrize("field", ["excludeTools", "includeTools"])
+def test_settings_of_a_server_may_be_anything(field: str, value: object) -> None:
+    settings = {"mcpServers": {"srv": {"command": "x", field: value}}}
+    found = said(tool="mcp_srv_plain", mode="yolo", settings=settings).found
+    assert found is (not isinstance(value, list) or field == "excludeTools")
+
+
 # --- what is offered -----------------------------------------------------------------------------
 
 
