@@ -118,9 +118,9 @@ class _Automaton:
             return self._choice([self._piece(option) for option in node.options])
         if isinstance(node, Repeat):
             return self._repeat(node)
+        self._conditions = True
         if isinstance(node, Back):
             return self._loop(self._piece(Chars(ANY)))
-        self._conditions = True
         if isinstance(node, Look):
             inner = Repeat(Chars(ANY), 0, None) if node.behind else node.body
             return _Piece(1.0, self._piece(inner).first, {})

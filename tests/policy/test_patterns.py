@@ -248,6 +248,10 @@ def test_a_process_that_died_is_started_anew() -> None:
     assert pattern.matches("a" * 60 + "b")
 
 
+def test_a_group_once_more_may_fail_and_counts() -> None:
+    assert compile_pattern("([ab])+\\1").cost.power == 2
+
+
 def test_an_ended_process_leaves_nothing_behind() -> None:
     assert patterns.Pattern("(a|a)*[bc]").matches("a" * 60 + "b")
     process = pattern_process._WORKER._process
