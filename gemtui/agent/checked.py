@@ -8,6 +8,7 @@ the run goes on as any other session would.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from pathlib import Path
 
 from gemtui.errors import OptionError
@@ -41,7 +42,11 @@ def broken_at_home(policies: Sequence[Path]) -> Iterator[str]:
 
 def _is_empty_folder(path: Path) -> bool:
     """Whether a folder holds no policy, which says nothing where nobody named it for this run."""
-    return path.is_dir() and not any(path.glob("*.[tT][oO][mM][lL]"))
+    with suppress(OSError):
+        return path.is_dir() and not any(
+            each.name.lower().endswith(".toml") for each in path.iterdir()
+        )
+    return False
 
 
 def finding_words(finding: Finding) -> str:

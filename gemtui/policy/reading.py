@@ -104,9 +104,10 @@ def _read(paths: Iterable[Path], tier: Tier, folder: Path | None) -> Loaded:
     rules: list[Rule] = []
     findings: list[Finding] = []
     for path in (each if folder is None else folder / each for each in paths):
-        if why := _no_policy(path):
+        files, why = _files(path)
+        if why:
             findings.append(_finding(str(path), 0, "", f"{why}, so no rules are read there"))
-        for file in _files(path):
+        for file in files:
             try:
                 text = file.read_bytes().decode("utf-8", "replace")
             except OSError as error:
@@ -135,24 +136,11 @@ def _set(settings: Mapping[str, Any], key: str) -> tuple[Path, ...]:
     return tuple(map(_path, filter(None, found)))
 
 
-def _no_policy(path: Path) -> str | None:
-    """Why a path that was named is no policy; None = it is a file or folder to read."""
-    try:
-        if path.is_dir():
-            return None
-        if not path.exists():
-            return "it is missing"
-    except OSError as error:
-        return f"it can't be read ({error.strerror})"
-    if not path.name.endswith(".toml"):
-        return "its name does not end in .toml"
-    return None if path.is_file() else "it is no file"
+def _files(path: Path) -> tuple[Sequence[Path], str]:
+    """The files that the CLI reads at a path, and why there can be none; "" = there can.
 
-
-def _files(path: Path) -> Sequence[Path]:
-    """The files that the CLI reads at a path; in a folder by the bytes of their names.
-
-    A symbolic link counts when it is named itself, not in a folder.
+    In a folder they come by the bytes of their names. A symbolic link counts when it is named
+    itself, not in a folder.
     """
     try:
         if path.is_dir():
@@ -162,10 +150,14 @@ def _files(path: Path) -> Sequence[Path]:
                     for entry in entries
                     if entry.name.endswith(".toml") and entry.is_file(follow_symlinks=False)
                 ]
-            return [path / name for name in sorted(found, key=os.fsencode)]
-        return [path] if path.name.endswith(".toml") and path.is_file() else []
-    except OSError:
-        return []
+            return [path / name for name in sorted(found, key=os.fsencode)], ""
+        if not path.exists():
+            return (), "it is missing"
+    except OSError as error:
+        return (), f"it can't be read ({error.strerror})"
+    if not path.name.endswith(".toml"):
+        return (), "its name does not end in .toml"
+    return ((path,), "") if path.is_file() else ((), "it is no file")
 
 
 def _there(path: Path) -> tuple[Path, ...]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import NoReturn
 
 import pytest
 
@@ -97,6 +98,18 @@ def test_what_is_named_and_no_policy_gives_a_finding_and_no_rules(
         Severity.ERROR,
     )
     assert finding.message == f"{said}, so no rules are read there"
+
+
+def test_a_folder_that_can_not_be_read_gives_a_finding(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(path: Path) -> NoReturn:
+        raise PermissionError(13, "Permission denied", str(path))
+
+    write(tmp_path, a="glob")
+    monkeypatch.setattr("os.scandir", refuse)
+    (finding,) = Policy.load(tmp_path).findings
+    assert finding.message.startswith("it can't be read (Permission denied)")
 
 
 def test_a_folder_without_policies_is_none_to_complain_of(tmp_path: Path) -> None:
