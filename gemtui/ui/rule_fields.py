@@ -1,7 +1,8 @@
 """A rule as the texts of a form, and back; pure.
 
 A list of names is separated by commas. A command's prefixes may hold commas: one alone stands as it
-is, several stand in double quotes with commas between.
+is, several stand in double quotes with commas between. A pattern that lets the files below one
+folder pass stands as that folder.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from tomlkit.exceptions import TOMLKitError
 
 from gemtui.policy.rules import Decision, Rule
 from gemtui.text import clean
+from gemtui.ui.folder_field import folder_of, pattern_of
 
 ANYWHERE, HEADLESS, INTERACTIVE = "anywhere", "headless", "interactive"
 UNSET, YES, NO = "unset", "yes", "no"
@@ -51,7 +53,7 @@ def _texts(rule: Rule) -> dict[str, str]:
         "tools": ", ".join(rule.tools),
         "command_prefixes": _prefix_text(rule),
         "command_regex": rule.command_regex or "",
-        "args_pattern": rule.args_pattern or "",
+        **_pattern_texts(rule.args_pattern or ""),
         "mcp_name": rule.mcp_name or "",
         "subagent": rule.subagent or "",
         "annotations": _annotation_text(rule.annotations or {}),
@@ -60,6 +62,11 @@ def _texts(rule: Rule) -> dict[str, str]:
         "allow_redirection": _key(_REDIRECTION, rule.allow_redirection),
         "deny_message": rule.deny_message or "",
     }
+
+
+def _pattern_texts(pattern: str) -> dict[str, str]:
+    folder = folder_of(pattern)
+    return {"folder": folder, "args_pattern": "" if folder else pattern}
 
 
 def _key(choices: Mapping[str, bool | None], value: bool | None) -> str:
@@ -84,11 +91,12 @@ def _annotation_text(annotations: Mapping[str, Any]) -> str:
     )
 
 
-def rule_of(values: Values, base: Rule) -> Rule | Problem:
+def rule_of(values: Values, base: Rule, project: str = "") -> Rule | Problem:
     """The rule that the form describes, or the first field that can't be read.
 
     `base`: what the form was filled with. What stands there as it did stays as it was, blanks and
-    signs that can't be drawn included; so does all that the form does not show.
+    signs that can't be drawn included; so does all that the form does not show. `project`: the
+    folder that a folder of files is in, "" = only paths from there are meant.
     """
     before = values_of(base)
     changed = {name: text for name, text in values.items() if text != before[name]}
@@ -98,7 +106,20 @@ def rule_of(values: Values, base: Rule) -> Rule | Problem:
             made |= _READERS[name](text)
         except ValueError as error:
             return Problem(field=name, message=str(error))
+    if "folder" in changed or "args_pattern" in changed:
+        try:
+            made |= _pattern(values["folder"], values["args_pattern"], base, project)
+        except ValueError as error:
+            return Problem(field="folder", message=str(error))
     return replace(base, **made)
+
+
+def _pattern(folder: str, pattern: str, base: Rule, project: str) -> dict[str, Any]:
+    if not folder.strip():
+        return {"args_pattern": pattern or None}
+    if pattern:
+        raise ValueError("a rule has either this or a pattern for its arguments")
+    return {"args_pattern": pattern_of(folder, project, base.args_pattern or "")}
 
 
 def _priority(text: str) -> dict[str, Any]:
@@ -128,7 +149,8 @@ _READERS: Mapping[str, Callable[[str], dict[str, Any]]] = {
     "tools": _tools,
     "command_prefixes": _command_prefixes,
     "command_regex": _plain("command_regex"),
-    "args_pattern": _plain("args_pattern"),
+    "folder": lambda _: {},
+    "args_pattern": lambda _: {},
     "mcp_name": lambda text: {"mcp_name": text.strip() or None},
     "subagent": lambda text: {"subagent": text.strip() or None},
     "annotations": lambda text: {"annotations": _annotations(text) or None},

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from itertools import cycle
+from pathlib import Path
 
 from gemtui.policy.decide import Engine
 from gemtui.policy.document import Document
+from gemtui.policy.folders import exactly
 from gemtui.policy.policy import Policy
 from gemtui.policy.recorded import Ended, Recorded
 from gemtui.policy.rules import ApprovalMode, Call, Decision, Rule
@@ -14,16 +17,19 @@ from gemtui.policy.suggest import suggest
 from gemtui.ui.policies import Draft
 
 _HIGHEST = 999
+_NOT_AS_IT_IS = re.compile(r'["\\\x00-\x1f\x7f]')
+"""Signs that stand in another form in the text that patterns see."""
 
 
 class Trial:
     """What the screens around the policy pane decide with. `taken`: rules that are to be added.
 
-    The engine is made when it is asked for, which may take a while: call `engine` in a thread.
+    `project`: the folder of a call that nothing else is known of. The engine is
+    made when it is asked for, which may take a while: call `engine` in a thread.
     """
 
-    def __init__(self, draft: Draft) -> None:
-        self.draft = draft
+    def __init__(self, draft: Draft, project: Path) -> None:
+        self.draft, self.project = draft, project
         self.mode = draft.mode
         self.interactive = False
         self.taken: tuple[Rule, ...] = ()
@@ -75,13 +81,16 @@ class Trial:
 
     # --- the rule that would allow a call ------------------------------------------------------
 
-    def allowing(self, call: Call) -> tuple[Rule, str]:
+    def allowing(self, call: Call, project: Path | None = None) -> tuple[Rule, str]:
         """A rule by which `call` is allowed, and what is to be said against it ("" = nothing).
+
+        `project`: the folder in which it was made.
 
         It is what would be proposed if the call had succeeded, else as narrow as can be. Takes as
         long as a few decisions: for a thread. Raises PolicyError where the file can't be edited.
         """
-        done = Recorded(call=call, session="", id="", ended=Ended.SUCCEEDED)
+        place = project or self.project
+        done = Recorded(call=call, session="", id="", ended=Ended.SUCCEEDED, project=place)
         setup, mode = self.draft.setup, self.mode
         found = suggest((done,), self.policy, mode=mode, interactive=self.interactive, setup=setup)
         doubt = " ".join(each.why for each in found.left_out)
@@ -102,10 +111,10 @@ class Trial:
 
 def narrow(call: Call) -> Rule:
     """The narrowest allow rule for a call that the fields of a rule can say simply."""
-    command = call.args.get("command")
+    rule = Rule(tools=(call.tool,), decision=Decision.ALLOW, priority=100)
+    command, file = call.args.get("command"), call.args.get("file_path")
     if call.tool == "run_shell_command" and isinstance(command, str) and command.strip():
-        prefix = (command.strip(),)
-        return Rule(
-            tools=(call.tool,), command_prefixes=prefix, decision=Decision.ALLOW, priority=100
-        )
-    return Rule(tools=(call.tool,), decision=Decision.ALLOW, priority=100)
+        return replace(rule, command_prefixes=(command.strip(),))
+    if isinstance(file, str) and not _NOT_AS_IT_IS.search(file):
+        return replace(rule, args_pattern=exactly((file.removeprefix("./"),), ()))
+    return rule

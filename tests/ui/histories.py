@@ -123,7 +123,7 @@ async def trier(
     start = {"project": place} if project else {}
     async with person(home, size, config, **start) as me:
         somebody = Trier(me.app, me.pilot)
-        somebody.trial = Trial(draft_of(policy))
+        somebody.trial = Trial(draft_of(policy), place)
 
         def closed(taken: tuple[Rule, ...] | None) -> None:
             somebody.taken = taken

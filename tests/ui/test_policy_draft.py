@@ -8,9 +8,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from gemtui.policy.decide import decide
 from gemtui.policy.document import Document
+from gemtui.policy.folders import below
 from gemtui.policy.levels import Level
-from gemtui.policy.rules import Decision, Rule
+from gemtui.policy.policy import Policy
+from gemtui.policy.rules import Call, Decision, Rule
 from gemtui.ui.marked import MOST_LINES, marked
 from gemtui.ui.policies import Draft, moved, order
 from gemtui.ui.policy_edits import NEW_RULE, Edit, add_all, move, set_levels, switch
@@ -223,6 +226,49 @@ def test_a_field_that_cannot_be_read_is_named(field: str, text: str) -> None:
     found = rule_of(values_of(NEW_RULE) | {field: text}, NEW_RULE)
     assert isinstance(found, Problem)
     assert found.field == field
+
+
+PROJECT = "/home/mara/tide"
+
+
+@pytest.mark.parametrize("text", ["src", "src/", "./src/", "src/**", f"{PROJECT}/src/", " src/ "])
+def test_a_folder_of_the_form_is_a_pattern_for_the_files_below_it(text: str) -> None:
+    base = replace(NEW_RULE, tools=("write_file",))
+    rule = rule_of(values_of(base) | {"folder": text}, base, PROJECT)
+    assert isinstance(rule, Rule)
+
+    def allowed(path: str) -> bool:
+        call = Call(tool="write_file", args={"file_path": path, "content": ""})
+        return decide(Policy(rules=(rule,)), call).decision is Decision.ALLOW
+
+    assert all(map(allowed, ("src/a.py", "./src/b/c.py", f"{PROJECT}/src/a.py")))
+    assert not any(map(allowed, ("a.py", "srcs/a.py", "src/../a.py", "/etc/src/a.py")))
+    assert values_of(rule)["folder"] == "src/"
+    assert values_of(rule)["args_pattern"] == ""
+
+
+def test_another_folder_keeps_the_projects_that_the_pattern_names() -> None:
+    base = replace(NEW_RULE, args_pattern=below("src/tide", ("/a/", "/b/")))
+    rule = rule_of(values_of(base) | {"folder": "src/"}, base, PROJECT)
+    assert rule == replace(base, args_pattern=below("src", ("/a/", "/b/")))
+    assert rule_of(values_of(base), base, PROJECT) == base
+
+
+def test_a_rule_without_its_folder_has_no_pattern() -> None:
+    base = replace(NEW_RULE, args_pattern=below("src", ()))
+    assert rule_of(values_of(base) | {"folder": ""}, base) == NEW_RULE
+
+
+@pytest.mark.parametrize("text", ["/", ".", "../other", "~/src", "/etc", "src/*.py", 'a"b', "a\\b"])
+def test_what_is_no_folder_of_the_project_is_said(text: str) -> None:
+    found = rule_of(values_of(NEW_RULE) | {"folder": text}, NEW_RULE, PROJECT)
+    assert isinstance(found, Problem)
+    assert found.field == "folder"
+
+
+def test_a_folder_and_a_pattern_are_not_both_taken() -> None:
+    values = values_of(NEW_RULE) | {"folder": "src/", "args_pattern": "x"}
+    assert isinstance(rule_of(values, NEW_RULE, PROJECT), Problem)
 
 
 # --- changes marked ------------------------------------------------------------------------------

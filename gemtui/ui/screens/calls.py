@@ -256,7 +256,7 @@ class BehindScreen(TrialScreen):
         """Make the rule that would allow the call under the cursor."""
         recorded = await self._recorded(self._list.rows.chosen)
         if recorded is not None:
-            await self.allow(recorded.call)
+            await self.allow(recorded.call, recorded.project)
 
     @work(exclusive=True, group="dialog")
     async def action_session(self) -> None:
@@ -319,7 +319,7 @@ class CallScreen(TrialScreen):
     @work(exclusive=True, group="dialog")
     async def action_allow(self) -> None:
         """Make the rule that would allow it."""
-        await self.allow(self._recorded.call)
+        await self.allow(self._recorded.call, self._recorded.project)
 
     @work(exclusive=True, group="dialog")
     async def action_session(self) -> None:

@@ -14,20 +14,23 @@ from textual.binding import BindingType
 from textual.containers import Horizontal
 from textual.content import Content
 from textual.screen import Screen
+from textual.widget import Widget
 
 from gemtui.errors import GemtuiError
 from gemtui.policy.document import Document
 from gemtui.policy.rules import ApprovalMode, Call, Rule
 from gemtui.policy.store import PolicyFile
 from gemtui.policy.surprises import fixed
-from gemtui.text import clean_line
+from gemtui.text import Clean
 from gemtui.ui import around, policy_edits, policy_files, policy_levels
 from gemtui.ui.becomes import Becomes
 from gemtui.ui.keys import Where, bindings
 from gemtui.ui.policies import Draft, next_mode
 from gemtui.ui.policy_desk import PolicyDesk
 from gemtui.ui.policy_edits import Edit, Make
+from gemtui.ui.render.lines import EMPTY
 from gemtui.ui.screens.rule_form import RuleForm
+from gemtui.ui.screens.trial import offered
 from gemtui.ui.trial import Trial
 from gemtui.ui.widgets.drawing import Drawing
 from gemtui.ui.widgets.lines import FooterLine, Line
@@ -191,12 +194,12 @@ class PolicyScreen(Screen[None]):
         elif place is not None:
             self.gemtui.say("This rule can't be read: o opens the file in your editor.")
 
-    async def _form(self, rule: Rule, place: int | None = None, about: str = "") -> None:
+    async def _form(self, rule: Rule, place: int | None = None, about: Clean = EMPTY) -> None:
         document = self.draft.document
         if document.locked:
             self.gemtui.say(document.locked, problem=True)
             return
-        form = RuleForm(document, rule, place=place, about=clean_line(about))
+        form = RuleForm(document, rule, project=self.desk.folder, place=place, about=about)
         wanted = await self.app.push_screen_wait(form)
         if wanted is None:
             return
@@ -211,12 +214,13 @@ class PolicyScreen(Screen[None]):
         """The rule that would allow a call, in the form; nothing is done before it is taken."""
         await self.desk.begun.wait()
         self.main.switch(simple=False)
+        trial = Trial(self.draft, self.desk.folder)
         try:
-            rule, doubt = await asyncio.to_thread(Trial(self.draft).allowing, call)
+            rule, doubt = await asyncio.to_thread(trial.allowing, call)
         except GemtuiError as error:
             self.gemtui.say(str(error), problem=True)
         else:
-            await self._form(rule, about=doubt or "It would allow the call that was refused.")
+            await self._form(rule, about=offered(call, doubt))
 
     async def action_duplicate(self) -> None:
         """The same rule once more."""
@@ -366,23 +370,20 @@ class PolicyScreen(Screen[None]):
 
     def action_preview(self) -> None:
         """Command, file and findings: over the rules where there is no room beside them."""
-        if self.has_class("-side"):
-            self.action_back()
-            return
-        self.remove_class("-tools")
-        if self.has_class("-narrow"):
-            self.add_class("-side")
-        self.call_after_refresh(self.side.query_one(Drawing).focus)
+        self._put_over("-side", self.side.query_one(Drawing))
 
     def action_decisions(self) -> None:
         """What becomes of each tool: over the rules where there is no room below them."""
-        if self.has_class("-tools"):
+        self._put_over("-tools", self.main.query_one(PolicyTools).rows)
+
+    def _put_over(self, name: str, target: Widget) -> None:
+        if self.has_class(name):
             self.action_back()
             return
-        self.remove_class("-side")
+        self.remove_class("-side", "-tools")
         if self.has_class("-narrow"):
-            self.add_class("-tools")
-        self.call_after_refresh(self.main.query_one(PolicyTools).rows.focus)
+            self.add_class(name)
+        self.call_after_refresh(target.focus)
 
     def action_back(self) -> None:
         """Close what is over the rules; else end the search."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterator, Sequence
+from pathlib import Path
 from typing import NamedTuple
 
 from textual import on, work
@@ -22,6 +23,7 @@ from gemtui.policy.surprises import fixed
 from gemtui.text import Clean, clean_line
 from gemtui.ui import rule_fields
 from gemtui.ui.keys import Where, bindings
+from gemtui.ui.render.lines import EMPTY
 from gemtui.ui.rule_fields import MODES, Problem, names, rule_of, values_of
 from gemtui.ui.theme import look_of
 
@@ -46,6 +48,7 @@ LABELS = {
     "priority": "Priority",
     "tools": "Tools",
     "command_prefixes": "Command begins",
+    "folder": "Files below",
     "args_pattern": "Arguments match",
     "modes": "Modes",
     "interactive": "Counts in",
@@ -60,6 +63,7 @@ _HINTS = {
     "priority": "0 to 999; the highest wins",
     "tools": "names with commas; empty = any",
     "command_prefixes": 'git status; several: "pytest", "ruff"',
+    "folder": "src/, as seen from the project",
     "args_pattern": "a regular expression on the arguments",
     "deny_message": "why, for the model",
     "command_regex": "anchored at the start of the command",
@@ -124,7 +128,8 @@ def look_at(document: Document, place: int | None, rule: Rule) -> Looked:
 class RuleForm(ModalScreen[Rule]):
     """Closes with the rule that is wanted, or with None.
 
-    `place`: where it stands in the document, None = it is a new one. `about`: why it is offered.
+    `project`: the folder that a folder of files is in. `place`: where the rule stands in the
+    document, None = it is a new one. `about`: why it is offered.
     """
 
     BINDINGS = bindings(Where.RULE)
@@ -135,11 +140,13 @@ class RuleForm(ModalScreen[Rule]):
         document: Document,
         rule: Rule,
         *,
+        project: Path,
         place: int | None = None,
-        about: Clean = Clean(""),  # noqa: B008 (a string)
+        about: Clean = EMPTY,
     ) -> None:
         super().__init__()
         self._document, self._rule, self._place, self._about = document, rule, place, about
+        self._project = str(project)
         self._looked = Looked((), None)
         self._filling = False
 
@@ -249,7 +256,7 @@ class RuleForm(ModalScreen[Rule]):
         return values | {name: self._text(name) for name in LABELS if name not in values}
 
     def _wanted(self) -> Rule | Problem:
-        return rule_of(self._values(), self._rule)
+        return rule_of(self._values(), self._rule, self._project)
 
     def _fill(self, rule: Rule) -> None:
         """Other values in all fields, looked at once."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterable
+from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar, cast
 
 from textual.app import ComposeResult
@@ -28,6 +29,12 @@ Taken = tuple[Rule, ...]
 def refused(found: Explanation) -> bool:
     """Whether a rule could be wanted that allows it."""
     return found.decision is not Decision.ALLOW or not found.offered
+
+
+def offered(call: Call, doubt: str) -> Clean:
+    """Why a rule is offered: the call it would allow, and what speaks against it."""
+    what = f"{call.tool[:60]}  {asked(call)[:200]}".rstrip()
+    return clean_line(f"It would allow  {what}{f'  but {doubt}' if doubt else ''}")
 
 
 class TrialScreen(Screen[Taken]):
@@ -115,18 +122,17 @@ class TrialScreen(Screen[Taken]):
         """Back to the policy, with what was taken."""
         self.dismiss(self.trial.taken)
 
-    async def allow(self, call: Call) -> None:
-        """Make the rule that would allow a call: a form shows it first."""
+    async def allow(self, call: Call, project: Path | None = None) -> None:
+        """Make the rule that would allow a call made in `project`: a form shows it first."""
         from gemtui.ui.screens.rule_form import RuleForm
 
         try:
-            rule, doubt = await asyncio.to_thread(self.trial.allowing, call)
+            rule, doubt = await asyncio.to_thread(self.trial.allowing, call, project)
         except GemtuiError as error:
             self.gemtui.say(str(error), problem=True)
             return
-        but = f"; but {doubt}" if doubt else ""
-        about = clean_line(f"It would allow {(asked(call) or call.tool)[:200]}{but}")
-        form = RuleForm(self.trial.document, rule, about=about)
+        place = project or self.trial.project
+        form = RuleForm(self.trial.document, rule, project=place, about=offered(call, doubt))
         made = await self.app.push_screen_wait(form)
         if made is not None:
             self.trial.take(made)
