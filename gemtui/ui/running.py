@@ -14,11 +14,13 @@ from gemtui.agent import trust
 from gemtui.agent.options import AgentOptions
 from gemtui.errors import GemtuiError
 from gemtui.paths import typed_path
+from gemtui.policy import store
 from gemtui.runs.listing import Run, RunState
 from gemtui.sessions.listing import short_path
 from gemtui.text import Clean, clean, clean_line, ellipsis, relative
 from gemtui.ui.screens.ask import AskScreen
 from gemtui.ui.screens.choose import Choice, ChooseScreen
+from gemtui.ui.screens.options import OptionsScreen
 
 if TYPE_CHECKING:
     from gemtui.transcript.model import Transcript
@@ -66,13 +68,17 @@ async def trusted(
     return True
 
 
-async def command(desk: Desk, prompt: str, options: AgentOptions) -> str:
-    """The exact command of a run, and the files it is given. Raises GemtuiError."""
-    made = await asyncio.to_thread(desk.adapter.command, prompt, options)
+async def show_command(app: GemtuiApp, desk: Desk, prompt: str, options: AgentOptions) -> None:
+    """The exact command of a run, and the files it is given; or a word why there is none."""
+    try:
+        made = await asyncio.to_thread(desk.adapter.command, prompt, options)
+    except (GemtuiError, OSError) as error:
+        app.say(str(error), problem=True)
+        return
     parts = [made.shell(options.cwd or Path.cwd())]
     parts += [f"# {note}" for note in made.notes]
     parts += [f"# {name}\n{text}" for name, text in made.files.items()]
-    return "\n\n".join(parts)
+    app.show_text("What enter will run", "\n\n".join(parts), what="the command")
 
 
 async def prompt_from_file(app: GemtuiApp, folder: Path) -> str | None:
@@ -103,15 +109,28 @@ def _read(path: Path) -> str:
     return path.read_text("utf-8", "replace")
 
 
-async def choose_run(app: GemtuiApp, desk: Desk) -> Run | None:
-    """The list of runs, of this gemtui and of earlier ones."""
+async def choose_options(app: GemtuiApp, options: AgentOptions) -> AgentOptions | None:
+    """Ask what the next run may do; None: as before."""
+    policies = await asyncio.to_thread(store.list_policies)
+    ours = [file for file in policies if file.origin is store.Origin.OURS]
+    return await app.push_screen_wait(OptionsScreen(options, ours))
+
+
+async def choose_run(app: GemtuiApp, desk: Desk) -> LiveRun | None:
+    """One of the runs of this gemtui and of earlier ones; None: none, or a word why not."""
     found = await desk.find()
     if not found:
         app.say("There are no runs yet.")
         return None
     rows = [Choice(run.id, *_row(app, run)) for run in found]
     chosen = await app.push_screen_wait(ChooseScreen(Clean("Runs"), (), rows))
-    return next((run for run in found if run.id == chosen), None)
+    record = next((run for run in found if run.id == chosen), None)
+    if record is None:
+        return None
+    run = await desk.attach(record)
+    if run is None:
+        app.say("The folder of this run is broken.", problem=True)
+    return run
 
 
 def _row(app: GemtuiApp, run: Run) -> tuple[Clean, Clean]:

@@ -11,18 +11,14 @@ from textual import on, work
 from textual.actions import SkipAction
 from textual.app import ComposeResult
 from textual.binding import BindingType
-from textual.containers import Horizontal, Vertical
 from textual.content import Content
 from textual.screen import Screen
-from textual.widgets import Static
 
 from gemtui.agent.detected import Detected, detect_cli
 from gemtui.agent.events import DoneStatus
 from gemtui.agent.options import AgentOptions
-from gemtui.errors import GemtuiError
 from gemtui.paths import state_dir
-from gemtui.policy import store
-from gemtui.policy.rules import ApprovalMode, Call
+from gemtui.policy.rules import ApprovalMode
 from gemtui.text import clean_line
 from gemtui.transcript.model import Transcript
 from gemtui.ui import doing, running
@@ -31,24 +27,21 @@ from gemtui.ui.keys import BY_ID, Where, bindings
 from gemtui.ui.live import LiveRun, Stage
 from gemtui.ui.messages import BackRequested, FileRequested, TranscriptMoved
 from gemtui.ui.prompts import History
-from gemtui.ui.screens.options import OptionsScreen
 from gemtui.ui.widgets.lines import FooterLine, Line
 from gemtui.ui.widgets.prompt import PromptArea, PromptBox
-from gemtui.ui.widgets.run_side import RunSide, WriteList
+from gemtui.ui.widgets.run_panes import RunPanes
 from gemtui.ui.widgets.run_words import (
+    ENDED_KEYS,
     WAITS,
+    cli_words,
     ended,
     facts,
-    last_refused,
     mark,
-    no_run,
     option_words,
     position,
     prompt_words,
-    refused,
     write_totals,
 )
-from gemtui.ui.widgets.targets import Cursor
 from gemtui.ui.widgets.transcript import TranscriptView
 
 if TYPE_CHECKING:
@@ -58,14 +51,6 @@ FRAMES = 15
 """Times a second that what came in is painted."""
 _CLOCK = 7
 """Frames between two looks at the clock when nothing comes."""
-_ENDED_KEYS = (
-    "run.allow",
-    "run.again",
-    "run.edit",
-    "run.follow_up",
-    "run.stderr",
-    "run.copy_command",
-)
 
 
 class RunScreen(Screen[None]):
@@ -77,25 +62,17 @@ class RunScreen(Screen[None]):
     def __init__(self, desk: Desk, folder: Path | None) -> None:
         super().__init__()
         self.desk = desk
-        self.run_shown: LiveRun | None = None
         self.options = AgentOptions(cwd=folder or Path.cwd())
         self._cli: Detected | None = None
-        self._before: Transcript | None = None
-        self._painted: object = None
         self._stage: Stage | None = None
         self._frame = 0
-        self._queued = self._ending_closed = False
+        self._queued = False
 
     def compose(self) -> ComposeResult:
         """Header, transcript and side, status, prompt, footer."""
         glyphs = self.gemtui.glyphs
         yield Line(id="header", mark=glyphs.ellipsis)
-        with Horizontal(id="run-panes"):
-            with Vertical(id="run-main"):
-                yield Static(id="nothing-yet")
-                yield TranscriptView()
-                yield Static(id="ending")
-            yield RunSide(glyphs, id="run-side")
+        yield RunPanes(glyphs)
         yield Line(id="status", mark=glyphs.ellipsis)
         yield PromptBox(History(state_dir() / "prompts.jsonl"), id="prompt")
         yield FooterLine(ascii=glyphs.name == "ascii")
@@ -106,9 +83,19 @@ class RunScreen(Screen[None]):
         return cast("GemtuiApp", self.app)
 
     @property
+    def panes(self) -> RunPanes:
+        """What there is to read."""
+        return self.query_one(RunPanes)
+
+    @property
     def view(self) -> TranscriptView:
         """The transcript."""
-        return self.query_one(TranscriptView)
+        return self.panes.view
+
+    @property
+    def run_shown(self) -> LiveRun | None:
+        """The run that is shown; None while there is none."""
+        return self.panes.run_shown
 
     @property
     def prompt(self) -> PromptArea:
@@ -130,7 +117,7 @@ class RunScreen(Screen[None]):
         """Be up to date again; what has ended has been seen now."""
         if self.run_shown is not None:
             self.run_shown.looked_at = True
-        self._painted = None
+        self.panes.stale()
         self._tick()
         self._say_where()
 
@@ -144,11 +131,9 @@ class RunScreen(Screen[None]):
 
     def show_run(self, run: LiveRun, *, fresh: bool = True) -> None:
         """Show this run from now on; not `fresh`: it continues what is shown."""
-        self.run_shown, self._painted = run, None
-        self._queued = self._ending_closed = False
+        self._queued = False
         self.options = replace(self.options, cwd=run.cwd, **({} if run.ours else run.asked))
-        self.view.show(run.transcript(), fresh=fresh, end=True)
-        self.view.action_follow()
+        self.panes.show_run(run, fresh=fresh)
         self._tick()
         self._say_options()
 
@@ -156,11 +141,10 @@ class RunScreen(Screen[None]):
         self, folder: Path, *, resume: str | None = None, before: Transcript | None = None
     ) -> None:
         """An empty pane for a new run in this folder, or for going on with a session."""
-        self.run_shown, self._before, self._queued = None, before, False
+        self._queued = False
         self.options = replace(self.options, cwd=folder, resume=resume)
-        self.set_class(False, "-ended")
         self.query_one("#status", Line).say([])
-        self.view.show(before or Transcript.of(()), fresh=True, end=True)
+        self.panes.prepare(before)
         self._say_nothing_yet()
         self._say_options()
         self._say_where()
@@ -178,12 +162,10 @@ class RunScreen(Screen[None]):
         if run is None or not self.is_current:
             return
         self._frame += 1
-        if run.revision != self._painted:
-            stage, self._painted = self._stage, run.revision
-            self._stage = run.stage
-            if stage is not run.stage:
+        if self.panes.paint():
+            if self._stage is not run.stage:
+                self._stage = run.stage
                 self.refresh_bindings()
-            self.view.show(run.transcript(), fresh=False)
             self._say_state(run)
         elif run.alive and self._frame % _CLOCK == 0:
             self._say_state(run)
@@ -197,7 +179,7 @@ class RunScreen(Screen[None]):
         self._say_where()
         if run is None or run is not self.run_shown:
             return
-        self._painted = None
+        self.panes.stale()
         self._tick()
         self._say_options()
         for note in run.notes:
@@ -228,7 +210,7 @@ class RunScreen(Screen[None]):
         if self.options.resume is None and run is not None and run.can_go_on:
             self._send(prompt, resume=run.session, before=run.settled())
         else:
-            self._send(prompt, resume=self.options.resume, before=self._before)
+            self._send(prompt, resume=self.options.resume, before=self.panes.before)
 
     @work(exclusive=True, group="start")
     async def _send(self, prompt: str, *, resume: str | None, before: Transcript | None) -> None:
@@ -242,7 +224,7 @@ class RunScreen(Screen[None]):
             return
         if self.prompt.text == prompt:
             self.prompt.sent()
-        self._before, self.options = None, replace(self.options, resume=None)
+        self.panes.before, self.options = None, replace(self.options, resume=None)
         self.show_run(run, fresh=before is None)
 
     def action_stop(self) -> None:
@@ -294,17 +276,11 @@ class RunScreen(Screen[None]):
 
     @on(PromptArea.Left)
     def _leave_prompt(self) -> None:
-        self.set_focus(None if self.has_class("-nothing") else self.view)
+        self.set_focus(None if self.panes.empty else self.view)
 
     def action_files(self) -> None:
         """To the written files; where they are out of sight, show them or hide them."""
-        writes = self.query_one(WriteList)
-        if self.has_class("-narrow"):
-            self.toggle_class("-side")
-        if writes.is_on_screen or self.has_class("-side"):
-            self.call_after_refresh(writes.focus)
-        else:
-            self.view.focus()
+        self.panes.to_files()
 
     @on(BackRequested)
     def go_back(self) -> bool:
@@ -312,32 +288,11 @@ class RunScreen(Screen[None]):
 
         False at the prompt: there is nothing left to go back from.
         """
-        if self.has_class("-side"):
-            self.remove_class("-side")
-            self.view.focus()
-        elif isinstance(self.focused, WriteList):
-            self.view.focus()
-        elif self.has_class("-ended"):
-            self._ending_closed = True
-            self.remove_class("-ended")
-        elif self.focused is self.prompt:
-            return False
-        else:
+        if not self.panes.go_back():
+            if self.focused is self.prompt:
+                return False
             self.prompt.focus()
         return True
-
-    @on(WriteList.DiffRequested)
-    def _diff(self, event: WriteList.DiffRequested) -> None:
-        run = self.run_shown
-        place = None if run is None else run.place_of(event.call)
-        if place is None:
-            return
-        self.remove_class("-side")
-        page = self.view.page
-        page.go(Cursor(*place))
-        page.fold(False)
-        self.view.refresh_page()
-        self.view.focus()
 
     @on(FileRequested)
     def _file(self, event: FileRequested) -> None:
@@ -348,9 +303,7 @@ class RunScreen(Screen[None]):
     @work(exclusive=True, group="dialog")
     async def action_options(self) -> None:
         """Change what the next run may do."""
-        policies = await asyncio.to_thread(store.list_policies)
-        ours = [file for file in policies if file.origin is store.Origin.OURS]
-        chosen = await self.app.push_screen_wait(OptionsScreen(self.options, ours))
+        chosen = await running.choose_options(self.gemtui, self.options)
         if chosen is not None:
             self.options = chosen
             self._say_options()
@@ -358,23 +311,13 @@ class RunScreen(Screen[None]):
     @work(exclusive=True, group="dialog")
     async def action_allow(self) -> None:
         """The rule that would allow a refused call, in the policy pane."""
-        if (call := self._refused()) is not None:
+        if (call := self.panes.refused()) is not None:
             await self.gemtui.policies.allow(call)
-
-    def _refused(self) -> Call | None:
-        """The refused call under the cursor, else the last one of the run."""
-        own = None if self.run_shown is None else self.run_shown.own
-        return refused(self.view.page.block) or (None if own is None else last_refused(own))
 
     @work(exclusive=True, group="dialog")
     async def action_command(self) -> None:
         """The exact command that enter would run."""
-        try:
-            text = await running.command(self.desk, self.prompt.text, self.options)
-        except (GemtuiError, OSError) as error:
-            self.gemtui.say(str(error), problem=True)
-        else:
-            self.gemtui.show_text("What enter will run", text, what="the command")
+        await running.show_command(self.gemtui, self.desk, self.prompt.text, self.options)
 
     @work(exclusive=True, group="dialog")
     async def action_from_file(self) -> None:
@@ -391,13 +334,8 @@ class RunScreen(Screen[None]):
     @work(exclusive=True, group="dialog")
     async def action_runs(self) -> None:
         """Another run."""
-        record = await running.choose_run(self.gemtui, self.desk)
-        if record is None:
-            return
-        run = await self.desk.attach(record)
-        if run is None:
-            self.gemtui.say("The folder of this run is broken.", problem=True)
-        else:
+        run = await running.choose_run(self.gemtui, self.desk)
+        if run is not None:
             self.show_run(run)
 
     def action_stderr(self) -> None:
@@ -414,49 +352,29 @@ class RunScreen(Screen[None]):
     # --- words ---------------------------------------------------------------------------------
 
     def _say_where(self) -> None:
-        left = self.gemtui.tabs("app.runs")
-        cli = self._cli
-        right = []
-        if cli is not None:
-            version = f"gemini {cli.version}" if cli.version else "no gemini"
-            right.append(Content.styled(clean_line(version), "dim"))
-        self.query_one("#header", Line).say(left, right)
+        right = [] if self._cli is None else [cli_words(self._cli)]
+        self.query_one("#header", Line).say(self.gemtui.tabs("app.runs"), right)
 
     def _say_nothing_yet(self) -> None:
-        """What the pane says while there is no run."""
-        empty = self.run_shown is None and self._before is None
-        self.set_class(empty, "-nothing")
-        if not empty:
-            return
-        problem = None if self._cli is None else self._cli.problem
-        self.query_one("#nothing-yet", Static).update(no_run(problem, self.gemtui.glyphs))
+        self.panes.say_nothing_yet(None if self._cli is None else self._cli.problem)
 
     def _say_state(self, run: LiveRun) -> None:
         glyphs = self.gemtui.glyphs
-        self.set_class(False, "-nothing")
         left = [*facts(run, glyphs, self.gemtui.clock())]
         if totals := write_totals(run.writes(), glyphs):
             left.insert(1, Content(totals))
         right = [Content(word) for word in position(self.view, glyphs)]
         self.query_one("#status", Line).say(left, right)
-        self.query_one(RunSide).show(run)
-        self._say_ending(run)
+        keys = [id for id in ENDED_KEYS if self.check_action(BY_ID[id].action, ())]
+        self.panes.say_state(run, keys)
         title = clean_line(run.prompt[:60])
         self.gemtui.name_window(clean_line(f"{mark(run, glyphs)} gemtui: {title}"))
 
-    def _say_ending(self, run: LiveRun) -> None:
-        keys = [id for id in _ENDED_KEYS if self.check_action(BY_ID[id].action, ())]
-        said = None if run.alive or self._ending_closed else ended(run, keys, self.gemtui.glyphs)
-        self.set_class(said is not None, "-ended")
-        if said is not None:
-            self.query_one("#ending", Static).update(said)
-
     def _say_options(self) -> None:
-        box, run = self.query_one(PromptBox), self.run_shown
-        box.folder = self.options.cwd or Path.cwd()
-        words = WAITS if self._queued else prompt_words(run, self.options.resume)
-        box.border_title = Content(words)
-        box.border_subtitle = Content(option_words(self.options))
+        resume = self.options.resume
+        words = WAITS if self._queued else prompt_words(self.run_shown, resume)
+        folder = self.options.cwd or Path.cwd()
+        self.query_one(PromptBox).say(words, option_words(self.options), folder)
 
     @on(TranscriptMoved)
     def _moved(self) -> None:

@@ -17,7 +17,7 @@ from textual.message import Message
 from textual.widgets import OptionList, TextArea
 from textual.widgets.option_list import Option
 
-from gemtui.text import clean
+from gemtui.text import Clean, clean
 from gemtui.ui.keys import Where, bindings
 from gemtui.ui.prompts import History, files_below, fitting
 
@@ -180,6 +180,11 @@ class PromptBox(Vertical):
         """Files, then text."""
         yield OptionList(id="files", compact=True, markup=False)
         yield self.area
+
+    def say(self, what: Clean, options: Clean, folder: Path) -> None:
+        """What enter does, with which options; files are offered from below this folder."""
+        self.folder = folder
+        self.border_title, self.border_subtitle = Content(what), Content(options)
 
     @property
     def _offer(self) -> OptionList:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, assert_never
 
 from textual.content import Content
 
+from gemtui.agent.detected import Detected
 from gemtui.agent.options import AgentOptions
 from gemtui.policy.rules import Call
 from gemtui.runs.words import Status
@@ -27,6 +28,15 @@ QUIET = 60.0
 """Seconds without a sign of life after which we say so."""
 _SILENT = 3.0
 _LAST_LINES = 6
+ENDED_KEYS = (
+    "run.allow",
+    "run.again",
+    "run.edit",
+    "run.follow_up",
+    "run.stderr",
+    "run.copy_command",
+)
+"""The keys that may help once a run has ended, in the order in which they are named."""
 
 
 def clock(seconds: float) -> str:
@@ -144,6 +154,12 @@ def no_run(problem: str | None, glyphs: Glyphs) -> Content:
         lines += [Content("Type a prompt below; enter starts Gemini CLI with it."), Content("")]
     ids = ("run.options", "run.command", "run.from_file", "run.runs")
     return Content("\n").join([*lines, *(_hint(id, glyphs) for id in ids)])
+
+
+def cli_words(cli: Detected) -> Content:
+    """The version of the CLI that runs would have."""
+    version = f"gemini {cli.version}" if cli.version else "no gemini"
+    return Content.styled(clean_line(version), "dim")
 
 
 WAITS = Clean("will be sent when the run ends; enter: not yet")
