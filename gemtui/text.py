@@ -57,6 +57,14 @@ def clean_line(text: str) -> Clean:
     return Clean(" ".join(clean(text).split()))
 
 
+def one_line(text: str) -> Clean:
+    """`clean()` on one line, its blanks as they are: each line break and each tab becomes one.
+
+    For commands and patterns, where two blanks are not one.
+    """
+    return Clean(clean(text).replace("\n", " ").replace("\t", " "))
+
+
 _JOINING = re.compile("[\U0001f3fb-\U0001f3ff\u1160-\u11ff\ud7b0-\ud7ff]")
 """Skin tones, and the vowels and finals of Hangul: part of the character before them."""
 

@@ -10,7 +10,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.cells import cell_len
 
-from gemtui.text import Clean, cells, clean, clean_line, ellipsis, file_name, relative, size
+from gemtui.text import (
+    Clean,
+    cells,
+    clean,
+    clean_line,
+    ellipsis,
+    file_name,
+    one_line,
+    relative,
+    size,
+)
 
 CONTROLS = "".join(map(chr, [*range(0x20), *range(0x7F, 0xA0)]))
 BIDI = "\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069"
@@ -203,3 +213,15 @@ def test_size() -> None:
         "1.0 MB",
         "5.0 GB",
     ]
+
+
+@pytest.mark.parametrize(
+    ("text", "line"),
+    [
+        ("git  push ", "git  push "),
+        ("a\tb\r\nc\u2028d", "a b c d"),
+        ("a\x1b[31m  b\x1b]0;x\x07\u202e", "a  b"),
+    ],
+)
+def test_a_line_that_keeps_its_blanks(text: str, line: str) -> None:
+    assert one_line(text) == line

@@ -27,7 +27,7 @@ from gemtui.runs.history import recorded_calls, sessions_with_calls
 from gemtui.runs.standing import Standing
 from gemtui.sessions.records import Problem
 from gemtui.sessions.summary import Summary
-from gemtui.text import Clean, clean_line
+from gemtui.text import Clean, clean_line, one_line
 
 _CUT = 1000
 """Characters of an argument that an example in a report shows."""
@@ -100,7 +100,7 @@ def _explained(answer: Explanation, stands: Standing) -> dict[str, Any]:
 def _explanation(answer: Explanation, stands: Standing, situation: Situation) -> Iterator[Clean]:
     call = answer.call
     told = _one_line(call.args)
-    yield clean_line(f"{call.tool} {told}" + (f" by {call.subagent}" if call.subagent else ""))
+    yield one_line(f"{call.tool} {told}" + (f" by {call.subagent}" if call.subagent else ""))
     unseen = "no: the model is not told of the tool, a call of it fails as not found"
     facts = [
         ("situation", situation.words),
@@ -309,7 +309,7 @@ def _numbers(tally: Tally, read: Read, situation: Situation) -> Iterator[Clean]:
         yield clean_line(f"tools that Gemini CLI does not have today: {', '.join(names)}")
     for share in tally.by_rule:
         yield Clean("")
-        yield clean_line(f"{share.calls:,} {_WORDS[share.verdict]} {_by(share)}")
+        yield one_line(f"{share.calls:,} {_WORDS[share.verdict]} {_by(share)}")
         yield from reference_lines(share.references[:EXAMPLES])
 
 

@@ -23,7 +23,7 @@ from gemtui.policy.names import ENDING, find_policy, policies_dir
 from gemtui.policy.rules import Finding, Rule, Severity
 from gemtui.policy.store import Opened, Origin, PolicyFile, list_policies, open_policy
 from gemtui.runs.standing import standing
-from gemtui.text import Clean, clean
+from gemtui.text import Clean, one_line
 
 _WHOSE = {
     Origin.OURS: "gemtui",
@@ -220,10 +220,10 @@ def _message(finding: Finding) -> str:
 
 
 def _line(finding: Finding) -> Clean:
-    """`work.toml: rule 3, toolName: error: what: way out`, its blanks as they are."""
+    """`work.toml: rule 3, toolName: error: what: way out`."""
     place = ", ".join(filter(None, (f"rule {finding.rule}" * bool(finding.rule), finding.field)))
     words = (str(finding.file), place, finding.severity.value, _message(finding))
-    return clean(clean(": ".join(filter(None, words))).replace("\n", " "))
+    return one_line(": ".join(filter(None, words)))
 
 
 def _counted(findings: Sequence[Finding]) -> tuple[int, int]:

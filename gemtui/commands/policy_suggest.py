@@ -18,7 +18,7 @@ from gemtui.policy.policy import of
 from gemtui.policy.recorded import Reference
 from gemtui.policy.rules import Rule
 from gemtui.policy.suggest import Evidence, LeftOut, Suggestion, Suggestions
-from gemtui.text import Clean, clean_line
+from gemtui.text import Clean, clean_line, one_line
 
 
 def suggest(situation: Situation, which: Which, *, output: Path | None, as_json: bool) -> int:
@@ -124,7 +124,7 @@ def _with_evidence(each: Suggestion) -> str:
     said = [f"{_times(each)}, such as:"]
     said += [f"  {reference.tool} {reference.argument}" for reference in each.examples]
     said.append(f"It also allows {each.opens}.")
-    comments = "".join(f"# {clean_line(line) if at else line}\n" for at, line in enumerate(said))
+    comments = "".join(f"# {one_line(line).strip()}\n" for line in said)
     return comments + _toml(each.rule)
 
 
@@ -151,7 +151,7 @@ def _lines(found: Suggestions, situation: Situation, output: Path | None) -> Ite
     )
     for each in found.suggestions:
         yield Clean("")
-        yield clean_line(f"allow {each.about}")
+        yield one_line(f"allow {each.about}")
         yield Clean(f"    {_times(each)}, priority {each.rule.priority:g}")
         yield _indented(f"it also allows: {each.opens}")
         yield from reference_lines(each.examples)
@@ -167,4 +167,4 @@ def _lines(found: Suggestions, situation: Situation, output: Path | None) -> Ite
 
 
 def _indented(text: str) -> Clean:
-    return Clean(f"    {clean_line(text)}")
+    return Clean(f"    {one_line(text).strip()}")

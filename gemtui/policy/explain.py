@@ -9,11 +9,13 @@ from pathlib import PurePath
 from gemtui.policy.answers import Considered, Explanation
 from gemtui.policy.arguments import arguments_text
 from gemtui.policy.judge import Judge, Matter
+from gemtui.policy.known import nearest
+from gemtui.policy.known import tool as known_tool
 from gemtui.policy.matching import Ready
 from gemtui.policy.patterns import PatternTimeout
 from gemtui.policy.rules import ApprovalMode, Call, Decision, Rule, Tier
 from gemtui.policy.verdict import Verdict
-from gemtui.text import clean_line
+from gemtui.text import one_line
 
 SHOWN = 4
 """Prefixes of one rule that a reason names."""
@@ -38,7 +40,7 @@ def explanation(call: Call, judge: Judge, other: Judge) -> Explanation:
         headless=Decision.ALLOW if allowed else Decision.DENY,
         interactive=asked.verdict(call).decision,
         rule=verdict.ready.rule if verdict.ready else None,
-        because=clean_line(_because(call, judge, verdict)),
+        because=one_line(_because(call, judge, verdict)),
         message=_message(judge, call, verdict),
         considered=tuple(_considered(call, judge, verdict)),
         found=standing.found,
@@ -70,9 +72,10 @@ def _because(call: Call, judge: Judge, verdict: Verdict) -> str:
         return f"Gemini CLI does not start: {judge.stopped}."
     standing = judge.matter(call).standing
     if standing.known.absent:
-        return (
-            f"The tool is not there, and a call of it fails as not found: {standing.known.absent}."
-        )
+        near = _near(call.tool)
+        meant = f" Did you mean {near}?" if near else ""
+        why = standing.known.absent
+        return f"The tool is not there, and a call of it fails as not found: {why}.{meant}"
     if not standing.found:
         return _hidden(standing.by.rule if standing.by else None)
     said = _decided(judge, verdict)
@@ -81,6 +84,12 @@ def _because(call: Call, judge: Judge, verdict: Verdict) -> str:
     if verdict.decision is Decision.ASK_USER and not judge.interactive:
         said += " Headless nobody can be asked, so the call is refused."
     return said
+
+
+def _near(name: str) -> str | None:
+    """The tool that was probably meant, where the CLI has none of this name."""
+    own = known_tool(name) is not None or name.startswith("mcp_")
+    return None if own else nearest(name)
 
 
 def _hidden(rule: Rule | None) -> str:
@@ -141,7 +150,7 @@ def _considered(call: Call, judge: Judge, verdict: Verdict) -> Iterator[Consider
         if not fit:
             if rule.tier is not Tier.BUILTIN:
                 why = min((reason for reason in reasons if reason), key=_weight)
-                yield Considered(rule=rule, matches=False, why=clean_line(why))
+                yield Considered(rule=rule, matches=False, why=one_line(why))
             continue
         matches, why = _looked_at(fit, call, matter)
         if decided is not None:
@@ -151,7 +160,7 @@ def _considered(call: Call, judge: Judge, verdict: Verdict) -> Iterator[Consider
             why = _deciding(rule, verdict, why)
         if not matches and verdict.ready and verdict.ready.rule is rule:
             matches, why = True, "it decides on a part of the command"
-        yield Considered(rule=rule, matches=matches, why=clean_line(why))
+        yield Considered(rule=rule, matches=matches, why=one_line(why))
 
 
 def _weight(reason: str) -> bool:

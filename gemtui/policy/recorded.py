@@ -74,4 +74,5 @@ def short(call: Call) -> str:
             break
     else:
         text = next((value for value in args.values() if isinstance(value, str) and value), "")
-    return " ".join(text[: ARGUMENT * 4].split())[:ARGUMENT]
+    lines = text[: ARGUMENT * 4].splitlines()
+    return " ".join(filter(None, map(str.strip, lines)))[:ARGUMENT]

@@ -271,6 +271,22 @@ def test_long_arguments_come_by_stdin(home: Path, work: Path) -> None:
     assert json.loads(answer.stdout)["args"] == args
 
 
+def test_blanks_are_said_as_they_are(home: Path, gemtui: Gemtui, work: Path) -> None:
+    words = ["--tool", "run_shell_command", "--args", '{"command": "git  push;\\tls  x"}']
+    said = gemtui("policy", "explain", "--policy", work, *words).out
+    assert said.splitlines()[0] == 'run_shell_command {"command":"git  push;\\tls  x"}'
+    assert "its part `ls  x`" in said
+    store_of(home, shell("git  push\n\n  now"))
+    answer = gemtui("policy", "replay", "--everywhere", "--policy", work)
+    assert "run_shell_command  git  push now" in answer.out
+
+
+def test_a_tool_that_is_none_leads_to_the_one_that_was_meant(home: Path, gemtui: Gemtui) -> None:
+    for name, meant in (("read_fil", "read_file"), ("Shell", None), ("mcp_read_file", None)):
+        said = gemtui("policy", "explain", "--tool", name, "--json").json["because"]
+        assert said.endswith(f" Did you mean {meant}?") == (meant is not None)
+
+
 def test_errors_that_drop_nothing_are_said_of_the_policies_named(
     home: Path, gemtui: Gemtui, work: Path
 ) -> None:
