@@ -76,7 +76,7 @@ def _require_cli() -> None:
 
 async def _show_all(run: GeminiRun, stop: _Stop, writer: Writer, show: Show) -> None:
     for words in (run.request.about or {}).get("notes", ()):
-        show.progress(f"note: {words}")
+        show.note(words)
     stop.begun(run)
     stderr = asyncio.ensure_future(_show_stderr(run, show))
     try:
@@ -95,7 +95,7 @@ def _say_aftermath(run: GeminiRun, show: Show) -> None:
     if found is None:
         return
     for path in found.ghosts:
-        show.progress(f"note: removed {path}, an empty second file that the resume left behind")
+        show.note(f"removed {path}, an empty second file that the resume left behind")
     for path in (*found.lost, *found.changed):
         note(f"{path} is gone or rewritten: what it held is kept in {run.folder.path}")
     for problem in found.problems:

@@ -93,6 +93,11 @@ class Show:
             lead = words[: len(words) - len(words.lstrip())]
             click.echo(lead + ellipsis(clean_line(words), _WIDTH), err=True)
 
+    def note(self, words: str) -> None:
+        """What a person should know about this run: a line on stderr, and all of it."""
+        if not self._quiet:
+            click.echo(f"note: {clean_line(words)}", err=True)
+
     def stderr(self, text: str) -> None:
         """Whole lines that the CLI wrote to stderr: retries are shown while they happen."""
         if words := retry_words(text):

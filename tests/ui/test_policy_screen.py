@@ -61,7 +61,7 @@ async def test_what_it_becomes_is_the_command_of_a_run(home: Path, fake_cli: Fak
     path, cli = policy("work"), fake_cli()
     async with planner(home, NARROW) as me:
         await me.press("v")
-        await me.sees("--output-format=stream-json", f"--policy={path}")
+        await me.sees("--output-format=stream-json", f"--policy={path}"[:40])
         await me.press("m")
         await me.sees("--approval-mode=auto_edit")
         await me.press("escape", "y")
