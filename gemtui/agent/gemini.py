@@ -29,9 +29,8 @@ from gemtui.agent.folder import Abort, Exit, Owner, Request, RunFolder, open_pri
 from gemtui.agent.ndjson import NdjsonReader
 from gemtui.agent.options import AgentOptions
 from gemtui.agent.settings import (
-    read_settings,
     settings_unread,
-    system_settings_path,
+    system_settings,
     user_policies,
 )
 from gemtui.agent.stderr import last_words
@@ -231,7 +230,7 @@ class GeminiAdapter:
             capabilities=self.capabilities(),
             environ=self._environ,
             user_policies=user_policies(self._environ, cwd),
-            system_settings=read_settings(system_settings_path(self._environ)),
+            system_settings=system_settings(self._environ, version=version),
             settings_unread=settings_unread(self.runs / SETTINGS, version=version),
         )
 

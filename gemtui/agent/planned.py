@@ -10,9 +10,8 @@ from gemtui.agent.capabilities import NEWEST
 from gemtui.agent.command import SETTINGS, Machine
 from gemtui.agent.gemini import GeminiAdapter
 from gemtui.agent.settings import (
-    read_settings,
     settings_unread,
-    system_settings_path,
+    system_settings,
     user_policies,
 )
 from gemtui.errors import CliNotFound
@@ -34,7 +33,7 @@ def planned_machine(
             capabilities=NEWEST,
             environ=environ,
             user_policies=user_policies(environ, cwd),
-            system_settings=read_settings(system_settings_path(environ)),
+            system_settings=system_settings(environ, version=CHECKED_AGAINST),
             settings_unread=settings_unread(adapter.runs / SETTINGS, version=CHECKED_AGAINST),
         )
         return machine, f"no Gemini CLI is installed: these are the words for {CHECKED_AGAINST}"

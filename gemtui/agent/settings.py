@@ -25,15 +25,16 @@ CHECKED_SINCE = (0, 60)
 def settings_unread(path: Path, *, version: str | None) -> str | None:
     """Why the CLI would pass over the settings file that a run of ours puts at `path`; None = read.
 
-    Since 0.60 (seen in 0.61.0) it takes such a file only if root owns the file and every folder
-    above it, and neither group nor others may write there. That leaves an ordinary user, and any
-    place below /tmp, without settings for one run. What does not exist yet will be ours.
+    Since 0.60 (seen in 0.61.0) it takes such a file, and those of the machine itself, only if root
+    owns the file and every folder above it, and neither group nor others may write there. That
+    leaves an ordinary user, and any place below /tmp, without settings for one run. What does not
+    exist yet will be ours.
     `version`: of the CLI, None = unknown, which counts as new.
     """
     numbers = re.match(r"(\d+)\.(\d+)", version or "")
     if numbers and (int(numbers[1]), int(numbers[2])) < CHECKED_SINCE:
         return None
-    if os.geteuid() != 0:
+    if os.geteuid() != 0 and not os.path.lexists(path):
         return "Gemini CLI takes settings for one run from root alone"
     return next((word for place in _on_the_way(path) if (word := _unsafe(place))), None)
 
@@ -67,6 +68,12 @@ def system_settings_path(environ: Mapping[str, str], platform: str = sys.platfor
     if platform == "win32":
         return Path("C:/ProgramData/gemini-cli/settings.json")
     return Path("/etc/gemini-cli/settings.json")
+
+
+def system_settings(environ: Mapping[str, str], *, version: str | None) -> dict[str, Any]:
+    """The machine's own settings, as far as a CLI of this version reads them."""
+    path = system_settings_path(environ)
+    return read_settings(path) if settings_unread(path, version=version) is None else {}
 
 
 def user_policies(environ: Mapping[str, str], cwd: Path | None = None) -> tuple[Path, ...]:

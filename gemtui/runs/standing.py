@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from gemtui.agent.settings import read_settings, system_settings_path
+from gemtui.agent.settings import read_settings, settings_unread, system_settings_path
 from gemtui.agent.trust import must_ask, remembered
 from gemtui.errors import OptionError
 from gemtui.paths import gemini_home
@@ -118,14 +118,20 @@ def _settings(
 
 
 def _places(workspace: Path | None, environ: Mapping[str, str]) -> list[Path]:
-    """Settings files from the lowest to the highest (contract 4.4)."""
-    home, system = gemini_home(environ), system_settings_path(environ)
+    """Settings files from the lowest to the highest (contract 4.4).
+
+    Those of the machine are left out where the CLI passes over them.
+    """
+    system = system_settings_path(environ)
     named = environ.get("GEMINI_CLI_SYSTEM_DEFAULTS_PATH")
-    places = [Path(named) if named else system_settings_path({}).parent / "system-defaults.json"]
-    places.append(home / "settings.json")
+    defaults = Path(named) if named else system.parent / "system-defaults.json"
+    below, above = (
+        [path] if settings_unread(path, version=None) is None else [] for path in (defaults, system)
+    )
+    places = [*below, gemini_home(environ) / "settings.json"]
     if workspace is not None and _trusted(workspace, environ):
         places.append(workspace / ".gemini" / "settings.json")
-    return list(dict.fromkeys((*places, system)))
+    return list(dict.fromkeys((*places, *above)))
 
 
 def _trusted(folder: Path, environ: Mapping[str, str]) -> bool:

@@ -11,7 +11,12 @@ import pytest
 from gemtui.agent.capabilities import Capabilities
 from gemtui.agent.command import Machine, command_of
 from gemtui.agent.options import AgentOptions
-from gemtui.agent.settings import settings_unread, user_policies
+from gemtui.agent.settings import (
+    SETTINGS_VARIABLE,
+    settings_unread,
+    system_settings,
+    user_policies,
+)
 from gemtui.policy.rules import ApprovalMode
 
 ROOT = os.geteuid() == 0
@@ -57,6 +62,22 @@ def test_a_place_of_root_s_own_is_read() -> None:
 @pytest.mark.skipif(ROOT, reason="this user is root")
 def test_settings_of_an_ordinary_user_are_not_read() -> None:
     assert settings_unread(Path("/settings.json"), version=None) is not None
+
+
+def test_a_file_of_root_s_is_read_for_an_ordinary_user(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(os, "geteuid", lambda: 1000)
+    assert settings_unread(Path("/etc/passwd"), version="0.61.0") is None
+    assert settings_unread(Path("/no-such-settings.json"), version="0.61.0") is not None
+
+
+def test_settings_of_the_machine_that_anybody_may_write_are_passed_over(tmp_path: Path) -> None:
+    path = tmp_path / "machine.json"
+    path.write_text('{"policyPaths": ["/srv/p"]}')
+    path.chmod(0o666)
+    environ = {SETTINGS_VARIABLE: str(path), "GEMINI_CLI_HOME": str(tmp_path)}
+    assert system_settings(environ, version="0.61.0") == {}
+    assert user_policies(environ, tmp_path) == (tmp_path / ".gemini/policies",)
+    assert system_settings(environ, version="0.59.0") == {"policyPaths": ["/srv/p"]}
 
 
 def test_settings_that_are_not_read_are_left_out_and_named() -> None:

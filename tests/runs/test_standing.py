@@ -121,6 +121,19 @@ def test_paths_and_servers_of_all_settings_are_taken_together(
     assert found.setup.settings["mcpServers"] == {"s": {"command": "z"}, "t": {"command": "y"}}
 
 
+def test_settings_of_the_machine_that_anybody_may_write_are_passed_over(
+    gemini: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    users = settings(gemini / "settings.json", tools={"exclude": ["glob"]})
+    for name in ("SETTINGS", "DEFAULTS"):
+        path = settings(tmp_path / f"{name}.json", tools={"exclude": [name]})
+        path.chmod(0o666)
+        monkeypatch.setenv(f"GEMINI_CLI_SYSTEM_{name}_PATH", str(path))
+    found = standing()
+    assert found.setup.settings == {"tools": {"exclude": ["glob"]}}
+    assert found.settings == (users,)
+
+
 def test_a_settings_file_in_their_place(gemini: Path, tmp_path: Path) -> None:
     settings(gemini / "settings.json", tools={"exclude": ["glob"]})
     only = settings(tmp_path / "only.json", tools={"allowed": ["web_fetch"]})
