@@ -12,17 +12,19 @@ from contextlib import suppress
 from pathlib import Path
 
 from gemtui.errors import OptionError
-from gemtui.policy.rules import Finding, Severity
+from gemtui.policy.rules import ApprovalMode, Finding, Severity
 
 _SAID = 3
 
 
-def remarks(policies: Sequence[Path]) -> tuple[str, ...]:
+def remarks(policies: Sequence[Path], mode: ApprovalMode | None) -> tuple[str, ...]:
     """What these files say and hardly mean; the first few, and how to see the rest.
+
+    `mode`: that of the run; what matters only in another one is left out.
 
     Raises OptionError for the first thing that the CLI would drop or ignore in them.
     """
-    found = _findings(policies)
+    found = [each for each in _findings(policies) if each.mode in (None, mode)]
     errors = [each for each in found if each.severity is Severity.ERROR]
     if errors:
         raise OptionError(f"policies: {finding_words(errors[0])}{_more(errors[1:])}")

@@ -93,7 +93,7 @@ def command_of(
             f"{machine.cli} can't report a run as it happens (no --output-format stream-json): "
             "update it to 0.11 or newer"
         )
-    said = remarks(options.policies)
+    said = remarks(options.policies, options.approval_mode)
     ruled = rules(options.tools)
     older = None if known.knows("policy") else _older(options, machine, ruled)
     files = _policy_files(ruled) if older is None else {}

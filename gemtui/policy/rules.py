@@ -136,7 +136,8 @@ class Finding:
     """Something about a policy file that a person should know before a run.
 
     `rule`: from 1, 0 = the file as a whole. `field`: the key as the file spells it, "" = the rule
-    as a whole. `way_out`: the form that does what was meant, when there is one.
+    as a whole. `way_out`: the form that does what was meant, when there is one. `mode`: the one
+    approval mode in which it matters, None = any.
     """
 
     file: Path | str
@@ -145,3 +146,4 @@ class Finding:
     severity: Severity
     message: str
     way_out: str = ""
+    mode: ApprovalMode | None = None

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import NamedTuple
 
-from gemtui.policy.rules import Finding, Severity
+from gemtui.policy.rules import ApprovalMode, Finding, Severity
 
 
 class Said(NamedTuple):
@@ -16,16 +16,19 @@ class Said(NamedTuple):
     message: str
     way_out: str = ""
     severity: Severity = Severity.ERROR
+    mode: ApprovalMode | None = None
 
 
-def warned(field: str, message: str, way_out: str = "") -> Said:
-    """A warning: what the CLI accepts and what was hardly meant."""
-    return Said(field, message, way_out, Severity.WARNING)
+def warned(
+    field: str, message: str, way_out: str = "", *, mode: ApprovalMode | None = None
+) -> Said:
+    """A warning: what the CLI accepts and what was hardly meant; `mode`: matters only there."""
+    return Said(field, message, way_out, Severity.WARNING, mode)
 
 
 def findings(said: Iterable[Said], file: Path | str, rule: int) -> Iterator[Finding]:
     """The findings of one rule of a file."""
-    for field, message, way_out, severity in said:
+    for field, message, way_out, severity, mode in said:
         yield Finding(
             file=file,
             rule=rule,
@@ -33,6 +36,7 @@ def findings(said: Iterable[Said], file: Path | str, rule: int) -> Iterator[Find
             severity=severity,
             message=message,
             way_out=way_out,
+            mode=mode,
         )
 
 

@@ -15,7 +15,7 @@ from gemtui.policy.known import AGENTS
 from gemtui.policy.matching import ALIASES, SHELL, pattern_sources
 from gemtui.policy.programs import NEVER, RUNS, SHELLS
 from gemtui.policy.protected import BUILD_FILES
-from gemtui.policy.rules import Decision, Finding, Rule
+from gemtui.policy.rules import ApprovalMode, Decision, Finding, Rule
 from gemtui.policy.saying import Said, findings, listed, warned
 from gemtui.policy.shell import read_command
 
@@ -266,7 +266,10 @@ def _plan_mode(rule: Rule) -> Iterator[Surprise]:
     if opened:
         said = f"without modes it opens {listed(opened)} in plan mode as well"
         way_out = f"write modes = {value_text(_OUTSIDE_PLAN)}"
-        yield warned("modes", said, way_out), replace(rule, modes=_OUTSIDE_PLAN)
+        yield (
+            warned("modes", said, way_out, mode=ApprovalMode.PLAN),
+            replace(rule, modes=_OUTSIDE_PLAN),
+        )
 
 
 def _old_name(rule: Rule) -> Iterator[Surprise]:

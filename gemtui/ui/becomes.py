@@ -49,7 +49,7 @@ def becomes(draft: Draft, machine: Machine, taker: str, *, runs: Path, cwd: Path
         notes.append("with the file as it is saved, without the changes here")
     if not given:
         notes.append("Gemini CLI loads this file by itself: every session has it")
-    shown = set(remarks(given))
+    shown = set(remarks(given, draft.mode))
     notes += [note for note in command.notes if note not in shown]
     return Becomes(
         shell=command.shell(cwd),
