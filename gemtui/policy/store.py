@@ -244,10 +244,16 @@ def rename(path: Path, name: str) -> Path:
     _check_ours(path, "renamed")
     target = path_of(name)
     if target.name != path.name:
-        if os.path.lexists(target) and not (target.exists() and target.samefile(path)):
+        if os.path.lexists(target) and not _same_name(path, target):
             raise _taken(target)
         path.rename(target)
     return target
+
+
+def _same_name(path: Path, other: Path) -> bool:
+    """Whether two names that differ in their case are one to the disk; a link is another file."""
+    same_case = path.name.casefold() == other.name.casefold()
+    return same_case and os.path.samestat(path.lstat(), other.lstat())
 
 
 def delete(path: Path) -> None:

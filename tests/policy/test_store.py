@@ -284,6 +284,17 @@ def test_a_name_that_is_taken_is_refused_whatever_has_it(own_places: None, tmp_p
     assert not (tmp_path / "surprise").exists()
 
 
+def test_a_link_never_takes_the_place_of_the_file_behind_it(own_places: None) -> None:
+    path = store.create("work", TEXT).file.path
+    link = path.with_name("link.toml")
+    link.symlink_to(path)
+    for one, name in ((link, "work"), (path, "link")):
+        with pytest.raises(PolicyError, match="already"):
+            store.rename(one, name)
+    assert path.read_text() == TEXT
+    assert link.is_symlink()
+
+
 def test_one_of_ours_is_renamed_and_deleted(own_places: None) -> None:
     path = store.create("work", TEXT).file.path
     moved = store.rename(path, "play")
