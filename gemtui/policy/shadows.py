@@ -13,7 +13,7 @@ from itertools import product
 
 from gemtui.policy.known import AGENTS
 from gemtui.policy.matching import ALIASES, MCP_PREFIX, pattern_sources, tool_names
-from gemtui.policy.rules import Rule
+from gemtui.policy.rules import Decision, Rule
 from gemtui.policy.saying import Said, listed, warned
 from gemtui.policy.schema import MODES
 
@@ -48,9 +48,16 @@ def shadows(rules: Sequence[Rule]) -> Iterator[tuple[int, Said]]:
         if one.cases:
             if by := _covering(one, earlier):
                 yield place, _never_applies(rule, by)
-            elif tie := _tie(one, earlier):
-                yield place, tie
-            earlier.add(one)
+            else:
+                if tie := _tie(one, earlier):
+                    yield place, tie
+                earlier.add(one)
+            earlier.add_equal(one)
+
+
+_Callers = tuple[Decision, str | None, frozenset[tuple[str, bool]]]
+"""What a rule decides, for which subagent, in which situations."""
+_Key = tuple[bool, bool, str, str | None, str | None]
 
 
 class _Earlier:
@@ -59,13 +66,21 @@ class _Earlier:
     def __init__(self) -> None:
         self._cases: defaultdict[tuple[str, str | None, str | None], list[tuple[_Ranked, _Case]]]
         self._cases = defaultdict(list)
-        self._equal: defaultdict[float, list[_Ranked]] = defaultdict(list)
+        self._equal: dict[tuple[float, _Key], dict[_Callers, _Ranked]] = {}
 
     def add(self, ranked: _Ranked) -> None:
-        """Take a rule in."""
-        self._equal[ranked.rule.effective].append(ranked)
+        """Take in a rule that may cover others; what covers it covers them as well."""
         for case in ranked.cases:
             self._cases[case.tool, case.prefix, case.pattern].append((ranked, case))
+
+    def add_equal(self, ranked: _Ranked) -> None:
+        """Take in a rule that others of its priority may meet."""
+        rule = ranked.rule
+        for case in ranked.cases:
+            callers = rule.decision, rule.subagent, case.situations
+            for key in _keys(case, earlier=True):
+                found = self._equal.setdefault((rule.effective, key), {})
+                found.setdefault(callers, ranked)
 
     def around(self, case: _Case) -> list[tuple[_Ranked, _Case]]:
         """Every case of a rule that every call in this case is in, but for its situations."""
@@ -77,9 +92,18 @@ class _Earlier:
         ]
         return sorted(found, key=lambda one: one[0].rank)
 
-    def equal(self, rule: Rule) -> Sequence[_Ranked]:
-        """Every rule of the same priority."""
-        return self._equal.get(rule.effective, ())
+    def met(self, rule: Rule, case: _Case) -> Iterator[_Ranked]:
+        """Rules of the same priority that decide otherwise on some calls in this case."""
+        for key in _keys(case, earlier=False):
+            for callers, ranked in self._equal.get((rule.effective, key), {}).items():
+                decision, subagent, situations = callers
+                same = None in (rule.subagent, subagent) or rule.subagent == subagent
+                if same and decision is not rule.decision and situations & case.situations:
+                    yield ranked
+
+
+_LONGEST = 2048
+"""Characters of a prefix that are looked at; the CLI drops a rule with a longer pattern."""
 
 
 def _covering_conditions(case: _Case) -> Iterator[tuple[str | None, str | None]]:
@@ -87,9 +111,13 @@ def _covering_conditions(case: _Case) -> Iterator[tuple[str | None, str | None]]
     if case.pattern is not None:
         yield None, case.pattern
     if case.prefix is not None:
-        ends = (at for at, char in enumerate(case.prefix) if char in ' "')
+        ends = (at for at, char in enumerate(case.prefix[:_LONGEST]) if char in ' "')
         for end in (*ends, len(case.prefix)):
             yield case.prefix[:end], None
+
+
+_MOST_PARTS = 50
+"""Underscores of a tool's name of which each may end the name of its MCP server."""
 
 
 def _covering_names(tool: str) -> tuple[str, ...]:
@@ -99,7 +127,7 @@ def _covering_names(tool: str) -> tuple[str, ...]:
     """
     names = [tool, "*"]
     if tool.startswith(MCP_PREFIX):
-        parts = tool.removeprefix(MCP_PREFIX).split("_")
+        parts = tool.removeprefix(MCP_PREFIX).split("_", _MOST_PARTS)
         names += [f"{MCP_PREFIX}{'_'.join(parts[:at])}_*" for at in range(1, len(parts))]
         names.append(f"{MCP_PREFIX}*")
     if tool in AGENTS:
@@ -134,6 +162,8 @@ def _covering(one: _Ranked, earlier: _Earlier) -> tuple[Rule, ...]:
             if left & its.situations and _wider(other.rule, one.rule):
                 left -= its.situations
                 by[other.place] = other.rule
+            if not left:
+                break
         if left:
             return ()
     return tuple(by.values())
@@ -168,30 +198,27 @@ def _named(rule: Rule, beside: Rule) -> str:
 
 def _tie(one: _Ranked, earlier: _Earlier) -> Said | None:
     """A rule of equal priority that decides otherwise and is for some of the same calls."""
-    for other in earlier.equal(one.rule):
-        if other.rule.decision is one.rule.decision or not _same_callers(one.rule, other.rule):
-            continue
-        if any(_meet(case, its) for case in one.cases for its in other.cases):
-            first = _named(other.rule, one.rule)
-            said = f"{first} has the same priority and goes first: order decides"
-            return warned("priority", said, "give the one that should win a higher priority")
-    return None
+    met = (other for case in one.cases for other in earlier.met(one.rule, case))
+    other = min(met, key=lambda other: other.rank, default=None)
+    if other is None:
+        return None
+    first = _named(other.rule, one.rule)
+    said = f"{first} has the same priority and goes first: order decides"
+    return warned("priority", said, "give the one that should win a higher priority")
 
 
-def _same_callers(one: Rule, other: Rule) -> bool:
-    return one.subagent is None or other.subagent is None or one.subagent == other.subagent
+def _keys(case: _Case, *, earlier: bool) -> Iterator[_Key]:
+    """Keys of which a case and an `earlier` one share one where some call is surely in both.
 
-
-def _meet(one: _Case, other: _Case) -> bool:
-    """Whether some call is surely in both; two different patterns may or may not meet."""
-    return bool(one.situations & other.situations) and (_inside(one, other) or _inside(other, one))
-
-
-def _inside(one: _Case, other: _Case) -> bool:
-    """Whether every call of one that the tool of the other may be is in both."""
-    conditions = (other.prefix, other.pattern) in _covering_conditions(one)
-    tools = one.tool in _covering_names(other.tool) or other.tool in _covering_names(one.tool)
-    return conditions and tools
+    The tool of one covers that of the other, and so does a condition, whichever way round; two
+    different patterns may or may not meet.
+    """
+    for tool_wider, condition_wider in product((False, True), repeat=2):
+        names = _covering_names(case.tool) if tool_wider is earlier else (case.tool,)
+        own = ((case.prefix, case.pattern),)
+        conditions = _covering_conditions(case) if condition_wider is earlier else own
+        for name, (prefix, pattern) in product(names, conditions):
+            yield tool_wider, condition_wider, name, prefix, pattern
 
 
 def related(rules: Sequence[Rule]) -> Mapping[int, tuple[Said, ...]]:

@@ -184,3 +184,17 @@ def test_no_call_is_decided_by_a_rule_that_never_applies(
     for call in CALLS if dead else ():
         decided = engine.outcome(call).rule
         assert decided is None or decided.source != "work.toml" or decided.index not in dead
+
+
+def test_many_rules_with_many_tools_each_are_compared_by_what_they_share() -> None:
+    """Pair by pair, tool by tool, this would take minutes."""
+    rules = [
+        rule(DENY if number % 2 else ALLOW, 100, *(f"t{number}_{each}" for each in range(20)))
+        for number in range(400)
+    ]
+    assert said(*rules, rule(ASK, 100, "t7_7")) == [
+        (
+            401,
+            "it never applies: rule 8 (priority 100, deny) is loaded first, at the same priority",
+        )
+    ]
