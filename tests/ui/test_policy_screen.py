@@ -7,6 +7,7 @@ import tomllib
 from pathlib import Path
 
 import pytest
+from textual import events
 from textual.widgets import Input, OptionList, Select
 
 from gemtui.config import Config
@@ -44,7 +45,9 @@ async def test_somebody_who_never_wrote_a_policy_learns_how_to_begin(
 ) -> None:
     async with planner(home, size) as me:
         await me.sees("No policy yet.", "A policy says what an agent may do")
-        await me.sees("l   Three levels", "s   Rules from what past sessions did")
+        await me.sees("s   Suggest rules from what past sessions did", "l   Simple view")
+        await me.sees("a add", "^s save", "s suggest")
+        assert "enter edit" not in me.text
 
 
 @SIZES
@@ -222,6 +225,53 @@ async def test_the_same_key_pressed_quickly_acts_on_the_next_rule(home: Path) ->
         await me.pilot.press("d", "d", "d")
         await me.pilot.pause()
         assert me.tools == ["read_file"]
+
+
+@pytest.mark.parametrize("key", ["t", "a", "h", "s", "f"])
+async def test_keys_in_one_burst_with_one_that_opens_something_change_no_rule(
+    home: Path, key: str
+) -> None:
+    policy("work")
+    async with planner(home) as me:
+        for each in (key, *"dddlumc"):
+            me.app.post_message(events.Key(each, each))
+        await me.until(lambda: me.app.screen is not me.pane)
+        await me.press("escape")
+        await me.until(lambda: me.app.screen is me.pane)
+        assert len(me.draft.entries) == 4
+        assert not me.draft.changed
+        await me.sees("d delete")
+
+
+async def test_a_search_typed_in_one_burst_changes_no_rule(home: Path) -> None:
+    policy("work")
+    async with planner(home) as me:
+        await me.press("tab")
+        assert me.app.focused is not me.pane.main.rules
+        for each in ("slash", *"ddd"):
+            me.app.post_message(events.Key(each, "/" if each == "slash" else each))
+        await me.until(lambda: isinstance(me.app.focused, Input))
+        await me.settled()
+        assert len(me.draft.entries) == 4
+
+
+async def test_a_folder_of_files_is_typed_in_the_form(home: Path) -> None:
+    async with planner(home) as me:
+        await me.press("a")
+        await me.fill(tools="write_file, replace", folder="/etc")
+        await me.sees("Files below: a folder of the project, such as src/")
+        await me.fill(folder="src")
+        await me.press("ctrl+s")
+        await me.sees("files below src/")
+        (entry,) = me.draft.entries
+        assert entry.rule is not None
+        await me.press("enter")
+        form = await me.form()
+        assert form.query_one("#folder", Input).value == "src/"
+        assert form.query_one("#args_pattern", Input).value == ""
+        await me.press("ctrl+s")
+        await me.until(lambda: me.app.screen is me.pane)
+        assert me.draft.entries == (entry,)
 
 
 async def test_a_rule_moves_and_takes_the_priority_of_its_neighbour(home: Path) -> None:
@@ -568,6 +618,7 @@ async def test_a_refused_call_of_a_run_leads_to_the_rule_that_would_allow_it(
         form = await me.form()
         assert form.query_one("#tools", Input).value == "run_shell_command"
         assert form.query_one("#command_prefixes", Input).value.startswith("pytest")
+        await me.sees("It would allow  run_shell_command  pytest -q tests")
         assert not me.draft.changed
         await me.press("ctrl+s")
         await me.until(lambda: len(me.draft.entries) == 2)

@@ -18,6 +18,7 @@ from gemtui.jsonout import indented
 from gemtui.policy.decide import Explanation
 from gemtui.policy.recorded import Recorded, Reference
 from gemtui.text import Clean, clean_line
+from gemtui.ui.asking import DIALOG
 from gemtui.ui.going import read_session
 from gemtui.ui.keys import Where, bindings
 from gemtui.ui.past import Past, Progress, Reading, Taker, Which
@@ -153,7 +154,7 @@ class PickCallScreen(Screen[Recorded]):
         else:
             self.dismiss(recorded)
 
-    @work(exclusive=True, group="dialog")
+    @work(exclusive=True, group=DIALOG)
     async def action_which(self) -> None:
         """Whose calls?"""
         which = await choose_which(self._gemtui, self._past)
@@ -210,6 +211,8 @@ class BehindScreen(TrialScreen):
     def _say(self) -> None:
         total = self._list.total
         said = [said_found(self._list) or count(total, "call")]
+        glyphs = self.gemtui.glyphs
+        said.append(f"in their sessions: {glyphs.ok} succeeded  {glyphs.failed} failed")
         if self._calls > total:
             said.append(f"the first of {self._calls:,}")
         self.query_one("#status", lines.Line).say([*map(Content, said)])
@@ -227,7 +230,7 @@ class BehindScreen(TrialScreen):
         if (reference := self._list.rows.chosen) is not None:
             self._explain(reference)
 
-    @work(exclusive=True, group="dialog")
+    @work(exclusive=True, group=DIALOG)
     async def _explain(self, reference: Reference) -> None:
         recorded = await self._recorded(reference)
         if recorded is None:
@@ -238,9 +241,8 @@ class BehindScreen(TrialScreen):
         if self.trial.taken != before:
             self.situation_changed()
 
-    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+    def can(self, action: str) -> bool:
         """Only what is not allowed yet can be."""
-        del parameters
         return action != "allow" or not self._allowed
 
     async def _recorded(self, reference: Reference | None) -> Recorded | None:
@@ -251,14 +253,14 @@ class BehindScreen(TrialScreen):
             self.gemtui.say(GONE, problem=True)
         return recorded
 
-    @work(exclusive=True, group="dialog")
+    @work(exclusive=True, group=DIALOG)
     async def action_allow(self) -> None:
         """Make the rule that would allow the call under the cursor."""
         recorded = await self._recorded(self._list.rows.chosen)
         if recorded is not None:
             await self.allow(recorded.call, recorded.project)
 
-    @work(exclusive=True, group="dialog")
+    @work(exclusive=True, group=DIALOG)
     async def action_session(self) -> None:
         """Read the session at this call."""
         if (reference := self._list.rows.chosen) is not None:
@@ -311,17 +313,16 @@ class CallScreen(TrialScreen):
             self.query_one(Drawing).show(_explained(self._recorded, found))
             self.refresh_bindings()
 
-    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+    def can(self, action: str) -> bool:
         """Only what is not allowed yet can be."""
-        del parameters
         return action != "allow" or (self._found is not None and refused(self._found))
 
-    @work(exclusive=True, group="dialog")
+    @work(exclusive=True, group=DIALOG)
     async def action_allow(self) -> None:
         """Make the rule that would allow it."""
         await self.allow(self._recorded.call, self._recorded.project)
 
-    @work(exclusive=True, group="dialog")
+    @work(exclusive=True, group=DIALOG)
     async def action_session(self) -> None:
         """Read the session at this call."""
         recorded = self._recorded

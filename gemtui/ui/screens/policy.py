@@ -13,7 +13,6 @@ from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.containers import Horizontal
 from textual.content import Content
-from textual.screen import Screen
 from textual.widget import Widget
 
 from gemtui.errors import GemtuiError
@@ -23,6 +22,7 @@ from gemtui.policy.store import PolicyFile
 from gemtui.policy.surprises import fixed
 from gemtui.text import Clean
 from gemtui.ui import around, policy_edits, policy_files, policy_levels
+from gemtui.ui.asking import DIALOG, AskingScreen
 from gemtui.ui.becomes import Becomes
 from gemtui.ui.keys import Where, bindings
 from gemtui.ui.policies import Draft, next_mode
@@ -46,9 +46,10 @@ if TYPE_CHECKING:
 
 _OF_A_RULE = {"duplicate", "delete", "switch", "move_down", "move_up"}
 _OF_RULES = {*_OF_A_RULE, "add", "filter"}
+_WHILE_TYPING = {"next_part", "previous_part", "back", "save"}
 
 
-class PolicyScreen(Screen[None]):
+class PolicyScreen(AskingScreen[None]):
     """One policy at a time is edited: `draft`. Decisions are made for runs in `folder`."""
 
     BINDINGS: ClassVar[list[BindingType]] = bindings(Where.POLICY)
@@ -147,11 +148,10 @@ class PolicyScreen(Screen[None]):
         """Whether something stands over the rules."""
         return self.has_class("-side") or self.has_class("-tools")
 
-    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+    def can(self, action: str) -> bool:
         """Whether a key does something now."""
-        del parameters
-        if not self.is_mounted:
-            return True
+        if self.main.typing and action not in _WHILE_TYPING:
+            return False
         if action in _OF_RULES and self._covered:
             return False
         if action in _OF_A_RULE:
@@ -174,13 +174,13 @@ class PolicyScreen(Screen[None]):
             if made.said:
                 self.gemtui.say(made.said)
 
-    @work(exclusive=True, group="dialog")
+    @work(exclusive=True, group=DIALOG)
     async def action_add(self) -> None:
         """A new rule, in a form."""
         await self._form(policy_edits.NEW_RULE)
 
     @on(RuleTable.Opened)
-    @work(exclusive=True, group="dialog")
+    @work(exclusive=True, group=DIALOG)
     async def _opened(self, event: RuleTable.Opened) -> None:
         """Change what is under the cursor: a rule, or a list of tools."""
         if event.rows is not self.main.rules:
@@ -209,7 +209,7 @@ class PolicyScreen(Screen[None]):
             await self.edit(lambda now: policy_edits.replace_rule(now, place, wanted))
         self.main.take_focus()
 
-    @work(exclusive=True, group="dialog")
+    @work(exclusive=True, group=DIALOG)
     async def offer(self, call: Call) -> None:
         """The rule that would allow a call, in the form; nothing is done before it is taken."""
         await self.desk.begun.wait()
@@ -292,23 +292,23 @@ class PolicyScreen(Screen[None]):
 
     # --- what the pane opens -------------------------------------------------------------------
 
-    @work(exclusive=True, group="dialog")
+    @work(exclusive=True, group=DIALOG)
     async def action_try_call(self) -> None:
         """What would happen to a tool call."""
         await self._take(around.try_call(self.gemtui, self.draft))
 
     @on(PolicyTools.Opened)
-    @work(exclusive=True, group="dialog")
+    @work(exclusive=True, group=DIALOG)
     async def _try_tool(self, event: PolicyTools.Opened) -> None:
         """What would happen to a call of this tool."""
         await self._take(around.try_call(self.gemtui, self.draft, Call(tool=event.tool)))
 
-    @work(exclusive=True, group="dialog")
+    @work(exclusive=True, group=DIALOG)
     async def action_replay(self) -> None:
         """Past tool calls under this policy."""
         await self._take(around.replay(self.gemtui, self.draft))
 
-    @work(exclusive=True, group="dialog")
+    @work(exclusive=True, group=DIALOG)
     async def action_suggest(self) -> None:
         """Rules from what past sessions did."""
         await self._take(around.suggest(self.gemtui, self.draft))
@@ -323,12 +323,12 @@ class PolicyScreen(Screen[None]):
 
     # --- files ---------------------------------------------------------------------------------
 
-    @work(exclusive=True, group="dialog")
+    @work(exclusive=True, group=DIALOG)
     async def action_save(self) -> None:
         """Write the file."""
         await self.desk.save()
 
-    @work(exclusive=True, group="dialog")
+    @work(exclusive=True, group=DIALOG)
     async def action_files(self) -> None:
         """Another policy."""
         await self.desk.choose()
@@ -337,7 +337,7 @@ class PolicyScreen(Screen[None]):
         """The file in the editor; what it writes is read again."""
         policy_files.edit(self.gemtui, self.draft)
 
-    @work(exclusive=True, group="dialog")
+    @work(exclusive=True, group=DIALOG)
     async def action_run(self) -> None:
         """To the run pane, with this policy and mode."""
         if not self.draft.changed or await self.desk.save():

@@ -15,6 +15,7 @@ from gemtui.policy.recorded import Reference
 from gemtui.policy.replay import Replay, Share, Tally, Verdict
 from gemtui.policy.rules import Decision
 from gemtui.text import Clean
+from gemtui.ui.asking import DIALOG
 from gemtui.ui.keys import Where, bindings
 from gemtui.ui.past import Past, Progress, Reading, Taker, Which
 from gemtui.ui.render.policy import source, word
@@ -110,7 +111,7 @@ class ReplayScreen(TrialScreen):
         if isinstance(row, Total | Share) and row.calls:
             self._look_behind(row)
 
-    @work(exclusive=True, group="dialog")
+    @work(exclusive=True, group=DIALOG)
     async def _look_behind(self, row: Total | Share) -> None:
         if self._tally is None:
             return
@@ -131,9 +132,8 @@ class ReplayScreen(TrialScreen):
 
     # --- keys ----------------------------------------------------------------------------------
 
-    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+    def can(self, action: str) -> bool:
         """There is something to stop only while sessions are read."""
-        del parameters
         return action != "stop" or self.reading
 
     def action_stop(self) -> None:
@@ -141,7 +141,7 @@ class ReplayScreen(TrialScreen):
         if self._reading is not None:
             self._reading.stop()
 
-    @work(exclusive=True, group="dialog")
+    @work(exclusive=True, group=DIALOG)
     async def action_which(self) -> None:
         """Whose calls?"""
         which = await choose_which(self.gemtui, self._past)

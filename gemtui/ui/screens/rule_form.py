@@ -206,6 +206,8 @@ class RuleForm(ModalScreen[Rule]):
         if isinstance(rule, Problem):
             self._looked = Looked((), None)
             self._say([self._wrong(rule)])
+        elif self._place is None and rule == self._rule and not rule.tools:
+            self._say([])  # nobody has begun yet
         else:
             self._check(rule)
 

@@ -17,6 +17,7 @@ from gemtui.policy.recorded import Recorded
 from gemtui.policy.rules import Rule
 from gemtui.policy.suggest import Evidence, LeftOut, Suggestions
 from gemtui.text import Clean
+from gemtui.ui.asking import DIALOG
 from gemtui.ui.keys import Where, bindings
 from gemtui.ui.past import Past, Progress, Reading, Taker, Which
 from gemtui.ui.render.policy_detail import draw_left_out, draw_suggestion
@@ -139,9 +140,8 @@ class SuggestScreen(TrialScreen):
 
     # --- keys ----------------------------------------------------------------------------------
 
-    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+    def can(self, action: str) -> bool:
         """Only what is there can be chosen, and only what is chosen can be added."""
-        del parameters
         match action:
             case "stop":
                 return not self._progress.ended
@@ -185,7 +185,7 @@ class SuggestScreen(TrialScreen):
         self.dismiss((*self.trial.taken, *(each for each in proposed if each in self._chosen)))
 
     @on(RowList.Opened)
-    @work(exclusive=True, group="dialog")
+    @work(exclusive=True, group=DIALOG)
     async def _opened(self) -> None:
         """The examples, to look at each."""
         row = self._rows.chosen
@@ -201,7 +201,7 @@ class SuggestScreen(TrialScreen):
         if self.trial.taken != before:
             self.situation_changed()
 
-    @work(exclusive=True, group="dialog")
+    @work(exclusive=True, group=DIALOG)
     async def action_which(self) -> None:
         """Whose calls?"""
         which = await choose_which(self.gemtui, self._past)
@@ -234,9 +234,9 @@ def _taker(trial: Trial) -> Taker[Suggestions | None]:
 
 
 def _rows(found: Suggestions, chosen: Sequence[Rule]) -> Iterator[SuggestRow]:
-    more = f"{found.allowed:,} of {count(found.succeeded, 'call')} that succeeded need none"
+    more = f"of {count(found.succeeded, 'call')} that succeeded {found.allowed:,} need no rule"
     if not found.suggestions:
-        more = f"none to propose; {more}: w chooses other calls"
+        more = f"none to propose: {more}; w chooses other calls"
     yield Heading(Clean("Rules"), Clean(more))
     for each in found.suggestions:
         yield Proposal(each, each.rule in chosen)

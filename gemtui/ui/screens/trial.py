@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, ClassVar, cast
 
 from textual.app import ComposeResult
 from textual.content import Content
-from textual.screen import Screen
 from textual.widget import Widget
 
 from gemtui.errors import GemtuiError
 from gemtui.policy.decide import Explanation
 from gemtui.policy.rules import Call, Decision, Rule
 from gemtui.text import Clean, clean_line
+from gemtui.ui.asking import AskingScreen
 from gemtui.ui.render.policy import asked
 from gemtui.ui.trial import Trial
 from gemtui.ui.widgets.lines import FooterLine, Line
@@ -37,7 +37,7 @@ def offered(call: Call, doubt: str) -> Clean:
     return clean_line(f"It would allow  {what}{f'  but {doubt}' if doubt else ''}")
 
 
-class TrialScreen(Screen[Taken]):
+class TrialScreen(AskingScreen[Taken]):
     """Closes with the rules that were taken; `HEADING` says what it is."""
 
     DEFAULT_CSS = """
@@ -78,6 +78,10 @@ class TrialScreen(Screen[Taken]):
     def situation_changed(self) -> None:
         """Decide anew: another mode, another situation, one rule more."""
         raise NotImplementedError
+
+    def can(self, action: str) -> bool:  # noqa: ARG002
+        """Whether a key does something now."""
+        return True
 
     def on_mount(self) -> None:
         """Say where we are."""

@@ -15,6 +15,7 @@ from textual.widget import Widget
 
 from gemtui.policy.rules import Call
 from gemtui.text import Clean
+from gemtui.ui.asking import DIALOG
 from gemtui.ui.keys import Where, bindings
 from gemtui.ui.past import Past
 from gemtui.ui.screens.trial import TrialScreen, refused
@@ -105,13 +106,12 @@ class TryScreen(TrialScreen):
 
     # --- keys ----------------------------------------------------------------------------------
 
-    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+    def can(self, action: str) -> bool:
         """Only what is not allowed yet can be."""
-        del parameters
         shown = self.answer.shown if self.is_mounted else None
         return action != "allow" or (shown is not None and refused(shown))
 
-    @work(exclusive=True, group="dialog")
+    @work(exclusive=True, group=DIALOG)
     async def action_recorded(self) -> None:
         """Take a recorded call."""
         from gemtui.ui.screens.calls import PickCallScreen
@@ -121,7 +121,7 @@ class TryScreen(TrialScreen):
             self.form.put(recorded.call)
             self.form.focus_args()
 
-    @work(exclusive=True, group="dialog")
+    @work(exclusive=True, group=DIALOG)
     async def action_allow(self) -> None:
         """Make the rule that would allow this call."""
         if (call := self.form.call) is not None:

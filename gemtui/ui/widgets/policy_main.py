@@ -67,6 +67,11 @@ class PolicyMain(Vertical):
         return bool(self._words)
 
     @property
+    def typing(self) -> bool:
+        """Whether somebody types a search, or is about to."""
+        return self.query_one(FilterBar).typing
+
+    @property
     def place(self) -> int | None:
         """The place in the file of the rule under the cursor; None in the simple view."""
         return None if self.simple else self.rules.place

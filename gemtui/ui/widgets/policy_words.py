@@ -24,7 +24,7 @@ _WHOSE = {
     Origin.SETTINGS: "named by settings",
     Origin.ADMIN: "the administrator's",
 }
-START_KEYS = ("policy.levels", "policy.suggest", "policy.add", "policy.files", "policy.try_call")
+START_KEYS = ("policy.suggest", "policy.add", "policy.levels", "policy.files", "policy.try_call")
 
 
 def hint(id: str, glyphs: Glyphs) -> Content:

@@ -184,6 +184,11 @@ class RowList(ScrollView, Generic[Item], can_focus=True, inherit_bindings=False)
 
     # --- actions -------------------------------------------------------------------------------
 
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        """Without rows there is nothing to move over or to open."""
+        del action, parameters
+        return bool(self.items)
+
     def action_cursor_up(self) -> None:
         """One row up."""
         self.go(self._cursor - 1, -1)
