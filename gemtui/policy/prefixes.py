@@ -43,6 +43,7 @@ class NoPrefix:
 
 
 _ANYTHING = "with any arguments"
+_CHECKS = "with any arguments; some, such as --fix, change files, and plugins run code"
 _CODE = "with any arguments; it runs code, which can do whatever a program can"
 
 
@@ -75,8 +76,9 @@ def _prefix(words: list[str], at: int) -> Prefix | NoPrefix:
         return _no(words, RUNS)
     name = _name(words[at])
     second = words[at + 1] if at + 1 < len(words) else ""
-    if name in programs.NEVER or name.startswith("mkfs."):
-        return _no(words[: at + 1], programs.NEVER.get(name, programs.DELETES))
+    plain = name.lower()
+    if plain in programs.NEVER or plain.startswith("mkfs."):
+        return _no(words[: at + 1], programs.NEVER.get(plain, programs.DELETES))
     if name in ("timeout", "gtimeout"):
         timed = _SECONDS.fullmatch(second)
         return _prefix(words, at + 2) if timed else _no(words[: at + 1], RUNS)
@@ -86,6 +88,8 @@ def _prefix(words: list[str], at: int) -> Prefix | NoPrefix:
         return _started(words, at + 2)
     if name == "bundle" and second == "exec":
         return _started(words, at + 2)
+    if name == "rustup" and second == "run":
+        return _started(words, at + 3)
     if name == "python":
         return _python(words, at)
     if name in programs.SHELLS or name in programs.LANGUAGES:
@@ -140,7 +144,7 @@ def _tool(words: list[str], at: int, name: str) -> Prefix | NoPrefix:
     said = words[: at + 2]
     if not second:
         return _no(said, "without a subcommand its prefix would open all of them")
-    if second.startswith("-"):
+    if second.startswith(("-", "+")):
         return _no(said, "with an option first its prefix would open every subcommand")
     if name in programs.ONLY and second != "compose":
         allowed, why = programs.ONLY[name]
@@ -180,6 +184,8 @@ def _installs(word: str) -> str:
 def _opens(name: str) -> str:
     if name in programs.READS:
         return "with any arguments: it reads any file that you may read"
-    if name in programs.HARMLESS or name in programs.CHECKS:
+    if name in programs.CHECKS:
+        return _CHECKS
+    if name in programs.HARMLESS:
         return _ANYTHING
     return _CODE

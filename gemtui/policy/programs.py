@@ -25,7 +25,8 @@ NEVER: Final = {
     **_never(
         DELETES,
         """rm rmdir unlink shred truncate dd mv cp install ln rsync tee fdisk parted wipefs mkfs
-        mkswap srm trash sort tree""",
+        mkswap srm trash sort tree uniq xxd split csplit patch cpio gzip gunzip bzip2 bunzip2 xz
+        unxz unzip""",
     ),
     **_never(
         _RIGHTS,
@@ -36,7 +37,9 @@ NEVER: Final = {
         """eval exec source . xargs env nohup time nice ionice setsid stdbuf command builtin watch
         parallel entr script strace ltrace gdb lldb flock chroot unshare nsenter at batch crontab
         fd rg awk gawk mawk nawk sed vim vi nvim emacs nano ed ex less more man tar zip busybox
-        expect tmux screen osascript start""",
+        expect tmux screen osascript start xvfb-run dbus-run-session systemd-run runuser setpriv sg
+        taskset chrt numactl prlimit setarch valgrind perf hyperfine unbuffer chronic caffeinate
+        fakeroot proot firejail bwrap direnv dotenv nix nix-shell rlwrap wine""",
     ),
     "find": "it can run and delete (-exec, -delete)",
     **_never(
@@ -64,9 +67,9 @@ LANGUAGES: Final = _names("node perl ruby php lua Rscript julia tclsh")
 EVALUATES: Final = _names("timeit code pdb profile cProfile trace runpy IPython ipython")
 """Modules of `python -m` that run any code they are given."""
 
-RUNNERS: Final = _names("uv poetry pdm hatch rye pipenv")
+RUNNERS: Final = _names("uv poetry pdm hatch rye pipenv pipx conda mamba micromamba")
 """`uv run X` is X in another place."""
-ALONE: Final = _names("npx uvx pipx bunx")
+ALONE: Final = _names("npx uvx bunx")
 """So is `npx X`."""
 
 _CONTAINERS = (
@@ -93,15 +96,15 @@ ONLY: Final = {
 GH: Final = _names("view list status diff checks")
 """What `gh pr`, `gh issue` … may do."""
 TOOLS: Final = _names(
-    """npm pnpm yarn bun cargo go pip uv poetry pdm hatch rye pipenv gh make just task rake gradle
-    gradlew mvn mvnw dotnet conda mamba bundle composer rails mix deno tox nox nx turbo pre-commit
-    swift flutter dart stack cabal bazel cmake meson ninja rustup"""
-) | frozenset(ONLY)
+    """npm pnpm yarn bun cargo go pip gh make just task rake gradle gradlew mvn mvnw dotnet bundle
+    composer rails mix deno tox nox nx turbo pre-commit swift flutter dart stack cabal bazel cmake
+    meson ninja rustup"""
+) | frozenset((*ONLY, *RUNNERS))
 """Programs whose second word says what they do."""
 BAD_SECOND: Final = _names(
     """publish unpublish push delete destroy rm rmi prune purge exec x kill deploy release upload
     login logout config adduser token owner access yank eval shell repl console dlx create api
-    auth secret cache global link self toolchain"""
+    auth secret cache global link self toolchain node runner runghc runhaskell ghci"""
 )
 """Second words that no rule is proposed for, of whatever tool."""
 THIRD: Final = _names("run run-script compose pip mod tool pr issue repo workflow")
@@ -109,11 +112,11 @@ THIRD: Final = _names("run run-script compose pip mod tool pr issue repo workflo
 INSTALLS: Final = _names("install i add ci get sync update upgrade")
 
 READS: Final = _names(
-    """cat head tail ls grep egrep fgrep wc stat file diff cmp du df nl od xxd strings uniq cut
+    """cat head tail ls grep egrep fgrep wc stat file diff cmp du df nl od strings cut
     md5sum sha256sum realpath readlink basename dirname jq column comm paste tr"""
 )
 HARMLESS: Final = _names(
     "echo printf pwd cd true false exit sleep test date which type whoami id uname seq"
 )
-CHECKS: Final = _names("ruff mypy eslint tsc black isort flake8 pylint prettier pyright")
-"""Programs that only look, as far as they are told by arguments."""
+CHECKS: Final = _names("ruff mypy eslint tsc black isort flake8 prettier pyright")
+"""Programs that look at code, and may change it."""

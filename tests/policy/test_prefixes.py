@@ -37,6 +37,10 @@ PROPOSED = {
     "npx eslint .": "npx eslint",
     "timeout 60 pytest": "timeout 60 pytest",
     "gh pr view 12": "gh pr view",
+    "pipx run black x.py": "pipx run black",
+    "pipx install black": "pipx install",
+    "conda run pytest": "conda run pytest",
+    "rustup run stable cargo test": "rustup run stable cargo test",
 }
 
 REFUSED = [
@@ -122,6 +126,19 @@ REFUSED = [
     "systemctl stop x",
     "apt-get install x",
     "ssh host ls",
+    "pipx run",
+    "pipx run --spec x y",
+    "conda run python -c x",
+    "conda run -n base python",
+    "rustup run nightly",
+    "rustup run nightly cargo publish",
+    "cargo +nightly publish",
+    "yarn node -e x",
+    "rails runner x",
+    "xvfb-run rm x",
+    "RM x",
+    "uniq a b",
+    "xxd -r a b",
     "crontab x",
 ]
 
