@@ -9,13 +9,13 @@ from pathlib import Path
 from gemtui.policy.decide import Engine
 from gemtui.policy.folders import LENGTH, Written, below, common_folder, exactly, place_of
 from gemtui.policy.known import tool as known_tool
+from gemtui.policy.matching import SHELL
 from gemtui.policy.prefixes import NoPrefix, Prefix, prefix_of
 from gemtui.policy.recorded import Recorded, Reference
 from gemtui.policy.replay import is_known
 from gemtui.policy.rules import ApprovalMode, Call, Decision, Rule
 from gemtui.policy.shell import Part, read_command
 
-SHELL = "run_shell_command"
 EDITS = ("replace", "write_file")
 EXAMPLES = 3
 LONGEST = 20_000

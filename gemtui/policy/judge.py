@@ -11,9 +11,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from gemtui.policy.answers import Outcome, Setup
+from gemtui.policy.known import ALIASES
 from gemtui.policy.matching import (
     AGENT_TOOL,
-    ALIASES,
     SHELL,
     Ready,
     Subject,

@@ -19,8 +19,6 @@ from gemtui.policy.rules import Decision, Rule
 MCP_PREFIX: Final = "mcp_"
 SHELL: Final = "run_shell_command"
 AGENT_TOOL: Final = "invoke_agent"
-ALIASES: Final = {"search_file_content": "grep_search"}
-"""Old names of tools that calls and rules may still use (policy-engine, "Names")."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

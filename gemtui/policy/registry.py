@@ -11,7 +11,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from gemtui.policy.answers import McpTool, Setup
-from gemtui.policy.matching import ALIASES, MCP_PREFIX
+from gemtui.policy.known import ALIASES
+from gemtui.policy.matching import MCP_PREFIX
 from gemtui.policy.rules import ApprovalMode
 from gemtui.policy.settings import names, table
 

@@ -11,8 +11,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
 
-from gemtui.policy.known import AGENTS
-from gemtui.policy.matching import ALIASES, MCP_PREFIX, pattern_sources, tool_names
+from gemtui.policy.known import AGENTS, ALIASES
+from gemtui.policy.matching import MCP_PREFIX, pattern_sources, tool_names
 from gemtui.policy.rules import Decision, Rule
 from gemtui.policy.saying import Said, listed, warned
 from gemtui.policy.schema import MODES

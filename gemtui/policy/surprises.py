@@ -11,8 +11,8 @@ from dataclasses import replace
 
 from gemtui.policy import pattern_forms as forms
 from gemtui.policy.fields import value_text
-from gemtui.policy.known import AGENTS
-from gemtui.policy.matching import ALIASES, SHELL, pattern_sources
+from gemtui.policy.known import AGENTS, ALIASES
+from gemtui.policy.matching import SHELL, pattern_sources
 from gemtui.policy.programs import NEVER, RUNS, SHELLS
 from gemtui.policy.protected import BUILD_FILES
 from gemtui.policy.rules import ApprovalMode, Decision, Finding, Rule
