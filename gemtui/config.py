@@ -1,7 +1,7 @@
 """Our own settings: one TOML file, read once into a frozen `Config`.
 
-The fields of `Config` are the only place where a setting is defined and described: the reader,
-the commented default file (`default_text`) and `gemtui doctor` come from them.
+The fields of `Config` are the only place where a setting is defined and described: the reader and
+the README's table come from them.
 """
 
 from __future__ import annotations
@@ -69,12 +69,6 @@ def settings() -> tuple[Setting, ...]:
         Setting(name=name, default=getattr(defaults, name), values=_values(wanted), doc=doc)
         for name, (wanted, doc) in _described().items()
     )
-
-
-def default_text() -> str:
-    """A whole config file in which every setting is described and commented out."""
-    parts = [f"# {each.doc}\n# {each.values}\n# {each.toml}\n" for each in settings()]
-    return "# Settings of gemtui.\n\n" + "\n".join(parts)
 
 
 def load_config(path: Path) -> Config:

@@ -1,11 +1,10 @@
 from __future__ import annotations
 
-import tomllib
 from pathlib import Path
 
 import pytest
 
-from gemtui.config import Config, Scope, default_text, keep_setting, load_config, settings
+from gemtui.config import Config, Scope, keep_setting, load_config, settings
 from gemtui.errors import ConfigError
 from gemtui.sessions.listing import Sort
 
@@ -75,14 +74,7 @@ def test_a_folder_in_its_place_is_an_error(tmp_path: Path) -> None:
         load_config(tmp_path)
 
 
-def test_default_text_describes_every_setting_and_sets_none(file: Path) -> None:
-    text = default_text()
-    assert tomllib.loads(text) == {}
-    for each in settings():
-        assert each.doc in text
-
-
-def test_default_text_with_its_settings_turned_on_is_the_default(file: Path) -> None:
+def test_every_setting_as_it_is_described_gives_the_defaults(file: Path) -> None:
     file.write_text("\n".join(each.toml for each in settings()))
     assert load_config(file) == Config()
 

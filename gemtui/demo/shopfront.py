@@ -13,7 +13,7 @@ from gemtui.demo.calls import mcp, web
 from gemtui.demo.chat import Chat
 from gemtui.demo.workspace import CANCELLED, Workspace, failed
 
-FLASH, PRO = "gemini-2.5-flash", "gemini-2.5-pro"
+FLASH = "gemini-2.5-flash"
 
 
 def tell(home: Path, now: datetime) -> Workspace:

@@ -60,11 +60,6 @@ class Aftermath:
     changed: tuple[Path, ...] = ()
     problems: tuple[str, ...] = ()
 
-    @property
-    def harmless(self) -> bool:
-        """Nothing was left behind and nothing is missing: so after a resume in the same minute."""
-        return not (self.ghosts or self.lost or self.changed or self.problems)
-
 
 class ResumeGuard:
     """Keeps the sessions that an adapter's runs resume: `GeminiAdapter(guard=ResumeGuard())`."""

@@ -111,7 +111,7 @@ def test_the_ghost_goes_and_nothing_else(home: Home) -> None:
 def test_a_new_file_that_is_no_ghost_stays(home: Home, content: bytes) -> None:
     kept = home.keep()
     path = home.ghost(content)
-    assert settle(home.folder, kept).harmless
+    assert settle(home.folder, kept) == Aftermath()
     assert path.read_bytes() == content
 
 
@@ -128,7 +128,7 @@ def test_a_resume_in_the_same_minute_is_harmless(home: Home) -> None:
     again = lines(header(), {"$set": {"messages": [CONTEXT]}})
     restored = lines({"$set": {"messages": [CONTEXT, PROMPT, ANSWER]}})
     home.real.write_bytes(REAL + again + restored)
-    assert settle(home.folder, kept).harmless
+    assert settle(home.folder, kept) == Aftermath()
 
 
 def test_a_session_that_vanished_is_put_back(home: Home) -> None:
