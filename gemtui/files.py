@@ -1,10 +1,11 @@
-"""Files of our own: written whole or not at all, for the user's eyes only."""
+"""Files: ours are written whole or not at all, for the user's eyes only."""
 
 from __future__ import annotations
 
 import os
 import tempfile
 from collections.abc import Iterable
+from contextlib import suppress
 from pathlib import Path
 
 
@@ -34,3 +35,13 @@ def write_whole(path: Path, pieces: Iterable[bytes]) -> None:
     except BaseException:
         Path(name).unlink(missing_ok=True)
         raise
+
+
+def is_there(path: Path) -> bool:
+    """Whether something is at a path; False as well where nobody may look, and for no path at all.
+
+    For paths that others have written down, such as those of settings: it never raises.
+    """
+    with suppress(OSError, ValueError):
+        return path.exists()
+    return False

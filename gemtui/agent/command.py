@@ -20,6 +20,7 @@ from gemtui.agent.older import NEWER, NO_SERVER, OlderWords, older_words
 from gemtui.agent.options import AgentOptions
 from gemtui.agent.settings import SETTINGS_VARIABLE
 from gemtui.errors import OptionError
+from gemtui.files import is_there
 from gemtui.policy.levels import policy_text, rules
 from gemtui.policy.rules import ApprovalMode, Decision, Rule
 
@@ -184,7 +185,7 @@ def _policies(
         return []
     paths = [
         *([ours[DENIES]] if DENIES in ours else []),
-        *(path for path in machine.user_policies if path.exists()),
+        *(path for path in machine.user_policies if is_there(path)),
         *(path.absolute() for path in options.policies),
         *([ours[ALLOWS]] if ALLOWS in ours else []),
     ]
@@ -279,7 +280,7 @@ def _notes(
 
 
 def _at_home(machine: Machine) -> Iterable[str]:
-    return broken_at_home([path for path in machine.user_policies if path.exists()])
+    return broken_at_home([path for path in machine.user_policies if is_there(path)])
 
 
 def _unread_notes(options: AgentOptions, why: str) -> Iterable[str]:

@@ -98,7 +98,9 @@ def _policy_paths(settings: Mapping[str, Any]) -> Iterator[str]:
     """One path may stand there without a list; commas part nothing here."""
     named = settings.get("policyPaths")
     paths = [named] if isinstance(named, str) else named
-    yield from (path for path in paths if isinstance(path, str)) if isinstance(paths, list) else ()
+    for path in paths if isinstance(paths, list) else ():
+        if path and isinstance(path, str):
+            yield path
 
 
 def _expanded(path: str, home: Path) -> Path:

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from gemtui.agent.settings import user_policies
+from gemtui.files import is_there
 from gemtui.policy.check import check_files
 from gemtui.policy.rules import CHECKED_AGAINST, Severity
 from gemtui.policy.store import policies_dir
@@ -60,7 +61,7 @@ class Policies:
 def look_at_policies(environ: Mapping[str, str]) -> Policies:
     """Check our policies and those that every session of the CLI loads here."""
     places = [(policies_dir(), True), *((path, False) for path in user_policies(environ))]
-    return Policies(places=tuple(_look(path, ours) for path, ours in places if path.exists()))
+    return Policies(places=tuple(_look(path, ours) for path, ours in places if is_there(path)))
 
 
 def _look(path: Path, ours: bool) -> Place:

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from gemtui.errors import PolicyChanged, PolicyError, PolicyNotFound
-from gemtui.files import write_whole
+from gemtui.files import is_there, write_whole
 from gemtui.paths import gemini_home
 from gemtui.policy.document import Document
 from gemtui.policy.names import ENDING, find_policy, path_of, policies_dir
@@ -80,7 +80,7 @@ def list_policies(settings: Mapping[str, Any] | None = None) -> tuple[PolicyFile
             found.setdefault(path.absolute(), _file(path, origin))
     for key, origin in (("policyPaths", Origin.SETTINGS), ("adminPolicyPaths", Origin.ADMIN)):
         for path in _named((settings or {}).get(key)):
-            for file in _files_in(path) if path.is_dir() else (path,):
+            for file in _files_in(path) if is_there(path) and path.is_dir() else (path,):
                 found.setdefault(file.absolute(), _file(file, origin))
     return tuple(found.values())
 
@@ -115,7 +115,7 @@ def _file(path: Path, origin: Origin) -> PolicyFile:
 
 
 def _unwritable(path: Path) -> str:
-    if not path.exists():
+    if not is_there(path):
         return "it is not there"
     if not path.is_file():
         return "it is no file"

@@ -11,6 +11,7 @@ from typing import Any
 from gemtui.agent.settings import read_settings, settings_unread, system_settings_path
 from gemtui.agent.trust import must_ask, remembered
 from gemtui.errors import OptionError
+from gemtui.files import is_there
 from gemtui.paths import gemini_home
 from gemtui.policy.decide import Setup
 from gemtui.policy.policy import Policy
@@ -68,7 +69,7 @@ def _user_files(
     """The user's own: what the settings name, else the folder (contract 4.3)."""
     home = gemini_home(environ)
     named = _paths(settings.get("policyPaths"), home, workspace) or [home / "policies"]
-    return [path for path in named if path.exists()]
+    return [path for path in named if is_there(path)]
 
 
 def _admin_files(
@@ -83,7 +84,7 @@ def _admin_files(
         return [system]
     home = gemini_home(environ)
     named = list(given) or _paths(settings.get("adminPolicyPaths"), home, workspace)
-    return [path for path in named if path.exists()]
+    return [path for path in named if is_there(path)]
 
 
 def _paths(value: object, home: Path, workspace: Path | None) -> list[Path]:

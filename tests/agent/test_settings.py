@@ -120,7 +120,9 @@ def test_policy_paths_of_all_settings_are_taken_together(tmp_path: Path) -> None
     )
 
 
-@pytest.mark.parametrize("settings", ["{}", '{"policyPaths": []}', '{"policyPaths": {}}', "["])
+@pytest.mark.parametrize(
+    "settings", ["{}", '{"policyPaths": []}', '{"policyPaths": [""]}', '{"policyPaths": {}}', "["]
+)
 def test_the_user_s_folder_where_settings_name_none(tmp_path: Path, settings: str) -> None:
     (tmp_path / ".gemini").mkdir()
     (tmp_path / ".gemini/settings.json").write_text(settings)

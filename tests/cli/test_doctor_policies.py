@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 from pathlib import Path
 
@@ -70,3 +71,15 @@ def test_broken_files_are_counted_with_the_way_to_see_them(
     assert of_users["check"] == f"gemtui policy check {users}"
     (users / "bad.toml").unlink()
     assert gemtui("doctor").code == 0
+
+
+def test_settings_that_name_what_no_file_can_be_called_stop_nothing(
+    home: Path, fake_cli: FakeCli, gemtui: Gemtui
+) -> None:
+    fake_cli()
+    settings = home / ".gemini/settings.json"
+    settings.parent.mkdir(parents=True, exist_ok=True)
+    settings.write_text(json.dumps({"policyPaths": [f"/{'x' * 300}", "a\0b"]}))
+    assert gemtui("doctor", "--json").json["policies"]["places"] == []
+    assert gemtui("policy", "list").code == 0
+    assert gemtui("policy", "explain", "--tool", "glob", "--args", "{}").code == 0

@@ -103,6 +103,13 @@ def test_a_projects_settings_count_where_it_is_trusted(
     assert trusted.setup.workspace == project
 
 
+def test_paths_that_no_file_can_have_are_passed_over(gemini: Path) -> None:
+    paths = [f"/{'x' * 300}", "a\0b", ""]
+    settings(gemini / "settings.json", policyPaths=paths, adminPolicyPaths=paths)
+    found = standing()
+    assert (found.files, found.admin) == ((), ())
+
+
 def test_paths_and_servers_of_all_settings_are_taken_together(
     gemini: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
