@@ -23,13 +23,21 @@ class Policy:
     findings: tuple[Finding, ...] = ()
 
     @classmethod
-    def load(cls, paths: Path | str | Iterable[Path | str], *, tier: Tier = Tier.USER) -> Self:
+    def load(
+        cls,
+        paths: Path | str | Iterable[Path | str],
+        *,
+        tier: Tier = Tier.USER,
+        folder: Path | None = None,
+    ) -> Self:
         """The rules of files and folders, as `--policy` takes them (policy-engine, "files").
 
-        One path or several, in their order. Never raises: a path that is not there, and a file
+        One path or several, in their order; `folder`: where relative ones begin, None = here. Never
+        raises: a path that is not there, and a file
         that the CLI would drop, give no rules and a finding that says so.
         """
-        loaded = read_paths([paths] if isinstance(paths, str | Path) else paths, tier=tier)
+        several = [paths] if isinstance(paths, str | Path) else paths
+        loaded = read_paths(several, tier=tier, folder=folder)
         return cls(rules=loaded.rules, findings=loaded.findings)
 
     @classmethod

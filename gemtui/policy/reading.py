@@ -12,13 +12,11 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from gemtui.policy.answers import Setup
 from gemtui.policy.dialect import TomlError, parse_toml
 from gemtui.policy.fields import readable
 from gemtui.policy.matching import dropped, kills, pattern_sources
 from gemtui.policy.rules import Decision, Finding, Rule, Severity, Tier
 from gemtui.policy.schema import schema_problems
-from gemtui.policy.settings import names
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -97,13 +95,9 @@ def read_paths(
     `folder`: against which relative ones are resolved; None = the current one. What is missing, or
     does not end in `.toml`, gives no rules and a finding.
     """
-    return _read(_split(paths), tier, folder)
-
-
-def _read(paths: Iterable[Path], tier: Tier, folder: Path | None) -> Loaded:
     rules: list[Rule] = []
     findings: list[Finding] = []
-    for path in (each if folder is None else folder / each for each in paths):
+    for path in (each if folder is None else folder / each for each in _split(paths)):
         files, why = _files(path)
         if why:
             findings.append(_finding(str(path), 0, "", f"{why}, so no rules are read there"))
@@ -129,13 +123,6 @@ def _path(text: str) -> Path:
     return Path(text).expanduser() if text.split("/")[0] == "~" else Path(text)
 
 
-def _set(settings: Mapping[str, Any], key: str) -> tuple[Path, ...]:
-    """The paths of a setting, where a comma is part of a name and one string is a list of one."""
-    value = settings.get(key)
-    found = (value,) if isinstance(value, str) else names(settings, key) or ()
-    return tuple(map(_path, filter(None, found)))
-
-
 def _files(path: Path) -> tuple[Sequence[Path], str]:
     """The files that the CLI reads at a path, and why there can be none; "" = there can.
 
@@ -158,30 +145,3 @@ def _files(path: Path) -> tuple[Sequence[Path], str]:
     if not path.name.endswith(".toml"):
         return (), "its name does not end in .toml"
     return ((path,), "") if path.is_file() else ((), "it is no file")
-
-
-def _there(path: Path) -> tuple[Path, ...]:
-    return (path,) if path.exists() else ()
-
-
-def read_run(
-    setup: Setup,
-    *,
-    home: Path,
-    policies: Sequence[Path | str] | None = None,
-    admin: Sequence[Path | str] | None = None,
-) -> Loaded:
-    """All policy files that a run loads: the admin's, then the user's or those that replace them.
-
-    `policies`: the values of `--policy`; not given: `policyPaths` of the settings, else the
-    user's folder under `home`, which is `~/.gemini`. `admin`: those of `--admin-policy`.
-    """
-    settings, folder = setup.settings, setup.workspace
-    admins = tuple(_split(admin)) if admin else _set(settings, "adminPolicyPaths")
-    users = tuple(_split(policies)) if policies else _set(settings, "policyPaths")
-    of_admin = _read(admins, Tier.ADMIN, folder)
-    of_user = _read(users or _there(home / "policies"), Tier.USER, folder)
-    return Loaded(
-        rules=(*of_admin.rules, *of_user.rules),
-        findings=(*of_admin.findings, *of_user.findings),
-    )

@@ -14,8 +14,7 @@ from typing import Any
 
 from gemtui.policy.decide import Engine, Explanation, McpTool, Setup
 from gemtui.policy.policy import Policy
-from gemtui.policy.reading import read_run
-from gemtui.policy.rules import ApprovalMode, Call, Decision
+from gemtui.policy.rules import ApprovalMode, Call, Decision, Tier
 from tests.observation.cases import Case
 from tests.observation.mcp import ANNOTATIONS
 
@@ -76,7 +75,7 @@ class Run:
             workspace=self.project,
         )
 
-    def policy(self, setup: Setup) -> Policy:
+    def policy(self) -> Policy:
         """All policy files of the run, as the CLI takes them together."""
         named: list[str] = []
         admin: list[str] = []
@@ -90,13 +89,14 @@ class Run:
                     named += map(self.here, given.values)
                 case "admin":
                     admin += [str(self.policies / name) for name in given.names]
-        loaded = read_run(setup, home=self.store, policies=named or None, admin=admin or None)
-        return Policy(rules=loaded.rules, findings=loaded.findings)
+        own = self.store / "policies"
+        users = Policy.load(named or ([own] if own.exists() else []), folder=self.project)
+        return users + Policy.load(admin, tier=Tier.ADMIN)
 
     def answers(self, cases: tuple[Case, ...]) -> tuple[Answer, ...]:
         """Our engine's word on the calls of this run, in their order; some change the mode."""
         setup = self.setup()
-        policy = self.policy(setup)
+        policy = self.policy()
         engines: dict[ApprovalMode, Engine] = {}
         mode = ApprovalMode(self.case.mode)
         found: list[Answer] = []

@@ -7,9 +7,8 @@ from typing import NoReturn
 
 import pytest
 
-from gemtui.policy.decide import Setup
 from gemtui.policy.policy import Policy
-from gemtui.policy.reading import Loaded, read_paths, read_run
+from gemtui.policy.reading import read_paths
 from gemtui.policy.rules import Decision, Rule, Severity, Tier
 
 RULE = '[[rule]]\ntoolName = "{tool}"\ndecision = "deny"\npriority = 100\n'
@@ -114,7 +113,6 @@ def test_a_folder_that_can_not_be_read_gives_a_finding(
 
 def test_a_folder_without_policies_is_none_to_complain_of(tmp_path: Path) -> None:
     assert Policy.load([tmp_path]) == Policy()
-    assert read_run(Setup(), home=tmp_path) == Loaded()
 
 
 def test_bytes_that_are_no_text_do_not_stop_the_reading(tmp_path: Path) -> None:
@@ -127,35 +125,6 @@ def test_a_rule_says_where_it_stands(tmp_path: Path) -> None:
     (rule,) = Policy.load([tmp_path / "a.toml"], tier=Tier.ADMIN).rules
     assert (rule.source, rule.index, rule.tier) == (str(tmp_path / "a.toml"), 1, Tier.ADMIN)
     assert rule.effective == 5.1
-
-
-@pytest.mark.parametrize(
-    ("settings", "policies", "expected"),
-    [
-        ({}, None, ["of_user"]),
-        ({}, ["flag.toml"], ["of_flag"]),
-        ({}, ["missing"], []),
-        ({"policyPaths": ["set.toml"]}, None, ["of_setting"]),
-        ({"policyPaths": ["set.toml"]}, ["flag.toml"], ["of_flag"]),
-        ({"policyPaths": "set.toml"}, None, ["of_setting"]),
-        ({"policyPaths": ["set.toml,flag.toml"]}, None, []),
-        ({}, ["set.toml,flag.toml"], ["of_setting", "of_flag"]),
-        ({"adminPolicyPaths": ["set.toml"]}, None, ["of_setting", "of_user"]),
-    ],
-)
-def test_a_run_reads_what_replaces_the_users_folder(
-    tmp_path: Path,
-    settings: dict[str, object],
-    policies: list[str] | None,
-    expected: list[str],
-) -> None:
-    write(tmp_path, flag="of_flag", set="of_setting")
-    home = tmp_path / ".gemini"
-    home.mkdir()
-    write(home / "policies", u="of_user")
-    setup = Setup(settings=settings, workspace=tmp_path)
-    found = read_run(setup, home=home, policies=policies)
-    assert [rule.tools[0] for rule in found.rules] == expected
 
 
 # --- what drops a whole file ---------------------------------------------------------------------
