@@ -88,7 +88,7 @@ def user_policies(environ: Mapping[str, str], cwd: Path | None = None) -> tuple[
     places = [home / "settings.json", cwd / ".gemini" / "settings.json"]
     if settings_unread(machine, version=None) is None:
         places.append(machine)
-    named = (path for place in places for path in _policy_paths(read_settings(place)))
+    named = (path for place in places for path in _policy_paths(read_settings(place, environ)))
     return tuple(dict.fromkeys(cwd / _expanded(path, home) for path in named)) or (
         home / "policies",
     )
@@ -108,12 +108,36 @@ def _expanded(path: str, home: Path) -> Path:
     return home.parent / path[2:] if path == "~" or path.startswith("~/") else Path(path)
 
 
-def read_settings(path: Path) -> dict[str, Any]:
-    """A settings file of the CLI, comments left out; empty where it can't be read."""
-    with suppress(OSError, orjson.JSONDecodeError):
+def read_settings(path: Path, environ: Mapping[str, str] | None = None) -> dict[str, Any]:
+    """A settings file of the CLI, comments left out; empty where it can't be read.
+
+    `environ`: what `$NAME`, `${NAME}` and `${NAME:-else}` in its texts stand for (seen in 0.61.0);
+    None = they are left as they are.
+    """
+    with suppress(OSError, orjson.JSONDecodeError, RecursionError):
         value = orjson.loads(_without_comments(path.read_text("utf-8", "replace")))
-        return value if isinstance(value, dict) else {}
+        if isinstance(value, dict):
+            return value if environ is None else _with_variables(value, environ)
     return {}
+
+
+_VARIABLE = re.compile(r"\$(?:(\w+)|\{([^}]+?)(?::-([^}]*))?\})", re.ASCII)
+
+
+def _with_variables(value: Any, environ: Mapping[str, str]) -> Any:
+    """A setting with variables put into its texts; one that is not set stays as it is written."""
+
+    def named(found: re.Match[str]) -> str:
+        otherwise = found[0] if found[3] is None else found[3]
+        return environ.get(found[1] or found[2], otherwise)
+
+    if isinstance(value, str):
+        return _VARIABLE.sub(named, value)
+    if isinstance(value, list):
+        return [_with_variables(item, environ) for item in value]
+    if isinstance(value, dict):
+        return {name: _with_variables(item, environ) for name, item in value.items()}
+    return value
 
 
 def _without_comments(text: str) -> str:

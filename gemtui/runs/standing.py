@@ -110,11 +110,11 @@ def _settings(
         if not only.is_file():
             raise OptionError(f"{only} is no settings file: name one that is there")
         only.open("rb").close()
-        return [only], read_settings(only)
+        return [only], read_settings(only, environ)
     places = [path for path in _places(workspace, environ) if path.is_file()]
     merged: dict[str, Any] = {}
     for path in places:
-        merged = _over(merged, read_settings(path))
+        merged = _over(merged, read_settings(path, environ))
     return places, merged
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import sys
 from pathlib import Path
@@ -104,6 +105,14 @@ def test_no_turns_at_all_is_a_limit_of_ours() -> None:
     assert command.turn_limit == 0
 
 
+def test_variables_in_settings_stand_for_their_values(tmp_path: Path) -> None:
+    (tmp_path / ".gemini").mkdir()
+    paths = ["$PLACE/a", "${PLACE}/b", "${NONE:-/srv}/c", "${PLACE:-x}/d", "/$NONE/e", "/$é/${}/f"]
+    (tmp_path / ".gemini/settings.json").write_text(json.dumps({"policyPaths": paths}))
+    found = user_policies({"GEMINI_CLI_HOME": str(tmp_path), "PLACE": "/p"}, tmp_path)
+    assert [*map(str, found)] == ["/p/a", "/p/b", "/srv/c", "/p/d", "/$NONE/e", "/$é/${}/f"]
+
+
 def test_policy_paths_of_all_settings_are_taken_together(tmp_path: Path) -> None:
     project = tmp_path / "project"
     mine = '{"policyPaths": ["~/mine", "here", "~nobody-has-this-name/p", 7, "/srv/p"]}'
@@ -121,7 +130,7 @@ def test_policy_paths_of_all_settings_are_taken_together(tmp_path: Path) -> None
 
 
 @pytest.mark.parametrize(
-    "settings", ["{}", '{"policyPaths": []}', '{"policyPaths": [""]}', '{"policyPaths": {}}', "["]
+    "settings", ["{}", '{"policyPaths": []}', '{"policyPaths": [""]}', '{"policyPaths": {}}', "[", DEEP]
 )
 def test_the_user_s_folder_where_settings_name_none(tmp_path: Path, settings: str) -> None:
     (tmp_path / ".gemini").mkdir()

@@ -143,7 +143,7 @@ def test_settings_of_the_machine_that_anybody_may_write_are_passed_over(
 
 def test_a_settings_file_in_their_place(gemini: Path, tmp_path: Path) -> None:
     settings(gemini / "settings.json", tools={"exclude": ["glob"]})
-    only = settings(tmp_path / "only.json", tools={"allowed": ["web_fetch"]})
+    only = settings(tmp_path / "only.json", tools={"allowed": ["${NO_SUCH_TOOL:-web_fetch}"]})
     found = standing(settings=only)
     assert found.setup.settings == {"tools": {"allowed": ["web_fetch"]}}
     assert found.settings == (only,)
