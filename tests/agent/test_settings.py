@@ -22,6 +22,7 @@ from gemtui.policy.rules import ApprovalMode
 
 ROOT = os.geteuid() == 0
 FOLDER = Path("/runs/r1")
+DEEP = '{"x": ' * 1000 + "0" + "}" * 1000
 
 
 def machine(unread: str | None = None) -> Machine:
@@ -130,7 +131,8 @@ def test_policy_paths_of_all_settings_are_taken_together(tmp_path: Path) -> None
 
 
 @pytest.mark.parametrize(
-    "settings", ["{}", '{"policyPaths": []}', '{"policyPaths": [""]}', '{"policyPaths": {}}', "[", DEEP]
+    "settings",
+    ["{}", '{"policyPaths": []}', '{"policyPaths": [""]}', '{"policyPaths": {}}', "[", DEEP],
 )
 def test_the_user_s_folder_where_settings_name_none(tmp_path: Path, settings: str) -> None:
     (tmp_path / ".gemini").mkdir()
