@@ -47,6 +47,8 @@ def parse_toml(text: str) -> dict[str, Any]:
         return _parsed(text)
     except RecursionError:
         raise TomlError("it is nested too deeply") from None
+    except ValueError:  # Python reads no whole number of more than some 4,000 digits
+        raise TomlError("a number in it has too many digits") from None
 
 
 def _parsed(text: str) -> dict[str, Any]:

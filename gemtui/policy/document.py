@@ -204,7 +204,7 @@ def _lock(text: str, pieces: Sequence[Piece]) -> str:
         return f"{place}{error}; correct it in an editor"
     tables = whole.get("rule", [])
     cut = [_table(piece.text) for piece in pieces if piece.kind is Kind.RULE]
-    if tables != cut or ("rule" in whole and not cut):
+    if repr(tables) != repr(cut) or ("rule" in whole and not cut):  # nan does not equal itself
         return (
             "its rules are not written as [[rule]] tables, one below the other; "
             "write them so in an editor, then they can be edited here"

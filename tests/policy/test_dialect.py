@@ -69,3 +69,8 @@ def test_a_list_of_mixed_types_is_refused_with_its_path(
 def test_what_is_nested_without_end_is_refused() -> None:
     with pytest.raises(TomlError, match="nested too deeply"):
         parse_toml("a = " + "[" * 100_000)
+
+
+def test_a_number_that_python_cannot_read_is_refused() -> None:
+    with pytest.raises(TomlError, match="too many digits"):
+        parse_toml(f"a = {'1' * 10_000}\n")

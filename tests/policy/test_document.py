@@ -347,3 +347,10 @@ def test_a_rule_that_is_not_there_is_an_error(index: int) -> None:
             change(index)
     with pytest.raises(IndexError):
         document.add(ALLOW, index if index < 0 else 4)
+
+
+def test_a_value_that_does_not_equal_itself_locks_nothing() -> None:
+    text = '[[rule]]\ntoolName = "glob"\ndecision = "deny"\npriority = 5\nx = nan\n'
+    document = Document.parse(text)
+    assert document.locked == ""
+    assert document.enable(0, False).enable(0, True).text == text
