@@ -8,7 +8,7 @@ POLICY_TABLE: dict[Where, tuple[Row, ...]] = {
     Where.POLICY: (
         ("next_part", "tab", Group.MOVE, "Next part", "To the next part of the pane"),
         ("previous_part", "shift+tab", Group.MOVE, "Previous part", "The same, backwards"),
-        ("back", "escape", Group.OPEN, "Back", "Close what is open over the rules"),
+        ("back", "escape", Group.OPEN, "Back", "Back to the rules"),
         (
             "levels",
             "l",
@@ -80,6 +80,7 @@ POLICY_RANKED = (
     "levels.open",
     "rules.cursor_down",
     "rules.open",
+    "policy.back",
     "policy.add",
     "policy.delete",
     "policy.save",
@@ -87,8 +88,8 @@ POLICY_RANKED = (
     "policy.replay",
     "policy.try_call",
     "policy.run",
-    "policy.preview",
     "policy.undo",
+    "policy.preview",
     "policy.levels",
     "policy.move_down",
     "policy.decisions",

@@ -104,6 +104,21 @@ class Draft:
         return self.document.findings
 
     @property
+    def of_the_file(self) -> tuple[Finding, ...]:
+        """Those of them that no rule has."""
+        return tuple(finding for finding in self.findings if not finding.rule)
+
+    @property
+    def can_undo(self) -> bool:
+        """Whether there is a change to take back."""
+        return len(self._steps) > 1
+
+    @property
+    def can_redo(self) -> bool:
+        """Whether a change was taken back."""
+        return bool(self._undone)
+
+    @property
     def policy(self) -> Policy:
         """All rules that a run with this policy has, in load order: to decide and explain with."""
         return self.around.before + self.prepare() + self.around.after
@@ -144,7 +159,7 @@ class Draft:
 
     def undo(self) -> str:
         """Take the last change back; what it was, "" where there is none."""
-        if len(self._steps) < 2:
+        if not self.can_undo:
             return ""
         step = self._steps.pop()
         self._undone.append(step)

@@ -82,6 +82,9 @@ async def save(app: GemtuiApp, draft: Draft) -> bool:
     if opened.file.read_only:
         app.say(f"{draft.name} can't be saved: {opened.file.read_only}", problem=True)
         return False
+    if not draft.changed and not draft.moved_on and opened.file.path.exists():
+        app.say("There is nothing to save: the file is as it stands here.")
+        return True
     if opened.file.origin is not Origin.OURS and not await _on_purpose(app, opened.file):
         return False
     return await _write(app, draft, opened, draft.document, force=False)
@@ -122,18 +125,18 @@ async def _write(
 
 
 async def _changed(app: GemtuiApp, draft: Draft, opened: Opened, document: Document) -> bool:
-    """Somebody else has written the file: whose version counts?"""
-    answer = await app.push_screen_wait(
-        ChooseScreen(
-            Clean("The file has changed on the disk"),
-            (clean_line(short_path(opened.file.path)), Clean("Something else has written it.")),
-            (
-                Choice("keep", Clean("Keep editing"), Clean("nothing is written")),
-                Choice("reload", Clean("Read it again"), Clean("u brings your changes back")),
-                Choice("write", Clean("Overwrite it"), Clean("with what stands here")),
-            ),
-        )
-    )
+    """Somebody else has written the file, or removed it: whose version counts?"""
+    keep = Choice("keep", Clean("Keep editing"), Clean("nothing is written"))
+    if opened.file.path.exists():
+        head, said = "The file has changed on the disk", "Something else has written it."
+        reload = Choice("reload", Clean("Read it again"), Clean("u brings your changes back"))
+        write = Choice("write", Clean("Overwrite it"), Clean("with what stands here"))
+        choices = [keep, reload, write]
+    else:
+        head, said = "The file is gone from the disk", "Something else has removed it."
+        choices = [keep, Choice("write", Clean("Write it again"), Clean("as it stands here"))]
+    lines = (clean_line(short_path(opened.file.path)), Clean(said))
+    answer = await app.push_screen_wait(ChooseScreen(Clean(head), lines, choices))
     if answer == "write":
         return await _write(app, draft, opened, document, force=True)
     if answer == "reload":

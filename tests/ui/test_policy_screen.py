@@ -13,6 +13,7 @@ from textual.widgets import Input, OptionList, Select
 from gemtui.config import Config
 from gemtui.policy.rules import ApprovalMode, Decision
 from gemtui.policy.store import policies_dir
+from gemtui.ui.screens.rule_form import Tick
 from gemtui.ui.screens.run import RunScreen
 from gemtui.ui.widgets.prompt import PromptArea
 from tests.fake_cli import INIT, OK, FakeCli
@@ -227,6 +228,44 @@ async def test_the_same_key_pressed_quickly_acts_on_the_next_rule(home: Path) ->
         assert me.tools == ["read_file"]
 
 
+async def test_a_mode_that_no_rule_has_is_mended_in_the_form(home: Path) -> None:
+    policy("work", FIRST + 'modes = ["auto_edit"]\n')
+    async with planner(home) as me:
+        await me.press("enter")
+        form = await me.form()
+        await me.sees('"auto_edit" is no mode in a rule')
+        form.query_one("#autoEdit", Tick).focus()
+        await me.press("space")
+        await me.press("ctrl+s")
+        await me.until(lambda: me.draft.changed)
+        (entry,) = me.draft.entries
+        assert entry.rule is not None
+        assert entry.rule.modes == ("autoEdit",)
+
+
+async def test_what_is_wrong_with_the_file_as_a_whole_is_said_without_a_key(home: Path) -> None:
+    policy("work", FIRST.replace("[[rule]]", "[[rules]]"))
+    async with planner(home, NARROW) as me:
+        await me.sees("✗ error: ", "rules")
+
+
+async def test_a_file_as_it_is_is_not_written_again(home: Path) -> None:
+    path = policy("work")
+    before = path.stat().st_mtime_ns
+    async with planner(home) as me:
+        await me.press("ctrl+s")
+        await me.sees("There is nothing to save")
+        assert path.stat().st_mtime_ns == before
+
+
+async def test_an_empty_policy_says_what_counts_beside_it(home: Path) -> None:
+    folder = home / ".gemini/policies"
+    folder.mkdir()
+    (folder / "mine.toml").write_text(FIRST)
+    async with planner(home, NARROW) as me:
+        await me.sees("No policy yet.", "Gemini CLI also loads 1 policy file by itself")
+
+
 @pytest.mark.parametrize("key", ["t", "a", "h", "s", "f"])
 async def test_keys_in_one_burst_with_one_that_opens_something_change_no_rule(
     home: Path, key: str
@@ -311,6 +350,16 @@ async def test_levels_are_chosen_by_arrows_and_become_rules(
         await me.sees("⊘ deny", "run_shell_command", "✓ allow", "headless only")
         await me.press("u", "u", "u", "u")
         assert me.draft.document.text == ""
+
+
+async def test_escape_goes_from_the_levels_to_the_rules(home: Path) -> None:
+    policy("work")
+    async with planner(home, NARROW) as me:
+        await me.press("l")
+        await me.sees("levels and lists", "esc back")
+        await me.press("escape")
+        await me.sees("the highest priority wins")
+        assert me.app.focused is me.pane.main.rules
 
 
 async def test_the_mode_belongs_to_the_run_and_not_to_the_file(home: Path) -> None:
@@ -528,6 +577,18 @@ async def test_a_changed_file_can_be_overwritten_on_purpose(home: Path) -> None:
 
 
 # --- leaving, and running ------------------------------------------------------------------------
+
+
+async def test_a_file_that_is_gone_is_written_again_on_purpose(home: Path) -> None:
+    path = policy("work")
+    async with planner(home) as me:
+        path.unlink()
+        await me.press("ctrl+s")
+        await me.sees("The file is gone from the disk")
+        assert "Read it again" not in me.text
+        await me.press("down", "enter")
+        await me.until(path.exists)
+        assert path.read_text() == WORK
 
 
 async def test_other_panes_keep_the_draft_and_its_mark(home: Path) -> None:

@@ -59,6 +59,8 @@ def said_progress(progress: Progress) -> str:
     calls, of = count(progress.calls, "call"), count(progress.total, "session")
     if progress.stopped:
         return f"stopped: {calls} of {progress.done:,} sessions of {progress.total:,}"
+    if progress.ended and not progress.calls:
+        return f"no recorded calls in {of}: w chooses others"
     if progress.ended:
         unread = len(progress.problems)
         return f"{calls} of {of}" + (f", {unread:,} read in part or not at all" if unread else "")

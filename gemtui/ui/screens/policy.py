@@ -12,7 +12,6 @@ from textual import on, work
 from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.containers import Horizontal
-from textual.content import Content
 from textual.widget import Widget
 
 from gemtui.errors import GemtuiError
@@ -39,7 +38,7 @@ from gemtui.ui.widgets.policy_rules import RuleTable
 from gemtui.ui.widgets.policy_side import PolicySide, worst
 from gemtui.ui.widgets.policy_simple import LevelRows
 from gemtui.ui.widgets.policy_tools import PolicyTools
-from gemtui.ui.widgets.policy_words import folder_words, unsaved
+from gemtui.ui.widgets.policy_words import folder_words, state
 
 if TYPE_CHECKING:
     from gemtui.ui.app import GemtuiApp
@@ -138,8 +137,8 @@ class PolicyScreen(AskingScreen[None]):
         self._better = None if rule is None else fixed(rule)
         fixable = self._better is not None
         self.side.show(draft, place, fixable=fixable)
-        found = () if entry is None else entry.problems
-        right = [*unsaved(draft, self.side.changes), *([Content("x fixes it")] if fixable else [])]
+        found = (entry.problems if entry else ()) or draft.of_the_file
+        right = list(state(draft, self.side.changes, fixable=fixable))
         self.query_one("#status", Line).say(list(worst(found, self.gemtui.glyphs)), right)
         self.refresh_bindings()
 
@@ -156,13 +155,15 @@ class PolicyScreen(AskingScreen[None]):
             return False
         if action in _OF_A_RULE:
             return self.main.place is not None
-        if action == "fix":
-            return self._better is not None
-        if action == "problem":
-            return bool(self.draft.findings)
-        if action == "back":
-            return self._covered or self.main.searching
-        return True
+        draft, main = self.draft, self.main
+        states: dict[str, object] = {
+            "fix": self._better,
+            "problem": draft.findings,
+            "undo": draft.can_undo,
+            "redo": draft.can_redo,
+            "back": self._covered or main.searching or main.simple,
+        }
+        return bool(states.get(action, True))
 
     # --- changing rules ------------------------------------------------------------------------
 
@@ -260,15 +261,15 @@ class PolicyScreen(AskingScreen[None]):
 
     def action_undo(self) -> None:
         """Take the last change back."""
-        what = self.draft.undo()
-        self.show()
-        self.gemtui.say(f"Undone: {what}" if what else "There is nothing to undo.")
+        self._stepped("Undone", self.draft.undo())
 
     def action_redo(self) -> None:
         """Make it again."""
-        what = self.draft.redo()
+        self._stepped("Done again", self.draft.redo())
+
+    def _stepped(self, said: str, what: str) -> None:
         self.show()
-        self.gemtui.say(f"Done again: {what}" if what else "There is nothing to do again.")
+        self.gemtui.say(f"{said}: {what}")
 
     # --- levels and lists ----------------------------------------------------------------------
 
@@ -386,10 +387,12 @@ class PolicyScreen(AskingScreen[None]):
         self.call_after_refresh(target.focus)
 
     def action_back(self) -> None:
-        """Close what is over the rules; else end the search."""
+        """Close what is over the rules; else from the simple view; else end the search."""
         if self._covered:
             self.remove_class("-side", "-tools")
             self.main.take_focus()
+        elif self.main.simple:
+            self.action_levels()
         else:
             self.main.end_search()
 

@@ -13,12 +13,11 @@ from textual.widget import Widget
 from gemtui.errors import GemtuiError
 from gemtui.policy.recorded import Reference
 from gemtui.policy.replay import Replay, Share, Tally, Verdict
-from gemtui.policy.rules import Decision
 from gemtui.text import Clean
 from gemtui.ui.asking import DIALOG
 from gemtui.ui.keys import Where, bindings
 from gemtui.ui.past import Past, Progress, Reading, Taker, Which
-from gemtui.ui.render.policy import source, word
+from gemtui.ui.render.policy import source
 from gemtui.ui.render.policy_rows import Heading, Missing, ReplayRow, Total, replay_row, replay_rows
 from gemtui.ui.screens.calls import BehindScreen, said_progress
 from gemtui.ui.screens.trial import TrialScreen
@@ -185,14 +184,17 @@ def _key(row: ReplayRow) -> object:
 
 def _behind(row: Total | Share, tally: Tally) -> tuple[Clean, tuple[Reference, ...]]:
     """What the number counts, and the calls it counts."""
+    said = _BECOMES[row.verdict]
     if isinstance(row, Share):
         by = "by no rule" if row.rule is None else f"by {source(row.rule)}"
-        return Clean(f"{_word(row)} {by}"), row.references
+        return Clean(f"{said} {by}"), row.references
     shares = (each for each in tally.by_rule if each.verdict is row.verdict)
-    return Clean(_word(row)), tuple(call for share in shares for call in share.references)
+    return Clean(said), tuple(call for share in shares for call in share.references)
 
 
-def _word(row: Total | Share) -> str:
-    if row.verdict.value == "not_offered":
-        return "not offered"
-    return word(Decision(row.verdict.value))
+_BECOMES = {
+    Verdict.ALLOW: "that would be allowed",
+    Verdict.ASK_USER: "that would be asked about",
+    Verdict.DENY: "that would be denied",
+    Verdict.NOT_OFFERED: "of tools that would not be offered",
+}

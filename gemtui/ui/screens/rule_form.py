@@ -253,8 +253,8 @@ class RuleForm(ModalScreen[Rule]):
         chosen = ("decision", "interactive", "allow_redirection")
         values = {name: str(self.query_one(f"#{name}", Select).value) for name in chosen}
         ticked = [mode for mode in MODES if self.query_one(f"#{mode}", Tick).value]
-        others = [mode for mode in self._rule.modes if mode not in MODES]
-        values["modes"] = " ".join([*ticked, *others])
+        same = {*ticked} == {*self._rule.modes} & {*MODES}
+        values["modes"] = " ".join(self._rule.modes if same else ticked)
         return values | {name: self._text(name) for name in LABELS if name not in values}
 
     def _wanted(self) -> Rule | Problem:

@@ -131,7 +131,8 @@ class PolicySide(Vertical):
         else:
             self._bring(found.lines, lines)
         self.changes = found.changes
-        changes = tallied(found.changes, "unsaved change") if draft.changed else "saved"
+        kept = "" if draft.opened is None else "saved"
+        changes = tallied(found.changes, "unsaved change") if draft.changed else kept
         name = f"{draft.name}.toml" if draft.opened is not None else draft.name
         self.query_one("#toml-heading", Static).update(heading(name, changes))
         self._say_findings(draft, here_rule(draft, place), fixable=fixable)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from textual.content import Content
 
-from gemtui.policy.rules import ApprovalMode
+from gemtui.policy.rules import ApprovalMode, Tier
 from gemtui.policy.store import Origin
 from gemtui.sessions.listing import short_path
 from gemtui.text import clean_line
@@ -47,11 +47,20 @@ def no_rules(draft: Draft, glyphs: Glyphs) -> Content:
         [
             Content.styled(head, "bold"),
             Content(""),
-            Content(" ".join(said)),
+            Content(" ".join([*said, *_others(draft)])),
             Content(""),
             *(hint(id, glyphs) for id in START_KEYS),
         ]
     )
+
+
+def _others(draft: Draft) -> Iterator[str]:
+    """What there is beside this file."""
+    around = draft.around.before.rules + draft.around.after.rules
+    files = {rule.source for rule in around if rule.tier is Tier.USER}
+    if files:
+        loaded = tallied(len(files), "policy file")
+        yield f"Gemini CLI also loads {loaded} by itself: what they say counts."
 
 
 def locked(draft: Draft, glyphs: Glyphs) -> Content:
@@ -93,12 +102,17 @@ def folder_words(folder: Path, glyphs: Glyphs) -> Content:
     return Content.styled(path, "dim")
 
 
-def unsaved(draft: Draft, changes: int) -> Iterator[Content]:
-    """How the draft differs from its file; nothing for one that has neither rules nor file."""
+def state(draft: Draft, changes: int, *, fixable: bool) -> Iterator[Content]:
+    """How the draft differs from its file; nothing for one that has neither rules nor file.
+
+    `fixable`: there is a better form of the rule under the cursor.
+    """
     if draft.changed:
         yield Content(tallied(changes, "unsaved change"))
     elif draft.opened is not None:
         yield Content("saved")
+    if fixable:
+        yield Content("x fixes it")
 
 
 def mode_line(mode: ApprovalMode, glyphs: Glyphs) -> Content:
