@@ -163,7 +163,7 @@ def main() -> int:
 def _write(path: Path, cases: Path, found: Sequence[Observed]) -> None:
     """The lines of the file of cases, as they are but for what was seen."""
     now = {each.case.id: each.row() for each in found}
-    rows = (json.loads(line) for line in cases.read_text("utf-8").splitlines() if line.strip())
+    rows = (json.loads(line) for line in cases.read_text("utf-8").split("\n") if line.strip())
     with path.open("w", encoding="utf-8") as out:
         for row in rows:
             if row["id"] in now:

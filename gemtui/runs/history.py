@@ -153,4 +153,13 @@ def _recorded(
 
 
 def _size(args: Mapping[str, Any]) -> int:
-    return sum(len(value) for value in args.values() if isinstance(value, str))
+    """Characters of the arguments' texts, and one for everything else, nested however deep."""
+    size, left = 0, list[Any](args.values())
+    while left:
+        value = left.pop()
+        size += len(value) if isinstance(value, str) else 1
+        if isinstance(value, list):
+            left += value
+        elif isinstance(value, dict):
+            left += (*value, *value.values())
+    return size

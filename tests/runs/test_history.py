@@ -131,9 +131,12 @@ def test_steps_are_small_and_say_how_far_they_are(
     assert (steps[-1].done, steps[-1].total) == (3, 3)
 
 
-def test_large_arguments_end_a_step(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("args", [{"content": "x" * 60}, {"todos": [{"x" * 20: ["x" * 30]}, 1]}])
+def test_large_arguments_end_a_step(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, args: dict[str, Any]
+) -> None:
     monkeypatch.setattr(history, "BATCH_SIZE", 100)
-    large = [logs.call(f"c{place}", args={"content": "x" * 60}) for place in range(4)]
+    large = [logs.call(f"c{place}", args=args) for place in range(4)]
     stores.session(tmp_path, "s1", asked(*large))
     steps = recorded_calls(sessions_with_calls(stores.read(tmp_path)))
     assert [len(step.calls) for step in steps] == [2, 2, 0]
