@@ -158,6 +158,11 @@ def _fits_in_name(char: str) -> bool:
     return char.isalnum() or char in "._" or (category(char) in ("Mc", "Mn") and char != "\ufe0f")
 
 
+def counted(number: int, noun: str) -> str:
+    """A number with its noun: `1 file`, `1,204 files`."""
+    return f"{number:,} {noun}{'s' * (number != 1)}"
+
+
 def size(bytes: int) -> str:
     """A number of bytes for people, in decimal units: `812 B`, `1.2 MB`."""
     if bytes < 1000:

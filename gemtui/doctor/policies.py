@@ -14,6 +14,7 @@ from gemtui.files import is_there
 from gemtui.policy.check import check_files
 from gemtui.policy.rules import CHECKED_AGAINST, Severity
 from gemtui.policy.store import policies_dir
+from gemtui.text import counted
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -82,7 +83,7 @@ def policy_problems(policies: Policies) -> Iterator[str]:
     for place in policies.places:
         if place.errors:
             what = "no run starts with them" if place.ours else "Gemini CLI leaves rules out"
-            yield f"{place.path}: {_count(place.errors, 'error')}, {what}: {place.check}"
+            yield f"{place.path}: {counted(place.errors, 'error')}, {what}: {place.check}"
 
 
 def policy_rows(policies: Policies, installed: str | None) -> Iterator[tuple[str, str]]:
@@ -90,8 +91,8 @@ def policy_rows(policies: Policies, installed: str | None) -> Iterator[tuple[str
     yield "policies", _engine_words(installed)
     for place in policies.places:
         whose = "ours" if place.ours else "in every session"
-        found = f"{_count(place.errors, 'error')}, {_count(place.warnings, 'warning')}"
-        yield "", f"{place.path} ({whose}): {_count(place.files, 'file')}, {found}"
+        found = f"{counted(place.errors, 'error')}, {counted(place.warnings, 'warning')}"
+        yield "", f"{place.path} ({whose}): {counted(place.files, 'file')}, {found}"
         if place.errors or place.warnings:
             yield "", f"to see them: {place.check}"
 
@@ -103,7 +104,3 @@ def _engine_words(installed: str | None) -> str:
     if installed == CHECKED_AGAINST:
         return f"{checked}: the installed version"
     return f"{checked}; installed is {installed}, which may decide otherwise in places"
-
-
-def _count(number: int, noun: str) -> str:
-    return f"{number:,} {noun}{'' if number == 1 else 's'}"

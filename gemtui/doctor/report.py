@@ -30,7 +30,7 @@ from gemtui.sessions.index import Index, Snapshot
 from gemtui.sessions.records import Problem
 from gemtui.sessions.store import SessionKind, State
 from gemtui.sessions.summary import Flag, Summary
-from gemtui.text import Clean, clean_line, size
+from gemtui.text import Clean, clean_line, counted, size
 
 _SHOWN_PROBLEMS = 10
 
@@ -262,16 +262,12 @@ def _rows(report: Report) -> Iterator[tuple[str, str]]:
         yield "all well", ""
 
 
-def _count(number: int, noun: str) -> str:
-    return f"{number:,} {noun}{'' if number == 1 else 's'}"
-
-
 def _store_rows(store: Store) -> Iterator[tuple[str, str]]:
     yield "store", f"{store.home} (from {store.home_from}): {_STATES[store.state]}"
     yield (
         "",
-        f"{_count(store.sessions, 'session')} of {_count(store.projects, 'project')}; "
-        f"{_count(store.files, 'file')}, {size(store.bytes)}",
+        f"{counted(store.sessions, 'session')} of {counted(store.projects, 'project')}; "
+        f"{counted(store.files, 'file')}, {size(store.bytes)}",
     )
     if store.hidden:
         counts = ", ".join(f"{count} {why}" for why, count in sorted(store.hidden.items()))
@@ -310,14 +306,14 @@ def _file_rows(files: OwnFiles) -> Iterator[tuple[str, str]]:
     if files.theme is not None:
         yield "", f'theme "{files.theme}" is checked when gemtui starts'
     private = ", readable by you alone" if files.cache_private else ""
-    kept = f"{_count(files.cache_files, 'file')}, {size(files.cache_bytes)}"
+    kept = f"{counted(files.cache_files, 'file')}, {size(files.cache_bytes)}"
     yield "cache", f"{files.cache}: {kept}{private}"
     yield "", f"to clear it: {files.clear}"
 
 
 def _run_rows(runs: Usage) -> Iterator[tuple[str, str]]:
     private = ", readable by you alone" if runs.private else ""
-    yield "runs", f"{runs.place}: {_count(runs.runs, 'run')}, {size(runs.bytes)}{private}"
+    yield "runs", f"{runs.place}: {counted(runs.runs, 'run')}, {size(runs.bytes)}{private}"
     yield "", "each holds its prompt, its answer and contents of files, until it is removed:"
     bound = f"the oldest over {MOST_RUNS} runs or {size(MOST_BYTES)} by gemtui"
     yield "", f"{bound}, all that ended by: {CLEAR}"
