@@ -70,6 +70,21 @@ def system_settings_path(environ: Mapping[str, str], platform: str = sys.platfor
     return Path("/etc/gemini-cli/settings.json")
 
 
+def settings_places(environ: Mapping[str, str], project: Path | None) -> list[Path]:
+    """The settings files of a run, from the lowest to the highest (contract 4.4).
+
+    Those of the machine are left out where the CLI passes over them, as are those of the project
+    for None.
+    """
+    system = system_settings_path(environ)
+    named = environ.get("GEMINI_CLI_SYSTEM_DEFAULTS_PATH")
+    defaults = Path(named) if named else system.parent / "system-defaults.json"
+    unread = {path for path in (defaults, system) if settings_unread(path, version=None)}
+    projects = [] if project is None else [project / ".gemini" / "settings.json"]
+    places = (defaults, gemini_home(environ) / "settings.json", *projects, system)
+    return [path for path in dict.fromkeys(places) if path not in unread]
+
+
 def system_settings(environ: Mapping[str, str], *, version: str | None) -> dict[str, Any]:
     """The machine's own settings, as far as a CLI of this version reads them."""
     path = system_settings_path(environ)
@@ -79,15 +94,12 @@ def system_settings(environ: Mapping[str, str], *, version: str | None) -> dict[
 def user_policies(environ: Mapping[str, str], cwd: Path | None = None) -> tuple[Path, ...]:
     """The user's policy files in a run in `cwd`: those that settings name, else the folder.
 
-    `policyPaths` of the user's, the project's and the machine's settings are taken together (seen
-    in 0.61.0); a project's settings count since a run starts in trusted folders alone. Relative
-    paths are resolved against `cwd`, None = the current folder.
+    `policyPaths` of all settings are taken together (seen in 0.61.0); a project's settings count
+    since a run starts in trusted folders alone. Relative paths are resolved against `cwd`, None =
+    the current folder.
     """
     home, cwd = gemini_home(environ), cwd or Path.cwd()
-    machine = system_settings_path(environ)
-    places = [home / "settings.json", cwd / ".gemini" / "settings.json"]
-    if settings_unread(machine, version=None) is None:
-        places.append(machine)
+    places = settings_places(environ, cwd)
     named = (path for place in places for path in _policy_paths(read_settings(place, environ)))
     return tuple(dict.fromkeys(cwd / _expanded(path, home) for path in named)) or (
         home / "policies",

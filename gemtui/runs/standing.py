@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from gemtui.agent.settings import read_settings, settings_unread, system_settings_path
+from gemtui.agent.settings import read_settings, settings_places, system_settings_path
 from gemtui.agent.trust import must_ask, remembered
 from gemtui.errors import OptionError
 from gemtui.files import is_there
@@ -111,28 +111,12 @@ def _settings(
             raise OptionError(f"{only} is no settings file: name one that is there")
         only.open("rb").close()
         return [only], read_settings(only, environ)
-    places = [path for path in _places(workspace, environ) if path.is_file()]
+    project = workspace if workspace is not None and _trusted(workspace, environ) else None
+    places = [path for path in settings_places(environ, project) if path.is_file()]
     merged: dict[str, Any] = {}
     for path in places:
         merged = _over(merged, read_settings(path, environ))
     return places, merged
-
-
-def _places(workspace: Path | None, environ: Mapping[str, str]) -> list[Path]:
-    """Settings files from the lowest to the highest (contract 4.4).
-
-    Those of the machine are left out where the CLI passes over them.
-    """
-    system = system_settings_path(environ)
-    named = environ.get("GEMINI_CLI_SYSTEM_DEFAULTS_PATH")
-    defaults = Path(named) if named else system.parent / "system-defaults.json"
-    below, above = (
-        [path] if settings_unread(path, version=None) is None else [] for path in (defaults, system)
-    )
-    places = [*below, gemini_home(environ) / "settings.json"]
-    if workspace is not None and _trusted(workspace, environ):
-        places.append(workspace / ".gemini" / "settings.json")
-    return list(dict.fromkeys((*places, *above)))
 
 
 def _trusted(folder: Path, environ: Mapping[str, str]) -> bool:

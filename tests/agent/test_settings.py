@@ -106,6 +106,17 @@ def test_no_turns_at_all_is_a_limit_of_ours() -> None:
     assert command.turn_limit == 0
 
 
+def test_the_machines_defaults_come_first(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("gemtui.agent.settings.settings_unread", lambda *_, **__: None)
+    environ = {"GEMINI_CLI_HOME": str(tmp_path), SETTINGS_VARIABLE: str(tmp_path / "system.json")}
+    (tmp_path / ".gemini").mkdir()
+    for name in ("system.json", "system-defaults.json", ".gemini/settings.json"):
+        (tmp_path / name).write_text(json.dumps({"policyPaths": [f"/of/{name}", "/of/all"]}))
+    found = user_policies(environ, tmp_path / "project")
+    names = ("/of/system-defaults.json", "/of/all", "/of/.gemini/settings.json", "/of/system.json")
+    assert [*map(str, found)] == [*names]
+
+
 def test_variables_in_settings_stand_for_their_values(tmp_path: Path) -> None:
     (tmp_path / ".gemini").mkdir()
     paths = ["$PLACE/a", "${PLACE}/b", "${NONE:-/srv}/c", "${PLACE:-x}/d", "/$NONE/e", "/$é/${}/f"]
