@@ -7,6 +7,8 @@ from textual.worker import Worker
 
 DIALOG = "dialog"
 """The group of the workers in which a screen asks something."""
+LOW = [(0, "-low"), (18, "-high")]
+"""From how many rows on a screen has room for more than what it is about."""
 
 
 class AskingScreen(Screen[ScreenResultType]):
@@ -14,6 +16,8 @@ class AskingScreen(Screen[ScreenResultType]):
 
     Keys that come in one burst would act here, though they were meant for the dialog.
     """
+
+    VERTICAL_BREAKPOINTS = LOW
 
     def can(self, action: str) -> bool:
         """Whether a key does something now."""

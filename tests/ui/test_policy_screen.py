@@ -412,6 +412,14 @@ async def test_the_side_shows_what_became_of_the_rule_under_the_cursor(home: Pat
 # --- findings ------------------------------------------------------------------------------------
 
 
+async def test_on_a_low_screen_what_matters_is_in_sight(home: Path) -> None:
+    async with planner(home, (50, 12)) as me:
+        await me.sees("No policy yet.", "A policy says what an agent may do")
+        await me.press("a")
+        await me.fill(tools="run_shel")
+        await me.sees("there is no tool", "Take (ctrl+s)")
+
+
 async def test_a_finding_stands_beside_its_rule_and_a_key_takes_the_better_form(home: Path) -> None:
     policy(
         "work",

@@ -14,12 +14,10 @@ from textual.binding import BindingType
 from textual.containers import Horizontal
 from textual.widget import Widget
 
-from gemtui.errors import GemtuiError
 from gemtui.policy.document import Document
 from gemtui.policy.rules import ApprovalMode, Call, Rule
 from gemtui.policy.store import PolicyFile
 from gemtui.policy.surprises import fixed
-from gemtui.text import Clean
 from gemtui.ui import around, policy_edits, policy_files, policy_levels
 from gemtui.ui.asking import DIALOG, AskingScreen
 from gemtui.ui.becomes import Becomes
@@ -27,9 +25,8 @@ from gemtui.ui.keys import Where, bindings
 from gemtui.ui.policies import Draft, next_mode
 from gemtui.ui.policy_desk import PolicyDesk
 from gemtui.ui.policy_edits import Edit, Make
-from gemtui.ui.render.lines import EMPTY
 from gemtui.ui.screens.rule_form import RuleForm
-from gemtui.ui.screens.trial import offered
+from gemtui.ui.screens.trial import form_allowing
 from gemtui.ui.trial import Trial
 from gemtui.ui.widgets.drawing import Drawing
 from gemtui.ui.widgets.lines import FooterLine, Line
@@ -195,12 +192,15 @@ class PolicyScreen(AskingScreen[None]):
         elif place is not None:
             self.gemtui.say("This rule can't be read: o opens the file in your editor.")
 
-    async def _form(self, rule: Rule, place: int | None = None, about: Clean = EMPTY) -> None:
+    async def _form(self, rule: Rule, place: int | None = None) -> None:
         document = self.draft.document
         if document.locked:
             self.gemtui.say(document.locked, problem=True)
-            return
-        form = RuleForm(document, rule, project=self.desk.folder, place=place, about=about)
+        else:
+            form = RuleForm(document, rule, project=self.desk.folder, place=place)
+            await self._fill_in(form, place)
+
+    async def _fill_in(self, form: RuleForm, place: int | None = None) -> None:
         wanted = await self.app.push_screen_wait(form)
         if wanted is None:
             return
@@ -215,13 +215,9 @@ class PolicyScreen(AskingScreen[None]):
         """The rule that would allow a call, in the form; nothing is done before it is taken."""
         await self.desk.begun.wait()
         self.main.switch(simple=False)
-        trial = Trial(self.draft, self.desk.folder)
-        try:
-            rule, doubt = await asyncio.to_thread(trial.allowing, call)
-        except GemtuiError as error:
-            self.gemtui.say(str(error), problem=True)
-        else:
-            await self._form(rule, about=offered(call, doubt))
+        form = await form_allowing(self.gemtui, Trial(self.draft, self.desk.folder), call)
+        if form is not None:
+            await self._fill_in(form)
 
     async def action_duplicate(self) -> None:
         """The same rule once more."""

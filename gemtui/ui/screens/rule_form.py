@@ -22,6 +22,7 @@ from gemtui.policy.rules import Decision, Finding, Rule, Severity
 from gemtui.policy.surprises import fixed
 from gemtui.text import Clean, clean_line
 from gemtui.ui import rule_fields
+from gemtui.ui.asking import LOW
 from gemtui.ui.keys import Where, bindings
 from gemtui.ui.render.lines import EMPTY
 from gemtui.ui.rule_fields import MODES, Problem, names, rule_of, values_of
@@ -133,6 +134,7 @@ class RuleForm(ModalScreen[Rule]):
     """
 
     BINDINGS = bindings(Where.RULE)
+    VERTICAL_BREAKPOINTS = LOW
     AUTO_FOCUS = "#tools"
 
     def __init__(

@@ -22,6 +22,7 @@ from gemtui.ui.widgets.lines import FooterLine, Line
 
 if TYPE_CHECKING:
     from gemtui.ui.app import GemtuiApp
+    from gemtui.ui.screens.rule_form import RuleForm
 
 Taken = tuple[Rule, ...]
 
@@ -31,10 +32,23 @@ def refused(found: Explanation) -> bool:
     return found.decision is not Decision.ALLOW or not found.offered
 
 
-def offered(call: Call, doubt: str) -> Clean:
-    """Why a rule is offered: the call it would allow, and what speaks against it."""
+async def form_allowing(
+    app: GemtuiApp, trial: Trial, call: Call, project: Path | None = None
+) -> RuleForm | None:
+    """The form with the rule that would allow a call made in `project`; None where it can't be.
+
+    It names the call, and what speaks against the rule.
+    """
+    from gemtui.ui.screens.rule_form import RuleForm
+
+    try:
+        rule, doubt = await asyncio.to_thread(trial.allowing, call, project)
+    except GemtuiError as error:
+        app.say(str(error), problem=True)
+        return None
     what = f"{call.tool[:60]}  {asked(call)[:200]}".rstrip()
-    return clean_line(f"It would allow  {what}{f'  but {doubt}' if doubt else ''}")
+    about = clean_line(f"It would allow  {what}{f'  but {doubt}' if doubt else ''}")
+    return RuleForm(trial.document, rule, project=project or trial.project, about=about)
 
 
 class TrialScreen(AskingScreen[Taken]):
@@ -128,15 +142,9 @@ class TrialScreen(AskingScreen[Taken]):
 
     async def allow(self, call: Call, project: Path | None = None) -> None:
         """Make the rule that would allow a call made in `project`: a form shows it first."""
-        from gemtui.ui.screens.rule_form import RuleForm
-
-        try:
-            rule, doubt = await asyncio.to_thread(self.trial.allowing, call, project)
-        except GemtuiError as error:
-            self.gemtui.say(str(error), problem=True)
+        form = await form_allowing(self.gemtui, self.trial, call, project)
+        if form is None:
             return
-        place = project or self.trial.project
-        form = RuleForm(self.trial.document, rule, project=place, about=offered(call, doubt))
         made = await self.app.push_screen_wait(form)
         if made is not None:
             self.trial.take(made)
