@@ -13,7 +13,7 @@ from typing import NamedTuple
 from gemtui.policy.decide import Setup
 from gemtui.policy.document import Document, Entry
 from gemtui.policy.policy import Policy
-from gemtui.policy.rules import ApprovalMode, Finding, Rule
+from gemtui.policy.rules import ApprovalMode, Finding
 from gemtui.policy.store import Opened
 
 UNNAMED = "new policy"
@@ -149,13 +149,6 @@ class Draft:
         self._undone.clear()
         self.revision += 1
         return True
-
-    def add_rules(self, rules: Sequence[Rule], what: str = "") -> None:
-        """Put rules at the file's end: one step to undo. Raises PolicyError for a locked file."""
-        document = self.document
-        for rule in rules:
-            document = document.add(rule)
-        self.change(document, what or f"add {len(rules)} rule{'s' * (len(rules) != 1)}")
 
     def undo(self) -> str:
         """Take the last change back; what it was, "" where there is none."""

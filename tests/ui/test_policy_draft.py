@@ -38,10 +38,15 @@ def tools(shown: Document) -> list[str]:
 # --- back and forth ------------------------------------------------------------------------------
 
 
+def add(draft: Draft, *rules: Rule) -> None:
+    made = add_all(draft.document, rules)
+    draft.change(made.document, made.what)
+
+
 def test_changes_are_taken_back_and_made_again_in_order() -> None:
     draft = Draft()
-    draft.add_rules([rule("glob", 1)])
-    draft.add_rules([rule("replace", 2), rule("read_file", 3)])
+    add(draft, rule("glob", 1))
+    add(draft, rule("replace", 2), rule("read_file", 3))
     assert draft.changed
     assert draft.undo() == "add 2 rules"
     assert len(draft.entries) == 1
@@ -54,9 +59,9 @@ def test_changes_are_taken_back_and_made_again_in_order() -> None:
 
 def test_a_new_change_ends_what_could_be_made_again() -> None:
     draft = Draft()
-    draft.add_rules([rule("glob", 1)])
+    add(draft, rule("glob", 1))
     draft.undo()
-    draft.add_rules([rule("replace", 2)])
+    add(draft, rule("replace", 2))
     assert draft.redo() == ""
     assert tools(draft.document) == ["replace"]
 

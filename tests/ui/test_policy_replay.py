@@ -37,7 +37,7 @@ async def test_behind_a_number_are_its_calls_and_behind_a_call_its_reasons(tmp_p
     async with trier(ReplayScreen, tmp_path) as me:
         await me.sees(READ)
         await me.press("down", "down", "enter")
-        await me.sees("Calls  deny", "2 calls", "rm -rf build", "npm test")
+        await me.sees("Calls  that would be denied", "2 calls", "rm -rf build", "npm test")
         await me.press("/")
         await me.type("rm")
         await me.press("enter")
@@ -55,7 +55,7 @@ async def test_only_what_is_refused_is_to_be_allowed(tmp_path: Path) -> None:
     async with trier(ReplayScreen, tmp_path) as me:
         await me.sees(READ)
         await me.press("enter")
-        await me.sees("Calls  allow", "4 calls")
+        await me.sees("Calls  that would be allowed", "4 calls")
         assert "call.allow" not in {key.id for key, _ in acting(me.app.screen)}
         await me.press("enter")
         await me.sees("One call", "✓ allow")
@@ -213,7 +213,7 @@ async def test_hostile_calls_are_shown_harmlessly(tmp_path: Path) -> None:
         for row in ("down", "down"):
             await me.press(row)
         await me.press("enter")
-        await me.sees("Calls  deny", "evil")
+        await me.sees("Calls  that would be denied", "evil")
         assert harmless()
         await me.press("/")
         await me.type("evil")

@@ -42,7 +42,6 @@ _ROLES = {
     Decision.DENY: Role.ERROR,
 }
 NOT_OFFERED = "not offered"
-WIDEST_WORD = len(NOT_OFFERED)
 
 
 # --- words -----------------------------------------------------------------------------------
@@ -162,15 +161,6 @@ def column(text: Clean, width: int, style: Style, look: Look) -> Piece:
     shown = ellipsis(text, width, mark=look.glyphs.ellipsis)
     piece = Piece(shown, style)
     return Piece(own(shown + " " * (width - width_of((piece,)))), style)
-
-
-def call_row(call: Call, look: Look, *, room: int = 18) -> Pieces:
-    """Tool and what was asked of it."""
-    name = flat(call.tool[:LONG])
-    return (
-        column(name, max(room, min(len(name), look.width // 3)), look[Role.TEXT] + BOLD, look),
-        Piece(own(f"  {asked(call)}"), look[Role.TEXT]),
-    )
 
 
 # --- an explanation ----------------------------------------------------------------------------
