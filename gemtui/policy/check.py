@@ -17,6 +17,7 @@ from gemtui.policy.check_rule import rule_said, schema_said
 from gemtui.policy.dialect import TomlError, parse_toml
 from gemtui.policy.fields import readable
 from gemtui.policy.pieces import Kind, pieces_of
+from gemtui.policy.reading import LARGEST, TOO_LARGE
 from gemtui.policy.rules import Finding, Rule, Severity, Tier
 from gemtui.policy.saying import Said, findings, warned
 from gemtui.policy.schema import Problem, schema_problems
@@ -194,6 +195,8 @@ def _only(path: Path, said: Said) -> _Read:
 
 def _read_file(path: Path) -> _Read:
     try:
+        if path.stat().st_size > LARGEST:
+            return _only(path, Said("", TOO_LARGE, "name another file"))
         data = path.read_bytes()
     except OSError as error:
         return _only(path, _unreadable(error))

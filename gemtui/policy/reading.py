@@ -18,6 +18,10 @@ from gemtui.policy.matching import dropped, kills, pattern_sources
 from gemtui.policy.rules import Decision, Finding, Rule, Severity, Tier
 from gemtui.policy.schema import schema_problems
 
+LARGEST = 4 * 1024 * 1024
+"""Bytes of a file that can be a policy; a larger one is said and not read."""
+TOO_LARGE = "it is over 4 MiB, which is no policy file"
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Loaded:
@@ -75,8 +79,14 @@ def _rule_findings(rule: Rule, source: str) -> Iterator[Finding]:
     for pattern in pattern_sources(rule):
         why = dropped(pattern) if pattern else None
         if why:
-            field = "argsPattern" if rule.args_pattern == pattern else "commandRegex"
-            yield _finding(source, rule.index, field, f"the rule is dropped: {why}")
+            yield _finding(source, rule.index, _field(rule), f"the pattern is dropped: {why}")
+
+
+def _field(rule: Rule) -> str:
+    """Where the patterns of `pattern_sources` come from."""
+    if rule.prefix_list or any(rule.command_prefixes):
+        return "commandPrefix"
+    return "commandRegex" if rule.command_regex else "argsPattern"
 
 
 def _whole(source: str, message: str) -> Finding:
@@ -103,6 +113,9 @@ def read_paths(
             findings.append(_finding(str(path), 0, "", f"{why}, so no rules are read there"))
         for file in files:
             try:
+                if file.stat().st_size > LARGEST:
+                    findings.append(_finding(str(file), 0, "", TOO_LARGE))
+                    continue
                 text = file.read_bytes().decode("utf-8", "replace")
             except OSError as error:
                 findings.append(_whole(str(file), f"it can't be read ({error.strerror})"))

@@ -18,6 +18,7 @@ from gemtui.files import is_there, write_whole
 from gemtui.paths import gemini_home
 from gemtui.policy.document import Document
 from gemtui.policy.names import ENDING, find_policy, path_of, policies_dir
+from gemtui.policy.reading import LARGEST
 
 __all__ = [
     "Opened",
@@ -32,9 +33,6 @@ __all__ = [
     "rename",
     "save",
 ]
-
-LARGEST = 4 * 1024 * 1024
-"""Bytes of a policy file that is opened."""
 
 
 class Origin(StrEnum):

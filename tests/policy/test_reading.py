@@ -7,8 +7,9 @@ from typing import NoReturn
 
 import pytest
 
+from gemtui.policy.check import check_files
 from gemtui.policy.policy import Policy
-from gemtui.policy.reading import read_paths
+from gemtui.policy.reading import LARGEST, TOO_LARGE, read_paths
 from gemtui.policy.rules import Decision, Rule, Severity, Tier
 
 RULE = '[[rule]]\ntoolName = "{tool}"\ndecision = "deny"\npriority = 100\n'
@@ -113,6 +114,24 @@ def test_a_folder_that_can_not_be_read_gives_a_finding(
 
 def test_a_folder_without_policies_is_none_to_complain_of(tmp_path: Path) -> None:
     assert Policy.load([tmp_path]) == Policy()
+
+
+def test_what_is_far_too_large_is_not_read(tmp_path: Path) -> None:
+    write(tmp_path, a="glob")
+    with (tmp_path / "a.toml").open("ab") as file:
+        file.truncate(LARGEST + 1)
+    found = Policy.load(tmp_path / "a.toml")
+    assert found.rules == ()
+    assert [each.message for each in found.findings] == [TOO_LARGE]
+    assert [each.message for each in check_files([tmp_path / "a.toml"])] == [TOO_LARGE]
+
+
+def test_a_pattern_that_is_dropped_is_named_by_its_field() -> None:
+    text = '[[rule]]\ntoolName = "run_shell_command"\n{}\ndecision = "allow"\npriority = 1\n'
+    long = "x" * 3000
+    for field in ("commandPrefix", "commandRegex", "argsPattern"):
+        (finding,) = Policy.parse(text.format(f'{field} = "{long}"')).findings
+        assert finding.field == field
 
 
 def test_bytes_that_are_no_text_do_not_stop_the_reading(tmp_path: Path) -> None:
