@@ -181,9 +181,10 @@ class Draft:
     # --- the disk ----------------------------------------------------------------------------
 
     def wrote(self, opened: Opened) -> None:
-        """The document has been saved as this file; the way back stays."""
+        """This document has been saved as this file; the way back stays, and what came since."""
         self.opened, self._saved, self.moved_on = opened, opened.document.text, False
-        self._steps[-1] = Step(opened.document, self._steps[-1].what)
+        if self.document.text == opened.document.text:
+            self._steps[-1] = Step(opened.document, self._steps[-1].what)
         self.revision += 1
 
     def read(self, opened: Opened) -> None:

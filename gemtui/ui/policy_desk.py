@@ -36,6 +36,7 @@ class PolicyDesk:
         self._app, self.folder, self._changed = app, folder, changed
         self.draft = Draft()
         self.begun = asyncio.Event()
+        self._editing = asyncio.Lock()
         self._machine: tuple[Machine, str] | None = None
 
     # --- what there is -------------------------------------------------------------------------
@@ -50,7 +51,7 @@ class PolicyDesk:
         await self.look_around()
 
     async def _files(self) -> tuple[PolicyFile, ...]:
-        return await asyncio.to_thread(policy_files.listed, self._app.start.home)
+        return await asyncio.to_thread(policy_files.listed, self.folder)
 
     async def look_around(self) -> None:
         """Read what takes part in decisions beside the file; ask the CLI what it can do."""
@@ -91,19 +92,33 @@ class PolicyDesk:
             self._changed()
 
     async def edit(self, make: Make) -> Edit | None:
-        """Change the draft, a large one in a thread; None where nothing was changed."""
-        document = self.draft.document
-        large = len(document.rules) > LARGE
-        try:
-            made = await asyncio.to_thread(make, document) if large else make(document)
-        except GemtuiError as error:
-            self._app.say(str(error), problem=True)
-            return None
-        if made is None or not self.draft.change(made.document, made.what):
-            return None
-        if large:
-            await asyncio.to_thread(self.draft.prepare)
+        """Change the draft, a large one in a thread; None where nothing was changed.
+
+        One change comes after the other, each made of what the one before has left.
+        """
+        draft = self.draft
+        async with self._editing:
+            large = len(draft.document.rules) > LARGE
+            try:
+                made = await self._made(draft, make, large=large)
+            except GemtuiError as error:
+                self._app.say(str(error), problem=True)
+                return None
+            if made is None or not draft.change(made.document, made.what):
+                return None
+            if draft is not self.draft:
+                return None
+            if large:
+                await asyncio.to_thread(draft.prepare)
         return made
+
+    async def _made(self, draft: Draft, make: Make, *, large: bool) -> Edit | None:
+        """The change of the document as it is, also where something else changes it meanwhile."""
+        while True:
+            document = draft.document
+            made = await asyncio.to_thread(make, document) if large else make(document)
+            if draft.document is document:
+                return made
 
     # --- files ---------------------------------------------------------------------------------
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
+from gemtui.errors import PolicyError
 from gemtui.policy.document import Document
 from gemtui.policy.rules import Decision, Rule
 from gemtui.ui.policies import moved
@@ -33,6 +34,24 @@ Make = Callable[[Document], Edit | None]
 """Makes a change of the document as it is when its turn comes; None = there is none."""
 
 
+def at(seen: Document, place: int, make: Callable[[Document, int], Edit | None]) -> Make:
+    """What `make` does to the rule at `place` of `seen`, wherever that rule stands by then.
+
+    The change raises PolicyError where something else has taken the rule away or changed it.
+    """
+    text = seen.rules[place].text
+
+    def change(document: Document) -> Edit | None:
+        texts = [entry.text for entry in document.rules]
+        if texts[place : place + 1] == [text]:
+            return make(document, place)
+        if text in texts:
+            return make(document, texts.index(text))
+        raise PolicyError("That rule is no longer as it was: look, then do it again.")
+
+    return change
+
+
 def add(document: Document, rule: Rule) -> Edit:
     """A new rule, the last of the file."""
     changed = document.add(rule)
@@ -51,6 +70,13 @@ def add_all(document: Document, rules: Sequence[Rule]) -> Edit:
 def replace_rule(document: Document, place: int, rule: Rule) -> Edit:
     """Another form of a rule."""
     return Edit(document.replace(place, rule), f"change rule {place + 1}", place)
+
+
+def filled_in(seen: Document, place: int | None, rule: Rule) -> Make:
+    """What a form says: a new rule, or another form of the one at `place` of `seen`."""
+    if place is None:
+        return lambda document: add(document, rule)
+    return at(seen, place, lambda document, now: replace_rule(document, now, rule))
 
 
 def duplicate(document: Document, place: int) -> Edit:

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import asyncio
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from gemtui.agent.settings import read_settings
 from gemtui.errors import GemtuiError, PolicyChanged, PolicyError
 from gemtui.policy import store
 from gemtui.policy.document import Document
@@ -29,14 +28,9 @@ SUGGESTED = "work"
 """The name that a first policy is offered."""
 
 
-def settings_of(home: Path) -> dict[str, Any]:
-    """The user's settings of the CLI."""
-    return read_settings(home / "settings.json")
-
-
-def listed(home: Path) -> tuple[PolicyFile, ...]:
-    """All policy files, ours first. Reads folders and settings."""
-    return store.list_policies(settings_of(home))
+def listed(folder: Path) -> tuple[PolicyFile, ...]:
+    """All policy files that a run in `folder` knows, ours first. Reads folders and settings."""
+    return store.list_policies(standing(workspace=folder).setup.settings)
 
 
 def surroundings(opened: Opened | None, folder: Path) -> Surroundings:
@@ -61,7 +55,8 @@ def _files_of(path: Path) -> list[Path]:
     """The files of a folder as the CLI loads them (policy-engine, "files")."""
     if not path.is_dir():
         return [path]
-    found = (each for each in path.iterdir() if each.name.endswith(".toml") and each.is_file())
+    named = (each for each in path.iterdir() if each.name.endswith(".toml"))
+    found = (each for each in named if each.is_file() and not each.is_symlink())
     return sorted(found, key=lambda each: each.name.encode("utf-8", "surrogateescape"))
 
 

@@ -201,13 +201,11 @@ class PolicyScreen(AskingScreen[None]):
             await self._fill_in(form, place)
 
     async def _fill_in(self, form: RuleForm, place: int | None = None) -> None:
+        seen = self.draft.document
         wanted = await self.app.push_screen_wait(form)
         if wanted is None:
             return
-        if place is None:
-            await self.edit(lambda now: policy_edits.add(now, wanted))
-        else:
-            await self.edit(lambda now: policy_edits.replace_rule(now, place, wanted))
+        await self.edit(policy_edits.filled_in(seen, place, wanted))
         self.main.take_focus()
 
     @work(exclusive=True, group=DIALOG)
@@ -233,7 +231,7 @@ class PolicyScreen(AskingScreen[None]):
 
     async def _edit_chosen(self, make: Callable[[Document, int], Edit]) -> None:
         if (place := self.main.place) is not None:
-            await self.edit(lambda document: make(document, place))
+            await self.edit(policy_edits.at(self.draft.document, place, make))
 
     async def action_move_down(self) -> None:
         """Below the next rule."""
@@ -247,13 +245,13 @@ class PolicyScreen(AskingScreen[None]):
         place, other = self.main.place, self.main.rules.neighbour(step)
         if place is not None and other is not None:
             above = step < 0
-            await self.edit(partial(policy_edits.move, place=place, other=other, above=above))
+            make = partial(policy_edits.move, other=other, above=above)
+            await self.edit(policy_edits.at(self.draft.document, place, make))
 
     async def action_fix(self) -> None:
         """The form of this rule that does what was meant."""
-        place, better = self.main.place, self._better
-        if place is not None and better is not None:
-            await self.edit(lambda document: policy_edits.replace_rule(document, place, better))
+        if (better := self._better) is not None:
+            await self._edit_chosen(partial(policy_edits.replace_rule, rule=better))
 
     def action_undo(self) -> None:
         """Take the last change back."""

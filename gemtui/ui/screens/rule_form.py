@@ -211,6 +211,7 @@ class RuleForm(ModalScreen[Rule]):
         elif self._place is None and rule == self._rule and not rule.tools:
             self._say([])  # nobody has begun yet
         else:
+            self._looked = Looked((), None)
             self._check(rule)
 
     @work(exclusive=True, group="check")

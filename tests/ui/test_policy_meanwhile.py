@@ -1,0 +1,128 @@
+"""What happens to a policy while it is edited: other edits, a save, somebody else's write."""
+
+from __future__ import annotations
+
+import asyncio
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from gemtui.errors import PolicyError
+from gemtui.policy import store
+from gemtui.policy.document import Document
+from gemtui.policy.rules import Decision, Rule
+from gemtui.ui import policy_edits
+from gemtui.ui.policies import Draft
+from gemtui.ui.policy_desk import LARGE, PolicyDesk
+from gemtui.ui.policy_files import surroundings
+
+
+def rule(tool: str, priority: int = 1) -> Rule:
+    return Rule(tools=(tool,), decision=Decision.ALLOW, priority=priority)
+
+
+def document(*tools: str) -> Document:
+    return policy_edits.add_all(Document.parse(""), [rule(tool) for tool in tools]).document
+
+
+def tools(shown: Document) -> list[str]:
+    return [entry.rule.tools[0] for entry in shown.rules if entry.rule is not None]
+
+
+class Person:
+    """What the desk needs of the app: somebody to tell."""
+
+    def __init__(self) -> None:
+        self.told: list[str] = []
+
+    def say(self, text: str, *, problem: bool = False) -> None:
+        self.told.append(text)
+
+
+@pytest.fixture
+def person() -> Person:
+    return Person()
+
+
+@pytest.fixture
+def desk(person: Person, tmp_path: Path) -> PolicyDesk:
+    app: Any = person
+    found = PolicyDesk(app, tmp_path, changed=lambda: None)
+    names = [f"tool_{number}" for number in range(LARGE + 5)]
+    found.draft.change(document(*names), "begin")
+    return found
+
+
+async def test_edits_of_a_large_policy_come_one_after_the_other(desk: PolicyDesk) -> None:
+    seen = desk.draft.document
+    await asyncio.gather(
+        desk.edit(policy_edits.filled_in(seen, None, rule("added"))),
+        desk.edit(policy_edits.at(seen, 3, policy_edits.remove)),
+    )
+    left = tools(desk.draft.document)
+    assert ("added" in left, "tool_3" in left, len(left)) == (True, False, LARGE + 5)
+
+
+async def test_an_edit_waits_for_no_other_policy(desk: PolicyDesk) -> None:
+    change = desk.edit(policy_edits.at(desk.draft.document, 3, policy_edits.remove))
+    task = asyncio.ensure_future(change)
+    await asyncio.sleep(0)
+    desk.draft = Draft()
+    assert await task is None
+    assert desk.draft.entries == ()
+
+
+async def test_what_is_undone_meanwhile_stays_undone(desk: PolicyDesk) -> None:
+    await desk.edit(lambda now: policy_edits.add(now, rule("added")))
+    seen = desk.draft.document
+    task = asyncio.ensure_future(desk.edit(policy_edits.at(seen, 3, policy_edits.remove)))
+    await asyncio.sleep(0)
+    desk.draft.undo()
+    await task
+    left = tools(desk.draft.document)
+    assert ("added" in left, "tool_3" in left) == (False, False)
+
+
+async def test_a_form_never_writes_over_another_rule(desk: PolicyDesk, person: Person) -> None:
+    seen = document("glob", "write_file", "web_fetch")
+    desk.draft = Draft()
+    desk.draft.change(document("web_fetch", "glob"), "somebody else wrote it")
+    await desk.edit(policy_edits.filled_in(seen, 2, rule("google_web_search")))
+    assert tools(desk.draft.document) == ["google_web_search", "glob"]
+    assert await desk.edit(policy_edits.filled_in(seen, 1, rule("replace"))) is None
+    assert tools(desk.draft.document) == ["google_web_search", "glob"]
+    assert person.told == ["That rule is no longer as it was: look, then do it again."]
+
+
+def test_a_change_is_made_where_its_rule_stands_now() -> None:
+    seen = document("glob", "write_file")
+    change = policy_edits.at(seen, 1, partial(policy_edits.replace_rule, rule=rule("replace")))
+    made = change(document("read_file", "glob", "write_file"))
+    assert made is not None
+    assert tools(made.document) == ["read_file", "glob", "replace"]
+    with pytest.raises(PolicyError, match="no longer as it was"):
+        change(document("glob"))
+
+
+def test_what_is_edited_while_it_is_saved_is_kept(own_places: None) -> None:
+    draft = Draft(store.create("work", document("glob").text))
+    draft.change(document("glob", "read_file"), "add 1 rule")
+    assert draft.opened is not None
+    saved = store.save(draft.opened, draft.document)
+    draft.change(document("glob", "read_file", "replace"), "add 1 rule")
+    draft.wrote(saved)
+    assert (tools(draft.document), draft.changed) == (["glob", "read_file", "replace"], True)
+    draft.undo()
+    assert (tools(draft.document), draft.changed) == (["glob", "read_file"], False)
+
+
+def test_links_in_the_users_folder_take_no_part(home: Path, tmp_path: Path) -> None:
+    folder = home / ".gemini/policies"
+    folder.mkdir()
+    (tmp_path / "elsewhere.toml").write_text(document("glob").text)
+    (folder / "a.toml").symlink_to(tmp_path / "elsewhere.toml")
+    (folder / "b.toml").write_text(document("replace").text)
+    found = surroundings(store.open_policy(folder / "b.toml"), tmp_path)
+    assert [each for each in found.before.rules + found.after.rules if "glob" in each.tools] == []
