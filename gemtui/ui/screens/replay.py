@@ -10,24 +10,22 @@ from textual.binding import BindingType
 from textual.content import Content
 from textual.widget import Widget
 
-from gemtui.errors import GemtuiError
 from gemtui.policy.recorded import Reference
 from gemtui.policy.replay import Replay, Share, Tally, Verdict
 from gemtui.text import Clean
 from gemtui.ui.asking import DIALOG
 from gemtui.ui.keys import Where, bindings
-from gemtui.ui.past import Past, Progress, Reading, Taker, Which
+from gemtui.ui.past import Past, Progress, Taker
 from gemtui.ui.render.policy import source
 from gemtui.ui.render.policy_rows import Heading, Missing, ReplayRow, Total, replay_row, replay_rows
 from gemtui.ui.screens.calls import BehindScreen, said_progress
-from gemtui.ui.screens.trial import TrialScreen
-from gemtui.ui.screens.which import choose_which, words
+from gemtui.ui.screens.past_trial import PastTrial
 from gemtui.ui.trial import Trial
 from gemtui.ui.widgets.lines import Line
 from gemtui.ui.widgets.rows import RowList
 
 
-class ReplayScreen(TrialScreen):
+class ReplayScreen(PastTrial[Tally]):
     """Numbers that grow while sessions are read; behind each of them its calls."""
 
     BINDINGS: ClassVar[list[BindingType]] = bindings(Where.REPLAY)
@@ -36,12 +34,8 @@ class ReplayScreen(TrialScreen):
     DEFAULT_CSS = "ReplayScreen RowList { height: 1fr; margin-top: 1; }"
 
     def __init__(self, trial: Trial, past: Past) -> None:
-        super().__init__(trial)
-        self._past = past
-        self._which = Which()
-        self._progress = Progress()
+        super().__init__(trial, past)
         self._tally: Tally | None = None
-        self._reading: Reading[Tally] | None = None
 
     def body(self) -> Iterable[Widget]:
         """All numbers, one below the other."""
@@ -51,54 +45,30 @@ class ReplayScreen(TrialScreen):
     def _rows(self) -> RowList[ReplayRow]:
         return self.query_one(RowList)
 
-    def on_mount(self) -> None:
-        """The project's calls first."""
-        self._which = Which(project=self.gemtui.start.project)
-        super().on_mount()
-        self.situation_changed()
-
-    def on_unmount(self) -> None:
-        """Nobody waits for it any more."""
-        if self._reading is not None:
-            self._reading.stop()
-
     # --- reading -------------------------------------------------------------------------------
-
-    @property
-    def reading(self) -> bool:
-        """Whether sessions are being read."""
-        return not self._progress.ended
 
     def situation_changed(self) -> None:
         """Count anew; the old numbers stay until there are new ones."""
-        self._progress = Progress()
-        self._say()
-        self._read()
+        self.progress = Progress()
+        self.say()
+        self.read()
 
-    @work(exclusive=True, group="read")
-    async def _read(self) -> None:
-        if self._reading is not None:
-            self._reading.stop()
-        self._reading = Reading(self._past, self._which, _taker(self.trial), self._take)
-        try:
-            await self._reading.run()
-        except (GemtuiError, OSError) as error:
-            self._progress = Progress(ended=True)
-            self._rows.empty = Clean("nothing could be read")
-            self.gemtui.say(str(error), problem=True)
+    def taker(self) -> Taker[Tally]:
+        """A replay of the policy as it is now."""
+        return _taker(self.trial)
 
-    def _take(self, progress: Progress, tally: Tally) -> None:
-        if self.is_open:
-            self._progress, self._tally = progress, tally
-            self._rows.show(replay_rows(tally))
-            self._say()
+    def take(self, found: Tally) -> None:
+        """The numbers until now."""
+        self._tally = found
+        self._rows.show(replay_rows(found))
 
-    def about(self) -> Clean:
-        """Whose calls."""
-        return words(self._which, self.gemtui.clock())
+    def unreadable(self) -> None:
+        """Said where the numbers would stand."""
+        self._rows.empty = Clean("nothing could be read")
 
-    def _say(self) -> None:
-        said = [said_progress(self._progress)]
+    def say(self) -> None:
+        """How far it is."""
+        said = [said_progress(self.progress)]
         self.query_one("#status", Line).say([Content(each) for each in said])
         self.refresh_bindings()
 
@@ -118,7 +88,7 @@ class ReplayScreen(TrialScreen):
         title, references = _behind(row, self._tally)
         screen = BehindScreen(
             self.trial,
-            self._past,
+            self.past,
             title,
             references,
             calls=row.calls,
@@ -134,25 +104,6 @@ class ReplayScreen(TrialScreen):
     def can(self, action: str) -> bool:
         """There is something to stop only while sessions are read."""
         return action != "stop" or self.reading
-
-    def action_stop(self) -> None:
-        """Read no further."""
-        if self._reading is not None:
-            self._reading.stop()
-
-    @work(exclusive=True, group=DIALOG)
-    async def action_which(self) -> None:
-        """Whose calls?"""
-        which = await choose_which(self.gemtui, self._past)
-        if which is not None:
-            self._which = which
-            self.say_where()
-            self.situation_changed()
-
-    def action_again(self) -> None:
-        """Read the sessions once more."""
-        self._past.forget()
-        self.situation_changed()
 
 
 def _taker(trial: Trial) -> Taker[Tally]:

@@ -12,27 +12,25 @@ from textual.content import Content
 from textual.widget import Widget
 from textual.widgets import Rule as Ruling
 
-from gemtui.errors import GemtuiError
 from gemtui.policy.recorded import Recorded
 from gemtui.policy.rules import Rule
 from gemtui.policy.suggest import Evidence, LeftOut, Suggestions
 from gemtui.text import Clean
 from gemtui.ui.asking import DIALOG
 from gemtui.ui.keys import Where, bindings
-from gemtui.ui.past import Past, Progress, Reading, Taker, Which
+from gemtui.ui.past import Past, Progress, Taker
 from gemtui.ui.render.policy_detail import draw_left_out, draw_suggestion
 from gemtui.ui.render.policy_rows import Heading, Proposal, SuggestRow, suggest_row
 from gemtui.ui.render.words import count
 from gemtui.ui.screens.calls import BehindScreen, said_progress
-from gemtui.ui.screens.trial import TrialScreen
-from gemtui.ui.screens.which import choose_which, words
+from gemtui.ui.screens.past_trial import PastTrial
 from gemtui.ui.trial import Trial
 from gemtui.ui.widgets.drawing import Drawing
 from gemtui.ui.widgets.lines import Line
 from gemtui.ui.widgets.rows import RowList
 
 
-class SuggestScreen(TrialScreen):
+class SuggestScreen(PastTrial[Suggestions | None]):
     """Proposals and what was left out; beside or below them what speaks for the one chosen."""
 
     BINDINGS: ClassVar[list[BindingType]] = bindings(Where.SUGGEST)
@@ -51,13 +49,9 @@ class SuggestScreen(TrialScreen):
     """
 
     def __init__(self, trial: Trial, past: Past) -> None:
-        super().__init__(trial)
-        self._past = past
-        self._which = Which()
-        self._progress = Progress()
+        super().__init__(trial, past)
         self._found: Suggestions | None = None
         self._chosen: tuple[Rule, ...] = ()
-        self._reading: Reading[Suggestions | None] | None = None
 
     def body(self) -> Iterable[Widget]:
         """Rows, and the one under the cursor in full."""
@@ -70,44 +64,24 @@ class SuggestScreen(TrialScreen):
     def _rows(self) -> RowList[SuggestRow]:
         return self.query_one(RowList)
 
-    def on_mount(self) -> None:
-        """From the project's calls first."""
-        self._which = Which(project=self.gemtui.start.project)
-        super().on_mount()
-        self.situation_changed()
-
-    def on_unmount(self) -> None:
-        """Nobody waits for it any more."""
-        self.action_stop()
-
     # --- reading -------------------------------------------------------------------------------
 
     def situation_changed(self) -> None:
         """Propose anew."""
-        self._progress, self._found, self._chosen = Progress(), None, ()
+        self.progress, self._found, self._chosen = Progress(), None, ()
         self._rows.show(())
-        self._say()
-        self._read()
+        self.say()
+        self.read()
 
-    @work(exclusive=True, group="read")
-    async def _read(self) -> None:
-        self.action_stop()
-        self._reading = Reading(self._past, self._which, _taker(self.trial), self._take)
-        try:
-            await self._reading.run()
-        except (GemtuiError, OSError) as error:
-            self._progress = Progress(ended=True)
-            self.gemtui.say(str(error), problem=True)
-            self._say()
+    def taker(self) -> Taker[Suggestions | None]:
+        """Evidence beside the policy as it is now."""
+        return _taker(self.trial)
 
-    def _take(self, progress: Progress, found: Suggestions | None) -> None:
-        if not self.is_open:
-            return
-        self._progress = progress
+    def take(self, found: Suggestions | None) -> None:
+        """The proposals, at the end."""
         if found is not None:
             self._found = found
             self._show_rows()
-        self._say()
 
     def _show_rows(self) -> None:
         if self._found is not None:
@@ -116,7 +90,7 @@ class SuggestScreen(TrialScreen):
 
     @on(RowList.Highlighted)
     def _show_detail(self) -> None:
-        row, past = self._rows.chosen, self._past
+        row, past = self._rows.chosen, self.past
         drawing = self.query_one(Drawing)
         match row:
             case Proposal():
@@ -126,12 +100,9 @@ class SuggestScreen(TrialScreen):
             case _:
                 drawing.show(lambda _look: ())
 
-    def about(self) -> Clean:
-        """Whose calls."""
-        return words(self._which, self.gemtui.clock())
-
-    def _say(self) -> None:
-        said = [said_progress(self._progress)]
+    def say(self) -> None:
+        """How far it is, and how many are chosen."""
+        said = [said_progress(self.progress)]
         found = self._found
         if found is not None and found.suggestions:
             said.insert(0, f"{len(self._chosen)} of {count(len(found.suggestions), 'rule')} chosen")
@@ -144,18 +115,13 @@ class SuggestScreen(TrialScreen):
         """Only what is there can be chosen, and only what is chosen can be added."""
         match action:
             case "stop":
-                return not self._progress.ended
+                return not self.progress.ended
             case "add":
                 return bool(self._chosen)
             case "check" | "check_all":
                 return self._found is not None and bool(self._found.suggestions)
             case _:
                 return True
-
-    def action_stop(self) -> None:
-        """Read no further."""
-        if self._reading is not None:
-            self._reading.stop()
 
     def action_check(self) -> None:
         """Choose the rule under the cursor, or leave it out."""
@@ -167,7 +133,7 @@ class SuggestScreen(TrialScreen):
         kept = tuple(each for each in self._chosen if each != rule)
         self._chosen = (*kept, rule) if chosen else kept
         self._show_rows()
-        self._say()
+        self.say()
 
     def action_check_all(self) -> None:
         """All of them, or none where all are chosen."""
@@ -176,7 +142,7 @@ class SuggestScreen(TrialScreen):
         every = tuple(each.rule for each in self._found.suggestions)
         self._chosen = () if len(self._chosen) == len(every) else every
         self._show_rows()
-        self._say()
+        self.say()
 
     def action_add(self) -> None:
         """Back to the policy with the chosen rules, in the order in which they are proposed."""
@@ -195,25 +161,11 @@ class SuggestScreen(TrialScreen):
         what = "it would allow" if isinstance(row, Proposal) else "was left out"
         title = Clean(f"examples of what {what}")
         before = self.trial.taken
-        screen = BehindScreen(self.trial, self._past, title, found.examples, calls=found.calls)
+        screen = BehindScreen(self.trial, self.past, title, found.examples, calls=found.calls)
         await self.app.push_screen_wait(screen)
         self.say_where()
         if self.trial.taken != before:
             self.situation_changed()
-
-    @work(exclusive=True, group=DIALOG)
-    async def action_which(self) -> None:
-        """Whose calls?"""
-        which = await choose_which(self.gemtui, self._past)
-        if which is not None:
-            self._which = which
-            self.say_where()
-            self.situation_changed()
-
-    def action_again(self) -> None:
-        """Read the sessions once more."""
-        self._past.forget()
-        self.situation_changed()
 
 
 def _taker(trial: Trial) -> Taker[Suggestions | None]:

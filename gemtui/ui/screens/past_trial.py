@@ -1,0 +1,99 @@
+"""A trial on the calls of past sessions: what replaying them and learning from them share."""
+
+from __future__ import annotations
+
+from typing import Generic, TypeVar
+
+from textual import work
+
+from gemtui.errors import GemtuiError
+from gemtui.text import Clean
+from gemtui.ui.asking import DIALOG
+from gemtui.ui.past import Past, Progress, Reading, Taker, Which
+from gemtui.ui.screens.trial import TrialScreen
+from gemtui.ui.screens.which import choose_which, words
+from gemtui.ui.trial import Trial
+
+State = TypeVar("State")
+
+
+class PastTrial(TrialScreen, Generic[State]):
+    """Reads the calls of `which` sessions in a thread; what comes of them grows on the screen."""
+
+    def __init__(self, trial: Trial, past: Past) -> None:
+        super().__init__(trial)
+        self.past = past
+        self.which = Which()
+        self.progress = Progress()
+        self._reading: Reading[State] | None = None
+
+    def taker(self) -> Taker[State]:
+        """What is made of the calls, anew for each reading."""
+        raise NotImplementedError
+
+    def take(self, found: State) -> None:
+        """Show what has been made of them until now."""
+        raise NotImplementedError
+
+    def say(self) -> None:
+        """Say how far it is."""
+        raise NotImplementedError
+
+    def on_mount(self) -> None:
+        """The project's calls first."""
+        self.which = Which(project=self.gemtui.start.project)
+        self.situation_changed()
+
+    def on_unmount(self) -> None:
+        """Nobody waits for it any more."""
+        self.action_stop()
+
+    @property
+    def reading(self) -> bool:
+        """Whether sessions are being read."""
+        return not self.progress.ended
+
+    @work(exclusive=True, group="read")
+    async def read(self) -> None:
+        """Read the calls, from the first one on."""
+        self.action_stop()
+        self._reading = Reading(self.past, self.which, self.taker(), self._take)
+        try:
+            await self._reading.run()
+        except (GemtuiError, OSError) as error:
+            self.progress = Progress(ended=True)
+            self.unreadable()
+            self.gemtui.say(str(error), problem=True)
+            self.say()
+
+    def unreadable(self) -> None:
+        """Nothing could be read: an empty screen may want to say so."""
+
+    def _take(self, progress: Progress, found: State) -> None:
+        if self.is_open:
+            self.progress = progress
+            self.take(found)
+            self.say()
+
+    def about(self) -> Clean:
+        """Whose calls."""
+        return words(self.which, self.gemtui.clock())
+
+    def action_stop(self) -> None:
+        """Read no further."""
+        if self._reading is not None:
+            self._reading.stop()
+
+    @work(exclusive=True, group=DIALOG)
+    async def action_which(self) -> None:
+        """Whose calls?"""
+        which = await choose_which(self.gemtui, self.past)
+        if which is not None:
+            self.which = which
+            self.say_where()
+            self.situation_changed()
+
+    def action_again(self) -> None:
+        """Read the sessions once more."""
+        self.past.forget()
+        self.situation_changed()
