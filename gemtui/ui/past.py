@@ -81,6 +81,13 @@ class Past:
         """The session with this id, as far as sessions have been read."""
         return self._sessions.get(id)
 
+    def first(self, project: Path | None) -> Which:
+        """Whose calls to begin with: the project's, or all where it has none."""
+        which = Which(project=project)
+        if project is None or sessions_with_calls(self.snapshot(), project=project):
+            return which
+        return Which()
+
     def steps(self, which: Which, stopped: Callable[[], bool]) -> Iterator[Step]:
         """The calls, session by session. Raises StoreUnreadable."""
         sessions = sessions_with_calls(

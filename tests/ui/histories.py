@@ -111,7 +111,7 @@ async def trier(
     size: tuple[int, int] = WIDE,
     *,
     policy: str = POLICY,
-    project: bool = True,
+    project: bool | Path = True,
     calls: Sequence[logs.Record] = (),
     config: Config | None = None,
     **more: Any,
@@ -120,7 +120,7 @@ async def trier(
     home, place = write_history(folder)
     if calls:
         session(home, 4, EVIL, list(calls), key="tide", seconds=YESTERDAY)
-    start = {"project": place} if project else {}
+    start = {"project": project if isinstance(project, Path) else place} if project else {}
     async with person(home, size, config, **start) as me:
         somebody = Trier(me.app, me.pilot)
         somebody.trial = Trial(draft_of(policy), place)

@@ -15,6 +15,8 @@ from gemtui.runs.history import Step, recorded_calls
 from gemtui.sessions.summary import Summary
 from gemtui.ui import past
 from gemtui.ui.commands import acting
+from gemtui.ui.past import Past
+from gemtui.ui.screens.calls import PickCallScreen
 from gemtui.ui.screens.replay import ReplayScreen
 from tests.ui.histories import EVIL, call, trier
 from tests.ui.people import NARROW, WIDE
@@ -118,6 +120,18 @@ async def test_whose_calls_are_counted_is_asked(tmp_path: Path) -> None:
 async def test_without_a_project_all_calls_count(tmp_path: Path) -> None:
     async with trier(ReplayScreen, tmp_path, project=False) as me:
         await me.sees("9 calls of 3 sessions", "all projects")
+
+
+async def test_a_project_without_calls_begins_with_all_of_them(tmp_path: Path) -> None:
+    async with trier(ReplayScreen, tmp_path, project=tmp_path / "elsewhere") as me:
+        await me.sees("9 calls of 3 sessions", "all projects")
+
+
+async def test_a_list_without_calls_says_so(tmp_path: Path, home: Path) -> None:
+    async with trier(ReplayScreen, tmp_path) as me:
+        me.app.push_screen(PickCallScreen(Past(home / ".gemini", cache=None)))
+        await me.sees("no recorded calls here: w chooses others")
+        assert "reading" not in me.text
 
 
 class Gate:

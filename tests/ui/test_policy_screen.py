@@ -263,7 +263,7 @@ async def test_an_empty_policy_says_what_counts_beside_it(home: Path) -> None:
     folder.mkdir()
     (folder / "mine.toml").write_text(FIRST)
     async with planner(home, NARROW) as me:
-        await me.sees("No policy yet.", "Gemini CLI also loads 1 policy file by itself")
+        await me.sees("No policy yet.", "Besides, Gemini CLI loads 1 policy file by itself")
 
 
 @pytest.mark.parametrize("key", ["t", "a", "h", "s", "f"])

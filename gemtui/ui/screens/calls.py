@@ -102,8 +102,8 @@ class PickCallScreen(Screen[Recorded]):
         yield lines.FooterLine(ascii=glyphs.name == "ascii")
 
     def on_mount(self) -> None:
-        """Read the project's calls."""
-        self._read(Which(project=self._gemtui.start.project))
+        """Read the project's calls, or all where it has none."""
+        self._read(None)
 
     def on_unmount(self) -> None:
         """Nobody waits for it any more."""
@@ -111,18 +111,20 @@ class PickCallScreen(Screen[Recorded]):
             self._reading.stop()
 
     @work(exclusive=True, group="read")
-    async def _read(self, which: Which) -> None:
+    async def _read(self, which: Which | None) -> None:
         if self._reading is not None:
             self._reading.stop()
-        self._say_which(which)
         found: list[Reference] = []
 
         def feed(calls: Sequence[Recorded]) -> None:
             found.extend(Reference.to(each) for each in calls[: MOST - len(found)])
 
         taker: Taker[Sequence[Reference]] = Taker(feed=feed, state=lambda _: tuple(found))
-        self._reading = Reading(self._past, which, taker, self._take)
         try:
+            if which is None:
+                which = await asyncio.to_thread(self._past.first, self._gemtui.start.project)
+            self._say_which(which)
+            self._reading = Reading(self._past, which, taker, self._take)
             await self._reading.run()
         except (GemtuiError, OSError) as error:
             self._gemtui.say(str(error), problem=True)
@@ -130,7 +132,7 @@ class PickCallScreen(Screen[Recorded]):
     def _take(self, progress: Progress, found: Sequence[Reference]) -> None:
         if not (self.app.is_running and self.is_attached):
             return
-        self._list.rows.empty = Clean("no recorded calls here: w chooses others")
+        self._list.empty = Clean("no recorded calls here: w chooses others")
         self._progress = progress
         self._list.show(found)
 

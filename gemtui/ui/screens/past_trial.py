@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import Generic, TypeVar
 
 from textual import work
@@ -23,7 +24,7 @@ class PastTrial(TrialScreen, Generic[State]):
     def __init__(self, trial: Trial, past: Past) -> None:
         super().__init__(trial)
         self.past = past
-        self.which = Which()
+        self.which: Which | None = None
         self.progress = Progress()
         self._reading: Reading[State] | None = None
 
@@ -40,8 +41,7 @@ class PastTrial(TrialScreen, Generic[State]):
         raise NotImplementedError
 
     def on_mount(self) -> None:
-        """The project's calls first."""
-        self.which = Which(project=self.gemtui.start.project)
+        """The project's calls first, or all where it has none."""
         self.situation_changed()
 
     def on_unmount(self) -> None:
@@ -57,8 +57,11 @@ class PastTrial(TrialScreen, Generic[State]):
     async def read(self) -> None:
         """Read the calls, from the first one on."""
         self.action_stop()
-        self._reading = Reading(self.past, self.which, self.taker(), self._take)
         try:
+            if self.which is None:
+                self.which = await asyncio.to_thread(self.past.first, self.gemtui.start.project)
+                self.say_where()
+            self._reading = Reading(self.past, self.which, self.taker(), self._take)
             await self._reading.run()
         except (GemtuiError, OSError) as error:
             self.progress = Progress(ended=True)
@@ -77,7 +80,7 @@ class PastTrial(TrialScreen, Generic[State]):
 
     def about(self) -> Clean:
         """Whose calls."""
-        return words(self.which, self.gemtui.clock())
+        return Clean("") if self.which is None else words(self.which, self.gemtui.clock())
 
     def action_stop(self) -> None:
         """Read no further."""

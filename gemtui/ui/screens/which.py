@@ -125,7 +125,7 @@ class PickSessionScreen(Screen[Summary]):
         if not (self.app.is_running and self.is_attached):
             return
         some = [each for each in found.sessions if each.tool_calls and not each.hidden]
-        self._list.rows.empty = Clean("no session called a tool")
+        self._list.empty = Clean("no session called a tool")
         self._list.show(some, fresh=True)
 
     @on(RowList.Opened)

@@ -60,7 +60,7 @@ def _others(draft: Draft) -> Iterator[str]:
     files = {rule.source for rule in around if rule.tier is Tier.USER}
     if files:
         loaded = tallied(len(files), "policy file")
-        yield f"Gemini CLI also loads {loaded} by itself: what they say counts."
+        yield f"Besides, Gemini CLI loads {loaded} by itself, in every session."
 
 
 def locked(draft: Draft, glyphs: Glyphs) -> Content:

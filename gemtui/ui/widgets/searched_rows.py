@@ -37,7 +37,7 @@ class SearchedRows(Vertical, Generic[Item]):
         super().__init__(id=id)
         self.rows = RowList(draw, empty=empty)
         self.bar = FilterBar()
-        self._text, self._empty = text, empty
+        self._text, self.empty = text, empty
         self._all: Sequence[Item] = ()
 
     def compose(self) -> ComposeResult:
@@ -98,7 +98,7 @@ class SearchedRows(Vertical, Generic[Item]):
         self._put(found)
 
     def _put(self, items: Sequence[Item], *, fresh: bool = False) -> None:
-        self.rows.empty = Clean("nothing matches") if self.query_text else self._empty
+        self.rows.empty = Clean("nothing matches") if self.query_text else self.empty
         self.rows.show(items, fresh=fresh)
         self.post_message(self.Searched())
 
