@@ -1,4 +1,4 @@
-"""Files: ours are written whole or not at all; those of others are read bounded, without waiting."""
+"""Files: ours are written whole or not at all, those of others read bounded and without waiting."""
 
 from __future__ import annotations
 
@@ -50,8 +50,8 @@ def write_whole(path: Path, pieces: Iterable[bytes], *, durable: bool = False) -
 
     A file that is there keeps its mode; what is no regular file (a device, a FIFO) is written to
     as it is. `durable`: on the disk before the old content goes, for what is the user's own and
-    can't be made again. Raises OSError, which names the folder where it takes no new file, and whatever
-    `pieces` raises; then the old content stands.
+    can't be made again. Raises OSError, which names the folder where it takes no new file, and
+    whatever `pieces` raises; then the old content stands.
     """
     target = path.resolve()
     if target.exists() and not target.is_file():
