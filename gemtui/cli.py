@@ -19,12 +19,15 @@ from click.shell_completion import CompletionItem
 
 from gemtui.commands.policy import policy
 from gemtui.commands.run_words import Words, run_options
+from gemtui.commands.runs_cli import runs
 from gemtui.errors import (
     ConfigError,
     GemtuiError,
     NotASession,
     OptionError,
     PolicyNotFound,
+    RunAmbiguous,
+    RunNotFound,
     SessionAmbiguous,
     SessionNotFound,
 )
@@ -37,6 +40,8 @@ _USAGE = (
     ConfigError,
     OptionError,
     PolicyNotFound,
+    RunNotFound,
+    RunAmbiguous,
 )
 """Errors that lie in what was asked for: exit code 2."""
 
@@ -326,18 +331,7 @@ def run(**words: Any) -> int:
     return command.run(Words(**words))
 
 
-@root.command()
-@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
-@click.option(
-    "--clear", is_flag=True, help="Remove what is kept of runs that have ended, and list none."
-)
-def runs(as_json: bool, clear: bool) -> None:
-    """List the runs that gemtui has started, newest first, and those that go on."""
-    from gemtui.commands import runs as command
-
-    command.run(as_json=as_json, clear=clear)
-
-
+root.add_command(runs)
 root.add_command(policy)
 
 

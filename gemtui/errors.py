@@ -12,6 +12,8 @@ GemtuiError
 │   ├── PolicyNotFound  there is no policy of this name
 │   └── PolicyChanged   the file on disk is no longer the one that was opened
 ├── OptionError         an option of a run does not fit; the message names it (a ValueError, too)
+├── RunNotFound         no run of ours has this id
+├── RunAmbiguous        an id prefix fits several runs; `.candidates` lists them
 ├── CliNotFound         there is no Gemini CLI that can run: none at all, a broken or too old one
 └── ProviderError       a provider's run failed; `.response` and `.files` hold what there was
 """
@@ -39,6 +41,18 @@ class SessionAmbiguous(GemtuiError):
 
     Of those that share their full id it holds the files: any candidate names one session.
     """
+
+    def __init__(self, message: str, *, candidates: tuple[str, ...]) -> None:
+        super().__init__(message)
+        self.candidates = candidates
+
+
+class RunNotFound(GemtuiError):
+    """No run of ours, and no session that one of them stored, has this id."""
+
+
+class RunAmbiguous(GemtuiError):
+    """Several runs fit; `candidates` holds their ids, newest first."""
 
     def __init__(self, message: str, *, candidates: tuple[str, ...]) -> None:
         super().__init__(message)

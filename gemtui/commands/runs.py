@@ -1,4 +1,4 @@
-"""`gemtui runs`: past and present runs as a table or as JSON."""
+"""`gemtui runs`: past and present runs, and the copies of sessions that they keep."""
 
 from __future__ import annotations
 
@@ -7,23 +7,25 @@ import sys
 from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 from gemtui.commands.answer import lines_to_stdout, note, to_stdout
 from gemtui.jsonout import encode, encode_array
-from gemtui.runs.listing import Run, RunState, clear, list_runs, prune, runs_dir
-from gemtui.text import Clean, cells, clean_line, ellipsis, relative, size
+from gemtui.runs.listing import Run, RunState, find_run, list_runs, prune, runs_dir
+from gemtui.runs.listing import clear as clear_runs
+from gemtui.runs.resume import kept_of
+from gemtui.runs.resume import restore as put_back
+from gemtui.sessions.summary import iso
+from gemtui.text import Clean, cells, clean, clean_line, counted, ellipsis, relative, size
 
 _HEAD = ("ID", "AGE", "STATE", "TIME", "SIZE", "FOLDER", "PROMPT")
 _SHORT = 8
 _FOLDER_WIDTH = 24
 
 
-def run(*, as_json: bool, clear: bool) -> None:
-    """List the runs, once those beyond the bound have been removed; or remove all that ended."""
+def list_all(*, as_json: bool) -> None:
+    """List the runs, once those beyond the bound have been removed."""
     place = runs_dir()
-    if clear:
-        _clear(place)
-        return
     prune(place)
     runs = list_runs(place)
     if as_json:
@@ -35,11 +37,66 @@ def run(*, as_json: bool, clear: bool) -> None:
         note(f"no runs in {place}: gemtui run starts one")
 
 
-def _clear(place: Path) -> None:
-    removed = clear(place)
+def show(id: str, *, as_json: bool) -> None:
+    """Print one run. Raises RunNotFound, RunAmbiguous."""
+    run = find_run(runs_dir(), id)
+    prompt = _prompt(run)
+    if as_json:
+        _answer({"version": 1, "run": run.to_dict() | {"prompt": prompt}})
+        return
+    now = datetime.now(UTC)
+    rows = {
+        "run": run.id,
+        "state": _state(run),
+        "started": f"{iso(run.started)} ({relative(run.started, now)})",
+        "time": _time(run, now),
+        "in": run.cwd,
+        "model": run.model or "",
+        "session": run.session or "",
+        "kept in": f"{run.folder.path} ({size(run.size)})",
+    }
+    facts = (Clean(f"{name:<9}{clean_line(text)}") for name, text in rows.items() if text)
+    lines_to_stdout((*facts, Clean(""), clean(prompt.rstrip())))
+
+
+def _prompt(run: Run) -> str:
+    try:
+        return run.folder.prompt.read_text("utf-8", "replace")
+    except OSError:
+        return run.prompt
+
+
+def restore(id: str, *, as_json: bool) -> int:
+    """Put back the files of a session that a run kept and that are gone; 1 if there were none.
+
+    Raises RunNotFound, RunAmbiguous, OSError.
+    """
+    run = find_run(runs_dir(), id)
+    kept = kept_of(run.folder)
+    restored = () if kept is None else put_back(kept)
+    if as_json:
+        _answer({"version": 1, "run": run.id, "restored": list(map(str, restored))})
+    for path in restored:
+        note(f"put back {path}")
+    if not restored:
+        note("this run keeps no copy of a file that is gone")
+    return 0 if restored else 1
+
+
+def clear(*, as_json: bool) -> None:
+    """Remove every run that has ended."""
+    place = runs_dir()
+    removed = clear_runs(place)
     left = len(list_runs(place))
+    if as_json:
+        _answer({"version": 1, "removed": removed, "left": left})
+        return
     going = f"; {left} go on, or could not be removed" if left else ""
-    note(f"removed {removed} {'run' if removed == 1 else 'runs'} from {place}{going}")
+    note(f"removed {counted(removed, 'run')} from {place}{going}")
+
+
+def _answer(value: dict[str, Any]) -> None:
+    to_stdout([encode(value), b"\n"])
 
 
 def _table(runs: Sequence[Run], now: datetime) -> Iterator[Clean]:

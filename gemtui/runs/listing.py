@@ -23,13 +23,14 @@ from gemtui.agent.folder import Exit, RunFolder
 from gemtui.agent.gemini import owner_lives
 from gemtui.agent.ndjson import NdjsonReader, Parsed
 from gemtui.agent.stream import Ending, Limit, Stream
+from gemtui.errors import RunAmbiguous, RunNotFound
 from gemtui.paths import state_dir
 from gemtui.sessions.summary import iso
 from gemtui.transcript.model import excerpt
 
 MOST_RUNS = 200
 MOST_BYTES = 500_000_000
-CLEAR = "gemtui runs --clear"
+CLEAR = "gemtui runs clear"
 """The command that removes all runs that have ended."""
 _EDGE = 64 * 1024
 """Bytes at either end of a run's output that are read for its first and its last object."""
@@ -125,6 +126,46 @@ def list_runs(place: Path) -> tuple[Run, ...]:
     """The runs in the folder `place`, newest first; broken folders are passed over."""
     found = (_run(folder) for folder in _folders(place))
     return tuple(sorted(filter(None, found), key=lambda run: run.started, reverse=True))
+
+
+LATEST = "latest"
+"""The word for the newest run, where an id is asked for."""
+_SHORTEST = 2
+_CANDIDATES = 20
+
+
+def find_run(place: Path, wanted: str) -> Run:
+    """The run in the folder `place` that `wanted` names: its id, the id of the session that it
+    stored, a unique prefix of either, or `latest`.
+
+    Raises RunNotFound, and RunAmbiguous with one line for each candidate as a note.
+    """
+    runs = list_runs(place)
+    found = runs[:1] if wanted == LATEST else _named(runs, wanted)
+    if not found:
+        raise RunNotFound(f"no run has the id {wanted!r}: gemtui runs lists them")
+    if len(found) > 1:
+        error = RunAmbiguous(
+            f"{len(found)} runs fit {wanted!r}: give more of the id of one of them",
+            candidates=tuple(run.id for run in found),
+        )
+        for run in found[:_CANDIDATES]:
+            error.add_note(f"{run.id}  {iso(run.started)}  {run.prompt}")
+        raise error
+    return found[0]
+
+
+def _named(runs: Iterable[Run], wanted: str) -> tuple[Run, ...]:
+    """The runs of this id, else those that it begins, else those of a session in the same way."""
+    known = tuple(runs)
+    if len(wanted) < _SHORTEST:
+        return ()
+    for ids in ([run.id for run in known], [run.session or "" for run in known]):
+        exact = tuple(run for run, id in zip(known, ids, strict=True) if id == wanted)
+        begun = (run for run, id in zip(known, ids, strict=True) if id.startswith(wanted))
+        if found := exact or tuple(begun):
+            return found
+    return ()
 
 
 def usage(place: Path) -> Usage:

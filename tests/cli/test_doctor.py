@@ -114,7 +114,7 @@ def test_what_runs_take_and_how_to_clear_them(store: Path, gemtui: Gemtui) -> No
     found = gemtui("doctor", "--json").json["runs"]
     assert (found["path"], found["runs"], found["private"]) == (str(runs_dir()), 1, True)
     assert found["bytes"] > 0
-    assert found["clear"] == "gemtui runs --clear"
+    assert found["clear"] == "gemtui runs clear"
     text = gemtui("doctor").out
     assert f"runs      {runs_dir()}: 1 run, " in text
     assert "over 200 runs or 500.0 MB" in text

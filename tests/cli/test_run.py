@@ -496,11 +496,52 @@ def test_runs_are_listed(fake_cli: FakeCli, gemtui: Gemtui) -> None:
     assert newest["started"].endswith("Z")
 
 
-def test_runs_are_cleared(gemtui: Gemtui) -> None:
+@pytest.mark.parametrize("word", ["clear", "--clear"])
+def test_runs_are_cleared(gemtui: Gemtui, word: str) -> None:
     add_run(runs_dir(), "one")
     add_run(runs_dir(), "two")
-    assert gemtui("runs", "--clear").complaint.startswith("gemtui: removed 2 runs from")
+    assert gemtui("runs", word).complaint.startswith("gemtui: removed 2 runs from")
     assert gemtui("runs", "--json").json["runs"] == []
+    assert gemtui("runs", word, "--json").json == {"version": 1, "removed": 0, "left": 0}
+
+
+def test_the_list_of_runs_has_a_name(gemtui: Gemtui) -> None:
+    add_run(runs_dir(), "one")
+    assert gemtui("runs", "list").out == gemtui("runs").out
+    expected = gemtui("runs", "--json").json
+    assert gemtui("runs", "list", "--json").json == expected
+    assert gemtui("runs", "--json", "list").json == expected
+
+
+def test_one_run_is_shown(gemtui: Gemtui) -> None:
+    folder = add_run(runs_dir(), "11111111-2222")
+    add_run(runs_dir(), "22222222-2222", age=5)
+    folder.write("prompt.txt", "First\n\x1b]0;x\x07second\n")
+    answer = gemtui("runs", "show", "111")
+    assert answer.out.startswith("run      11111111-2222\nstate    success\n")
+    *_, blank, first, second = answer.out.splitlines()
+    assert (blank, first) == ("", "First")
+    assert second.endswith("second")
+    assert second.isprintable()
+    shown = gemtui("runs", "show", "latest", "--json").json
+    assert shown["version"] == 1
+    assert (shown["run"]["id"], shown["run"]["session"]) == ("11111111-2222", "s1")
+    assert shown["run"]["prompt"] == "First\n\x1b]0;x\x07second\n"
+
+
+def test_a_run_must_be_named_clearly(gemtui: Gemtui) -> None:
+    add_run(runs_dir(), "11111111-a")
+    add_run(runs_dir(), "11111111-b", age=5)
+    none = gemtui("runs", "show", "nothing")
+    assert none.code == 2
+    assert "no run has the id 'nothing'" in none.err
+    for id in ("1111", "s1"):
+        several = gemtui("runs", "restore", id)
+        assert several.code == 2
+        assert [line.split()[0] for line in several.err.splitlines()[1:]] == [
+            "11111111-a",
+            "11111111-b",
+        ]
 
 
 def test_a_run_needs_no_screen(fake_cli: FakeCli) -> None:
