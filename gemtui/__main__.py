@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import sys
 
-from gemtui.cli import main
-
 if __name__ == "__main__":
+    if not sys.flags.safe_path:
+        del sys.path[0]  # the current folder: nothing that is imported later comes from there
+
+    from gemtui.cli import main
+
     sys.exit(main())

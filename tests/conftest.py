@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-pytest_plugins = ["tests.fake_cli", "tests.real_cli"]
+pytest_plugins = ["tests.fake_cli", "tests.foreign_folder", "tests.real_cli"]
 
 DATA = Path(__file__).parent / "data"
 A_WHILE = 600

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import os
 import re
-import shutil
 import signal
 import subprocess
 import tempfile
@@ -22,6 +21,7 @@ import orjson
 
 from gemtui.agent.capabilities import Capabilities, parse_help
 from gemtui.files import write_whole
+from gemtui.processes import find_program
 
 INSTALL_LINK = "https://github.com/google-gemini/gemini-cli"
 VERSION_LIMIT = 5.0
@@ -65,9 +65,9 @@ def find_cli(
     named = environ.get("GEMINI_CLI_PATH")
     if named and Path(named).is_file():
         return Cli(path=Path(named).absolute(), found_by=FoundBy.VARIABLE)
-    on_path = shutil.which(_NAME, path=environ.get("PATH", os.defpath))
+    on_path = find_program(_NAME, environ)
     if on_path:
-        return Cli(path=Path(on_path).absolute(), found_by=FoundBy.PATH)
+        return Cli(path=Path(on_path), found_by=FoundBy.PATH)
     for place in usual_places(environ) if places is None else places:
         if place.is_file() and os.access(place, os.X_OK):
             return Cli(path=place, found_by=FoundBy.USUAL_PLACE)

@@ -10,7 +10,6 @@ import asyncio
 import os
 import signal
 import subprocess
-import sys
 import uuid
 from collections.abc import AsyncGenerator, Callable, Mapping
 from contextlib import suppress
@@ -38,6 +37,7 @@ from gemtui.agent.stream import Ending, Limit, Stream
 from gemtui.agent.tail import STEP, tail
 from gemtui.errors import CliNotFound
 from gemtui.paths import cache_dir, state_dir
+from gemtui.processes import FOLDER, python
 
 _LIMITS = {"timeout": Limit.TIMEOUT, "idle": Limit.IDLE, "turns": Limit.TURNS}
 _OWNER_LOOK = 25
@@ -190,8 +190,8 @@ class GeminiAdapter:
         environ: Mapping[str, str] = os.environ,
         guard: Guard | None = None,
     ) -> None:
-        self.runs = state_dir() / "runs" if runs is None else runs
-        self._cli = cli
+        self.runs = (state_dir() / "runs" if runs is None else runs).absolute()
+        self._cli = None if cli is None else cli.absolute()
         self._environ = environ
         self._guard = guard
 
@@ -259,7 +259,7 @@ class GeminiAdapter:
         request = Request(
             id=id,
             argv=command.argv,
-            cwd=str(options.cwd or Path.cwd()),
+            cwd=str((options.cwd or Path()).absolute()),
             environ=command.environ,
             stdin=command.stdin,
             secrets=command.secrets,
@@ -337,11 +337,11 @@ def _about(prompt: str, options: AgentOptions, command: Command) -> dict[str, An
 
 def _supervise(folder: RunFolder, environ: Mapping[str, str]) -> subprocess.Popen[bytes]:
     """Start the owner of the run in a session of its own, so that it outlives us."""
-    command = [sys.executable, "-m", "gemtui.agent.supervise", str(folder.path)]
     words = open_private(folder.path / "supervisor.txt")
     try:
         return subprocess.Popen(
-            command,
+            python("-m", "gemtui.agent.supervise", str(folder.path)),
+            cwd=FOLDER,
             stdin=subprocess.DEVNULL,
             stdout=words,
             stderr=words,

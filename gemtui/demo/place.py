@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import json
 import shlex
-import sys
 from pathlib import Path
 
 from gemtui.demo.policies import write_policies
+from gemtui.processes import python
 
 PROJECT = "src/tidewatch"
 """The folder in which a run begins, below the demo's home."""
@@ -27,7 +27,7 @@ def install_agent(home: Path) -> dict[str, str]:
     """
     program = home / "bin" / "gemini"
     program.parent.mkdir()
-    words = shlex.join([sys.executable, "-P", "-m", "gemtui.demo.agent"])
+    words = shlex.join(python("-m", "gemtui.demo.agent"))
     program.write_text(f'#!/bin/sh\nexec {words} "$@"\n', encoding="utf-8")
     program.chmod(0o755)
     store = home / ".gemini"

@@ -126,7 +126,7 @@ def examine(environ: Mapping[str, str] = os.environ) -> Report:
     return Report(
         gemtui=version_of_package("gemtui"),
         python=platform.python_version(),
-        platform=platform.platform(terse=True),
+        platform=_system(),
         store=_store(environ, home, found),
         cli=detect_cli(environ),
         policies=look_at_policies(environ),
@@ -137,6 +137,12 @@ def examine(environ: Mapping[str, str] = os.environ) -> Report:
 
 
 # --- looking -------------------------------------------------------------------------------------
+
+
+def _system() -> str:
+    """Such as `Linux 6.1 x86_64`; `platform.platform` would start a program to find the same."""
+    facts = os.uname()
+    return f"{facts.sysname} {facts.release} {facts.machine}"
 
 
 def _store(environ: Mapping[str, str], home: Path, found: Snapshot) -> Store:

@@ -9,6 +9,8 @@ import sys
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
+from gemtui.processes import FOLDER, find_program
+
 _TMUX_LIMIT = 2.0
 
 
@@ -52,9 +54,13 @@ def look_at_terminal(environ: Mapping[str, str]) -> Terminal:
 
 
 def _set_clipboard() -> str | None:
+    tmux = find_program("tmux")
+    if tmux is None:
+        return None
     try:
         answer = subprocess.run(
-            ["tmux", "show-options", "-sv", "set-clipboard"],
+            [tmux, "show-options", "-sv", "set-clipboard"],
+            cwd=FOLDER,
             stdin=subprocess.DEVNULL,
             capture_output=True,
             timeout=_TMUX_LIMIT,

@@ -10,13 +10,13 @@ import atexit
 import os
 import selectors
 import subprocess
-import sys
 import threading
 from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
 from gemtui.policy import pattern_worker
+from gemtui.processes import FOLDER, python
 
 _START_SECONDS: Final = 60.0
 _PATIENCE: Final = 20.0
@@ -56,7 +56,8 @@ class _Worker:
             self._end()
         with suppress(OSError):
             self._process = process = subprocess.Popen(
-                [sys.executable, "-P", str(Path(pattern_worker.__file__))],
+                python(str(Path(pattern_worker.__file__).absolute())),
+                cwd=FOLDER,
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.DEVNULL,

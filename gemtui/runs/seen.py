@@ -7,6 +7,7 @@ is not said to be the run's work: it happened meanwhile.
 from __future__ import annotations
 
 import asyncio
+import os
 import subprocess
 from collections.abc import AsyncGenerator, Iterable
 from contextlib import aclosing
@@ -14,17 +15,21 @@ from pathlib import Path
 
 from watchfiles import Change, DefaultFilter, awatch
 
+from gemtui.processes import FOLDER, find_program
+
 MOST = 200
 """Files that are told of one run."""
 _GIT_LIMIT = 5.0
+_NO_COMMANDS = ("--no-pager", "-c", "core.fsmonitor=false", "-c", "safe.bareRepository=explicit")
+_FROM_RULES_ALONE = ("--no-index", "--stdin", "-z")
 
 
 async def seen_files(folder: Path, *, most: int = MOST) -> AsyncGenerator[tuple[Path, ...]]:
     """All files seen so far, in the order in which they were first seen, at every change.
 
-    Left out: what git ignores, hidden files, what tools and package managers keep, folders. Ends
-    by itself where the system won't watch the folder, and beyond `most` files; the home folder and
-    the root are too much to watch.
+    Left out: what git's rules ignore, hidden files, what tools and package managers keep, folders.
+    Ends by itself where the system won't watch the folder, and beyond `most` files; the home folder
+    and the root are too much to watch.
     """
     if not folder.is_dir() or folder in (Path.home(), Path(folder.anchor)):
         return
@@ -60,13 +65,20 @@ class _Filter(DefaultFilter):
 
 
 def _kept(folder: Path, paths: Iterable[Path]) -> list[Path]:
-    """Files, gone ones too, that git does not ignore; all of them where there is no git."""
+    """Files, gone ones too, that git's rules do not ignore; all of them where there is no git.
+
+    A repository's own settings can name commands for git to run. Of those that `check-ignore`
+    would, one comes with the index and one with objects that are fetched: neither is looked at.
+    """
     files = [path for path in paths if not path.is_dir()]
-    if not files:
-        return []
+    git = find_program("git")
+    if not files or git is None:
+        return files
     try:
         asked = subprocess.run(
-            ["git", "-C", str(folder), "check-ignore", "--stdin", "-z"],
+            [git, *_NO_COMMANDS, "-C", str(folder.absolute()), "check-ignore", *_FROM_RULES_ALONE],
+            cwd=FOLDER,
+            env={**os.environ, "GIT_NO_LAZY_FETCH": "1", "GIT_OPTIONAL_LOCKS": "0"},
             input=b"\0".join(bytes(path) for path in files),
             capture_output=True,
             timeout=_GIT_LIMIT,

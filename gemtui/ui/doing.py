@@ -22,7 +22,7 @@ from gemtui.sessions.records import Problem, SessionLog
 from gemtui.sessions.summary import Flag, Summary
 from gemtui.text import Clean, clean, clean_line, file_name, size
 from gemtui.transcript.model import Block, Message, ToolCall
-from gemtui.ui.editor import editor_command, written_file
+from gemtui.ui.editor import editor_command, editor_program, written_file
 from gemtui.ui.screens.ask import AskScreen
 from gemtui.ui.screens.confirm import ConfirmScreen
 from gemtui.ui.screens.export import Export, ExportScreen
@@ -116,8 +116,9 @@ def edit(app: GemtuiApp, path: str, line: int | None, project: Path | None) -> N
     try:
         place = written_file(path, project)
         words = editor_command(app.config.editor, os.environ, place, line)
+        program = editor_program(words[0])
         with app.suspend():
-            code = subprocess.call(words)
+            code = subprocess.call(words, executable=program)
     except (GemtuiError, OSError) as error:
         app.say(str(error), problem=True)
     except SuspendNotSupported:

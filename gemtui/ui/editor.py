@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from gemtui.errors import GemtuiError
+from gemtui.processes import find_program
 
 _PLUS_LINE = {"vi", "vim", "nvim", "nano", "emacs", "emacsclient", "micro", "kak", "joe", "ne"}
 _COLON_LINE = {"hx", "helix", "subl", "zed"}
@@ -32,6 +33,14 @@ def editor_command(
     if not words:
         raise NoEditor("no editor is set: export EDITOR, or set editor in gemtui's config file")
     return words + _place(Path(words[0]).name, path, line)
+
+
+def editor_program(word: str) -> str:
+    """Where the first word of an editor's command is. Raises NoEditor where it is not on PATH."""
+    found = find_program(word)
+    if found is None:
+        raise NoEditor(f"the editor {word} was not found on PATH: install it, or set another one")
+    return found
 
 
 def _place(editor: str, path: Path, line: int | None) -> list[str]:

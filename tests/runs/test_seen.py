@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from gemtui.runs.seen import seen_files
+from tests.foreign_folder import ForeignFolder
 
 PATIENCE = 20.0
 
@@ -47,6 +48,22 @@ async def test_what_git_ignores_is_left_out(tmp_path: Path) -> None:
     subprocess.run(["git", "init", "-q", str(tmp_path)], check=True)
     (tmp_path / ".gitignore").write_text("*.log\n")
     assert await after(tmp_path, wanted="made.txt") == ("made.txt",)
+
+
+@pytest.mark.skipif(shutil.which("git") is None, reason="needs git")
+async def test_commands_that_a_repository_names_are_not_run(
+    foreign: ForeignFolder, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monitor = foreign.program(tmp_path / "monitor")
+    foreign.repository(fsmonitor=str(monitor), pager=str(monitor), sshCommand=str(monitor))
+    (foreign.path / ".gitignore").write_text("*.log\n")
+    subprocess.run(["git", "-C", str(foreign.path), "add", ".gitignore"], check=True)
+    assert foreign.ran == ["monitor"]  # the settings are heard
+    (tmp_path / "marks/monitor").unlink()
+    monkeypatch.chdir(foreign.path)
+    monkeypatch.setenv("PATH", foreign.path_variable)
+    assert await after(foreign.path, wanted="made.txt") == ("made.txt",)
+    assert foreign.ran == []
 
 
 async def test_a_folder_that_is_not_there_ends_at_once(tmp_path: Path) -> None:
