@@ -8,7 +8,10 @@ the user's project stand in it.
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+import shutil
+import stat
+import tempfile
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
@@ -24,7 +27,12 @@ from gemtui.transcript.parts import instant
 RUN_TAG = "GEMTUI_RUN"
 """Environment variable that every process of a run inherits; its value is the run's id."""
 
+KILLED = "the supervisor of this run was killed; the run was ended"
+"""The problem of a run that was ended since nobody was in charge of it any more."""
+
 RESERVE = 16 * 1024
+_TEMPORARY = "tmp"
+_REPORTS = "gemini-client-error-*.json"
 
 
 class Abort(StrEnum):
@@ -129,6 +137,64 @@ class RunFolder:
         path = self.path / name
         write_whole(path, (text.encode("utf-8", "surrogatepass"),))
         return path
+
+    # --- temporary files -----------------------------------------------------------------------
+
+    def make_temporary(self, parent: str | None = None) -> Path:
+        """A new private folder for the run's temporary files, below `parent` or the system's own.
+
+        It stands outside of the run's folder since sockets are made in it, whose paths may have no
+        more than some 100 bytes. Raises OSError.
+        """
+        place = Path(tempfile.mkdtemp(prefix=self._prefix, dir=parent))
+        (self.path / _TEMPORARY).symlink_to(place)
+        return place
+
+    def remove_temporary(self) -> None:
+        """Remove the run's temporary files, once nothing of it runs any more.
+
+        Only the reports that the CLI has written about its errors are kept, in the run's folder.
+        """
+        link = self.path / _TEMPORARY
+        with suppress(OSError):
+            place = link.readlink()
+            if self._is_ours(place):
+                for report in place.glob(_REPORTS):
+                    self._keep(report)
+                shutil.rmtree(place, ignore_errors=True)
+            link.unlink()
+
+    @property
+    def _prefix(self) -> str:
+        return f"gemtui-{self.id[:8]}-"
+
+    def _is_ours(self, place: Path) -> bool:
+        """Whether this is the folder that was made, and not what somebody else has put there."""
+        try:
+            facts = place.lstat()
+        except OSError:
+            return False
+        private = stat.S_ISDIR(facts.st_mode) and not facts.st_mode & 0o077
+        return private and facts.st_uid == os.geteuid() and place.name.startswith(self._prefix)
+
+    def _keep(self, report: Path) -> None:
+        with suppress(OSError):
+            if stat.S_ISREG(report.lstat().st_mode):
+                report.chmod(0o600)
+                shutil.move(report, self.path / report.name)
+
+    def clean(self, request: Request | None) -> None:
+        """Remove what is not to be kept of a run of which nothing runs any more: secrets and
+        temporary files.
+        """
+        self.remove_secrets(() if request is None else request.secrets)
+        self.remove_temporary()
+
+    def remove_secrets(self, names: Iterable[str]) -> None:
+        """Remove files of the run that may hold secrets."""
+        for name in names:
+            with suppress(OSError):
+                (self.path / Path(name).name).unlink(missing_ok=True)
 
     # --- request, owner, abort, exit -----------------------------------------------------------
 

@@ -24,7 +24,7 @@ from gemtui.agent.capabilities import Capabilities
 from gemtui.agent.command import SETTINGS, Command, Machine, command_of
 from gemtui.agent.detect import INSTALL_LINK, capabilities_of, find_cli, version_of
 from gemtui.agent.events import AgentEvent
-from gemtui.agent.folder import Abort, Exit, Owner, Request, RunFolder, open_private
+from gemtui.agent.folder import KILLED, Abort, Exit, Owner, Request, RunFolder, open_private
 from gemtui.agent.ndjson import NdjsonReader
 from gemtui.agent.options import AgentOptions
 from gemtui.agent.settings import (
@@ -40,6 +40,7 @@ from gemtui.paths import cache_dir, state_dir
 from gemtui.processes import FOLDER, python
 
 _LIMITS = {"timeout": Limit.TIMEOUT, "idle": Limit.IDLE, "turns": Limit.TURNS}
+LOST = "the supervisor of this run was killed, and nobody knows how the run ended"
 _OWNER_LOOK = 25
 """Looks at a silent run between two questions whether its supervisor still lives."""
 
@@ -60,6 +61,7 @@ class GeminiRun:
         self._supervisor = supervisor
         self._guard = guard
         self._lost: Exit | None = None
+        self._found_lost = not self.supervised()
 
     def abort(self) -> None:
         """End the whole tree by SIGTERM, SIGKILL after the grace period; a second time: at once.
@@ -123,10 +125,13 @@ class GeminiRun:
         return self.exit() is not None
 
     def _check_owner(self) -> None:
-        """A run whose supervisor was killed is ended: nobody else would ever do it."""
+        """A run that loses its supervisor meanwhile is ended, as the supervisor's guardian does too
+        unless it was killed as well; one that had lost it before is left as it is.
+        """
         if not self.supervised():
-            tree.end_tagged(self.request.id)
-            problem = "the supervisor of this run was killed; the run was ended"
+            if not self._found_lost:
+                tree.end_tagged(self.request.id)
+            problem = LOST if self._found_lost else KILLED
             self._lost = Exit(code=None, started=None, ended=None, problem=problem)
 
     def _reap(self) -> None:

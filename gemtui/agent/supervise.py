@@ -14,15 +14,27 @@ import sys
 import time
 from contextlib import suppress
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from types import FrameType
 
 import psutil
 
 from gemtui.agent import tree
-from gemtui.agent.folder import RUN_TAG, Abort, Exit, Owner, Request, RunFolder, open_private
+from gemtui.agent.folder import (
+    KILLED,
+    RUN_TAG,
+    Abort,
+    Exit,
+    Owner,
+    Request,
+    RunFolder,
+    open_private,
+)
+from gemtui.agent.guardian import stand_guard
 from gemtui.agent.turns import TurnWatch
 
+_SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 STEP = 0.02
 """Seconds between two looks at the child, the abort file and the limits."""
 _LOOK_FOR_CHILDREN = 0.25
@@ -46,13 +58,16 @@ class Supervisor:
 
     def run(self) -> None:
         """Start, watch, end, write the record; the record is written whatever happens."""
-        for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+        for number in _SIGNALS:
             signal.signal(number, self._on_signal)
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, _SIGNALS)
         self.folder.own(Owner(pid=os.getpid(), began=psutil.Process().create_time()))
         self.folder.reserve()
         started = datetime.now(UTC)
         code, problem = None, None
+        dismiss = None
         try:
+            dismiss = stand_guard(partial(self._take_over, started))
             child = self._start()
         except OSError as error:
             problem = _start_words(error, self.request)
@@ -62,6 +77,14 @@ class Supervisor:
             )
             code = self._watch(child)
         self._finish(code, started, problem)
+        if dismiss is not None:
+            dismiss()
+
+    def _take_over(self, started: datetime) -> None:
+        """End the run in the place of a supervisor that was killed; called in the guardian."""
+        if self.folder.exit() is None:
+            self._ended_others = tree.end_tagged(self.request.id)
+            self._finish(None, started, KILLED)
 
     def _on_signal(self, _number: int, _frame: FrameType | None) -> None:
         self._asked = Abort.KILL if self._asked else Abort.TERM
@@ -69,13 +92,15 @@ class Supervisor:
     def _start(self) -> subprocess.Popen[bytes]:
         request = self.request
         stdin = self.folder.prompt if request.stdin else Path(os.devnull)
+        temporary = self.folder.make_temporary(request.environ.get("TMPDIR"))
+        environ = {**os.environ, **request.environ, "TMPDIR": str(temporary), RUN_TAG: request.id}
         out, err = open_private(self.folder.stdout), open_private(self.folder.stderr)
         try:
             with stdin.open("rb") as prompt:
                 return subprocess.Popen(
                     request.argv,
                     cwd=request.cwd,
-                    env={**os.environ, **request.environ, RUN_TAG: request.id},
+                    env=environ,
                     stdin=prompt,
                     stdout=out,
                     stderr=err,
@@ -188,11 +213,11 @@ class Supervisor:
         tree.send(left, signal.SIGKILL)
 
     def _finish(self, code: int | None, started: datetime, problem: str | None) -> None:
-        for name in self.request.secrets:
-            with suppress(OSError):
-                (self.folder.path / name).unlink(missing_ok=True)
+        self.folder.remove_secrets(self.request.secrets)
         self.folder.tell_full()
         running_on = () if self._how() else tree.tagged(self.request.id)
+        if not running_on:
+            self.folder.remove_temporary()
         self.folder.finish(
             Exit(
                 code=code,

@@ -9,12 +9,14 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from gemtui.agent import tree
 from gemtui.commands.answer import lines_to_stdout, note, to_stdout
 from gemtui.jsonout import encode, encode_array
-from gemtui.runs.listing import Run, RunState, find_run, list_runs, prune, runs_dir
+from gemtui.runs.listing import Run, RunState, find_run, list_runs, orphaned_words, prune, runs_dir
 from gemtui.runs.listing import clear as clear_runs
 from gemtui.runs.resume import kept_of
 from gemtui.runs.resume import restore as put_back
+from gemtui.runs.stop import stop as end_run
 from gemtui.sessions.summary import iso
 from gemtui.text import Clean, cells, clean, clean_line, counted, ellipsis, relative, size
 
@@ -33,6 +35,9 @@ def list_all(*, as_json: bool) -> None:
         to_stdout(encode_array((each.to_dict() for each in runs), head=head, tail=b"}\n"))
         return
     lines_to_stdout(_table(runs, datetime.now(UTC)))
+    for run in runs:
+        if run.state is RunState.ORPHANED:
+            note(orphaned_words(run.id))
     if not runs:
         note(f"no runs in {place}: gemtui run starts one")
 
@@ -53,6 +58,7 @@ def show(id: str, *, as_json: bool) -> None:
         "in": run.cwd,
         "model": run.model or "",
         "session": run.session or "",
+        "runs on": ", ".join(map(str, run.pids)),
         "kept in": f"{run.folder.path} ({size(run.size)})",
     }
     facts = (Clean(f"{name:<9}{clean_line(text)}") for name, text in rows.items() if text)
@@ -81,6 +87,25 @@ def restore(id: str, *, as_json: bool) -> int:
     if not restored:
         note("this run keeps no copy of a file that is gone")
     return 0 if restored else 1
+
+
+def stop(id: str, *, as_json: bool) -> int:
+    """End everything that a run has started; 1 if nothing of it went on, or something is left.
+
+    Raises RunNotFound, RunAmbiguous, OSError.
+    """
+    run = find_run(runs_dir(), id)
+    pids = sorted(process.pid for process in tree.tagged(run.id))
+    ended = end_run(run) if run.alive else False
+    if as_json:
+        _answer({"version": 1, "run": run.id, "stopped": pids if ended else []})
+    if not run.alive:
+        note("nothing of this run goes on")
+    elif ended:
+        note(f"ended the run and its processes: {', '.join(map(str, pids))}")
+    else:
+        note("some of its processes could not be ended: gemtui runs show names them")
+    return 0 if ended else 1
 
 
 def clear(*, as_json: bool) -> None:

@@ -63,6 +63,20 @@ def show(id: str, as_json: bool) -> None:
 @runs.command()
 @_id
 @_json
+def stop(id: str, as_json: bool) -> int:
+    """End a run that goes on, with everything that it started.
+
+    That includes background commands of a run that has ended, and all that is left where its
+    supervisor was killed. Exit code 1 where there was nothing to end.
+    """
+    from gemtui.commands import runs as command
+
+    return command.stop(id, as_json=as_json)
+
+
+@runs.command()
+@_id
+@_json
 def restore(id: str, as_json: bool) -> int:
     """Put the copy of a session back that a run of it has kept.
 

@@ -25,7 +25,15 @@ from gemtui.doctor.policies import Policies, look_at_policies, policy_problems, 
 from gemtui.doctor.terminal import Terminal, look_at_terminal, terminal_rows
 from gemtui.errors import ConfigError
 from gemtui.paths import cache_dir, config_file, gemini_home
-from gemtui.runs.listing import CLEAR, MOST_BYTES, MOST_RUNS, Usage, runs_dir, usage
+from gemtui.runs.listing import (
+    CLEAR,
+    MOST_BYTES,
+    MOST_RUNS,
+    Usage,
+    orphaned_words,
+    runs_dir,
+    usage,
+)
 from gemtui.sessions.index import Index, Snapshot
 from gemtui.sessions.records import Problem
 from gemtui.sessions.store import SessionKind, State
@@ -220,6 +228,7 @@ def _problems(report: Report) -> Iterator[str]:
         yield files.config_problem
     if files.cache_problem is not None:
         yield files.cache_problem
+    yield from map(orphaned_words, report.runs.orphaned)
 
 
 def _store_dict(store: Store) -> dict[str, Any]:

@@ -12,12 +12,15 @@ import stat
 import time
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from enum import StrEnum
 from pathlib import Path
 from typing import Any
 
+import psutil
+
+from gemtui.agent import tree
 from gemtui.agent.events import Done, DoneStatus
 from gemtui.agent.folder import Exit, RunFolder
 from gemtui.agent.gemini import owner_lives
@@ -47,6 +50,8 @@ class RunState(StrEnum):
     ENDED = "ended"
     LOST = "lost"
     """Nobody watches it, and nobody wrote how it ended: its supervisor was killed."""
+    ORPHANED = "orphaned"
+    """Its supervisor was killed as well, and its processes go on."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,7 +59,8 @@ class Run:
     """One run. `status`, `complete`, `exit`: None while nobody knows how it ended.
 
     `complete`: the CLI gave a result. `prompt`: its first line. `session`: the id to resume,
-    None = unknown. `size`: bytes of the folder.
+    None = unknown. `size`: bytes of the folder. `pids`: its processes that go on with nobody in
+    charge, such as background commands that it left behind.
     """
 
     folder: RunFolder
@@ -69,11 +75,17 @@ class Run:
     cwd: str
     session: str | None
     size: int
+    pids: tuple[int, ...] = ()
 
     @property
     def id(self) -> str:
         """The run's id, which is its folder's name."""
         return self.folder.id
+
+    @property
+    def alive(self) -> bool:
+        """Whether some process of it goes on: then its folder stays."""
+        return self.state is RunState.RUNNING or bool(self.pids)
 
     def to_dict(self) -> dict[str, Any]:
         """One entry of `gemtui runs --json`; null = unknown."""
@@ -92,17 +104,22 @@ class Run:
             "session": self.session,
             "folder": str(self.folder.path),
             "size": self.size,
+            "pids": list(self.pids),
         }
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Usage:
-    """What all run folders take; `private`: nobody but the user may look into them."""
+    """What all run folders take; `private`: nobody but the user may look into them.
+
+    `orphaned`: ids of runs whose processes go on though their supervisor was killed.
+    """
 
     place: Path
     runs: int
     bytes: int
     private: bool
+    orphaned: tuple[str, ...] = ()
 
     def to_dict(self) -> dict[str, Any]:
         """What `gemtui doctor --json` says of it."""
@@ -114,6 +131,7 @@ class Usage:
             "most_runs": MOST_RUNS,
             "most_bytes": MOST_BYTES,
             "clear": CLEAR,
+            "orphaned": list(self.orphaned),
         }
 
 
@@ -124,8 +142,25 @@ def runs_dir() -> Path:
 
 def list_runs(place: Path) -> tuple[Run, ...]:
     """The runs in the folder `place`, newest first; broken folders are passed over."""
-    found = (_run(folder) for folder in _folders(place))
-    return tuple(sorted(filter(None, found), key=lambda run: run.started, reverse=True))
+    found = [run for folder in _folders(place) if (run := _run(folder)) is not None]
+    unwatched = any(run.state is not RunState.RUNNING for run in found)
+    living = tree.by_run() if unwatched else {}
+    told = (_with_processes(run, living.get(run.id, set())) for run in found)
+    return tuple(sorted(told, key=lambda run: run.started, reverse=True))
+
+
+def _with_processes(run: Run, living: Iterable[psutil.Process]) -> Run:
+    """The run with those of its processes that nobody is in charge of."""
+    pids = tuple(sorted(process.pid for process in living))
+    if not pids or run.state is RunState.RUNNING:
+        return run
+    orphaned = run.state is RunState.LOST
+    return replace(run, pids=pids, state=RunState.ORPHANED if orphaned else run.state)
+
+
+def orphaned_words(id: str) -> str:
+    """What there is to say and to do where the processes of a run go on with nobody in charge."""
+    return f"the processes of run {id[:8]} go on with nobody in charge: gemtui runs stop {id[:8]}"
 
 
 LATEST = "latest"
@@ -176,15 +211,20 @@ def usage(place: Path) -> Usage:
         runs=len(folders),
         bytes=sum(_size(folder.path) for folder in folders),
         private=place.is_dir() and not place.stat().st_mode & 0o077,
+        orphaned=tuple(run.id for run in list_runs(place) if run.state is RunState.ORPHANED),
     )
 
 
 def prune(place: Path, *, runs: int = MOST_RUNS, size: int = MOST_BYTES) -> int:
-    """Remove the oldest ended runs beyond these bounds, never the newest run; how many it were."""
+    """Remove the oldest ended runs beyond these bounds, never the newest run; how many it were.
+
+    Of those that stay, what only a run that goes on needs is removed, where nobody has done it.
+    """
     kept, bytes_kept, doomed = 0, 0, []
     for run in list_runs(place):
+        _tidy(run)
         too_much = kept >= runs or bytes_kept + run.size > size
-        if too_much and kept and run.state is not RunState.RUNNING:
+        if too_much and kept and not run.alive:
             doomed.append(run)
         else:
             kept, bytes_kept = kept + 1, bytes_kept + run.size
@@ -192,13 +232,20 @@ def prune(place: Path, *, runs: int = MOST_RUNS, size: int = MOST_BYTES) -> int:
 
 
 def clear(place: Path) -> int:
-    """Remove every run that does not go on; how many were removed."""
-    return _remove(run for run in list_runs(place) if run.state is not RunState.RUNNING)
+    """Remove every run of which no process goes on; how many were removed."""
+    return _remove(run for run in list_runs(place) if not run.alive)
+
+
+def _tidy(run: Run) -> None:
+    """Remove secrets and temporary files of a run of which nothing goes on."""
+    if not run.alive:
+        run.folder.clean(run.folder.request())
 
 
 def _remove(runs: Iterable[Run]) -> int:
     removed = 0
     for run in runs:
+        _tidy(run)
         shutil.rmtree(run.folder.path, ignore_errors=True)
         removed += not run.folder.path.exists()
     return removed

@@ -11,6 +11,7 @@ flood:N          N bytes to stderr        line:N    one line of N bytes to stdou
 wait             sleep until a signal      exit:N    exit with this code
 fill:N           one byte to stdout every N milliseconds, for ever
 until:PATH       wait until a file is there
+tmp:PATH         the temporary folder to stdout, once a file is made there
 full             one line to stdout until the disk is full
 """
 
@@ -73,6 +74,13 @@ def full(_: str) -> None:
             pass
 
 
+def temporary(path: str) -> None:
+    place = Path(os.environ["TMPDIR"])
+    (place / path).parent.mkdir(exist_ok=True)
+    (place / path).write_text("{}")
+    say(str(place))
+
+
 def until(path: str) -> None:
     while not Path(path).exists():
         time.sleep(0.01)
@@ -98,6 +106,7 @@ STEPS: dict[str, Callable[[str], object]] = {
     "fill": fill,
     "until": until,
     "full": full,
+    "tmp": temporary,
     "exit": lambda value: sys.exit(int(value)),
 }
 

@@ -6,6 +6,7 @@ import os
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -15,7 +16,7 @@ import psutil
 import pytest
 
 from gemtui.agent import tree
-from gemtui.agent.folder import RUN_TAG, Abort, Exit, Request, RunFolder
+from gemtui.agent.folder import KILLED, RUN_TAG, Abort, Exit, Request, RunFolder
 
 CHILD = str(Path(__file__).with_name("child.py"))
 Start = Callable[..., RunFolder]
@@ -196,6 +197,101 @@ def test_secrets_are_gone_however_it_ended(start: Start, tmp_path: Path) -> None
     folder.abort(Abort.TERM)
     ended(folder)
     assert not (folder.path / "settings.json").exists()
+
+
+def test_the_death_of_the_supervisor_ends_the_tree_at_once(start: Start) -> None:
+    folder = start("orphan", "wait", secrets=("settings.json",))
+    folder.write("settings.json", "{}")
+    until(lambda: folder.stdout.exists() and folder.stdout.read_text().endswith("\n"))
+    owner = folder.owner()
+    assert owner is not None
+    processes = tree.tagged(folder.id)
+    assert len(processes) == 2
+    os.kill(owner.pid, signal.SIGKILL)
+    record = ended(folder)
+    assert (record.code, record.problem, record.ended_others) == (None, KILLED, 2)
+    assert not tree.alive(processes)
+    assert not (folder.path / "settings.json").exists()
+
+
+def test_no_guardian_is_left(start: Start) -> None:
+    folder = start("print:ready", "wait")
+    written(folder, "ready")
+    owner = folder.owner()
+    assert owner is not None
+    supervisor = psutil.Process(owner.pid)
+    children = set(supervisor.children())
+    assert len(children) == 2
+    folder.abort(Abort.TERM)
+    ended(folder)
+    until(lambda: not tree.alive({supervisor, *children}))
+
+
+def test_a_supervisor_whose_guardian_was_killed_goes_on(start: Start, tmp_path: Path) -> None:
+    gate = tmp_path / "gate"
+    folder = start("print:ready", f"until:{gate}", "exit:3")
+    written(folder, "ready")
+    kill_guardian(folder)
+    gate.touch()
+    assert ended(folder).code == 3
+
+
+def kill_guardian(folder: RunFolder) -> None:
+    owner = folder.owner()
+    assert owner is not None
+    (guardian,) = {each for each in psutil.Process(owner.pid).children() if each.pid != owner.cli}
+    guardian.kill()
+
+
+def test_temporary_files_are_private_and_go_with_the_run(start: Start) -> None:
+    folder = start("tmp:a/b", "print:ready", "wait")
+    written(folder, "ready")
+    place = Path(folder.stdout.read_text().split("\n")[0])
+    assert (place / "a/b").exists()
+    assert place.stat().st_mode & 0o777 == 0o700
+    assert len(str(place)) - len(tempfile.gettempdir()) < 30
+    folder.abort(Abort.TERM)
+    ended(folder)
+    assert not place.exists()
+    assert not (folder.path / "tmp").is_symlink()
+
+
+def test_temporary_files_stay_as_long_as_something_runs_on(start: Start) -> None:
+    folder = start("tmp:a", "orphan", "exit:0")
+    assert ended(folder).running_on
+    place = (folder.path / "tmp").readlink()
+    assert (place / "a").exists()
+    tree.end_tagged(folder.id)
+    folder.remove_temporary()
+    assert not place.exists()
+
+
+def test_the_report_of_an_error_is_kept_for_the_user_alone(start: Start) -> None:
+    name = "gemini-client-error-Turn.run-sendMessageStream-1.json"
+    folder = start(f"tmp:{name}", "exit:1")
+    ended(folder)
+    assert (folder.path / name).stat().st_mode & 0o777 == 0o600
+
+
+@pytest.mark.parametrize("kind", ["foreign", "open", "link"])
+def test_what_stands_in_the_place_of_the_temporary_files_is_left(tmp_path: Path, kind: str) -> None:
+    folder = RunFolder.create(tmp_path / "runs", "0123456789")
+    place = folder.make_temporary(str(tmp_path))
+    foreign = tmp_path / "foreign"
+    place.rename(foreign)
+    (foreign / "file").touch()
+    if kind == "foreign":
+        (folder.path / "tmp").unlink()
+        (folder.path / "tmp").symlink_to(foreign)
+    elif kind == "open":
+        foreign.rename(place)
+        place.chmod(0o755)
+        foreign = place
+    else:
+        place.symlink_to(foreign)
+    folder.remove_temporary()
+    assert (foreign / "file").exists()
+    assert not (folder.path / "tmp").is_symlink()
 
 
 def test_a_folder_without_a_request(tmp_path: Path) -> None:

@@ -1,0 +1,56 @@
+"""`gemtui runs stop`, and what is said of a run whose watchers were killed."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from gemtui.agent import tree
+from gemtui.runs.listing import runs_dir
+from tests.cli.conftest import Gemtui
+from tests.fake_cli import INIT, FakeCli
+from tests.runs.test_orphans import kill_watchers, start
+
+
+@pytest.fixture
+def orphan(tmp_path: Path, fake_cli: FakeCli) -> str:
+    """The id of a run whose processes go on with nobody in charge."""
+    fake_cli(f"print:{INIT}", "orphan", "wait")
+    run = start(tmp_path, runs_dir())
+    kill_watchers(run)
+    return run.folder.id
+
+
+def test_it_is_listed_and_said(gemtui: Gemtui, orphan: str) -> None:
+    answer = gemtui("runs", "--json")
+    (run,) = answer.json["runs"]
+    assert (run["state"], run["pids"]) == (
+        "orphaned",
+        sorted(each.pid for each in tree.tagged(orphan)),
+    )
+    listed = gemtui("runs")
+    assert "orphaned" in listed.out
+    assert f"gemtui runs stop {orphan[:8]}" in listed.complaint
+
+
+def test_doctor_names_it_as_a_problem(gemtui: Gemtui, orphan: str) -> None:
+    answer = gemtui("doctor", "--json")
+    assert answer.code == 1
+    assert answer.json["runs"]["orphaned"] == [orphan]
+    assert any(f"gemtui runs stop {orphan[:8]}" in each for each in answer.json["problems"])
+
+
+def test_clear_keeps_it(gemtui: Gemtui, orphan: str) -> None:
+    assert gemtui("runs", "clear", "--json").json == {"version": 1, "removed": 0, "left": 1}
+    assert (runs_dir() / orphan).is_dir()
+
+
+def test_stop_ends_it_once(gemtui: Gemtui, orphan: str) -> None:
+    pids = sorted(each.pid for each in tree.tagged(orphan))
+    answer = gemtui("runs", "stop", orphan[:8], "--json")
+    assert (answer.code, answer.json) == (0, {"version": 1, "run": orphan, "stopped": pids})
+    assert tree.tagged(orphan) == set()
+    again = gemtui("runs", "stop", orphan)
+    assert (again.code, again.complaint) == (1, "gemtui: nothing of this run goes on")
+    assert gemtui("runs", "clear", "--json").json["left"] == 0

@@ -1,0 +1,158 @@
+"""Runs whose supervisor and its guardian were killed: their processes are seen, kept and ended."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import psutil
+import pytest
+
+from gemtui.agent import tree
+from gemtui.agent.folder import RUN_TAG, RunFolder
+from gemtui.agent.gemini import GeminiAdapter, GeminiRun
+from gemtui.agent.options import AgentOptions
+from gemtui.runs.listing import RunState, clear, list_runs, prune, usage
+from gemtui.runs.stop import stop
+from tests.fake_cli import INIT, FakeCli
+from tests.runs.test_listing import add_run
+
+
+@pytest.fixture
+def orphan(tmp_path: Path, fake_cli: FakeCli) -> Iterator[RunFolder]:
+    """The folder of a run that goes on, with a shell command, after all who watched were killed."""
+    fake_cli(f"print:{INIT}", "orphan", "wait")
+    run = start(tmp_path)
+    kill_watchers(run)
+    yield run.folder
+    tree.end_tagged(run.folder.id)
+
+
+def start(tmp_path: Path, runs: Path | None = None) -> GeminiRun:
+    adapter = GeminiAdapter(runs=runs or tmp_path / "runs")
+    run = adapter.start("go", AgentOptions(cwd=tmp_path))
+    wait_for(lambda: run.folder.stdout.exists() and run.folder.stdout.read_text().count("\n") == 2)
+    return run
+
+
+def kill_watchers(run: GeminiRun) -> None:
+    """SIGKILL for the supervisor and its guardian, in an order that leaves the guardian no time."""
+    owner = run.folder.owner()
+    assert owner is not None
+    supervisor = psutil.Process(owner.pid)
+    guardians = [each for each in supervisor.children() if each.pid != owner.cli]
+    for each in (*guardians, supervisor):
+        each.kill()
+    wait_for(lambda: not run.supervised())
+
+
+def add_secret(folder: RunFolder) -> None:
+    request = folder.request()
+    assert request is not None
+    folder.ask(replace(request, secrets=("settings.json",)))
+    folder.write("settings.json", "{}")
+
+
+def wait_for(true: object) -> None:
+    assert callable(true)
+    while not true():
+        os.sched_yield()
+
+
+def test_an_orphan_is_seen(tmp_path: Path, orphan: RunFolder) -> None:
+    (run,) = list_runs(tmp_path / "runs")
+    assert run.state is RunState.ORPHANED
+    assert run.pids == tuple(sorted(each.pid for each in tree.tagged(orphan.id)))
+    assert len(run.pids) == 2
+    assert usage(tmp_path / "runs").orphaned == (orphan.id,)
+    assert run.to_dict()["pids"] == list(run.pids)
+
+
+def test_its_folder_stays_and_goes_once_it_has_ended(tmp_path: Path, orphan: RunFolder) -> None:
+    place = (orphan.path / "tmp").readlink()
+    add_run(tmp_path / "runs", "newer", age=-1_000_000)
+    assert prune(tmp_path / "runs", runs=1) == 0
+    assert clear(tmp_path / "runs") == 1
+    assert place.is_dir()
+    tree.end_tagged(orphan.id)
+    assert clear(tmp_path / "runs") == 1
+    assert not place.exists()
+
+
+def test_stopping_it_leaves_nothing(tmp_path: Path, orphan: RunFolder) -> None:
+    add_secret(orphan)
+    place = (orphan.path / "tmp").readlink()
+    processes = tree.tagged(orphan.id)
+    (run,) = list_runs(tmp_path / "runs")
+    assert stop(run)
+    assert not tree.alive(processes)
+    assert not place.exists()
+    assert not (orphan.path / "settings.json").exists()
+    (run,) = list_runs(tmp_path / "runs")
+    assert (run.state, run.status, run.pids) == (RunState.ENDED, "interrupted", ())
+
+
+async def test_looking_at_it_does_not_end_it(tmp_path: Path, orphan: RunFolder) -> None:
+    run = GeminiAdapter(runs=tmp_path / "runs").attach(orphan)
+    assert isinstance(run, GeminiRun)
+    events = [event async for event in run.events()]
+    assert events[-1].type == "done"
+    assert len(tree.tagged(orphan.id)) == 2
+
+
+def test_stopping_a_run_that_is_watched(tmp_path: Path, fake_cli: FakeCli) -> None:
+    fake_cli(f"print:{INIT}", "orphan", "wait")
+    started = start(tmp_path)
+    (run,) = list_runs(tmp_path / "runs")
+    assert run.state is RunState.RUNNING
+    assert stop(run)
+    assert tree.tagged(run.id) == set()
+    ended = asyncio.run(started.wait())
+    assert ended.aborted
+    assert ended.started is not None
+
+
+def test_a_background_command_of_an_ended_run_can_be_ended(
+    tmp_path: Path, fake_cli: FakeCli
+) -> None:
+    fake_cli(f"print:{INIT}", "orphan", "exit:0")
+    started = start(tmp_path)
+    asyncio.run(started.wait())
+    (run,) = list_runs(tmp_path / "runs")
+    assert (run.state, len(run.pids)) == (RunState.ENDED, 1)
+    assert clear(tmp_path / "runs") == 0
+    assert stop(run)
+    assert clear(tmp_path / "runs") == 1
+
+
+def test_secrets_of_a_lost_run_go(tmp_path: Path, orphan: RunFolder) -> None:
+    add_secret(orphan)
+    prune(tmp_path / "runs")
+    assert (orphan.path / "settings.json").exists()
+    tree.end_tagged(orphan.id)
+    (run,) = list_runs(tmp_path / "runs")
+    assert run.state is RunState.LOST
+    prune(tmp_path / "runs")
+    assert not (orphan.path / "settings.json").exists()
+
+
+def test_one_look_finds_the_processes_of_all_runs() -> None:
+    sleepers = [
+        subprocess.Popen(
+            [sys.executable, "-c", "input()"],
+            stdin=subprocess.PIPE,
+            env={**os.environ, RUN_TAG: name},
+        )
+        for name in ("one", "two", "two")
+    ]
+    try:
+        found = tree.by_run()
+        assert [len(found[name]) for name in ("one", "two")] == [1, 2]
+    finally:
+        for each in sleepers:
+            each.communicate()
