@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import io
 import os
 import stat
 import tempfile
@@ -22,13 +23,7 @@ def read_small(path: Path, most: int = SMALL) -> bytes:
     Raises OSError, FileNotFoundError included: its `strerror` is a plain word, its `filename` the
     path.
     """
-    try:
-        _require_file(path, path.stat().st_mode)
-        handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOCTTY)
-    except ValueError as error:  # a NUL in the name
-        raise OSError(errno.EINVAL, "not a path", str(path)) from error
-    with os.fdopen(handle, "rb", buffering=0) as stream:
-        _require_file(path, os.fstat(handle).st_mode)
+    with open_regular(path) as stream:
         pieces, left = [], most + 1
         while left > 0 and (piece := stream.read(left)):
             pieces.append(piece)
@@ -38,6 +33,29 @@ def read_small(path: Path, most: int = SMALL) -> bytes:
     return b"".join(pieces)
 
 
+def open_regular(path: Path) -> io.FileIO:
+    """A regular file that others may have written, open for reading in pieces. Raises OSError."""
+    try:
+        _require_file(path, path.stat().st_mode)
+        handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOCTTY)
+    except ValueError as error:  # a NUL in the name
+        raise OSError(errno.EINVAL, "not a path", str(path)) from error
+    stream = io.FileIO(handle)
+    try:
+        _require_file(path, os.fstat(handle).st_mode)
+    except OSError:
+        stream.close()
+        raise
+    return stream
+
+
+def read_end(path: Path, most: int) -> bytes:
+    """The last `most` bytes of a regular file that others may have written. Raises OSError."""
+    with open_regular(path) as stream:
+        stream.seek(max(0, os.fstat(stream.fileno()).st_size - most))
+        return stream.read(most)
+
+
 def _require_file(path: Path, mode: int) -> None:
     if stat.S_ISDIR(mode):
         raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
@@ -45,18 +63,20 @@ def _require_file(path: Path, mode: int) -> None:
         raise OSError(errno.EINVAL, "not a regular file", str(path))
 
 
-def write_whole(path: Path, pieces: Iterable[bytes], *, durable: bool = False) -> None:
+def write_whole(
+    path: Path, pieces: Iterable[bytes], *, durable: bool = False, special: bool = False
+) -> None:
     """Put `pieces` into `path`, 0600, replacing what is there only once all is written.
 
-    A file that is there keeps its mode; what is no regular file (a device, a FIFO) is written to
-    as it is. `durable`: on the disk before the old content goes, for what is the user's own and
-    can't be made again. Raises OSError, which names the folder where it takes no new file, and
-    whatever `pieces` raises; then the old content stands.
+    Links are followed; a file that is there keeps its mode. `special`: what is no regular file (a
+    device, a FIFO that somebody reads) is written to as it is; otherwise it is an error. `durable`:
+    on the disk before the old content goes, for what is the user's own and can't be made again.
+    Raises OSError, which names the folder where it takes no new file, and whatever `pieces` raises;
+    then the old content stands.
     """
-    target = path.resolve()
+    target = Path(os.path.realpath(path))
     if target.exists() and not target.is_file():
-        with target.open("wb") as stream:
-            stream.writelines(pieces)
+        _write_special(path, pieces, special)
         return
     try:
         handle, name = tempfile.mkstemp(prefix=f".{target.name[:50]}.", dir=target.parent)
@@ -75,6 +95,16 @@ def write_whole(path: Path, pieces: Iterable[bytes], *, durable: bool = False) -
     except BaseException:
         Path(name).unlink(missing_ok=True)
         raise
+
+
+def _write_special(path: Path, pieces: Iterable[bytes], special: bool) -> None:
+    """Without waiting for a reader to come; what one reads is waited for."""
+    if not special:
+        _require_file(path, path.stat().st_mode)
+    handle = os.open(path, os.O_WRONLY | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOCTTY)
+    with os.fdopen(handle, "wb") as stream:
+        os.set_blocking(handle, True)
+        stream.writelines(pieces)
 
 
 def is_there(path: Path) -> bool:

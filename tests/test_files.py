@@ -2,11 +2,14 @@ from __future__ import annotations
 
 import os
 import socket
+import stat
+import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 
-from gemtui.files import read_small
+from gemtui.files import read_small, write_whole
 
 
 def test_a_small_file_is_read_whole_also_through_a_link(tmp_path: Path) -> None:
@@ -42,6 +45,32 @@ def test_what_is_no_regular_file_is_refused_and_never_waited_for(tmp_path: Path)
 def test_a_name_that_no_file_can_have_is_an_error_of_the_file_system(tmp_path: Path) -> None:
     with pytest.raises(OSError, match="not a path"):
         read_small(tmp_path / "a\0b")
+
+
+def test_nothing_is_saved_into_what_is_no_file_and_nobody_is_waited_for(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "fifo")
+    (tmp_path / "null").symlink_to("/dev/null")
+    for name in ("fifo", "null"):
+        with pytest.raises(OSError, match="not a regular file") as caught:
+            write_whole(tmp_path / name, [b"x"])
+        assert caught.value.filename == str(tmp_path / name)
+    with pytest.raises(OSError, match="No such device"):
+        write_whole(tmp_path / "fifo", [b"x"], special=True)
+    assert stat.S_ISFIFO((tmp_path / "fifo").stat().st_mode)
+
+
+def test_a_pipe_that_somebody_reads_gets_all_of_an_export(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "fifo")
+    with ThreadPoolExecutor(1) as pool:
+        reader = pool.submit((tmp_path / "fifo").read_bytes)
+        while True:  # until it reads
+            try:
+                write_whole(tmp_path / "fifo", [b"x" * 1000] * 1000, special=True)
+                break
+            except OSError:
+                time.sleep(0.01)
+        assert len(reader.result(30)) == 1_000_000
+    write_whole(Path("/dev/null"), [b"x"], special=True)
 
 
 @pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="needs Linux's /proc")

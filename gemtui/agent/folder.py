@@ -17,12 +17,13 @@ from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
 from pathlib import Path
-from typing import Any
+from typing import TypedDict, TypeVar
 
 import orjson
 
-from gemtui.files import write_whole
-from gemtui.transcript.parts import instant
+from gemtui.agent.typed_json import record_of
+from gemtui.files import read_small, write_whole
+from gemtui.jsonfile import read_object
 
 RUN_TAG = "GEMTUI_RUN"
 """Environment variable that every process of a run inherits; its value is the run's id."""
@@ -33,6 +34,11 @@ KILLED = "the supervisor of this run was killed; the run was ended"
 RESERVE = 16 * 1024
 _TEMPORARY = "tmp"
 _REPORTS = "gemini-client-error-*.json"
+LARGEST_PROMPT = 16_000_000
+"""Bytes of a prompt: the CLI takes 8 MiB of one."""
+
+
+T = TypeVar("T")
 
 
 class Abort(StrEnum):
@@ -42,6 +48,18 @@ class Abort(StrEnum):
     """SIGTERM to the whole tree, SIGKILL after the grace period."""
     KILL = "kill"
     """SIGKILL at once."""
+
+
+class About(TypedDict, total=False):
+    """What the list of runs and a screen that is attached again show of a run."""
+
+    prompt: str
+    model: str | None
+    approval_mode: str | None
+    session_id: str | None
+    resume: str | None
+    notes: list[str]
+    tools: list[str]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,7 +83,7 @@ class Request:
     idle_timeout: float | None = None
     turn_limit: int | None = None
     grace: float = 3.0
-    about: Mapping[str, Any] | None = None
+    about: About | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -196,6 +214,12 @@ class RunFolder:
             with suppress(OSError):
                 (self.path / Path(name).name).unlink(missing_ok=True)
 
+    def prompt_text(self) -> str:
+        """What was asked; empty where that can't be read."""
+        with suppress(OSError):
+            return read_small(self.prompt, LARGEST_PROMPT).decode("utf-8", "replace")
+        return ""
+
     # --- request, owner, abort, exit -----------------------------------------------------------
 
     def ask(self, request: Request) -> None:
@@ -204,12 +228,7 @@ class RunFolder:
 
     def request(self) -> Request | None:
         """What was to be started; None if the folder holds no readable request."""
-        value = self._stored("request.json")
-        if not isinstance(value.get("argv"), list) or not isinstance(value.get("cwd"), str):
-            return None
-        known = {name: value[name] for name in Request.__slots__ if name in value}
-        known |= {name: tuple(known[name]) for name in ("argv", "secrets") if name in known}
-        return Request(**known)
+        return self._stored("request.json", Request)
 
     def own(self, owner: Owner) -> None:
         """The supervisor says who it is."""
@@ -217,10 +236,7 @@ class RunFolder:
 
     def owner(self) -> Owner | None:
         """Who supervises the run, or did; None before it has started."""
-        value = self._stored("supervisor.json")
-        if type(value.get("pid")) is not int:
-            return None
-        return Owner(pid=value["pid"], began=float(value.get("began", 0)), cli=value.get("cli"))
+        return self._stored("supervisor.json", Owner)
 
     def abort(self, how: Abort) -> None:
         """Ask the supervisor to end the run; asking again can only make it harder."""
@@ -229,7 +245,7 @@ class RunFolder:
     def aborted(self) -> Abort | None:
         """What has been asked so far."""
         try:
-            return Abort((self.path / "abort").read_text("ascii"))
+            return Abort(read_small(self.path / "abort").decode("ascii"))
         except (OSError, ValueError):
             return None
 
@@ -259,24 +275,17 @@ class RunFolder:
 
     def exit(self) -> Exit | None:
         """How it ended; None while it runs."""
-        value = self._stored("exit.json")
-        if not value:
-            return None
-        known = {name: value[name] for name in Exit.__slots__ if name in value}
-        known |= {name: instant(known.get(name)) for name in ("started", "ended")}
-        return Exit(**(known | {"running_on": tuple(known.get("running_on", ()))}))
+        return self._stored("exit.json", Exit)
 
     def _store(self, name: str, value: Request | Owner | Exit) -> None:
         write_whole(self.path / name, (orjson.dumps(value, option=orjson.OPT_INDENT_2),))
 
-    def _stored(self, name: str) -> dict[str, Any]:
-        try:
-            value = orjson.loads((self.path / name).read_bytes())
-        except (OSError, orjson.JSONDecodeError):
-            return {}
-        return value if isinstance(value, dict) else {}
+    def _stored(self, name: str, kind: type[T]) -> T | None:
+        with suppress(OSError, TypeError):
+            return record_of(kind, read_object(self.path / name))
+        return None
 
 
 def open_private(path: Path) -> int:
     """A descriptor for a new private file to append to."""
-    return os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+    return os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW, 0o600)

@@ -14,7 +14,6 @@ import uuid
 from collections.abc import AsyncGenerator, Callable, Mapping
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
 
 import psutil
 
@@ -24,7 +23,7 @@ from gemtui.agent.capabilities import Capabilities
 from gemtui.agent.command import SETTINGS, Command, Machine, command_of
 from gemtui.agent.detect import INSTALL_LINK, capabilities_of, find_cli, version_of
 from gemtui.agent.events import AgentEvent
-from gemtui.agent.folder import KILLED, Abort, Exit, Owner, Request, RunFolder, open_private
+from gemtui.agent.folder import KILLED, Abort, About, Exit, Owner, Request, RunFolder, open_private
 from gemtui.agent.ndjson import NdjsonReader
 from gemtui.agent.options import AgentOptions
 from gemtui.agent.settings import (
@@ -174,7 +173,7 @@ def owner_lives(owner: Owner | None) -> bool:
     try:
         process = psutil.Process(owner.pid)
         return abs(process.create_time() - owner.began) < 1 and tree.is_alive(process)
-    except psutil.Error:
+    except (psutil.Error, ValueError):  # a number below 0 is no pid
         return False
 
 
@@ -328,7 +327,7 @@ def unstarted(error: Exception, options: AgentOptions) -> list[AgentEvent]:
     return list(stream.finish(Ending(code=None, problem=str(error))))
 
 
-def _about(prompt: str, options: AgentOptions, command: Command) -> dict[str, Any]:
+def _about(prompt: str, options: AgentOptions, command: Command) -> About:
     """What the list of runs and a re-attached screen want to know."""
     return {
         "prompt": prompt[:2000],

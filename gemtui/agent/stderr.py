@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+from gemtui.files import read_end
 from gemtui.text import clean
 
 TAIL = 16 * 1024
@@ -32,8 +33,6 @@ def told(text: str) -> str:
 def last_words(path: Path) -> str:
     """What the end of a stderr file tells; empty where there is no file."""
     try:
-        with path.open("rb") as file:
-            file.seek(max(0, path.stat().st_size - TAIL))
-            return told(file.read().decode("utf-8", "replace"))
+        return told(read_end(path, TAIL).decode("utf-8", "replace"))
     except OSError:
         return ""

@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import io
 from collections.abc import AsyncIterator, Callable
+from contextlib import suppress
 from pathlib import Path
+
+from gemtui.files import open_regular
 
 CHUNK = 256 * 1024
 STEP = 0.02
@@ -17,15 +21,16 @@ async def tail(
     """What is written to `path` from `offset` on, in chunks of at most 256 KiB.
 
     `ended` tells that nobody writes any more; what was written before it said so is still given.
-    The file need not exist yet. An empty chunk is given after each look that found nothing new, so
-    that a reader can do something else meanwhile.
+    The file need not exist yet; what is no regular file, or can't be read, gives nothing. An empty
+    chunk is given after each look that found nothing new, so that a reader can do something else
+    meanwhile.
     """
-    while not path.exists():
+    while (file := _opened(path)) is None:
         if ended():
             return
         yield b""
         await asyncio.sleep(step)
-    with path.open("rb", buffering=0) as file:
+    with file:
         file.seek(offset)
         while True:
             last = ended()
@@ -36,3 +41,9 @@ async def tail(
                 return
             yield b""
             await asyncio.sleep(step)
+
+
+def _opened(path: Path) -> io.FileIO | None:
+    with suppress(OSError):
+        return open_regular(path)
+    return None

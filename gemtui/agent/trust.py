@@ -15,7 +15,7 @@ import orjson
 
 from gemtui.agent.command import TRUST_VARIABLE
 from gemtui.agent.settings import read_settings
-from gemtui.files import write_whole
+from gemtui.files import read_small, write_whole
 from gemtui.paths import gemini_home, state_dir
 
 _TRUSTING = {"TRUST_FOLDER": 0, "TRUST_PARENT": 1}
@@ -35,8 +35,8 @@ def must_ask(folder: Path, environ: Mapping[str, str]) -> bool:
 def _trusted_by_cli(folder: Path, rules: Mapping[str, Any]) -> bool:
     """As the CLI's own list says; the longest path that holds the folder decides."""
     place, best, trusted = folder.resolve(), -1, False
-    for name, level in rules.items():
-        root = Path(name)
+    for name, said in rules.items():
+        root, level = Path(name), said if isinstance(said, str) else ""
         if _TRUSTING.get(level):
             root = root.parent
         if place.is_relative_to(root) and len(root.parts) > best:
@@ -63,7 +63,7 @@ def _file() -> Path:
 
 def _folders(path: Path) -> list[str]:
     try:
-        value = orjson.loads(path.read_bytes())
+        value = orjson.loads(read_small(path))
     except (OSError, orjson.JSONDecodeError):
         return []
     return [each for each in value if isinstance(each, str)] if isinstance(value, list) else []

@@ -6,6 +6,8 @@ from pathlib import Path
 
 import orjson
 
+from gemtui.files import open_regular
+
 _LOOK = 1024 * 1024
 _CALL, _RESULT = b'"tool_use"', b'"tool_result"'
 
@@ -69,7 +71,7 @@ class TurnWatch:
 
     def _new_lines(self) -> list[bytes]:
         try:
-            with self._output.open("rb") as file:
+            with open_regular(self._output) as file:
                 file.seek(self._read)
                 data = file.read(_LOOK)
         except OSError:

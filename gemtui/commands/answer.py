@@ -81,4 +81,4 @@ def to_file(path: Path, pieces: Iterable[bytes], *, keep: Iterable[Path]) -> Non
     for kept in keep:
         if target.is_relative_to(kept.resolve()):
             raise click.UsageError(f"{path} belongs to Gemini CLI: name a file elsewhere")
-    write_whole(target, pieces)
+    write_whole(typed_path(path), pieces, special=True)

@@ -17,6 +17,7 @@ from gemtui.commands.run_show import Show
 from gemtui.commands.run_words import Words
 from gemtui.commands.writer import Writer
 from gemtui.errors import CliNotFound
+from gemtui.files import open_regular
 from gemtui.runs.listing import prune
 from gemtui.runs.resume import ResumeGuard, aftermath_of
 
@@ -113,7 +114,7 @@ async def _show_stderr(run: GeminiRun, show: Show) -> None:
 def _stderr(run: GeminiRun) -> str:
     """What the CLI said on stderr, or its beginning: there a broken policy is told."""
     try:
-        with run.folder.stderr.open("rb") as file:
+        with open_regular(run.folder.stderr) as file:
             return file.read(_MOST_STDERR).decode("utf-8", "replace")
     except OSError:
         return ""

@@ -45,7 +45,7 @@ def list_all(*, as_json: bool) -> None:
 def show(id: str, *, as_json: bool) -> None:
     """Print one run. Raises RunNotFound, RunAmbiguous."""
     run = find_run(runs_dir(), id)
-    prompt = _prompt(run)
+    prompt = run.folder.prompt_text() or run.prompt
     if as_json:
         _answer({"version": 1, "run": run.to_dict() | {"prompt": prompt}})
         return
@@ -63,13 +63,6 @@ def show(id: str, *, as_json: bool) -> None:
     }
     facts = (Clean(f"{name:<9}{clean_line(text)}") for name, text in rows.items() if text)
     lines_to_stdout((*facts, Clean(""), clean(prompt.rstrip())))
-
-
-def _prompt(run: Run) -> str:
-    try:
-        return run.folder.prompt.read_text("utf-8", "replace")
-    except OSError:
-        return run.prompt
 
 
 def restore(id: str, *, as_json: bool) -> int:

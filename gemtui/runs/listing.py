@@ -27,6 +27,7 @@ from gemtui.agent.gemini import owner_lives
 from gemtui.agent.ndjson import NdjsonReader, Parsed
 from gemtui.agent.stream import Ending, Limit, Stream
 from gemtui.errors import RunAmbiguous, RunNotFound
+from gemtui.files import open_regular
 from gemtui.paths import state_dir
 from gemtui.sessions.summary import iso
 from gemtui.transcript.model import excerpt
@@ -339,8 +340,8 @@ def _edges(path: Path) -> Iterator[Parsed]:
 
 def _both_ends(path: Path) -> bytes:
     try:
-        with path.open("rb") as file:
-            rest = path.stat().st_size - 2 * _EDGE
+        with open_regular(path) as file:
+            rest = os.fstat(file.fileno()).st_size - 2 * _EDGE
             if rest <= 0:
                 return file.read(2 * _EDGE)
             head = file.read(_EDGE)

@@ -23,10 +23,11 @@ from gemtui.agent.folder import Request, RunFolder
 from gemtui.agent.gemini import owner_lives
 from gemtui.errors import GemtuiError
 from gemtui.files import write_whole
+from gemtui.jsonfile import read_object
 from gemtui.paths import gemini_home
 from gemtui.sessions.records import SessionLog
 from gemtui.sessions.store import ChatFile, SessionKind, Store
-from gemtui.transcript.parts import mapping, objects, string
+from gemtui.transcript.parts import objects, string
 
 _BEFORE, _AFTER = "before.json", "after.json"
 _TAIL = 4096
@@ -274,8 +275,8 @@ def _write(folder: RunFolder, name: str, value: object) -> None:
 
 
 def _read(folder: RunFolder, name: str) -> Mapping[str, object]:
-    with suppress(OSError, orjson.JSONDecodeError):
-        return mapping(orjson.loads((folder.path / name).read_bytes()))
+    with suppress(OSError):
+        return read_object(folder.path / name)
     return {}
 
 

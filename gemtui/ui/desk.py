@@ -81,7 +81,7 @@ class Desk:
 
     def _opened(self, folder: RunFolder) -> tuple[GeminiRun, str] | None:
         opened = self.adapter.attach(folder)
-        return None if opened is None else (opened, _prompt(folder.prompt))
+        return None if opened is None else (opened, folder.prompt_text())
 
     def _add(self, run: LiveRun) -> LiveRun:
         self.runs.append(run)
@@ -112,10 +112,3 @@ def _put_right(folder: RunFolder) -> tuple[str, ...]:
     except OSError as error:
         notes.append(f"a file of the session is gone; its copy is in {folder.path}: {error}")
     return tuple(notes)
-
-
-def _prompt(path: Path) -> str:
-    try:
-        return path.read_text("utf-8", "replace")
-    except OSError:
-        return ""

@@ -49,7 +49,7 @@ async def export(app: GemtuiApp, summary: Summary, home: Path) -> None:
 def _write(summary: Summary, chosen: Export) -> None:
     with SessionLog(summary.path) as log:
         log.refresh()
-        write_whole(chosen.path, pieces(log, summary, chosen.format))
+        write_whole(chosen.path, pieces(log, summary, chosen.format), special=True)
 
 
 async def delete(app: GemtuiApp, summary: Summary, home: Path) -> bool:

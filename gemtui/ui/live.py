@@ -28,6 +28,7 @@ from gemtui.agent.fold import Fold
 from gemtui.agent.folder import Exit
 from gemtui.agent.gemini import GeminiRun
 from gemtui.agent.stderr import TAIL, told
+from gemtui.files import read_end
 from gemtui.policy.rules import ApprovalMode
 from gemtui.runs.seen import seen_files
 from gemtui.runs.words import Tally, Verdict, retry_words
@@ -279,9 +280,7 @@ class LiveRun:
 def _tail(path: Path) -> str:
     """The end of a file, as text; empty where there is none."""
     try:
-        with path.open("rb") as file:
-            file.seek(max(0, path.stat().st_size - TAIL))
-            return file.read().decode("utf-8", "replace")
+        return read_end(path, TAIL).decode("utf-8", "replace")
     except OSError:
         return ""
 

@@ -13,7 +13,7 @@ import psutil
 import pytest
 
 from gemtui.agent.events import DoneStatus
-from gemtui.agent.folder import Exit, Owner, Request, RunFolder
+from gemtui.agent.folder import About, Exit, Owner, Request, RunFolder
 from gemtui.runs.listing import RunState, clear, list_runs, prune, usage
 
 INIT = '{"type":"init","session_id":"s1","model":"auto"}\n'
@@ -26,7 +26,7 @@ def add_run(
 ) -> RunFolder:
     """A run that began `age` minutes before BEGAN and ended well, unless `ended` says else."""
     folder = RunFolder.create(place, id)
-    about = {"prompt": "\n Do it. \nPlease.", "model": "pro", "session_id": None, "resume": None}
+    about: About = {"prompt": "\n Do it. \nPlease.", "model": "pro"}
     folder.ask(Request(id=id, argv=("gemini",), cwd="/work", environ={}, about=about))
     folder.stdout.write_text(output)
     began = BEGAN - timedelta(minutes=age)
