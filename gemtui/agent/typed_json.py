@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from datetime import datetime
+from functools import cache
 from types import NoneType, UnionType
 from typing import Any, TypeVar, get_args, get_origin, get_type_hints, is_typeddict
 
 from gemtui.transcript.parts import instant
 
 T = TypeVar("T")
+_hints = cache(get_type_hints)
 
 
 def record_of(kind: type[T], stored: Mapping[str, Any]) -> T:
@@ -21,7 +23,7 @@ def record_of(kind: type[T], stored: Mapping[str, Any]) -> T:
 
 
 def _fields(kind: type, stored: Mapping[str, Any]) -> dict[str, Any]:
-    hints = get_type_hints(kind)
+    hints = _hints(kind)
     return {name: _typed(stored[name], hints[name]) for name in hints if name in stored}
 
 
