@@ -1,8 +1,8 @@
 """JSON as gemtui prints it: orjson's bytes, with everything a terminal could obey as `\\u` escapes.
 
-Stored sessions are foreign text, and people pipe JSON to terminals: DEL, C1 and bidi controls are
-legal in JSON strings and not harmless there. They are escaped, C0 is escaped by JSON itself, and
-nothing else is, so that the text stays readable (interfaces, JSON).
+Stored sessions are foreign text, and people pipe JSON to terminals: DEL, C1 and bidi controls and
+the line ends U+2028 and U+2029 are legal in JSON strings and not harmless there. They are escaped,
+C0 is escaped by JSON itself, and nothing else is, so that the text stays readable.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ import orjson
 
 _UNSAFE = re.compile(
     rb"\x7f|\xc2[\x80-\x9f]"  # DEL, C1
-    rb"|\xd8\x9c|\xe2\x80[\x8e\x8f\xaa-\xae]|\xe2\x81[\xa6-\xa9]"  # Bidi_Control
+    rb"|\xd8\x9c|\xe2\x80[\x8e\x8f\xa8-\xae]|\xe2\x81[\xa6-\xa9]"  # bidi controls, other line ends
 )
 _UNSEEN = re.compile("[\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
 _DEEPEST = 1100

@@ -1,8 +1,12 @@
-"""The only door for foreign text: what a model, a tool or a file says is hostile until `clean()`.
+"""The only door for foreign text: what a model, a tool or a file says is hostile until it is clean.
 
 Escape sequences in content would reach the terminal (title, clipboard by OSC 52, colours), bidi
 controls reorder what a person reads, and a lone surrogate can't be encoded at all. A renderer takes
 `Clean`, so that a raw string can't slip in.
+
+Cleaning hides nothing: but for colours, what can't be drawn leaves a mark in its place, and what
+stands around it stays. ESC becomes `␛` and the text after it remains, as a shell would run it; what
+has no picture is named, as `⟨U+202E⟩`. The marks mean nothing to a shell or to Markdown.
 """
 
 from __future__ import annotations
@@ -16,28 +20,29 @@ from unicodedata import category, east_asian_width
 Clean = NewType("Clean", str)
 """Text without control characters other than newline and tab, without bidi controls."""
 
+HOLDS_CONTROLS = "holds control characters"
+"""What is said of a command for which `holds_controls` is true."""
+
 _LINE_ENDS = "\r\x85\u2028\u2029"
+_CONTROLS = "\x00-\x08\x0b-\x1f\x7f-\x9f"
+_BIDI = "\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069"
+_TAGS = "\U000e0000-\U000e007f"
+_SURROGATES = "\ud800-\udfff"
+_FLAG = "\U0001f3f4[\U000e0030-\U000e0039\U000e0061-\U000e007a]{3,6}\U000e007f"
+# a colour or style, 7-bit and 8-bit, with the "erase to the right" that grep and gcc send along
+_COLOUR = r"(?:\x1b\[|\x9b)[0-9:;]*+m(?:(?:\x1b\[|\x9b)0?K)?"
 _TROUBLE = re.compile(
-    # CSI, whole or cut short; 7-bit and 8-bit introducer
-    r"(?:\x1b\[|\x9b)[0-?]*[ -/]*[@-~]?"
-    # OSC, DCS, SOS, PM, APC up to their terminator; without one, to the end of the line
-    "|(?:\x1b[\\]PX^_]|[\x90\x98\x9d-\x9f])"
-    f"[^\x07\x18\x1a\x1b\x9c\n{_LINE_ENDS}]*(?:\x07|\x1b\\\\|\x9c)?"
-    # any other escape sequence, whole or cut short
-    "|\x1b[ -/]*[0-~]?"
-    f"|\r\n|[{_LINE_ENDS}]"
-    "|[\ud800-\udfff]"
-    # other controls, and the marks, embeddings, overrides and isolates of the bidi algorithm
-    "|[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]+"
+    f"(?P<kept>{_FLAG})|(?P<dropped>{_COLOUR})|(?P<line_end>\r\n|[{_LINE_ENDS}])"
+    f"|[{_CONTROLS}{_BIDI}{_TAGS}{_SURROGATES}]"
 )
 
 
 def clean(text: str) -> Clean:
     """Text that is safe to draw, export and copy; idempotent.
 
-    Removes escape sequences (7-bit and C1 forms, unterminated ones up to the end of their line),
-    all other C0 and C1 controls but newline and tab, and bidi controls; CR, CR LF, NEL, U+2028 and
-    U+2029 become newlines, lone surrogates U+FFFD.
+    For what is said and printed: colours are removed; CR, CR LF, NEL, U+2028 and U+2029 become
+    newlines. All other C0 and C1 controls but newline and tab, bidi controls, and tag characters
+    outside a flag become marks, lone surrogates U+FFFD. What is run is for `visible()`.
     """
     # every character that `_TROUBLE` matches is unprintable: a scan at C speed for the usual case
     if text.replace("\n", "").replace("\t", "").isprintable():
@@ -46,10 +51,80 @@ def clean(text: str) -> Clean:
 
 
 def _replacement(match: re.Match[str]) -> str:
-    found = match[0]
-    if found == "\r\n" or found in _LINE_ENDS:
-        return "\n"
-    return "\ufffd" if "\ud800" <= found <= "\udfff" else ""
+    match match.lastgroup:
+        case "kept":
+            return match[0]
+        case "dropped":
+            return ""
+        case "line_end":
+            return "\n"
+        case _:
+            return _mark(match[0])
+
+
+def _mark(char: str) -> str:
+    """What is drawn for a character that can't be seen."""
+    code = ord(char)
+    if code < 0x20:
+        return chr(0x2400 + code)
+    if code == 0x7F:
+        return "\u2421"
+    return "\ufffd" if 0xD800 <= code <= 0xDFFF else f"⟨U+{code:04X}⟩"
+
+
+# what Unicode calls default ignorable: it has no shape of its own
+_IGNORABLE = (
+    "\xad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u202a-\u202e\u2060-\u206f"
+    "\u3164\ufe00-\ufe0f\ufeff\uffa0\ufff0-\ufffb\U0001bca0-\U0001bca3\U0001d173-\U0001d17a"
+    "\U000e0000-\U000e0fff"
+)
+_EMOJI = (
+    "\xa9\xae\u203c\u2049\u2122\u2139\u2190-\u27bf\u2900-\u2bff\u3030\u303d\u3297\u3299"
+    "\U0001f000-\U0001faff"
+)
+# joiners inside emoji and between letters of scripts that join; the forms of emoji; keycaps
+_JOINED = f"\u0600-\u061b\u061d-\u10ff{_EMOJI}"
+_SHAPES = (
+    f"{_FLAG}|(?:(?<=[{_JOINED}])|(?<=[{_EMOJI}]\ufe0f))[\u200c\u200d](?=[{_JOINED}])"
+    f"|(?<=[{_EMOJI}])[\ufe0e\ufe0f]|(?<=[0-9#*])\ufe0f(?=\u20e3)"
+)
+_UNSEEN = re.compile(f"(?P<kept>{_SHAPES})|[{_CONTROLS}{_IGNORABLE}{_LINE_ENDS}{_SURROGATES}]")
+
+
+def visible(text: str) -> Clean:
+    """Text in which every character can be seen, for commands and arguments; clean, idempotent.
+
+    As `clean()`, but nothing is removed and nothing becomes a newline: colours, line ends other
+    than newline, and all characters that have no shape of their own (zero-width ones, soft
+    hyphens) become marks, but for those that shape emoji and joined scripts.
+    """
+    if text.isascii() and text.replace("\n", "").replace("\t", "").isprintable():
+        return Clean(text)
+    return Clean(_UNSEEN.sub(_replacement, text))
+
+
+def visible_line(text: str) -> Clean:
+    """`visible()` on one line, its blanks as they are: a newline becomes `␊`, a tab a blank.
+
+    Newlines at the end are left out.
+    """
+    line = visible(text.rstrip("\n")).replace("\n", "\u240a")
+    return Clean(line.replace("\t", " "))
+
+
+def holds_controls(command: str) -> bool:
+    """Whether a command or an argument holds characters that a person would not see.
+
+    These are the ones that `visible()` marks: controls other than newline and tab, bidi controls,
+    zero-width characters. Say `HOLDS_CONTROLS` where such a command is shown.
+    """
+    return visible(command) != command
+
+
+def command_line(command: str) -> Clean:
+    """`visible_line()` of a command or an argument; one that holds controls says so before it."""
+    line = visible_line(command)
+    return Clean(f"[{HOLDS_CONTROLS}] {line}") if holds_controls(command) else line
 
 
 def clean_line(text: str) -> Clean:
@@ -60,7 +135,7 @@ def clean_line(text: str) -> Clean:
 def one_line(text: str) -> Clean:
     """`clean()` on one line, its blanks as they are: each line break and each tab becomes one.
 
-    For commands and patterns, where two blanks are not one.
+    For sentences that quote patterns, where two blanks are not one.
     """
     return Clean(clean(text).replace("\n", " ").replace("\t", " "))
 

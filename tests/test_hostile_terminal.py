@@ -71,7 +71,7 @@ def test_nothing_that_a_session_says_reaches_the_terminal(
         rows=rows,
     ) as terminal:
         walk = Walk(terminal)
-        terminal.shows("evillink", "? keys")
+        terminal.shows("evil␛]52", "? keys")
         walk.to(".", shows="subagent")
         walk.to("/", shows="to the list")
         walk.to("evil", "\r", shows="enter open")
@@ -97,7 +97,8 @@ def test_nothing_that_a_session_says_reaches_the_terminal(
         walk.to("\x10", shows="Search for commands")
         walk.to("copy", shows="Transcript: Copy message")
         walk.away(ESCAPE, "Transcript: Copy message")
-        walk.to("Y", shows="Copied")
+        terminal.press("Y")
+        terminal.until(lambda: bool(copied(bytes(terminal.raw))), "a text on the clipboard")
         walk.to("!", shows="What could not be read")
         walk.away("q", "What could not be read")
         terminal.press(QUIT)

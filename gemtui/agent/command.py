@@ -6,6 +6,7 @@ done by a policy file and by settings of this run's own (GEMINI-006, GEMINI-007,
 
 from __future__ import annotations
 
+import re
 import shlex
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -23,6 +24,7 @@ from gemtui.errors import OptionError
 from gemtui.files import is_there
 from gemtui.policy.levels import policy_text, rules
 from gemtui.policy.rules import ApprovalMode, Decision, Rule
+from gemtui.text import Clean, visible
 
 DENIES, ALLOWS, SETTINGS = "policy-first.toml", "policy-last.toml", "settings.json"
 TRUST_VARIABLE = "GEMINI_CLI_TRUST_WORKSPACE"
@@ -73,10 +75,28 @@ class Command:
 
     def shell(self, cwd: Path) -> str:
         """The command as one would type it in a POSIX shell, quoted."""
-        words = [f"{name}={shlex.quote(value)}" for name, value in self.environ.items()]
-        words += [shlex.quote(word) for word in self.argv]
+        words = [f"{name}={quoted(value)}" for name, value in self.environ.items()]
+        words += [quoted(word) for word in self.argv]
         end = " < prompt.txt" if self.stdin else " < /dev/null"
-        return f"cd {shlex.quote(str(cwd))} && {' '.join(words)}{end}"
+        return f"cd {quoted(str(cwd))} && {' '.join(words)}{end}"
+
+
+_OUTSIDE_ASCII = re.compile(r"[^ -~]")
+
+
+def quoted(word: str) -> Clean:
+    """One word for bash or zsh; what could not be seen in it stands there as `$'…'` escapes."""
+    if visible(word) == word:
+        return Clean(shlex.quote(word))
+    escaped = word.replace("\\", "\\\\").replace("'", "\\'")
+    return Clean("$'" + _OUTSIDE_ASCII.sub(_escape, escaped) + "'")
+
+
+def _escape(found: re.Match[str]) -> str:
+    """The character by its bytes, which every locale reads alike."""
+    raw = "\udc80" <= found[0] <= "\udcff"  # a byte of a file's name that is no UTF-8
+    data = found[0].encode("utf-8", "surrogateescape" if raw else "surrogatepass")
+    return "".join(f"\\x{byte:02x}" for byte in data)
 
 
 def command_of(

@@ -27,7 +27,8 @@ from gemtui.runs.history import recorded_calls, sessions_with_calls
 from gemtui.runs.standing import Standing
 from gemtui.sessions.records import Problem
 from gemtui.sessions.summary import Summary
-from gemtui.text import Clean, clean_line, one_line
+from gemtui.text import HOLDS_CONTROLS, Clean, clean_line, command_line, visible_line
+from gemtui.transcript.tools import args_hold_controls
 
 _CUT = 1000
 """Characters of an argument that an example in a report shows."""
@@ -99,8 +100,10 @@ def _explained(answer: Explanation, stands: Standing) -> dict[str, Any]:
 
 def _explanation(answer: Explanation, stands: Standing, situation: Situation) -> Iterator[Clean]:
     call = answer.call
+    if args_hold_controls(call.args):
+        yield Clean(f"{HOLDS_CONTROLS}:")
     told = _one_line(call.args)
-    yield one_line(f"{call.tool} {told}" + (f" by {call.subagent}" if call.subagent else ""))
+    yield visible_line(f"{call.tool} {told}" + (f" by {call.subagent}" if call.subagent else ""))
     unseen = "no: the model is not told of the tool, a call of it fails as not found"
     facts = [
         ("situation", situation.words),
@@ -309,7 +312,7 @@ def _numbers(tally: Tally, read: Read, situation: Situation) -> Iterator[Clean]:
         yield clean_line(f"tools that Gemini CLI does not have today: {', '.join(names)}")
     for share in tally.by_rule:
         yield Clean("")
-        yield one_line(f"{share.calls:,} {_WORDS[share.verdict]} {_by(share)}")
+        yield visible_line(f"{share.calls:,} {_WORDS[share.verdict]} {_by(share)}")
         yield from reference_lines(share.references[:EXAMPLES])
 
 
@@ -323,6 +326,6 @@ def _by(share: Share) -> str:
 
 def reference_lines(references: Iterable[Reference]) -> Iterator[Clean]:
     """Calls, one line each: session, tool, argument."""
-    rows = [(each.session[:8], each.tool, each.argument) for each in references]
+    rows = [(each.session[:8], each.tool, command_line(each.argument)) for each in references]
     for line in columns(rows):
         yield Clean(f"    {line}")

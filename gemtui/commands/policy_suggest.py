@@ -18,7 +18,7 @@ from gemtui.policy.policy import of
 from gemtui.policy.recorded import Reference
 from gemtui.policy.rules import Rule
 from gemtui.policy.suggest import Evidence, LeftOut, Suggestion, Suggestions
-from gemtui.text import Clean, clean_line, one_line
+from gemtui.text import Clean, clean_line, command_line, visible_line
 
 
 def suggest(situation: Situation, which: Which, *, output: Path | None, as_json: bool) -> int:
@@ -122,9 +122,11 @@ def _file(found: Suggestions) -> str:
 
 def _with_evidence(each: Suggestion) -> str:
     said = [f"{_times(each)}, such as:"]
-    said += [f"  {reference.tool} {reference.argument}" for reference in each.examples]
+    said += [
+        f"  {reference.tool} {command_line(reference.argument)}" for reference in each.examples
+    ]
     said.append(f"It also allows {each.opens}.")
-    comments = "".join(f"# {one_line(line).strip()}\n" for line in said)
+    comments = "".join(f"# {visible_line(line).strip()}\n" for line in said)
     return comments + _toml(each.rule)
 
 
@@ -151,7 +153,7 @@ def _lines(found: Suggestions, situation: Situation, output: Path | None) -> Ite
     )
     for each in found.suggestions:
         yield Clean("")
-        yield one_line(f"allow {each.about}")
+        yield visible_line(f"allow {each.about}")
         yield Clean(f"    {_times(each)}, priority {each.rule.priority:g}")
         yield _indented(f"it also allows: {each.opens}")
         yield from reference_lines(each.examples)
@@ -159,7 +161,7 @@ def _lines(found: Suggestions, situation: Situation, output: Path | None) -> Ite
         yield Clean("")
         yield Clean("Left out:")
     for left in found.left_out:
-        yield _indented(f"{_number(left.calls, 'call')}: {left.what}: {left.why}")
+        yield _indented(f"{_number(left.calls, 'call')}: {command_line(left.what)}: {left.why}")
     if found.suggestions:
         yield Clean("")
         written = "--output FILE writes these rules as a policy file"
@@ -167,4 +169,4 @@ def _lines(found: Suggestions, situation: Situation, output: Path | None) -> Ite
 
 
 def _indented(text: str) -> Clean:
-    return Clean(f"    {one_line(text).strip()}")
+    return Clean(f"    {visible_line(text).strip()}")

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from gemtui.policy.rules import Rule
-from gemtui.text import Clean, cells, one_line
+from gemtui.text import Clean, cells, visible_line
 
 _NAMED = 4
 """Tools of a rule that are named."""
@@ -59,7 +59,7 @@ def columns(
     """Aligned lines. `numbers`: columns that end together. `room`: the cells of a line, beyond
     which the last column goes on below itself; None = it is as long as it is.
     """
-    cleaned = [[Clean(one_line(cell).strip()) for cell in row] for row in rows]
+    cleaned = [[Clean(visible_line(cell).strip()) for cell in row] for row in rows]
     if not cleaned:
         return
     widths = [max(map(cells, column)) for column in zip(*cleaned, strict=True)]

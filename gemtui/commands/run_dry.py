@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-import re
-import shlex
 import uuid
 from collections.abc import Iterator
 from pathlib import Path
 
-from gemtui.agent.command import Command
+from gemtui.agent.command import Command, quoted
 from gemtui.agent.gemini import GeminiAdapter
 from gemtui.agent.options import AgentOptions
 from gemtui.commands.answer import lines_to_stdout, to_stdout
 from gemtui.jsonout import encode
-from gemtui.text import Clean, clean, clean_line
-
-_OUTSIDE_ASCII = re.compile(r"[^ -~]")
+from gemtui.text import Clean, clean_line
 
 
 def show(adapter: GeminiAdapter, prompt: str, options: AgentOptions, *, as_json: bool) -> None:
@@ -66,18 +62,3 @@ def script(command: Command, prompt: str | None, folder: Path, cwd: Path) -> Ite
 
 def _prompt(folder: Path, prompt: str | None) -> str:
     return "prompt.txt" if prompt is None else str(folder / "prompt.txt")
-
-
-def quoted(word: str) -> Clean:
-    """One word for a shell; what a terminal would obey stands in it as `$'…'` escapes."""
-    if clean(word) == word:
-        return Clean(shlex.quote(word))
-    escaped = word.replace("\\", "\\\\").replace("'", "\\'")
-    return Clean("$'" + _OUTSIDE_ASCII.sub(_escape, escaped) + "'")
-
-
-def _escape(found: re.Match[str]) -> str:
-    """The character by its bytes, which every locale reads alike."""
-    raw = "\udc80" <= found[0] <= "\udcff"  # a byte of a file's name that is no UTF-8
-    data = found[0].encode("utf-8", "surrogateescape" if raw else "surrogatepass")
-    return "".join(f"\\x{byte:02x}" for byte in data)

@@ -21,7 +21,7 @@ from gemtui.commands.answer import note, stdout_encoding
 from gemtui.jsonout import encode
 from gemtui.runs.plain import one_line
 from gemtui.runs.words import Status, Tally, retry_words
-from gemtui.text import Clean, clean, clean_line, ellipsis
+from gemtui.text import Clean, clean, clean_line, command_line, ellipsis
 from gemtui.transcript.model import ToolCall, ToolStatus
 from gemtui.transcript.tools import target
 
@@ -131,7 +131,7 @@ def _call(use: ToolUse) -> str:
     call = ToolCall(
         id=use.tool_use_id, name=use.tool_name, args=use.input, status=ToolStatus.RUNNING
     )
-    return f"{use.tool_name} {target(call)}"
+    return f"{use.tool_name} {command_line(target(call))}"
 
 
 def _failure(result: ToolResult) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -164,8 +165,11 @@ def _prefixes(done: Done, engine: Engine, mode: ApprovalMode) -> list[Prefix] | 
     )
 
 
+_BLANKS = re.compile(r"[ \t\n]+")
+
+
 def _start(command: str) -> str:
-    return " ".join(command[:200].split())[:40]
+    return _BLANKS.sub(" ", command[:200]).strip(" ")[:40]
 
 
 def _is_allowed(part: Part, call: Call, engine: Engine) -> bool:

@@ -15,7 +15,7 @@ from gemtui.policy.matching import Ready
 from gemtui.policy.patterns import PatternTimeout
 from gemtui.policy.rules import ApprovalMode, Call, Decision, Rule, Tier
 from gemtui.policy.verdict import Verdict
-from gemtui.text import one_line
+from gemtui.text import visible_line
 
 SHOWN = 4
 """Prefixes of one rule that a reason names."""
@@ -40,7 +40,7 @@ def explanation(call: Call, judge: Judge, other: Judge) -> Explanation:
         headless=Decision.ALLOW if allowed else Decision.DENY,
         interactive=asked.verdict(call).decision,
         rule=verdict.ready.rule if verdict.ready else None,
-        because=one_line(_because(call, judge, verdict)),
+        because=visible_line(_because(call, judge, verdict)),
         message=_message(judge, call, verdict),
         considered=tuple(_considered(call, judge, verdict)),
         found=standing.found,
@@ -150,7 +150,7 @@ def _considered(call: Call, judge: Judge, verdict: Verdict) -> Iterator[Consider
         if not fit:
             if rule.tier is not Tier.BUILTIN:
                 why = min((reason for reason in reasons if reason), key=_weight)
-                yield Considered(rule=rule, matches=False, why=one_line(why))
+                yield Considered(rule=rule, matches=False, why=visible_line(why))
             continue
         matches, why = _looked_at(fit, call, matter)
         if decided is not None:
@@ -160,7 +160,7 @@ def _considered(call: Call, judge: Judge, verdict: Verdict) -> Iterator[Consider
             why = _deciding(rule, verdict, why)
         if not matches and verdict.ready and verdict.ready.rule is rule:
             matches, why = True, "it decides on a part of the command"
-        yield Considered(rule=rule, matches=matches, why=one_line(why))
+        yield Considered(rule=rule, matches=matches, why=visible_line(why))
 
 
 def _weight(reason: str) -> bool:

@@ -44,7 +44,7 @@ class Recorded:
 class Reference(NamedTuple):
     """Where a recorded call stands, without its arguments.
 
-    `argument`: the one that says what it was about, one line of at most 120 characters, raw.
+    `argument`: the one that says what it was about, at most 120 characters of it, raw.
     """
 
     session: str
@@ -65,7 +65,7 @@ _TELLING = ("command", "file_path", "absolute_path", "dir_path", "path", "patter
 
 def short(call: Call) -> str:
     """The argument that says what a call is about: its command, path, pattern…, else the first
-    text among its arguments; one line of at most 120 characters, raw.
+    text among its arguments; at most 120 characters without blanks around its lines, raw.
     """
     args = call.args
     for name in _TELLING:
@@ -74,5 +74,5 @@ def short(call: Call) -> str:
             break
     else:
         text = next((value for value in args.values() if isinstance(value, str) and value), "")
-    lines = text[: ARGUMENT * 4].splitlines()
-    return " ".join(filter(None, map(str.strip, lines)))[:ARGUMENT]
+    lines = text[: ARGUMENT * 4].split("\n")
+    return "\n".join(filter(None, (line.strip(" \t") for line in lines)))[:ARGUMENT]

@@ -7,6 +7,7 @@ in autoEdit).
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
@@ -253,9 +254,12 @@ def _place(rule: Rule) -> str:
     return f"rule {rule.index} of {rule.source}" if rule.index else rule.source
 
 
+_BLANKS = re.compile(r"[ \t\n]+")
+
+
 def _subject(call: Call) -> str:
     text = next((value for value in call.args.values() if isinstance(value, str) and value), "")
-    return f"{call.tool} {' '.join(text.split())[:80]}".rstrip()
+    return f"{call.tool} {_BLANKS.sub(' ', text)[:80]}".rstrip()
 
 
 def suggest(

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import assert_never
 
-from gemtui.text import Clean, clean, clean_line
+from gemtui.text import Clean, clean, clean_line, visible, visible_line
 from gemtui.transcript.display_model import DiffDisplay
 from gemtui.transcript.export_html import to_html
 from gemtui.transcript.export_markdown import to_markdown
@@ -18,6 +18,7 @@ from gemtui.transcript.export_words import (
     Heading,
     arguments,
     call_words,
+    caution,
     facts,
     head,
     image_words,
@@ -82,15 +83,16 @@ def _block(block: Block) -> Iterator[str]:
 
 
 def _call(call: ToolCall) -> Iterator[str]:
-    about = f", {words}" if (words := subject(call)) else ""
-    yield f"Tool call: {clean_line(call.name)}{about}"
+    about = "".join(f", {words}" for words in (caution(call), subject(call)) if words)
+    yield f"Tool call: {visible_line(call.name)}{about}"
     yield f"Status: {call_words(call)}"
     for name, value in arguments(call):
         yield from _labelled(f"Argument {name}", value)
     if call.error:
         yield from _labelled("Error", call.error)
     if (display := shown(call)) is not None:
-        yield from _labelled(_label(call), display_text(display))
+        cleaned = visible if isinstance(display, DiffDisplay) else clean
+        yield from _labelled(_label(call), cleaned(display_text(display)))
     for image in call.images:
         yield f"Binary result: {image_words(image)}"
 

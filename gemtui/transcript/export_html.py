@@ -12,7 +12,7 @@ from hashlib import sha256
 from html import escape
 from typing import Any, assert_never
 
-from gemtui.text import Clean, clean, clean_line
+from gemtui.text import Clean, clean, clean_line, visible, visible_line
 from gemtui.transcript.display_model import (
     DiffDisplay,
     Display,
@@ -28,6 +28,7 @@ from gemtui.transcript.export_words import (
     Heading,
     arguments,
     call_words,
+    caution,
     ended_badly,
     facts,
     image_words,
@@ -116,7 +117,9 @@ def _call(call: ToolCall) -> Iterator[str]:
     about = f" <code>{escape(words)}</code>" if (words := subject(call)) else ""
     open = " open" if call.status.failed else ""
     state = "error" if ended_badly(call) else call.status.value
-    yield f"<details{open}><summary>Tool call <b>{escape(clean_line(call.name))}</b>{about}: "
+    held = f' <span class="error">{escape(words)}</span>' if (words := caution(call)) else ""
+    name = f"<b>{escape(visible_line(call.name))}</b>"
+    yield f"<details{open}><summary>Tool call {name}{held}{about}: "
     yield f'<span class="{state}">{call_words(call)}</span></summary>\n'
     for name, value in arguments(call):
         yield _argument(name, value)
@@ -141,7 +144,7 @@ def _display(display: Display) -> str:
         case TextDisplay(markdown=True):
             return _markdown(display.text)
         case DiffDisplay():
-            return _diff(clean(display.diff))
+            return _diff(visible(display.diff))
         case TableDisplay():
             return _table(display)
         case TodosDisplay():

@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterator
 from typing import assert_never
 
-from gemtui.text import Clean, clean, clean_line
+from gemtui.text import Clean, clean, clean_line, visible, visible_line
 from gemtui.transcript.display_model import (
     DiffDisplay,
     Display,
@@ -23,6 +23,7 @@ from gemtui.transcript.export_words import (
     Heading,
     arguments,
     call_words,
+    caution,
     facts,
     head,
     image_words,
@@ -83,7 +84,9 @@ def _block(block: Block) -> Iterator[str]:
 
 def _call(call: ToolCall) -> Iterator[str]:
     about = f" {code(words)}" if (words := subject(call)) else ""
-    yield f"**Tool call {code(clean_line(call.name))}**{about}: {escaped(call_words(call))}"
+    held = f" ({escaped(words)})" if (words := caution(call)) else ""
+    name = code(visible_line(call.name))
+    yield f"**Tool call {name}**{held}{about}: {escaped(call_words(call))}"
     for name, value in arguments(call):
         yield f"- {escaped(name)}: {code(value)}" if _short(value) else _long(name, value)
     if call.error:
@@ -110,7 +113,7 @@ def _display(display: Display) -> Iterator[str]:
         case TableDisplay():
             yield _table(display)
         case DiffDisplay():
-            yield fenced(clean(display.diff), "diff")
+            yield fenced(visible(display.diff), "diff")
         case JsonDisplay():
             yield fenced(clean(display_text(display)), "json")
         case _:

@@ -7,7 +7,7 @@ from contextlib import suppress
 from datetime import datetime, timedelta
 from typing import Protocol
 
-from gemtui.text import Clean, clean, clean_line
+from gemtui.text import HOLDS_CONTROLS, Clean, clean_line, visible, visible_line
 from gemtui.text import size as readable_size
 from gemtui.transcript.display_model import DiffDisplay, TodosDisplay
 from gemtui.transcript.model import (
@@ -22,7 +22,7 @@ from gemtui.transcript.model import (
     Usage,
 )
 from gemtui.transcript.parts import pretty, string
-from gemtui.transcript.tools import Kind, kind_of, target
+from gemtui.transcript.tools import Kind, args_hold_controls, kind_of, target
 
 
 class Heading(Protocol):
@@ -195,8 +195,13 @@ def image_words(image: Image) -> Clean:
 
 
 def subject(call: ToolCall) -> Clean:
-    """What a call is about, on one line."""
-    return clean_line(target(call))
+    """What a call is about, on one line, every character of it visible."""
+    return Clean(visible_line(target(call)).strip())
+
+
+def caution(call: ToolCall) -> Clean:
+    """What a reader of a call's arguments must know, in words; empty if there is nothing."""
+    return Clean(HOLDS_CONTROLS if args_hold_controls(call.args) else "")
 
 
 _SHOWN_BY_DIFF = frozenset({"content", "old_string", "new_string"})
@@ -213,4 +218,4 @@ def arguments(call: ToolCall) -> Iterator[tuple[Clean, Clean]]:
     for name, value in call.args.items():
         if name not in hidden and about not in (value, string(value)):
             words = value if isinstance(value, str) else pretty(value)
-            yield clean_line(str(name)), Clean(clean(words).strip("\n"))
+            yield visible_line(str(name)), Clean(visible(words).strip("\n"))

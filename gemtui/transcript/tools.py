@@ -10,6 +10,7 @@ from typing import Any
 
 import orjson
 
+from gemtui.text import holds_controls
 from gemtui.transcript.display_model import DiffDisplay, Display
 from gemtui.transcript.displays import display_of, rebuilt_diff, table
 from gemtui.transcript.model import Image, ToolCall, ToolStatus, excerpt
@@ -353,6 +354,20 @@ def _argument(value: object) -> str:
     if isinstance(value, list):
         return " ".join(filter(None, map(string, value)))
     return string(value)
+
+
+_CONTENTS = frozenset({"content", "old_string", "new_string"})
+
+
+def args_hold_controls(args: Mapping[str, Any]) -> bool:
+    """Whether an argument of a call holds characters that a person would not see.
+
+    That is `gemtui.text.holds_controls` for each text, and each text in a list. The contents of
+    files aside: there such characters change nothing about what the call does.
+    """
+    values = (value for name, value in args.items() if name not in _CONTENTS)
+    texts = (each for value in values for each in (value if isinstance(value, list) else [value]))
+    return any(isinstance(text, str) and holds_controls(text) for text in texts)
 
 
 def asked_path(args: Part) -> str:

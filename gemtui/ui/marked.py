@@ -32,7 +32,7 @@ def marked(old: str, new: str) -> Marked:
 
     Two long texts that have nothing in common in thousands of lines count as one change.
     """
-    before, after = old.splitlines(), new.splitlines()
+    before, after = _split(old), _split(new)
     blocks = list(_blocks(before, after))
     changes = sum(tag != "equal" for tag, *_ in blocks)
     lines = list(_lines(blocks, before, after))
@@ -43,10 +43,14 @@ def marked(old: str, new: str) -> Marked:
 
 def lines_changed(old: str, new: str) -> range:
     """The lines of the new text, from 1, between what both texts begin and end with."""
-    before, after = old.splitlines(), new.splitlines()
+    before, after = _split(old), _split(new)
     start = _common(before, after)
     end = _common(before[start:][::-1], after[start:][::-1])
     return range(start + 1, max(start + 2, len(after) - end + 1))
+
+
+def _split(text: str) -> list[str]:
+    return text.removesuffix("\n").split("\n") if text else []
 
 
 def _blocks(old: Sequence[str], new: Sequence[str]) -> Iterator[tuple[str, int, int, int, int]]:

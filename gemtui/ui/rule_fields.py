@@ -16,7 +16,7 @@ import tomlkit
 from tomlkit.exceptions import TOMLKitError
 
 from gemtui.policy.rules import Decision, Rule
-from gemtui.text import clean
+from gemtui.text import visible
 from gemtui.ui.folder_field import folder_of, pattern_of
 
 ANYWHERE, HEADLESS, INTERACTIVE = "anywhere", "headless", "interactive"
@@ -39,8 +39,8 @@ Values = Mapping[str, str]
 
 
 def values_of(rule: Rule) -> dict[str, str]:
-    """The texts of a rule, cleaned: a field is drawn as it is."""
-    return {name: _SPACE.sub(" ", clean(text)) for name, text in _texts(rule).items()}
+    """The texts of a rule, every character visible: a field is drawn as it is."""
+    return {name: _SPACE.sub(" ", visible(text)) for name, text in _texts(rule).items()}
 
 
 _SPACE = re.compile(r"[\n\t]")

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import os
-import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from gemtui.agent import trust
+from gemtui.agent.command import quoted
 from gemtui.agent.options import AgentOptions
 from gemtui.errors import GemtuiError
 from gemtui.paths import typed_path
@@ -200,6 +200,6 @@ def show_stderr(app: GemtuiApp, run: LiveRun) -> None:
 def shell_line(run: LiveRun) -> Clean:
     """The command of a run as one would type it in a POSIX shell."""
     request = run.run.request
-    words = [f"{name}={shlex.quote(value)}" for name, value in request.environ.items()]
-    words += map(shlex.quote, request.argv)
-    return clean(f"cd {shlex.quote(request.cwd)} && {' '.join(words)}")
+    words = [f"{name}={quoted(value)}" for name, value in request.environ.items()]
+    words += map(quoted, request.argv)
+    return Clean(f"cd {quoted(request.cwd)} && {' '.join(words)}")

@@ -85,6 +85,7 @@ class Glyphs:
     doing: str = "●"
     pending: str = "○"
     wrapped: str = "↪"
+    line_end: str = "␊"
     """At the left of a line of code that goes on from the line above."""
     ellipsis: str = "…"
     added: str = "+"
@@ -119,6 +120,7 @@ ASCII = Glyphs(
     doing="*",
     pending=" ",
     wrapped="\\",
+    line_end="\\n",
     ellipsis="...",
     added="+",
     removed="-",

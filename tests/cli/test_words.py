@@ -47,7 +47,7 @@ def test_version(gemtui: Gemtui) -> None:
         (["sessions", "extra"], "unexpected extra argument"),
         (["sessions", "--project", ".", "--everywhere"], "exclude each other"),
         (["--ascii", "sessions"], "are for the app"),
-        (["x\x1b]52;c;eA==\x07\u202ey"], "no folder 'xy'"),
+        (["x\x1b]52;c;eA==\x07\u202ey"], "no folder 'x␛]52;c;eA==␇⟨U+202E⟩y'"),
     ],
 )
 def test_usage_errors_are_one_clean_line(gemtui: Gemtui, words: list[str], what: str) -> None:

@@ -50,6 +50,8 @@ def test_of_several_pieces_of_code_one_can_choose() -> None:
         (tool("t", "out\n"), "out\n", "output of run_shell_command"),
         (tool("t", "boom", failed=True), "boom", "output of run_shell_command"),
         (tool("t", ""), "run t", "call of run_shell_command"),
+        (tool("\x1b]0 ; x\u200b", ""), "run ␛]0 ; x⟨U+200B⟩", "call of run_shell_command"),
+        (tool("t", "\x1b[31mred\x1b[2J"), "red␛[2J", "output of run_shell_command"),
         (replace(tool("t", "ok"), display=CHANGE), HUNK, "diff of run_shell_command, 5 lines"),
     ],
 )
@@ -64,7 +66,7 @@ def test_a_message_is_all_of_its_blocks() -> None:
 
 def test_the_clipboard_gets_no_escape_sequences() -> None:
     block = replace(tool("t", "a\x1b]52;c;eA==\x07b\x9b31mc"), name="x\x1b[31my")
-    assert copy_of_block(block) == ("abc", "output of xy")
+    assert copy_of_block(block) == ("a␛]52;c;eA==␇bc", "output of xy")
 
 
 def test_the_file_of_a_call_and_the_line_that_changed() -> None:

@@ -7,7 +7,7 @@ from dataclasses import replace
 from itertools import groupby
 from typing import assert_never
 
-from gemtui.text import Clean, clean
+from gemtui.text import Clean, clean, visible
 from gemtui.transcript.display_model import (
     Activity,
     AgentDisplay,
@@ -168,7 +168,7 @@ def flat_spaces(text: str) -> Clean:
 
 def _diff(display: DiffDisplay, look: Look, *, folded: bool) -> Body:
     facts = change_counts(display, look)
-    some = excerpt(display.diff, head=LINES, tail=0)
+    some = excerpt(display.diff, head=LINES, tail=0, cleaned=visible)
     changes = read_diff(some.head)
     if not changes and not any(map(_says, some.head)):
         empty = not display.new and (display.is_new or not display.original)

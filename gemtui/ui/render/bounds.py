@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 from gemtui.text import Clean, clean
@@ -26,8 +26,17 @@ class Excerpt:
     cut: bool = False
 
 
-def excerpt(text: str, *, head: int = LINES // 2, tail: int = LINES // 2) -> Excerpt:
-    """At most `head` lines from the beginning and `tail` from the end; blank ends don't count."""
+def excerpt(
+    text: str,
+    *,
+    head: int = LINES // 2,
+    tail: int = LINES // 2,
+    cleaned: Callable[[str], Clean] = clean,
+) -> Excerpt:
+    """At most `head` lines from the beginning and `tail` from the end; blank ends don't count.
+
+    `cleaned`: `clean` or `visible`.
+    """
     text = _trimmed(text)
     if not text:
         return Excerpt(head=())
@@ -38,8 +47,8 @@ def excerpt(text: str, *, head: int = LINES // 2, tail: int = LINES // 2) -> Exc
     last = _bounded(reversed(text.rsplit("\n", tail)[1:])) if tail else []
     shown = [*first, *last]
     return Excerpt(
-        head=_cleaned(first),
-        tail=_cleaned(last[::-1]),
+        head=_lines(first, cleaned),
+        tail=_lines(last[::-1], cleaned),
         left_out=total - len(shown),
         cut=any(len(line) > LONG_LINE for line in shown),
     )
@@ -68,6 +77,6 @@ def _bounded(lines: Iterable[str]) -> list[str]:
     return kept
 
 
-def _cleaned(lines: list[str]) -> tuple[Clean, ...]:
-    text = clean("\n".join(line[:LONG_LINE].removesuffix("\r") for line in lines))
+def _lines(lines: list[str], cleaned: Callable[[str], Clean]) -> tuple[Clean, ...]:
+    text = cleaned("\n".join(line[:LONG_LINE].removesuffix("\r") for line in lines))
     return tuple(Clean(line) for line in text.split("\n")) if lines else ()

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from rich.style import Style
 
-from gemtui.text import Clean, clean, ellipsis
+from gemtui.text import Clean, clean, ellipsis, visible
 from gemtui.ui.render.code import highlight
 from gemtui.ui.render.lines import (
     BLANK,
@@ -71,7 +71,7 @@ def draw_prompt(text: Clean, look: Look) -> Iterator[Line]:
     for fence in _FENCE.finditer(text):
         before = Clean(text[position : fence.start()].rstrip("\n"))
         yield from draw_plain(before, look) if before else ()
-        yield from draw_code(Code(Clean(fence["code"]), flat(fence["language"])), look)
+        yield from draw_code(Code(visible(fence["code"]), flat(fence["language"])), look)
         position = fence.end()
     if rest := Clean(text[position:].strip("\n")):
         yield from draw_plain(rest, look)
@@ -144,7 +144,7 @@ def _block(node: SyntaxTreeNode, look: Look) -> Iterator[Line]:
 
 def _code(node: SyntaxTreeNode) -> Code:
     language = flat(node.info).split(" ")[0] if node.type == "fence" else ""
-    return Code(Clean(clean(node.content).removesuffix("\n")), Clean(language))
+    return Code(visible(clean(node.content).removesuffix("\n")), Clean(language))
 
 
 def _paragraph(node: SyntaxTreeNode, style: Style, look: Look) -> Iterator[Line]:

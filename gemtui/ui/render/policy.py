@@ -14,7 +14,7 @@ from rich.style import Style
 from gemtui.policy.decide import Considered, Explanation, Outcome
 from gemtui.policy.folder_words import files_of
 from gemtui.policy.rules import Call, Decision, Rule, Tier
-from gemtui.text import Clean, ellipsis
+from gemtui.text import Clean, command_line, ellipsis, visible_line
 from gemtui.transcript.model import ToolCall, ToolStatus
 from gemtui.transcript.tools import target
 from gemtui.ui.render.lines import (
@@ -83,17 +83,17 @@ def outcome(found: Outcome, look: Look, *, room: int = 0) -> Pieces:
 
 
 def _quoted(text: str) -> str:
-    return f'"{flat(text[:LONG])}"'
+    return f'"{visible_line(text[:LONG])}"'
 
 
 def tools(rule: Rule) -> Clean:
     """The tools that a rule is about, such as "write_file, replace" or "any tool of github"."""
-    names = flat(", ".join(rule.tools[:_NAMED])[:LONG]) or "any tool"
+    names = visible_line(", ".join(rule.tools[:_NAMED])[:LONG]) or "any tool"
     if "*" in rule.tools:
         names = own("any tool")
     elif len(rule.tools) > _NAMED:
         names = own(f"{names} and {len(rule.tools) - _NAMED:,} more")
-    return own(f"{names} of {flat(rule.mcp_name[:LONG])}") if rule.mcp_name else own(names)
+    return own(f"{names} of {visible_line(rule.mcp_name[:LONG])}") if rule.mcp_name else own(names)
 
 
 def when(rule: Rule) -> Clean:
@@ -105,15 +105,15 @@ def _conditions(rule: Rule) -> Iterator[str]:
     if rule.command_prefixes:
         yield "prefix " + " or ".join(map(_quoted, rule.command_prefixes[:LONG]))
     if rule.command_regex is not None:
-        yield f"command matches {flat(rule.command_regex[:LONG])}"
+        yield f"command matches {visible_line(rule.command_regex[:LONG])}"
     if rule.args_pattern is not None:
         files = files_of(rule.args_pattern)
-        yield flat((files or f"arguments match {rule.args_pattern}")[:LONG])
+        yield visible_line((files or f"arguments match {rule.args_pattern}")[:LONG])
     if rule.annotations:
         named = (f"{key}={value}" for key, value in rule.annotations.items())
-        yield f"marked {flat(' '.join(named)[:LONG])}"
+        yield f"marked {visible_line(' '.join(named)[:LONG])}"
     if rule.subagent is not None:
-        yield f"subagent {flat(rule.subagent[:LONG])}"
+        yield f"subagent {visible_line(rule.subagent[:LONG])}"
     if rule.modes:
         yield f"mode {flat(' or '.join(rule.modes)[:LONG])}"
     if rule.interactive is not None:
@@ -145,7 +145,7 @@ def summary(rule: Rule) -> Clean:
 def asked(call: Call) -> Clean:
     """What a call is about in one line: its command, its file, its pattern."""
     recorded = ToolCall(id="", name=call.tool, args=call.args, status=ToolStatus.RUNNING)
-    return flat(target(recorded)[:LONG])
+    return command_line(target(recorded)[:LONG])
 
 
 # --- one line each -----------------------------------------------------------------------------

@@ -7,8 +7,8 @@ from collections.abc import Callable, Iterator, Sequence
 from gemtui.policy.recorded import Reference
 from gemtui.policy.suggest import LeftOut, Suggestion
 from gemtui.sessions.summary import Summary
-from gemtui.text import Clean, clean_line
-from gemtui.ui.render.lines import BLANK, Line, Piece, flat, own, prefixed, wrap
+from gemtui.text import Clean, command_line, visible_line
+from gemtui.ui.render.lines import BLANK, Line, Piece, own, prefixed, wrap
 from gemtui.ui.render.policy import LONG, cut, decided, rank, tools, when
 from gemtui.ui.render.policy_rows import call_row
 from gemtui.ui.render.words import count
@@ -30,15 +30,19 @@ def draw_suggestion(found: Suggestion, find: Find, look: Look) -> list[Line]:
     seen = f"{count(found.calls, 'call')} in {count(found.sessions, 'session')}"
     lines += _named("evidence", own(seen), look)
     if found.opens:
-        lines += _named("also opens", clean_line(found.opens[: LONG * 4]), look, role=Role.WARNING)
+        lines += _named(
+            "also opens", visible_line(found.opens[: LONG * 4]), look, role=Role.WARNING
+        )
     return [*lines, BLANK, *_examples(found.examples, find, look)]
 
 
 def draw_left_out(found: LeftOut, find: Find, look: Look) -> list[Line]:
     """What, why, and examples."""
-    first = (Piece(own(f"{look.glyphs.warning} {flat(found.what[:LONG])}"), look[Role.WARNING]),)
+    first = (
+        Piece(own(f"{look.glyphs.warning} {command_line(found.what[:LONG])}"), look[Role.WARNING]),
+    )
     lines = [*wrap(first, look.width)]
-    lines += _named("left out", flat(found.why[: LONG * 4]), look)
+    lines += _named("left out", visible_line(found.why[: LONG * 4]), look)
     lines += _named("evidence", own(count(found.calls, "call")), look)
     return [*lines, BLANK, *_examples(found.examples, find, look)]
 

@@ -10,7 +10,7 @@ from gemtui.policy.replay import Share, Tally, Verdict
 from gemtui.policy.rules import Decision, Rule, Tier
 from gemtui.policy.suggest import LeftOut, Suggestion
 from gemtui.sessions.summary import Summary
-from gemtui.text import Clean, relative
+from gemtui.text import Clean, command_line, relative, visible_line
 from gemtui.ui.render.lines import EMPTY, Piece, Pieces, fit, flat, own, spread, width_of
 from gemtui.ui.render.policy import (
     LONG,
@@ -128,11 +128,11 @@ def call_row(call: Reference, session: Summary | None, look: Look) -> Pieces:
         Ended.DENIED: (glyphs.denied, Role.WARNING),
         Ended.UNKNOWN: (glyphs.interrupted, Role.MUTED),
     }[call.ended]
-    name = flat(call.tool[:LONG])
+    name = visible_line(call.tool[:LONG])
     left = (
         Piece(own(f"{sign} "), look[role]),
         column(name, max(17, min(len(name), look.width // 4)), look[Role.TEXT] + BOLD, look),
-        Piece(own(f"  {flat(_from_project(call.argument, session))}"), look[Role.TEXT]),
+        Piece(own(f"  {command_line(_from_project(call.argument, session))}"), look[Role.TEXT]),
     )
     return _both(left, _session(session, look), look)
 
@@ -241,8 +241,11 @@ def suggest_row(row: SuggestRow, look: Look) -> Pieces:
             return _proposal(row, look)
         case _:
             left = (
-                Piece(own(f"{look.glyphs.warning} {flat(row.what[:LONG])}"), look[Role.WARNING]),
-                _muted(f"  {flat(row.why[:LONG])}", look),
+                Piece(
+                    own(f"{look.glyphs.warning} {command_line(row.what[:LONG])}"),
+                    look[Role.WARNING],
+                ),
+                _muted(f"  {visible_line(row.why[:LONG])}", look),
             )
             return _both(left, (_muted(count(row.calls, "call"), look),), look)
 

@@ -8,10 +8,10 @@ from typing import Any
 
 from rich.cells import cell_len
 
-from gemtui.text import Clean, clean, ellipsis
+from gemtui.text import HOLDS_CONTROLS, Clean, ellipsis, visible, visible_line
 from gemtui.transcript.display_model import DiffDisplay
 from gemtui.transcript.model import ToolCall, ToolStatus
-from gemtui.transcript.tools import Kind, kind_of, target
+from gemtui.transcript.tools import Kind, args_hold_controls, kind_of, target
 from gemtui.ui.render.body import draw_body
 from gemtui.ui.render.bounds import excerpt
 from gemtui.ui.render.code import highlight
@@ -24,7 +24,6 @@ from gemtui.ui.render.lines import (
     Pieces,
     fit,
     fit_end,
-    flat,
     own,
     prefixed,
     spread,
@@ -56,6 +55,7 @@ def draw_card(call: ToolCall, look: Look, *, folded: bool) -> tuple[list[Line], 
     """The lines of a card, and whether folding changes it."""
     inner = look.narrowed(2)
     body = draw_body(call, inner, folded=folded)
+    caution = list(_caution(call, inner))
     command, keys = _unsaid(call, body.facts, look)
     lines = list(body.lines)
     if not folded and (command or keys):
@@ -67,9 +67,16 @@ def draw_card(call: ToolCall, look: Look, *, folded: bool) -> tuple[list[Line], 
     side = (Piece(own(f"{look.glyphs.side} "), look[Role.BORDER]),)
     return [
         Line(_title(call, body.facts, look), 2),
-        *prefixed(lines, side),
+        *prefixed([*caution, *lines], side),
         _bottom(call, body, look, foldable=foldable, folded=folded),
     ], foldable
+
+
+def _caution(call: ToolCall, look: Look) -> Iterator[Line]:
+    if args_hold_controls(call.args):
+        words = own(f"{look.glyphs.warning} {HOLDS_CONTROLS}")
+        pieces = fit((Piece(words, look[Role.WARNING]),), look.width, own(look.glyphs.ellipsis))
+        yield Line(pieces, width_of(pieces))
 
 
 def _bounded(lines: Iterator[Line], look: Look) -> list[Line]:
@@ -127,12 +134,16 @@ def _title(call: ToolCall, facts: Pieces, look: Look) -> Pieces:
 def _title_parts(call: ToolCall, facts: Pieces, look: Look) -> tuple[Pieces, Clean, Pieces]:
     """Sign and name, as much of what was asked as there is room for, and how it ended."""
     sign, word, role = state(call, look)
-    name = Piece(flat(call.name[:_LONG_NAME]), look[Role.TEXT] + BOLD)
+    name = Piece(visible_line(call.name[:_LONG_NAME]), look[Role.TEXT] + BOLD)
     front = (Piece(own(f"{sign} "), look[role]), name)
     room = look.width - 4 - width_of(front)
-    asked = flat(target(call)[:_LONG_TARGET])
+    asked = _on_one_line(target(call)[:_LONG_TARGET], look)
     end = _end(call, (Piece(own(word), look[role]),) if word else (), facts, asked, room, look)
     return front, _fitted(asked, room - width_of(end) - 2, call, look), end
+
+
+def _on_one_line(asked: str, look: Look) -> Clean:
+    return visible_line(asked.strip().replace("\n", look.glyphs.line_end))
 
 
 def _end(
@@ -262,7 +273,7 @@ def _unsaid(call: ToolCall, facts: Pieces, look: Look) -> tuple[str, tuple[str, 
     """The command and the names of the arguments that the card does not show elsewhere."""
     asked, command = target(call), call.args.get("command")
     short = len(asked) <= _LONG_TARGET and "\n" not in asked.strip()
-    whole = short and _title_parts(call, facts, look)[1] == flat(asked)
+    whole = short and _title_parts(call, facts, look)[1] == _on_one_line(asked, look)
     known = set(_SHOWN.get(kind_of(call.name), ()))
     if isinstance(call.display, DiffDisplay):
         known |= {"content", "old_string", "new_string", "file_path", "absolute_path"}
@@ -280,16 +291,16 @@ def _details(call: ToolCall, command: str, keys: Sequence[str], look: Look) -> I
 
 
 def _command(command: str, look: Look) -> Iterator[Line]:
-    text = clean("\n".join(excerpt(command).head))
+    text = Clean("\n".join(excerpt(command, cleaned=visible).head))
     for index, pieces in enumerate(highlight(text, own("bash"), look)):
         gutter = styled(own("  " if index else "$ "), look[Role.MUTED])
         yield from whole([Row(gutter, pieces)], look)
 
 
 def _argument(key: str, value: Any, look: Look) -> Iterator[Line]:
-    name = Piece(own(f"{flat(key[:100])}: "), look[Role.MUTED])
+    name = Piece(own(f"{visible_line(key[:100])}: "), look[Role.MUTED])
     text = value if isinstance(value, str) else as_json(value, 1_000)
-    some = excerpt(text, head=200, tail=0)
+    some = excerpt(text, head=200, tail=0, cleaned=visible)
     if len(some.head) <= 1:
         words = some.head[0] if some.head else own("")
         yield from wrap((name, Piece(tabless(words), look[Role.TEXT])), look.width)

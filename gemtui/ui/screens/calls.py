@@ -17,7 +17,7 @@ from gemtui.errors import GemtuiError
 from gemtui.jsonout import indented
 from gemtui.policy.decide import Explanation
 from gemtui.policy.recorded import Recorded, Reference
-from gemtui.text import Clean, clean_line
+from gemtui.text import Clean, clean_line, visible
 from gemtui.ui.asking import DIALOG
 from gemtui.ui.going import read_session
 from gemtui.ui.keys import Where, bindings
@@ -334,7 +334,7 @@ class CallScreen(TrialScreen):
 
 
 def _explained(recorded: Recorded, found: Explanation) -> Callable[[Look], list[Line]]:
-    text = indented(dict(recorded.call.args))
+    text = visible(indented(dict(recorded.call.args)))
     cut = len(text) > _ARGUMENTS
     shown = text[:_ARGUMENTS].split("\n")
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple, assert_never
 
-from gemtui.text import clean
+from gemtui.text import Clean, clean, visible
 from gemtui.transcript.display_model import DiffDisplay
 from gemtui.transcript.model import (
     Attachment,
@@ -19,6 +19,7 @@ from gemtui.transcript.model import (
 )
 from gemtui.transcript.search import block_text
 from gemtui.transcript.shown import output_text
+from gemtui.transcript.tools import target
 from gemtui.ui.render import Fence
 
 
@@ -41,10 +42,10 @@ def copy_of_block(block: Block) -> Copy:
     """A block; of a tool call what it gave, else what it was asked."""
     match block:
         case ToolCall():
-            if output := output_text(block):
+            if output := _output(block):
                 diff = isinstance(block.display, DiffDisplay) and not block.error
                 return _copy(output, f"{'diff' if diff else 'output'} of {block.name}")
-            return _copy(block_text(block), f"call of {block.name}")
+            return _copy(visible(target(block)), f"call of {block.name}")
         case Image():
             return _copy(block_text(block), "name of the file")
         case Text() | Thought() | Notice() | Attachment():
@@ -59,8 +60,20 @@ def _code(fence: Fence) -> Copy:
 
 def copy_of_message(message: Message) -> Copy:
     """All blocks of a message, an empty line between them."""
-    texts = (block_text(block).strip("\n") for block in message.blocks)
+    texts = (_text(block).strip("\n") for block in message.blocks)
     return _copy("\n\n".join(text for text in texts if text), "message")
+
+
+def _text(block: Block) -> Clean:
+    """A block as it is shown: what is pasted into a shell holds nothing that was not seen."""
+    if isinstance(block, ToolCall):
+        return Clean("\n".join(filter(None, (visible(target(block)), _output(block)))))
+    return clean(block_text(block))
+
+
+def _output(call: ToolCall) -> Clean:
+    cleaned = visible if isinstance(call.display, DiffDisplay) else clean
+    return cleaned(output_text(call))
 
 
 def _copy(text: str, what: str) -> Copy:

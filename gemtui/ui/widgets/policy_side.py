@@ -13,7 +13,7 @@ from textual.widgets import Static
 
 from gemtui.policy.document import Entry
 from gemtui.policy.rules import Finding, Severity
-from gemtui.text import Clean, clean, clean_line
+from gemtui.text import Clean, clean, clean_line, visible, visible_line
 from gemtui.ui.becomes import Becomes
 from gemtui.ui.marked import Marked, MarkedLine, lines_changed, marked
 from gemtui.ui.policies import Draft
@@ -43,7 +43,7 @@ def command_content(shown: Becomes, glyphs: Glyphs) -> Content:
     for at, each in enumerate(words):
         end = " \\" if at + 1 < len(words) else ""
         indent = "  " if each.startswith("-") else ""
-        lines.append(Content(f"{indent}{clean_line(each)}{end}"))
+        lines.append(Content(f"{indent}{visible_line(each)}{end}"))
     lines += [Content.styled(f"# {clean_line(note)}", "dim") for note in shown.notes]
     return Content("\n").join(lines)
 
@@ -60,7 +60,7 @@ def in_brief(shown: Becomes, glyphs: Glyphs) -> Content:
         said = f"{glyphs.warning} {shown.problem}"
     else:
         said = " ".join(_PATH.sub(f"{glyphs.ellipsis}/", word) for word in shown.argv)
-    return Content("\n").join([heading("Becomes"), Content(clean_line(said))])
+    return Content("\n").join([heading("Becomes"), Content(visible_line(said))])
 
 
 def finding_lines(finding: Finding, glyphs: Glyphs, *, fixable: bool) -> Iterator[Content]:
@@ -195,7 +195,7 @@ def _drawn(line: MarkedLine, here: range, look: Look) -> Iterator[Line]:
     glyphs = look.glyphs
     sign = {"-": glyphs.removed, "…": glyphs.dot}.get(line.sign, line.sign)
     bar = Piece(own(glyphs.bar if line.line in here else " "), look[Role.CURSOR])
-    text = Piece(tabless(clean(line.text[:LONGEST])), style)
+    text = Piece(tabless(visible(line.text[:LONGEST].removesuffix("\r"))), style)
     front = (bar, Piece(own(sign), style))
     rest = (bar, Piece(own(" "), style))
     yield from prefixed(wrap((text,), max(1, look.width - 2)), front, rest)

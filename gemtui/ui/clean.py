@@ -1,0 +1,147 @@
+"""Textual's widgets for clean words only, and the last door before the terminal.
+
+Nothing else in `gemtui.ui` takes text widgets from Textual: those accept any `str`, and read markup
+in it. What is given here is `Clean` or a `Content`, and it stands there as it is.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+
+from rich.segment import Segment
+from rich.text import Text
+from textual import widgets
+from textual.color import Color
+from textual.containers import Vertical
+from textual.content import Content
+from textual.filter import LineFilter
+from textual.suggester import Suggester
+from textual.widget import Widget
+from textual.widgets import option_list
+from textual.widgets.button import ButtonVariant
+
+from gemtui.text import Clean, visible_line
+
+Words = Clean | Content
+"""What a widget says."""
+
+_NOTHING = Clean("")
+
+
+class Static(widgets.Static):
+    """Words on one or more lines."""
+
+    def __init__(
+        self, words: Words = _NOTHING, *, id: str | None = None, classes: str | None = None
+    ) -> None:
+        super().__init__(_content(words), id=id, classes=classes)
+
+    def update(self, content: Words = _NOTHING, *, layout: bool = True) -> None:  # type: ignore[override]
+        """Say something else."""
+        super().update(_content(content), layout=layout)
+
+
+class Label(widgets.Label):
+    """Words beside a field, or over one."""
+
+    def __init__(self, words: Words = _NOTHING, *, id: str | None = None) -> None:
+        super().__init__(_content(words), id=id)
+
+    def update(self, content: Words = _NOTHING, *, layout: bool = True) -> None:  # type: ignore[override]
+        """Say something else."""
+        super().update(_content(content), layout=layout)
+
+
+class Button(widgets.Button):
+    """A button of one line."""
+
+    def __init__(self, words: Words, *, id: str, variant: ButtonVariant = "default") -> None:
+        super().__init__(_content(words), variant, id=id, compact=True)
+
+
+class Input(widgets.Input):
+    """A field of one line; what is put or pasted into it becomes visible."""
+
+    def __init__(
+        self,
+        value: Clean = _NOTHING,
+        *,
+        placeholder: Clean = _NOTHING,
+        id: str | None = None,
+        suggester: Suggester | None = None,
+        select_on_focus: bool = True,
+    ) -> None:
+        super().__init__(
+            value,
+            placeholder,
+            id=id,
+            suggester=suggester,
+            select_on_focus=select_on_focus,
+            compact=True,
+        )
+
+    def validate_value(self, value: str) -> Clean:
+        """Whatever comes in, as it can be drawn."""
+        return visible_line(value)
+
+
+class Select(widgets.Select[str]):
+    """One of several values. `choices`: words and value of each."""
+
+    def __init__(self, choices: Iterable[tuple[Clean, str]], *, value: str, id: str) -> None:
+        rows = [(Text(words), choice) for words, choice in choices]
+        super().__init__(rows, value=value, allow_blank=False, id=id, compact=True)
+
+
+class Option(option_list.Option):
+    """A row of an `OptionList`."""
+
+    def __init__(self, words: Words, *, id: str | None = None, disabled: bool = False) -> None:
+        super().__init__(_content(words), id, disabled)
+
+
+class OptionList(widgets.OptionList):
+    """Rows of which one can be chosen."""
+
+    def __init__(self, *options: Option, id: str | None = None) -> None:
+        super().__init__(*options, id=id, markup=False, compact=True)
+
+
+class Dialog(Vertical):
+    """The frame of a dialog; `keys`: what the keys do in it."""
+
+    def __init__(self, title: Clean, keys: Clean = _NOTHING, *, id: str | None = None) -> None:
+        super().__init__(id=id, classes="dialog")
+        name_frame(self, title, keys)
+
+
+def name_frame(widget: Widget, title: Words, end: Words = _NOTHING) -> None:
+    """Words in the upper and in the lower border of a widget."""
+    widget.border_title, widget.border_subtitle = _content(title), _content(end)
+
+
+def _content(words: Words) -> Content:
+    return words if isinstance(words, Content) else Content(words)
+
+
+_CONTROLS = re.compile(
+    "[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]"
+)
+
+
+class NoControls(LineFilter):
+    """Lets no character through by which a line that is drawn could act on the terminal.
+
+    What is drawn is clean already; a line that was not would end here. Its characters take no cell,
+    so that nothing moves.
+    """
+
+    def apply(self, segments: list[Segment], background: Color) -> list[Segment]:
+        """The segments without such characters."""
+        del background
+        if all(text.isprintable() for text, _, _ in segments):
+            return segments
+        return [
+            Segment(_CONTROLS.sub("", text), style, control) for text, style, control in segments
+        ]
