@@ -20,6 +20,7 @@ from click.shell_completion import CompletionItem
 from gemtui.commands.policy import policy
 from gemtui.commands.run_words import Words, run_options
 from gemtui.commands.runs_cli import runs
+from gemtui.commands.trust_cli import trust
 from gemtui.errors import (
     ConfigError,
     GemtuiError,
@@ -332,6 +333,7 @@ def run(**words: Any) -> int:
 
 
 root.add_command(runs)
+root.add_command(trust)
 root.add_command(policy)
 
 

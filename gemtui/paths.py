@@ -45,3 +45,8 @@ def cache_dir() -> Path:
 def state_dir() -> Path:
     """Folder for what should outlive a start and is no setting."""
     return platformdirs.user_state_path(_APP, appauthor=False)
+
+
+def prompts_file() -> Path:
+    """The prompts of earlier runs, as the run pane offers them again."""
+    return state_dir() / "prompts.jsonl"

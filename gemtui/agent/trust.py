@@ -1,4 +1,4 @@
-"""Whether Gemini CLI will work in a folder, and what the person has said about it (contract 4.5).
+"""Whether Gemini CLI will work in a folder, and what the person has said about it.
 
 The CLI refuses to run headless in a folder that nobody has trusted. Trusting also switches on the
 project's own settings, hooks and MCP servers, so the person is asked once per folder and never
@@ -7,7 +7,11 @@ taken for granted.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import asdict, dataclass
+from enum import StrEnum
 from pathlib import Path
 from typing import Any
 
@@ -15,58 +19,130 @@ import orjson
 
 from gemtui.agent.command import TRUST_VARIABLE
 from gemtui.agent.settings import read_settings
+from gemtui.agent.typed_json import record_of
 from gemtui.files import read_small, write_whole
 from gemtui.paths import gemini_home, state_dir
+from gemtui.transcript.parts import mapping
 
 _TRUSTING = {"TRUST_FOLDER": 0, "TRUST_PARENT": 1}
+_DISTRUST = "DO_NOT_TRUST"
+
+
+class Place(StrEnum):
+    """What stands now at the path of a folder that was trusted."""
+
+    SAME = "same"
+    """The folder that the person trusted, as far as can be told."""
+    REPLACED = "replaced"
+    """Another folder, or a link to one: it is not trusted."""
+    GONE = "gone"
+
+
+@dataclass(frozen=True, slots=True)
+class TrustedFolder:
+    """A folder that the person told gemtui to trust: its real path, and what tells it from another
+    one that takes its place; None = not known.
+    """
+
+    path: str
+    inode: int | None = None
+    owner: int | None = None
+
+    @property
+    def place(self) -> Place:
+        """What stands at the path now."""
+        try:
+            facts = Path(self.path).lstat()
+            moved = str(Path(self.path).resolve()) != self.path
+        except (OSError, ValueError):
+            return Place.GONE
+        known = self.inode in (None, facts.st_ino) and self.owner in (None, facts.st_uid)
+        return Place.SAME if known and not moved else Place.REPLACED
 
 
 def must_ask(folder: Path, environ: Mapping[str, str]) -> bool:
     """Whether neither the CLI nor the environment says that this folder is trusted."""
     if TRUST_VARIABLE in environ:
         return False
-    home = gemini_home(environ)
-    folder_trust = _at(read_settings(home / "settings.json"), "security", "folderTrust", "enabled")
-    if folder_trust is False:
+    settings = read_settings(gemini_home(environ) / "settings.json")
+    if _at(settings, "security", "folderTrust", "enabled") is False:
         return False
-    return not _trusted_by_cli(folder, read_settings(home / "trustedFolders.json"))
+    return _level_by_cli(folder, environ) not in _TRUSTING
 
 
-def _trusted_by_cli(folder: Path, rules: Mapping[str, Any]) -> bool:
+def _level_by_cli(folder: Path, environ: Mapping[str, str]) -> str | None:
     """As the CLI's own list says; the longest path that holds the folder decides."""
-    place, best, trusted = folder.resolve(), -1, False
-    for name, said in rules.items():
+    place, best, decisive = folder.resolve(), -1, None
+    for name, said in read_settings(gemini_home(environ) / "trustedFolders.json").items():
         root, level = Path(name), said if isinstance(said, str) else ""
         if _TRUSTING.get(level):
             root = root.parent
         if place.is_relative_to(root) and len(root.parts) > best:
-            best, trusted = len(root.parts), level in _TRUSTING
-    return trusted
+            best, decisive = len(root.parts), level
+    return decisive
 
 
-def remembered(folder: Path) -> bool:
-    """Whether the person has told us to trust this folder."""
-    return str(folder.resolve()) in _folders(_file())
+def remembered(folder: Path, environ: Mapping[str, str] = os.environ) -> bool:
+    """Whether the person has told us to trust this very folder, and not told the CLI otherwise.
+
+    A folder that has taken the place of the one that was trusted is not meant, as far as its inode
+    and its owner tell, nor is what a link leads to by now.
+    """
+    path = str(folder.resolve())
+    known = any(each.path == path and each.place is Place.SAME for each in trusted_folders())
+    return known and _level_by_cli(folder, environ) != _DISTRUST
+
+
+def trusted_folders() -> tuple[TrustedFolder, ...]:
+    """All folders that the person told us to trust, the first one first."""
+    try:
+        value = orjson.loads(read_small(_file()))
+    except (OSError, orjson.JSONDecodeError):
+        return ()
+    found = (_folder(each) for each in (value if isinstance(value, list) else ()))
+    return tuple(each for each in found if each is not None)
+
+
+def _folder(value: Any) -> TrustedFolder | None:
+    """One entry of the file; a mere path is how it was written once."""
+    if isinstance(value, str):
+        return TrustedFolder(value)
+    with suppress(TypeError):
+        return record_of(TrustedFolder, mapping(value))
+    return None
 
 
 def remember(folder: Path) -> None:
     """The person trusts this folder. Raises OSError."""
+    path = folder.resolve()
+    facts = path.stat()
+    others = [each for each in trusted_folders() if each.path != str(path)]
+    _write([*others, TrustedFolder(str(path), facts.st_ino, facts.st_uid)])
+
+
+def forget(folder: Path) -> bool:
+    """The person trusts this folder no longer; False where it was not in the list.
+
+    `folder` may be gone, or be a link by now: its path counts as it stands as well. Raises OSError.
+    """
+    named = {os.path.abspath(folder), str(folder.resolve())}  # noqa: PTH100 (`..` goes)
+    known = trusted_folders()
+    left = [each for each in known if each.path not in named]
+    if len(left) == len(known):
+        return False
+    _write(left)
+    return True
+
+
+def _write(folders: list[TrustedFolder]) -> None:
     path = _file()
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    folders = [*_folders(path), str(folder.resolve())]
-    write_whole(path, (orjson.dumps(folders, option=orjson.OPT_INDENT_2),))
+    listed = [asdict(each) if each.inode is not None else each.path for each in folders]
+    write_whole(path, (orjson.dumps(listed, option=orjson.OPT_INDENT_2),), durable=True)
 
 
 def _file() -> Path:
     return state_dir() / "trusted.json"
-
-
-def _folders(path: Path) -> list[str]:
-    try:
-        value = orjson.loads(read_small(path))
-    except (OSError, orjson.JSONDecodeError):
-        return []
-    return [each for each in value if isinstance(each, str)] if isinstance(value, list) else []
 
 
 def _at(value: Any, *names: str) -> Any:

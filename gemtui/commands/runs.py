@@ -12,6 +12,7 @@ from typing import Any
 from gemtui.agent import tree
 from gemtui.commands.answer import lines_to_stdout, note, to_stdout
 from gemtui.jsonout import encode, encode_array
+from gemtui.paths import prompts_file
 from gemtui.runs.listing import Run, RunState, find_run, list_runs, orphaned_words, prune, runs_dir
 from gemtui.runs.listing import clear as clear_runs
 from gemtui.runs.resume import kept_of
@@ -111,6 +112,13 @@ def clear(*, as_json: bool) -> None:
         return
     going = f"; {left} go on, or could not be removed" if left else ""
     note(f"removed {counted(removed, 'run')} from {place}{going}")
+
+
+def clear_prompts() -> None:
+    """Remove the prompts that the run pane remembers. Raises OSError."""
+    place = prompts_file()
+    place.unlink(missing_ok=True)
+    note(f"removed {place}")
 
 
 def _answer(value: dict[str, Any]) -> None:

@@ -89,9 +89,12 @@ def restore(id: str, as_json: bool) -> int:
 
 
 @runs.command()
+@click.option("--prompts", is_flag=True, help="Also the prompts that the run pane remembers.")
 @_json
-def clear(as_json: bool) -> None:
+def clear(prompts: bool, as_json: bool) -> None:
     """Remove what is kept of runs that have ended."""
     from gemtui.commands import runs as command
 
+    if prompts:
+        command.clear_prompts()
     command.clear(as_json=as_json)

@@ -24,9 +24,11 @@ from gemtui.config import Config, load_config
 from gemtui.doctor.policies import Policies, look_at_policies, policy_problems, policy_rows
 from gemtui.doctor.terminal import Terminal, look_at_terminal, terminal_rows
 from gemtui.errors import ConfigError
-from gemtui.paths import cache_dir, config_file, gemini_home
+from gemtui.files import is_there
+from gemtui.paths import cache_dir, config_file, gemini_home, prompts_file
 from gemtui.runs.listing import (
     CLEAR,
+    CLEAR_PROMPTS,
     MOST_BYTES,
     MOST_RUNS,
     Usage,
@@ -64,7 +66,7 @@ class OwnFiles:
 
     `theme`: the one that is set, None = the default; only the app knows which there are.
     `cache_private`: nobody but the user may look into the folder. `cache_problem`: why it is not
-    used, None = it is.
+    used, None = it is. `prompts_bytes`: None = nothing is remembered.
     """
 
     config: Path
@@ -76,6 +78,8 @@ class OwnFiles:
     cache_bytes: int
     cache_private: bool
     cache_problem: str | None
+    prompts: Path
+    prompts_bytes: int | None
 
     @property
     def clear(self) -> str:
@@ -193,6 +197,8 @@ def _own_files(environ: Mapping[str, str], cache: Path, trouble: Problem | None)
         cache_bytes=sum(sizes),
         cache_private=cache.is_dir() and not cache.stat().st_mode & 0o077,
         cache_problem=None if trouble is None else f"{trouble.path}: {trouble.what}",
+        prompts=prompts_file(),
+        prompts_bytes=prompts_file().stat().st_size if is_there(prompts_file()) else None,
     )
 
 
@@ -260,6 +266,11 @@ def _files_dict(files: OwnFiles) -> dict[str, Any]:
             "problem": files.cache_problem,
             "clear": files.clear,
         },
+        "prompts": {
+            "path": str(files.prompts),
+            "bytes": files.prompts_bytes,
+            "clear": CLEAR_PROMPTS,
+        },
     }
 
 
@@ -324,6 +335,9 @@ def _file_rows(files: OwnFiles) -> Iterator[tuple[str, str]]:
     kept = f"{counted(files.cache_files, 'file')}, {size(files.cache_bytes)}"
     yield "cache", f"{files.cache}: {kept}{private}"
     yield "", f"to clear it: {files.clear}"
+    if files.prompts_bytes is not None:
+        yield "prompts", f"{files.prompts}: {size(files.prompts_bytes)}, the last of the run pane"
+        yield "", f"to remove them together with the runs: {CLEAR_PROMPTS}"
 
 
 def _run_rows(runs: Usage) -> Iterator[tuple[str, str]]:

@@ -36,6 +36,8 @@ MOST_RUNS = 200
 MOST_BYTES = 500_000_000
 CLEAR = "gemtui runs clear"
 """The command that removes all runs that have ended."""
+CLEAR_PROMPTS = f"{CLEAR} --prompts"
+"""The command that removes the prompts of the run pane as well."""
 _EDGE = 64 * 1024
 """Bytes at either end of a run's output that are read for its first and its last object."""
 _STARTING = 60

@@ -120,7 +120,7 @@ def _settings(
 
 
 def _trusted(folder: Path, environ: Mapping[str, str]) -> bool:
-    return not must_ask(folder, environ) or remembered(folder)
+    return not must_ask(folder, environ) or remembered(folder, environ)
 
 
 _UNIONS = frozenset({"exclude", "policyPaths", "adminPolicyPaths"})

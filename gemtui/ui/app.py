@@ -217,6 +217,12 @@ class GemtuiApp(App[None]):
         else:
             self.say(f"Kept in {short_path(path)}: theme {theme}")
 
+    def action_trusted(self) -> None:
+        """The folders that the person told gemtui to trust."""
+        from gemtui.ui.running import show_trusted
+
+        self.run_worker(show_trusted(self), group="dialog", exclusive=True)
+
     def action_help_quit(self) -> None:
         """Say how to quit: ctrl+c copies, and there was nothing to copy."""
         self.say(f"{BY_ID['app.quit'].footer()} quits gemtui; nothing is selected to copy")

@@ -23,6 +23,7 @@ class Where(StrEnum):
     NOTICE = "Message"
     EMPTY = "No sessions"
     RUN = "Run"
+    RUN_LIST = "Runs"
     POLICY = "Policy"
     RULES = "Rules"
     LEVELS = "Levels and lists"

@@ -12,6 +12,13 @@ TABLE: dict[Where, tuple[Row, ...]] = {
         ("quit", "ctrl+q", Group.APP, "Quit", "Leave gemtui"),
         ("help_quit", "ctrl+c", Group.COPY, "Copy selection", "Copy what the mouse selected"),
         ("change_theme", "f2", Group.APP, "Theme", "Choose other colours, with a preview"),
+        (
+            "trusted",
+            "f3",
+            Group.APP,
+            "Trusted folders",
+            "What you told gemtui to trust; take it back",
+        ),
         ("sessions", "1", Group.OPEN, "Sessions", "To the stored sessions"),
         ("runs", "2", Group.OPEN, "Run", "To the run pane: start a run, watch one, stop one"),
         ("policies", "3", Group.OPEN, "Policy", "To the policies: what a run may do"),
@@ -138,7 +145,11 @@ TABLE: dict[Where, tuple[Row, ...]] = {
         ("command", "ctrl+t", Group.OPEN, "Command", "The exact command that enter will run"),
         ("from_file", "ctrl+g", Group.OPEN, "From a file", "Take the prompt from a file"),
         ("new", "ctrl+n", Group.CHANGE, "New run", "An empty pane; what goes on goes on"),
-        ("runs", "ctrl+l", Group.OPEN, "Runs", "All runs: open one that goes on, or a past one"),
+        ("runs", "ctrl+l", Group.OPEN, "Runs", "All runs: open one, stop one that goes on"),
+    ),
+    Where.RUN_LIST: (
+        ("stop", "x", Group.CHANGE, "Stop", "End this run with all that it started"),
+        ("close", "escape", Group.OPEN, "Close", "Close this, change nothing"),
     ),
     Where.PROMPT: (
         ("send", "enter", Group.CHANGE, "Send", "Start a run; or take the file that is offered"),

@@ -26,11 +26,15 @@ class History:
         self.prompts = list(_read(path))
 
     def add(self, prompt: str) -> None:
-        """Remember a prompt. A disk that is full or read-only is no reason to stop."""
+        """Remember a prompt. A disk that is full or read-only is no reason to stop.
+
+        The file is read again: another gemtui may have added to it, and what was removed meanwhile
+        stays removed.
+        """
         if not prompt.strip() or len(prompt) > LONGEST:
             return
-        self.prompts = [each for each in self.prompts if each != prompt]
-        self.prompts = [*self.prompts, prompt][-MOST_PROMPTS:]
+        others = (each for each in _read(self.path) if each != prompt)
+        self.prompts = [*others, prompt][-MOST_PROMPTS:]
         try:
             self.path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
             write_whole(self.path, (orjson.dumps(each) + b"\n" for each in self.prompts))

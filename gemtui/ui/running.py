@@ -15,12 +15,15 @@ from gemtui.agent.options import AgentOptions
 from gemtui.errors import GemtuiError
 from gemtui.paths import typed_path
 from gemtui.policy import store
-from gemtui.runs.listing import Run, RunState
+from gemtui.runs.listing import Run
+from gemtui.runs.stop import stop
 from gemtui.sessions.listing import short_path
 from gemtui.text import Clean, clean, clean_line, ellipsis, relative
 from gemtui.ui.screens.ask import AskScreen
 from gemtui.ui.screens.choose import Choice, ChooseScreen
+from gemtui.ui.screens.confirm import ConfirmScreen
 from gemtui.ui.screens.options import OptionsScreen
+from gemtui.ui.screens.run_list import RunListScreen
 
 if TYPE_CHECKING:
     from gemtui.transcript.model import Transcript
@@ -41,7 +44,7 @@ async def trusted(
     """
     if not await asyncio.to_thread(trust.must_ask, folder, environ):
         return False
-    if await asyncio.to_thread(trust.remembered, folder):
+    if await asyncio.to_thread(trust.remembered, folder, environ):
         return True
     answer = await app.push_screen_wait(
         ChooseScreen(
@@ -66,6 +69,36 @@ async def trusted(
     except OSError as error:
         app.say(f"This will be asked again: {error}", problem=True)
     return True
+
+
+async def show_trusted(app: GemtuiApp) -> None:
+    """The folders that the person told gemtui to trust; one that is chosen can be taken back."""
+    while folders := await asyncio.to_thread(trust.trusted_folders):
+        rows = [Choice(each.path, clean_line(each.path), _PLACES[each.place]) for each in folders]
+        about = (Clean("Runs there are trusted, as Gemini CLI's own list says of others."),)
+        chosen = await app.push_screen_wait(ChooseScreen(Clean("Trusted folders"), about, rows))
+        if chosen is None:
+            return
+        question = ConfirmScreen(
+            Clean("Trust it no longer?"),
+            clean_line(chosen),
+            (Clean("The next run there asks again."),),
+            yes="Trust it no longer",
+            no="Leave it",
+        )
+        if await app.push_screen_wait(question):
+            try:
+                await asyncio.to_thread(trust.forget, Path(chosen))
+            except OSError as error:
+                app.say(f"It is still trusted: {error}", problem=True)
+    app.say("gemtui was told to trust no folder.")
+
+
+_PLACES = {
+    trust.Place.SAME: Clean(""),
+    trust.Place.REPLACED: Clean("another folder by now, not trusted"),
+    trust.Place.GONE: Clean("not there"),
+}
 
 
 async def show_command(app: GemtuiApp, desk: Desk, prompt: str, options: AgentOptions) -> None:
@@ -117,20 +150,39 @@ async def choose_options(app: GemtuiApp, options: AgentOptions) -> AgentOptions 
 
 
 async def choose_run(app: GemtuiApp, desk: Desk) -> LiveRun | None:
-    """One of the runs of this gemtui and of earlier ones; None: none, or a word why not."""
-    found = await desk.find()
-    if not found:
-        app.say("There are no runs yet.")
-        return None
-    rows = [Choice(run.id, *_row(app, run)) for run in found]
-    chosen = await app.push_screen_wait(ChooseScreen(Clean("Runs"), (), rows))
-    record = next((run for run in found if run.id == chosen), None)
-    if record is None:
-        return None
-    run = await desk.attach(record)
-    if run is None:
-        app.say("The folder of this run is broken.", problem=True)
-    return run
+    """One of the runs of this gemtui and of earlier ones; None: none, or a word why not.
+
+    Runs that go on can be stopped in the list.
+    """
+    while found := await desk.find():
+        rows = [Choice(run.id, *_row(app, run)) for run in found]
+        wanted = await app.push_screen_wait(RunListScreen(rows))
+        record = None if wanted is None else next(run for run in found if run.id == wanted.id)
+        if wanted is None or record is None:
+            return None
+        if wanted.stop:
+            await _stop(app, record)
+            continue
+        run = await desk.attach(record)
+        if run is None:
+            app.say("The folder of this run is broken.", problem=True)
+        return run
+    app.say("There are no runs yet.")
+    return None
+
+
+async def _stop(app: GemtuiApp, run: Run) -> None:
+    """End all that goes on of a run, whoever is in charge of it."""
+    if not run.alive:
+        app.say("Nothing of this run goes on.")
+        return
+    app.say("Stopping (SIGTERM)")
+    try:
+        ended = await asyncio.to_thread(stop, run)
+    except OSError as error:
+        app.say(f"How the run ended could not be written: {error}", problem=True)
+    else:
+        app.say("Stopped" if ended else "Some of its processes could not be ended.")
 
 
 def _row(app: GemtuiApp, run: Run) -> tuple[Clean, Clean]:
@@ -140,12 +192,16 @@ def _row(app: GemtuiApp, run: Run) -> tuple[Clean, Clean]:
         "error": glyphs.failed,
         "interrupted": glyphs.interrupted,
         "max_turns": glyphs.warning,
+        "running": glyphs.running,
+        "orphaned": glyphs.warning,
     }
-    sign = glyphs.running if run.state is RunState.RUNNING else signs.get(run.status or "", "?")
-    word = run.status or ("running" if run.state is RunState.RUNNING else "lost")
+    word = run.status or run.state
     label = ellipsis(clean_line(run.prompt or "(no prompt)"), 36, mark=glyphs.ellipsis)
+    left = f"still {', '.join(map(str, run.pids))}  " if run.pids else ""
     age = relative(run.started, app.clock())
-    return Clean(f"{sign} {label}"), clean_line(f"{word}  {age}  {short_path(Path(run.cwd))}")
+    return Clean(f"{signs.get(word, '?')} {label}"), clean_line(
+        f"{word}  {left}{age}  {short_path(Path(run.cwd))}"
+    )
 
 
 async def may_leave(app: GemtuiApp, runs: Sequence[LiveRun]) -> bool:

@@ -91,7 +91,16 @@ class Runs:
                 one = len(found) == 1
                 runs = "A run still goes on" if one else f"{len(found)} runs still go on"
                 self._app.say(f"{runs}: 2 shows it, ctrl+c there stops it.")
+            await self._say_orphans()
         await asyncio.to_thread(_tidy, place)
+
+    async def _say_orphans(self) -> None:
+        orphans = [run for run in await self.desk.find() if run.state == "orphaned"]
+        if orphans:
+            one = len(orphans) == 1
+            whose = "a run go" if one else f"{len(orphans)} runs go"
+            words = f"The processes of {whose} on with nobody in charge: ctrl+l in the run pane"
+            self._app.say(f"{words} lists {'it' if one else 'them'}, x ends it.", problem=True)
 
     def _place(self) -> Path:
         adapter = self._app.start.adapter

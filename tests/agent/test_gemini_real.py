@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import os
+import signal
 from collections.abc import AsyncIterator
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -22,7 +24,7 @@ from gemtui.agent.events import (
     ToolResult,
     ToolUse,
 )
-from gemtui.agent.folder import RunFolder
+from gemtui.agent.folder import KILLED, RunFolder
 from gemtui.agent.gemini import GeminiAdapter
 from gemtui.agent.options import AgentOptions
 from gemtui.agent.settings import settings_unread
@@ -251,6 +253,38 @@ async def test_an_api_error_has_its_words(gemini: GeminiCli) -> None:
     assert "Permission denied" in next(
         e.payload.message for e in events if isinstance(e.payload, ErrorSaid)
     )
+
+
+async def test_the_report_of_an_error_stays_with_the_run(gemini: GeminiCli) -> None:
+    refused = Failure(status=400, message="Bad.", reason="INVALID_ARGUMENT")
+    with ModelServer([refused]) as model:
+        await collect(adapter(gemini, model).run("my words", options(gemini)))
+    temporary = Path(gemini.environment(model.url)["TMPDIR"])
+    assert list(temporary.glob("gemini-client-error-*")) == []
+    assert list(temporary.glob("gemtui-*")) == []
+    reports = list(folder(gemini).path.glob("gemini-client-error-*.json"))
+    assert reports
+    assert {each.stat().st_mode & 0o777 for each in reports} == {0o600}
+    assert "my words" in reports[0].read_text()
+
+
+async def test_the_death_of_the_supervisor_ends_the_cli_and_its_shell(gemini: GeminiCli) -> None:
+    command = call("run_shell_command", command="sleep 600 & echo started; sleep 600")
+    with ModelServer([answer(command)]) as model:
+        run = await asyncio.to_thread(adapter(gemini, model).start, "go", options(gemini))
+        async with asyncio.timeout(PATIENCE):
+            while not any(
+                "sleep" in each.name() for each in tree.alive(tree.tagged(run.folder.id))
+            ):
+                await asyncio.sleep(0)
+        processes = tree.tagged(run.folder.id)
+        owner = run.folder.owner()
+        assert owner is not None
+        os.kill(owner.pid, signal.SIGKILL)
+        ended = await run.wait()
+    assert ended.problem == KILLED
+    assert not tree.alive(processes)
+    assert tree.tagged(run.folder.id) == set()
 
 
 async def test_an_untrusted_folder_is_not_trusted_silently(gemini: GeminiCli) -> None:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 
 import pytest
 
-from gemtui.agent.trust import must_ask, remember, remembered
+from gemtui.agent.trust import Place, forget, must_ask, remember, remembered, trusted_folders
 
 
 @pytest.fixture
@@ -65,3 +66,96 @@ def test_what_the_person_said_is_remembered(tmp_path: Path) -> None:
     assert remembered(tmp_path)
     assert remembered(tmp_path / "x" / "..")
     assert not remembered(tmp_path / "x")
+
+
+def test_what_was_said_can_be_taken_back(tmp_path: Path) -> None:
+    places = [tmp_path / name for name in ("a", "b")]
+    for place in places:
+        place.mkdir()
+        remember(place)
+        remember(place)
+    assert [each.path for each in trusted_folders()] == list(map(str, places))
+    assert forget(places[0] / ".." / "a")
+    assert (remembered(places[0]), remembered(places[1])) == (False, True)
+    assert not forget(places[0])
+
+
+def test_a_folder_that_is_gone_can_be_forgotten(tmp_path: Path) -> None:
+    place = tmp_path / "a"
+    place.mkdir()
+    remember(place)
+    place.rmdir()
+    assert [each.place for each in trusted_folders()] == [Place.GONE]
+    assert not remembered(place)
+    assert forget(place)
+    assert trusted_folders() == ()
+
+
+def test_a_folder_in_the_place_of_a_trusted_one_is_not_trusted(tmp_path: Path) -> None:
+    place = tmp_path / "a"
+    place.mkdir()
+    remember(place)
+    place.rename(tmp_path / "moved")
+    place.mkdir()
+    assert not remembered(place)
+    assert not remembered(tmp_path / "moved")
+    assert [each.place for each in trusted_folders()] == [Place.REPLACED]
+    remember(place)
+    assert remembered(place)
+    assert [each.place for each in trusted_folders()] == [Place.SAME]
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root gives a folder to somebody else")
+def test_a_folder_of_somebody_else_is_not_the_one_that_was_trusted(tmp_path: Path) -> None:
+    place = tmp_path / "a"
+    place.mkdir()
+    remember(place)
+    os.chown(place, 12345, -1)
+    assert not remembered(place)
+
+
+def test_a_link_is_trusted_for_where_it_leads(tmp_path: Path) -> None:
+    for name in ("good", "evil"):
+        (tmp_path / name).mkdir()
+    link = tmp_path / "link"
+    link.symlink_to("good")
+    remember(link)
+    assert remembered(tmp_path / "good")
+    link.unlink()
+    link.symlink_to("evil")
+    assert not remembered(link)
+    (tmp_path / "good").rename(tmp_path / "away")
+    (tmp_path / "good").symlink_to("evil")
+    assert not remembered(tmp_path / "good")
+
+
+def test_what_the_person_told_the_cli_since_counts_more(home: Path, tmp_path: Path) -> None:
+    place = home.parent / "a"
+    place.mkdir()
+    remember(place)
+    assert remembered(place)
+    rules(home, a="DO_NOT_TRUST")
+    assert not remembered(place)
+
+
+@pytest.mark.parametrize(
+    "content", ["{", "{}", "null", '[{"path": 1}, {"path": "/x", "inode": "1"}, 7, null, ["/x"]]']
+)
+def test_a_broken_list_trusts_nothing(tmp_path: Path, content: str) -> None:
+    remember(tmp_path)
+    (stored,) = Path(os.environ["XDG_STATE_HOME"]).glob("*/trusted.json")
+    stored.write_text(content)
+    assert not remembered(tmp_path)
+    assert trusted_folders() == ()
+
+
+def test_a_list_of_mere_paths_still_counts(tmp_path: Path) -> None:
+    remember(tmp_path)
+    (stored,) = Path(os.environ["XDG_STATE_HOME"]).glob("*/trusted.json")
+    stored.write_text(json.dumps([str(tmp_path)]))
+    assert remembered(tmp_path)
+
+
+def test_an_odd_list_of_the_cli_is_passed_over(home: Path, environ: dict[str, str]) -> None:
+    (home / ".gemini/trustedFolders.json").write_text('{"/": [], "/x": 3}')
+    assert must_ask(home, environ)

@@ -155,6 +155,7 @@ DOCTOR = {
             "problem": (str, None),
             "clear": str,
         },
+        "prompts": {"path": str, "bytes": (int, None), "clear": str},
     },
     "problems": [str],
 }

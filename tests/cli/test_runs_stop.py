@@ -7,7 +7,9 @@ from pathlib import Path
 import pytest
 
 from gemtui.agent import tree
+from gemtui.paths import prompts_file
 from gemtui.runs.listing import runs_dir
+from gemtui.ui.prompts import History
 from tests.cli.conftest import Gemtui
 from tests.fake_cli import INIT, FakeCli
 from tests.runs.test_orphans import kill_watchers, start
@@ -54,3 +56,14 @@ def test_stop_ends_it_once(gemtui: Gemtui, orphan: str) -> None:
     again = gemtui("runs", "stop", orphan)
     assert (again.code, again.complaint) == (1, "gemtui: nothing of this run goes on")
     assert gemtui("runs", "clear", "--json").json["left"] == 0
+
+
+def test_prompts_are_named_and_removed(gemtui: Gemtui) -> None:
+    History(prompts_file()).add("a secret")
+    assert str(prompts_file()) in gemtui("doctor").out
+    assert gemtui("doctor", "--json").json["files"]["prompts"]["bytes"] == 11
+    gemtui("runs", "clear")
+    assert prompts_file().exists()
+    gemtui("runs", "clear", "--prompts")
+    assert not prompts_file().exists()
+    assert gemtui("doctor", "--json").json["files"]["prompts"]["bytes"] is None

@@ -19,6 +19,17 @@ def test_prompts_outlive_a_start_in_a_private_file(tmp_path: Path) -> None:
     assert place.parent.stat().st_mode & 0o777 == 0o700
 
 
+def test_what_another_gemtui_added_or_removed_counts(tmp_path: Path) -> None:
+    place = tmp_path / "prompts.jsonl"
+    one, other = History(place), History(place)
+    one.add("one")
+    other.add("two")
+    assert History(place).prompts == ["one", "two"]
+    place.unlink()
+    one.add("three")
+    assert History(place).prompts == one.prompts == ["three"]
+
+
 def test_history_is_bounded(tmp_path: Path) -> None:
     history = History(tmp_path / "prompts.jsonl")
     for number in range(MOST_PROMPTS + 5):

@@ -10,14 +10,19 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 
 import pytest
+from textual.widgets import OptionList
 
+from gemtui.agent import tree
 from gemtui.agent.gemini import GeminiAdapter
 from gemtui.agent.options import AgentOptions
+from gemtui.agent.trust import remember, remembered
 from gemtui.runs.listing import RunState, list_runs, runs_dir
 from gemtui.ui.live import Stage
+from gemtui.ui.screens.choose import ChooseScreen
 from gemtui.ui.screens.run import RunScreen
 from gemtui.ui.widgets.run_side import WriteList
 from tests.fake_cli import INIT, OK, FakeCli, ends, says, uses
+from tests.runs.test_orphans import kill_watchers, start
 from tests.ui.people import NARROW, WIDE, Person, person
 
 SIZES = pytest.mark.parametrize("size", [WIDE, NARROW], ids=["wide", "narrow"])
@@ -318,6 +323,46 @@ async def test_an_unknown_folder_is_trusted_only_when_the_person_says_so(
         request = record.folder.request()
         assert request is not None
         assert request.environ["GEMINI_CLI_TRUST_WORKSPACE"] == "true"
+
+
+def asked(me: Person) -> bool:
+    """Whether the list of a dialog takes keys."""
+    return isinstance(me.app.screen, ChooseScreen) and isinstance(me.app.focused, OptionList)
+
+
+async def test_a_trusted_folder_can_be_taken_back(home: Path, project: Path) -> None:
+    remember(project)
+    async with person(home / ".gemini", NARROW, project=project) as me:
+        await me.press("f3")
+        await me.until(lambda: asked(me))
+        await me.sees("Trusted folders", str(project))
+        await me.press("enter")
+        await me.sees("Trust it no longer?")
+        await me.press("n")
+        await me.until(lambda: asked(me))
+        assert remembered(project)
+        await me.press("enter")
+        await me.sees("Trust it no longer?")
+        await me.press("y")
+        await me.until(lambda: not remembered(project))
+        await me.until(lambda: any("told to trust no folder" in said for said in me.said))
+
+
+async def test_an_orphan_is_said_at_the_start_and_ended_in_the_list(
+    home: Path, project: Path, fake_cli: FakeCli, tmp_path: Path
+) -> None:
+    fake_cli(START, "orphan", "wait")
+    run = await asyncio.to_thread(start, tmp_path, runs_dir())
+    await asyncio.to_thread(kill_watchers, run)
+    async with person(home / ".gemini", NARROW, project=project) as me:
+        await me.until(lambda: any("nobody in charge" in said for said in me.said))
+        await me.press("2", "ctrl+l")
+        await me.sees("orphaned", "x stops")
+        await me.press("x")
+        await me.sees("interrupted", "x stops")
+        assert tree.tagged(run.folder.id) == set()
+        await me.press("x")
+        await me.until(lambda: any("Nothing of this run" in said for said in me.said))
 
 
 async def test_leaving_asks_and_a_run_left_alone_is_found_again(

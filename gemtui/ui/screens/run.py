@@ -17,7 +17,7 @@ from textual.screen import Screen
 from gemtui.agent.detected import Detected, detect_cli
 from gemtui.agent.events import DoneStatus
 from gemtui.agent.options import AgentOptions
-from gemtui.paths import state_dir
+from gemtui.paths import prompts_file
 from gemtui.policy.rules import ApprovalMode
 from gemtui.text import clean_line
 from gemtui.transcript.model import Transcript
@@ -74,7 +74,7 @@ class RunScreen(Screen[None]):
         yield Line(id="header", mark=glyphs.ellipsis)
         yield RunPanes(glyphs)
         yield Line(id="status", mark=glyphs.ellipsis)
-        yield PromptBox(History(state_dir() / "prompts.jsonl"), id="prompt")
+        yield PromptBox(History(prompts_file()), id="prompt")
         yield FooterLine(ascii=glyphs.name == "ascii")
 
     @property

@@ -1,0 +1,54 @@
+"""The words of `gemtui trust`: read by click, handed on to the module that does it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+from click.shell_completion import CompletionItem
+
+_help = {"help_option_names": ["-h", "--help"]}
+_json = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+
+
+def _folders(_ctx: click.Context, _param: click.Parameter, incomplete: str) -> list[CompletionItem]:
+    from gemtui.agent.trust import trusted_folders
+
+    paths = (each.path for each in trusted_folders())
+    return [CompletionItem(path) for path in paths if path.startswith(incomplete)]
+
+
+@click.group(invoke_without_command=True, context_settings=_help)
+@_json
+@click.pass_context
+def trust(ctx: click.Context, as_json: bool) -> None:
+    """The folders that gemtui was told to trust, and taking that back.
+
+    Runs there are trusted as with --trust, until the folder is removed from the list. Without a
+    command, lists them.
+    """
+    if ctx.invoked_subcommand is not None:
+        ctx.default_map = {ctx.invoked_subcommand: {"as_json": as_json}}
+        return
+    from gemtui.commands import trust as command
+
+    command.list_all(as_json=as_json)
+
+
+@trust.command("list")
+@_json
+def list_(as_json: bool) -> None:
+    """List the folders."""
+    from gemtui.commands import trust as command
+
+    command.list_all(as_json=as_json)
+
+
+@trust.command()
+@click.argument("folder", metavar="DIR", shell_complete=_folders, type=click.Path(path_type=Path))
+@_json
+def remove(folder: Path, as_json: bool) -> int:
+    """Trust DIR no longer. Exit code 1 where it was not trusted."""
+    from gemtui.commands import trust as command
+
+    return command.remove(folder, as_json=as_json)

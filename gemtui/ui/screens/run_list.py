@@ -1,0 +1,65 @@
+"""All runs: open one, or stop one that goes on."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from textual import on
+from textual.app import ComposeResult
+from textual.containers import Vertical
+from textual.content import Content
+from textual.screen import ModalScreen
+from textual.widgets import OptionList
+from textual.widgets.option_list import Option
+
+from gemtui.ui.keys import Where, bindings
+from gemtui.ui.screens.choose import Choice
+
+
+class Wanted(NamedTuple):
+    """The run of this id is to be opened, or to be stopped."""
+
+    id: str
+    stop: bool = False
+
+
+class RunListScreen(ModalScreen[Wanted]):
+    """Closes with what is wanted, or with None."""
+
+    BINDINGS = bindings(Where.RUN_LIST)
+
+    def __init__(self, runs: Sequence[Choice]) -> None:
+        super().__init__()
+        self._runs = runs
+
+    def compose(self) -> ComposeResult:
+        """One line for each run."""
+        with Vertical(classes="dialog") as dialog:
+            dialog.border_title = "Runs"
+            dialog.border_subtitle = "enter opens   x stops   esc closes"
+            rows = (Option(_row(run), id=run.id) for run in self._runs)
+            yield OptionList(*rows, compact=True)
+
+    def on_mount(self) -> None:
+        """Begin at the newest."""
+        self.query_one(OptionList).action_first()
+
+    @on(OptionList.OptionSelected)
+    def _opened(self, event: OptionList.OptionSelected) -> None:
+        assert event.option_id is not None
+        self.dismiss(Wanted(event.option_id))
+
+    def action_stop(self) -> None:
+        """End the run under the cursor."""
+        option = self.query_one(OptionList).highlighted_option
+        if option is not None and option.id is not None:
+            self.dismiss(Wanted(option.id, stop=True))
+
+    def action_close(self) -> None:
+        """Nothing."""
+        self.dismiss(None)
+
+
+def _row(run: Choice) -> Content:
+    return Content.assemble((run.label, "bold"), "  ", (run.meaning, "dim"))
