@@ -23,7 +23,6 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from gemtui.agent.detected import Detected, detect_cli
     from gemtui.agent.events import AgentEvent
-    from gemtui.agent.gemini import GeminiAdapter
     from gemtui.agent.ndjson import read_ndjson
     from gemtui.agent.options import AgentOptions
     from gemtui.api import DroppedRecord, Session, list_sessions, load_session
@@ -45,6 +44,7 @@ if TYPE_CHECKING:
     from gemtui.policy.policy import Policy
     from gemtui.policy.rules import ApprovalMode, Call, Decision, Finding, Rule, Tier
     from gemtui.provider import GeminiCliProvider, ProviderResult
+    from gemtui.runs.adapter import GeminiAdapter
     from gemtui.sessions.records import Problem
     from gemtui.sessions.summary import Flag, Summary
     from gemtui.transcript.unified import UnifiedMessage, parse_message
@@ -96,7 +96,6 @@ if not TYPE_CHECKING:  # a type checker sees the imports above, and no name that
     _PLACES = {
         "gemtui.agent.detected": ("Detected", "detect_cli"),
         "gemtui.agent.events": ("AgentEvent",),
-        "gemtui.agent.gemini": ("GeminiAdapter",),
         "gemtui.agent.ndjson": ("read_ndjson",),
         "gemtui.agent.options": ("AgentOptions",),
         "gemtui.api": ("DroppedRecord", "Session", "list_sessions", "load_session"),
@@ -105,6 +104,7 @@ if not TYPE_CHECKING:  # a type checker sees the imports above, and no name that
         "gemtui.policy.decide": ("Explanation", "Setup", "decide"),
         "gemtui.policy.rules": ("ApprovalMode", "Call", "Decision", "Finding", "Rule", "Tier"),
         "gemtui.provider": ("GeminiCliProvider", "ProviderResult"),
+        "gemtui.runs.adapter": ("GeminiAdapter",),
         "gemtui.sessions.records": ("Problem",),
         "gemtui.sessions.summary": ("Flag", "Summary"),
         "gemtui.transcript.unified": ("UnifiedMessage", "parse_message"),

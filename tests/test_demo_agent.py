@@ -27,15 +27,14 @@ from gemtui.agent.events import (
 )
 from gemtui.agent.fold import Fold
 from gemtui.agent.folder import RunFolder
-from gemtui.agent.gemini import GeminiAdapter
 from gemtui.agent.options import AgentOptions
 from gemtui.demo import write_store
 from gemtui.demo.place import PROJECT, install_agent
 from gemtui.policy.levels import Level, PermissionPolicy
 from gemtui.policy.rules import ApprovalMode
+from gemtui.runs.adapter import GeminiAdapter
 from gemtui.runs.enrich import enrich
 from gemtui.runs.listing import runs_dir
-from gemtui.runs.resume import ResumeGuard
 from gemtui.sessions.index import Index
 from gemtui.sessions.summary import Summary
 from gemtui.transcript.display_model import DiffDisplay
@@ -68,7 +67,7 @@ def project(place: Path) -> Path:
 async def run(options: AgentOptions, prompt: str = "Be polite") -> AsyncIterator[AgentEvent]:
     """The events of a run by the program that GEMINI_CLI_PATH names."""
     async with asyncio.timeout(60):
-        async for event in GeminiAdapter(guard=ResumeGuard()).run(prompt, options):
+        async for event in GeminiAdapter().run(prompt, options):
             yield event
 
 

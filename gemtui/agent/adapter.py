@@ -23,10 +23,18 @@ class AgentAdapter(Protocol):
 
 
 class Guard(Protocol):
-    """Somebody who looks after what runs touch; the agent's own store, for one. Both may block."""
+    """Somebody who looks after what runs touch; the agent's own store, for one. Both may block.
+
+    `supervisor`: the module that is started to supervise a run, and that does the guard's part as
+    long as the run goes on, whoever follows it.
+    """
+
+    supervisor: str
 
     def before(self, folder: RunFolder, request: Request, environ: Mapping[str, str]) -> None:
         """A run is about to start in `folder`; OSError keeps it from starting."""
 
     def after(self, folder: RunFolder) -> None:
-        """The run has ended; called at least once by whoever follows it, and may be again."""
+        """The run has ended; called at least once by whoever follows it, and may be again. There is
+        nothing left to do unless its supervisor was killed.
+        """

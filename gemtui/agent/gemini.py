@@ -274,7 +274,8 @@ class GeminiAdapter:
         )
         folder.ask(request)
         self._prepare(folder, request)
-        return GeminiRun(folder, request, _supervise(folder, self._environ), guard=self._guard)
+        supervisor = _supervise(folder, self._environ, self._guard)
+        return GeminiRun(folder, request, supervisor, guard=self._guard)
 
     def _prepare(self, folder: RunFolder, request: Request) -> None:
         """Let the guard do its part; where it can't, the folder says that nothing was started."""
@@ -339,12 +340,15 @@ def _about(prompt: str, options: AgentOptions, command: Command) -> About:
     }
 
 
-def _supervise(folder: RunFolder, environ: Mapping[str, str]) -> subprocess.Popen[bytes]:
+def _supervise(
+    folder: RunFolder, environ: Mapping[str, str], guard: Guard | None
+) -> subprocess.Popen[bytes]:
     """Start the owner of the run in a session of its own, so that it outlives us."""
+    program = "gemtui.agent.supervise" if guard is None else guard.supervisor
     words = open_private(folder.path / "supervisor.txt")
     try:
         return subprocess.Popen(
-            python("-m", "gemtui.agent.supervise", str(folder.path)),
+            python("-m", program, str(folder.path)),
             cwd=FOLDER,
             stdin=subprocess.DEVNULL,
             stdout=words,

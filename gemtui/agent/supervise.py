@@ -12,11 +12,14 @@ import signal
 import subprocess
 import sys
 import time
+import traceback
+from collections.abc import Callable
 from contextlib import suppress
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 from types import FrameType
+from typing import Protocol
 
 import psutil
 
@@ -41,12 +44,33 @@ _LOOK_FOR_CHILDREN = 0.25
 _AFTER_KILL = 5.0
 
 
-class Supervisor:
-    """One run from its request to its exit record."""
+class Keeper(Protocol):
+    """Somebody who looks after what the run touches, from before its start until after its end."""
 
-    def __init__(self, folder: RunFolder, request: Request) -> None:
+    def look(self) -> float:
+        """Look once; in how many seconds to look again."""
+
+    def close(self) -> object:
+        """Look a last time: all processes of the run are gone."""
+
+
+KeeperOf = Callable[[RunFolder, Request], Keeper | None]
+"""Who looks after what a run touches; None = nobody need."""
+
+
+def _nobody(_folder: RunFolder, _request: Request) -> None:
+    """No keeper."""
+
+
+class Supervisor:
+    """One run from its request to its exit record; a keeper is asked to look all the while."""
+
+    def __init__(self, folder: RunFolder, request: Request, keeper_of: KeeperOf = _nobody) -> None:
         self.folder = folder
         self.request = request
+        self._keeper_of = keeper_of
+        self._keeper: Keeper | None = None
+        self._trouble: str | None = None
         self._asked: Abort | None = None
         self._limit: str | None = None
         self._killed = False
@@ -66,6 +90,8 @@ class Supervisor:
         started = datetime.now(UTC)
         code, problem = None, None
         dismiss = None
+        self._keeper = self._keeper_of(self.folder, self.request)
+        self._keep()
         try:
             dismiss = stand_guard(partial(self._take_over, started))
             child = self._start()
@@ -84,6 +110,7 @@ class Supervisor:
         """End the run in the place of a supervisor that was killed; called in the guardian."""
         if self.folder.exit() is None:
             self._ended_others = tree.end_tagged(self.request.id)
+            self._keeper = self._keeper_of(self.folder, self.request)
             self._finish(None, started, KILLED)
 
     def _on_signal(self, _number: int, _frame: FrameType | None) -> None:
@@ -119,10 +146,34 @@ class Supervisor:
                 self._end(child)
                 break
             with suppress(subprocess.TimeoutExpired):
-                child.wait(STEP)
+                child.wait(self._keep())
         if not self._killed:
             self._wait_for_group(child.pid)
         return child.wait()
+
+    def _keep(self) -> float:
+        """Let the keeper look; seconds until the next look. Whatever goes wrong there is written
+        down, and the run goes on.
+        """
+        if self._keeper is not None:
+            try:
+                return min(STEP, self._keeper.look())
+            except Exception as error:
+                self._write_down(error)
+        return STEP
+
+    def _keep_last(self) -> None:
+        if self._keeper is not None:
+            try:
+                self._keeper.close()
+            except Exception as error:
+                self._write_down(error)
+
+    def _write_down(self, error: Exception) -> None:
+        """Once, however often it happens."""
+        if str(error) != self._trouble:
+            self._trouble = str(error)
+            traceback.print_exception(error)
 
     def _look(self, pid: int) -> None:
         """Remember who hangs below the child: once it dies, nobody can tell any more."""
@@ -215,6 +266,7 @@ class Supervisor:
     def _finish(self, code: int | None, started: datetime, problem: str | None) -> None:
         self.folder.remove_secrets(self.request.secrets)
         self.folder.tell_full()
+        self._keep_last()
         running_on = () if self._how() else tree.tagged(self.request.id)
         if not running_on:
             self.folder.remove_temporary()
@@ -242,14 +294,14 @@ def _start_words(error: OSError, request: Request) -> str:
     return f"spawn gemini: {error.strerror or error}"
 
 
-def main(words: list[str]) -> int:
+def main(words: list[str], *, keeper_of: KeeperOf = _nobody) -> int:
     """Supervise the run whose folder the first word names; 2 if there is nothing to start."""
     folder = RunFolder(Path(words[0]))
     request = folder.request()
     if request is None:
         print(f"gemtui: {folder.path} holds no run to start", file=sys.stderr)  # noqa: T201
         return 2
-    Supervisor(folder, request).run()
+    Supervisor(folder, request, keeper_of).run()
     return 0
 
 

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from gemtui.agent.detected import detect_cli
-from gemtui.agent.gemini import GeminiAdapter, GeminiRun, unstarted
+from gemtui.agent.gemini import GeminiRun, unstarted
 from gemtui.agent.options import AgentOptions
 from gemtui.agent.tail import tail
 from gemtui.commands.answer import note
@@ -18,8 +18,9 @@ from gemtui.commands.run_words import Words
 from gemtui.commands.writer import Writer
 from gemtui.errors import CliNotFound
 from gemtui.files import open_regular
+from gemtui.runs.adapter import GeminiAdapter
+from gemtui.runs.kept import aftermath_of
 from gemtui.runs.listing import prune
-from gemtui.runs.resume import ResumeGuard, aftermath_of
 
 _MOST_STDERR = 1_000_000
 _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
@@ -32,7 +33,7 @@ def run(words: Words) -> int:
     """
     options = options_of(words)
     prompt = prompt_of(words)
-    adapter = GeminiAdapter(guard=ResumeGuard())
+    adapter = GeminiAdapter()
     if words.dry_run:
         from gemtui.commands import run_dry
 
@@ -97,10 +98,10 @@ def _say_aftermath(run: GeminiRun, show: Show) -> None:
         return
     for path in found.ghosts:
         show.note(f"removed {path}, an empty second file that the resume left behind")
-    for path in (*found.lost, *found.changed):
-        note(f"{path} is gone or rewritten: what it held is kept in {run.folder.path}")
-    for problem in found.problems:
-        note(problem)
+    for words in found.notes(run.folder):
+        note(words)
+    if found.lost:
+        show.fail()
 
 
 async def _show_stderr(run: GeminiRun, show: Show) -> None:

@@ -48,7 +48,7 @@ class Show:
         self._as_json, self._quiet = as_json, quiet
         self._written = WrittenFiles()
         self._tally = Tally()
-        self._streamed = self._midline = False
+        self._streamed = self._midline = self._failed = False
 
     def output(self, event: AgentEvent) -> bytes:
         """What goes to stdout for one event; progress goes to stderr on the way."""
@@ -98,6 +98,10 @@ class Show:
         if not self._quiet:
             click.echo(f"note: {clean_line(words)}", err=True)
 
+    def fail(self) -> None:
+        """The run is no success, however its own words end: what it continued is gone."""
+        self._failed = True
+
     def stderr(self, text: str) -> None:
         """Whole lines that the CLI wrote to stderr: retries are shown while they happen."""
         if words := retry_words(text):
@@ -109,7 +113,7 @@ class Show:
         assert verdict is not None
         assert done is not None
         words = one_line(verdict, resume=done.resume_token)
-        code = _CODES[verdict.status]
+        code = _CODES[verdict.status] or int(self._failed)
         if code != 0 or (verdict.status is not Status.OK and not self._quiet):
             note(words)
         if code == 0 and not self._as_json:

@@ -13,10 +13,9 @@ from gemtui.agent import tree
 from gemtui.commands.answer import lines_to_stdout, note, to_stdout
 from gemtui.jsonout import encode, encode_array
 from gemtui.paths import prompts_file
+from gemtui.runs.kept import kept_of, put_back
 from gemtui.runs.listing import Run, RunState, find_run, list_runs, orphaned_words, prune, runs_dir
 from gemtui.runs.listing import clear as clear_runs
-from gemtui.runs.resume import kept_of
-from gemtui.runs.resume import restore as put_back
 from gemtui.runs.stop import stop as end_run
 from gemtui.sessions.summary import iso
 from gemtui.text import Clean, cells, clean, clean_line, counted, ellipsis, relative, size

@@ -10,7 +10,7 @@ import os
 import shutil
 import stat
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
@@ -29,6 +29,7 @@ from gemtui.agent.stream import Ending, Limit, Stream
 from gemtui.errors import RunAmbiguous, RunNotFound
 from gemtui.files import open_regular
 from gemtui.paths import state_dir
+from gemtui.runs.copies import last_copies
 from gemtui.sessions.summary import iso
 from gemtui.transcript.model import excerpt
 
@@ -62,8 +63,8 @@ class Run:
     """One run. `status`, `complete`, `exit`: None while nobody knows how it ended.
 
     `complete`: the CLI gave a result. `prompt`: its first line. `session`: the id to resume,
-    None = unknown. `size`: bytes of the folder. `pids`: its processes that go on with nobody in
-    charge, such as background commands that it left behind.
+    None = unknown. `size`: bytes that only the folder holds. `pids`: its processes that go on with
+    nobody in charge, such as background commands that it left behind.
     """
 
     folder: RunFolder
@@ -219,7 +220,8 @@ def usage(place: Path) -> Usage:
 
 
 def prune(place: Path, *, runs: int = MOST_RUNS, size: int = MOST_BYTES) -> int:
-    """Remove the oldest ended runs beyond these bounds, never the newest run; how many it were.
+    """Remove the oldest ended runs beyond these bounds, never the newest run, nor one that keeps
+    the only copy of a session; how many it were.
 
     Of those that stay, what only a run that goes on needs is removed, where nobody has done it.
     """
@@ -231,12 +233,14 @@ def prune(place: Path, *, runs: int = MOST_RUNS, size: int = MOST_BYTES) -> int:
             doomed.append(run)
         else:
             kept, bytes_kept = kept + 1, bytes_kept + run.size
-    return _remove(doomed)
+    return _remove(place, doomed)
 
 
 def clear(place: Path) -> int:
-    """Remove every run of which no process goes on; how many were removed."""
-    return _remove(run for run in list_runs(place) if not run.alive)
+    """Remove every run of which no process goes on and that keeps no only copy of a session; how
+    many were removed.
+    """
+    return _remove(place, [run for run in list_runs(place) if not run.alive])
 
 
 def _tidy(run: Run) -> None:
@@ -245,10 +249,14 @@ def _tidy(run: Run) -> None:
         run.folder.clean(run.folder.request())
 
 
-def _remove(runs: Iterable[Run]) -> int:
+def _remove(place: Path, runs: Sequence[Run]) -> int:
+    """The one door out for runs: what is the only copy of a session stays."""
+    last = {each.folder for each in last_copies(place)} if runs else set()
     removed = 0
     for run in runs:
         _tidy(run)
+        if run.folder in last:
+            continue
         shutil.rmtree(run.folder.path, ignore_errors=True)
         removed += not run.folder.path.exists()
     return removed
@@ -262,12 +270,14 @@ def _folders(place: Path) -> Iterator[RunFolder]:
 
 
 def _size(folder: Path) -> int:
+    """What would be free without it: a file that the store has as well takes nothing here."""
     size = 0
     with suppress(OSError), os.scandir(folder) as entries:
         for entry in entries:
             with suppress(OSError):
                 facts = entry.stat(follow_symlinks=False)
-                size += facts.st_size if stat.S_ISREG(facts.st_mode) else 0
+                own = stat.S_ISREG(facts.st_mode) and facts.st_nlink == 1
+                size += facts.st_size if own else 0
     return size
 
 

@@ -12,8 +12,8 @@ from gemtui.agent.folder import RunFolder
 from gemtui.agent.gemini import GeminiAdapter, GeminiRun
 from gemtui.agent.options import AgentOptions
 from gemtui.runs.enrich import enrich
+from gemtui.runs.kept import aftermath_of
 from gemtui.runs.listing import Run, RunState, list_runs, prune
-from gemtui.runs.resume import aftermath_of, kept_of, restore
 from gemtui.transcript.model import Transcript
 from gemtui.ui.live import LiveRun
 
@@ -95,20 +95,13 @@ class Desk:
         ended = run.exit.ended if run.past and run.exit is not None else None
         run.ended = ended or self._clock()
         run.told = await asyncio.to_thread(enrich, run.own, self._home, run.session)
-        run.notes = await asyncio.to_thread(_put_right, run.run.folder)
+        run.notes = await asyncio.to_thread(_notes, run.run.folder)
         self._changed(run)
         if not run.past:
             await asyncio.to_thread(prune, self.adapter.runs)
 
 
-def _put_right(folder: RunFolder) -> tuple[str, ...]:
-    """What a resumed session needs after the run, and what there is to say of it."""
-    kept, after = kept_of(folder), aftermath_of(folder)
-    if kept is None or after is None:
-        return ()
-    notes = list(after.problems)
-    try:
-        notes += [f"{path} was gone, and has been put back" for path in restore(kept)]
-    except OSError as error:
-        notes.append(f"a file of the session is gone; its copy is in {folder.path}: {error}")
-    return tuple(notes)
+def _notes(folder: RunFolder) -> tuple[str, ...]:
+    """What there is to say of the session that a run resumed."""
+    found = aftermath_of(folder)
+    return () if found is None else found.notes(folder)

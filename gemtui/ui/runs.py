@@ -44,12 +44,11 @@ class Runs:
     def desk(self) -> Desk:
         """Where runs are started and followed."""
         if self._desk is None:
-            from gemtui.agent.gemini import GeminiAdapter
-            from gemtui.runs.resume import ResumeGuard
+            from gemtui.runs.adapter import GeminiAdapter
             from gemtui.ui.desk import Desk
 
             app = self._app
-            adapter = app.start.adapter or GeminiAdapter(guard=ResumeGuard())
+            adapter = app.start.adapter or GeminiAdapter()
             spawn = partial(app.run_worker, group="runs")
             self._desk = Desk(
                 adapter,

@@ -15,8 +15,9 @@ from hypothesis import strategies as st
 
 from gemtui.agent.folder import Abort, Exit, Owner, Request, RunFolder
 from gemtui.agent.gemini import GeminiAdapter, owner_lives
+from gemtui.runs.kept import aftermath_of, kept_of
 from gemtui.runs.listing import list_runs, usage
-from gemtui.runs.resume import aftermath_of, kept_of, settle_left
+from gemtui.runs.resume import settle_left
 from tests.odd_json import ODD, spoilt
 
 REQUEST = Request(

@@ -318,6 +318,8 @@ async def test_options_that_do_not_fit_start_nothing(fake: Fake, tmp_path: Path)
 class Unwilling:
     """A guard that can't do its part, as on a full disk."""
 
+    supervisor = "gemtui.agent.supervise"
+
     def before(self, folder: RunFolder, request: Request, environ: Mapping[str, str]) -> None:
         raise OSError("no room for a copy")
 

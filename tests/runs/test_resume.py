@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 from pathlib import Path
 
@@ -10,16 +11,9 @@ import psutil
 import pytest
 
 from gemtui.agent.folder import Exit, Owner, Request, RunFolder
-from gemtui.runs.resume import (
-    Aftermath,
-    Kept,
-    ResumeGuard,
-    aftermath_of,
-    keep,
-    restore,
-    settle,
-    settle_left,
-)
+from gemtui.runs.keeper import Keeper
+from gemtui.runs.kept import Aftermath, Kept, aftermath_of, keep, kept_of, put_back
+from gemtui.runs.resume import ResumeGuard, settle_left
 
 ID = "0a1b2c3d-1111-4222-8333-444455556666"
 OTHER = "0a1b2c3d-9999-4222-8333-444455556666"
@@ -32,12 +26,12 @@ def lines(*objects: object) -> bytes:
     return b"".join(orjson.dumps(each) + b"\n" for each in objects)
 
 
-def header(id: str = ID) -> dict[str, str]:
+def header_of(id: str = ID) -> dict[str, str]:
     return {"sessionId": id, "projectHash": "h", "startTime": "2026-01-02T03:04:05.000Z"}
 
 
-REAL = lines(header(), CONTEXT, PROMPT, ANSWER)
-GHOST = lines(header(), {"$set": {"messages": [CONTEXT]}})
+REAL = lines(header_of(), CONTEXT, PROMPT, ANSWER)
+GHOST = lines(header_of(), {"$set": {"messages": [CONTEXT]}})
 
 
 class Home:
@@ -74,7 +68,7 @@ def home(tmp_path: Path) -> Home:
 def test_every_file_of_the_session_is_copied(home: Home) -> None:
     sub = home.add(f"{ID}/sub.jsonl", REAL)
     old = home.add("session-2026-01-01T03-04-0a1b2c3d.json", b"{}")
-    home.add("session-2026-01-01T03-05-0a1b2c3d.jsonl", lines(header(OTHER), PROMPT))
+    home.add("session-2026-01-01T03-05-0a1b2c3d.jsonl", lines(header_of(OTHER), PROMPT))
     kept = home.keep()
     assert set(kept.files) == {home.real, old, sub}
     for path, copy in kept.files.items():
@@ -84,12 +78,12 @@ def test_every_file_of_the_session_is_copied(home: Home) -> None:
 
 
 def test_the_ghost_goes_and_nothing_else(home: Home) -> None:
-    other = home.add("session-2026-01-02T03-08-0a1b2c3d.jsonl", lines(header(OTHER), CONTEXT))
+    other = home.add("session-2026-01-02T03-08-0a1b2c3d.jsonl", lines(header_of(OTHER), CONTEXT))
     early = home.add("session-2026-01-02T03-05-0a1b2c3d.jsonl", GHOST)
     kept = home.keep()
     ghost = home.ghost()
     before = home.files()
-    assert settle(home.folder, kept) == Aftermath(ghosts=(ghost,))
+    assert Keeper(home.folder, kept).close() == Aftermath(ghosts=(ghost,))
     before.pop(str(ghost))
     assert home.files() == before
     assert other.exists()
@@ -99,11 +93,11 @@ def test_the_ghost_goes_and_nothing_else(home: Home) -> None:
 @pytest.mark.parametrize(
     "content",
     [
-        lines(header(), CONTEXT, PROMPT),
-        lines(header(OTHER), {"$set": {"messages": [CONTEXT]}}),
+        lines(header_of(), CONTEXT, PROMPT),
+        lines(header_of(OTHER), {"$set": {"messages": [CONTEXT]}}),
         GHOST + b'{"id": "half',
         GHOST + b"garbage\n",
-        lines(header(), CONTEXT, PROMPT, {"$set": {"messages": [CONTEXT]}}),
+        lines(header_of(), CONTEXT, PROMPT, {"$set": {"messages": [CONTEXT]}}),
         b"",
     ],
     ids=["prompt", "other id", "torn", "damaged", "failed prompt", "empty"],
@@ -111,27 +105,27 @@ def test_the_ghost_goes_and_nothing_else(home: Home) -> None:
 def test_a_new_file_that_is_no_ghost_stays(home: Home, content: bytes) -> None:
     kept = home.keep()
     path = home.ghost(content)
-    assert settle(home.folder, kept) == Aftermath()
+    assert Keeper(home.folder, kept).close() == Aftermath()
     assert path.read_bytes() == content
 
 
 def test_a_ghost_stays_where_no_other_file_says_anything(home: Home) -> None:
+    home.real.write_bytes(GHOST)
     kept = home.keep()
-    home.real.unlink()
     ghost = home.ghost()
-    assert settle(home.folder, kept) == Aftermath(lost=(home.real,))
+    assert Keeper(home.folder, kept).close() == Aftermath()
     assert ghost.exists()
 
 
 def test_a_resume_in_the_same_minute_is_harmless(home: Home) -> None:
     kept = home.keep()
-    again = lines(header(), {"$set": {"messages": [CONTEXT]}})
+    again = lines(header_of(), {"$set": {"messages": [CONTEXT]}})
     restored = lines({"$set": {"messages": [CONTEXT, PROMPT, ANSWER]}})
     home.real.write_bytes(REAL + again + restored)
-    assert settle(home.folder, kept) == Aftermath()
+    assert Keeper(home.folder, kept).close() == Aftermath()
 
 
-def test_a_session_that_vanished_is_put_back(home: Home) -> None:
+def test_a_session_that_vanished_is_put_back_and_leaves_no_ghost(home: Home) -> None:
     sub = home.add(f"{ID}/sub.jsonl", REAL)
     kept = home.keep()
     before = home.files()
@@ -139,19 +133,166 @@ def test_a_session_that_vanished_is_put_back(home: Home) -> None:
     home.real.unlink()
     sub.unlink()
     sub.parent.rmdir()
-    assert set(settle(home.folder, kept).lost) == {home.real, sub}
-    assert set(restore(kept)) == {home.real, sub}
+    ghost = home.ghost()
+    found = Keeper(home.folder, kept).close()
+    assert (found.ghosts, set(found.restored), found.lost) == ((ghost,), {home.real, sub}, ())
     assert home.files() == before
     assert home.real.stat().st_mtime_ns == times
-    assert home.real.stat().st_mode & 0o777 == 0o600
-    assert restore(kept) == ()
+    assert put_back(kept) == ()
+
+
+def test_what_could_not_be_put_back_is_lost(home: Home) -> None:
+    kept = home.keep()
+    home.real.unlink()
+    home.chats.rmdir()
+    home.chats.touch()
+    found = Keeper(home.folder, kept).close()
+    assert (found.restored, found.lost) == ((), (home.real,))
+    assert str(home.real) in found.problems[0]
+    home.chats.unlink()
+    assert put_back(kept) == (home.real,)
+    assert home.real.read_bytes() == REAL
+
+
+# --- while the run goes on -----------------------------------------------------------------------
+
+
+MORE = lines({"id": "p2", "type": "user", "content": [{"text": "Which?"}]})
+ANSWERED = lines({"id": "a2", "type": "gemini", "content": "Plum again."})
+
+
+@pytest.fixture(params=["linked", "copied"])
+def keeper(request: pytest.FixtureRequest, home: Home, monkeypatch: pytest.MonkeyPatch) -> Keeper:
+    """A keeper that has looked once; where there can be no link, it has copies."""
+    if request.param == "copied":
+        _refuse_links(monkeypatch, home.folder.path)
+    keeper = Keeper(home.folder, home.keep())
+    keeper.look()
+    return keeper
+
+
+def _refuse_links(monkeypatch: pytest.MonkeyPatch, between: Path) -> None:
+    """As between two file systems: no link from or to anything below `between`."""
+    link = os.link
+
+    def refuse(source: Path, target: Path) -> None:
+        if Path(source).is_relative_to(between) != Path(target).is_relative_to(between):
+            raise OSError(errno.EXDEV, os.strerror(errno.EXDEV))
+        link(source, target)
+
+    monkeypatch.setattr(os, "link", refuse)
+
+
+def test_a_ghost_goes_as_soon_as_it_is_whole(home: Home, keeper: Keeper) -> None:
+    header, context = GHOST.splitlines(keepends=True)
+    ghost = home.ghost(b"")
+    keeper.look()
+    ghost.write_bytes(header)
+    keeper.look()
+    assert ghost.exists(), "its second line is still to come"
+    with ghost.open("ab") as file:
+        file.write(context)
+    keeper.look()
+    assert not ghost.exists()
+    ghost.write_bytes(context)
+    keeper.look()
+    assert not ghost.exists(), "a CLI wrote on to what had been removed"
+    home.add("session-2026-01-02T03-10-0a1b2c3d.jsonl", lines(header_of(OTHER), CONTEXT))
+    assert keeper.close() == Aftermath(ghosts=(ghost,))
+
+
+def test_half_a_ghost_goes_once_the_cli_has_spoken(home: Home, keeper: Keeper) -> None:
+    ghost = home.ghost(lines(header_of()))
+    keeper.look()
+    assert ghost.exists()
+    home.folder.stdout.write_text("{}\n")
+    keeper.look()
+    keeper.look()
+    assert not ghost.exists()
+
+
+def test_what_vanishes_comes_back_with_all_that_was_written(home: Home, keeper: Keeper) -> None:
+    with home.real.open("ab") as file:
+        file.write(MORE)
+    keeper.look()
+    home.ghost()
+    for path in home.chats.iterdir():
+        path.unlink()
+    keeper.look()
+    assert home.real.read_bytes() == REAL + MORE
+    with home.real.open("ab") as file:
+        file.write(ANSWERED)
+    found = keeper.close()
+    assert (found.restored, found.lost, found.changed) == ((home.real,), (), ())
+    assert home.files() == {str(home.real): REAL + MORE + ANSWERED}
+
+
+def test_a_log_that_began_anew_is_joined(home: Home, keeper: Keeper) -> None:
+    home.real.unlink()
+    home.real.write_bytes(MORE)
+    keeper.look()
+    assert home.real.read_bytes() == REAL + MORE
+    with home.real.open("ab") as file:
+        file.write(ANSWERED)
+    assert keeper.close() == Aftermath()
+    assert home.real.read_bytes() == REAL + MORE + ANSWERED
+    kept = kept_of(home.folder)
+    assert kept is not None
+    assert kept.newest[home.real].read_bytes() == REAL + MORE + ANSWERED
+
+
+def test_a_log_that_the_cli_writes_whole_again_is_the_newest(home: Home, keeper: Keeper) -> None:
+    again = lines(header_of(), CONTEXT, PROMPT, ANSWER) + MORE
+    other = home.real.with_suffix(".tmp")
+    other.write_bytes(again)
+    other.replace(home.real)
+    keeper.look()
+    home.real.unlink()
+    keeper.look()
+    assert home.real.read_bytes() == again
+
+
+def test_files_that_come_with_the_run_are_kept_too(home: Home, keeper: Keeper) -> None:
+    sub = home.add(f"{ID}/sub.jsonl", REAL)
+    migrated = home.add("session-2026-01-02T03-11-0a1b2c3d.jsonl", REAL + MORE)
+    output = home.chats.parent / "tool-outputs" / f"session-{ID}" / "shell_1.txt"
+    output.parent.mkdir(parents=True)
+    output.write_text("all of it")
+    keeper.look()
+    before = home.files()
+    for path in (sub, migrated, output, home.real):
+        path.unlink()
+    keeper.look()
+    assert home.files() == before
+
+
+def test_another_session_of_the_same_short_id_is_left_alone(home: Home, keeper: Keeper) -> None:
+    other = home.add("session-2026-01-02T03-08-0a1b2c3d.jsonl", lines(header_of(OTHER), PROMPT))
+    keeper.look()
+    other.unlink()
+    keeper.look()
+    assert keeper.close() == Aftermath()
+    assert not other.exists()
+
+
+def test_somebody_else_can_finish_what_a_keeper_began(home: Home, keeper: Keeper) -> None:
+    with home.real.open("ab") as file:
+        file.write(MORE)
+    keeper.look()
+    ghost = home.ghost()
+    keeper.look()
+    home.real.unlink()
+    home.folder.own(Owner(pid=os.getpid(), began=0))
+    assert settle_left(home.folder.path.parent) == (home.folder,)
+    assert home.real.read_bytes() == REAL + MORE
+    assert aftermath_of(home.folder) == Aftermath(ghosts=(ghost,), restored=(home.real,))
 
 
 def test_a_file_that_is_there_is_never_replaced(home: Home) -> None:
     kept = home.keep()
     home.real.write_bytes(b"something else\n")
-    assert settle(home.folder, kept).changed == (home.real,)
-    assert restore(kept) == ()
+    assert Keeper(home.folder, kept).close().changed == (home.real,)
+    assert put_back(kept) == ()
     assert home.real.read_bytes() == b"something else\n"
 
 

@@ -4,21 +4,27 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from gemtui.agent.events import AgentEvent, Done, DoneStatus
 from gemtui.agent.folder import Request, RunFolder
-from gemtui.agent.gemini import GeminiAdapter
+from gemtui.agent.gemini import GeminiAdapter, GeminiRun
 from gemtui.agent.options import AgentOptions
 from gemtui.policy.rules import ApprovalMode
-from gemtui.runs.resume import Aftermath, ResumeGuard, aftermath_of, kept_of, restore
+from gemtui.runs.kept import Aftermath, aftermath_of, kept_of
+from gemtui.runs.resume import ResumeGuard
 from gemtui.sessions.index import Index
 from gemtui.sessions.load import transcript_of
 from gemtui.sessions.records import SessionLog
 from gemtui.transcript.model import Text
-from tests.model_server import ModelServer, answer, text
+from tests.model_server import Answer, Gate, ModelServer, answer, call, text
 from tests.real_cli import MODEL, PATIENCE, VERSION, GeminiCli
 
 
@@ -122,6 +128,113 @@ async def test_a_resume_in_the_same_minute_is_told_apart(gemini: GeminiCli) -> N
     assert chat.said(id) == ALL
 
 
+def _resumed(chat: Chat, id: str, model: ModelServer) -> GeminiRun:
+    """A run that goes on with a session, started and left alone: nobody follows it."""
+    adapter = GeminiAdapter(
+        cli=chat.gemini.program,
+        runs=chat.runs,
+        environ=chat.gemini.environment(model.url),
+        guard=ResumeGuard(),
+    )
+    options = AgentOptions(
+        cwd=chat.gemini.project, model=MODEL, approval_mode=ApprovalMode.YOLO, resume=id
+    )
+    return adapter.start("which?", options)
+
+
+async def until(true: Callable[[], object]) -> None:
+    async with asyncio.timeout(PATIENCE):
+        while not true():
+            await asyncio.sleep(0.01)
+
+
+def plain_list(chat: Chat, model: ModelServer) -> str:
+    """A start of the plain CLI in the project; what it says there is."""
+    done = subprocess.run(
+        [chat.gemini.program, "--list-sessions"],
+        cwd=chat.gemini.project,
+        env=chat.gemini.environment(model.url),
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        timeout=PATIENCE,
+        check=True,
+    )
+    return done.stdout + done.stderr
+
+
+def in_a_tool(gate: Gate) -> list[Answer]:
+    """A run that has made a tool call and waits at the gate for its last answer."""
+    return [
+        answer(call("run_shell_command", command="echo hi")),
+        answer(text("Plum again."), after=gate),
+    ]
+
+
+async def test_a_chat_that_the_cli_removes_under_a_run_comes_back_whole(gemini: GeminiCli) -> None:
+    """The supervisor is stopped meanwhile: the worst moment for a start of the plain CLI."""
+    chat, gate = Chat(gemini), Gate()
+    id = await first(chat)
+    real = chat.make_older(id)
+    with ModelServer(in_a_tool(gate)) as model:
+        run = _resumed(chat, id, model)
+        await until(lambda: (owner := run.folder.owner()) and owner.cli)
+        owner = run.folder.owner()
+        assert owner is not None
+        os.kill(owner.pid, signal.SIGSTOP)
+        await until(gate.reached.is_set)
+        assert len(chat.files(id)) == 2, "the CLI takes better care now: the keeper may go"
+        assert id not in plain_list(chat, model)
+        assert real not in chat.files(id)
+        gate.open()
+        await until(lambda: b'"result"' in run.folder.stdout.read_bytes())
+        os.kill(owner.pid, signal.SIGCONT)
+        await run.wait()
+        assert id in plain_list(chat, model)
+    assert (chat.files(id), chat.said(id)) == ([real], ALL)
+
+
+@pytest.mark.parametrize("whom", ["gemtui", "supervisor"])
+async def test_a_resumed_run_outlives_who_is_killed(gemini: GeminiCli, whom: str) -> None:
+    chat, gate = Chat(gemini), Gate()
+    id = await first(chat)
+    real = chat.make_older(id)
+    with ModelServer(in_a_tool(gate)) as model:
+        environ = gemini.environment(model.url) | {
+            "XDG_STATE_HOME": str(gemini.folder / "state"),
+            "PATH": f"{gemini.program.parent}:{os.environ['PATH']}",
+        }
+        words = ["run", "which?", "--resume", id, "--approval-mode", "yolo", "-m", MODEL]
+        gemtui = subprocess.Popen(
+            [sys.executable, "-m", "gemtui", *words],
+            cwd=gemini.project,
+            env=environ,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+        )
+        await until(gate.reached.is_set)
+        runs = gemini.folder / "state" / "gemtui" / "runs"
+        folder = RunFolder(next(path for path in runs.iterdir() if path.is_dir()))
+        owner = folder.owner()
+        assert owner is not None
+        gemtui.kill()
+        gemtui.wait()
+        assert chat.files(id) == [real], "the ghost is gone while the run goes on"
+        if whom == "supervisor":
+            os.kill(owner.pid, signal.SIGKILL)
+        else:
+            assert id in plain_list(chat, model)
+            gate.open()
+        await until(folder.exit)
+        assert id in plain_list(chat, model)
+    aftermath = aftermath_of(folder)
+    assert aftermath is not None
+    assert (len(aftermath.ghosts), aftermath.restored) == (1, ())
+    assert chat.files(id) == [real]
+    assert chat.said(id)[: len(ALL) - 1] == ALL[:-1], "both prompts are in the file"
+
+
 @pytest.mark.skipif(VERSION.startswith("0.4"), reason="this version spares the session")
 async def test_a_session_that_the_cli_removed_comes_back(gemini: GeminiCli) -> None:
     chat = Chat(gemini)
@@ -136,8 +249,9 @@ async def test_a_session_that_the_cli_removed_comes_back(gemini: GeminiCli) -> N
     ResumeGuard().after(kept_by)
     kept = kept_of(kept_by)
     assert kept is not None
-    assert aftermath_of(kept_by) == Aftermath(lost=(real,))
-    assert restore(kept) == (real,)
+    aftermath = aftermath_of(kept_by)
+    assert aftermath is not None
+    assert aftermath.restored == (real,)
     assert chat.said(id) == ALL[:2]
     await chat.ask("which?", "Plum again.", resume=id)
     assert chat.said(id) == ALL

@@ -13,8 +13,8 @@ from textual.widgets import OptionList
 
 from gemtui.config import Config, load_config
 from gemtui.paths import config_file
+from gemtui.runs.kept import aftermath_of, keep
 from gemtui.runs.listing import MOST_RUNS, runs_dir
-from gemtui.runs.resume import aftermath_of, keep
 from gemtui.ui.commands import reachable
 from gemtui.ui.screens.help import HelpScreen
 from tests.runs.test_listing import add_run

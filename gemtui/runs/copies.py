@@ -1,0 +1,96 @@
+"""Sessions of which the copy that a run keeps is the only one left."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+from gemtui.agent.folder import RunFolder
+from gemtui.runs.kept import Kept, covers, drop_kept, holds, keeping, kept_of, named
+from gemtui.sessions.store import SessionKind, Store
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LastCopy:
+    """A run that keeps what the store no longer has of a session.
+
+    `files`: place in the store -> the copy; there nothing is, or a file that holds less. `size`:
+    bytes of the copies.
+    """
+
+    folder: RunFolder
+    session_id: str
+    files: Mapping[Path, Path]
+    size: int
+
+    @property
+    def in_the_way(self) -> tuple[Path, ...]:
+        """Places at which a file stands that holds less: nothing can be put back there."""
+        return tuple(path for path in self.files if os.path.lexists(path))
+
+
+def last_copies(runs: Path) -> tuple[LastCopy, ...]:
+    """The runs in the folder `runs` that keep the only copy of a session, newest first.
+
+    Of several runs that keep one session it is the newest that holds it all. Reads the store's
+    folders, and no session but those that are gone or have been rewritten.
+    """
+    holders: dict[tuple[Path, str], list[Path]] = {}
+    stores: dict[Path, Store] = {}
+    found = []
+    for folder in keeping(runs):
+        if (kept := kept_of(folder)) is None:
+            continue
+        if kept.home not in stores:
+            stores[kept.home] = Store(kept.home)
+        key = kept.home, kept.session_id
+        if key not in holders:
+            holders[key] = _in_store(stores[kept.home], kept.session_id)
+        files = _only_here(kept, holders[key])
+        if files:
+            size = sum(_size(copy) for copy in set(files.values()))
+            found.append(
+                LastCopy(folder=folder, session_id=kept.session_id, files=files, size=size)
+            )
+        holders[key] += _copies(kept).values()
+    return tuple(found)
+
+
+def forget(runs: Path, home: Path, session_id: str) -> None:
+    """Remove all copies of a session that a person has deleted, if the store has no more of it.
+
+    Raises OSError.
+    """
+    if _in_store(Store(home), session_id):
+        return
+    for folder in keeping(runs):
+        kept = kept_of(folder)
+        if kept is not None and (kept.home, kept.session_id) == (home, session_id):
+            drop_kept(folder)
+
+
+def _in_store(store: Store, session_id: str) -> list[Path]:
+    return [file.path for file in named(store, session_id) if file.kind is SessionKind.MAIN]
+
+
+def _copies(kept: Kept) -> dict[Path, Path]:
+    """The conversation's own files: without it, nothing else of a session is worth anything."""
+    return {path: copy for path, copy in kept.states.items() if path.parent.name == "chats"}
+
+
+def _only_here(kept: Kept, holders: list[Path]) -> dict[Path, Path]:
+    return {
+        path: copy
+        for path, copy in _copies(kept).items()
+        if holds(copy, kept.session_id) is not False
+        and not any(covers(each, copy) for each in holders)
+    }
+
+
+def _size(path: Path) -> int:
+    with suppress(OSError):
+        return path.stat().st_size
+    return 0

@@ -1,0 +1,27 @@
+"""The program that supervises one run and looks after the session that it resumes.
+
+`python -m gemtui.runs.supervisor FOLDER`; what a run that resumes nothing does not need is not
+imported for it.
+"""
+
+from __future__ import annotations
+
+import sys
+
+from gemtui.agent.folder import Request, RunFolder
+from gemtui.agent.supervise import Keeper, main
+
+
+def keeper_of(folder: RunFolder, request: Request) -> Keeper | None:
+    """Who looks after the session of a run; None where it resumes none."""
+    if not (request.about or {}).get("resume"):
+        return None
+    from gemtui.runs.keeper import Keeper
+    from gemtui.runs.kept import kept_of
+
+    kept = kept_of(folder)
+    return None if kept is None else Keeper(folder, kept)
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:], keeper_of=keeper_of))
