@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Annotated, Any, get_args, get_type_hints
 
 from gemtui.errors import ConfigError
-from gemtui.files import write_whole
+from gemtui.files import read_small, write_whole
 from gemtui.sessions.listing import Sort
 
 
@@ -78,30 +78,48 @@ def load_config(path: Path) -> Config:
     read, unknown keys, wrong types and values that are not among the choices.
     """
     try:
-        raw = tomllib.loads(path.read_text(encoding="utf-8"))
-    except FileNotFoundError:
-        return Config()
+        return _config(tomllib.loads(_text(path)), path)
     except tomllib.TOMLDecodeError as error:
         raise _broken(path, error) from None
-    except (OSError, UnicodeDecodeError) as error:
-        raise ConfigError(
-            f"{path} can't be read: {error}; repair or remove it", path=path
-        ) from None
-    return _config(raw, path)
+    except (RecursionError, ValueError) as error:
+        raise _unreadable(path, _nested(error)) from None
+
+
+def _text(path: Path) -> str:
+    """What the file holds; empty where it is missing. Raises ConfigError."""
+    try:
+        return read_small(path).decode()
+    except FileNotFoundError:
+        return ""
+    except OSError as error:
+        raise _unreadable(path, error.strerror or str(error)) from None
+    except UnicodeDecodeError as error:
+        raise _unreadable(path, f"not UTF-8 (byte {error.start})") from None
+
+
+def _nested(error: Exception) -> str:
+    """What Python's reader of TOML can't take: endless nesting, a number of very many digits."""
+    return "nested too deep" if isinstance(error, RecursionError) else str(error)
+
+
+def _unreadable(path: Path, why: str) -> ConfigError:
+    return ConfigError(f"{path} can't be read: {why}; repair or remove it", path=path)
 
 
 def keep_setting(path: Path, name: str, value: bool | str) -> None:
     """Write one setting into the file, which is made if it is missing; all else in it stays.
 
-    Raises OSError, and ConfigError where the file is no TOML any more.
+    Raises OSError, and ConfigError where the file can't be read, or is no TOML any more.
     """
     import tomlkit  # only where something is written
     from tomlkit.exceptions import ParseError
 
     try:
-        document = tomlkit.parse(path.read_text(encoding="utf-8") if path.exists() else "")
+        document = tomlkit.parse(_text(path))
     except ParseError as error:
         raise _broken(path, error) from None
+    except (RecursionError, ValueError) as error:
+        raise _unreadable(path, _nested(error)) from None
     document[name] = value
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     write_whole(path, [tomlkit.dumps(document).encode()])

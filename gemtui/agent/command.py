@@ -45,7 +45,8 @@ class Machine:
     `environ`: ours. `user_policies`: what `--policy` would replace and therefore has to name
     again: the user's folder, or the settings' `policyPaths`. `system_settings`: the machine's own
     settings, which a run's settings file would hide and therefore hold as well.
-    `settings_unread`: why the CLI would pass over such a file; None = it reads it.
+    `settings_unread`: why the CLI would pass over such a file; None = it reads it. `problems`:
+    what the person should know of the machine, whatever is run.
     """
 
     cli: Path
@@ -54,6 +55,7 @@ class Machine:
     user_policies: tuple[Path, ...] = ()
     system_settings: Mapping[str, Any] | None = None
     settings_unread: str | None = None
+    problems: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -288,6 +290,7 @@ def _environ(options: AgentOptions, machine: Machine, folder: Path) -> dict[str,
 def _notes(
     options: AgentOptions, machine: Machine, ruled: Sequence[Rule], older: OlderWords | None
 ) -> Iterable[str]:
+    yield from machine.problems
     if any(rule.decision is Decision.ASK_USER for rule in ruled):
         safe = ", except safe shell commands" if older is None else ""
         yield f"nobody can be asked in a headless run: ask means refuse{safe}"

@@ -21,6 +21,7 @@ import orjson
 
 from gemtui.agent.capabilities import Capabilities, parse_help
 from gemtui.files import write_whole
+from gemtui.jsonfile import read_object
 from gemtui.processes import find_program
 
 INSTALL_LINK = "https://github.com/google-gemini/gemini-cli"
@@ -105,7 +106,7 @@ def version_of(
     went wrong is the answer's `problem`.
     """
     try:
-        facts = cli.resolve(strict=True).stat()
+        facts = cli.stat()
     except OSError as error:
         return Answer(problem=f"{cli} can't be read: {error.strerror}")
     key: list[str | int] = [os.fspath(cli), facts.st_mtime_ns, facts.st_size]
@@ -127,7 +128,7 @@ def capabilities_of(
     A CLI that does not answer has no capabilities. Blocks for up to HELP_LIMIT seconds.
     """
     try:
-        facts = cli.resolve(strict=True).stat()
+        facts = cli.stat()
     except OSError:
         return parse_help("")
     key: list[str | int] = [os.fspath(cli), facts.st_mtime_ns, facts.st_size]
@@ -205,8 +206,8 @@ def _recall(cache: Path | None, name: str, key: list[str | int]) -> str | None:
     if cache is None:
         return None
     try:
-        kept = orjson.loads((cache / name).read_bytes())
-    except (OSError, orjson.JSONDecodeError):
+        kept = read_object(cache / name)
+    except OSError:
         return None
     match kept:
         case {"key": known, "answer": str(answer)} if known == key:

@@ -27,6 +27,7 @@ from gemtui.agent.folder import KILLED, Abort, About, Exit, Owner, Request, RunF
 from gemtui.agent.ndjson import NdjsonReader
 from gemtui.agent.options import AgentOptions
 from gemtui.agent.settings import (
+    settings_problems,
     settings_unread,
     system_settings,
     user_policies,
@@ -236,6 +237,7 @@ class GeminiAdapter:
             user_policies=user_policies(self._environ, cwd),
             system_settings=system_settings(self._environ, version=version),
             settings_unread=settings_unread(self.runs / SETTINGS, version=version),
+            problems=settings_problems(self._environ, cwd or Path.cwd()),
         )
 
     def command(self, prompt: str, options: AgentOptions, *, id: str | None = None) -> Command:

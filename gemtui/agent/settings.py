@@ -11,8 +11,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-import orjson
-
+from gemtui.files import read_small
+from gemtui.jsonfile import object_of
 from gemtui.paths import gemini_home
 
 SETTINGS_VARIABLE = "GEMINI_CLI_SYSTEM_SETTINGS_PATH"
@@ -41,7 +41,7 @@ def settings_unread(path: Path, *, version: str | None) -> str | None:
 
 def _on_the_way(path: Path) -> Iterator[Path]:
     """The file and all folders above it, as named and as they are behind symbolic links."""
-    named, real = path.absolute(), path.resolve()
+    named, real = path.absolute(), Path(os.path.realpath(path))
     yield from dict.fromkeys((named, *named.parents, real, *real.parents))
 
 
@@ -121,18 +121,46 @@ def _expanded(path: str, home: Path) -> Path:
 
 
 def read_settings(path: Path, environ: Mapping[str, str] | None = None) -> dict[str, Any]:
-    """A settings file of the CLI, comments left out; empty where it can't be read.
-
-    `environ`: what `$NAME`, `${NAME}` and `${NAME:-else}` in its texts stand for (seen in 0.61.0);
-    None = they are left as they are.
-    """
-    with suppress(OSError, orjson.JSONDecodeError, RecursionError):
-        value = orjson.loads(_without_comments(path.read_text("utf-8", "replace")))
-        if isinstance(value, dict):
-            return value if environ is None else _with_variables(value, environ)
+    """A settings file of the CLI; empty where it can't be read. Arguments as of `load_settings`."""
+    with suppress(OSError):
+        return load_settings(path, environ)
     return {}
 
 
+def load_settings(path: Path, environ: Mapping[str, str] | None = None) -> dict[str, Any]:
+    """A settings file of the CLI, comments left out.
+
+    `environ`: what `$NAME`, `${NAME}` and `${NAME:-else}` in its texts stand for (seen in 0.61.0);
+    None = they are left as they are. Raises OSError, also for what is no JSON object.
+    """
+    found = object_of(_COMMENT.sub(rb"\1", read_small(path)), path)
+    settings: dict[str, Any] = found if environ is None else _with_variables(found, environ)
+    return settings
+
+
+def settings_problems(environ: Mapping[str, str], project: Path | None = None) -> tuple[str, ...]:
+    """Which settings files of the CLI are there and can't be read, each with why and the way out.
+
+    `project`: the folder of a run, whose own settings are looked at as well. What settings say is
+    not judged.
+    """
+    places = [*settings_places(environ, project), gemini_home(environ) / "trustedFolders.json"]
+    return tuple(problem for path in places if (problem := _problem(path)))
+
+
+def _problem(path: Path) -> str | None:
+    try:
+        load_settings(path)
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    except OSError as error:
+        why = f"{path} can't be read: {error.strerror}"
+        return f"{why}; Gemini CLI may not start with it: mend or remove it"
+    return None
+
+
+_COMMENT = re.compile(rb'("(?:[^"\\]++|\\.)*+"?)|//[^\n]*+|/\*.*?(?:\*/|\Z)', re.DOTALL)
+"""A string, which is kept as the first group, or a comment, which the CLI allows."""
 _VARIABLE = re.compile(r"\$(?:(\w+)|\{([^}]+?)(?::-([^}]*))?\})", re.ASCII)
 
 
@@ -150,24 +178,3 @@ def _with_variables(value: Any, environ: Mapping[str, str]) -> Any:
     if isinstance(value, dict):
         return {name: _with_variables(item, environ) for name, item in value.items()}
     return value
-
-
-def _without_comments(text: str) -> str:
-    """JSON without `//` and `/* */` comments outside of strings, which the CLI allows."""
-    out, at, end = [], 0, len(text)
-    while at < end:
-        if text[at] == '"':
-            stop = at + 1
-            while stop < end and text[stop] != '"':
-                stop += 2 if text[stop] == "\\" else 1
-            out.append(text[at : stop + 1])
-            at = stop + 1
-        elif text.startswith("//", at):
-            at = text.find("\n", at) if "\n" in text[at:] else end
-        elif text.startswith("/*", at):
-            stop = text.find("*/", at + 2)
-            at = end if stop < 0 else stop + 2
-        else:
-            out.append(text[at])
-            at += 1
-    return "".join(out)

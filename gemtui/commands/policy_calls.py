@@ -48,7 +48,7 @@ def explain(
         to_stdout([encode(_explained(answer, stands)), b"\n"])
     else:
         lines_to_stdout(_explanation(answer, stands, situation))
-    return broken(stands.policy, situation.named)
+    return broken(stands, situation.named)
 
 
 def _tool(name: str) -> str:
@@ -239,7 +239,7 @@ def replay(situation: Situation, which: Which, *, as_json: bool) -> int:
         to_stdout([encode(_tallied(tally, read, situation)), b"\n"])
     elif tally.calls:
         lines_to_stdout(_numbers(tally, read, situation))
-    code = broken(stands.policy, situation.named)
+    code = broken(stands, situation.named)
     if not tally.calls:
         return none_found(read)
     read.say_problems()

@@ -39,14 +39,15 @@ _WHOSE = {
 
 def list_all(*, as_json: bool) -> int:
     """List the policies that there are; what is wrong in each is counted."""
-    settings = standing(workspace=current_folder()).setup.settings
+    stands = standing(workspace=current_folder())
+    settings = stands.setup.settings
     replaced = bool(settings.get("policyPaths"))
     found = [_described(file, replaced) for file in list_policies(settings)]
     if as_json:
         built_in = [{"mode": mode.value, "words": words} for mode, words in BUILT_IN.items()]
         report = {"version": 1, "place": str(policies_dir()), "policies": found}
         to_stdout([encode({**report, "built_in": built_in}), b"\n"])
-        return 0
+        return _noted(stands.problems)
     if found:
         head = ("NAME", "RULES", "FINDINGS", "OF", "FILE")
         rows = ((one["name"], *_counts(one), _whose(one), one["path"]) for one in found)
@@ -55,7 +56,14 @@ def list_all(*, as_json: bool) -> int:
     lines_to_stdout(_built_in())
     if not any(one["origin"] == Origin.OURS for one in found):
         note(f"gemtui has no policy in {policies_dir()} yet: make one in the app, on its key 3")
-    return 0
+    return _noted(stands.problems)
+
+
+def _noted(problems: Sequence[str]) -> int:
+    """Say what is wrong with settings; 1 where something is."""
+    for problem in problems:
+        note(problem)
+    return 1 if problems else 0
 
 
 def _described(file: PolicyFile, replaced: bool) -> dict[str, Any]:

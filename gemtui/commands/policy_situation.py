@@ -14,7 +14,6 @@ from gemtui.paths import typed_path
 from gemtui.policy.check import check_files
 from gemtui.policy.decide import Engine
 from gemtui.policy.names import find_policy
-from gemtui.policy.policy import Policy
 from gemtui.policy.rules import ApprovalMode, Severity
 from gemtui.runs.standing import Standing, standing
 
@@ -87,13 +86,16 @@ def _named(word: str) -> Iterator[Path]:
     yield path
 
 
-def broken(policy: Policy, named: Sequence[Path]) -> int:
-    """1 and a note for each file or rule that the CLI drops in the files that take part.
+def broken(stands: Standing, named: Sequence[Path]) -> int:
+    """1 and a note for each file or rule that the CLI drops in the files that take part, and for
+    settings that can't be read.
 
     Of those that were `named`, what else is an error is noted as well: the answer holds for Gemini
     CLI, and a run of ours does not start with it.
     """
-    errors = [each for each in policy.findings if each.severity is Severity.ERROR]
+    for problem in stands.problems:
+        note(problem)
+    errors = [each for each in stands.policy.findings if each.severity is Severity.ERROR]
     for each in errors:
         where = f"rule {each.rule}: " if each.rule else ""
         note(f"{each.file}: {where}{each.message}")
@@ -103,4 +105,4 @@ def broken(policy: Policy, named: Sequence[Path]) -> int:
         if file not in said:
             word = "an error" if number == 1 else f"{number} errors"
             note(f"{file} has {word}, gemtui starts no run with it: see gemtui policy check {file}")
-    return 1 if errors else 0
+    return 1 if errors or stands.problems else 0

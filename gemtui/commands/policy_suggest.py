@@ -45,7 +45,7 @@ def suggest(situation: Situation, which: Which, *, output: Path | None, as_json:
         to_stdout([encode(_report(found, situation)), b"\n"])
     elif found.calls:
         lines_to_stdout(_lines(found, situation, output))
-    code = broken(stands.policy, situation.named)
+    code = broken(stands, situation.named)
     if not found.calls:
         return none_found(read)
     read.say_problems()

@@ -19,6 +19,7 @@ from gemtui.sessions.store import SessionKind
 
 LARGEST = 8 * 1024 * 1024
 """Bytes of a prompt; the CLI would cut a longer one (contract 3)."""
+TOO_LARGE = "the prompt is over 8 MiB: Gemini CLI would cut it; name files in it"
 
 
 def prompt_of(words: Words) -> str:
@@ -26,11 +27,12 @@ def prompt_of(words: Words) -> str:
     if words.prompt is not None and words.prompt_file is not None:
         raise click.UsageError("PROMPT and --prompt-file exclude each other: give one of them")
     if words.prompt_file is not None:
-        text = _decoded(words.prompt_file.read_bytes(), str(words.prompt_file))
+        with words.prompt_file.open("rb") as file:  # a pipe, as a shell's <(…) is, will do
+            text = _decoded(file.read(LARGEST + 1), str(words.prompt_file))
     elif words.prompt == "-":
         if sys.stdin is None or sys.stdin.isatty():
             raise click.UsageError("- takes the prompt from stdin, which is a terminal: pipe it in")
-        text = _decoded(sys.stdin.buffer.read(), "stdin")
+        text = _decoded(sys.stdin.buffer.read(LARGEST + 1), "stdin")
     elif words.prompt is not None:
         text = words.prompt
     else:
@@ -38,13 +40,13 @@ def prompt_of(words: Words) -> str:
     if not text.strip():
         raise click.UsageError("the prompt is empty: say what is to be done")
     if len(text.encode("utf-8", "surrogatepass")) > LARGEST:
-        raise click.UsageError(
-            "the prompt is over 8 MiB: Gemini CLI would cut it; name files in it"
-        )
+        raise click.UsageError(TOO_LARGE)
     return text
 
 
 def _decoded(data: bytes, place: str) -> str:
+    if len(data) > LARGEST:
+        raise click.UsageError(TOO_LARGE)
     try:
         return data.decode("utf-8-sig")
     except UnicodeDecodeError as error:

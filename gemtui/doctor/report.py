@@ -19,6 +19,7 @@ from typing import Any
 from gemtui.agent.capabilities import MODELS
 from gemtui.agent.detect import INSTALL_LINK
 from gemtui.agent.detected import Detected, detect_cli
+from gemtui.agent.settings import settings_problems
 from gemtui.api import listed, problem_dict
 from gemtui.config import Config, load_config
 from gemtui.doctor.policies import Policies, look_at_policies, policy_problems, policy_rows
@@ -89,7 +90,7 @@ class OwnFiles:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Report:
-    """All that was found."""
+    """All that was found. `settings`: what is wrong with settings files of the CLI."""
 
     gemtui: str
     python: str
@@ -100,6 +101,7 @@ class Report:
     terminal: Terminal
     files: OwnFiles
     runs: Usage
+    settings: tuple[str, ...]
 
     @property
     def problems(self) -> tuple[str, ...]:
@@ -145,6 +147,7 @@ def examine(environ: Mapping[str, str] = os.environ) -> Report:
         terminal=look_at_terminal(environ),
         files=_own_files(environ, cache, found.cache),
         runs=usage(runs_dir()),
+        settings=settings_problems(environ, Path.cwd()),
     )
 
 
@@ -229,6 +232,7 @@ def _problems(report: Report) -> Iterator[str]:
         )
     if cli.cli is not None and cli.problem is not None:
         yield cli.problem
+    yield from report.settings
     yield from policy_problems(report.policies)
     if files.config_problem is not None:
         yield files.config_problem

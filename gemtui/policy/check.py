@@ -6,6 +6,7 @@ hardly meant. A run with errors in its policy should not start.
 
 from __future__ import annotations
 
+import errno
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -13,6 +14,7 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
+from gemtui.files import read_small
 from gemtui.policy.check_rule import rule_said, schema_said
 from gemtui.policy.dialect import TomlError, parse_toml
 from gemtui.policy.fields import readable
@@ -195,11 +197,12 @@ def _only(path: Path, said: Said) -> _Read:
 
 def _read_file(path: Path) -> _Read:
     try:
-        if path.stat().st_size > LARGEST:
-            return _only(path, Said("", TOO_LARGE, "name another file"))
-        data = path.read_bytes()
+        data = read_small(path, LARGEST)
     except OSError as error:
-        return _only(path, _unreadable(error))
+        large = error.errno == errno.EFBIG
+        return _only(
+            path, Said("", TOO_LARGE, "name another file") if large else _unreadable(error)
+        )
     try:
         return _read(data.decode("utf-8"), path)
     except UnicodeDecodeError as error:

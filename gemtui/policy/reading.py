@@ -6,12 +6,14 @@ alone. An empty name keeps the CLI from starting, and stays in the rules so that
 
 from __future__ import annotations
 
+import errno
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from gemtui.files import read_small
 from gemtui.policy.dialect import TomlError, parse_toml
 from gemtui.policy.fields import readable
 from gemtui.policy.matching import dropped, kills, pattern_sources
@@ -113,12 +115,11 @@ def read_paths(
             findings.append(_finding(str(path), 0, "", f"{why}, so no rules are read there"))
         for file in files:
             try:
-                if file.stat().st_size > LARGEST:
-                    findings.append(_finding(str(file), 0, "", TOO_LARGE))
-                    continue
-                text = file.read_bytes().decode("utf-8", "replace")
+                text = read_small(file, LARGEST).decode("utf-8", "replace")
             except OSError as error:
-                findings.append(_whole(str(file), f"it can't be read ({error.strerror})"))
+                large = error.errno == errno.EFBIG
+                whole = _whole(str(file), f"it can't be read ({error.strerror})")
+                findings.append(_finding(str(file), 0, "", TOO_LARGE) if large else whole)
                 continue
             loaded = read_text(text, source=str(file), tier=tier)
             rules.extend(loaded.rules)

@@ -5,6 +5,7 @@ Files are written whole or not at all, and never over a change that somebody els
 
 from __future__ import annotations
 
+import errno
 import os
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -14,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from gemtui.errors import PolicyChanged, PolicyError, PolicyNotFound
-from gemtui.files import is_there, write_whole
+from gemtui.files import is_there, read_small, write_whole
 from gemtui.paths import gemini_home
 from gemtui.policy.document import Document
 from gemtui.policy.names import ENDING, find_policy, path_of, policies_dir
@@ -119,7 +120,7 @@ def _unwritable(path: Path) -> str:
         return "it is no file"
     if not os.access(path, os.W_OK):
         return "you may not write to it"
-    if not os.access(path.resolve().parent, os.W_OK):
+    if not os.access(Path(os.path.realpath(path)).parent, os.W_OK):
         return "you may not write to its folder"
     return ""
 
@@ -152,22 +153,24 @@ def _origin(path: Path) -> Origin:
 
 def _bytes(path: Path) -> bytes:
     try:
-        if path.exists() and not path.is_file():
-            raise PolicyError(f"{path} is no file: name a policy file", path=path)
-        if path.stat().st_size > LARGEST:
-            raise PolicyError(f"{path} is over 4 MiB: that is no policy file", path=path)
-        return path.read_bytes()
+        return read_small(path, LARGEST)
     except FileNotFoundError:
         raise PolicyNotFound(f"there is no policy file {path}: check the name", path=path) from None
     except OSError as error:
-        raise PolicyError(
-            f"{path} can't be read ({error.strerror}): check its permissions", path=path
-        ) from None
+        raise PolicyError(f"{path} {_why_not(error)}", path=path) from None
+
+
+def _why_not(error: OSError) -> str:
+    if error.errno == errno.EFBIG:
+        return "is over 4 MiB: that is no policy file"
+    if error.errno in (errno.EISDIR, errno.EINVAL):
+        return "is no file: name a policy file"
+    return f"can't be read ({error.strerror}): check its permissions"
 
 
 def _seen(path: Path, data: bytes) -> str:
     """The content, and the file behind a symbolic link: another one is a change as well."""
-    return f"{sha256(data).hexdigest()} {path.resolve()}"
+    return f"{sha256(data).hexdigest()} {os.path.realpath(path)}"
 
 
 def save(opened: Opened, document: Document, *, force: bool = False) -> Opened:

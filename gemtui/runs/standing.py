@@ -8,7 +8,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from gemtui.agent.settings import read_settings, settings_places, system_settings_path
+from gemtui.agent.settings import (
+    load_settings,
+    read_settings,
+    settings_places,
+    settings_problems,
+    system_settings_path,
+)
 from gemtui.agent.trust import must_ask, remembered
 from gemtui.errors import OptionError
 from gemtui.files import is_there
@@ -22,6 +28,7 @@ from gemtui.policy.rules import Tier
 class Standing:
     """`policy`: all rules of files, in load order. `files`: those that exist and take part, as
     they are named to the CLI; `admin` of the admin tier. `settings`: the files that were read.
+    `problems`: settings files that can't be read, each with the way out.
     """
 
     policy: Policy
@@ -29,6 +36,7 @@ class Standing:
     files: tuple[Path, ...]
     admin: tuple[Path, ...]
     settings: tuple[Path, ...]
+    problems: tuple[str, ...] = ()
 
 
 def standing(
@@ -47,7 +55,7 @@ def standing(
     `alone` it is as `gemini --policy …` has it (contract 4.3). Without policies both are a plain
     run. `settings`: a file in the place of the machine's merged settings. `workspace`: the run's
     folder, whose own settings count where it is trusted. Raises OptionError for a settings file
-    that is not there, OSError for one that can't be read.
+    that is not there, OSError for one that can't be read or is no settings file.
     """
     read, merged = _settings(settings, workspace, environ)
     files = [*(() if alone and policies else _user_files(merged, workspace, environ)), *policies]
@@ -60,6 +68,7 @@ def standing(
         files=tuple(files),
         admin=tuple(admins),
         settings=tuple(read),
+        problems=() if settings is not None else settings_problems(environ, workspace),
     )
 
 
@@ -109,8 +118,7 @@ def _settings(
     if only is not None:
         if not only.is_file():
             raise OptionError(f"{only} is no settings file: name one that is there")
-        only.open("rb").close()
-        return [only], read_settings(only, environ)
+        return [only], load_settings(only, environ)
     project = workspace if workspace is not None and _trusted(workspace, environ) else None
     places = [path for path in settings_places(environ, project) if path.is_file()]
     merged: dict[str, Any] = {}

@@ -8,12 +8,14 @@ from pathlib import Path
 
 import orjson
 
-from gemtui.files import write_whole
+from gemtui.files import read_small, write_whole
 from gemtui.text import clean
 
 MOST_PROMPTS = 200
 LONGEST = 20_000
 """Characters of a prompt that are remembered; a longer one is not."""
+MOST_BYTES = 8 * MOST_PROMPTS * LONGEST
+"""Bytes of the file that remembers them."""
 MOST_FILES = 20_000
 _PASSED_OVER = {"node_modules", "__pycache__", "target", "dist", "build", "venv"}
 
@@ -44,7 +46,7 @@ class History:
 
 def _read(path: Path) -> Iterator[str]:
     try:
-        lines = path.read_bytes().split(b"\n")
+        lines = read_small(path, MOST_BYTES).split(b"\n")
     except OSError:
         return
     for line in lines[-MOST_PROMPTS - 1 :]:

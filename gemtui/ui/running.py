@@ -13,6 +13,7 @@ from gemtui.agent import trust
 from gemtui.agent.command import quoted
 from gemtui.agent.options import AgentOptions
 from gemtui.errors import GemtuiError
+from gemtui.files import read_end, read_small
 from gemtui.paths import typed_path
 from gemtui.policy import store
 from gemtui.runs.listing import Run
@@ -33,6 +34,8 @@ if TYPE_CHECKING:
 
 LARGEST_PROMPT = 10_000_000
 """Bytes of a file that becomes a prompt."""
+MOST_STDERR = 1_000_000
+"""Bytes of stderr that are shown."""
 
 
 async def trusted(
@@ -136,10 +139,7 @@ async def prompt_from_file(app: GemtuiApp, folder: Path) -> str | None:
 
 
 def _read(path: Path) -> str:
-    size = path.stat().st_size
-    if size > LARGEST_PROMPT:
-        raise GemtuiError(f"{path} has {size:,} bytes; a prompt may have {LARGEST_PROMPT:,}")
-    return path.read_text("utf-8", "replace")
+    return read_small(path, LARGEST_PROMPT).decode("utf-8", "replace")
 
 
 async def choose_options(app: GemtuiApp, options: AgentOptions) -> AgentOptions | None:
@@ -242,9 +242,9 @@ async def start(
 
 
 def show_stderr(app: GemtuiApp, run: LiveRun) -> None:
-    """All that the CLI said on stderr."""
+    """What the CLI said on stderr; of very much of it the end."""
     try:
-        text = run.run.folder.stderr.read_text("utf-8", "replace")
+        text = read_end(run.run.folder.stderr, MOST_STDERR).decode("utf-8", "replace")
     except OSError:
         text = ""
     if text.strip():

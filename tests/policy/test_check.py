@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 
 import pytest
@@ -338,10 +339,10 @@ def test_what_the_cli_passes_over_in_a_folder(place: Path) -> None:
 
 
 def test_a_file_that_may_not_be_read(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def refuse(path: Path) -> bytes:
+    def refuse(path: Path, flags: int) -> int:
         raise PermissionError(13, "Permission denied", str(path))
 
-    monkeypatch.setattr(Path, "read_bytes", refuse)
+    monkeypatch.setattr(os, "open", refuse)
     ((name, severity, message),) = files(check_files([place / "good.toml"]))
     assert (name, severity) == ("good.toml", "error")
     assert "can't be read (Permission denied)" in message
