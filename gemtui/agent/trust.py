@@ -13,6 +13,7 @@ from contextlib import suppress
 from dataclasses import asdict, dataclass
 from enum import StrEnum
 from pathlib import Path
+from stat import S_ISDIR
 from typing import Any
 
 import orjson
@@ -53,7 +54,7 @@ class TrustedFolder:
         """What stands at the path now."""
         try:
             facts = Path(self.path).lstat()
-            moved = str(Path(self.path).resolve()) != self.path
+            moved = not S_ISDIR(facts.st_mode) or os.path.realpath(self.path) != self.path
         except (OSError, ValueError):
             return Place.GONE
         known = self.inode in (None, facts.st_ino) and self.owner in (None, facts.st_uid)

@@ -159,3 +159,12 @@ def test_a_list_of_mere_paths_still_counts(tmp_path: Path) -> None:
 def test_an_odd_list_of_the_cli_is_passed_over(home: Path, environ: dict[str, str]) -> None:
     (home / ".gemini/trustedFolders.json").write_text('{"/": [], "/x": 3}')
     assert must_ask(home, environ)
+
+
+def test_a_link_to_itself_in_the_place_of_a_trusted_folder_is_another_one(tmp_path: Path) -> None:
+    place = tmp_path / "a"
+    place.mkdir()
+    remember(place)
+    place.rmdir()
+    place.symlink_to(place)
+    assert [each.place for each in trusted_folders()] == [Place.REPLACED]
