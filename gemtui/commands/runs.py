@@ -14,7 +14,17 @@ from gemtui.commands.answer import lines_to_stdout, note, to_stdout
 from gemtui.jsonout import encode, encode_array
 from gemtui.paths import prompts_file
 from gemtui.runs.kept import kept_of, put_back
-from gemtui.runs.listing import Run, RunState, find_run, list_runs, orphaned_words, prune, runs_dir
+from gemtui.runs.listing import (
+    BROKEN,
+    Run,
+    RunState,
+    broken_runs,
+    find_run,
+    list_runs,
+    orphaned_words,
+    prune,
+    runs_dir,
+)
 from gemtui.runs.listing import clear as clear_runs
 from gemtui.runs.stop import stop as end_run
 from gemtui.sessions.summary import iso
@@ -40,6 +50,8 @@ def list_all(*, as_json: bool) -> None:
             note(orphaned_words(run.id))
     if not runs:
         note(f"no runs in {place}: gemtui run starts one")
+    for folder in broken_runs(place):
+        note(f"{folder} {BROKEN}")
 
 
 def show(id: str, *, as_json: bool) -> None:

@@ -28,6 +28,7 @@ from gemtui.errors import ConfigError
 from gemtui.files import is_there
 from gemtui.paths import cache_dir, config_file, gemini_home, prompts_file
 from gemtui.runs.listing import (
+    BROKEN,
     CLEAR,
     CLEAR_PROMPTS,
     MOST_BYTES,
@@ -234,6 +235,7 @@ def _problems(report: Report) -> Iterator[str]:
         yield cli.problem
     yield from report.settings
     yield from policy_problems(report.policies)
+    yield from (f"{folder} {BROKEN}" for folder in report.runs.broken)
     if files.config_problem is not None:
         yield files.config_problem
     if files.cache_problem is not None:

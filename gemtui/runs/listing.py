@@ -39,6 +39,8 @@ CLEAR = "gemtui runs clear"
 """The command that removes all runs that have ended."""
 CLEAR_PROMPTS = f"{CLEAR} --prompts"
 """The command that removes the prompts of the run pane as well."""
+BROKEN = "holds no run that can be read: look into it, and remove it"
+"""What is said of a folder among the runs' that is broken."""
 _EDGE = 64 * 1024
 """Bytes at either end of a run's output that are read for its first and its last object."""
 _STARTING = 60
@@ -116,7 +118,8 @@ class Run:
 class Usage:
     """What all run folders take; `private`: nobody but the user may look into them.
 
-    `orphaned`: ids of runs whose processes go on though their supervisor was killed.
+    `orphaned`: ids of runs whose processes go on though their supervisor was killed. `broken`: as
+    `broken_runs` gives them.
     """
 
     place: Path
@@ -124,6 +127,7 @@ class Usage:
     bytes: int
     private: bool
     orphaned: tuple[str, ...] = ()
+    broken: tuple[Path, ...] = ()
 
     def to_dict(self) -> dict[str, Any]:
         """What `gemtui doctor --json` says of it."""
@@ -134,6 +138,7 @@ class Usage:
             "private": self.private,
             "most_runs": MOST_RUNS,
             "most_bytes": MOST_BYTES,
+            "broken": list(map(str, self.broken)),
             "clear": CLEAR,
             "orphaned": list(self.orphaned),
         }
@@ -207,6 +212,19 @@ def _named(runs: Iterable[Run], wanted: str) -> tuple[Run, ...]:
     return ()
 
 
+def broken_runs(place: Path) -> tuple[Path, ...]:
+    """The folders in `place` that hold no run that can be read, those just made left out."""
+    return tuple(folder.path for folder in _folders(place) if _is_broken(folder))
+
+
+def _is_broken(folder: RunFolder) -> bool:
+    try:
+        young = time.time() - folder.path.stat().st_mtime < _STARTING
+    except OSError:
+        return False
+    return not young and (folder.request() is None or _made(folder) is None)
+
+
 def usage(place: Path) -> Usage:
     """How many folders there are, and how much they hold."""
     folders = list(_folders(place))
@@ -216,6 +234,7 @@ def usage(place: Path) -> Usage:
         bytes=sum(_size(folder.path) for folder in folders),
         private=place.is_dir() and not place.stat().st_mode & 0o077,
         orphaned=tuple(run.id for run in list_runs(place) if run.state is RunState.ORPHANED),
+        broken=broken_runs(place),
     )
 
 

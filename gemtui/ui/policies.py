@@ -33,12 +33,13 @@ class Surroundings:
     """What takes part in decisions beside the file that is edited.
 
     `before`, `after`: the rules of other files that a run loads before and after it. `setup`: the
-    settings, the workspace.
+    settings, the workspace. `problems`: settings that can't be read, each with the way out.
     """
 
     before: Policy = field(default_factory=Policy)
     after: Policy = field(default_factory=Policy)
     setup: Setup = field(default_factory=Setup)
+    problems: tuple[str, ...] = ()
 
 
 class Draft:

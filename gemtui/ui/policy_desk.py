@@ -61,6 +61,9 @@ class PolicyDesk:
         except (GemtuiError, OSError) as error:
             self._app.say(str(error), problem=True)
             found = draft.around
+        for problem in found.problems:
+            if problem not in draft.around.problems:
+                self._app.say(problem, problem=True)
         if found != draft.around:
             draft.surround(found)
         self._machine = await asyncio.to_thread(

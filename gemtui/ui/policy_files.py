@@ -41,13 +41,14 @@ def surroundings(opened: Opened | None, folder: Path) -> Surroundings:
     found = standing(workspace=folder)
     files = [each for path in found.files for each in _files_of(path)]
     if opened is None or opened.file.path not in files:
-        return Surroundings(before=found.policy, setup=found.setup)
+        return Surroundings(before=found.policy, setup=found.setup, problems=found.problems)
     at = files.index(opened.file.path)
     admin = Policy.load(found.admin, tier=Tier.ADMIN)
     return Surroundings(
         before=Policy.load(files[:at]),
         after=Policy.load(files[at + 1 :]) + admin,
         setup=found.setup,
+        problems=found.problems,
     )
 
 

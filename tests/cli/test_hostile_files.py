@@ -27,6 +27,7 @@ from gemtui.errors import ConfigError
 from gemtui.paths import config_file, gemini_home
 from gemtui.policy.decide import Engine
 from gemtui.policy.rules import ApprovalMode, Call
+from gemtui.runs.listing import runs_dir
 from gemtui.runs.standing import standing
 from tests.fake_cli import INIT, OK, FakeCli, says
 from tests.odd_json import spoilt
@@ -104,10 +105,14 @@ COMMANDS = (
 )
 
 
+def run_folder() -> Path:
+    return runs_dir() / "0"
+
+
 def places() -> list[Path]:
     """Every small file that others may have written, as the environment says where they are."""
     home, state = gemini_home(), Path(os.environ["XDG_STATE_HOME"]) / "gemtui"
-    cache, run = Path(os.environ["XDG_CACHE_HOME"]) / "gemtui", state / "runs" / "0"
+    cache, run = Path(os.environ["XDG_CACHE_HOME"]) / "gemtui", run_folder()
     return [
         home / "settings.json",
         home / "trustedFolders.json",
@@ -141,6 +146,7 @@ def put(hostile: Callable[[Path], None]) -> None:
     for path in places():
         path.parent.mkdir(parents=True, exist_ok=True)
         hostile(path)
+    os.utime(run_folder(), (0, 0))
 
 
 def gemtui(*commands: Sequence[str]) -> subprocess.CompletedProcess[bytes]:
@@ -167,6 +173,7 @@ def test_no_command_waits_or_breaks(project: Path, name: str) -> None:
     assert said.returncode == 0, err
     assert f"{project / '.gemini/settings.json'} can't be read: " in out
     assert "Hi.\n" in out
+    assert f"{run_folder()} holds no run that can be read" in err
 
 
 def test_the_settings_of_gemtui_itself_are_named(project: Path) -> None:
@@ -191,7 +198,7 @@ def test_the_app_starts_among_them(project: Path, name: str) -> None:
     with Terminal(words, environ=dict(os.environ), folder=project) as screen:
         screen.shows("1 Sessions")
         screen.press("3")
-        screen.shows("Approval mode")
+        screen.shows("Approval mode", "mend")
         screen.press("2")
         screen.shows("enter starts a run")
 
