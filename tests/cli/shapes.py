@@ -130,6 +130,7 @@ DOCTOR = {
         "private": bool,
         "most_runs": int,
         "most_bytes": int,
+        "broken": [str],
         "orphaned": [str],
         "clear": str,
     },
