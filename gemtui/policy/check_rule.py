@@ -139,8 +139,9 @@ def _patterns(rule: Rule) -> Iterator[Said]:
         if why := dropped(source):
             yield Said(field, f"{why}: Gemini CLI drops the rule", _way_out(pattern))
             continue
-        if why := slow(source):
-            yield warned(field, f"{why}: it may take long on long arguments", "make it narrower")
+        if slow(source):
+            said = "it can match one text in too many ways: it may take long on long arguments"
+            yield warned(field, said, "make it narrower")
         if "\\p{" in pattern or "\\P{" in pattern or "[[:" in pattern:
             said = (
                 "\\p{…} and [[:…:]] are read as plain characters here, and match nothing sensible"

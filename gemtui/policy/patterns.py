@@ -6,21 +6,27 @@ that may take long on a text is run in a process of its own, which is ended afte
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Final
+from itertools import combinations
+from math import inf
+from typing import Final, NamedTuple
 
 from regress import Regex, RegressError
 
 from gemtui.errors import GemtuiError
 from gemtui.policy import pattern_process
-from gemtui.policy.pattern_cost import ENDLESS, Cost, cost
 from gemtui.policy.pattern_tree import (
+    ANY,
     Assertion,
+    Back,
     Chars,
+    Choice,
+    Look,
     Node,
     PatternError,
+    Ranges,
     Reader,
     Repeat,
     Row,
@@ -42,9 +48,11 @@ LIMIT: Final = 2.0
 """Seconds of work that one match of a pattern that may be slow gets; fewer after some failures."""
 
 _LEAST: Final = 0.05
-_HARMLESS_STEPS: Final = 5e6
-_HARMLESS_WAYS: Final = 1e6
+HARMLESS_STEPS: Final = 5e6
 _LONGEST: Final = 2048
+_LONG: Final = 1000
+_LONG_STEPS: Final = 1e8
+"""Steps from one place of a text of `_LONG` characters on that two repetitions stay below."""
 
 
 class PatternTimeout(GemtuiError):
@@ -60,31 +68,33 @@ class Pattern:
 
     def __init__(self, source: str) -> None:
         reader = Reader(source)
-        tree = reader.read()
+        self._tree = reader.read()
         self.source = source
         self._rewritten = reader.rewritten
         try:
             self._regex = Regex(reader.rewritten)
         except RegressError as error:
             raise PatternError(str(error)[:1].lower() + str(error)[1:]) from None
-        self._literals = _literals(tree)
-        self.cost: Cost = cost(tree, anchored=self._literals.anchored)
-        self._always_quick = self.cost.power == 0 and self.cost.ways <= _HARMLESS_WAYS / 1000
+        self._literals = _literals(self._tree)
+        self._steps: dict[int, float] = {}
         self._stopped = 0
 
     def matches(self, text: str) -> bool:
         """Whether the pattern is found anywhere in the text; PatternTimeout when it can't end."""
         if not text.isascii():
             text = _in_halves(text)
-        if self._always_quick or self._steps(text) <= _HARMLESS_STEPS:
+        if self.steps(text) <= HARMLESS_STEPS:
             return self._regex.find(text) is not None
         if any(literal not in text for literal in self._literals.needed):
             return False
         return self._watched(text)
 
-    def _steps(self, text: str) -> float:
-        places = self._literals.places(text)
-        return self.cost.steps(places, len(text)) if places else 0.0
+    def steps(self, text: str) -> float:
+        """Comparisons with a character that a search of this text takes, at most."""
+        size = len(text).bit_length()
+        if size not in self._steps:
+            self._steps[size] = most_steps(self._tree, 1 << size)
+        return self._literals.places(text) * self._steps[size]
 
     def _watched(self, text: str) -> bool:
         seconds = max(LIMIT / (1 + self._stopped), _LEAST)
@@ -96,6 +106,82 @@ class Pattern:
 
 
 _in_halves = lru_cache(maxsize=2)(in_halves)
+
+
+# --- how long a search may take ------------------------------------------------------------------
+
+
+class _Effort(NamedTuple):
+    """What an engine that backtracks may do with a part of a pattern, from one place of a text on.
+
+    `ways`: in which the part can match there; what follows it is tried after each. `steps`: that
+    trying all of them takes. Both are never too low; infinite, or no number, where they double
+    with every character.
+    """
+
+    ways: float
+    steps: float
+
+
+def most_steps(tree: Node, length: int) -> float:
+    """Steps of a pattern from one place on, at most, in a text of this length."""
+    items = list(_row(tree))
+    at_the_end = 0.0
+    try:
+        while items and isinstance(items[-1], Repeat) and not items[-1].least:
+            at_the_end += _effort(items.pop(), length).steps  # where this begins, all has matched
+        return _effort(Row(tuple(items)), length).steps + at_the_end
+    except OverflowError:
+        return inf
+
+
+def _effort(node: Node, length: int) -> _Effort:
+    match node:
+        case Row(items):
+            ways, steps = 1.0, 0.0
+            for each in (_effort(item, length) for item in items):
+                steps += ways * each.steps
+                ways *= each.ways
+            return _Effort(ways, steps)
+        case Choice(options):
+            efforts = [_effort(option, length) for option in options]
+            ways = (max if _apart(options) else sum)(each.ways for each in efforts)
+            return _Effort(ways, sum(each.steps for each in efforts))
+        case Repeat(body, least, most):
+            each = _effort(body, length)
+            most = max(least, length) if most is None else most
+            ways = each.ways**most
+            return _Effort((most - least + 1) * ways, most * each.steps * ways)
+        case Look(body):
+            return _Effort(1.0, _effort(body, length).steps)
+        case Back():
+            return _Effort(1.0, length)
+    return _Effort(1.0, 1.0)
+
+
+def _apart(options: Sequence[Node]) -> bool:
+    """Whether no character can begin two of these."""
+    return not any(
+        low <= other_high and other_low <= high
+        for one, other in combinations(map(_first, options), 2)
+        for low, high in one
+        for other_low, other_high in other
+    )
+
+
+def _first(node: Node) -> Ranges:
+    """The characters with which a match begins; any, where it may begin with none."""
+    match node:
+        case Chars(ranges):
+            return ranges
+        case Row((first, *_)) | Repeat(first, 1):
+            return _first(first)
+        case Choice(options):
+            return tuple(each for option in options for each in _first(option))
+    return ANY
+
+
+# --- what every match holds ----------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,18 +251,9 @@ def unsafe(source: str) -> str | None:
     return None
 
 
-def slow(source: str) -> str | None:
-    """Why the pattern may be slow on a long text; None = it is not, or it can't be read at all."""
+def slow(source: str) -> bool:
+    """Whether the pattern may be slow on a long text; not where it can't be read at all."""
     try:
-        judged = compile_pattern(source).cost
+        return most_steps(Reader(source).read(), _LONG) > _LONG_STEPS
     except PatternError:
-        return None
-    if judged == ENDLESS:
-        return "it has too many repetitions to say how long it takes"
-    if judged.endless:
-        return "one of its repetitions can match the same text in several ways"
-    if judged.ways > _HARMLESS_WAYS:
-        return "its choices can match the same text in too many ways"
-    if judged.search_power > 2:
-        return "several of its repetitions in a row can match the same text"
-    return None
+        return False

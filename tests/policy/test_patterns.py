@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import subprocess
 import sys
 
 import pytest
-from hypothesis import given
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from gemtui.policy import pattern_process, patterns
-from gemtui.policy.pattern_cost import cost
-from gemtui.policy.pattern_tree import Reader
+from gemtui.policy.matching import pattern_sources
 from gemtui.policy.patterns import PatternError, PatternTimeout, compile_pattern, slow, unsafe
+from gemtui.policy.policy import Policy
+from tests.policy.test_cases import CASES
 
 
 def _short(value: str) -> str:
@@ -135,7 +137,7 @@ def test_what_javascript_refuses_is_an_error_in_words(pattern: str, why: str) ->
     with pytest.raises(PatternError) as caught:
         compile_pattern(pattern)
     assert why in str(caught.value)
-    assert slow(pattern) is None
+    assert not slow(pattern)
 
 
 @pytest.mark.parametrize(
@@ -176,16 +178,16 @@ def test_what_the_cli_does_not_find_unsafe(pattern: str) -> None:
 SLOW = [
     *("(a|a)*b", "(a|aa)+$", "(\\w|\\d)+x", "(.|\\s)*x", "(a+)+$", "(x+x+)+y", '(?:[^"]|\\\\.)*"'),
     *("(a*)*b", "^(([a-z])+.)+[A-Z]([a-z])+$", "(?:(a|a)*b)*", "(a|b|ab)*c"),
-    *(".*.*b", "\\s*\\s*\\s*x", "\\d+\\d+x", ".*a.*b", "(a*)\\1b", "a{0,900}a{0,900}a{0,900}b"),
+    *(".*.*.*b", "\\s*\\s*\\s*x", "(a*)(a*)\\1b", "a{0,900}a{0,900}a{0,900}b", "(a+)+"),
     *("a?" * 30 + "a" * 30, "(a|a)" * 30 + "b", "(ab?){0,80}" * 20 + "x"),
 ]
 QUICK = [
     *("abc", "a*b", ".*foo", ".*foo.*", ".*rm.*-rf.*", "^.*x$", '[^"]*"[^"]*"', "(ab|cd)*e"),
-    *("(a+)+", "(\\w+)\\s*=\\s*(.*)", '(?:[^"\\\\]|\\\\.)*"', "(a|b)(c|d)(e|f)", "(a|b)?c{3}"),
+    *("a{2000,}", "(\\w+)\\s*=\\s*(.*)", '(?:[^"\\\\]|\\\\.)*"', "(a|b)(c|d)(e|f)", "(a|b)?c{3}"),
     '"command":"git push(?:[\\s"]|\\\\")',
     '"file_path":"(src|tests)/.*\\.py"',
     '"file_path":".*/src/.*\\.py"',
-    '"command":"(npm|yarn) (test|run [a-z:]+)( --[a-z]+)*"',
+    '"command":"(npm|yarn) (test|run [a-z:]+) .*"',
     "[a-z0-9]{1,40}@[a-z]{1,40}\\.com",
     "(?=.*a)(?=.*b)c",
     "x" * 2000,
@@ -199,7 +201,7 @@ def test_a_pattern_that_may_be_slow_is_told(pattern: str) -> None:
 
 @pytest.mark.parametrize("pattern", QUICK, ids=_short)
 def test_a_quick_pattern_is_not_called_slow(pattern: str) -> None:
-    assert slow(pattern) is None
+    assert not slow(pattern)
 
 
 @pytest.mark.parametrize(
@@ -246,10 +248,6 @@ def test_a_process_that_died_is_started_anew() -> None:
     os.kill(process.pid, signal.SIGKILL)
     process.wait()
     assert pattern.matches("a" * 60 + "b")
-
-
-def test_a_group_once_more_may_fail_and_counts() -> None:
-    assert compile_pattern("([ab])+\\1").cost.power == 2
 
 
 def test_an_ended_process_leaves_nothing_behind() -> None:
@@ -311,13 +309,56 @@ def test_every_pattern_is_read_or_refused(pattern: str, text: str) -> None:
     assert made.matches(text) in (True, False)
 
 
-@given(st.lists(_PIECES | st.text(max_size=3), max_size=12).map("".join))
-def test_the_steps_of_a_search_are_never_fewer_on_a_longer_text(pattern: str) -> None:
-    reader = Reader(pattern)
+# --- which patterns are run in this process ------------------------------------------------------
+
+_ATOMS = st.sampled_from(["a", "b", "ab", ".", "\\w", "[^a]", "a?", "^", "$", "\\b", "\\1"])
+_SHAPES = [
+    "{}*",
+    "{}+",
+    "({})*",
+    "({})+x",
+    "({}){{0,5}}",
+    "({}){{3}}",
+    "(?={})",
+    "(?<={})",
+    "({}|b)",
+]
+
+
+def _larger(inner: st.SearchStrategy[str]) -> st.SearchStrategy[str]:
+    shaped = st.builds(str.format, st.sampled_from(_SHAPES), inner)
+    return shaped | st.lists(inner, min_size=2, max_size=4).flatmap(
+        lambda parts: st.sampled_from(["".join(parts), f"(?:{'|'.join(parts)})"])
+    )
+
+
+@settings(
+    deadline=None, max_examples=300, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
+@given(
+    pattern=st.recursive(_ATOMS, _larger, max_leaves=8),
+    unit=st.sampled_from(["a", "b", "ab", "aab"]),
+    times=st.integers(0, 12),
+    end=st.sampled_from(["", "!", "x"]),
+)
+def test_a_search_that_is_run_in_this_process_ends_soon(
+    monkeypatch: pytest.MonkeyPatch, pattern: str, unit: str, times: int, end: str
+) -> None:
+    text = unit * 2**times + end
     try:
-        judged = cost(reader.read(), anchored=False)
+        quick = compile_pattern(pattern).steps(text) <= patterns.HARMLESS_STEPS
     except PatternError:
         return
-    steps = [judged.steps(places, length) for places, length in ((1, 1), (1, 9), (9, 9), (9, 99))]
-    assert steps == sorted(steps)
-    assert steps[0] > 0
+    with monkeypatch.context() as patched:
+        patched.setattr(patterns, "HARMLESS_STEPS", -1)
+        if quick:
+            assert compile_pattern(pattern).matches(text) in (True, False)
+
+
+def test_the_patterns_that_were_observed_are_all_quick() -> None:
+    cases = [json.loads(line) for line in CASES.read_text(encoding="utf-8").splitlines()]
+    texts = {text for case in cases for text in case["files"].values()}
+    rules = [rule for text in texts for rule in Policy.parse(text).rules]
+    sources = {source for rule in rules for source in pattern_sources(rule) if source}
+    assert len(sources) > 30
+    assert [source for source in sources if slow(source)] == []
