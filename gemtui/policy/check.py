@@ -17,10 +17,10 @@ from typing import Any
 from gemtui.files import read_small
 from gemtui.policy.check_rule import rule_said, schema_said
 from gemtui.policy.dialect import TomlError, parse_toml
-from gemtui.policy.fields import readable
+from gemtui.policy.fields import read_rule
 from gemtui.policy.pieces import Kind, pieces_of
 from gemtui.policy.reading import LARGEST, TOO_LARGE
-from gemtui.policy.rules import Finding, Rule, Severity, Tier
+from gemtui.policy.rules import Finding, Rule, Severity
 from gemtui.policy.saying import Said, findings, warned
 from gemtui.policy.schema import Problem, schema_problems
 from gemtui.policy.shadows import related
@@ -43,9 +43,46 @@ class _Read:
     dropped: bool = False
 
 
+@dataclass(frozen=True, slots=True)
+class Checked:
+    """One rule's table, looked at by itself.
+
+    `rule`: without its place in a file; None where decision or priority can't be read. `dropped`:
+    Gemini CLI drops the whole file for it.
+    """
+
+    rule: Rule | None
+    said: tuple[Said, ...]
+    dropped: bool
+
+
+def check_table(table: Any) -> Checked:
+    """What there is to say of one `[[rule]]` table."""
+    problems = schema_problems({"rule": [table]})
+    fields = table if isinstance(table, Mapping) else {}
+    rule = read_rule(fields)
+    said = [schema_said(problem, fields) for problem in problems]
+    if rule is not None:
+        said += rule_said(fields, rule)
+        if not any(each.severity is Severity.ERROR for each in said):
+            said += surprises_said(rule)
+    return Checked(rule, tuple(said), bool(problems))
+
+
 def check_text(text: str, file: Path | str) -> tuple[Finding, ...]:
     """All findings of one file's text, in the order of its rules, those of the whole file first."""
     return tuple(_all([_read(text, file)]))
+
+
+def check_tables(
+    tables: Sequence[Checked], rules: Sequence[Rule], rest: Mapping[str, Any], file: Path | str
+) -> tuple[Finding, ...]:
+    """As `check_text`, of a file that has been read.
+
+    `tables`: its rules' tables in their order; `rules`: those of them that can be read, each with
+    its place in the file; `rest`: all else that the file holds.
+    """
+    return tuple(_all([_put_together(tables, rules, rest, file)]))
 
 
 def _all(files: Sequence[_Read]) -> Iterator[Finding]:
@@ -65,42 +102,34 @@ def _all(files: Sequence[_Read]) -> Iterator[Finding]:
 
 def _read(text: str, file: Path | str) -> _Read:
     try:
-        document = parse_toml(text)
+        rest = parse_toml(text)
     except TomlError as error:
         return _Read(file=file, said=(_toml_said(error, text),), rules=())
-    said: list[tuple[int, Said]] = [(0, each) for each in _tables_said(document)]
-    tables = _tables(document)
-    problems = schema_problems(document)
-    for problem in problems:
-        said.append((problem.rule, _schema_said(problem, tables)))
-    rules = tuple(_rules(tables, str(file)))
-    for rule in rules:
-        table = tables[rule.index - 1]
-        said += [(rule.index, one) for one in rule_said(table, rule)]
-        if not any(number == rule.index and one.severity is Severity.ERROR for number, one in said):
-            said += [(rule.index, one) for one in surprises_said(rule)]
-    return _Read(file=file, said=tuple(said), rules=rules, dropped=bool(problems))
+    found = rest.pop("rule") if isinstance(rest.get("rule"), list) else []
+    tables = [check_table(table) for table in found]
+    rules = [
+        replace(each.rule, source=str(file), index=number)
+        for number, each in enumerate(tables, 1)
+        if each.rule is not None
+    ]
+    return _put_together(tables, rules, rest, file)
 
 
-def _tables(document: Mapping[str, Any]) -> list[Any]:
-    found = document.get("rule", [])
-    return found if isinstance(found, list) else []
+def _put_together(
+    tables: Sequence[Checked], rules: Sequence[Rule], rest: Mapping[str, Any], file: Path | str
+) -> _Read:
+    problems = schema_problems(rest)
+    said = [(0, each) for each in (*_tables_said(rest), *map(_rest_said, problems))]
+    said += [(number, each) for number, one in enumerate(tables, 1) for each in one.said]
+    dropped = bool(problems) or any(each.dropped for each in tables)
+    return _Read(file=file, said=tuple(said), rules=tuple(rules), dropped=dropped)
 
 
-def _rules(tables: Sequence[Any], source: str) -> Iterator[Rule]:
-    for number, table in enumerate(tables, 1):
-        if isinstance(table, Mapping):
-            arguments, _unread = readable(table)
-            if {"decision", "priority"} <= arguments.keys():
-                yield Rule(**arguments, tier=Tier.USER, source=source, index=number)
-
-
-def _schema_said(problem: Problem, tables: Sequence[Any]) -> Said:
-    table = tables[problem.rule - 1] if problem.rule else {}
+def _rest_said(problem: Problem) -> Said:
     if problem.field == "rule":
         said = f"the rules are no [[rule]] tables: {_WHOLE}"
         return Said("rule", said, "write [[rule]] above the fields of each rule")
-    return schema_said(problem, table if isinstance(table, Mapping) else {})
+    return schema_said(problem, {})
 
 
 # --- the file as a whole -------------------------------------------------------------------------

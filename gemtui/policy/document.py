@@ -7,63 +7,64 @@ to the CLI.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from itertools import pairwise
 from typing import Any, Self
 
 from gemtui.errors import PolicyError
-from gemtui.policy.check import check_text
+from gemtui.policy.check import Checked, check_table, check_tables, check_text
 from gemtui.policy.dialect import TomlError, parse_toml
 from gemtui.policy.fields import (
     KEYS,
     OLD_KEYS,
     list_text,
+    read_rule,
     readable,
     rule_text,
     said,
-    text_of,
     value_text,
 )
 from gemtui.policy.lines import value_of, with_value
 from gemtui.policy.pieces import Kind, Piece, commented, pieces_of, uncommented
+from gemtui.policy.policy import Policy
 from gemtui.policy.rules import Decision, Finding, Rule
-
-__all__ = ["Document", "Entry", "text_of"]
+from gemtui.policy.schema import schema_problems
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Entry:
     """One rule of a document.
 
-    `rule`: as far as it can be read, None where it has no decision or priority that can be; its
-    `index` is the number by which the CLI and findings call it, from 1, 0 for one that is switched
-    off. `enabled`: False = switched off. `problems`: what the checks say of it. `text`: its lines,
-    comments included; `line`: the first of them, from 1.
+    `number`: by which the CLI and findings call it, from 1; 0 = it is switched off. `rule`: as far
+    as it can be read, None where it has no decision or priority that can be; its `index` is the
+    number. `text`: its lines, comments included; `line`: the first of them, from 1.
     """
 
+    number: int
     rule: Rule | None
-    enabled: bool
-    problems: tuple[Finding, ...]
     text: str
     line: int
 
+    @property
+    def enabled(self) -> bool:
+        """Whether it counts; else it is switched off."""
+        return self.number > 0
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+
+@dataclass(frozen=True, kw_only=True)
 class Document:
     """One state of a policy file; every change returns a new one.
 
-    `rules`: in file order, those that are switched off included. `findings`: all that the checks
-    say, those of the file as a whole first. `locked`: why nothing can be edited here, with a way
-    out; "" = all can. Every method that edits raises PolicyError for a locked document, and
-    IndexError for a rule that is not there.
+    `locked`: why nothing can be edited here, with a way out; "" = all can. Every method that edits
+    raises PolicyError for a locked document, and IndexError for a rule that is not there. What a
+    document says of its rules is found out when it is first asked for.
     """
 
     text: str
     source: str
-    rules: tuple[Entry, ...]
-    findings: tuple[Finding, ...]
     locked: str
     _pieces: tuple[Piece, ...] = field(repr=False)
 
@@ -71,20 +72,64 @@ class Document:
     def parse(cls, text: str, *, source: str = "policy.toml") -> Self:
         """The document of a file's text; never raises: what is broken is locked and says why."""
         pieces = pieces_of(text)
-        findings = check_text(text, source)
-        return cls(
-            text=text,
-            source=source,
-            rules=tuple(_entries(text, pieces, findings, source)),
-            findings=findings,
-            locked=_lock(text, pieces),
-            _pieces=pieces,
+        return cls(text=text, source=source, locked=_lock(text, pieces), _pieces=pieces)
+
+    def check(self) -> None:
+        """Find out what the checks say, which takes a while for a large file."""
+        self.problems  # noqa: B018
+
+    # --- what it says ------------------------------------------------------------------------
+
+    @cached_property
+    def rules(self) -> tuple[Entry, ...]:
+        """In file order, those that are switched off included."""
+        return tuple(_entries(self.text, self._pieces, self.source))
+
+    @cached_property
+    def findings(self) -> tuple[Finding, ...]:
+        """All that the checks say, that of the file as a whole first."""
+        if self.locked:
+            return check_text(self.text, self.source)
+        return check_tables(self._checked, self._enabled, self._rest, self.source)
+
+    @cached_property
+    def problems(self) -> tuple[tuple[Finding, ...], ...]:
+        """For each of `rules`, what the checks say of it; one that is off is looked at alone."""
+        found: defaultdict[int, list[Finding]] = defaultdict(list)
+        for each in self.findings:
+            found[each.rule].append(each)
+        return tuple(
+            tuple(found[entry.number]) if entry.enabled else _alone(entry.text, self.source)
+            for entry in self.rules
         )
+
+    @cached_property
+    def policy(self) -> Policy:
+        """The rules as the CLI would load them."""
+        dropped = self.locked or any(each.dropped for each in self._checked)
+        if dropped or schema_problems(self._rest):
+            return Policy.parse(self.text, source=self.source)
+        return Policy.of_file(self._enabled)
+
+    @property
+    def _checked(self) -> list[Checked]:
+        return [_checked(piece.text) for piece in self._pieces if piece.kind is Kind.RULE]
+
+    @property
+    def _enabled(self) -> list[Rule]:
+        return [each.rule for each in self.rules if each.enabled and each.rule is not None]
+
+    @cached_property
+    def _rest(self) -> dict[str, Any]:
+        return parse_toml(_between_rules(self._pieces))
+
+    # --- changes -----------------------------------------------------------------------------
 
     def add(self, rule: Rule, at: int | None = None) -> Self:
         """With `rule` before the one at `at` (from 0), or as the last."""
-        place = len(self.rules) if at is None else at
-        if not 0 <= place <= len(self.rules):
+        last = len(self._places())
+        place = last if at is None else at
+        if not 0 <= place <= last:
             raise IndexError(place)
         return self._with_rule(place, Piece(kind=Kind.RULE, text=self._own(rule_text(rule))))
 
@@ -94,18 +139,20 @@ class Document:
         piece = self._pieces[at]
         changed = _changed(piece.toml, rule)
         text = commented(changed) if piece.kind is Kind.OFF else changed
-        return self._with_pieces(at, replace(piece, text=text))
+        return self._with(at, at + 1, [replace(piece, text=text)])
 
     def remove(self, index: int) -> Self:
         """Without the rule at `index` and the comments that belong to it."""
         at = self._at(index)
-        before, after = list(self._pieces[:at]), list(self._pieces[at + 1 :])
-        apart = not before or before[-1].kind is Kind.GAP
-        if after and apart and after[0].kind is Kind.GAP:
-            after[0] = replace(after[0], text=_without_first_blank(after[0].text))
-        elif not after and before and apart:
-            before[-1] = replace(before[-1], text=_without_last_blank(before[-1].text))
-        return self._of((*before, *after))
+        above, below = self._pieces[:at][-1:], self._pieces[at + 1 :][:1]
+        if not above or above[0].kind is Kind.GAP:
+            if below and below[0].kind is Kind.GAP:
+                left = replace(below[0], text=_without_first_blank(below[0].text))
+                return self._with(at, at + 2, [left])
+            if above and not below:
+                left = replace(above[0], text=_without_last_blank(above[0].text))
+                return self._with(at - 1, at + 1, [left])
+        return self._with(at, at + 1, [])
 
     def duplicate(self, index: int) -> Self:
         """With a copy of the rule at `index` right after it."""
@@ -119,9 +166,11 @@ class Document:
         moved = [self._pieces[at] for at in places]
         moved.insert(to, moved.pop(index))
         pieces = list(self._pieces)
-        for at, piece in zip(places, moved, strict=True):
+        first, last = sorted((index, to))
+        for at, piece in zip(places[first : last + 1], moved[first : last + 1], strict=True):
             pieces[at] = replace(piece, text=self._ended(piece.text))
-        return self._of(list(self._kept_apart(pieces)))
+        start, end = places[first], places[last] + 2
+        return self._with(start, end, list(self._kept_apart(pieces[start:end])))
 
     def enable(self, index: int, on: bool) -> Self:
         """With the rule at `index` switched on, or off and kept in the file as a comment."""
@@ -130,8 +179,8 @@ class Document:
         if on is (piece.kind is Kind.RULE):
             return self
         if on:
-            return self._with_pieces(at, Piece(kind=Kind.RULE, text=uncommented(piece.text)))
-        return self._with_pieces(at, Piece(kind=Kind.OFF, text=commented(piece.text)))
+            return self._with(at, at + 1, [Piece(kind=Kind.RULE, text=piece.toml)])
+        return self._with(at, at + 1, [Piece(kind=Kind.OFF, text=commented(piece.text))])
 
     # --- the pieces --------------------------------------------------------------------------
 
@@ -152,20 +201,31 @@ class Document:
         blank = Piece(kind=Kind.GAP, text=self._own("\n"))
         rule = replace(piece, text=self._ended(piece.text))
         if place < len(places):
-            at = places[place]
-            return self._of((*self._pieces[:at], rule, blank, *self._pieces[at:]))
+            return self._with(places[place], places[place], [rule, blank])
         at = places[-1] + 1 if places else len(self._pieces)
-        before = "".join(each.text for each in self._pieces[:at])
-        ended = Piece(kind=Kind.GAP, text=self._ended(before)[len(before) :])
-        apart = (blank,) if before.strip() and not before.endswith(("\n\n", "\n\r\n")) else ()
-        return self._of((*self._pieces[:at], ended, *apart, rule, *self._pieces[at:]))
+        above = self._pieces[at - 1].text if at else ""
+        ended = Piece(kind=Kind.GAP, text=self._ended(above)[len(above) :])
+        apart = [blank] if above.strip() and not above.endswith(("\n\n", "\n\r\n")) else []
+        return self._with(at, at, [ended, *apart, rule])
 
-    def _with_pieces(self, at: int, piece: Piece) -> Self:
-        return self._of((*self._pieces[:at], piece, *self._pieces[at + 1 :]))
+    def _with(self, start: int, end: int, fresh: Sequence[Piece]) -> Self:
+        """With other pieces in the place of those from `start` to `end`.
 
-    def _of(self, pieces: Sequence[Piece]) -> Self:
-        """The document of these pieces, cut anew, as a person's editor would find them."""
-        return type(self).parse("".join(piece.text for piece in pieces), source=self.source)
+        The text is cut anew up to the nearest rules on both sides; where these don't stay as they
+        are, all of it is.
+        """
+        old = self._pieces
+        first = next((at for at in reversed(range(start)) if old[at].kind is not Kind.GAP), 0)
+        last = next((at for at in range(end, len(old)) if old[at].kind is not Kind.GAP), len(old))
+        cut = pieces_of(_joined((*old[first:start], *fresh, *old[end : last + 1])))
+        pieces = (*old[:first], *cut, *old[last + 1 :])
+        text = _joined(pieces)
+        kept = (not first or cut[:1] == old[first : first + 1]) and (
+            last + 1 >= len(old) or cut[-1:] == old[last : last + 1]
+        )
+        if kept and _read_alone(cut) and not _fields_of_none(cut):
+            return type(self)(text=text, source=self.source, locked="", _pieces=pieces)
+        return type(self).parse(text, source=self.source)
 
     def _kept_apart(self, pieces: Sequence[Piece]) -> Iterator[Piece]:
         """A blank line after a rule that ends in comments, which the next rule would take over."""
@@ -192,65 +252,75 @@ def _without_last_blank(text: str) -> str:
     return body if not body or body.endswith("\n") else text
 
 
+def _joined(pieces: Iterable[Piece]) -> str:
+    return "".join(piece.text for piece in pieces)
+
+
+def _between_rules(pieces: Iterable[Piece]) -> str:
+    return _joined(piece for piece in pieces if piece.kind is Kind.GAP)
+
+
 # --- reading -------------------------------------------------------------------------------------
 
 
 def _lock(text: str, pieces: Sequence[Piece]) -> str:
     """Why the rules can't be edited one by one, with a way out; "" = they can."""
-    try:
-        whole = parse_toml(text)
-    except TomlError as error:
-        place = f"line {error.line}, column {error.column}: " if error.line else ""
-        return f"{place}{error}; correct it in an editor"
-    tables = whole.get("rule", [])
-    cut = [_table(piece.text) for piece in pieces if piece.kind is Kind.RULE]
-    if repr(tables) != repr(cut) or ("rule" in whole and not cut):  # nan does not equal itself
+    if not _read_alone(pieces) or _has_rules(_between_rules(pieces)):
+        try:
+            parse_toml(text)
+        except TomlError as error:
+            place = f"line {error.line}, column {error.column}: " if error.line else ""
+            return f"{place}{error}; correct it in an editor"
         return (
             "its rules are not written as [[rule]] tables, one below the other; "
             "write them so in an editor, then they can be edited here"
         )
-    if any(_goes_on(above, below) for above, below in pairwise(pieces)):
+    if _fields_of_none(pieces):
         return "below a rule that is switched off stand fields of none; sort them in an editor"
     return ""
 
 
-def _goes_on(rule: Piece, gap: Piece) -> bool:
+def _read_alone(pieces: Iterable[Piece]) -> bool:
+    """Whether the lines of each rule hold one rule and nothing else."""
+    return all(_table(piece.text) is not None for piece in pieces if piece.kind is Kind.RULE)
+
+
+def _has_rules(text: str) -> bool:
+    """Whether what stands between rules holds some as well, or can't be read."""
+    try:
+        return "rule" in parse_toml(text)
+    except TomlError:
+        return True
+
+
+def _fields_of_none(pieces: Iterable[Piece]) -> bool:
     """Whether fields follow a rule that is off, which another rule in its place would take over."""
+    return any(_goes_on(above, below) for above, below in pairwise(pieces))
+
+
+def _goes_on(rule: Piece, gap: Piece) -> bool:
+    if rule.kind is not Kind.OFF or gap.kind is not Kind.GAP:
+        return False
     lines = (line.strip() for line in gap.text.splitlines())
     first = next((line for line in lines if line and not line.startswith("#")), "[")
-    return rule.kind is Kind.OFF and gap.kind is Kind.GAP and not first.startswith("[")
+    return not first.startswith("[")
 
 
-def _entries(
-    text: str, pieces: Sequence[Piece], findings: Sequence[Finding], source: str
-) -> Iterator[Entry]:
+def _entries(text: str, pieces: Sequence[Piece], source: str) -> Iterator[Entry]:
     line, number = 1, 0
     for piece in pieces:
         if piece.kind is not Kind.GAP:
             enabled = piece.kind is Kind.RULE
             number += enabled
-            yield Entry(
-                rule=_rule(_table(piece.toml), source, number if enabled else 0),
-                enabled=enabled,
-                problems=_problems(piece, number, findings, source),
-                text=piece.text,
-                line=line,
-            )
+            own = number if enabled else 0
+            rule = _rule(piece.toml, source, own)
+            yield Entry(number=own, rule=rule, text=piece.text, line=line)
         line += piece.text.count("\n")
     if number == 0:
-        yield from _inline(text, findings, source)
+        yield from _inline(text, source)
 
 
-def _problems(
-    piece: Piece, number: int, findings: Sequence[Finding], source: str
-) -> tuple[Finding, ...]:
-    """Those of the file's findings that are this rule's; one that is off is looked at alone."""
-    if piece.kind is Kind.OFF:
-        return tuple(replace(each, rule=0) for each in check_text(piece.toml, source))
-    return tuple(each for each in findings if each.rule == number)
-
-
-def _inline(text: str, findings: Sequence[Finding], source: str) -> Iterator[Entry]:
+def _inline(text: str, source: str) -> Iterator[Entry]:
     """The rules of `rule = [{...}]`, which have no lines of their own."""
     try:
         tables = parse_toml(text).get("rule")
@@ -258,26 +328,39 @@ def _inline(text: str, findings: Sequence[Finding], source: str) -> Iterator[Ent
         return
     for number, table in enumerate(tables if isinstance(tables, list) else (), 1):
         if isinstance(table, dict):
-            problems = tuple(each for each in findings if each.rule == number)
-            rule = _rule(table, source, number)
-            yield Entry(rule=rule, enabled=True, problems=problems, text="", line=0)
+            rule = read_rule(table)
+            placed = rule and replace(rule, source=source, index=number)
+            yield Entry(number=number, rule=placed, text="", line=0)
+
+
+@lru_cache(maxsize=4096)
+def _alone(text: str, source: str) -> tuple[Finding, ...]:
+    """What the checks say of a rule that is switched off."""
+    return tuple(replace(each, rule=0) for each in check_text(uncommented(text), source))
 
 
 @lru_cache(maxsize=4096)
 def _table(text: str) -> dict[str, Any] | None:
-    """The table of one rule's lines; None where they can't be read."""
+    """The table of one rule's lines; None where they can't be read, or hold something else."""
     try:
-        table: dict[str, Any] = parse_toml(text)["rule"][0]
+        document = parse_toml(text)
     except TomlError:
         return None
-    return table
+    match document:
+        case {"rule": [dict() as table]} if len(document) == 1:
+            return table
+    return None
 
 
-def _rule(table: dict[str, Any] | None, source: str, number: int) -> Rule | None:
-    arguments, _unread = readable(table or {})
-    if not {"decision", "priority"} <= arguments.keys():
-        return None
-    return Rule(**arguments, source=source, index=number)
+@lru_cache(maxsize=4096)
+def _checked(text: str) -> Checked:
+    return check_table(_table(text))
+
+
+@lru_cache(maxsize=4096)
+def _rule(text: str, source: str, number: int) -> Rule | None:
+    rule = _checked(text).rule
+    return rule and replace(rule, source=source, index=number)
 
 
 # --- changing one rule ---------------------------------------------------------------------------

@@ -67,6 +67,15 @@ def readable(table: Mapping[str, Any]) -> tuple[dict[str, Any], set[str]]:
     return found, unread
 
 
+def read_rule(table: Mapping[str, Any]) -> Rule | None:
+    """The rule of a `[[rule]]` table, as far as it can be read, without its place in a file.
+
+    None where its decision or priority can't be.
+    """
+    arguments, _unread = readable(table)
+    return Rule(**arguments) if {"decision", "priority"} <= arguments.keys() else None
+
+
 def _argument(key: str, value: Any) -> dict[str, Any]:
     """What one field says; nothing where it has the wrong form."""
     match key, value:
@@ -80,8 +89,8 @@ def _argument(key: str, value: Any) -> dict[str, Any]:
             return {"annotations": value}
         case "decision", str() if value in tuple(Decision):
             return {"decision": Decision(value)}
-        case "priority", int() | float() if not isinstance(value, bool):
-            return {"priority": value}
+        case "priority", int() | float() if not isinstance(value, bool) and abs(value) < 2**53:
+            return {"priority": int(value) if value == int(value) else value}
         case _, str() if key in _TEXTS:
             return {_TEXTS[key]: value}
         case _, bool() if key in _SWITCHES:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any, Final
 
 from gemtui.policy.arguments import arguments_text, string
@@ -137,6 +138,7 @@ _PREFIX_END = r'(?:[\s"]|\\")'
 _SPECIAL = re.compile(r'[-\[\]{}()*+?.,\\^$|#\s"]')
 
 
+@lru_cache(maxsize=4096)
 def _prefix_pattern(prefix: str) -> str:
     opened = f'"command":{string(prefix)[:-1]}'
     return _SPECIAL.sub(r"\\\g<0>", opened) + _PREFIX_END

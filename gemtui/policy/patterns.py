@@ -228,6 +228,7 @@ def compile_pattern(source: str) -> Pattern:
     return Pattern(source)
 
 
+@lru_cache(maxsize=4096)
 def unsafe(source: str) -> str | None:
     """Why the CLI drops a rule with this pattern although it can be read; None = it keeps it.
 

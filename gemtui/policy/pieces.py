@@ -11,12 +11,16 @@ import tomllib
 from collections.abc import Container, Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from functools import lru_cache
 from typing import NamedTuple
 
 from gemtui.policy.lines import Scanner, lines_of
 
 OFF = "#off"
 """Before each line of a rule that is switched off; a blank follows where the line has anything."""
+
+
+_OFF = re.compile(rf"{OFF}(?:\s|$)")
 
 
 class Kind(StrEnum):
@@ -65,6 +69,7 @@ def commented(text: str) -> str:
     return "".join((*lines[:first], *off))
 
 
+@lru_cache(maxsize=4096)
 def uncommented(text: str) -> str:
     """The lines of a rule that was switched off, as they were."""
     return "".join(_without_mark(line) for line in lines_of(text))
@@ -103,7 +108,7 @@ def _is_comment(line: str) -> bool:
 
 
 def _is_off(line: str) -> bool:
-    return re.match(rf"{OFF}(?:\s|$)", line) is not None
+    return _OFF.match(line) is not None
 
 
 def _with_comments_below(lines: Sequence[str], end: int, off: Container[int]) -> int:
@@ -188,6 +193,8 @@ def _kind(line: str, scanner: Scanner) -> _Line:
 
 def _header(line: str) -> _Line | None:
     """What a line that begins with a bracket announces; None = it does not."""
+    if line.rstrip() == "[[rule]]":
+        return _Line.RULE
     if not line.lstrip().startswith("["):
         return None
     try:

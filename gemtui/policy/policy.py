@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Self
 
-from gemtui.policy import document
-from gemtui.policy.reading import read_paths, read_text
+from gemtui.policy.fields import text_of
+from gemtui.policy.reading import read_paths, read_rules, read_text
 from gemtui.policy.rules import Finding, Rule, Tier
 
 
@@ -46,9 +46,15 @@ class Policy:
         loaded = read_text(text, source=source, tier=tier)
         return cls(rules=loaded.rules, findings=loaded.findings)
 
+    @classmethod
+    def of_file(cls, rules: Iterable[Rule]) -> Self:
+        """The rules of one policy file that has been read, without those that the CLI drops."""
+        loaded = read_rules(rules)
+        return cls(rules=loaded.rules, findings=loaded.findings)
+
     def to_toml(self) -> str:
         """The rules as one policy file that the CLI reads back as they are."""
-        return document.text_of(self.rules)
+        return text_of(self.rules)
 
     def __add__(self, other: Policy) -> Policy:
         """Both, this one loaded first."""

@@ -8,14 +8,13 @@ from __future__ import annotations
 
 import errno
 import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
 from gemtui.files import read_small
 from gemtui.policy.dialect import TomlError, parse_toml
-from gemtui.policy.fields import readable
+from gemtui.policy.fields import read_rule
 from gemtui.policy.matching import dropped, kills, pattern_sources
 from gemtui.policy.rules import Decision, Finding, Rule, Severity, Tier
 from gemtui.policy.schema import schema_problems
@@ -47,20 +46,19 @@ def read_text(text: str, *, source: str, tier: Tier = Tier.USER) -> Loaded:
                 for place in problems
             )
         )
-    rules: list[Rule] = []
-    findings: list[Finding] = []
-    for index, table in enumerate(document.get("rule", ()), start=1):
-        rule = _rule(table, source, tier, index)
-        findings.extend(_rule_findings(rule, source))
-        if _kept(rule):
-            rules.append(rule)
-    return Loaded(rules=tuple(rules), findings=tuple(findings))
+    read = enumerate(map(read_rule, document.get("rule", ())), start=1)
+    return read_rules(
+        replace(rule, tier=tier, source=source, index=index) for index, rule in read if rule
+    )
 
 
-def _rule(table: Mapping[str, Any], source: str, tier: Tier, index: int) -> Rule:
-    fields, _ = readable(table)
-    fields["priority"] = int(fields["priority"])
-    return Rule(tier=tier, source=source, index=index, **fields)
+def read_rules(rules: Iterable[Rule]) -> Loaded:
+    """The rules of a file that the schema takes, without those that are dropped alone."""
+    every = tuple(rules)
+    return Loaded(
+        rules=tuple(rule for rule in every if _kept(rule)),
+        findings=tuple(each for rule in every for each in _rule_findings(rule)),
+    )
 
 
 def _kept(rule: Rule) -> bool:
@@ -71,17 +69,17 @@ def _kept(rule: Rule) -> bool:
     return not sources or any(not source or not dropped(source) for source in sources)
 
 
-def _rule_findings(rule: Rule, source: str) -> Iterator[Finding]:
+def _rule_findings(rule: Rule) -> Iterator[Finding]:
     if field := kills(rule):
         said = f"{field} is empty: Gemini CLI ends at once with such a rule"
-        yield _finding(source, rule.index, field, said)
+        yield _finding(rule.source, rule.index, field, said)
     if rule.tier is Tier.EXTENSION and not _kept(replace(rule, args_pattern=None)):
         said = "an extension's rule may neither allow nor name the mode yolo: it is dropped"
-        yield _finding(source, rule.index, "", said)
+        yield _finding(rule.source, rule.index, "", said)
     for pattern in pattern_sources(rule):
         why = dropped(pattern) if pattern else None
         if why:
-            yield _finding(source, rule.index, _field(rule), f"the pattern is dropped: {why}")
+            yield _finding(rule.source, rule.index, _field(rule), f"the pattern is dropped: {why}")
 
 
 def _field(rule: Rule) -> str:

@@ -80,7 +80,7 @@ def _whole_number(value: Any) -> bool:
     """JavaScript's integers: 1.0 is one, 2**53 and more is none to the CLI's TOML reader."""
     if isinstance(value, bool) or not isinstance(value, int | float):
         return False
-    return float(value).is_integer() and (isinstance(value, float) or abs(value) < 2**53)
+    return value.is_integer() if isinstance(value, float) else abs(value) < 2**53
 
 
 def _priority(value: Any) -> bool:

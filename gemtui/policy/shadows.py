@@ -6,9 +6,10 @@ It never applies when each case is covered by a rule that the engine asks earlie
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property, lru_cache
 from itertools import product
 
 from gemtui.policy.known import AGENTS, ALIASES
@@ -17,15 +18,36 @@ from gemtui.policy.rules import Decision, Rule
 from gemtui.policy.saying import Said, listed, warned
 from gemtui.policy.schema import MODES
 
+_Situations = frozenset[tuple[str, bool]]
+_Condition = tuple[str | None, str | None]
+_Key = tuple[bool, bool, str, _Condition]
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+
+@dataclass(frozen=True)
 class _Case:
-    """One of the things that a rule is for; `prefix` and `pattern`: None = no such condition."""
+    """One of the things that a rule is for.
+
+    `condition`: a prefix or a pattern; both None = there is no such condition.
+    """
 
     tool: str
-    prefix: str | None
-    pattern: str | None
-    situations: frozenset[tuple[str, bool]]
+    condition: _Condition
+    situations: _Situations
+
+    @cached_property
+    def around(self) -> tuple[tuple[str, _Condition], ...]:
+        """Tools and conditions that every call in this case is in."""
+        return tuple(product(_covering_names(self.tool), _covering_conditions(self.condition)))
+
+    @cached_property
+    def as_earlier(self) -> tuple[_Key, ...]:
+        """Its keys, if it is asked earlier than another case."""
+        return tuple(_keys(self, earlier=True))
+
+    @cached_property
+    def as_later(self) -> tuple[_Key, ...]:
+        """Its keys, if another case is asked earlier."""
+        return tuple(_keys(self, earlier=False))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,82 +60,89 @@ class _Ranked:
     cases: tuple[_Case, ...]
 
 
-def shadows(rules: Sequence[Rule]) -> Iterator[tuple[int, Said]]:
-    """Findings about rules in load order, each with the place of its rule in that order."""
+def related(rules: Sequence[Rule]) -> Mapping[int, tuple[Said, ...]]:
+    """Findings about rules in load order, by the place of their rule in that order."""
+    found: dict[int, tuple[Said, ...]] = {}
     earlier = _Earlier()
-    order = sorted(range(len(rules)), key=lambda place: (-rules[place].effective, place))
+    strength = [rule.effective for rule in rules]
+    order = sorted(range(len(rules)), key=lambda place: (-strength[place], place))
+    of_equal: dict[float, _Equal] = {
+        one: _Equal() for one, number in Counter(strength).items() if number > 1
+    }
     for rank, place in enumerate(order):
-        rule = rules[place]
+        rule, equal = rules[place], of_equal.get(strength[place])
         one = _Ranked(rule=rule, place=place, rank=rank, cases=_cases(rule))
-        if one.cases:
-            if by := _covering(one, earlier):
-                yield place, _never_applies(rule, by)
-            else:
-                if tie := _tie(one, earlier):
-                    yield place, tie
-                earlier.add(one)
-            earlier.add_equal(one)
-
-
-_Callers = tuple[Decision, str | None, frozenset[tuple[str, bool]]]
-"""What a rule decides, for which subagent, in which situations."""
-_Key = tuple[bool, bool, str, str | None, str | None]
+        if by := _covering(one, earlier):
+            found[place] = (_never_applies(rule, by),)
+        else:
+            if equal is not None and (tie := _tie(one, equal)):
+                found[place] = (tie,)
+            earlier.add(one)
+        if equal is not None:
+            equal.add(one)
+    return found
 
 
 class _Earlier:
     """Rules that are asked earlier, found by what they are for."""
 
     def __init__(self) -> None:
-        self._cases: defaultdict[tuple[str, str | None, str | None], list[tuple[_Ranked, _Case]]]
+        self._cases: defaultdict[tuple[str, _Condition], list[tuple[_Ranked, _Case]]]
         self._cases = defaultdict(list)
-        self._equal: dict[tuple[float, _Key], dict[_Callers, _Ranked]] = {}
 
     def add(self, ranked: _Ranked) -> None:
         """Take in a rule that may cover others; what covers it covers them as well."""
         for case in ranked.cases:
-            self._cases[case.tool, case.prefix, case.pattern].append((ranked, case))
-
-    def add_equal(self, ranked: _Ranked) -> None:
-        """Take in a rule that others of its priority may meet."""
-        rule = ranked.rule
-        for case in ranked.cases:
-            callers = rule.decision, rule.subagent, case.situations
-            for key in _keys(case, earlier=True):
-                found = self._equal.setdefault((rule.effective, key), {})
-                found.setdefault(callers, ranked)
+            self._cases[case.tool, case.condition].append((ranked, case))
 
     def around(self, case: _Case) -> list[tuple[_Ranked, _Case]]:
         """Every case of a rule that every call in this case is in, but for its situations."""
-        found = [
-            one
-            for name in _covering_names(case.tool)
-            for prefix, pattern in _covering_conditions(case)
-            for one in self._cases.get((name, prefix, pattern), ())
-        ]
+        found = [one for key in case.around for one in self._cases.get(key, ())]
         return sorted(found, key=lambda one: one[0].rank)
 
+
+_Callers = tuple[Decision, str | None, _Situations]
+"""What a rule decides, for which subagent, in which situations."""
+
+
+class _Equal:
+    """Rules of one priority, those that are asked first found by what they are for."""
+
+    def __init__(self) -> None:
+        self._rules: defaultdict[_Key, dict[_Callers, _Ranked]] = defaultdict(dict)
+
+    def add(self, ranked: _Ranked) -> None:
+        """Take in a rule that others may meet."""
+        rule = ranked.rule
+        for case in ranked.cases:
+            for key in case.as_earlier:
+                self._rules[key].setdefault((rule.decision, rule.subagent, case.situations), ranked)
+
     def met(self, rule: Rule, case: _Case) -> Iterator[_Ranked]:
-        """Rules of the same priority that decide otherwise on some calls in this case."""
-        for key in _keys(case, earlier=False):
-            for callers, ranked in self._equal.get((rule.effective, key), {}).items():
-                decision, subagent, situations = callers
+        """Rules that decide otherwise on some calls in this case."""
+        for key in case.as_later:
+            for (decision, subagent, situations), ranked in self._rules.get(key, _NONE).items():
                 same = None in (rule.subagent, subagent) or rule.subagent == subagent
                 if same and decision is not rule.decision and situations & case.situations:
                     yield ranked
+
+
+_NONE: Mapping[_Callers, _Ranked] = {}
 
 
 _LONGEST = 2048
 """Characters of a prefix that are looked at; the CLI drops a rule with a longer pattern."""
 
 
-def _covering_conditions(case: _Case) -> Iterator[tuple[str | None, str | None]]:
+def _covering_conditions(condition: _Condition) -> Iterator[_Condition]:
+    prefix, pattern = condition
     yield None, None
-    if case.pattern is not None:
-        yield None, case.pattern
-    if case.prefix is not None:
-        ends = (at for at, char in enumerate(case.prefix[:_LONGEST]) if char in ' "')
-        for end in (*ends, len(case.prefix)):
-            yield case.prefix[:end], None
+    if pattern is not None:
+        yield None, pattern
+    if prefix is not None:
+        ends = (at for at, char in enumerate(prefix[:_LONGEST]) if char in ' "')
+        for end in (*ends, len(prefix)):
+            yield prefix[:end], None
 
 
 _MOST_PARTS = 50
@@ -136,17 +165,27 @@ def _covering_names(tool: str) -> tuple[str, ...]:
 
 
 def _cases(rule: Rule) -> tuple[_Case, ...]:
-    interactive = (True, False) if rule.interactive is None else (rule.interactive,)
-    situations = frozenset(product(rule.modes or MODES, interactive))
     prefixes = rule.command_prefixes
     if not rule.prefix_list:
         prefixes = tuple(filter(None, prefixes))
-    conditions: list[tuple[str | None, str | None]] = [(prefix, None) for prefix in prefixes]
-    if not prefixes:
-        conditions = [(None, source) for source in pattern_sources(rule)]
+    patterns = () if prefixes else pattern_sources(rule)
+    return _made(tool_names(rule), prefixes, patterns, rule.modes, rule.interactive)
+
+
+@lru_cache(maxsize=4096)
+def _made(
+    tools: Sequence[str],
+    prefixes: Sequence[str],
+    patterns: Sequence[str | None],
+    modes: Sequence[str],
+    interactive: bool | None,
+) -> tuple[_Case, ...]:
+    asked = (True, False) if interactive is None else (interactive,)
+    situations = frozenset(product(modes or MODES, asked))
+    conditions = [*((prefix, None) for prefix in prefixes), *((None, each) for each in patterns)]
     return tuple(
-        _Case(tool=tool, prefix=prefix, pattern=pattern, situations=situations)
-        for tool, (prefix, pattern) in product(dict.fromkeys(tool_names(rule)), conditions)
+        _Case(tool, condition, situations)
+        for tool, condition in product(dict.fromkeys(tools), conditions)
     )
 
 
@@ -196,9 +235,9 @@ def _named(rule: Rule, beside: Rule) -> str:
 # --- equal priorities ----------------------------------------------------------------------------
 
 
-def _tie(one: _Ranked, earlier: _Earlier) -> Said | None:
+def _tie(one: _Ranked, equal: _Equal) -> Said | None:
     """A rule of equal priority that decides otherwise and is for some of the same calls."""
-    met = (other for case in one.cases for other in earlier.met(one.rule, case))
+    met = (other for case in one.cases for other in equal.met(one.rule, case))
     other = min(met, key=lambda other: other.rank, default=None)
     if other is None:
         return None
@@ -215,15 +254,8 @@ def _keys(case: _Case, *, earlier: bool) -> Iterator[_Key]:
     """
     for tool_wider, condition_wider in product((False, True), repeat=2):
         names = _covering_names(case.tool) if tool_wider is earlier else (case.tool,)
-        own = ((case.prefix, case.pattern),)
-        conditions = _covering_conditions(case) if condition_wider is earlier else own
-        for name, (prefix, pattern) in product(names, conditions):
-            yield tool_wider, condition_wider, name, prefix, pattern
-
-
-def related(rules: Sequence[Rule]) -> Mapping[int, tuple[Said, ...]]:
-    """The findings by the place of their rule in load order."""
-    found: defaultdict[int, tuple[Said, ...]] = defaultdict(tuple)
-    for place, said in shadows(rules):
-        found[place] += (said,)
-    return found
+        conditions: Iterable[_Condition] = (case.condition,)
+        if condition_wider is earlier:
+            conditions = _covering_conditions(case.condition)
+        for name, condition in product(names, conditions):
+            yield tool_wider, condition_wider, name, condition

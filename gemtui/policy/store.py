@@ -141,6 +141,7 @@ def open_policy(file: Path | PolicyFile) -> Opened:
             f"{file.path} is not UTF-8 (line {line}): convert it in an editor", path=file.path
         ) from None
     document = Document.parse(text, source=str(file.path))
+    document.check()
     return Opened(file=file, document=document, seen=_seen(file.path, data))
 
 

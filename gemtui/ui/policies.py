@@ -64,7 +64,6 @@ class Draft:
         self._saved = document.text
         self._steps = [Step(document, "")]
         self._undone: list[Step] = []
-        self._policy: tuple[str, Policy] | None = None
         self.revision = 0
 
     # --- what it is --------------------------------------------------------------------------
@@ -122,15 +121,7 @@ class Draft:
     @property
     def policy(self) -> Policy:
         """All rules that a run with this policy has, in load order: to decide and explain with."""
-        return self.around.before + self.prepare() + self.around.after
-
-    def prepare(self) -> Policy:
-        """The file's own rules, read once per change: a large file in a thread, please."""
-        document, known = self.document, self._policy
-        if known is None or known[0] != document.text:
-            known = document.text, Policy.parse(document.text, source=document.source)
-            self._policy = known
-        return known[1]
+        return self.around.before + self.document.policy + self.around.after
 
     @property
     def setup(self) -> Setup:

@@ -21,9 +21,6 @@ from gemtui.ui.screens.policy_files import FilesScreen, Wanted, What
 if TYPE_CHECKING:
     from gemtui.ui.app import GemtuiApp
 
-LARGE = 100
-"""Rules from which on an edit is made in a thread: every rule is checked again."""
-
 
 class PolicyDesk:
     """One policy at a time: `draft`. Decisions are made for runs in `folder`.
@@ -36,7 +33,6 @@ class PolicyDesk:
         self._app, self.folder, self._changed = app, folder, changed
         self.draft = Draft()
         self.begun = asyncio.Event()
-        self._editing = asyncio.Lock()
         self._machine: tuple[Machine, str] | None = None
 
     # --- what there is -------------------------------------------------------------------------
@@ -94,34 +90,16 @@ class PolicyDesk:
                 self._app.say("Read again: something else has written the file.")
             self._changed()
 
-    async def edit(self, make: Make) -> Edit | None:
-        """Change the draft, a large one in a thread; None where nothing was changed.
-
-        One change comes after the other, each made of what the one before has left.
-        """
-        draft = self.draft
-        async with self._editing:
-            large = len(draft.document.rules) > LARGE
-            try:
-                made = await self._made(draft, make, large=large)
-            except GemtuiError as error:
-                self._app.say(str(error), problem=True)
-                return None
-            if made is None or not draft.change(made.document, made.what):
-                return None
-            if draft is not self.draft:
-                return None
-            if large:
-                await asyncio.to_thread(draft.prepare)
+    def edit(self, make: Make) -> Edit | None:
+        """Change the draft; None where nothing was changed."""
+        try:
+            made = make(self.draft.document)
+        except GemtuiError as error:
+            self._app.say(str(error), problem=True)
+            return None
+        if made is None or not self.draft.change(made.document, made.what):
+            return None
         return made
-
-    async def _made(self, draft: Draft, make: Make, *, large: bool) -> Edit | None:
-        """The change of the document as it is, also where something else changes it meanwhile."""
-        while True:
-            document = draft.document
-            made = await asyncio.to_thread(make, document) if large else make(document)
-            if draft.document is document:
-                return made
 
     # --- files ---------------------------------------------------------------------------------
 
@@ -129,9 +107,7 @@ class PolicyDesk:
         """Edit this file from now on."""
         opened = await policy_files.load(self._app, file)
         if opened is not None:
-            fresh = Draft(opened, mode=self.draft.mode)
-            await asyncio.to_thread(fresh.prepare)
-            self.draft = fresh
+            self.draft = Draft(opened, mode=self.draft.mode)
             await self.look_around()
 
     async def save(self) -> bool:

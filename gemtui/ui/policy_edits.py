@@ -31,25 +31,7 @@ class Edit(NamedTuple):
 
 
 Make = Callable[[Document], Edit | None]
-"""Makes a change of the document as it is when its turn comes; None = there is none."""
-
-
-def at(seen: Document, place: int, make: Callable[[Document, int], Edit | None]) -> Make:
-    """What `make` does to the rule at `place` of `seen`, wherever that rule stands by then.
-
-    The change raises PolicyError where something else has taken the rule away or changed it.
-    """
-    text = seen.rules[place].text
-
-    def change(document: Document) -> Edit | None:
-        texts = [entry.text for entry in document.rules]
-        if texts[place : place + 1] == [text]:
-            return make(document, place)
-        if text in texts:
-            return make(document, texts.index(text))
-        raise PolicyError("That rule is no longer as it was: look, then do it again.")
-
-    return change
+"""Makes a change of the document as it is by then; None = there is none."""
 
 
 def add(document: Document, rule: Rule) -> Edit:
@@ -73,10 +55,24 @@ def replace_rule(document: Document, place: int, rule: Rule) -> Edit:
 
 
 def filled_in(seen: Document, place: int | None, rule: Rule) -> Make:
-    """What a form says: a new rule, or another form of the one at `place` of `seen`."""
+    """What a form says: a new rule, or another form of the one at `place` of `seen`.
+
+    That rule is changed wherever it stands by then; the change raises PolicyError where something
+    else has taken it away or changed it.
+    """
     if place is None:
         return lambda document: add(document, rule)
-    return at(seen, place, lambda document, now: replace_rule(document, now, rule))
+    text = seen.rules[place].text
+
+    def change(document: Document) -> Edit:
+        texts = [entry.text for entry in document.rules]
+        if texts[place : place + 1] == [text]:
+            return replace_rule(document, place, rule)
+        if text in texts:
+            return replace_rule(document, texts.index(text), rule)
+        raise PolicyError("That rule is no longer as it was: look, then do it again.")
+
+    return change
 
 
 def duplicate(document: Document, place: int) -> Edit:

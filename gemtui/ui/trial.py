@@ -41,11 +41,8 @@ class Trial:
         return self._with(*self.taken)
 
     def _with(self, *rules: Rule) -> Policy:
-        if not rules:
-            return self.draft.policy
-        document, around = self._document(*rules), self.draft.around
-        own = Policy.parse(document.text, source=document.source)
-        return around.before + own + around.after
+        around = self.draft.around
+        return around.before + self._document(*rules).policy + around.after
 
     @property
     def document(self) -> Document:

@@ -266,13 +266,13 @@ def test_findings_come_in_the_order_of_the_rules_those_of_the_file_first() -> No
 def test_a_document_gives_each_rule_its_own_findings() -> None:
     text = rule(GLOB, DENY) + "\n" + rule('toolName = "x_*"\n', DENY)
     document = Document.parse(text + "\n#off [[rule]]\n#off toolName = 'y_*'\n")
-    assert [[each.field for each in entry.problems] for entry in document.rules] == [
+    assert [[each.field for each in found] for found in document.problems] == [
         [],
         ["toolName"],
         ["decision", "priority"],
     ]
-    assert document.findings == document.rules[1].problems
-    assert {each.rule for each in document.rules[2].problems} == {0}
+    assert document.findings == document.problems[1]
+    assert {each.rule for each in document.problems[2]} == {0}
 
 
 # --- files and folders ---------------------------------------------------------------------------

@@ -8,9 +8,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gemtui.errors import PolicyError
-from gemtui.policy.document import Document, text_of
+from gemtui.policy.check import check_text
+from gemtui.policy.dialect import parse_toml
+from gemtui.policy.document import Document
+from gemtui.policy.fields import text_of
+from gemtui.policy.policy import Policy
 from gemtui.policy.rules import Decision, Rule
-from tests.policy.rule_strategies import told
+from tests.policy.rule_strategies import RULES, told
 
 ALLOW = Rule(tools=("read_file",), decision=Decision.ALLOW, priority=5)
 
@@ -354,3 +358,66 @@ def test_a_value_that_does_not_equal_itself_locks_nothing() -> None:
     document = Document.parse(text)
     assert document.locked == ""
     assert document.enable(0, False).enable(0, True).text == text
+
+
+# --- one edit after the other --------------------------------------------------------------------
+
+
+def same(edited: Document, whole: Document) -> None:
+    """An edited document says what a person's editor would find in its text."""
+    assert edited.locked == whole.locked
+    assert edited.rules == whole.rules
+    assert edited.findings == whole.findings == check_text(whole.text, whole.source)
+    assert edited.problems == whole.problems
+    assert edited.policy == whole.policy == Policy.parse(whole.text, source=whole.source)
+    tables = parse_toml(whole.text).get("rule", []) if not whole.locked else []
+    assert whole.locked or len(tables) == sum(each.enabled for each in whole.rules)
+
+
+EDITS = st.sampled_from(["add", "replace", "remove", "duplicate", "move", "enable"])
+
+
+def edited(document: Document, edit: str, data: st.DataObject) -> Document:
+    place = data.draw(st.integers(0, max(len(document.rules) - 1, 0)))
+    if edit == "add" or not document.rules:
+        return document.add(data.draw(RULES), place)
+    match edit:
+        case "replace":
+            return document.replace(place, data.draw(RULES))
+        case "move":
+            return document.move(place, data.draw(st.integers(0, len(document.rules) - 1)))
+        case "enable":
+            return document.enable(place, not document.rules[place].enabled)
+    return getattr(document, edit)(place)  # type: ignore[no-any-return]
+
+
+LINES = st.sampled_from(
+    [
+        *("[[rule]]\n", "#off [[rule]]\n", "[[rule]]\n", 'toolName = "x"\n', "priority = 1\n"),
+        *('#off toolName = "x"\n', "# note\n", "\n", "\r\n", "\n", "#off\n", "#off x = '''\n"),
+        *("[other]\n", "[rule.toolAnnotations]\n", "#off [rule.toolAnnotations]\n", "y = [\n]\n"),
+        *("[[safety_checker]]\n", "[safety_checker.checker]\n", "#off y = [\n", "    # deep\n"),
+        *('x = """\n[[rule]]\n"""\n', 'decision = "deny"', "decision = 'deny'\n"),
+    ]
+)
+
+
+@settings(deadline=None)
+@given(
+    st.sampled_from(["", FILE, FILE.replace("\n", "\r\n")]) | st.lists(LINES).map("".join),
+    st.lists(EDITS, min_size=1, max_size=6),
+    st.data(),
+)
+def test_edits_leave_what_the_whole_text_says(
+    text: str, edits: list[str], data: st.DataObject
+) -> None:
+    document = Document.parse(text)
+    same(document, document)
+    for edit in edits:
+        if document.locked:
+            return
+        try:
+            document = edited(document, edit, data)
+        except PolicyError:
+            continue
+        same(document, Document.parse(document.text))

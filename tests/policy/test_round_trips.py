@@ -11,7 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gemtui.errors import PolicyError
-from gemtui.policy.document import Document, text_of
+from gemtui.policy.document import Document
+from gemtui.policy.fields import text_of
 from gemtui.policy.policy import Policy
 from gemtui.policy.rules import Decision, Rule
 from tests.policy.rule_strategies import RULES, TEXT, told

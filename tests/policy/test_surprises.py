@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 
 from gemtui.policy.decide import Engine
-from gemtui.policy.document import text_of
+from gemtui.policy.fields import text_of
 from gemtui.policy.matching import dropped, pattern_sources
 from gemtui.policy.policy import Policy, of
 from gemtui.policy.rules import ApprovalMode, Call, Decision, Rule, Severity

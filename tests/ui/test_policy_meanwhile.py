@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -15,7 +14,7 @@ from gemtui.policy.document import Document
 from gemtui.policy.rules import Decision, Rule
 from gemtui.ui import policy_edits
 from gemtui.ui.policies import Draft
-from gemtui.ui.policy_desk import LARGE, PolicyDesk
+from gemtui.ui.policy_desk import PolicyDesk
 from gemtui.ui.policy_files import surroundings
 
 
@@ -50,55 +49,47 @@ def person() -> Person:
 def desk(person: Person, tmp_path: Path) -> PolicyDesk:
     app: Any = person
     found = PolicyDesk(app, tmp_path, changed=lambda: None)
-    names = [f"tool_{number}" for number in range(LARGE + 5)]
-    found.draft.change(document(*names), "begin")
+    found.draft.change(document(*(f"tool_{number}" for number in range(200))), "begin")
     return found
 
 
-async def test_edits_of_a_large_policy_come_one_after_the_other(desk: PolicyDesk) -> None:
+def test_edits_of_a_large_policy_come_one_after_the_other(desk: PolicyDesk) -> None:
     seen = desk.draft.document
-    await asyncio.gather(
-        desk.edit(policy_edits.filled_in(seen, None, rule("added"))),
-        desk.edit(policy_edits.at(seen, 3, policy_edits.remove)),
-    )
+    for number in (3, 150):
+        desk.edit(partial(policy_edits.remove, place=number))
+        desk.edit(policy_edits.filled_in(seen, 100, rule("changed")))
+        desk.edit(policy_edits.filled_in(seen, None, rule("added")))
     left = tools(desk.draft.document)
-    assert ("added" in left, "tool_3" in left, len(left)) == (True, False, LARGE + 5)
+    assert (left.count("changed"), left.count("added"), len(left)) == (1, 2, 200)
+    assert {"tool_3", "tool_151", "tool_100"}.isdisjoint(left)
+    for _ in range(5):
+        desk.draft.undo()
+    assert desk.draft.document.text == seen.text
 
 
-async def test_an_edit_waits_for_no_other_policy(desk: PolicyDesk) -> None:
-    change = desk.edit(policy_edits.at(desk.draft.document, 3, policy_edits.remove))
-    task = asyncio.ensure_future(change)
-    await asyncio.sleep(0)
-    desk.draft = Draft()
-    assert await task is None
-    assert desk.draft.entries == ()
-
-
-async def test_what_is_undone_meanwhile_stays_undone(desk: PolicyDesk) -> None:
-    await desk.edit(lambda now: policy_edits.add(now, rule("added")))
-    seen = desk.draft.document
-    task = asyncio.ensure_future(desk.edit(policy_edits.at(seen, 3, policy_edits.remove)))
-    await asyncio.sleep(0)
+def test_what_is_undone_meanwhile_stays_undone(desk: PolicyDesk) -> None:
+    desk.edit(lambda now: policy_edits.add(now, rule("added")))
+    change = policy_edits.filled_in(desk.draft.document, 3, rule("changed"))
     desk.draft.undo()
-    await task
+    desk.edit(change)
     left = tools(desk.draft.document)
-    assert ("added" in left, "tool_3" in left) == (False, False)
+    assert ("added" in left, "changed" in left) == (False, True)
 
 
-async def test_a_form_never_writes_over_another_rule(desk: PolicyDesk, person: Person) -> None:
+def test_a_form_never_writes_over_another_rule(desk: PolicyDesk, person: Person) -> None:
     seen = document("glob", "write_file", "web_fetch")
     desk.draft = Draft()
     desk.draft.change(document("web_fetch", "glob"), "somebody else wrote it")
-    await desk.edit(policy_edits.filled_in(seen, 2, rule("google_web_search")))
+    desk.edit(policy_edits.filled_in(seen, 2, rule("google_web_search")))
     assert tools(desk.draft.document) == ["google_web_search", "glob"]
-    assert await desk.edit(policy_edits.filled_in(seen, 1, rule("replace"))) is None
+    assert desk.edit(policy_edits.filled_in(seen, 1, rule("replace"))) is None
     assert tools(desk.draft.document) == ["google_web_search", "glob"]
     assert person.told == ["That rule is no longer as it was: look, then do it again."]
 
 
 def test_a_change_is_made_where_its_rule_stands_now() -> None:
     seen = document("glob", "write_file")
-    change = policy_edits.at(seen, 1, partial(policy_edits.replace_rule, rule=rule("replace")))
+    change = policy_edits.filled_in(seen, 1, rule("replace"))
     made = change(document("read_file", "glob", "write_file"))
     assert made is not None
     assert tools(made.document) == ["read_file", "glob", "replace"]

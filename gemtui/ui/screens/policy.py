@@ -134,7 +134,7 @@ class PolicyScreen(AskingScreen[None]):
         self._better = None if rule is None else fixed(rule)
         fixable = self._better is not None
         self.side.show(draft, place, fixable=fixable)
-        found = (entry.problems if entry else ()) or draft.of_the_file
+        found = (() if place is None else draft.document.problems[place]) or draft.of_the_file
         right = list(state(draft, self.side.changes, fixable=fixable))
         self.query_one("#status", Line).say(list(worst(found, self.gemtui.glyphs)), right)
         self.refresh_bindings()
@@ -164,9 +164,9 @@ class PolicyScreen(AskingScreen[None]):
 
     # --- changing rules ------------------------------------------------------------------------
 
-    async def edit(self, make: Make) -> None:
+    def edit(self, make: Make) -> None:
         """Make a change, show it, and say what can't be seen of it."""
-        made = await self.desk.edit(make)
+        made = self.desk.edit(make)
         if made is not None:
             self.show(made.place)
             if made.said:
@@ -183,7 +183,7 @@ class PolicyScreen(AskingScreen[None]):
         """Change what is under the cursor: a rule, or a list of tools."""
         if event.rows is not self.main.rules:
             make = await policy_levels.ask_list(self.gemtui, self.draft, self.main.levels.chosen)
-            await self.edit(make)
+            self.edit(make)
             return
         place = self.main.place
         rule = None if place is None else self.draft.entries[place].rule
@@ -205,7 +205,7 @@ class PolicyScreen(AskingScreen[None]):
         wanted = await self.app.push_screen_wait(form)
         if wanted is None:
             return
-        await self.edit(policy_edits.filled_in(seen, place, wanted))
+        self.edit(policy_edits.filled_in(seen, place, wanted))
         self.main.take_focus()
 
     @work(exclusive=True, group=DIALOG)
@@ -217,41 +217,38 @@ class PolicyScreen(AskingScreen[None]):
         if form is not None:
             await self._fill_in(form)
 
-    async def action_duplicate(self) -> None:
+    def action_duplicate(self) -> None:
         """The same rule once more."""
-        await self._edit_chosen(policy_edits.duplicate)
+        self._edit_chosen(policy_edits.duplicate)
 
-    async def action_delete(self) -> None:
+    def action_delete(self) -> None:
         """Without this rule."""
-        await self._edit_chosen(policy_edits.remove)
+        self._edit_chosen(policy_edits.remove)
 
-    async def action_switch(self) -> None:
+    def action_switch(self) -> None:
         """This rule off, or on again."""
-        await self._edit_chosen(policy_edits.switch)
+        self._edit_chosen(policy_edits.switch)
 
-    async def _edit_chosen(self, make: Callable[[Document, int], Edit]) -> None:
+    def _edit_chosen(self, make: Callable[[Document, int], Edit | None]) -> None:
         if (place := self.main.place) is not None:
-            await self.edit(policy_edits.at(self.draft.document, place, make))
+            self.edit(lambda document: make(document, place))
 
-    async def action_move_down(self) -> None:
+    def action_move_down(self) -> None:
         """Below the next rule."""
-        await self._move(1)
+        self._move(1)
 
-    async def action_move_up(self) -> None:
+    def action_move_up(self) -> None:
         """Above the rule before."""
-        await self._move(-1)
+        self._move(-1)
 
-    async def _move(self, step: int) -> None:
-        place, other = self.main.place, self.main.rules.neighbour(step)
-        if place is not None and other is not None:
-            above = step < 0
-            make = partial(policy_edits.move, other=other, above=above)
-            await self.edit(policy_edits.at(self.draft.document, place, make))
+    def _move(self, step: int) -> None:
+        if (other := self.main.rules.neighbour(step)) is not None:
+            self._edit_chosen(partial(policy_edits.move, other=other, above=step < 0))
 
-    async def action_fix(self) -> None:
+    def action_fix(self) -> None:
         """The form of this rule that does what was meant."""
         if (better := self._better) is not None:
-            await self._edit_chosen(partial(policy_edits.replace_rule, rule=better))
+            self._edit_chosen(partial(policy_edits.replace_rule, rule=better))
 
     def action_undo(self) -> None:
         """Take the last change back."""
@@ -273,12 +270,12 @@ class PolicyScreen(AskingScreen[None]):
         self._say_rule()
 
     @on(LevelRows.Chosen)
-    async def _chosen(self, event: LevelRows.Chosen) -> None:
+    def _chosen(self, event: LevelRows.Chosen) -> None:
         if event.field.id == "mode":
             self.draft.decide_for(ApprovalMode(event.value))
             self.show()
         else:
-            await self.edit(policy_levels.with_choice(event.field, event.value))
+            self.edit(policy_levels.with_choice(event.field, event.value))
 
     def action_mode(self) -> None:
         """The next approval mode."""
@@ -312,7 +309,7 @@ class PolicyScreen(AskingScreen[None]):
         """Add the rules that came back, as one step."""
         rules = await asked
         if rules:
-            await self.edit(lambda document: policy_edits.add_all(document, rules))
+            self.edit(lambda document: policy_edits.add_all(document, rules))
         else:
             self.show()
 

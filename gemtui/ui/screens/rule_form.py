@@ -122,8 +122,7 @@ def look_at(document: Document, place: int | None, rule: Rule) -> Looked:
             file=document.source, rule=0, field="", severity=Severity.ERROR, message=str(error)
         )
         return Looked((finding,), None)
-    entry = changed.rules[-1 if place is None else place]
-    return Looked(entry.problems, fixed(rule))
+    return Looked(changed.problems[-1 if place is None else place], fixed(rule))
 
 
 class RuleForm(ModalScreen[Rule]):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -13,7 +13,7 @@ from textual.message import Message
 from textual.widget import Widget
 
 from gemtui.policy.document import Entry
-from gemtui.policy.rules import Rule, Severity
+from gemtui.policy.rules import Finding, Rule, Severity
 from gemtui.text import Clean
 from gemtui.ui.keys import Where, bindings
 from gemtui.ui.policies import Draft, order
@@ -45,12 +45,15 @@ class RuleRow:
 def rows(draft: Draft, words: str = "") -> tuple[RuleRow, ...]:
     """The rows that hold all words of a search, in the order of strength."""
     wanted = words.lower().split()
-    made = (_row(place, draft.entries[place]) for place in order(draft.entries))
+    made = (
+        _row(place, draft.entries[place], draft.document.problems[place])
+        for place in order(draft.entries)
+    )
     return tuple(row for row in made if all(word in _searched(row.entry) for word in wanted))
 
 
-def _row(place: int, entry: Entry) -> RuleRow:
-    found = {finding.severity for finding in entry.problems}
+def _row(place: int, entry: Entry, problems: Sequence[Finding]) -> RuleRow:
+    found = {finding.severity for finding in problems}
     if entry.rule is None and entry.enabled:
         found.add(Severity.ERROR)
     return RuleRow(place, entry, min(found, default=None))
