@@ -127,7 +127,7 @@ class Document:
 
     def add(self, rule: Rule, at: int | None = None) -> Self:
         """With `rule` before the one at `at` (from 0), or as the last."""
-        last = len(self._places())
+        last = len(self._places)
         place = last if at is None else at
         if not 0 <= place <= last:
             raise IndexError(place)
@@ -162,7 +162,7 @@ class Document:
         """With the rule at `index` at the place `to`; those between move up or down."""
         if self._at(index) == self._at(to):
             return self
-        places = self._places()
+        places = self._places
         moved = [self._pieces[at] for at in places]
         moved.insert(to, moved.pop(index))
         pieces = list(self._pieces)
@@ -184,20 +184,22 @@ class Document:
 
     # --- the pieces --------------------------------------------------------------------------
 
+    @cached_property
     def _places(self) -> list[int]:
+        """Where the rules are among the pieces."""
         if self.locked:
             raise PolicyError(f"{self.source}: {self.locked}")
         return [at for at, piece in enumerate(self._pieces) if piece.kind is not Kind.GAP]
 
     def _at(self, index: int) -> int:
-        places = self._places()
+        places = self._places
         if not 0 <= index < len(places):
             raise IndexError(index)
         return places[index]
 
     def _with_rule(self, place: int, piece: Piece) -> Self:
         """With a piece before the rule at `place`, a blank line between it and its neighbours."""
-        places = self._places()
+        places = self._places
         blank = Piece(kind=Kind.GAP, text=self._own("\n"))
         rule = replace(piece, text=self._ended(piece.text))
         if place < len(places):

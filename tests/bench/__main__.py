@@ -7,10 +7,10 @@ import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
-from tests.bench import opening, policies, reading, running, starting
+from tests.bench import editing, opening, policies, reading, running, starting
 from tests.bench.measure import HEAD, Row
 
-PARTS = ("start", "stores", "session", "open", "policies", "huge", "run")
+PARTS = ("start", "stores", "session", "open", "policies", "edits", "huge", "run")
 OPTED = ("huge", "run")
 """Parts that are measured only if they are named."""
 MEGABYTE = 1_000_000
@@ -37,6 +37,8 @@ def _rows(folder: Path, wanted: argparse.Namespace) -> Iterator[Row]:
         yield from opening.rows(folder, wanted.size * MEGABYTE, wanted.repeat)
     if "policies" in wanted.parts:
         yield from policies.rows(folder, wanted.repeat)
+    if "edits" in wanted.parts:
+        yield from editing.rows(folder, wanted.repeat)
     if "huge" in wanted.parts:
         yield from reading.session(folder, 1_000 * MEGABYTE, 1)
     if "run" in wanted.parts:

@@ -67,10 +67,10 @@ def _code(chance: random.Random) -> str:
     return "\n".join(chance.choices(CODE, k=chance.randint(2, 20)))
 
 
-def make_policy() -> str:
+def make_policy(rules: int = RULES) -> str:
     """Rules of all kinds; few of them match."""
-    chance = random.Random(RULES)
-    return "\n".join(_rule(number, chance) for number in range(RULES))
+    chance = random.Random(rules)
+    return "\n".join(_rule(number, chance) for number in range(rules))
 
 
 def _rule(number: int, chance: random.Random) -> str:
