@@ -12,6 +12,7 @@ has no picture is named, as `⟨U+202E⟩`. The marks mean nothing to a shell or
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from datetime import datetime, timedelta
 from itertools import accumulate
 from typing import NewType
@@ -236,6 +237,12 @@ def _fits_in_name(char: str) -> bool:
 def counted(number: int, noun: str) -> str:
     """A number with its noun: `1 file`, `1,204 files`."""
     return f"{number:,} {noun}{'s' * (number != 1)}"
+
+
+def listed(names: Iterable[str]) -> str:
+    """Names in a sentence: `a, b or c`; at least one."""
+    *head, last = names
+    return f"{', '.join(head)} or {last}" if head else last
 
 
 def size(bytes: int) -> str:

@@ -24,7 +24,7 @@ from gemtui.policy.rules import Finding, Rule, Severity
 from gemtui.policy.saying import Said, findings, warned
 from gemtui.policy.schema import Problem, schema_problems
 from gemtui.policy.shadows import related
-from gemtui.policy.surprises import surprises_said
+from gemtui.policy.surprises import surprises
 
 _TABLES = ("rule", "safety_checker")
 _WHOLE = "Gemini CLI drops the whole file"
@@ -65,7 +65,7 @@ def check_table(table: Any) -> Checked:
     if rule is not None:
         said += rule_said(fields, rule)
         if not any(each.severity is Severity.ERROR for each in said):
-            said += surprises_said(rule)
+            said += surprises(rule)
     return Checked(rule, tuple(said), bool(problems))
 
 

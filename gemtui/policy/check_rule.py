@@ -11,8 +11,9 @@ from gemtui.policy.known import AGENTS, FORMER, nearest, tool
 from gemtui.policy.matching import MCP_PREFIX, SHELL, dropped, pattern_sources
 from gemtui.policy.patterns import slow
 from gemtui.policy.rules import Decision, Rule
-from gemtui.policy.saying import Said, listed, warned
+from gemtui.policy.saying import Said, warned
 from gemtui.policy.schema import MODES, Problem
+from gemtui.text import listed
 
 WHOLE = "Gemini CLI drops the whole file for it"
 _DECISIONS = {"ask": "ask_user", "prompt": "ask_user", "confirm": "ask_user", "block": "deny"}

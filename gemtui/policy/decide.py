@@ -56,10 +56,6 @@ class Engine:
         """The decision on one call with its reasons."""
         return explanation(call, self._judge, self._counterpart()._judge)
 
-    def offers(self, tool: str) -> bool:
-        """Whether the model is told of this tool."""
-        return self._judge.standing(tool).offered
-
     def _counterpart(self) -> Engine:
         """The same with somebody to ask, or with nobody."""
         if self._other is None:

@@ -72,33 +72,50 @@ AGENTS = ("generalist", "codebase_investigator", "cli_help")
 ALIASES: Mapping[str, str] = MappingProxyType({"search_file_content": "grep_search"})
 """Older names that rules match, in both directions (policy-engine, "Names")."""
 
-FORMER: Mapping[str, str] = MappingProxyType(
+CLASSES: Mapping[str, str] = MappingProxyType(
     {
-        "ShellTool": "run_shell_command",
+        "update_topic": "UpdateTopicTool",
+        "list_directory": "LSTool",
+        "read_file": "ReadFileTool",
+        "grep_search": "GrepTool",
+        "glob": "GlobTool",
+        "activate_skill": "ActivateSkillTool",
+        "replace": "EditTool",
+        "write_file": "WriteFileTool",
+        "web_fetch": "WebFetchTool",
+        "run_shell_command": "ShellTool",
+        "list_background_processes": "ListBackgroundProcessesTool",
+        "read_background_output": "ReadBackgroundOutputTool",
+        "google_web_search": "WebSearchTool",
+        "enter_plan_mode": "EnterPlanModeTool",
+        "exit_plan_mode": "ExitPlanModeTool",
+        "invoke_agent": "AgentTool",
+    }
+)
+"""The CLI's tools, and the names by which tools.core and tools.exclude know them as well.
+
+The search is called RipGrepTool where the system has ripgrep.
+"""
+
+FORMER: Mapping[str, str] = MappingProxyType(
+    {name: tool for tool, name in CLASSES.items()}
+    | {
         "Shell": "run_shell_command",
         "run_terminal_command": "run_shell_command",
         "bash": "run_shell_command",
         "WriteFile": "write_file",
-        "WriteFileTool": "write_file",
         "edit": "replace",
         "Edit": "replace",
-        "EditTool": "replace",
         "edit_file": "replace",
         "ReadFile": "read_file",
-        "ReadFileTool": "read_file",
         "ReadManyFiles": "read_many_files",
         "ReadFolder": "list_directory",
-        "LSTool": "list_directory",
         "ls": "list_directory",
         "FindFiles": "glob",
-        "GlobTool": "glob",
         "SearchText": "grep_search",
-        "GrepTool": "grep_search",
         "grep": "grep_search",
         "WebFetch": "web_fetch",
-        "WebFetchTool": "web_fetch",
         "GoogleSearch": "google_web_search",
-        "WebSearchTool": "google_web_search",
         "web_search": "google_web_search",
         "delegate_to_agent": "invoke_agent",
         "Agent": "invoke_agent",

@@ -6,9 +6,10 @@ The mapping is that of conformance section 2, "Permission policy". Every rule co
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
+from types import MappingProxyType
 
 from gemtui.errors import OptionError
 from gemtui.policy.fields import text_of
@@ -58,7 +59,7 @@ class PermissionPolicy:
 
     def __post_init__(self) -> None:
         """Make words levels: a deny that is none would be no deny."""
-        for name, _ in _CAPABILITIES:
+        for name in CAPABILITIES:
             object.__setattr__(self, name, _level(name, getattr(self, name)))
 
     def policy(self, mode: ApprovalMode | str | None = None) -> Policy:
@@ -75,11 +76,14 @@ def _level(name: str, value: str | None) -> Level | None:
         raise OptionError(f"{name} must be one of {choices}, not {value!r}") from None
 
 
-_CAPABILITIES = (
-    ("file_write", ("replace", "write_file")),
-    ("shell_execute", ("run_shell_command",)),
-    ("network_access", ("google_web_search", "web_fetch")),
+CAPABILITIES: Mapping[str, tuple[str, ...]] = MappingProxyType(
+    {
+        "file_write": ("replace", "write_file"),
+        "shell_execute": ("run_shell_command",),
+        "network_access": ("google_web_search", "web_fetch"),
+    }
 )
+"""The tools of each level."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -176,7 +180,7 @@ def _levelled(permissions: Permissions) -> Iterable[Rule]:
 def _levels(permissions: Permissions) -> Iterable[tuple[Level, tuple[str, ...]]]:
     if permissions.levels is None:
         return
-    for name, tools in _CAPABILITIES:
+    for name, tools in CAPABILITIES.items():
         yield getattr(permissions.levels, name) or Level.ASK, tools
 
 

@@ -16,6 +16,7 @@ from gemtui.policy.arguments import arguments_text, string
 from gemtui.policy.needles import is_literal, needle_of
 from gemtui.policy.patterns import Pattern, PatternError, compile_pattern, unsafe
 from gemtui.policy.rules import Decision, Rule
+from gemtui.text import listed
 
 MCP_PREFIX: Final = "mcp_"
 SHELL: Final = "run_shell_command"
@@ -148,7 +149,7 @@ def mismatch(ready: Ready, subject: Subject, mode: str, interactive: bool) -> st
     """Why a rule does not apply, whatever the arguments; None = it does. In plain words."""
     rule = ready.rule
     if rule.modes and mode not in rule.modes:
-        return f"it counts only in {_listed(rule.modes)} mode"
+        return f"it counts only in {listed(rule.modes)} mode"
     if rule.subagent is not None and rule.subagent != subject.subagent:
         return f"it is for calls of the subagent {rule.subagent}"
     if rule.mcp_name is not None and not _server_matches(rule.mcp_name, subject.server):
@@ -202,13 +203,8 @@ def _same(wanted: Any, found: Any) -> bool:
 
 
 def _said(rule: Rule) -> str:
-    tools = _listed(rule.tools) if rule.tools else "no tool"
+    tools = listed(rule.tools) if rule.tools else "no tool"
     return f"{tools} of the MCP server {rule.mcp_name}" if rule.mcp_name else tools
-
-
-def _listed(names: Iterable[str]) -> str:
-    *head, last = names
-    return f"{', '.join(head)} or {last}" if head else last
 
 
 def first_match(rules: Iterable[Ready], args: Mapping[str, Any]) -> Ready | None:

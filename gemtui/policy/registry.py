@@ -11,33 +11,11 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from gemtui.policy.answers import McpTool, Setup
-from gemtui.policy.known import ALIASES
+from gemtui.policy.known import ALIASES, CLASSES
 from gemtui.policy.matching import MCP_PREFIX
 from gemtui.policy.rules import ApprovalMode
 from gemtui.policy.settings import names, table
 
-CLASSES = {
-    "update_topic": "UpdateTopicTool",
-    "list_directory": "LSTool",
-    "read_file": "ReadFileTool",
-    "grep_search": "GrepTool",
-    "glob": "GlobTool",
-    "activate_skill": "ActivateSkillTool",
-    "replace": "EditTool",
-    "write_file": "WriteFileTool",
-    "web_fetch": "WebFetchTool",
-    "run_shell_command": "ShellTool",
-    "list_background_processes": "ListBackgroundProcessesTool",
-    "read_background_output": "ReadBackgroundOutputTool",
-    "google_web_search": "WebSearchTool",
-    "enter_plan_mode": "EnterPlanModeTool",
-    "exit_plan_mode": "ExitPlanModeTool",
-    "invoke_agent": "AgentTool",
-}
-"""The CLI's tools, and the names by which tools.core and tools.exclude know them as well.
-
-The search is called RipGrepTool where the system has ripgrep.
-"""
 MCP_CLASS = "DiscoveredMCPTool"
 """Such a name for all MCP tools."""
 TRACKER = {

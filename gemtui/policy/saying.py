@@ -38,9 +38,3 @@ def findings(said: Iterable[Said], file: Path | str, rule: int) -> Iterator[Find
             way_out=way_out,
             mode=mode,
         )
-
-
-def listed(names: Iterable[str]) -> str:
-    """Names in a sentence: `a, b or c`."""
-    *head, last = names
-    return f"{', '.join(head)} or {last}" if head else last

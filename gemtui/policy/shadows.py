@@ -15,8 +15,9 @@ from itertools import product
 from gemtui.policy.known import AGENTS, ALIASES
 from gemtui.policy.matching import MCP_PREFIX, pattern_sources, tool_names
 from gemtui.policy.rules import Decision, Rule
-from gemtui.policy.saying import Said, listed, warned
+from gemtui.policy.saying import Said, warned
 from gemtui.policy.schema import MODES
+from gemtui.text import listed
 
 _Situations = frozenset[tuple[str, bool]]
 _Condition = tuple[str | None, str | None]

@@ -15,9 +15,10 @@ from gemtui.policy.known import AGENTS, ALIASES
 from gemtui.policy.matching import SHELL, pattern_sources
 from gemtui.policy.programs import NEVER, RUNS, SHELLS
 from gemtui.policy.protected import BUILD_FILES
-from gemtui.policy.rules import ApprovalMode, Decision, Finding, Rule
-from gemtui.policy.saying import Said, findings, listed, warned
+from gemtui.policy.rules import ApprovalMode, Decision, Rule
+from gemtui.policy.saying import Said, warned
 from gemtui.policy.shell import read_command
+from gemtui.text import listed
 
 _OUTSIDE_PLAN = ("default", "autoEdit", "yolo")
 _OPENING = frozenset({"*", SHELL, "write_file", "replace"})
@@ -29,13 +30,8 @@ Surprise = tuple[Said, Rule | None]
 """What is surprising, and the rule that does what was meant, where it can be built."""
 
 
-def surprises(rule: Rule) -> tuple[Finding, ...]:
+def surprises(rule: Rule) -> Iterator[Said]:
     """What a person who wrote this rule hardly meant; all warnings, each with its way out."""
-    return tuple(findings(surprises_said(rule), rule.source, rule.index))
-
-
-def surprises_said(rule: Rule) -> Iterator[Said]:
-    """The same without the place."""
     for look in _LOOKS:
         for said, _fixed in look(rule):
             yield said

@@ -10,14 +10,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from gemtui.policy.document import Document, Entry
-from gemtui.policy.levels import Level, PermissionPolicy, Permissions, rules
+from gemtui.policy.levels import CAPABILITIES, Level, PermissionPolicy, Permissions, rules
 from gemtui.policy.rules import Decision, Rule
 
-CAPABILITIES = {
-    "file_write": ("replace", "write_file"),
-    "shell_execute": ("run_shell_command",),
-    "network_access": ("google_web_search", "web_fetch"),
-}
 _LEVEL_RULES = {
     (Decision.ALLOW, 997): Level.ALLOW,
     (Decision.ASK_USER, 997): Level.ASK,

@@ -292,7 +292,7 @@ def test_a_tool_that_is_not_there_is_not_found_in_yolo_either(tool: str) -> None
 )
 def test_the_modes_offer_their_tools(mode: str, offered: str) -> None:
     engine = Engine(Policy(), mode=ApprovalMode(mode))
-    assert [name for name in offered.split() if not engine.offers(name)] == []
+    assert [name for name in offered.split() if not engine.outcome(Call(tool=name)).offered] == []
 
 
 @pytest.mark.parametrize(
@@ -306,7 +306,7 @@ def test_the_modes_offer_their_tools(mode: str, offered: str) -> None:
 )
 def test_the_modes_hide_the_others(mode: str, hidden: str) -> None:
     engine = Engine(Policy(), mode=ApprovalMode(mode))
-    assert [name for name in hidden.split() if engine.offers(name)] == []
+    assert [name for name in hidden.split() if engine.outcome(Call(tool=name)).offered] == []
 
 
 # --- settings ------------------------------------------------------------------------------------

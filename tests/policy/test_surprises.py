@@ -52,9 +52,8 @@ def decides(one: Rule, call: Call, *, mode: ApprovalMode = ApprovalMode.DEFAULT)
 
 
 def field_of(one: Rule) -> tuple[str, ...]:
-    found = surprises(one)
-    assert all(each.severity is Severity.WARNING for each in found)
-    assert all(each.way_out and (each.file, each.rule) == ("work.toml", 1) for each in found)
+    found = tuple(surprises(one))
+    assert all(each.way_out and each.severity is Severity.WARNING for each in found)
     return tuple(each.field for each in found)
 
 
@@ -74,7 +73,7 @@ def field_of(one: Rule) -> tuple[str, ...]:
     ],
 )
 def test_a_rule_that_does_what_it_says_has_none(plain: Rule) -> None:
-    assert surprises(plain) == ()
+    assert field_of(plain) == ()
     assert fixed(plain) is None
 
 
@@ -241,7 +240,7 @@ def test_a_denied_tool_is_hidden_and_its_message_with_it() -> None:
     assert better is not None
     for one, offered in ((deny, False), (better, True)):
         engine = Engine(of([one]), mode=ApprovalMode.YOLO)
-        assert engine.offers(SHELL) is offered
+        assert engine.outcome(run("ls")).offered is offered
         assert engine.outcome(run("ls")).decision is DENY
     explained = Engine(of([better]), mode=ApprovalMode.YOLO).explain(run("ls"))
     assert explained.message == "ask a person"

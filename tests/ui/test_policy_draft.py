@@ -11,14 +11,14 @@ from hypothesis import strategies as st
 from gemtui.policy.decide import decide
 from gemtui.policy.document import Document
 from gemtui.policy.folders import below
-from gemtui.policy.levels import Level
+from gemtui.policy.levels import CAPABILITIES, Level
 from gemtui.policy.policy import Policy
 from gemtui.policy.rules import Call, Decision, Rule
 from gemtui.ui.marked import MOST_LINES, marked
 from gemtui.ui.policies import Draft, moved, order
 from gemtui.ui.policy_edits import NEW_RULE, Edit, add_all, move, set_levels, switch
 from gemtui.ui.rule_fields import MODES, Problem, rule_of, values_of
-from gemtui.ui.simple import CAPABILITIES, Simple, read, written
+from gemtui.ui.simple import Simple, read, written
 
 
 def rule(tool: str, priority: int, decision: Decision = Decision.ALLOW) -> Rule:

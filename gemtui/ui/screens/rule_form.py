@@ -28,7 +28,6 @@ from gemtui.ui.render.lines import EMPTY
 from gemtui.ui.rule_fields import MODES, Problem, names, rule_of, values_of
 from gemtui.ui.theme import look_of
 
-SHELL = "run_shell_command"
 _DECISIONS = {
     Decision.ALLOW: "allow: it runs",
     Decision.ASK_USER: "ask_user: a person decides; headless it is refused",

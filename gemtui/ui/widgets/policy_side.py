@@ -11,7 +11,6 @@ from textual.containers import Vertical, VerticalScroll
 from textual.content import Content
 from textual.widgets import Static
 
-from gemtui.policy.document import Entry
 from gemtui.policy.rules import Finding, Severity
 from gemtui.text import Clean, clean, clean_line, visible, visible_line
 from gemtui.ui.becomes import Becomes
@@ -166,10 +165,6 @@ def _counted(findings: Sequence[Finding]) -> str:
     """`1 error, 3 warnings`, `none`."""
     counts = [(sum(each.severity is kind for each in findings), kind) for kind in Severity]
     return ", ".join(tallied(count, str(kind)) for count, kind in counts if count) or "none"
-
-
-def _lines_of(entry: Entry) -> range:
-    return range(entry.line, entry.line + entry.text.count("\n") + 1)
 
 
 def here_rule(draft: Draft, place: int | None) -> int:
