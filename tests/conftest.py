@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import time
 from pathlib import Path
 
@@ -12,6 +13,17 @@ pytest_plugins = ["tests.fake_cli", "tests.foreign_folder", "tests.real_cli"]
 
 DATA = Path(__file__).parent / "data"
 A_WHILE = 600
+
+
+def pytest_configure() -> None:
+    """Let children have the signals as they are by default.
+
+    What is started in the background or by `nohup` ignores some, and hands that down. A handler is
+    not handed down; ours still ignores.
+    """
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT):
+        if signal.getsignal(number) is signal.SIG_IGN:
+            signal.signal(number, lambda *_: None)
 
 
 @pytest.fixture(scope="session", autouse=True)

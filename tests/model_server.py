@@ -23,8 +23,9 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from types import TracebackType
 from typing import Any, Self, assert_never
 
+from tests.patience import PATIENCE
+
 Part = Mapping[str, Any]
-PATIENCE = 60.0
 """Seconds that anything in here waits before the test is taken for broken."""
 
 

@@ -21,11 +21,10 @@ from typing import Any, Self
 import pytest
 
 from tests.model_server import ModelServer
+from tests.patience import PATIENCE
 
 VERSION = os.environ.get("GEMTUI_TEST_GEMINI_VERSION", "0.61.0")
 MODEL = "gemini-2.5-flash"
-PATIENCE = 90.0
-"""Seconds that a run of the CLI may take before the test is taken for broken."""
 
 SETTINGS = {
     "security": {"auth": {"selectedType": "gemini-api-key"}},

@@ -18,7 +18,8 @@ from typing import Self
 
 import pyte
 
-PATIENCE = 30.0
+from tests.patience import PATIENCE
+
 """Seconds until something that should happen is taken for missing."""
 
 

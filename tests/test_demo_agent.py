@@ -39,6 +39,7 @@ from gemtui.sessions.index import Index
 from gemtui.sessions.summary import Summary
 from gemtui.transcript.display_model import DiffDisplay
 from gemtui.transcript.model import Thought, ToolCall
+from tests.patience import PATIENCE
 
 SHELL = "run_shell_command"
 
@@ -66,7 +67,7 @@ def project(place: Path) -> Path:
 
 async def run(options: AgentOptions, prompt: str = "Be polite") -> AsyncIterator[AgentEvent]:
     """The events of a run by the program that GEMINI_CLI_PATH names."""
-    async with asyncio.timeout(60):
+    async with asyncio.timeout(PATIENCE):
         async for event in GeminiAdapter().run(prompt, options):
             yield event
 

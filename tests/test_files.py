@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from gemtui.files import read_small, write_whole
+from tests.patience import PATIENCE
 
 
 def test_a_small_file_is_read_whole_also_through_a_link(tmp_path: Path) -> None:
@@ -69,7 +70,7 @@ def test_a_pipe_that_somebody_reads_gets_all_of_an_export(tmp_path: Path) -> Non
                 break
             except OSError:
                 time.sleep(0.01)
-        assert len(reader.result(30)) == 1_000_000
+        assert len(reader.result(PATIENCE)) == 1_000_000
     write_whole(Path("/dev/null"), [b"x"], special=True)
 
 

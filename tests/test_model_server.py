@@ -23,6 +23,7 @@ from tests.model_server import (
     thought,
     usage,
 )
+from tests.patience import PATIENCE
 
 STREAM = "streamGenerateContent?alt=sse"
 
@@ -31,7 +32,7 @@ def ask(model: ModelServer, method: str = STREAM) -> bytes:
     body = {"contents": [], "tools": [{"functionDeclarations": [{"name": "t"}]}]}
     url = f"{model.url}/v1beta/models/some-model:{method}"
     request = urllib.request.Request(url, data=json.dumps(body).encode())
-    with urllib.request.urlopen(request, timeout=10) as response:
+    with urllib.request.urlopen(request, timeout=PATIENCE) as response:
         data: bytes = response.read()
     return data
 

@@ -18,6 +18,7 @@ from gemtui.agent import tree
 from gemtui.runs.listing import list_runs, runs_dir
 from tests.fake_cli import INIT, OK, FakeCli, ends, says, uses
 from tests.model_server import ModelServer, answer, call, text
+from tests.patience import PATIENCE
 from tests.real_cli import MODEL, GeminiCli
 
 
@@ -209,8 +210,8 @@ def test_a_failing_run_keeps_what_there_was(
 
 def test_a_timeout_is_said_in_seconds(fake_cli: FakeCli) -> None:
     fake_cli(f"print:{INIT}", says("Half"), "wait")
-    with pytest.raises(ProviderError, match=r"timed out.* 0\.7s") as raised:
-        GeminiCliProvider({"timeout": 0.7}).generate("Go")
+    with pytest.raises(ProviderError, match=r"timed out.* 4\.5s") as raised:
+        GeminiCliProvider({"timeout": 4.5}).generate("Go")
     assert raised.value.response == "Half"
     with pytest.raises(ProviderError, match=r"timed out.* 0\.6s"):
         GeminiCliProvider().generate("Go", response_timeout=0.6)
@@ -264,7 +265,7 @@ def test_ctrl_c_ends_the_run(fake_cli: FakeCli, program: str) -> None:
     while not any(b"ready" in _bytes(run.folder.stderr) for run in list_runs(runs_dir())):
         assert process.poll() is None
     process.send_signal(signal.SIGINT)
-    _, said = process.communicate(timeout=30)
+    _, said = process.communicate(timeout=PATIENCE)
     assert process.returncode != 0
     assert b"KeyboardInterrupt" in said
     (run,) = list_runs(runs_dir())

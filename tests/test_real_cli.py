@@ -29,6 +29,7 @@ from gemtui.transcript.model import (
     Usage,
 )
 from tests.model_server import Gate, ModelServer, answer, call, text, thought, usage
+from tests.patience import PATIENCE
 from tests.real_cli import MODEL, GeminiCli
 
 PROMPT = "Change the greeting from hello to bye, then run it"
@@ -182,7 +183,7 @@ class Watching:
     async def until(self, holds: Callable[[Summary], bool]) -> Summary:
         """Follow the changes until the one session is as wanted."""
         while True:
-            changed = await asyncio.wait_for(anext(self._changes), 60)
+            changed = await asyncio.wait_for(anext(self._changes), PATIENCE)
             snapshot = await asyncio.to_thread(self.index.update, changed.paths)
             for summary in snapshot.sessions:
                 self._read_on(summary)

@@ -151,9 +151,12 @@ class _Stop:
 
     @contextmanager
     def on_signals(self) -> Iterator[None]:
-        """Take the signals that end a command; those that are ignored (nohup) stay so."""
+        """Take the signals that end a command. Those of a terminal may be ignored, by nohup or in
+        the background of a script, and stay so; SIGTERM always means us.
+        """
         loop = asyncio.get_running_loop()
-        taken = [each for each in _SIGNALS if signal.getsignal(each) is not signal.SIG_IGN]
+        ignored = {each for each in _SIGNALS if signal.getsignal(each) is signal.SIG_IGN}
+        taken = [each for each in _SIGNALS if each not in ignored or each is signal.SIGTERM]
         for number in taken:
             loop.add_signal_handler(number, self._on_signal)
         try:

@@ -34,7 +34,11 @@ SLEEPER = (
     "print('ready', flush=True)\n"
     "while True: time.sleep(60)\n"
 )
-PARTNER = "import time\ntime.sleep(0.4)\nprint('the last word', flush=True)\n"
+PARTNER = (
+    "import os, sys, time\n"
+    "while os.getppid() == int(sys.argv[1]): time.sleep(0.01)\n"
+    "print('the last word', flush=True)\n"
+)
 
 
 def main() -> None:
@@ -99,7 +103,7 @@ STEPS: dict[str, Callable[[str], object]] = {
     "stdin": lambda _: say(sys.stdin.read(), end=""),
     "stubborn": stubborn,
     "orphan": orphan,
-    "partner": lambda _: subprocess.Popen([sys.executable, "-c", PARTNER]),
+    "partner": lambda _: subprocess.Popen([sys.executable, "-c", PARTNER, str(os.getpid())]),
     "flood": lambda value: sys.stderr.write("e" * int(value)),
     "line": lambda value: say("y" * int(value)),
     "wait": lambda _: threading.Event().wait(),

@@ -21,6 +21,7 @@ from gemtui.agent.options import AgentOptions
 from gemtui.runs.listing import RunState, list_runs
 from gemtui.runs.words import Tally, Verdict
 from tests.fake_cli import CHILD, HELP, INIT
+from tests.patience import PATIENCE
 
 Fake = Callable[..., GeminiAdapter]
 SMALL = 400_000
@@ -63,7 +64,7 @@ def fake(disk: Path, tmp_path: Path) -> Fake:
 
 async def told(events: AsyncIterator[AgentEvent], tally: Tally) -> list[AgentEvent]:
     seen = []
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(PATIENCE):
         async for event in events:
             tally.add(event)
             seen.append(event)
@@ -105,7 +106,7 @@ async def test_a_run_on_a_full_disk_can_be_stopped(fake: Fake, disk: Path, tmp_p
         if event.type == "init":
             (folder,) = adapter.runs.iterdir()
             while os.statvfs(disk).f_bavail:
-                await asyncio.sleep(0.01)
+                await asyncio.sleep(0)
             stop.set()
     assert isinstance(seen[-1].payload, Done)
     assert seen[-1].payload.status is DoneStatus.INTERRUPTED

@@ -22,6 +22,7 @@ from gemtui.agent.gemini import GeminiAdapter
 from gemtui.agent.options import AgentOptions
 from gemtui.agent.settings import settings_unread
 from gemtui.errors import OptionError
+from tests.patience import PATIENCE
 
 HERE = Path(__file__).parent
 HELP = """Options:
@@ -73,7 +74,7 @@ def lines(*objects: str) -> list[str]:
 
 
 async def collect(events: AsyncIterator[AgentEvent]) -> list[AgentEvent]:
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(PATIENCE):
         return [event async for event in events]
 
 
@@ -154,7 +155,7 @@ async def test_a_limit_of_no_turns_ends_the_run_at_its_start(fake: Fake, tmp_pat
 async def test_the_turns_are_counted_while_nobody_reads(fake: Fake, tmp_path: Path) -> None:
     adapter = fake(*lines(INIT, *TURN), "wait")
     run = await asyncio.to_thread(adapter.start, "x", AgentOptions(cwd=tmp_path, max_turns=1))
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(PATIENCE):
         ended = await run.wait()
     assert (ended.limit, ended.aborted) == ("turns", False)
     other = GeminiAdapter(runs=adapter.runs).attach(RunFolder(run.folder.path))
@@ -221,7 +222,7 @@ async def test_cancelling_the_task_ends_the_tree(fake: Fake, tmp_path: Path) -> 
             begun.set()
 
     task = asyncio.create_task(follow())
-    await asyncio.wait_for(begun.wait(), 20)
+    await asyncio.wait_for(begun.wait(), PATIENCE)
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
         await task

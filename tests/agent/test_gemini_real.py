@@ -31,7 +31,8 @@ from gemtui.agent.settings import settings_unread
 from gemtui.policy.levels import Level, PermissionPolicy
 from gemtui.policy.rules import ApprovalMode
 from tests.model_server import Answer, Chunk, Failure, Gate, ModelServer, answer, call, text
-from tests.real_cli import MODEL, PATIENCE, VERSION, GeminiCli
+from tests.patience import PATIENCE
+from tests.real_cli import MODEL, VERSION, GeminiCli
 
 YOLO = ApprovalMode.YOLO
 

@@ -17,10 +17,10 @@ import pytest
 
 from gemtui.agent import tree
 from gemtui.agent.folder import KILLED, RUN_TAG, Abort, Exit, Request, RunFolder
+from tests.patience import PATIENCE
 
 CHILD = str(Path(__file__).with_name("child.py"))
 Start = Callable[..., RunFolder]
-PATIENCE = 20.0
 
 
 @pytest.fixture
@@ -29,7 +29,12 @@ def start(tmp_path: Path) -> Iterator[Start]:
     supervisors: list[subprocess.Popen[bytes]] = []
     ids: list[str] = []
 
-    def begin(*steps: str, prompt: str | None = None, **options: Any) -> RunFolder:
+    def begin(
+        *steps: str,
+        prompt: str | None = None,
+        before: Callable[[], None] | None = None,
+        **options: Any,
+    ) -> RunFolder:
         id = f"run-{os.getpid()}-{tmp_path.name}-{len(ids)}"
         ids.append(id)
         folder = RunFolder.create(tmp_path / "runs", id)
@@ -39,7 +44,7 @@ def start(tmp_path: Path) -> Iterator[Start]:
         base: dict[str, Any] = {"id": id, "argv": argv, "cwd": str(tmp_path), "environ": {}}
         folder.ask(Request(**(base | {"stdin": prompt is not None, "grace": 0.5} | options)))
         command = [sys.executable, "-m", "gemtui.agent.supervise", str(folder.path)]
-        supervisors.append(subprocess.Popen(command, start_new_session=True))
+        supervisors.append(subprocess.Popen(command, preexec_fn=before, start_new_session=True))
         return folder
 
     yield begin
@@ -117,6 +122,22 @@ def test_an_abort_ends_the_child_by_sigterm(start: Start, by: str) -> None:
     assert (record.code, record.aborted, record.killed) == (-signal.SIGTERM, True, False)
 
 
+def test_signals_that_were_ignored_or_blocked_end_the_run(start: Start) -> None:
+    folder = start("print:ready", "wait", before=ignore_and_block)
+    written(folder, "ready")
+    owner = folder.owner()
+    assert owner is not None
+    os.kill(owner.pid, signal.SIGTERM)
+    record = ended(folder)
+    assert (record.code, record.aborted, record.killed) == (-signal.SIGTERM, True, False)
+
+
+def ignore_and_block() -> None:
+    for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+        signal.signal(number, signal.SIG_IGN)
+    signal.pthread_sigmask(signal.SIG_BLOCK, signal.valid_signals())
+
+
 def test_a_child_that_ignores_sigterm_is_killed_after_the_grace_period(start: Start) -> None:
     folder = start("stubborn", "print:ready", "wait")
     written(folder, "ready")
@@ -179,7 +200,7 @@ def test_the_idle_limit_counts_from_the_last_output(start: Start) -> None:
 
 
 def test_output_keeps_the_idle_limit_away(start: Start) -> None:
-    record = ended(start("fill:10", idle_timeout=0.5, timeout=1.2))
+    record = ended(start("fill:10", idle_timeout=5.0, timeout=6.0))
     assert record.limit == "timeout"
 
 

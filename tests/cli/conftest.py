@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 
 from gemtui.cli import main
+from tests.patience import PATIENCE
 
 RECORDED = Path(__file__).parents[1] / "data/sessions"
 
@@ -81,6 +82,6 @@ def start(
         capture_output=True,
         cwd=cwd,
         env={name: value for name, value in changed.items() if value is not None},
-        timeout=60,
+        timeout=PATIENCE,
         check=False,
     )

@@ -22,7 +22,8 @@ from tests.cli.conftest import start
 from tests.fake_cli import HELP, INIT, OK, FakeCli, says
 from tests.foreign_folder import ForeignFolder
 from tests.model_server import ModelServer, answer, text
-from tests.real_cli import MODEL, PATIENCE, GeminiCli
+from tests.patience import PATIENCE
+from tests.real_cli import MODEL, GeminiCli
 from tests.terminal import Terminal
 
 COMMANDS = [
@@ -43,7 +44,7 @@ def gemtui(foreign: ForeignFolder, *words: str) -> subprocess.CompletedProcess[b
         env={**os.environ, "PATH": foreign.path_variable, "TMUX": "/nowhere,1,0"},
         stdin=subprocess.DEVNULL,
         capture_output=True,
-        timeout=60,
+        timeout=PATIENCE,
         check=False,
     )
 

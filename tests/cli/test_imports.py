@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 import gemtui as package
+from tests.patience import PATIENCE
 
 SCREEN = {"textual", "rich"}
 REPORT = "import sys, json; json.dump(sorted(sys.modules), sys.stderr)"
@@ -27,7 +28,10 @@ def core_modules() -> list[str]:
 
 def modules_after(code: str) -> set[str]:
     done = subprocess.run(
-        [sys.executable, "-c", f"{code}\n{REPORT}"], capture_output=True, timeout=60, check=True
+        [sys.executable, "-c", f"{code}\n{REPORT}"],
+        capture_output=True,
+        timeout=PATIENCE,
+        check=True,
     )
     return {name.partition(".")[0] for name in json.loads(done.stderr)} | set(
         json.loads(done.stderr)

@@ -12,6 +12,7 @@ from gemtui.runs.listing import list_runs, runs_dir
 from tests.cli.conftest import Gemtui
 from tests.cli.shapes import fits
 from tests.fake_cli import INIT, OK, FakeCli
+from tests.patience import PATIENCE
 
 GOOD = '[[rule]]\ntoolName = "glob"\ndecision = "deny"\npriority = 100\n'
 BROKEN = GOOD.replace("deny", "Deny")
@@ -91,7 +92,7 @@ def test_the_script_can_be_run_as_it_is(
     (project / "prompt.txt").write_text("from a file")
     answer = gemtui("policy", "flags", "careful", "-C", project, "--file-write", "deny")
     done = subprocess.run(
-        ["bash", "-c", answer.out], capture_output=True, text=True, check=True, timeout=60
+        ["bash", "-c", answer.out], capture_output=True, text=True, check=True, timeout=PATIENCE
     )
     assert "from a file" in done.stdout
     (written,) = runs_dir().glob("*/policy-first.toml")
@@ -113,7 +114,9 @@ def test_a_file_of_any_name_can_be_named(
     *_, command = answer.out.splitlines()
     assert f"/{shown}.toml" in command
     printed = command.replace(str(cli), "printf '%s\\0'").replace("< prompt.txt", "")
-    done = subprocess.run(["bash", "-c", printed], capture_output=True, check=True, timeout=60)
+    done = subprocess.run(
+        ["bash", "-c", printed], capture_output=True, check=True, timeout=PATIENCE
+    )
     assert done.stdout.split(b"\0")[-2] == b"--policy=" + os.fsencode(path)
 
 

@@ -20,6 +20,7 @@ from gemtui.agent.trust import remember
 from gemtui.runs.listing import RunState, list_runs, runs_dir
 from tests.cli.conftest import Gemtui, start
 from tests.fake_cli import INIT, OK, FakeCli, ends, says, uses
+from tests.patience import PATIENCE
 from tests.runs.test_listing import add_run
 
 FAIL = '{"type":"result","status":"error","error":{"type":"x","message":"No quota left."}}'
@@ -210,7 +211,7 @@ def test_a_signal_ends_the_whole_tree(running: Any, number: signal.Signals) -> N
     while events[-1]["type"] != "text_delta":
         events.append(said(process))
     process.send_signal(number)
-    out, err = process.communicate(timeout=30)
+    out, err = process.communicate(timeout=PATIENCE)
     assert process.returncode == 130
     assert json.loads(out.splitlines()[-1])["payload"]["status"] == "interrupted"
     assert err.decode().splitlines() == [
@@ -231,7 +232,7 @@ def test_a_hangup_that_is_ignored_stays_so(running: Any) -> None:
         pass
     process.send_signal(signal.SIGHUP)
     process.send_signal(signal.SIGTERM)
-    _, err = process.communicate(timeout=30)
+    _, err = process.communicate(timeout=PATIENCE)
     assert process.returncode == 130
     assert err.count(b"stopping") == 1
     assert b"killing" not in err
@@ -245,7 +246,7 @@ def test_a_second_signal_kills_at_once(running: Any) -> None:
     assert b"stopping" in process.stderr.readline()
     process.send_signal(signal.SIGINT)
     assert b"killing" in process.stderr.readline()
-    process.communicate(timeout=30)
+    process.communicate(timeout=PATIENCE)
     assert process.returncode == 130
     (run,) = list_runs(runs_dir())
     assert run.exit is not None
@@ -279,7 +280,7 @@ async def test_a_killed_gemtui_leaves_a_run_to_attach_to(running: Any) -> None:
 def test_a_reader_that_goes_ends_the_run_quietly(running: Any) -> None:
     process = running("line:10", "wait")
     process.stdout.close()
-    assert process.wait(30) == 0
+    assert process.wait(PATIENCE) == 0
     assert process.stderr.read() == b""
     assert left() == set()
 
@@ -294,7 +295,7 @@ def test_a_reader_that_pauses_does_not_hold_up_ctrl_c(running: Any) -> None:
     (run,) = list_runs(runs_dir())
     while run.folder.exit() is None:
         pass
-    process.communicate(timeout=30)
+    process.communicate(timeout=PATIENCE)
     assert process.returncode == 130
 
 
@@ -313,7 +314,7 @@ def test_prompts_from_a_file_and_from_stdin(
         [sys.executable, "-m", "gemtui", "run", "-", "--quiet"],
         input=b"from stdin",
         capture_output=True,
-        timeout=60,
+        timeout=PATIENCE,
         check=False,
     )
     assert (done.returncode, done.stderr) == (0, b"")
@@ -460,7 +461,9 @@ def test_a_dry_run_is_the_script_of_the_run(
     assert answer.out.replace("\n", "").isprintable()
     assert "'--model=a b'" in answer.out
     assert not runs_dir().exists()
-    subprocess.run(["bash", "-c", answer.out], stdin=subprocess.DEVNULL, check=True, timeout=60)
+    subprocess.run(
+        ["bash", "-c", answer.out], stdin=subprocess.DEVNULL, check=True, timeout=PATIENCE
+    )
     (written,) = runs_dir().glob("*/prompt.txt")
     assert written.read_text() == nasty
     shown = words(tmp_path)
@@ -550,7 +553,7 @@ def test_a_run_needs_no_screen(fake_cli: FakeCli) -> None:
     done = subprocess.run(
         [sys.executable, "-c", f"{code}; assert not {{'textual', 'rich'}} & set(sys.modules)"],
         capture_output=True,
-        timeout=60,
+        timeout=PATIENCE,
         check=False,
     )
     assert (done.returncode, done.stderr) == (0, b"")

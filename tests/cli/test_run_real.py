@@ -16,7 +16,8 @@ from gemtui.agent import tree
 from gemtui.runs.listing import list_runs, runs_dir
 from tests.cli.conftest import Gemtui
 from tests.model_server import ModelServer, answer, call, text
-from tests.real_cli import MODEL, PATIENCE, GeminiCli
+from tests.patience import PATIENCE
+from tests.real_cli import MODEL, GeminiCli
 
 Words = tuple[str | Path, ...]
 

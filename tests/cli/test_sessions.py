@@ -15,6 +15,7 @@ import pytest
 from gemtui.text import clean
 from tests.cli.conftest import RECORDED, Gemtui, start
 from tests.cli.shapes import SESSIONS, fits
+from tests.patience import PATIENCE
 from tests.terminal import Terminal
 
 FULL = "7024884b-dece-41db-8a1b-a37b16abdfd7"
@@ -268,7 +269,9 @@ def test_a_current_folder_that_is_gone(store: Path, tmp_path: Path) -> None:
     gone = tmp_path / "gone"
     gone.mkdir()
     line = f'cd {gone} && rmdir {gone} && "{sys.executable}" -m gemtui sessions --json'
-    done = subprocess.run(["/bin/sh", "-c", line], capture_output=True, timeout=60, check=False)
+    done = subprocess.run(
+        ["/bin/sh", "-c", line], capture_output=True, timeout=PATIENCE, check=False
+    )
     assert done.returncode == 0, done.stderr
     assert len(json.loads(done.stdout)["sessions"]) > 10
 

@@ -15,6 +15,7 @@ from gemtui.text import clean
 from tests.cli.conftest import Gemtui, start
 from tests.cli.shapes import SHOWN, fits
 from tests.cli.test_sessions import FULL, add_session
+from tests.patience import PATIENCE
 
 FORMATS = ["text", "markdown", "html", "json", "unified"]
 
@@ -235,7 +236,9 @@ def test_a_folder_that_takes_no_files_is_named_alone(store: Path, gemtui: Gemtui
 def test_a_reader_that_stops_early(store: Path) -> None:
     big = add_session(store, "x", "33333333-big", "line\n" * 300_000)
     line = f'"{sys.executable}" -m gemtui show {big} | head -c 10'
-    done = subprocess.run(["/bin/sh", "-c", line], capture_output=True, timeout=60, check=False)
+    done = subprocess.run(
+        ["/bin/sh", "-c", line], capture_output=True, timeout=PATIENCE, check=False
+    )
     assert len(done.stdout) == 10
     assert done.stderr == b""
 

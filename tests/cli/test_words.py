@@ -13,6 +13,7 @@ import pytest
 
 from tests.cli.conftest import Gemtui, start
 from tests.cli.test_sessions import add_session
+from tests.patience import PATIENCE
 
 
 def test_help_says_what_there_is_and_how_to_complete(gemtui: Gemtui) -> None:
@@ -72,7 +73,7 @@ def test_without_a_terminal_the_app_names_what_to_use(store: Path, words: list[s
 
 def test_module_and_command_are_the_same() -> None:
     script = Path(sys.executable).with_name("gemtui")
-    done = subprocess.run([script, "--version"], capture_output=True, check=True, timeout=60)
+    done = subprocess.run([script, "--version"], capture_output=True, check=True, timeout=PATIENCE)
     assert done.stdout == start("--version").stdout
 
 
@@ -85,7 +86,7 @@ def test_a_closed_stdout_ends_quietly(store: Path, words: list[str]) -> None:
         stdin=subprocess.DEVNULL,
         stdout=writing,
         stderr=subprocess.PIPE,
-        timeout=60,
+        timeout=PATIENCE,
         check=False,
     )
     os.close(writing)
@@ -96,7 +97,9 @@ def test_a_closed_stdout_ends_quietly(store: Path, words: list[str]) -> None:
 def test_streams_that_are_closed_from_the_start(store: Path, closed: str) -> None:
     for words in ("sessions --json", "show latest", "--help", "doctor"):
         line = f"{sys.executable} -m gemtui {words} {closed}"
-        done = subprocess.run(["/bin/sh", "-c", line], capture_output=True, timeout=60, check=False)
+        done = subprocess.run(
+            ["/bin/sh", "-c", line], capture_output=True, timeout=PATIENCE, check=False
+        )
         assert (done.returncode, done.stderr) == (0, b""), words
 
 
@@ -107,7 +110,7 @@ def test_a_full_disk_is_said(store: Path) -> None:
             [sys.executable, "-m", "gemtui", "sessions", "--json"],
             stdout=full,
             stderr=subprocess.PIPE,
-            timeout=60,
+            timeout=PATIENCE,
             check=False,
         )
     assert done.returncode == 1
@@ -134,7 +137,7 @@ def test_an_interrupt_ends_quietly_with_130(store: Path) -> None:
     with process.stdout, process.stderr:
         assert process.stdout.read(1), "it is writing, and soon has to wait for us"
         process.send_signal(signal.SIGINT)
-        assert process.wait(30) == 130
+        assert process.wait(PATIENCE) == 130
         assert process.stderr.read().strip() == b""
 
 

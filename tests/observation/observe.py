@@ -19,7 +19,7 @@ from typing import IO, Any
 from tests.model_server import Failure, ModelServer, Request, Turn, answer, call, text
 from tests.observation.cases import Case, Seen
 from tests.observation.place import Place
-from tests.real_cli import PATIENCE
+from tests.patience import PATIENCE
 
 PROMPT = "Make the calls of this observation."
 """Told apart by it: the run's own requests, and those of agents that it calls."""

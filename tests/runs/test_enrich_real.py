@@ -41,7 +41,8 @@ from tests.model_server import (
     thought,
     usage,
 )
-from tests.real_cli import MODEL, PATIENCE, GeminiCli
+from tests.patience import PATIENCE
+from tests.real_cli import MODEL, GeminiCli
 
 
 @pytest.fixture(autouse=True)

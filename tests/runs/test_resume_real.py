@@ -25,7 +25,8 @@ from gemtui.sessions.load import transcript_of
 from gemtui.sessions.records import SessionLog
 from gemtui.transcript.model import Text
 from tests.model_server import Answer, Gate, ModelServer, answer, call, text
-from tests.real_cli import MODEL, PATIENCE, VERSION, GeminiCli
+from tests.patience import PATIENCE
+from tests.real_cli import MODEL, VERSION, GeminiCli
 
 
 @pytest.fixture(autouse=True)

@@ -12,8 +12,7 @@ import pytest
 
 from gemtui.runs.seen import seen_files
 from tests.foreign_folder import ForeignFolder
-
-PATIENCE = 20.0
+from tests.patience import PATIENCE
 
 
 async def after(folder: Path, *, wanted: str, most: int = 200) -> tuple[str, ...]:

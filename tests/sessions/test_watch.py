@@ -18,6 +18,7 @@ from gemtui.sessions import watch as watching
 from gemtui.sessions.index import Index
 from gemtui.sessions.mounts import network_file_system
 from gemtui.sessions.watch import Changed, watch
+from tests.patience import PATIENCE
 from tests.sessions import logs
 from tests.sessions.stores import append, load, marker, only, session, uuid
 
@@ -36,7 +37,7 @@ class Watcher:
         self.changes = watch(home, stop=self.stop)
 
     async def next(self) -> Changed:
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(PATIENCE):
             return await anext(self.changes)
 
     async def until(self, path: Path) -> Changed:
@@ -193,10 +194,10 @@ async def test_a_cancelled_task_ends_at_once_and_leaves_nothing_open(home: Path)
     for _ in range(10):
         started = asyncio.Event()
         task = asyncio.create_task(follow(started))
-        await asyncio.wait_for(started.wait(), 20)
+        await asyncio.wait_for(started.wait(), PATIENCE)
         task.cancel()
         with pytest.raises(asyncio.CancelledError):
-            await asyncio.wait_for(task, 20)
+            await asyncio.wait_for(task, PATIENCE)
     assert open_files() < before + 10
 
 

@@ -16,16 +16,16 @@ from textual.pilot import Pilot
 from gemtui.config import Config
 from gemtui.sessions.summary import Summary
 from gemtui.ui.app import GemtuiApp, Start
+from gemtui.ui.screens.run import RunScreen
 from gemtui.ui.screens.sessions import SessionsScreen
 from gemtui.ui.widgets.lines import Line
 from gemtui.ui.widgets.session_list import SessionList
 from gemtui.ui.widgets.transcript import TranscriptView
+from tests.patience import PATIENCE
 
 STORE = Path(__file__).parents[1] / "data" / "sessions" / "main"
 NOW = datetime(2026, 11, 21, 1, 0, tzinfo=UTC)
 WIDE, NARROW = (120, 36), (80, 24)
-PATIENCE = 20.0
-"""Seconds until something that should happen is taken for missing."""
 
 
 def copy_store(folder: Path) -> Path:
@@ -64,6 +64,13 @@ class Person:
     async def sees(self, *texts: str) -> None:
         """Wait for texts, wherever their lines break: a long path may wrap anywhere."""
         await self.until(lambda: all(_unbroken(text) in _unbroken(self.text) for text in texts))
+
+    async def painted(self, pane: RunScreen) -> None:
+        """Wait until nothing more is to come of the runs, and the run pane has drawn all of it."""
+        runs = [each for each in self.app.workers if each.group == "runs"]
+        await self.until(lambda: all(each.is_finished for each in runs))
+        frame = pane._frame
+        await self.until(lambda: pane._frame > frame + 1)
 
     @property
     def text(self) -> str:

@@ -12,7 +12,6 @@ from gemtui.policy.rules import Call, Decision
 from gemtui.ui.screens.run import RunScreen
 from tests.model_server import ModelServer, answer, call, text
 from tests.real_cli import MODEL, GeminiCli
-from tests.ui import people
 from tests.ui.planners import Planner, planner
 
 WHY = "Nothing is removed here."
@@ -30,7 +29,6 @@ def on_loopback(
     monkeypatch.setenv("GEMINI_CLI_PATH", str(gemini.program))
     monkeypatch.setenv("GEMINI_MODEL", MODEL)
     monkeypatch.setenv("XDG_CACHE_HOME", str(pytestconfig.cache.mkdir("gemtui-cache")))
-    monkeypatch.setattr(people, "PATIENCE", 90.0)
     return gemini
 
 

@@ -46,7 +46,7 @@ class Runner(Person):
     async def ended(self) -> None:
         await self.until(lambda: self.pane.run_shown and not self.pane.run_shown.alive)
         await self.until(lambda: self.pane.run_shown and self.pane.run_shown.told is not None)
-        await self.pilot.pause(0.2)
+        await self.painted(self.pane)
 
 
 @pytest.fixture

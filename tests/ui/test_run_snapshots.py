@@ -71,7 +71,7 @@ async def settled(me: Person) -> None:
     screen = me.app.screen_stack[0]
     assert isinstance(screen, RunScreen)
     await me.until(lambda: screen.run_shown and screen.run_shown.told is not None)
-    await me.pilot.pause(0.3)
+    await me.painted(screen)
 
 
 async def ask(me: Person, *keys: str) -> None:
