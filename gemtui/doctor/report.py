@@ -39,6 +39,7 @@ from gemtui.runs.listing import (
     usage,
 )
 from gemtui.sessions.index import Index, Snapshot
+from gemtui.sessions.projects import registry_problem
 from gemtui.sessions.records import Problem
 from gemtui.sessions.store import SessionKind, State
 from gemtui.sessions.summary import Flag, Summary
@@ -91,7 +92,9 @@ class OwnFiles:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Report:
-    """All that was found. `settings`: what is wrong with settings files of the CLI."""
+    """All that was found. `settings`: what is wrong with settings files of the CLI; `registry`:
+    with its list of projects, None = nothing.
+    """
 
     gemtui: str
     python: str
@@ -103,6 +106,7 @@ class Report:
     files: OwnFiles
     runs: Usage
     settings: tuple[str, ...]
+    registry: str | None
 
     @property
     def problems(self) -> tuple[str, ...]:
@@ -149,6 +153,7 @@ def examine(environ: Mapping[str, str] = os.environ) -> Report:
         files=_own_files(environ, cache, found.cache),
         runs=usage(runs_dir()),
         settings=settings_problems(environ, Path.cwd()),
+        registry=registry_problem(home),
     )
 
 
@@ -233,6 +238,8 @@ def _problems(report: Report) -> Iterator[str]:
         )
     if cli.cli is not None and cli.problem is not None:
         yield cli.problem
+    if report.registry is not None:
+        yield report.registry
     yield from report.settings
     yield from policy_problems(report.policies)
     yield from (f"{folder} {BROKEN}" for folder in report.runs.broken)

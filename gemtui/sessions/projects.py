@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import hashlib
 import os
-import stat
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from pathlib import Path
-from typing import Any
 
-import orjson
-
-from gemtui.jsonin import loads
+from gemtui.files import read_small
+from gemtui.jsonfile import read_object
 
 _ROOT_LIMIT = 64 * 1024
 _REGISTRY_LIMIT = 16 * 1024 * 1024
@@ -74,9 +72,10 @@ class Projects:
 
 def _marker(home: Path, key: str) -> str | None:
     for place in ("tmp", "history"):
-        data = read_small(home / place / key / ".project_root", _ROOT_LIMIT)
-        if data and (root := os.fsdecode(data).strip("\r\n")):
-            return root
+        with suppress(OSError):
+            data = read_small(home / place / key / ".project_root", _ROOT_LIMIT)
+            if root := os.fsdecode(data).strip("\r\n"):
+                return root
     return None
 
 
@@ -101,33 +100,26 @@ def ancestors(paths: Iterable[str]) -> list[str]:
     return list(dict.fromkeys(str(folder) for folders in parents for folder in folders))
 
 
-def read_small(path: Path, limit: int) -> bytes | None:
-    """All of a small regular file; None if it is missing, unreadable, too large or no file.
-
-    Opened without blocking, so that a FIFO of that name can't hold us up.
-    """
-    try:
-        handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
-    except OSError:
-        return None
-    try:
-        info = os.fstat(handle)
-        if not stat.S_ISREG(info.st_mode) or info.st_size > limit:
-            return None
-        return os.read(handle, limit)
-    except OSError:
-        return None
-    finally:
-        os.close(handle)
-
-
 def registered(path: Path) -> Mapping[str, str] | None:
     """`projects.json` as {absolute path: slug}; None if it is missing or damaged."""
+    with suppress(OSError):
+        projects = read_object(path, _REGISTRY_LIMIT).get("projects")
+        if isinstance(projects, dict):
+            return {root: slug for root, slug in projects.items() if isinstance(slug, str)}
+    return None
+
+
+def registry_problem(home: Path) -> str | None:
+    """Why the registry of projects in the CLI's folder can't be read, with the way out.
+
+    None = it can, or there is none.
+    """
+    path = home / "projects.json"
     try:
-        value: Any = loads(read_small(path, _REGISTRY_LIMIT) or b"")
-    except orjson.JSONDecodeError:
+        read_object(path, _REGISTRY_LIMIT)
+    except (FileNotFoundError, NotADirectoryError):
         return None
-    projects = value.get("projects") if isinstance(value, dict) else None
-    if not isinstance(projects, dict):
-        return None
-    return {root: slug for root, slug in projects.items() if isinstance(slug, str)}
+    except OSError as error:
+        why = f"{path} can't be read: {error.strerror}"
+        return f"{why}; move it away, Gemini CLI makes a new one"
+    return None

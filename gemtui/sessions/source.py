@@ -15,6 +15,7 @@ from typing import Any, Protocol
 
 import orjson
 
+from gemtui.files import open_regular
 from gemtui.jsonin import loads
 from gemtui.sessions.replay import Slot
 from gemtui.transcript.parts import objects
@@ -59,7 +60,7 @@ class LineSource:
     _LISTS = 4
 
     def __init__(self, path: Path) -> None:
-        self._file = path.open("rb", buffering=0)
+        self._file = open_regular(path)
         weakref.finalize(self, self._file.close)
         self._lock = threading.Lock()
         self._lists: OrderedDict[int, list[Record]] = OrderedDict()

@@ -171,7 +171,8 @@ def test_no_command_waits_or_breaks(project: Path, name: str) -> None:
     said = gemtui(*COMMANDS)
     out, err = said.stdout.decode(), said.stderr.decode()
     assert said.returncode == 0, err
-    assert f"{project / '.gemini/settings.json'} can't be read: " in out
+    for path in (project / ".gemini/settings.json", gemini_home() / "projects.json"):
+        assert f"{path} can't be read: " in out
     assert "Hi.\n" in out
     assert f"{run_folder()} holds no run that can be read" in err
 
@@ -238,13 +239,19 @@ SETTINGS: dict[str, Any] = {
 }
 
 
-@given(found=spoilt(SETTINGS), trusted=spoilt({"/x": "TRUST_FOLDER", "/": "TRUST_PARENT"}))
+@given(
+    found=spoilt(SETTINGS),
+    trusted=spoilt({"/x": "TRUST_FOLDER", "/": "TRUST_PARENT"}),
+    registry=spoilt({"projects": {"/x": "x", "/y/z": "z"}}),
+)
 @settings(deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_no_shape_of_settings_breaks_what_reads_them(
-    home: Path, tmp_path: Path, found: Any, trusted: Any
+    home: Path, tmp_path: Path, found: Any, trusted: Any, registry: Any
 ) -> None:
     (home / ".gemini/settings.json").write_text(json.dumps(found))
     (home / ".gemini/trustedFolders.json").write_text(json.dumps(trusted))
+    (home / ".gemini/projects.json").write_text(json.dumps(registry))
+    assert main(["sessions", "--everywhere"]) == 0
     must_ask(tmp_path, os.environ)
     stands = standing(workspace=tmp_path)
     for mode in ApprovalMode:
