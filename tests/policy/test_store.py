@@ -330,3 +330,14 @@ def test_a_full_disk_leaves_the_old_file(users: Path, monkeypatch: pytest.Monkey
     with pytest.raises(OSError, match="No space left"):
         store.save(opened, opened.document.replace(0, replace(RULE, priority=2)))
     assert path.read_text() == TEXT
+
+
+def test_a_pipe_in_the_place_of_the_backup_keeps_the_file_and_nobody_waits(users: Path) -> None:
+    path = users / "u.toml"
+    path.write_text(TEXT)
+    opened = store.open_policy(path)
+    os.mkfifo(users / "u.toml.bak")
+    with pytest.raises(OSError, match="not a regular file") as caught:
+        store.save(opened, opened.document.replace(0, replace(RULE, priority=2)))
+    assert caught.value.filename == str(users / "u.toml.bak")
+    assert path.read_text() == TEXT
