@@ -5,17 +5,15 @@ from __future__ import annotations
 import os
 import tempfile
 import time
-from contextlib import closing
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
 import click
 
-from gemtui.commands.choose import choose, current_folder
+from gemtui.commands.choose import choose, current_folder, index_of_user
 from gemtui.config import Config, Scope, load_config
 from gemtui.paths import cache_dir, config_file, gemini_home
-from gemtui.sessions.index import Index
 from gemtui.ui.feed import Opening
 
 _ENDING = 10.0
@@ -84,7 +82,7 @@ def _app(
 ) -> int:
     chosen = None
     if session is not None:
-        with closing(Index(home, cache=cache)) as index:
+        with index_of_user(home) as index:
             chosen = choose(session, index)
     first = project if config.scope is Scope.PROJECT else None
     opening = Opening(home, cache=cache, project=first)

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
-from contextlib import closing, suppress
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import closing, contextmanager, suppress
 from datetime import UTC, datetime
 from pathlib import Path
 
 from gemtui.api import listed
+from gemtui.commands.answer import note
 from gemtui.errors import SessionAmbiguous, SessionNotFound
 from gemtui.paths import cache_dir, gemini_home
 from gemtui.sessions.index import Index
@@ -22,9 +23,15 @@ _COMPLETED = 500
 _PLAIN_ID = re.compile(r"[\w.-]+", re.ASCII)
 
 
-def index_of_user() -> Index:
-    """The user's store, with our cache."""
-    return Index(gemini_home(), cache=cache_dir())
+@contextmanager
+def index_of_user(home: Path | None = None) -> Iterator[Index]:
+    """The user's store, or that in `home`, with our cache; a damaged cache is said at the end."""
+    with closing(Index(home or gemini_home(), cache=cache_dir())) as index:
+        try:
+            yield index
+        finally:
+            if index.renewed is not None:
+                note(f"{index.renewed.path}: {index.renewed.what}")
 
 
 def choose(
@@ -90,7 +97,7 @@ def _note(error: Exception, sessions: Iterable[Summary], *, among: Sequence[str]
 
 def completions(begun: str) -> list[tuple[str, str]]:
     """Ids that begin like that, with their titles, newest first, for a shell to offer."""
-    with closing(index_of_user()) as index:
+    with closing(Index(gemini_home(), cache=cache_dir())) as index:
         snapshot = index.quick(project=None, limit=_COMPLETED)
     offered = [(LATEST, "the newest session")]
     for each in listed(snapshot, project=None, hidden=False):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import closing
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -195,7 +194,7 @@ class Read:
 def read_which(which: Which) -> Read:
     """Find the sessions. Raises SessionNotFound, SessionAmbiguous, StoreUnreadable."""
     which.check()
-    with closing(index_of_user()) as index:
+    with index_of_user() as index:
         one = None if which.session is None else choose(which.session, index)
         snapshot = read_store(index, project=which.project)
     project = which.project

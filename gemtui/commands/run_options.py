@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-from contextlib import closing
 from pathlib import Path
 
 import click
@@ -95,7 +94,7 @@ def _permissions(words: Words) -> PermissionPolicy | None:
 
 def _session(wanted: str, folder: Path) -> str:
     """The full id of the session to continue; the CLI resumes it in its own project only."""
-    with closing(index_of_user()) as index:
+    with index_of_user() as index:
         if wanted == LATEST:
             return index.find(wanted, project=folder).id
         session = choose(wanted, index, here=folder)

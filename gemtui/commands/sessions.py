@@ -5,7 +5,6 @@ from __future__ import annotations
 import shutil
 import sys
 from collections.abc import Iterator, Sequence
-from contextlib import closing
 from datetime import UTC, datetime
 from itertools import islice, pairwise
 from pathlib import Path
@@ -30,7 +29,7 @@ def run(
 
     1 where `project` is not there and has no sessions.
     """
-    with closing(index_of_user()) as index:
+    with index_of_user() as index:
         home, snapshot = index.home, read_store(index, project=project)
     scope = None if everywhere else _scope(snapshot, project, hidden=hidden)
     sessions = list(islice(listed(snapshot, project=scope, hidden=hidden), limit))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from contextlib import closing
 from pathlib import Path
 
 from gemtui.commands.answer import note, stdout_encoding, to_file, to_stdout
@@ -14,7 +13,7 @@ from gemtui.sessions.records import SessionLog
 
 def run(wanted: str, *, format: Format, output: Path | None, project: Path | None = None) -> None:
     """Print the session that `wanted` names, of `project` if given, or write it to `output`."""
-    with closing(index_of_user()) as index:
+    with index_of_user() as index:
         summary = choose(wanted, index, project=project)
     with SessionLog(summary.path) as log:
         log.refresh()

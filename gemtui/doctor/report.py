@@ -69,7 +69,8 @@ class OwnFiles:
 
     `theme`: the one that is set, None = the default; only the app knows which there are.
     `cache_private`: nobody but the user may look into the folder. `cache_problem`: why it is not
-    used, None = it is. `prompts_bytes`: None = nothing is remembered.
+    used, None = it is. `cache_renewed`: why it was made anew just now, None = it was not.
+    `prompts_bytes`: None = nothing is remembered.
     """
 
     config: Path
@@ -81,6 +82,7 @@ class OwnFiles:
     cache_bytes: int
     cache_private: bool
     cache_problem: str | None
+    cache_renewed: str | None
     prompts: Path
     prompts_bytes: int | None
 
@@ -150,7 +152,7 @@ def examine(environ: Mapping[str, str] = os.environ) -> Report:
         cli=detect_cli(environ),
         policies=look_at_policies(environ),
         terminal=look_at_terminal(environ),
-        files=_own_files(environ, cache, found.cache),
+        files=_own_files(environ, cache, found),
         runs=usage(runs_dir()),
         settings=settings_problems(environ, Path.cwd()),
         registry=registry_problem(home),
@@ -188,7 +190,7 @@ def _why_hidden(session: Summary) -> str:
     return next(flag.value for flag in reasons if flag in session.flags)
 
 
-def _own_files(environ: Mapping[str, str], cache: Path, trouble: Problem | None) -> OwnFiles:
+def _own_files(environ: Mapping[str, str], cache: Path, found: Snapshot) -> OwnFiles:
     config = config_file(environ)
     settings, problem = Config(), None
     try:
@@ -205,7 +207,8 @@ def _own_files(environ: Mapping[str, str], cache: Path, trouble: Problem | None)
         cache_files=len(sizes),
         cache_bytes=sum(sizes),
         cache_private=cache.is_dir() and not cache.stat().st_mode & 0o077,
-        cache_problem=None if trouble is None else f"{trouble.path}: {trouble.what}",
+        cache_problem=None if found.cache is None else f"{found.cache.path}: {found.cache.what}",
+        cache_renewed=None if found.renewed is None else found.renewed.what,
         prompts=prompts_file(),
         prompts_bytes=prompts_file().stat().st_size if is_there(prompts_file()) else None,
     )
@@ -347,6 +350,8 @@ def _file_rows(files: OwnFiles) -> Iterator[tuple[str, str]]:
     private = ", readable by you alone" if files.cache_private else ""
     kept = f"{counted(files.cache_files, 'file')}, {size(files.cache_bytes)}"
     yield "cache", f"{files.cache}: {kept}{private}"
+    if files.cache_renewed is not None:
+        yield "", files.cache_renewed
     yield "", f"to clear it: {files.clear}"
     if files.prompts_bytes is not None:
         yield "prompts", f"{files.prompts}: {size(files.prompts_bytes)}, the last of the run pane"

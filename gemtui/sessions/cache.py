@@ -2,8 +2,9 @@
 
 It holds titles (the first words of prompts), paths of written files and counts, so the folder is
 0700 and the file 0600. A row counts only while inode, size and time of its session file are the
-same. Whatever is wrong with the cache (damaged, locked, not writable, written by a newer gemtui),
-gemtui works without it and `problem` says so.
+same, and every row carries a checksum: a damaged cache is replaced by an empty one, whatever the
+damage is, and `renewed` says so. Where that is no help (locked, not writable, written by a newer
+gemtui), gemtui works without it and `problem` says so.
 """
 
 from __future__ import annotations
@@ -11,10 +12,11 @@ from __future__ import annotations
 import os
 import sqlite3
 import threading
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+import zlib
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -25,15 +27,17 @@ from gemtui.sessions.store import ChatFile, SessionKind
 from gemtui.sessions.summary import Flag, Summary, TitleSource
 from gemtui.transcript.model import Usage
 
-VERSION = 2
+VERSION = 3
 """Of the rows. A cache of an older version is made anew, one of a newer is left alone."""
+APPLICATION = 0x67656D00
+"""With the version added it is the file's application id: a version that does not fit is damage."""
 FILE = "sessions.sqlite3"
 _WAIT = 0.25
 """Seconds to wait for another gemtui, which only holds the file for milliseconds."""
 _AT_ONCE = 500
 _TABLE = """
     create table summary (
-        path blob primary key, home blob, inode integer, size integer, mtime_ns integer, data blob
+        path blob primary key, home blob, stamp blob, data blob, checksum integer
     ) without rowid
 """
 
@@ -46,17 +50,21 @@ class Unread:
 
 
 Known = Summary | Unread
+_Row = tuple[bytes, bytes, bytes, bytes]
+"""Path, home, stamp, data."""
 
 
 class Cache:
     """The summaries of one store; every method does nothing, or finds nothing, without a file.
 
     `folder`: our cache folder, None = no cache. Several programs may use one cache at once.
+    `problem`: why there is no cache, if so. `renewed`: why it was made anew, if it was.
     """
 
     def __init__(self, folder: Path | None, home: Path) -> None:
         self.path = None if folder is None else folder / FILE
         self.problem: Problem | None = None
+        self.renewed: Problem | None = None
         self._home = os.fsencode(home)
         self._lock = threading.Lock()
         self._database: sqlite3.Connection | None = None
@@ -76,43 +84,40 @@ class Cache:
         """What is known of these files as they are now."""
         by_path = {os.fsencode(place.name): place for place in places}
         found: dict[str, Known] = {}
+        renewed = self.renewed
         paths = list(by_path)
         for start in range(0, len(paths), _AT_ONCE):
             some = paths[start : start + _AT_ONCE]
-            marks = ",".join("?" * len(some))
-            for path, *stamp, data in self._select(f"path in ({marks})", some):
-                place = by_path[path]
-                known = _unpacked(data, place) if tuple(stamp) == place.stamp else None
-                if known is not None:
-                    found[place.name] = known
-        return found
+            with self._used() as database:
+                if database is not None:
+                    marks = ",".join("?" * len(some))
+                    for row in database.execute(f"{_SELECT} where path in ({marks})", some):
+                        place, stamp, known = _checked(row, by_path)
+                        if stamp == _stamp(place):
+                            found[place.name] = known
+        return found if self.renewed is renewed else {}
 
     def put(self, known: Iterable[tuple[ChatFile, Known]]) -> None:
         """Keep what was found out; a later row for the same file replaces the earlier."""
-        rows: list[tuple[Any, ...]] = []
+        rows: list[tuple[bytes | int, ...]] = []
         for place, each in known:
             data = _packed(each)
             if data is not None:
-                rows.append((os.fsencode(place.name), self._home, *place.stamp, data))
-        self._change("insert or replace into summary values (?,?,?,?,?,?)", rows)
+                row = os.fsencode(place.name), self._home, _stamp(place), data
+                rows.append((*row, _checksum(row)))
+        self._change("insert or replace into summary values (?,?,?,?,?)", rows)
 
     def keep_only(self, places: Iterable[ChatFile]) -> None:
         """Forget files of this store that are no longer there."""
         there = {os.fsencode(place.name) for place in places}
-        gone = [row[:1] for row in self._select("home = ?", [self._home]) if row[0] not in there]
+        gone: list[tuple[bytes]] = []
+        with self._used() as database:
+            if database is not None:
+                rows = database.execute("select path from summary where home = ?", [self._home])
+                gone = [row for row in rows if row[0] not in there]
         self._change("delete from summary where path = ?", gone)
 
-    def _select(self, where: str, values: list[bytes]) -> list[tuple[Any, ...]]:
-        columns = "path, inode, size, mtime_ns, data"
-        with self._used() as database:
-            if database is None:
-                return []
-            return database.execute(
-                f"select {columns} from summary where {where}", values
-            ).fetchall()
-        return []
-
-    def _change(self, statement: str, rows: list[tuple[Any, ...]]) -> None:
+    def _change(self, statement: str, rows: Sequence[tuple[bytes | int, ...]]) -> None:
         with self._used() as database:
             if database is not None and rows:
                 database.execute("begin immediate")
@@ -121,20 +126,20 @@ class Cache:
 
     @contextmanager
     def _used(self) -> Iterator[sqlite3.Connection | None]:
-        """The open database; whatever it fails at ends its use, with a word.
+        """The open database; whatever it fails at ends its use, or makes it anew, with a word.
 
         Only another gemtui that holds it just now does not: what was not kept is read again.
         """
         with self._lock:
             try:
                 yield self._database
-            except (sqlite3.Error, OverflowError) as error:
-                if self._database is not None and _busy(error):
+            except Exception as error:
+                if self._database is None or self.path is None:
+                    raise
+                if _code(error) == sqlite3.SQLITE_BUSY:
                     self._database.rollback()
-                    return
-                self._give_up(f"{error}; sessions are read anew")
-                if type(error) is sqlite3.DatabaseError and self.path is not None:
-                    self._rebuild(self.path)
+                else:
+                    self._recover(self.path, error)
 
     # --- the file ----------------------------------------------------------------------------
 
@@ -142,31 +147,53 @@ class Cache:
         try:
             _private(path)
             self._database = _connect(path)
-        except (OSError, sqlite3.Error, _Newer) as error:
-            self._give_up(f"{error}; sessions are read anew")
-            if type(error) is sqlite3.DatabaseError:
-                self._rebuild(path)
+        except Exception as error:
+            self._recover(path, error)
 
-    def _rebuild(self, path: Path) -> None:
-        """Replace a damaged file by an empty one: all in it can be made again."""
+    def _recover(self, path: Path, error: Exception) -> None:
+        """Replace the file by an empty one, unless what is wrong is around it: all in it can be
+        made again.
+        """
+        self._give_up(path, error)
+        if isinstance(error, (OSError, _Newer)) or _code(error) in _NOT_THE_FILE:
+            return
         try:
             _remove(path)
             _private(path)
             self._database = _connect(path)
+        except Exception as another:
+            self._give_up(path, another)
+        else:
             self.problem = None
-        except (OSError, sqlite3.Error, _Newer) as error:
-            self._give_up(f"{error}; sessions are read anew")
+            what = f"the cache was damaged ({error}) and has been made anew"
+            self.renewed = Problem(path=path, line=None, what=what)
 
-    def _give_up(self, why: str) -> None:
-        if self.path is not None:
-            self.problem = Problem(path=self.path, line=None, what=f"cache not used: {why}")
+    def _give_up(self, path: Path, error: Exception) -> None:
+        what = f"cache not used: {error}; sessions are read anew"
+        self.problem = Problem(path=path, line=None, what=what)
         if self._database is not None:
-            self._database.close()
+            with suppress(sqlite3.Error):
+                self._database.close()
         self._database = None
 
 
-def _busy(error: Exception) -> bool:
-    return getattr(error, "sqlite_errorcode", None) == sqlite3.SQLITE_BUSY
+_NOT_THE_FILE = frozenset(
+    {
+        sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED, sqlite3.SQLITE_PERM, sqlite3.SQLITE_FULL,
+        sqlite3.SQLITE_NOMEM,
+    }
+)  # fmt: skip
+"""What SQLite says of its surroundings, not of what stands in the file."""
+
+
+def _code(error: Exception) -> int | None:
+    """SQLite's code of an error without its details; None if it is not SQLite's."""
+    code = getattr(error, "sqlite_errorcode", None)
+    return None if code is None else code & 0xFF
+
+
+class _Damaged(Exception):
+    """What stands in the file can't be what gemtui wrote."""
 
 
 class _Newer(Exception):
@@ -189,12 +216,16 @@ def _connect(path: Path) -> sqlite3.Connection:
     database = sqlite3.connect(path, timeout=_WAIT, isolation_level=None, check_same_thread=False)
     try:
         database.execute("pragma synchronous = off")  # what a power cut breaks is made anew
-        if _version(database) != VERSION:
+        database.execute("begin")
+        version = _version(database)
+        database.execute("commit")
+        if version != VERSION:
             database.execute("begin immediate")
             if _version(database) != VERSION:
                 database.execute("drop table if exists summary")
                 database.execute(_TABLE)
                 database.execute(f"pragma user_version = {VERSION}")
+                database.execute(f"pragma application_id = {APPLICATION + VERSION}")
             database.execute("commit")
     except BaseException:
         database.close()
@@ -203,18 +234,41 @@ def _connect(path: Path) -> sqlite3.Connection:
 
 
 def _version(database: sqlite3.Connection) -> int:
+    """The version of an older cache, ours, or 0 of a new file. Raises _Newer, _Damaged."""
     version: int = database.execute("pragma user_version").fetchone()[0]
+    application: int = database.execute("pragma application_id").fetchone()[0]
+    if application != (APPLICATION + version if version >= VERSION else 0):
+        raise _Damaged("its version can't be")
     if version > VERSION:
         raise _Newer("it was written by a newer gemtui")
     return version
 
 
 def _remove(path: Path) -> None:
-    for each in (path, path.with_name(f"{path.name}-journal")):
-        each.unlink(missing_ok=True)
+    for ending in ("", "-journal", "-wal", "-shm"):
+        path.with_name(path.name + ending).unlink(missing_ok=True)
 
 
 # --- what stands in a row ------------------------------------------------------------------------
+
+
+_SELECT = "select path, home, stamp, data, checksum from summary"
+
+
+def _stamp(place: ChatFile) -> bytes:
+    return b"%d %d %d" % place.stamp
+
+
+def _checksum(row: _Row) -> int:
+    return zlib.crc32(b"\0".join(row))
+
+
+def _checked(row: tuple[Any, ...], places: dict[bytes, ChatFile]) -> tuple[ChatFile, bytes, Known]:
+    """What a row says, and of what. Raises _Damaged, or anything, if it is none of ours."""
+    path, home, stamp, data, checksum = row
+    if checksum != _checksum((path, home, stamp, data)) or path not in places:
+        raise _Damaged("a row is not as it was written")
+    return places[path], stamp, _unpacked(data, places[path])
 
 
 def _packed(known: Known) -> bytes | None:
@@ -233,8 +287,8 @@ def _values(summary: Summary) -> list[object]:
         summary.title_source,
         summary.kind,
         summary.format,
-        _seconds(summary.started),
-        _seconds(summary.updated),
+        _micros(summary.started),
+        _micros(summary.updated),
         summary.models,
         summary.prompts,
         summary.messages,
@@ -250,13 +304,9 @@ def _values(summary: Summary) -> list[object]:
     ]
 
 
-def _unpacked(data: bytes, place: ChatFile) -> Known | None:
-    """What a row says; None if it is none of ours."""
-    try:
-        values = orjson.loads(data)
-        return Unread(what=values[0]) if len(values) == 1 else _summary(values, place)
-    except (ValueError, TypeError, IndexError, OverflowError):
-        return None
+def _unpacked(data: bytes, place: ChatFile) -> Known:
+    values = orjson.loads(data)
+    return Unread(what=values[0]) if len(values) == 1 else _summary(values, place)
 
 
 def _summary(values: list[Any], place: ChatFile) -> Summary:
@@ -276,7 +326,7 @@ def _summary(values: list[Any], place: ChatFile) -> Summary:
         format=format,
         files=(place.path,),
         size=place.size,
-        modified=datetime.fromtimestamp(place.mtime_ns / 1e9, UTC),
+        modified=place.modified,
         started=_time(started),
         updated=_time(updated),
         models=tuple(models),
@@ -294,9 +344,14 @@ def _summary(values: list[Any], place: ChatFile) -> Summary:
     )
 
 
-def _seconds(when: datetime | None) -> float | None:
-    return None if when is None else when.timestamp()
+_EPOCH = datetime.fromtimestamp(0, UTC)
+_MICROSECOND = timedelta(microseconds=1)
 
 
-def _time(seconds: float | None) -> datetime | None:
-    return None if seconds is None else datetime.fromtimestamp(seconds, UTC)
+def _micros(when: datetime | None) -> int | None:
+    """Microseconds since the epoch: exact, as seconds in a float are not."""
+    return None if when is None else (when - _EPOCH) // _MICROSECOND
+
+
+def _time(micros: int | None) -> datetime | None:
+    return None if micros is None else _EPOCH + micros * _MICROSECOND

@@ -51,7 +51,8 @@ class Snapshot:
     `sessions`: newest first, one per session id, hidden ones (`Summary.hidden`) included; the
     other files of a session are its `copies`. `done` of `total` files are known; `complete`: all
     of them, whole. `unreadable`: files that hold no session we can read, and folders that may not
-    be read. `looked`: the places that were looked at. `cache`: why there is no cache, if so.
+    be read. `looked`: the places that were looked at. `cache`: why there is no cache, if so;
+    `renewed`: why it was made anew, if it was.
     """
 
     sessions: tuple[Summary, ...]
@@ -62,6 +63,7 @@ class Snapshot:
     state: State
     looked: tuple[Path, ...] = ()
     cache: Problem | None = None
+    renewed: Problem | None = None
 
 
 def _nothing() -> None:
@@ -83,6 +85,11 @@ class Index:
         self._logs: OrderedDict[str, SessionLog] = OrderedDict()
         self._lock = threading.RLock()
         self._updating = threading.Lock()
+
+    @property
+    def renewed(self) -> Problem | None:
+        """Why the cache was damaged and has been made anew; None if it was not."""
+        return self._cache.renewed
 
     def close(self) -> None:
         """Let all files go."""
@@ -360,6 +367,7 @@ class Index:
                 state=self._state(store),
                 looked=store.looked,
                 cache=self._cache.problem,
+                renewed=self._cache.renewed,
             )
 
     def _state(self, store: Store) -> State:

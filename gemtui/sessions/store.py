@@ -10,12 +10,14 @@ import os
 import re
 import stat
 from collections.abc import Iterator
+from datetime import UTC, datetime
 from enum import StrEnum
 from pathlib import Path
 from typing import NamedTuple
 
 from gemtui.sessions.projects import registered
 from gemtui.sessions.records import Problem
+from gemtui.transcript.parts import EARLIEST, LATEST
 
 
 class SessionKind(StrEnum):
@@ -64,6 +66,14 @@ class ChatFile(NamedTuple):
         return Path(self.name)
 
     @property
+    def modified(self) -> datetime:
+        """The time of the last change, as far as times can be told."""
+        try:
+            return min(max(datetime.fromtimestamp(self.mtime_ns / 1e9, UTC), EARLIEST), LATEST)
+        except (ValueError, OverflowError, OSError):
+            return LATEST if self.mtime_ns > 0 else EARLIEST
+
+    @property
     def stamp(self) -> tuple[int, int, int]:
         """Equal as long as the file did not change."""
         return self.inode, self.size, self.mtime_ns
@@ -91,7 +101,7 @@ class Store:
     def __init__(self, home: Path) -> None:
         self.home = home
         self.tmp = home / "tmp"
-        self.problems: tuple[Problem, ...] = ()
+        self._problems: list[Problem] = []
         self._files: list[ChatFile] = []
         self._folders: dict[str, Path] = {}
         self._real: set[str] = set()
@@ -100,6 +110,7 @@ class Store:
         for folder in sorted(self._entries(self.tmp), key=lambda entry: entry.name):
             self._project(folder)
         self._registry()
+        self.problems = tuple(self._problems)
         self.looked = (self.tmp, *(path / "chats" for path in self._folders.values()))
         self.state = self._state()
 
@@ -198,7 +209,7 @@ class Store:
             self._note(path, "is no list of projects: some may lack their names")
 
     def _note(self, path: Path, what: str) -> None:
-        self.problems += (Problem(path=path, line=None, what=what),)
+        self._problems.append(Problem(path=path, line=None, what=what))
 
 
 def _form(mode: int) -> str:

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from enum import StrEnum
+from itertools import islice
 from pathlib import Path
 from typing import Any, Literal
 
@@ -47,6 +48,8 @@ class TitleSource(StrEnum):
 NO_TITLE = "(empty)"
 _NOT_ASKED = ("/", "?", "<state_snapshot>")
 _FOLDED = EXCERPT * 20
+_MOST_DIRECTORIES = 1000
+"""Nobody works in more at once."""
 UNKNOWN = Usage()
 _HIDDEN = frozenset({Flag.GHOST, Flag.EMPTY, Flag.DUPLICATE})
 
@@ -173,7 +176,7 @@ def summarise(log: SessionLog, place: ChatFile) -> Summary:
         format=log.format,
         files=(place.path,),
         size=place.size,
-        modified=datetime.fromtimestamp(place.mtime_ns / 1e9, UTC),
+        modified=place.modified,
         started=log.replay.started,
         updated=_updated(log),
         models=_distinct(line.model for line in outlines),
@@ -209,7 +212,9 @@ def _text(value: object) -> str | None:
 
 
 def _strings(value: object) -> tuple[str, ...]:
-    return tuple(item for item in value if _text(item)) if isinstance(value, list) else ()
+    if not isinstance(value, list):
+        return ()
+    return tuple(islice((item for item in value if _text(item)), _MOST_DIRECTORIES))
 
 
 def _distinct(values: Iterable[str | None]) -> tuple[str, ...]:

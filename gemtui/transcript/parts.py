@@ -7,12 +7,18 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from gemtui.transcript.model import Image, Usage
 
 Part = Mapping[str, Any]
+
+EARLIEST = datetime.min.replace(tzinfo=UTC) + timedelta(days=1)
+LATEST = datetime.max.replace(tzinfo=UTC) - timedelta(days=1)
+"""Between these two, a time can be told in every time zone."""
+_MOST_TOKENS = 2**40
+"""No answer counts more: the sum of very many of them is still an integer for every reader."""
 
 
 def string(value: object) -> str:
@@ -73,16 +79,18 @@ def _decoded_size(data: object) -> int | None:
 
 
 def instant(value: object) -> datetime | None:
-    """A stored ISO 8601 time as an aware datetime in UTC, None if the value is none."""
+    """A stored ISO 8601 time as an aware datetime in UTC, None if the value is none, or one that
+    not every time zone can tell.
+    """
     if not isinstance(value, str):
         return None
     try:
         time = datetime.fromisoformat(value)
-        if time.tzinfo is UTC:
-            return time
-        return time.replace(tzinfo=time.tzinfo or UTC).astimezone(UTC)
+        if time.tzinfo is not UTC:
+            time = time.replace(tzinfo=time.tzinfo or UTC).astimezone(UTC)
     except (ValueError, OverflowError):
         return None
+    return time if EARLIEST <= time <= LATEST else None
 
 
 def pretty(value: object) -> str:
@@ -108,4 +116,4 @@ def usage_of(tokens: object) -> Usage | None:
 
 
 def _count(value: object) -> int | None:
-    return value if type(value) is int else None
+    return value if type(value) is int and abs(value) <= _MOST_TOKENS else None

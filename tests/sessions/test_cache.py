@@ -7,13 +7,15 @@ import shutil
 import sqlite3
 import sys
 import threading
-from collections.abc import Iterator
+import zlib
+from collections.abc import Callable, Iterator
 from contextlib import closing
 from pathlib import Path
+from random import Random
 
 import pytest
 
-from gemtui.sessions.cache import FILE, VERSION
+from gemtui.sessions.cache import APPLICATION, FILE, VERSION
 from gemtui.sessions.index import Index, Snapshot
 from tests.sessions import logs
 from tests.sessions.stores import MAIN, append, load, only, session, set_time, talk, uuid
@@ -160,22 +162,53 @@ def cut_short(file: Path) -> None:
     file.write_bytes(file.read_bytes()[:5000])
 
 
-def older(file: Path) -> None:
+def foreign(file: Path) -> None:
     with closing(sqlite3.connect(file)) as database:
         database.executescript("drop table summary; create table summary (x)")
-        database.execute("pragma user_version = 0")
+
+
+def another_version(file: Path) -> None:
+    """What a flipped bit makes of the version: neither an older nor a newer gemtui wrote it."""
+    with closing(sqlite3.connect(file)) as database:
+        database.execute(f"pragma user_version = {VERSION + 64}")
 
 
 def nonsense_rows(file: Path) -> None:
     with closing(sqlite3.connect(file)) as database:
-        for data in (b"\xff", b"[]", b"{}", b"null", b"[1, 2]", b'"text"'):
-            database.execute("update summary set data = ?", (data,))
-            database.commit()
+        for number, data in enumerate((b"\xff", b"[]", b"{}", b"null", b"[1, 2]", b'"text"')):
+            row = (b"/no/such/%d" % number, b"/no/such", b"1 2 3", data)
+            values = (*row, zlib.crc32(b"\0".join(row)))
+            database.execute("insert into summary values (?,?,?,?,?)", values)
+        database.execute("update summary set data = cast('\xff' as text)")
+        database.commit()
 
 
-@pytest.mark.parametrize("harm", [damaged_head, damaged_middle, cut_short, older, nonsense_rows])
-def test_a_cache_that_can_not_be_used_is_made_anew(harm: object, home: Path, folder: Path) -> None:
-    assert callable(harm)
+def another_path(file: Path) -> None:
+    """A row that claims to be of another session."""
+    with closing(sqlite3.connect(file)) as database:
+        first, last = database.execute("select min(path), max(path) from summary").fetchone()
+        database.execute("delete from summary where path = ?", [last])
+        database.execute("update summary set path = ? where path = ?", [last, first])
+        database.commit()
+
+
+def closed_journal(file: Path) -> None:
+    """What a crash leaves beside it, with pages of something else."""
+    data = file.read_bytes()
+    file.write_bytes(data[:18] + b"\x02\x02" + data[20:])
+    file.with_name(f"{file.name}-wal").write_bytes(b"\x37\x7f\x06\x82" + bytes(5000))
+    file.with_name(f"{file.name}-journal").write_bytes(b"\xd9\xd5\x05\xf9 \xa1c\xd7" + bytes(5000))
+
+
+HARMS = [
+    damaged_head, damaged_middle, cut_short, foreign, another_version, nonsense_rows, another_path,
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("harm", HARMS)
+def test_a_damaged_cache_is_made_anew_with_a_word(
+    harm: Callable[[Path], None], home: Path, folder: Path
+) -> None:
     for number in range(60):
         session(home, uuid(number))
     first = start(home, folder)
@@ -183,7 +216,63 @@ def test_a_cache_that_can_not_be_used_is_made_anew(harm: object, home: Path, fol
     again = start(home, folder)
     assert again.sessions == first.sessions
     assert again.cache is None
+    assert again.renewed is not None
+    assert (again.renewed.path, again.renewed.what[:21]) == (folder / FILE, "the cache was damaged")
     assert len(rows(folder)) == 60
+    assert start(home, folder).renewed is None
+
+
+def test_a_cache_of_an_older_version_is_made_anew(home: Path, folder: Path) -> None:
+    session(home, uuid(1))
+    folder.mkdir(parents=True)
+    with closing(sqlite3.connect(folder / FILE)) as database:
+        database.execute("create table summary (path, home, inode, size, mtime_ns, data)")
+        database.execute("pragma user_version = 2")
+    found = start(home, folder)
+    assert (only(found).title, found.cache, found.renewed) == ("Hello", None, None)
+    assert len(rows(folder)) == 1
+
+
+def test_what_lies_beside_a_cache_does_not_count(home: Path, folder: Path) -> None:
+    first = [session(home, uuid(number)) for number in range(3)] and start(home, folder)
+    closed_journal(folder / FILE)
+    found = start(home, folder)
+    assert (found.sessions, found.cache) == (first.sessions, None)
+
+
+PLACES = 300
+
+
+@pytest.mark.parametrize("part", range(4))
+def test_no_harm_lists_wrongly(part: int, home: Path, folder: Path) -> None:
+    """Bytes flipped, overwritten, cut off and left out all over a real cache."""
+    shutil.copytree(MAIN, home)
+    first = start(home, folder)
+    good = (folder / FILE).read_bytes()
+    random = Random(part)
+    healed = 0
+    for at in range(part, len(good), len(good) * 4 // PLACES):
+        (folder / FILE).write_bytes(harmed(good, at, random))
+        found = start(home, folder)
+        assert (found.sessions, found.cache) == (first.sessions, None)
+        assert start(home, folder).renewed is None
+        healed += found.renewed is not None
+    assert healed > 0
+
+
+def harmed(data: bytes, at: int, random: Random) -> bytes:
+    length = random.choice((1, 1, 1, 40, 3000))
+    match random.randrange(5):
+        case 0:
+            return data[:at] + bytes([data[at] ^ 1 << random.randrange(8)]) + data[at + 1 :]
+        case 1:
+            return data[:at] + bytes(length) + data[at + length :]
+        case 2:
+            return data[:at] + random.randbytes(length) + data[at + length :]
+        case 3:
+            return data[:at] + data[at + length :]
+        case _:
+            return data[:at]
 
 
 def test_a_newer_cache_is_left_alone(home: Path, folder: Path) -> None:
@@ -191,6 +280,7 @@ def test_a_newer_cache_is_left_alone(home: Path, folder: Path) -> None:
     start(home, folder)
     with closing(sqlite3.connect(folder / FILE)) as database:
         database.execute(f"pragma user_version = {VERSION + 1}")
+        database.execute(f"pragma application_id = {APPLICATION + VERSION + 1}")
         database.execute("alter table summary add column more")
     before = (folder / FILE).read_bytes()
     found = start(home, folder)

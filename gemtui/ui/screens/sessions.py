@@ -140,8 +140,11 @@ class SessionsScreen(Screen[None]):
         """Show a newer state of the store, unless the app is just ending."""
         if not self.app.is_running:
             return
-        first, self._snapshot = self._snapshot is None, snapshot
+        before, self._snapshot = self._snapshot, snapshot
+        first = before is None
         self.sessions.show(snapshot)
+        if snapshot.renewed is not None and (before is None or before.renewed is None):
+            self.gemtui.say(snapshot.renewed.what)
         if first and not self._has_project(snapshot):
             self.sessions.scope(everywhere=True)
         self._highlight()
