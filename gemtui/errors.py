@@ -4,7 +4,7 @@ GemtuiError
 ├── SessionNotFound     no stored session has this id; `.searched` says where we looked
 ├── SessionAmbiguous    an id prefix fits several sessions; `.candidates` lists them
 ├── NotASession         the file is there and is no Gemini session
-├── SessionTooLarge     a legacy single-object file over the stated limit
+├── SessionTooLarge     a session over the stated limit of what reading it may cost
 ├── StoreUnreadable     the store exists and we may not read it
 ├── DeletionFailed      some files of a session could not be moved to the trash or removed
 ├── ConfigError         our own configuration file: `.path` and `.key` name the place
@@ -68,12 +68,22 @@ class NotASession(GemtuiError):
 
 
 class SessionTooLarge(GemtuiError):
-    """A legacy session file is larger than gemtui reads whole; `path`, `size`, `limit` in bytes."""
+    """A session would cost more memory than gemtui spends on one.
 
-    def __init__(self, path: Path, *, size: int, limit: int) -> None:
+    `path` names it, `size` and `limit` count bytes of a legacy object, or what the message says.
+    """
+
+    def __init__(
+        self,
+        path: Path,
+        *,
+        size: int,
+        limit: int,
+        of: str = "bytes",
+        way_out: str = "resume it once in Gemini CLI to turn it into a .jsonl log",
+    ) -> None:
         super().__init__(
-            f"{path} holds one JSON object of {size:,} bytes; gemtui reads such files up to "
-            f"{limit:,} bytes: resume it once in Gemini CLI to turn it into a .jsonl log"
+            f"{path} is too large: {size:,} {of}, and gemtui reads up to {limit:,}: {way_out}"
         )
         self.path, self.size, self.limit = path, size, limit
 

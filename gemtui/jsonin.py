@@ -7,7 +7,7 @@ does for a byte that is no UTF-8. JavaScript reads both.
 
 from __future__ import annotations
 
-import json
+import re
 from typing import Any
 
 import orjson
@@ -27,14 +27,42 @@ def loads(data: bytes) -> Any:
         return orjson.loads(repaired)
 
 
+_ESCAPES = re.compile(
+    rb"\\\\"
+    rb"|\\u[dD][89abAB][0-9a-fA-F]{2}(?:\\u[dD][c-fC-F][0-9a-fA-F]{2})?"
+    rb"|\\u[dD][c-fC-F][0-9a-fA-F]{2}"
+)
+"""Escaped backslashes, and surrogates: pairs where there are any, else halves."""
+_HALF = len(rb"\ud83d")
+
+
 def _repaired(data: bytes) -> bytes | None:
-    """The same JSON in strict UTF-8, None if there is nothing to repair or it is no JSON."""
-    text = data.decode("utf-8", "replace")
-    decoded = text.encode()
-    if b"\\ud" not in data and b"\\uD" not in data:
-        return None if decoded == data else decoded
-    try:
-        text = json.dumps(json.loads(text), ensure_ascii=False)
-    except (ValueError, RecursionError):
-        return None
-    return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace").encode()
+    """The same JSON in strict UTF-8, None if there is nothing to repair."""
+    whole = _ESCAPES.sub(_without_half, data) if b"\\ud" in data or b"\\uD" in data else data
+    decoded = whole.decode("utf-8", "replace").encode()
+    return None if decoded == data else decoded
+
+
+def _without_half(found: re.Match[bytes]) -> bytes:
+    return rb"\ufffd" if len(found[0]) == _HALF else found[0]
+
+
+_STRINGS = re.compile(rb'"(?:[^"\\]++|\\.)*+"', re.DOTALL)
+
+
+def values_in(data: bytes) -> int:
+    """About how many values a JSON text holds, at least as many as parsing it would make.
+
+    For bounds: parsing costs memory by values, a hundred bytes for each, not by bytes.
+    """
+    if len(data) < _MANY:
+        return len(data)
+    count = _separators(data)
+    return count if count < _MANY else _separators(_STRINGS.sub(b"", data))
+
+
+_MANY = 1_000_000
+
+
+def _separators(data: bytes) -> int:
+    return 1 + sum(map(data.count, (b",", b"[", b"{")))

@@ -127,7 +127,11 @@ class Catalog:
             return
         groups = apart(files.values(), self._projects)
         found = [merged(group, self._projects, now) for group in groups]
-        sessions = tuple(next((old for old in before if old == each), each) for each in found)
+        old = {each.path: each for each in before}
+        sessions = tuple(
+            known if (known := old.get(each.path)) == each and known is not None else each
+            for each in found
+        )
         if sessions != before:
             self._listed = None
         self._sessions[key] = sessions

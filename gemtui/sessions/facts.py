@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 from gemtui.transcript.content import Typed, text_of, typed
 from gemtui.transcript.model import Author, Outline, excerpt
-from gemtui.transcript.parts import instant, objects, parts_of, usage_of
+from gemtui.transcript.parts import instant, objects, parts_of, string, usage_of
 from gemtui.transcript.tools import call_status, written_path
 
 RICH_FIELDS = ("tokens", "thoughts", "model", "toolCalls")
@@ -115,13 +115,18 @@ def _model(record: Mapping[str, Any], size: int) -> Facts:
         says=bool(text or calls or part_ids),
         digest=hash(("gemini", text, ids or part_ids)),
         calls=calls,
-        part_ids=tuple([id for id in part_ids if id not in ids]),
+        part_ids=_without(part_ids, ids),
     )
 
 
 def _part_ids(content: object) -> tuple[str, ...]:
     calls = [part.get("functionCall") for part in parts_of(content)]
     return tuple([_id(call) for call in calls if isinstance(call, dict)])
+
+
+def _without(part_ids: tuple[str, ...], ids: tuple[str, ...]) -> tuple[str, ...]:
+    known = set(ids) if part_ids else ()
+    return tuple([id for id in part_ids if id not in known])
 
 
 def _call(raw: Mapping[str, Any]) -> CallFact:
@@ -141,7 +146,7 @@ def _system(record: Mapping[str, Any], size: int) -> Facts:
         kind=Kind.MESSAGE,
         has=frozenset(),
         says=True,
-        digest=hash((str(record.get("type")), text_of(record.get("content")))),
+        digest=hash((string(record.get("type")), text_of(record.get("content")))),
     )
 
 

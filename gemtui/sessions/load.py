@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -14,7 +14,7 @@ from typing import Any
 from gemtui.sessions.facts import Kind
 from gemtui.sessions.messages import message_of
 from gemtui.sessions.records import SessionLog, read_record
-from gemtui.sessions.replay import Entry, Known, Replay
+from gemtui.sessions.replay import Entry, Replay, Slot
 from gemtui.sessions.source import Source
 from gemtui.transcript.content import typed
 from gemtui.transcript.model import (
@@ -135,11 +135,11 @@ def _woven(
     kept: Sequence[tuple[Entry, Dropped | None]], dropped: Sequence[tuple[Entry, Dropped]]
 ) -> list[tuple[Entry, Dropped | None]]:
     """Dropped messages before the first kept one that appeared later in the log."""
-    waiting = list(dropped)
+    waiting = deque(dropped)
     result: list[tuple[Entry, Dropped | None]] = []
     for pair in kept:
         while waiting and waiting[0][0].birth < pair[0].birth:
-            result.append(waiting.pop(0))
+            result.append(waiting.popleft())
         result.append(pair)
     return [*result, *waiting]
 
@@ -248,6 +248,8 @@ class _LogCalls:
         self.replay = replay
         self.source = source
         self._split: tuple[Entry, Mapping[str, Any] | None] | None = None
+        self._found: tuple[Slot, dict[str, Mapping[str, Any]]] | None = None
+        self._replied: tuple[Slot, dict[str, Mapping[str, Any]]] | None = None
 
     def record(self, item: _Item) -> Mapping[str, Any] | None:
         """The item's record; the last one that makes many messages is kept parsed."""
@@ -259,23 +261,31 @@ class _LogCalls:
 
     def call(self, id: str) -> Mapping[str, Any] | None:
         """The stored `toolCalls` entry with this id, wherever it was last recorded."""
-        record = self._at(self.replay.calls.get(id))
-        for raw in objects(record.get("toolCalls")) if record else []:
-            if raw.get("id") == id:
-                return raw
-        return None
+        known = self.replay.calls.get(id)
+        if known is None or self.source is None:
+            return None
+        if self._found is None or self._found[0] != known.slot:
+            self._found = known.slot, _calls_by_id(self.source.at(known.slot) or {})
+        return self._found[1].get(id)
 
     def reply(self, id: str) -> Mapping[str, Any] | None:
         """The functionResponse with this id."""
-        record = self._at(self.replay.replies.get(id))
-        for part in objects(record.get("content")) if record else []:
-            reply = part.get("functionResponse")
-            if isinstance(reply, Mapping) and reply.get("id") == id:
-                return reply
-        return None
+        known = self.replay.replies.get(id)
+        if known is None or self.source is None:
+            return None
+        if self._replied is None or self._replied[0] != known.slot:
+            self._replied = known.slot, _replies_by_id(self.source.at(known.slot) or {})
+        return self._replied[1].get(id)
 
-    def _at(self, known: Known | None) -> Mapping[str, Any] | None:
-        return None if known is None or self.source is None else self.source.at(known.slot)
+
+def _calls_by_id(record: Mapping[str, Any]) -> dict[str, Mapping[str, Any]]:
+    """The first call of each id; ids that are no text can't be asked for."""
+    return {_id(raw): raw for raw in reversed(objects(record.get("toolCalls")))}
+
+
+def _replies_by_id(record: Mapping[str, Any]) -> dict[str, Mapping[str, Any]]:
+    replies = (part.get("functionResponse") for part in reversed(objects(record.get("content"))))
+    return {_id(reply): reply for reply in replies if isinstance(reply, Mapping)}
 
 
 def _message(item: _Item, calls: _LogCalls) -> Message:

@@ -35,28 +35,26 @@ def apart(files: Iterable[Summary], projects: Projects) -> list[list[Summary]]:
     Files of one folder are one session, and so are those of the same project: migration copies
     keep the hash of its path. What tells of no project goes with the only one there is.
     """
-    groups: list[tuple[set[str], list[Summary]]] = []
-    for file in files:
-        marks = {file.project_key, _project_hash(file, projects)} - {""}
-        members = [file]
-        for group in [group for group in groups if group[0] & marks]:
-            marks |= group[0]
-            members = group[1] + members
-            groups.remove(group)
-        groups.append((marks, members))
-    if len(groups) > 1:
-        groups = _without_strays(groups, projects)
-    return [members for _, members in groups]
+    above: dict[str, str] = {}
 
+    def top(mark: str) -> str:
+        """The one that stands for all marks which were joined with this one."""
+        while above.setdefault(mark, mark) != mark:
+            above[mark] = mark = above[above[mark]]
+        return mark
 
-def _without_strays(
-    groups: list[tuple[set[str], list[Summary]]], projects: Projects
-) -> list[tuple[set[str], list[Summary]]]:
-    """Groups without a project join the one that has one, unless several do."""
-    placed = [group for group in groups if any(_project_hash(file, projects) for file in group[1])]
-    if len(placed) > 1:
-        return groups
-    return [(set[str](), [file for _, members in groups for file in members])]
+    marked: list[tuple[Summary, str, str]] = []
+    for number, file in enumerate(files):
+        project_hash = _project_hash(file, projects)
+        mark = file.project_key or project_hash or f"#{number}"
+        above[top(project_hash or mark)] = top(mark)
+        marked.append((file, mark, project_hash))
+    if len({top(mark) for _, mark, project_hash in marked if project_hash}) <= 1:
+        return [[file for file, _, _ in marked]]
+    groups: dict[str, list[Summary]] = {}
+    for file, mark, _ in marked:
+        groups.setdefault(top(mark), []).append(file)
+    return list(groups.values())
 
 
 def _project_hash(file: Summary, projects: Projects) -> str:

@@ -13,6 +13,10 @@ from gemtui.jsonfile import read_object
 
 _ROOT_LIMIT = 64 * 1024
 _REGISTRY_LIMIT = 16 * 1024 * 1024
+_LONGEST = 4096
+"""Characters of a path: systems take no more bytes."""
+_DEEPEST = 64
+"""Folders from the root to a project at most."""
 
 
 class Projects:
@@ -34,7 +38,7 @@ class Projects:
         """Remember absolute paths as possible projects; True if one was new."""
         known = len(self._by_hash)
         for path in paths:
-            if path.startswith("/"):
+            if path.startswith("/") and len(path) <= _LONGEST:
                 self._by_hash.setdefault(path_hash(path), path)
         return len(self._by_hash) > known
 
@@ -95,9 +99,16 @@ def folder_names(folder: Path) -> frozenset[str]:
 
 
 def ancestors(paths: Iterable[str]) -> list[str]:
-    """Every folder above absolute file paths: one of them may be the project."""
-    parents = (Path(path).parents for path in paths if path.startswith("/"))
-    return list(dict.fromkeys(str(folder) for folders in parents for folder in folders))
+    """The folders above absolute file paths: one of them may be the project.
+
+    None for a path that no file can have, and no deeper ones than people make.
+    """
+    found: dict[str, None] = {}
+    for path in paths:
+        if path.startswith("/") and len(path) <= _LONGEST:
+            for folder in reversed(Path(path).parents[-_DEEPEST:]):
+                found[str(folder)] = None
+    return list(found)
 
 
 def registered(path: Path) -> Mapping[str, str] | None:

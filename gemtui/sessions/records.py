@@ -17,16 +17,18 @@ from typing import Any, Literal, Self
 import orjson
 
 from gemtui.errors import NotASession, SessionTooLarge
-from gemtui.jsonin import loads
+from gemtui.jsonin import loads, values_in
 from gemtui.sessions import whole
 from gemtui.sessions.facts import Kind
-from gemtui.sessions.replay import Entry, Replay
+from gemtui.sessions.replay import Entry, Replay, left_out
 from gemtui.sessions.source import LineSource, Record, Source, WholeSource
 from gemtui.transcript.model import Outline
 
 CHUNK = 1024 * 1024
-LINE_LIMIT = 256 * 1024 * 1024
+LINE_LIMIT = 128 * 1024 * 1024
 """Bytes. A longer line is passed over and reported; the CLI writes none of that size."""
+HELD_LIMIT = 500_000
+"""Messages, calls and replies of one session: about half a gigabyte of memory."""
 PROBLEMS = 100
 _TAIL = 64
 
@@ -179,18 +181,24 @@ class SessionLog:
     ) -> tuple[dict[str, Any], bool, bool] | None:
         """(object, cut, all of it read), or None if this is no session of that form."""
         short = upto is not None and upto < size
-        if size > whole.LIMIT and not short:
-            head = whole.parse(source.read(0, CHUNK))
-            if head is not None and whole.is_session(head[0]):
-                raise SessionTooLarge(self.path, size=size, limit=whole.LIMIT)
-            return None
         for amount in (upto, size) if short and upto is not None else (size,):
-            parsed = whole.parse(source.read(0, amount))
+            if amount > whole.LIMIT:
+                self._require_other_form(source, size=size, limit=whole.LIMIT, of="bytes")
+                return None
+            data = source.read(0, amount)
+            if (values := values_in(data)) > whole.VALUES:
+                self._require_other_form(source, size=values, limit=whole.VALUES, of="JSON values")
+                return None
+            parsed = whole.parse(data)
             if parsed is not None and whole.is_session(parsed[0]):
                 return parsed[0], parsed[1], amount == size
-            if size > whole.LIMIT:
-                break
         return None
+
+    def _require_other_form(self, source: LineSource, *, size: int, limit: int, of: str) -> None:
+        """Raise SessionTooLarge if this is a session in one piece; a log is read in any size."""
+        head = whole.parse(source.read(0, CHUNK))
+        if head is not None and whole.is_session(head[0]):
+            raise SessionTooLarge(self.path, size=size, limit=limit, of=of)
 
     def _read_whole(self, value: dict[str, Any], cut: bool, complete: bool, size: int) -> bool:
         """Replay a legacy object; messages that did not change keep their outlines."""
@@ -205,6 +213,9 @@ class SessionLog:
         header = {key: item for key, item in value.items() if key not in ("messages", "history")}
         self._replay.feed({"$set": header}, 0, size)
         self._replay.rebuild(records, 0, size, unique=True)
+        self._require_bounded()
+        if (word := left_out(whole.entries_in(value) - len(records))) is not None:
+            self._problem(None, word)
         if isinstance(had, WholeSource):
             self._keep_equal(before, had, records)
         if self.torn:
@@ -215,7 +226,7 @@ class SessionLog:
         old = {entry.id: entry for entry in before.entries}
         for entry in self._replay.entries:
             mate = old.get(entry.id)
-            if mate is not None and had.at(mate.slot) == records[entry.slot.place]:
+            if mate is not None and _equal(had.at(mate.slot), records[entry.slot.place]):
                 self._replay.keep(entry, mate)
 
     # --- lines -------------------------------------------------------------------------------
@@ -257,19 +268,34 @@ class SessionLog:
             self._skipping = False
             self._problem(self._line, f"longer than {LINE_LIMIT:,} bytes: left out")
         elif line and not line.isspace():
-            try:
-                value = loads(line)
-            except orjson.JSONDecodeError as error:
-                self._problem(self._line, f"not JSON ({error.msg})")
-            else:
-                self._feed(value, len(line))
+            word = self._feed(line)
+            if word is not None:
+                self._problem(self._line, word)
         self.size += length
 
-    def _feed(self, value: object, length: int) -> None:
-        if isinstance(value, dict):
-            self._replay.feed(value, self.size, length)
-        else:
-            self._problem(self._line, "no JSON object")
+    def _feed(self, line: bytes) -> str | None:
+        """Replay one line; what of it is left out, in words. Raises SessionTooLarge."""
+        if values_in(line) > whole.VALUES:
+            return f"more than {whole.VALUES:,} JSON values: left out"
+        try:
+            value = loads(line)
+        except orjson.JSONDecodeError as error:
+            return f"not JSON ({error.msg})"
+        if not isinstance(value, dict):
+            return "no JSON object"
+        word = self._replay.feed(value, self.size, len(line))
+        self._require_bounded()
+        return word
+
+    def _require_bounded(self) -> None:
+        if self._replay.held > HELD_LIMIT:
+            raise SessionTooLarge(
+                self.path,
+                size=self._replay.held,
+                limit=HELD_LIMIT,
+                of="messages and tool calls",
+                way_out="split it by lines to read it in parts",
+            )
 
     def _last(self, line: bytes) -> bool:
         """Take a last line without line feed if it is whole (contract 1.5)."""
@@ -341,6 +367,14 @@ def read_record(source: Source | None, entry: Entry) -> Record | None:
         if lender is not None and name in lender:
             merged[name] = lender[name]
     return merged
+
+
+def _equal(one: Record | None, other: Record) -> bool:
+    """Whether two records say the same; those too deep to tell count as different."""
+    try:
+        return one == other
+    except RecursionError:
+        return False
 
 
 def _is_cut(data: bytes) -> bool:

@@ -61,30 +61,41 @@ class Replay:
         self.calls: dict[str, Known] = {}
         self.replies: dict[str, Known] = {}
         self.parts: set[str] = set()
+        self.held = 0
+        """Messages, calls and replies that are remembered: what its memory grows with."""
         self._entries: dict[str, Entry] = {}
         self._dropped: dict[str, tuple[Entry, Dropped]] = {}
         self._seen: dict[str, Entry] = {}
         self._derived: dict[tuple[Outline, tuple[bool, ...]], Outline] = {}
 
-    def feed(self, line: Mapping[str, Any], offset: int, length: int) -> None:
-        """Apply one line; the tests stand in the order of contract 1.2, other lines are ignored."""
+    def feed(self, line: Mapping[str, Any], offset: int, length: int) -> str | None:
+        """Apply one line, as the CLI would; also a message without an id, which the CLI ignores.
+
+        Returns what of the line is left out, in words; None = nothing.
+        """
         if isinstance(target := line.get("$rewindTo"), str):
             self._rewind(target)
-        elif isinstance(line.get("id"), str):
+        elif isinstance(line.get("id"), str) or _is_message(line):
             self._put(line, Slot(offset, length), length, restored=False)
         elif isinstance(change := line.get("$set"), dict):
-            self._merge(change, offset, length)
+            return self._merge(change, offset, length)
         elif isinstance(line.get("sessionId"), str):
-            self._merge(line, offset, length)
+            return self._merge(line, offset, length)
+        else:
+            return "neither a message nor anything else that is known: left out"
+        return None
 
-    def _merge(self, change: Mapping[str, Any], offset: int, length: int) -> None:
+    def _merge(self, change: Mapping[str, Any], offset: int, length: int) -> str | None:
         self.metadata.update(change)
         start = instant(change.get("startTime"))
         if start is not None and (self.started is None or start < self.started):
             self.started = start
         messages = self.metadata.pop("messages", None)
-        if isinstance(messages, list):
-            self.rebuild(objects(messages), offset, length)
+        if not isinstance(messages, list):
+            return None
+        records = objects(messages)
+        self.rebuild(records, offset, length)
+        return left_out(len(messages) - len(records))
 
     def rebuild(
         self,
@@ -127,6 +138,7 @@ class Replay:
             entry = _enriched(entry, old, restored=restored)
         self._dropped.pop(id, None)
         self._entries[id] = self._seen[id] = entry
+        self.held += _weight(facts) - (0 if old is None else _weight(old.facts))
         for call in facts.calls:
             if call.id:
                 self.calls[call.id] = Known(slot, call)
@@ -137,10 +149,10 @@ class Replay:
 
     def _rewind(self, target: str) -> None:
         """`$rewindTo`: drop that message and all after it; an unknown id drops all."""
-        ids = list(self._entries)
-        start = ids.index(target) if target in self._entries else 0
-        for id in ids[start:]:
-            self._drop(self._entries.pop(id), Dropped.REWOUND)
+        id = None
+        while self._entries and id != target:
+            id, entry = self._entries.popitem()
+            self._drop(entry, Dropped.REWOUND)
 
     def _drop(self, entry: Entry, why: Dropped) -> None:
         if entry.facts.kind is Kind.MESSAGE:
@@ -220,6 +232,24 @@ class Replay:
             failures=outline.failures + sum(fact.failed for fact in facts),
             writes=outline.writes + tuple(fact.written for fact in facts if fact.written),
         )
+
+
+_TYPES = frozenset({"user", "gemini", "info", "warning", "error"})
+
+
+def _is_message(line: Mapping[str, Any]) -> bool:
+    """Whether a line is a message, whatever its id is."""
+    kind = line.get("type")
+    return isinstance(kind, str) and kind in _TYPES and "content" in line
+
+
+def left_out(count: int) -> str | None:
+    """A word about entries of a message list that are no messages; None if there are none."""
+    return f"{count:,} of its messages are no JSON objects: left out" if count else None
+
+
+def _weight(facts: Facts) -> int:
+    return 1 + len(facts.calls) + len(facts.part_ids) + len(facts.replies)
 
 
 def _why(turn: list[Entry]) -> Dropped:

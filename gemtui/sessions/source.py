@@ -52,12 +52,14 @@ class WholeSource:
 
 
 class LineSource:
-    """The lines of a log, read by offset; the message lists parsed last are kept (at most four).
+    """The lines of a log, read by offset; the message lists parsed last are kept: at most four, of
+    large lines one.
 
     The file closes with `close`, or when the last snapshot that reads from it is gone.
     """
 
     _LISTS = 4
+    _LARGE = 8 * 1024 * 1024
 
     def __init__(self, path: Path) -> None:
         self._file = open_regular(path)
@@ -89,15 +91,15 @@ class LineSource:
         records = self._lists.get(slot.offset)
         if records is None:
             records = _messages_in(self._parsed(slot))
-            self._lists[slot.offset] = records
-            while len(self._lists) > self._LISTS:
+            while len(self._lists) >= (self._LISTS if slot.length < self._LARGE else 1):
                 self._lists.popitem(last=False)
+            self._lists[slot.offset] = records
         return records[slot.place] if slot.place < len(records) else None
 
     def _parsed(self, slot: Slot) -> object:
         try:
             return loads(self.read(slot.offset, slot.length))
-        except orjson.JSONDecodeError:
+        except (orjson.JSONDecodeError, OSError):
             return None
 
     def close(self) -> None:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections import defaultdict, deque
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import orjson
 
@@ -13,6 +14,9 @@ from gemtui.transcript.parts import Part, objects, parts_of, string
 
 LIMIT = 128 * 1024 * 1024
 """Bytes. One JSON value can only be parsed whole, in about five times its size of memory."""
+
+VALUES = 5_000_000
+"""JSON values that are parsed at once: half a gigabyte of memory, however few bytes they are."""
 
 _MESSAGE_END = b"\n    }"
 
@@ -74,17 +78,45 @@ def records_in(value: Mapping[str, Any], path: Path) -> list[Mapping[str, Any]]:
     return objects(value.get("messages"))
 
 
-class _Asked(NamedTuple):
-    """A call of a history that waits for its reply; `made`: it had no id of its own."""
+def entries_in(value: Mapping[str, Any]) -> int:
+    """How many messages an object says to have, those included that are none."""
+    found = value.get("messages", value.get("history"))
+    return len(found) if isinstance(found, list) else 0
 
-    name: object
-    id: str
-    made: bool
+
+class _Waiting:
+    """The calls of a history that have no reply yet; each is found at once, the oldest first."""
+
+    def __init__(self) -> None:
+        self._ids: list[str] = []
+        self._answered: set[int] = set()
+        self._queues: defaultdict[tuple[str, str], deque[int]] = defaultdict(deque)
+
+    def ask(self, id: str, name: str, *, made: bool) -> None:
+        """A call begins to wait; `made`: it had no id of its own."""
+        call = len(self._ids)
+        self._ids.append(id)
+        for key in (("id", id), ("name", name), *([("made", name)] if made else ())):
+            self._queues[key].append(call)
+
+    def answer(self, id: str, name: str) -> str | None:
+        """The id of the call that a reply is for, which waits no longer; None = no call's.
+
+        One without an id of its own may be for any call of that name, else only for one that had
+        none either.
+        """
+        for key in (("id", id), ("made", name)) if id else (("name", name),):
+            queue = self._queues[key]
+            while queue:
+                if (call := queue.popleft()) not in self._answered:
+                    self._answered.add(call)
+                    return self._ids[call]
+        return None
 
 
 def _history(contents: list[Mapping[str, Any]], name: str) -> list[Mapping[str, Any]]:
     """The records a list of API contents stands for; calls without id get one, their reply too."""
-    waiting: list[_Asked] = []
+    waiting = _Waiting()
     records: list[Mapping[str, Any]] = []
     for index, content in enumerate(contents):
         id = f"{name}-{index}"
@@ -97,20 +129,14 @@ def _history(contents: list[Mapping[str, Any]], name: str) -> list[Mapping[str, 
     return records
 
 
-def _identified(part: Part, made: str, waiting: list[_Asked]) -> Part:
+def _identified(part: Part, made: str, waiting: _Waiting) -> Part:
     """A functionCall with an id, a functionResponse with that of the call that it answers."""
     call, reply = part.get("functionCall"), part.get("functionResponse")
     if isinstance(call, dict):
         id = string(call.get("id"))
-        waiting.append(_Asked(call.get("name"), id or made, not id))
+        waiting.ask(id or made, string(call.get("name")), made=not id)
         return {**part, "functionCall": {**call, "id": id or made}}
     if not isinstance(reply, dict):
         return part
-    own, name = string(reply.get("id")), reply.get("name")
-    fitting = [asked for asked in waiting if asked.id == own] or [
-        asked for asked in waiting if asked.name == name and (asked.made or not own)
-    ]
-    if not fitting:
-        return part
-    waiting.remove(fitting[0])
-    return {**part, "functionResponse": {**reply, "id": fitting[0].id}}
+    asked = waiting.answer(string(reply.get("id")), string(reply.get("name")))
+    return part if asked is None else {**part, "functionResponse": {**reply, "id": asked}}

@@ -86,14 +86,14 @@ def typed(record: Mapping[str, Any]) -> Typed:
 
 def _without_context(text: str) -> tuple[str, bool, list[tuple[str, str]]]:
     """Text without leading context blocks, whether session context was there, hook contexts."""
-    session, hooks = False, []
-    while (match := _CONTEXT.match(text)) is not None:
+    session, hooks, end = False, [], 0
+    while (match := _CONTEXT.match(text, end)) is not None:
         if match[1] == "session_context":
             session = True
         else:
             hooks.append(("hook context", match[2].strip()))
-        text = text[match.end() :]
-    return text, session, hooks
+        end = match.end()
+    return text[end:], session, hooks
 
 
 def _begins_references(text: str, words: list[str]) -> bool:

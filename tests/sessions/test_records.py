@@ -407,3 +407,33 @@ def test_a_body_that_is_gone_says_so(tmp_path: Path) -> None:
     (block,) = transcript.read(0).blocks
     assert isinstance(block, Notice)
     assert "can't be read" in block.text
+
+
+@pytest.mark.parametrize("more", [{}, {"id": None}, {"id": 7}, {"id": ["x"]}])
+def test_a_message_without_a_text_for_its_id_is_shown(more: dict[str, Any], tmp_path: Path) -> None:
+    nameless = {"timestamp": at(2), "type": "user", "content": "without a name"} | more
+    log = replayed(tmp_path, header(), user("u", "first"), nameless, nameless, gemini("g", "last"))
+    assert texts(log) == ["first", "without a name", "without a name", "last"]
+    assert log.problems == ()
+    assert len({outline.id for outline in log.outlines}) == 4
+    assert list(records_of(log))[1] == nameless
+
+
+@pytest.mark.parametrize(
+    "line", [{}, {"id": 5}, {"type": "user"}, {"$set": 7}, {"$rewindTo": 5}, {"sessionId": 1}]
+)
+def test_an_object_that_is_no_record_is_named(line: dict[str, Any], tmp_path: Path) -> None:
+    log = replayed(tmp_path, header(), user("u", "first"), line, user("v", "last"))
+    assert texts(log) == ["first", "last"]
+    assert [(each.line, each.what) for each in log.problems] == [
+        (3, "neither a message nor anything else that is known: left out")
+    ]
+
+
+def test_what_is_no_message_in_a_list_of_messages_is_named(tmp_path: Path) -> None:
+    restored = {"$set": {"messages": [user("u", "kept"), None, "text", 5]}}
+    log = replayed(tmp_path, header(), restored)
+    assert texts(log) == ["kept"]
+    assert [(each.line, each.what) for each in log.problems] == [
+        (2, "3 of its messages are no JSON objects: left out")
+    ]
