@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import os
+import shutil
 import signal
+import tempfile
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -57,3 +61,37 @@ def home(own_places: None, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> P
     (place / ".gemini").mkdir(parents=True)
     monkeypatch.setenv("GEMINI_CLI_HOME", str(place))
     return place
+
+
+NOBODY = 65534
+
+
+@contextmanager
+def nobody() -> Iterator[None]:
+    """Whoever runs the test is not root meanwhile: root may read everything."""
+    root = os.geteuid() == 0
+    if root:
+        os.seteuid(NOBODY)
+    try:
+        yield
+    finally:
+        if root:
+            os.seteuid(0)
+
+
+@pytest.fixture
+def open_folder() -> Iterator[Path]:
+    """A folder in which every user may do everything."""
+    folder = Path(tempfile.mkdtemp())
+    folder.chmod(0o777)
+    yield folder
+    for path in folder.rglob("*"):
+        path.chmod(0o700)
+    shutil.rmtree(folder)
+
+
+@pytest.fixture
+def other_user(open_folder: Path) -> Iterator[Path]:
+    """A folder, for a test that an ordinary user runs."""
+    with nobody():
+        yield open_folder

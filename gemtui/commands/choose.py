@@ -75,7 +75,7 @@ def current_folder() -> Path | None:
     """The folder we were started in; None if it has been removed since."""
     try:
         return Path.cwd()
-    except FileNotFoundError:
+    except OSError:
         return None
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gemtui.commands.answer import lines_to_stdout, to_stdout
+from gemtui.commands.answer import lines_to_stdout, note, to_stdout
 from gemtui.doctor import examine
 from gemtui.jsonout import encode
 
@@ -11,6 +11,8 @@ def run(*, as_json: bool) -> int:
     """Print what was found; 1 if something is broken."""
     report = examine()
     if as_json:
+        if report.files.cache_renewed is not None:
+            note(f"{report.files.cache}: {report.files.cache_renewed}")
         to_stdout([encode(report.to_dict()), b"\n"])
     else:
         lines_to_stdout(report.lines())

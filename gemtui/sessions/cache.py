@@ -1,10 +1,10 @@
 """Summaries kept between starts: one SQLite file in our cache folder, private to the user.
 
 It holds titles (the first words of prompts), paths of written files and counts, so the folder is
-0700 and the file 0600. A row counts only while inode, size and time of its session file are the
-same, and every row carries a checksum: a damaged cache is replaced by an empty one, whatever the
-damage is, and `renewed` says so. Where that is no help (locked, not writable, written by a newer
-gemtui), gemtui works without it and `problem` says so.
+0700 and the file 0600. A row counts only while inode, size, time and mode of its session file are
+the same, and every row carries a checksum: a damaged cache is replaced by an empty one, whatever
+the damage is, and `renewed` says so. Where that is no help (locked, not writable, written by a
+newer gemtui), gemtui works without it and `problem` says so.
 """
 
 from __future__ import annotations
@@ -256,7 +256,7 @@ _SELECT = "select path, home, stamp, data, checksum from summary"
 
 
 def _stamp(place: ChatFile) -> bytes:
-    return b"%d %d %d" % place.stamp
+    return b" ".join(b"%d" % number for number in place.stamp)
 
 
 def _checksum(row: _Row) -> int:

@@ -14,7 +14,7 @@ from gemtui.sessions.merge import Identity, apart, identity, is_live, merged
 from gemtui.sessions.projects import Projects, ancestors, is_hash
 from gemtui.sessions.summary import Flag, Summary
 
-Stamp = tuple[int, int, int]
+Stamp = tuple[int, ...]
 
 
 class Catalog:

@@ -7,10 +7,12 @@ nothing.
 
 from __future__ import annotations
 
+import stat
 import threading
 import time
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -21,7 +23,7 @@ from gemtui.sessions import finding
 from gemtui.sessions.cache import Cache, Known, Unread
 from gemtui.sessions.catalog import Catalog, Stamp
 from gemtui.sessions.projects import Projects, folder_names
-from gemtui.sessions.reading import never, read_file, worth_keeping
+from gemtui.sessions.reading import never, read_file, refused, worth_keeping
 from gemtui.sessions.records import Problem, SessionLog
 from gemtui.sessions.store import (
     ChatFile,
@@ -81,7 +83,7 @@ class Index:
         self._projects = Projects(home)
         self._catalog = Catalog(self._projects)
         self._asked: set[str] = set()
-        self._unread: dict[str, tuple[Stamp, Problem]] = {}
+        self._unread: dict[str, tuple[Stamp | None, Problem]] = {}
         self._logs: OrderedDict[str, SessionLog] = OrderedDict()
         self._lock = threading.RLock()
         self._updating = threading.Lock()
@@ -140,7 +142,8 @@ class Index:
 
     def update(self, paths: Iterable[Path]) -> Snapshot:
         """After these paths changed, appeared or vanished: only they are read, and of a log only
-        what is new. Any other path than a session's file makes it look at the whole store again.
+        what is new. Any other path than a session's file makes it look at the whole store again,
+        as does one that nobody may look at any more.
         Without paths it only brings up to date which sessions are live.
         """
         with self._updating:
@@ -178,7 +181,10 @@ class Index:
 
     def _at(self, path: Path) -> Summary:
         """The session in one file, wherever it is; other files of that session do not count."""
-        place = place_of(path, self.home) or file_anywhere(path)
+        place = None
+        with suppress(OSError):
+            place = place_of(path, self.home)
+        place = place or file_anywhere(path)
         if place is None:
             raise SessionNotFound(f"{path} is not there, or no regular file", searched=(path,))
         with SessionLog(path) as log:
@@ -298,7 +304,12 @@ class Index:
 
     def _follow(self, path: Path) -> None:
         """Read what is new in one file, or forget it."""
-        place = place_of(path, self.home)
+        try:
+            place = place_of(path, self.home)
+        except OSError as error:
+            if (known_place := self._places.get(str(path))) is not None:
+                self._take(known_place, refused(path, error))
+            return
         if place is None:
             self._forget(str(path))
             return
@@ -316,7 +327,12 @@ class Index:
 
     def _is_file(self, path: Path) -> bool:
         """Whether a path is, or by its name was, the file of a session."""
-        return name_of(path, self.home) is not None and not path.is_dir()
+        try:
+            return name_of(path, self.home) is not None and not stat.S_ISDIR(path.lstat().st_mode)
+        except (FileNotFoundError, NotADirectoryError):
+            return True
+        except (OSError, ValueError):
+            return False
 
     # --- what is known -----------------------------------------------------------------------
 
@@ -328,7 +344,7 @@ class Index:
 
     def _take(self, place: ChatFile, known: Known | Problem | None) -> None:
         """Keep what was read. A session that can't be read just now stays as it was: old
-        versions rewrite their files in place (contract 1.3).
+        versions rewrite their files in place. What the system refuses is said, and tried again.
         """
         with self._lock:
             match known:
@@ -337,10 +353,13 @@ class Index:
                     self._catalog.put(place.stamp, known)
                 case None:
                     self._forget(place.name)
-                case Problem() | Unread():
-                    if self._catalog.file(place.name) is None:
-                        problem = Problem(path=place.path, line=None, what=known.what)
-                        self._unread[place.name] = place.stamp, problem
+                case Problem():
+                    self._unread[place.name] = None, known
+                case Unread() if self._catalog.file(place.name) is None:
+                    problem = Problem(path=place.path, line=None, what=known.what)
+                    self._unread[place.name] = place.stamp, problem
+                case Unread():
+                    self._unread.pop(place.name, None)
 
     def _forget(self, path: str) -> None:
         with self._lock:
@@ -357,7 +376,8 @@ class Index:
 
     def _snapshot(self, store: Store) -> Snapshot:
         with self._lock:
-            done, total = len(self._catalog) + len(self._unread), len(self._places)
+            refused = sum(self._catalog.file(path) is None for path in self._unread)
+            done, total = len(self._catalog) + refused, len(self._places)
             return Snapshot(
                 sessions=self._catalog.sessions(_now()),
                 done=done,
@@ -396,7 +416,7 @@ def _here() -> list[str]:
     """The current folder, which may be the project of a folder that is named by a hash."""
     try:
         return [str(Path.cwd())]
-    except FileNotFoundError:
+    except OSError:
         return []
 
 

@@ -17,8 +17,8 @@ def network_file_system(path: Path) -> str | None:
     """
     import psutil  # 20 ms that only a watch needs
 
-    real = os.path.realpath(path)
     try:
+        real = os.path.realpath(path)
         partitions = psutil.disk_partitions(all=True)
     except OSError:
         return None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 
 from gemtui.errors import NotASession, SessionTooLarge
 from gemtui.sessions.cache import Known, Unread
@@ -32,7 +33,16 @@ def read_file(
     except FileNotFoundError:
         return None
     except OSError as error:
-        return Problem(path=place.path, line=None, what=f"can't be read: {error.strerror}")
+        return refused(place.path, error)
+    except MemoryError:
+        return Problem(path=place.path, line=None, what="can't be read: there is no memory left")
+    except RecursionError:
+        return Unread(what="is nested too deeply to be read")
+
+
+def refused(path: Path, error: OSError) -> Problem:
+    """What the system said of a path that we asked it for."""
+    return Problem(path=path, line=None, what=f"can't be read: {error.strerror or error}")
 
 
 def worth_keeping(place: ChatFile, known: Known | Problem | None) -> list[tuple[ChatFile, Known]]:

@@ -48,7 +48,8 @@ class ChatFile(NamedTuple):
     list waits for the look at all. `name`: the absolute path. `project_key`: the folder below
     `tmp`, "" = outside the store. `name_id`: what the name says of the id: the first eight
     characters of a session's, all of a subagent's, the tag of a checkpoint, "" = nothing.
-    `parent`: session id in whose folder a subagent's file stands. `size` in bytes.
+    `parent`: session id in whose folder a subagent's file stands. `size` in bytes. `mode`: as
+    `stat` has it.
     """
 
     name: str
@@ -59,6 +60,7 @@ class ChatFile(NamedTuple):
     mtime_ns: int
     inode: int
     parent: str | None = None
+    mode: int = 0
 
     @property
     def path(self) -> Path:
@@ -74,9 +76,9 @@ class ChatFile(NamedTuple):
             return LATEST if self.mtime_ns > 0 else EARLIEST
 
     @property
-    def stamp(self) -> tuple[int, int, int]:
-        """Equal as long as the file did not change."""
-        return self.inode, self.size, self.mtime_ns
+    def stamp(self) -> tuple[int, ...]:
+        """Equal as long as neither the file nor who may read it changed."""
+        return self.inode, self.size, self.mtime_ns, self.mode
 
 
 _SESSION = re.compile(
@@ -129,7 +131,7 @@ class Store:
             return State.NO_FOLDER
         if self._closed:
             return State.UNREADABLE
-        return State.EMPTY if self.tmp.is_dir() else State.MISSING
+        return State.EMPTY if os.path.isdir(self.tmp) else State.MISSING  # noqa: PTH112
 
     def _in_the_way(self) -> None:
         """Something that is no folder stands where the store belongs."""
@@ -140,10 +142,8 @@ class Store:
                 return
 
     def _project(self, folder: os.DirEntry[str]) -> None:
-        if not self._is_folder(folder):
-            return
-        real = os.path.realpath(folder.path) if folder.is_symlink() else folder.path
-        if real in self._real:
+        real = self._real_path(folder)
+        if real is None or real in self._real:
             return
         self._real.add(real)
         path = Path(folder.path)
@@ -157,22 +157,22 @@ class Store:
             return
         self._folders[folder.name] = path
 
-    def _is_folder(self, entry: os.DirEntry[str]) -> bool:
-        """Whether it is a folder, or a link to one; a link that leads nowhere is said."""
+    def _real_path(self, entry: os.DirEntry[str]) -> str | None:
+        """Where a folder, or a link to one, leads; a link that leads nowhere is said."""
         try:
             if entry.is_dir():
-                return True
+                return os.path.realpath(entry.path) if entry.is_symlink() else entry.path
             entry.stat()
         except OSError as error:
             self._note(Path(entry.path), f"can't be read: {error.strerror}")
-        return False
+        return None
 
     def _chats(self, chats: Path, key: str) -> None:
         if os.path.exists(chats) and not os.path.isdir(chats):  # noqa: PTH110, PTH112
             self._note(chats, "is not a folder")
             return
         for entry in self._entries(chats):
-            if not self._add(entry, key, SessionKind.MAIN) and _is_real_folder(entry):
+            if not self._add(entry, key, SessionKind.MAIN) and self._is_real_folder(entry):
                 for inner in self._entries(chats / entry.name):
                     self._add(inner, key, SessionKind.SUBAGENT, entry.name)
 
@@ -184,13 +184,23 @@ class Store:
             return False
         try:
             info = entry.stat(follow_symlinks=False)
-        except OSError:
+        except FileNotFoundError:
+            return False
+        except OSError as error:
+            self._note(Path(entry.path), f"can't be read: {error.strerror}")
             return False
         if not stat.S_ISREG(info.st_mode):
             self._note(Path(entry.path), f"is {_form(info.st_mode)}, no file of a session")
             return False
         self._files.append(_chat_file(entry.path, key, kind, match[1] or "", parent, info))
         return True
+
+    def _is_real_folder(self, entry: os.DirEntry[str]) -> bool:
+        try:
+            return entry.is_dir(follow_symlinks=False)
+        except OSError as error:
+            self._note(Path(entry.path), f"can't be read: {error.strerror}")
+            return False
 
     def _entries(self, folder: Path) -> Iterator[os.DirEntry[str]]:
         try:
@@ -221,19 +231,15 @@ def _form(mode: int) -> str:
     return "a FIFO" if stat.S_ISFIFO(mode) else "a device or socket"
 
 
-def _is_real_folder(entry: os.DirEntry[str]) -> bool:
-    try:
-        return entry.is_dir(follow_symlinks=False)
-    except OSError:
-        return False
-
-
 def place_of(path: Path, home: Path) -> ChatFile | None:
-    """What one path is in the store now, by name and `stat`; None if it is no session's file."""
+    """What one path is in the store now, by name and `stat`; None if it is no session's file.
+
+    Raises OSError where the system does not say.
+    """
     named = name_of(path, home)
     try:
         info = path.lstat()
-    except (OSError, ValueError):
+    except (FileNotFoundError, NotADirectoryError, ValueError):
         return None
     if named is None or not stat.S_ISREG(info.st_mode):
         return None
@@ -254,7 +260,8 @@ def file_anywhere(path: Path) -> ChatFile | None:
 def _chat_file(
     name: str, key: str, kind: SessionKind, name_id: str, parent: str | None, info: os.stat_result
 ) -> ChatFile:
-    return ChatFile(name, key, kind, name_id, info.st_size, info.st_mtime_ns, info.st_ino, parent)
+    stamp = info.st_size, info.st_mtime_ns, info.st_ino
+    return ChatFile(name, key, kind, name_id, *stamp, parent, info.st_mode)
 
 
 def name_of(path: Path, home: Path) -> tuple[str, SessionKind, str, str | None] | None:

@@ -2,12 +2,20 @@
 
 By the system's events where it tells us, else by looking every two seconds, with a word why. The
 store may come later, go, and come again: what is watched is then the nearest folder above it.
+
+watchfiles does not say when the system refuses to watch a folder, and leaves out all that come
+after one that may not be read. So it is given each folder by itself, again whenever one comes, goes
+or gets other rights; and each time we ask the system whether it would watch one more.
 """
 
 from __future__ import annotations
 
 import asyncio
+import ctypes
 import errno
+import math
+import os
+import sys
 import time
 from collections.abc import AsyncGenerator, Callable
 from contextlib import aclosing
@@ -59,10 +67,10 @@ async def watch(home: Path, *, stop: asyncio.Event) -> AsyncGenerator[Changed]:
             async with aclosing(_by_events(home, stop)) as changes:
                 async for changed in changes:
                     yield changed
-        except (OSError, RuntimeError) as error:  # watchfiles' own errors are RuntimeErrors
+        except (OSError, RuntimeError, ValueError) as error:  # watchfiles' own are RuntimeErrors
             reason = _why_not(error, home / "tmp")
     if reason is not None:
-        async with aclosing(_by_looking(home, stop, f"{reason}: looking every 2 s")) as changes:
+        async with aclosing(_by_looking(home, stop, reason)) as changes:
             async for changed in changes:
                 yield changed
 
@@ -71,38 +79,68 @@ async def watch(home: Path, *, stop: asyncio.Event) -> AsyncGenerator[Changed]:
 
 
 async def _by_events(home: Path, stop: asyncio.Event) -> AsyncGenerator[Changed]:
-    """Changes until the store comes, goes or is replaced: then another folder is to be watched."""
+    """Changes until other folders are to be watched: one of the store's comes, goes, is replaced or
+    gets other rights. Raises OSError where not all of them can be watched.
+    """
     tmp, registry = home / "tmp", home / "projects.json"
     root = _nearest(tmp)
     base, folder, known = root.resolve(), _identity(root), _identity(registry)
     there = root == tmp
     first = True
-    async with aclosing(_batches(base, home, stop, there=there)) as batches:
+    folders = await asyncio.to_thread(_folders, base) if there else [base]
+    async with aclosing(_batches(folders, home, stop, there=there)) as batches:
         async for batch in batches:
-            paths = {tmp / path.relative_to(base) for path in batch} if there else set()
+            paths = {_named(tmp, path, base) for path in batch} if there else set()
+            if first:
+                await asyncio.to_thread(_require_room, base)
             if (now := _identity(registry)) != known:
                 known = now
                 paths.add(registry)
             moved = _nearest(tmp) != root or _identity(root)[:2] != folder[:2]
+            others = any(_is_folder(path, home) for path in paths)
             if first or moved:
                 paths.add(tmp)
             first = False
             if paths:
                 yield Changed(paths=frozenset(paths), mode="events")
-            if moved:
+            if moved or others:
                 return
 
 
+def _folders(tmp: Path) -> list[Path]:
+    """The folders whose entries the store is made of, as far as they may be looked into."""
+    if sys.platform == "darwin":
+        return [tmp]  # there one watch sees all that is below it
+    found = [tmp]
+    for project in _inside(tmp):
+        chats = project / "chats"
+        found += (project, chats, *_inside(chats)) if os.path.isdir(chats) else (project,)  # noqa: PTH112
+    return found
+
+
+def _inside(folder: Path) -> list[Path]:
+    try:
+        with os.scandir(folder) as entries:
+            return [Path(entry.path) for entry in entries if entry.is_dir()]
+    except OSError:
+        return []
+
+
+def _named(tmp: Path, path: Path, base: Path) -> Path:
+    """A path as it was asked for; the store's where the name is no text, and so not told whole."""
+    return tmp if "\ufffd" in path.name else tmp / path.relative_to(base)
+
+
 async def _batches(
-    base: Path, home: Path, stop: asyncio.Event, *, there: bool
+    folders: list[Path], home: Path, stop: asyncio.Event, *, there: bool
 ) -> AsyncGenerator[set[Path]]:
     """What the system tells, and every half second an empty set."""
     try:
         async with aclosing(
             awatch(
-                base,
-                watch_filter=_filter(base, home) if there else None,
-                recursive=there,
+                *folders,
+                watch_filter=_filter(folders[0], home) if there else None,
+                recursive=there and sys.platform == "darwin",
                 step=STEP,
                 debounce=GATHER,
                 rust_timeout=GLANCE,
@@ -114,7 +152,7 @@ async def _batches(
             async for batch in events:
                 yield {Path(path) for _, path in batch}
     except FileNotFoundError:
-        if base.is_dir():
+        if all(map(os.path.isdir, folders)):
             raise
         yield set()
 
@@ -122,18 +160,17 @@ async def _batches(
 def _filter(base: Path, home: Path) -> Callable[[Change, str], bool]:
     """Only what may hold a session, or say which project a folder belongs to."""
 
-    def concerns(change: Change, name: str) -> bool:
+    def concerns(_change: Change, name: str) -> bool:
         path = home / "tmp" / Path(name).relative_to(base)
-        if name_of(path, home) is not None or path.name == ".project_root":
-            return True
-        return change is not Change.modified and _may_be_folder(path.relative_to(home).parts)
+        named = name_of(path, home) is not None or path.name == ".project_root"
+        return named or _is_folder(path, home)
 
     return concerns
 
 
-def _may_be_folder(parts: tuple[str, ...]) -> bool:
-    """Whether `tmp/…` may be a folder whose coming or going changes what is stored."""
-    match parts:
+def _is_folder(path: Path, home: Path) -> bool:
+    """Whether a path may be a folder whose coming, going or rights change what is stored."""
+    match path.relative_to(home).parts:
         case ("tmp",) | ("tmp", _) | ("tmp", _, "chats"):
             return True
         case ("tmp", _, "chats", name):
@@ -142,9 +179,31 @@ def _may_be_folder(parts: tuple[str, ...]) -> bool:
             return False
 
 
+def _require_room(folder: Path) -> None:
+    """Raise OSError (ENOSPC) where the system watches no further folder.
+
+    It says so only to who asks for one more; systems other than Linux know no such limit.
+    """
+    if sys.platform != "linux":
+        return
+    libc = ctypes.CDLL(None, use_errno=True)
+    handle = libc.inotify_init1(os.O_CLOEXEC)
+    if handle < 0:
+        return
+    try:
+        refused = libc.inotify_add_watch(handle, os.fsencode(folder), _IN_CREATE) < 0
+        if refused and ctypes.get_errno() == errno.ENOSPC:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(folder))
+    finally:
+        os.close(handle)
+
+
+_IN_CREATE = 0x100
+
+
 def _nearest(path: Path) -> Path:
     """The path, or the nearest folder above it that is there."""
-    return next((each for each in (path, *path.parents) if each.is_dir()), Path("/"))
+    return next((each for each in (path, *path.parents) if os.path.isdir(each)), Path("/"))  # noqa: PTH112
 
 
 def _identity(path: Path) -> tuple[int, ...]:
@@ -171,19 +230,18 @@ def _why_not(error: Exception, tmp: Path) -> str:
 
 async def _by_looking(home: Path, stop: asyncio.Event, reason: str) -> AsyncGenerator[Changed]:
     """Changes found by comparing names, sizes and times."""
-    before = await asyncio.to_thread(_look, home)
-    changes = frozenset({home / "tmp"})
-    cost = 0.0
+    before: dict[Path, tuple[int, ...]] | None = None
     while True:
-        if changes:
-            yield Changed(paths=changes, mode="polling", reason=reason)
-        if await _set_within(stop, max(POLL, _LOOK_SHARE * cost)):
-            return
         start = time.monotonic()
         now = await asyncio.to_thread(_look, home)
-        cost = time.monotonic() - start
-        changes = _differences(before, now, home)
+        pause = max(POLL, _LOOK_SHARE * (time.monotonic() - start))
+        changes = frozenset({home / "tmp"}) if before is None else _differences(before, now, home)
         before = now
+        if changes:
+            word = f"looking every {math.ceil(pause)} s: {reason}"
+            yield Changed(paths=changes, mode="polling", reason=word)
+        if await _set_within(stop, pause):
+            return
 
 
 async def _set_within(stop: asyncio.Event, seconds: float) -> bool:

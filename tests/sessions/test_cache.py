@@ -234,7 +234,9 @@ def test_a_cache_of_an_older_version_is_made_anew(home: Path, folder: Path) -> N
 
 
 def test_what_lies_beside_a_cache_does_not_count(home: Path, folder: Path) -> None:
-    first = [session(home, uuid(number)) for number in range(3)] and start(home, folder)
+    for number in range(3):
+        session(home, uuid(number))
+    first = start(home, folder)
     closed_journal(folder / FILE)
     found = start(home, folder)
     assert (found.sessions, found.cache) == (first.sessions, None)

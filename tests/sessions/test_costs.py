@@ -9,6 +9,7 @@ from pathlib import Path
 import orjson
 import pytest
 
+from gemtui.errors import NotASession
 from gemtui.sessions import records, whole
 from gemtui.sessions.index import Index
 from gemtui.sessions.load import calls_of, transcript_of
@@ -208,7 +209,7 @@ def test_deep_values_stop_nothing(depth: int, begin: bytes, end: bytes, tmp_path
         with SessionLog(legacy) as log:
             try:
                 log.refresh()
-            except records.NotASession:
+            except NotASession:
                 continue
             legacy.write_bytes(legacy.read_bytes() + b" ")
             log.refresh()

@@ -1,9 +1,6 @@
 from __future__ import annotations
 
 import os
-import shutil
-import tempfile
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -136,22 +133,6 @@ def test_a_file_where_the_store_belongs(name: str, tmp_path: Path) -> None:
     store = Store(home)
     assert store.state is State.NO_FOLDER
     assert [(each.path, each.what) for each in store.problems] == [(home / name, "is not a folder")]
-
-
-@pytest.fixture
-def other_user() -> Iterator[Path]:
-    """A folder, and whoever runs the test is not root while it runs: root may read everything."""
-    folder = Path(tempfile.mkdtemp())
-    folder.chmod(0o777)
-    root = os.geteuid() == 0
-    if root:
-        os.seteuid(65534)
-    yield folder
-    if root:
-        os.seteuid(0)
-    for path in folder.rglob("*"):
-        path.chmod(0o700)
-    shutil.rmtree(folder)
 
 
 def test_a_store_without_permission(other_user: Path) -> None:

@@ -6,6 +6,8 @@ import asyncio
 import os
 import resource
 import shutil
+import subprocess
+import sys
 from collections.abc import AsyncIterator, Iterator
 from contextlib import aclosing, asynccontextmanager
 from pathlib import Path
@@ -21,6 +23,8 @@ from gemtui.sessions.watch import Changed, watch
 from tests.patience import PATIENCE
 from tests.sessions import logs
 from tests.sessions.stores import append, load, marker, only, session, uuid
+
+ROOT = Path(__file__).parents[2]
 
 
 @pytest.fixture
@@ -228,7 +232,7 @@ async def test_a_network_file_system_is_looked_at(
         assert changed.paths == {path}
         assert changed.mode == "polling"
         assert changed.reason is not None
-        assert changed.reason.startswith("the store is on a network file system (nfs4)")
+        assert changed.reason == "looking every 1 s: the store is on a network file system (nfs4)"
         path.unlink()
         assert (await watcher.next()).paths == {path, watcher.tmp}
         registry = home / "projects.json"
@@ -271,6 +275,71 @@ async def test_when_the_system_can_not_watch(often: None, no_more_files: None, h
         await watcher.until(path)
         append(path, logs.user("n", "New"))
         assert path in (await watcher.until(path)).paths
+
+
+LIMITED = """
+import asyncio, sys
+from contextlib import aclosing
+from pathlib import Path
+from gemtui.sessions import watch as watching
+from tests.sessions import logs
+from tests.sessions.stores import append, session, uuid
+
+home, limit = Path(sys.argv[1]), sys.argv[2]
+Path("/proc/sys/user/max_inotify_watches").write_text(limit)
+watching.POLL = 0.02
+
+
+async def main():
+    first = session(home, uuid(1))
+    async with aclosing(watching.watch(home, stop=asyncio.Event())) as changes:
+        print((await anext(changes)).mode, flush=True)
+        others = [session(home, uuid(n), key=f"p{n}") for n in range(2, 9)]
+        async for changed in changes:
+            if changed.mode == "polling":
+                break
+        print(changed.reason, flush=True)
+        append(others[-1], logs.user("n", "New"))
+        async for changed in changes:
+            if others[-1] in changed.paths:
+                return
+
+
+asyncio.run(asyncio.wait_for(main(), 60))
+"""
+"""In a user namespace the limit is its own, whoever starts it."""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="no other system has this limit")
+@pytest.mark.parametrize(("limit", "first"), [(3, "polling"), (6, "events")])
+def test_a_reached_limit_of_watched_folders_is_said(limit: int, first: str, tmp_path: Path) -> None:
+    """From the start, or as soon as folders come for which there is no room."""
+    inside = ["unshare", "--user", "--map-root-user"]
+    if shutil.which("unshare") is None or subprocess.run([*inside, "true"]).returncode:
+        pytest.skip("this system gives nobody a user namespace")
+    command = [*inside, sys.executable, "-c", LIMITED, str(tmp_path / ".gemini"), str(limit)]
+    done = subprocess.run(command, capture_output=True, text=True, cwd=ROOT)
+    reason = (
+        "looking every 1 s: the system's limit of watched folders is reached "
+        "(fs.inotify.max_user_watches)"
+    )
+    assert (done.stdout.splitlines(), done.stderr) == ([first, reason], "")
+
+
+async def test_a_folder_that_may_be_read_again_is_followed_again(other_user: Path) -> None:
+    home = other_user / ".gemini"
+    path = session(home, uuid(1))
+    session(home, uuid(2), key="open")
+    project = path.parent.parent
+    project.chmod(0)
+    async with watched(home) as watcher:
+        project.chmod(0o700)
+        while watcher.tmp not in (await watcher.next()).paths:
+            pass
+        append(path, logs.user("n", "New"))
+        while path not in (changed := await watcher.next()).paths:
+            pass
+        assert changed.mode == "events"
 
 
 def test_the_file_system_is_that_of_the_nearest_mount(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -6,9 +6,13 @@ from pathlib import Path
 
 import pytest
 
+from gemtui.sessions.cache import FILE
 from gemtui.sessions.index import Index
 from gemtui.ui.commands import acting
-from tests.ui.people import NARROW, WIDE, copy_store, person
+from tests.conftest import nobody
+from tests.sessions import logs
+from tests.sessions.stores import session, uuid
+from tests.ui.people import NARROW, WIDE, Person, copy_store, person
 
 
 @pytest.mark.parametrize("size", [WIDE, NARROW])
@@ -122,6 +126,78 @@ async def test_a_session_that_is_none_any_more_says_why_and_can_be_tried_again(
         assert me.view.has_focus
         await me.press("escape")
         await me.sees("Collecting a list of fruit")
+
+
+async def test_a_log_that_is_cut_and_written_again_is_shown_again(tmp_path: Path) -> None:
+    async with person(copy_store(tmp_path), NARROW) as me:
+        path = me.chosen.path
+        kept = path.read_bytes()
+        await me.press("enter")
+        await me.sees("Answer one.")
+        path.write_bytes(kept[:20])
+        await me.sees("This session can't be shown.", "cut off before its first message")
+        path.write_bytes(kept)
+        await me.sees("Answer one.")
+        assert me.view.has_focus
+
+
+async def test_a_log_that_is_cut_when_it_is_opened_is_shown_once_it_is_whole(
+    tmp_path: Path,
+) -> None:
+    async with person(copy_store(tmp_path), NARROW) as me:
+        path = me.chosen.path
+        kept = path.read_bytes()
+        path.write_bytes(kept[:20])
+        await me.press("enter")
+        await me.sees("This session can't be shown.")
+        path.write_bytes(kept)
+        await me.sees("Answer one.")
+
+
+async def test_folders_and_files_that_become_unreadable_are_named_and_come_back(
+    open_folder: Path,
+) -> None:
+    home = open_folder / ".gemini"
+    with nobody():
+        paths = [session(home, uuid(number), key=f"p{number}") for number in (1, 2, 3)]
+    junk = logs.write(paths[0].with_name("session-junk.jsonl"), ["no session"])
+    async with person(home, WIDE) as me:
+        await me.sees("! 1 can't be read")
+        await me.press("exclamation_mark")
+        await me.sees("session-junk.jsonl")
+        await me.press("escape")
+        junk.unlink()
+        await me.until(lambda: "can't be read" not in me.text)
+        with nobody():
+            project, chats, file = paths[0].parent.parent, paths[1].parent, paths[2]
+            project.chmod(0)
+            await me.until(lambda: listed(me) == {uuid(2), uuid(3)})
+            await me.sees("! 1 can't be read")
+            file.chmod(0)
+            await me.sees("! 2 can't be read")
+            chats.chmod(0)
+            await me.until(lambda: listed(me) == {uuid(3)})
+            await me.press("exclamation_mark")
+            await me.sees(*map(str, (project, chats, file)), "Permission denied")
+            await me.press("escape")
+            for place in (project, chats, file):
+                place.chmod(0o700)
+            await me.until(lambda: listed(me) == {uuid(1), uuid(2), uuid(3)})
+            await me.until(lambda: "can't be read" not in me.text)
+
+
+def listed(me: Person) -> set[str]:
+    snapshot = me.home._snapshot
+    return set() if snapshot is None else {each.id for each in snapshot.sessions}
+
+
+async def test_a_damaged_cache_is_told(tmp_path: Path) -> None:
+    store, cache = copy_store(tmp_path), tmp_path / "cache"
+    async with person(store, WIDE, cache=cache):
+        pass
+    (cache / FILE).write_bytes(b"no database")
+    async with person(store, WIDE, cache=cache) as me:
+        await me.until(lambda: any("damaged" in said and "made anew" in said for said in me.said))
 
 
 async def test_files_that_are_no_sessions_are_counted_and_named(tmp_path: Path) -> None:

@@ -14,7 +14,7 @@ from textual.content import Content
 from textual.message import Message
 from textual.widget import Widget
 
-from gemtui.errors import GemtuiError
+from gemtui.errors import GemtuiError, SessionTooLarge
 from gemtui.sessions.records import Problem
 from gemtui.sessions.summary import Flag, Summary
 from gemtui.text import clean_line
@@ -163,33 +163,42 @@ class ReadPane(Vertical):
 
     @work(exclusive=True, group="read")
     async def _read(self, reader: Reader, page: Page | None = None) -> None:
-        self._news.clear()
         try:
-            await self._follow(reader, page)
-        except (GemtuiError, OSError) as error:
-            self._fail(error)
+            if page is not None:
+                self._take_over(reader)
+                self.view.turn_to(page)
+                self._in_front(self.view)
+            while True:
+                self._news.clear()
+                try:
+                    await self._read_on(reader)
+                except SessionTooLarge as error:
+                    self._fail(error)
+                    return
+                except (GemtuiError, OSError) as error:
+                    self._fail(error)
+                await self._news.wait()
         finally:
             self._let_go(reader)
 
-    async def _follow(self, reader: Reader, page: Page | None) -> None:
-        """The first screen, or the page as it was left; the rest, then whatever comes."""
-        if page is None:
+    async def _read_on(self, reader: Reader) -> None:
+        """The first screen, and the rest; of what is shown, what is new.
+
+        A file that can't be read now, as while it is written, is shown again as soon as it can.
+        """
+        if self._shown is not reader:
             transcript = await asyncio.to_thread(reader.first)
             self._take_over(reader)
             self.view.show(transcript, fresh=True, loading=not reader.complete)
-        else:
-            self._take_over(reader)
-            self.view.turn_to(page)
-        self._in_front(self.view)
-        while True:
-            newer = await asyncio.to_thread(reader.rest)
-            if newer is not None:
-                self.view.show(newer, fresh=False)
-            if self._wanted:
-                self._look_for_call()
-            self._say_heading()
-            await self._news.wait()
-            self._news.clear()
+            self._in_front(self.view)
+        newer = await asyncio.to_thread(reader.rest)
+        if newer is not None:
+            self.view.show(newer, fresh=False)
+        if self.has_class("-notice"):
+            self._in_front(self.view)
+        if self._wanted:
+            self._look_for_call()
+        self._say_heading()
 
     def _take_over(self, reader: Reader | None) -> None:
         before, self._shown = self._shown, reader
