@@ -16,7 +16,7 @@ import zlib
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -256,7 +256,7 @@ _SELECT = "select path, home, stamp, data, checksum from summary"
 
 
 def _stamp(place: ChatFile) -> bytes:
-    return b" ".join(b"%d" % number for number in place.stamp)
+    return b"%d %d %d %d" % place.stamp
 
 
 def _checksum(row: _Row) -> int:
@@ -266,9 +266,10 @@ def _checksum(row: _Row) -> int:
 def _checked(row: tuple[Any, ...], places: dict[bytes, ChatFile]) -> tuple[ChatFile, bytes, Known]:
     """What a row says, and of what. Raises _Damaged, or anything, if it is none of ours."""
     path, home, stamp, data, checksum = row
-    if checksum != _checksum((path, home, stamp, data)) or path not in places:
+    place = places.get(path)
+    if place is None or checksum != _checksum((path, home, stamp, data)):
         raise _Damaged("a row is not as it was written")
-    return places[path], stamp, _unpacked(data, places[path])
+    return place, stamp, _unpacked(data, place)
 
 
 def _packed(known: Known) -> bytes | None:
@@ -287,8 +288,8 @@ def _values(summary: Summary) -> list[object]:
         summary.title_source,
         summary.kind,
         summary.format,
-        _micros(summary.started),
-        _micros(summary.updated),
+        _seconds(summary.started),
+        _seconds(summary.updated),
         summary.models,
         summary.prompts,
         summary.messages,
@@ -344,14 +345,9 @@ def _summary(values: list[Any], place: ChatFile) -> Summary:
     )
 
 
-_EPOCH = datetime.fromtimestamp(0, UTC)
-_MICROSECOND = timedelta(microseconds=1)
+def _seconds(when: datetime | None) -> float | None:
+    return None if when is None else when.timestamp()
 
 
-def _micros(when: datetime | None) -> int | None:
-    """Microseconds since the epoch: exact, as seconds in a float are not."""
-    return None if when is None else (when - _EPOCH) // _MICROSECOND
-
-
-def _time(micros: int | None) -> datetime | None:
-    return None if micros is None else _EPOCH + micros * _MICROSECOND
+def _time(seconds: float | None) -> datetime | None:
+    return None if seconds is None else datetime.fromtimestamp(seconds, UTC)

@@ -131,8 +131,10 @@ def _folders(session: Summary, path: Path, home: Path, *, copies: bool) -> Itera
         return
     key, kind, name_id, _ = named
     project = home / "tmp" / key
-    shared = any(project in other.parents for other in session.files if other != path)
-    if kind is SessionKind.CHECKPOINT or (shared and not copies):
+    shared = not copies and any(
+        project in other.parents for other in session.files if other != path
+    )
+    if kind is SessionKind.CHECKPOINT or shared:
         return
     if name_id != (session.id[:8] if kind is SessionKind.MAIN else session.id):
         return

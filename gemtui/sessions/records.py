@@ -299,7 +299,7 @@ class SessionLog:
 
     def _last(self, line: bytes) -> bool:
         """Take a last line without line feed if it is whole (contract 1.5)."""
-        if not line.isspace() and not _is_object(line):
+        if not line.isspace() and values_in(line) <= whole.VALUES and not _is_object(line):
             return False
         self._apply(line, len(line))
         self._line -= 1

@@ -70,10 +70,10 @@ class ChatFile(NamedTuple):
     @property
     def modified(self) -> datetime:
         """The time of the last change, as far as times can be told."""
-        try:
-            return min(max(datetime.fromtimestamp(self.mtime_ns / 1e9, UTC), EARLIEST), LATEST)
-        except (ValueError, OverflowError, OSError):
-            return LATEST if self.mtime_ns > 0 else EARLIEST
+        seconds = self.mtime_ns / 1e9
+        if _FIRST < seconds < _LAST:
+            return datetime.fromtimestamp(seconds, UTC)
+        return LATEST if seconds > 0 else EARLIEST
 
     @property
     def stamp(self) -> tuple[int, ...]:
@@ -91,6 +91,9 @@ _NAMES = {
     SessionKind.SUBAGENT: _SUBAGENT,
     SessionKind.CHECKPOINT: _CHECKPOINT,
 }
+
+
+_FIRST, _LAST = EARLIEST.timestamp(), LATEST.timestamp()
 
 
 class Store:

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from gemtui.runs.listing import runs_dir
+from gemtui.sessions.cache import FILE
 from gemtui.text import clean
 from tests.cli.conftest import Gemtui
 from tests.cli.shapes import DOCTOR, fits
@@ -164,6 +165,23 @@ def test_a_cache_that_can_not_be_written_is_broken(
     answer = gemtui("doctor", "--json")
     assert answer.code == 1
     assert "not used" in answer.json["files"]["cache"]["problem"]
+
+
+@pytest.mark.parametrize(
+    ("command", "where"), [("doctor", "out"), ("doctor --json", "err"), ("sessions", "err")]
+)
+def test_a_damaged_cache_is_said_once_and_is_not_broken(
+    command: str, where: str, store: Path, gemtui: Gemtui
+) -> None:
+    gemtui("sessions")
+    kept = Path(os.environ["XDG_CACHE_HOME"]) / "gemtui" / FILE
+    kept.write_bytes(b"\0" + kept.read_bytes()[1:])
+    answer = gemtui(*command.split())
+    assert answer.code == 0
+    said = "the cache was damaged (file is not a database) and has been made anew"
+    assert said in getattr(answer, where)
+    again = gemtui(*command.split())
+    assert said not in again.out + again.err
 
 
 def test_terminal_facts(

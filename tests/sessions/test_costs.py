@@ -171,6 +171,10 @@ def test_a_line_of_too_many_values_is_left_out_and_named(tmp_path: Path) -> None
             (lines + 1, f"more than {whole.VALUES:,} JSON values: left out")
         ]
         assert logs.texts(log)[-1] == "New"
+    path.write_bytes(path.read_bytes().rsplit(b"\n", 2)[0])
+    with SessionLog(path) as log:
+        log.refresh()
+        assert len(log.problems) == 1
 
 
 def test_a_log_of_too_many_messages_is_named_and_the_rest_is_read(
