@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import shutil
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 from gemtui.agent import tree
+from gemtui.agent.folder import RunFolder
 from gemtui.commands.answer import lines_to_stdout, note, to_stdout
 from gemtui.jsonout import encode, encode_array
 from gemtui.paths import prompts_file
-from gemtui.runs.kept import kept_of, put_back
+from gemtui.runs.copies import last_copies, last_copy_words
+from gemtui.runs.copies import restore as put_back
 from gemtui.runs.listing import (
     BROKEN,
     Run,
@@ -39,15 +41,19 @@ def list_all(*, as_json: bool) -> None:
     """List the runs, once those beyond the bound have been removed."""
     place = runs_dir()
     prune(place)
-    runs = list_runs(place)
+    runs, kept = list_runs(place), last_copies(place)
     if as_json:
         head = b'{"version":1,"place":' + encode(str(place)) + b',"runs":'
-        to_stdout(encode_array((each.to_dict() for each in runs), head=head, tail=b"}\n"))
+        only = {copy.folder: copy.session_id for copy in kept}
+        rows = (each.to_dict() | {"only_copy_of": only.get(each.folder)} for each in runs)
+        to_stdout(encode_array(rows, head=head, tail=b"}\n"))
         return
     lines_to_stdout(_table(runs, datetime.now(UTC)))
     for run in runs:
         if run.state is RunState.ORPHANED:
             note(orphaned_words(run.id))
+    for copy in kept:
+        note(last_copy_words(copy))
     if not runs:
         note(f"no runs in {place}: gemtui run starts one")
     for folder in broken_runs(place):
@@ -82,16 +88,30 @@ def restore(id: str, *, as_json: bool) -> int:
 
     Raises RunNotFound, RunAmbiguous, OSError.
     """
-    run = find_run(runs_dir(), id)
-    kept = kept_of(run.folder)
-    restored = () if kept is None else put_back(kept)
+    folder, in_the_way = _keeping(id)
+    restored = put_back(folder)
     if as_json:
-        _answer({"version": 1, "run": run.id, "restored": list(map(str, restored))})
+        paths = {"restored": restored, "in_the_way": tuple(in_the_way)}
+        lists = {name: list(map(str, each)) for name, each in paths.items()}
+        _answer({"version": 1, "run": folder.id, **lists})
     for path in restored:
         note(f"put back {path}")
-    if not restored:
+    for path, copy in in_the_way.items():
+        note(f"{path} holds less than {copy}: move it away, then restore again")
+    if not restored and not in_the_way:
         note("this run keeps no copy of a file that is gone")
     return 0 if restored else 1
+
+
+def _keeping(id: str) -> tuple[RunFolder, Mapping[Path, Path]]:
+    """The run that is meant, and its copies of what the store holds less of: the newest run that
+    keeps the only copy of the session, if it is one that has been lost.
+    """
+    place = runs_dir()
+    found = [each for each in last_copies(place) if each.is_named(id)]
+    if len({each.session_id for each in found}) == 1:
+        return found[0].folder, found[0].in_the_way
+    return find_run(place, id).folder, {}
 
 
 def stop(id: str, *, as_json: bool) -> int:
@@ -114,15 +134,19 @@ def stop(id: str, *, as_json: bool) -> int:
 
 
 def clear(*, as_json: bool) -> None:
-    """Remove every run that has ended."""
+    """Remove every run that has ended and keeps no only copy of a session."""
     place = runs_dir()
-    removed = clear_runs(place)
+    removed, kept = clear_runs(place), last_copies(place)
     left = len(list_runs(place))
     if as_json:
-        _answer({"version": 1, "removed": removed, "left": left})
+        ids = [each.folder.id for each in kept]
+        _answer({"version": 1, "removed": removed, "left": left, "only_copies": ids})
         return
-    going = f"; {left} go on, or could not be removed" if left else ""
+    others = left - len(kept)
+    going = f"; {others} go on, or could not be removed" if others > 0 else ""
     note(f"removed {counted(removed, 'run')} from {place}{going}")
+    for copy in kept:
+        note(last_copy_words(copy))
 
 
 def clear_prompts() -> None:

@@ -80,8 +80,8 @@ def stop(id: str, as_json: bool) -> int:
 def restore(id: str, as_json: bool) -> int:
     """Put the copy of a session back that a run of it has kept.
 
-    Only files that are gone are put back: what is there is never replaced. Exit code 1 where
-    nothing was.
+    ID is that of the session or of the run. Only files that are gone are put back, in the newest
+    state that is kept: what is there is never replaced. Exit code 1 where nothing was.
     """
     from gemtui.commands import runs as command
 
@@ -92,7 +92,10 @@ def restore(id: str, as_json: bool) -> int:
 @click.option("--prompts", is_flag=True, help="Also the prompts that the run pane remembers.")
 @_json
 def clear(prompts: bool, as_json: bool) -> None:
-    """Remove what is kept of runs that have ended."""
+    """Remove what is kept of runs that have ended.
+
+    A run that keeps the only copy of a session stays, and is named.
+    """
     from gemtui.commands import runs as command
 
     if prompts:

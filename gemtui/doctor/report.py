@@ -27,6 +27,7 @@ from gemtui.doctor.terminal import Terminal, look_at_terminal, terminal_rows
 from gemtui.errors import ConfigError
 from gemtui.files import is_there
 from gemtui.paths import cache_dir, config_file, gemini_home, prompts_file
+from gemtui.runs.copies import last_copy_words
 from gemtui.runs.listing import (
     BROKEN,
     CLEAR,
@@ -364,3 +365,5 @@ def _run_rows(runs: Usage) -> Iterator[tuple[str, str]]:
     yield "", "each holds its prompt, its answer and contents of files, until it is removed:"
     bound = f"the oldest over {MOST_RUNS} runs or {size(MOST_BYTES)} by gemtui"
     yield "", f"{bound}, all that ended by: {CLEAR}"
+    for copy in runs.only_copies:
+        yield "", last_copy_words(copy)

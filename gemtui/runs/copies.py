@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from gemtui.agent.folder import RunFolder
-from gemtui.runs.kept import Kept, covers, drop_kept, holds, keeping, kept_of, named
+from gemtui.runs.kept import Kept, covers, drop_kept, holds, keeping, kept_of, named, put_back
 from gemtui.sessions.store import SessionKind, Store
 
 
@@ -27,9 +27,21 @@ class LastCopy:
     size: int
 
     @property
-    def in_the_way(self) -> tuple[Path, ...]:
-        """Places at which a file stands that holds less: nothing can be put back there."""
-        return tuple(path for path in self.files if os.path.lexists(path))
+    def in_the_way(self) -> Mapping[Path, Path]:
+        """Those at whose place a file stands that holds less: nothing can be put back there."""
+        return {path: copy for path, copy in self.files.items() if os.path.lexists(path)}
+
+    def is_named(self, id: str) -> bool:
+        """Whether an id, or the first letters of one, mean this run or its session."""
+        return len(id) > 1 and (self.folder.id.startswith(id) or self.session_id.startswith(id))
+
+
+def last_copy_words(copy: LastCopy) -> str:
+    """What a person should know of it: one line, with the way out."""
+    return (
+        f"run {copy.folder.id[:8]} keeps the only copy of session {copy.session_id}: "
+        f"gemtui runs restore {copy.folder.id[:8]} puts it back"
+    )
 
 
 def last_copies(runs: Path) -> tuple[LastCopy, ...]:
@@ -57,6 +69,14 @@ def last_copies(runs: Path) -> tuple[LastCopy, ...]:
             )
         holders[key] += _copies(kept).values()
     return tuple(found)
+
+
+def restore(folder: RunFolder) -> tuple[Path, ...]:
+    """Put every file that a run keeps of a session and that is gone back in its newest state; which
+    ones. A file that is there, whatever is in it, is never touched. Raises OSError.
+    """
+    kept = kept_of(folder)
+    return () if kept is None else put_back(kept)
 
 
 def forget(runs: Path, home: Path, session_id: str) -> None:

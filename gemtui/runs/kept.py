@@ -102,7 +102,7 @@ def kept_of(folder: RunFolder) -> Kept | None:
     """What a run's folder keeps of a session; None if the run resumed none."""
     found = _read(folder, _BEFORE)
     session_id, home = string(found.get("session_id")), string(found.get("home"))
-    if not session_id or not home:
+    if not session_id or not home or "\0" in session_id + home:
         return None
     return Kept(
         session_id=session_id,
@@ -326,7 +326,7 @@ def _paths(found: Mapping[str, object], name: str) -> tuple[Path, ...]:
 def _texts(found: Mapping[str, object], name: str) -> tuple[str, ...]:
     listed = found.get(name)
     items: Iterable[object] = listed if isinstance(listed, list) else ()
-    return tuple(each for each in items if isinstance(each, str))
+    return tuple(each for each in items if isinstance(each, str) and "\0" not in each)
 
 
 def _pairs(folder: RunFolder, found: Mapping[str, object]) -> dict[Path, Path]:
@@ -334,8 +334,9 @@ def _pairs(folder: RunFolder, found: Mapping[str, object]) -> dict[Path, Path]:
     pairs = {
         Path(string(each.get("path"))): folder.path / Path(string(each.get("copy"))).name
         for each in objects(found.get("files"))
+        if not any("\0" in string(text) for text in each.values())
     }
-    return {path: copy for path, copy in pairs.items() if copy.is_file()}
+    return {path: copy for path, copy in pairs.items() if path.is_absolute() and copy.is_file()}
 
 
 def _pairs_json(files: Mapping[Path, Path]) -> object:

@@ -29,7 +29,7 @@ from gemtui.agent.stream import Ending, Limit, Stream
 from gemtui.errors import RunAmbiguous, RunNotFound
 from gemtui.files import open_regular
 from gemtui.paths import state_dir
-from gemtui.runs.copies import last_copies
+from gemtui.runs.copies import LastCopy, last_copies
 from gemtui.sessions.summary import iso
 from gemtui.transcript.model import excerpt
 
@@ -120,6 +120,7 @@ class Usage:
 
     `orphaned`: ids of runs whose processes go on though their supervisor was killed. `broken`: as
     `broken_runs` gives them.
+    `only_copies`: runs that keep what is left of a session.
     """
 
     place: Path
@@ -128,6 +129,7 @@ class Usage:
     private: bool
     orphaned: tuple[str, ...] = ()
     broken: tuple[Path, ...] = ()
+    only_copies: tuple[LastCopy, ...] = ()
 
     def to_dict(self) -> dict[str, Any]:
         """What `gemtui doctor --json` says of it."""
@@ -141,6 +143,10 @@ class Usage:
             "broken": list(map(str, self.broken)),
             "clear": CLEAR,
             "orphaned": list(self.orphaned),
+            "only_copies": [
+                {"run": each.folder.id, "session": each.session_id, "bytes": each.size}
+                for each in self.only_copies
+            ],
         }
 
 
@@ -235,6 +241,7 @@ def usage(place: Path) -> Usage:
         private=place.is_dir() and not place.stat().st_mode & 0o077,
         orphaned=tuple(run.id for run in list_runs(place) if run.state is RunState.ORPHANED),
         broken=broken_runs(place),
+        only_copies=last_copies(place),
     )
 
 

@@ -217,6 +217,12 @@ class GemtuiApp(App[None]):
         else:
             self.say(f"Kept in {short_path(path)}: theme {theme}")
 
+    def action_lost_sessions(self) -> None:
+        """Show the sessions of which only a copy is left, to put one back."""
+        from gemtui.ui.restoring import show_lost
+
+        self.run_worker(show_lost(self), group="dialog", exclusive=True)
+
     def action_trusted(self) -> None:
         """The folders that the person told gemtui to trust."""
         from gemtui.ui.running import show_trusted

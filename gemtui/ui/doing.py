@@ -16,6 +16,7 @@ from gemtui.files import write_whole
 from gemtui.forms import pieces
 from gemtui.jsonout import indented
 from gemtui.paths import typed_path
+from gemtui.runs.copies import forget
 from gemtui.sessions.delete import Deletion, Item, carry_out, plan
 from gemtui.sessions.listing import short_path
 from gemtui.sessions.records import Problem, SessionLog
@@ -59,10 +60,20 @@ async def delete(app: GemtuiApp, summary: Summary, home: Path) -> bool:
         said = ["It goes to the system's trash, from where you can bring it back.", *_live(summary)]
         if not await _sure(app, "Delete this session?", said, deletion, home, yes="Delete"):
             return False
-        return await _carry_out(app, deletion, home)
+        if done := await _carry_out(app, deletion, home):
+            await _forget(app, summary, home)
+        return done
     except DeletionFailed as error:
         app.say(str(error), problem=True)
         return False
+
+
+async def _forget(app: GemtuiApp, summary: Summary, home: Path) -> None:
+    """Remove the copies of a deleted session that runs have kept: it would seem lost."""
+    try:
+        await asyncio.to_thread(forget, app.runs.place, home, summary.id)
+    except OSError as error:
+        app.say(f"A copy that a run kept could not be removed: {error}", problem=True)
 
 
 async def _carry_out(app: GemtuiApp, deletion: Deletion, home: Path) -> bool:

@@ -19,6 +19,13 @@ TABLE: dict[Where, tuple[Row, ...]] = {
             "Trusted folders",
             "What you told gemtui to trust; take it back",
         ),
+        (
+            "lost_sessions",
+            "f4",
+            Group.APP,
+            "Lost sessions",
+            "Sessions of which only a run's copy is left; put one back",
+        ),
         ("sessions", "1", Group.OPEN, "Sessions", "To the stored sessions"),
         ("runs", "2", Group.OPEN, "Run", "To the run pane: start a run, watch one, stop one"),
         ("policies", "3", Group.OPEN, "Policy", "To the policies: what a run may do"),
@@ -149,6 +156,7 @@ TABLE: dict[Where, tuple[Row, ...]] = {
     ),
     Where.RUN_LIST: (
         ("stop", "x", Group.CHANGE, "Stop", "End this run with all that it started"),
+        ("restore", "b", Group.CHANGE, "Put back", "Put back the session of which this is a copy"),
         ("close", "escape", Group.OPEN, "Close", "Close this, change nothing"),
     ),
     Where.PROMPT: (

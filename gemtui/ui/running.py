@@ -16,15 +16,17 @@ from gemtui.errors import GemtuiError
 from gemtui.files import read_end, read_small
 from gemtui.paths import typed_path
 from gemtui.policy import store
+from gemtui.runs.copies import last_copies
 from gemtui.runs.listing import Run
 from gemtui.runs.stop import stop
 from gemtui.sessions.listing import short_path
 from gemtui.text import Clean, clean, clean_line, ellipsis, relative
+from gemtui.ui.restoring import restore_from
 from gemtui.ui.screens.ask import AskScreen
 from gemtui.ui.screens.choose import Choice, ChooseScreen
 from gemtui.ui.screens.confirm import ConfirmScreen
 from gemtui.ui.screens.options import OptionsScreen
-from gemtui.ui.screens.run_list import RunListScreen
+from gemtui.ui.screens.run_list import RunListScreen, What
 
 if TYPE_CHECKING:
     from gemtui.transcript.model import Transcript
@@ -152,16 +154,20 @@ async def choose_options(app: GemtuiApp, options: AgentOptions) -> AgentOptions 
 async def choose_run(app: GemtuiApp, desk: Desk) -> LiveRun | None:
     """One of the runs of this gemtui and of earlier ones; None: none, or a word why not.
 
-    Runs that go on can be stopped in the list.
+    Runs that go on can be stopped in the list, and lost sessions put back.
     """
     while found := await desk.find():
-        rows = [Choice(run.id, *_row(app, run)) for run in found]
+        lost = {each.folder for each in await asyncio.to_thread(last_copies, desk.adapter.runs)}
+        rows = [Choice(run.id, *_row(app, run, lost=run.folder in lost)) for run in found]
         wanted = await app.push_screen_wait(RunListScreen(rows))
         record = None if wanted is None else next(run for run in found if run.id == wanted.id)
         if wanted is None or record is None:
             return None
-        if wanted.stop:
+        if wanted.what is What.STOP:
             await _stop(app, record)
+            continue
+        if wanted.what is What.RESTORE:
+            await restore_from(app, record.folder)
             continue
         run = await desk.attach(record)
         if run is None:
@@ -185,7 +191,7 @@ async def _stop(app: GemtuiApp, run: Run) -> None:
         app.say("Stopped" if ended else "Some of its processes could not be ended.")
 
 
-def _row(app: GemtuiApp, run: Run) -> tuple[Clean, Clean]:
+def _row(app: GemtuiApp, run: Run, *, lost: bool) -> tuple[Clean, Clean]:
     glyphs = app.glyphs
     signs = {
         "success": glyphs.ok,
@@ -199,6 +205,7 @@ def _row(app: GemtuiApp, run: Run) -> tuple[Clean, Clean]:
     label = ellipsis(clean_line(run.prompt or "(no prompt)"), 36, mark=glyphs.ellipsis)
     left = f"still {', '.join(map(str, run.pids))}  " if run.pids else ""
     age = relative(run.started, app.clock())
+    left += "keeps the only copy  " if lost else ""
     return Clean(f"{signs.get(word, '?')} {label}"), clean_line(
         f"{word}  {left}{age}  {short_path(Path(run.cwd))}"
     )

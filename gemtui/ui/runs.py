@@ -83,7 +83,7 @@ class Runs:
         """Follow the runs that an earlier gemtui, or another one, has left running; then tidy up
         after those that have ended.
         """
-        place = self._place()
+        place = self.place
         if await asyncio.to_thread(_may_run, place):
             found = await self.desk.attach_running()
             if found:
@@ -101,7 +101,9 @@ class Runs:
             words = f"The processes of {whose} on with nobody in charge: ctrl+l in the run pane"
             self._app.say(f"{words} lists {'it' if one else 'them'}, x ends it.", problem=True)
 
-    def _place(self) -> Path:
+    @property
+    def place(self) -> Path:
+        """The folder that holds the runs' folders."""
         adapter = self._app.start.adapter
         return state_dir() / "runs" if adapter is None else adapter.runs
 

@@ -12,6 +12,7 @@ wait             sleep until a signal      exit:N    exit with this code
 fill:N           one byte to stdout every N milliseconds, for ever
 until:PATH       wait until a file is there
 tmp:PATH         the temporary folder to stdout, once a file is made there
+block:PATH       a file in the place of a folder, which is removed
 full             one line to stdout until the disk is full
 """
 
@@ -19,6 +20,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -61,6 +63,16 @@ def orphan(_: str) -> None:
     say(str(process.pid))
 
 
+def block(value: str) -> None:
+    path, gone = Path(value), Path(f"{value}-gone")
+    while True:
+        path.rename(gone)
+        shutil.rmtree(gone)
+        with contextlib.suppress(FileExistsError):
+            path.touch(exist_ok=False)
+            return
+
+
 def stubborn(_: str) -> None:
     for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
         signal.signal(number, signal.SIG_IGN)
@@ -101,6 +113,7 @@ STEPS: dict[str, Callable[[str], object]] = {
     "err": lambda text: print(text, file=sys.stderr, flush=True),
     "file": send,
     "stdin": lambda _: say(sys.stdin.read(), end=""),
+    "block": block,
     "stubborn": stubborn,
     "orphan": orphan,
     "partner": lambda _: subprocess.Popen([sys.executable, "-c", PARTNER, str(os.getpid())]),

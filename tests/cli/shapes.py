@@ -132,6 +132,7 @@ DOCTOR = {
         "most_bytes": int,
         "broken": [str],
         "orphaned": [str],
+        "only_copies": [{"run": str, "session": str, "bytes": int}],
         "clear": str,
     },
     "terminal": {

@@ -44,7 +44,12 @@ def test_doctor_names_it_as_a_problem(gemtui: Gemtui, orphan: str) -> None:
 
 
 def test_clear_keeps_it(gemtui: Gemtui, orphan: str) -> None:
-    assert gemtui("runs", "clear", "--json").json == {"version": 1, "removed": 0, "left": 1}
+    assert gemtui("runs", "clear", "--json").json == {
+        "version": 1,
+        "removed": 0,
+        "left": 1,
+        "only_copies": [],
+    }
     assert (runs_dir() / orphan).is_dir()
 
 

@@ -1,8 +1,9 @@
-"""All runs: open one, or stop one that goes on."""
+"""All runs: open one, stop one that goes on, put back the session that one keeps."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from enum import StrEnum
 from typing import NamedTuple
 
 from textual import on
@@ -17,11 +18,20 @@ from gemtui.ui.keys import Where, bindings
 from gemtui.ui.screens.choose import Choice
 
 
+class What(StrEnum):
+    """What is to be done with a run."""
+
+    OPEN = "open"
+    STOP = "stop"
+    RESTORE = "restore"
+    """The session of which it keeps a copy is to be put back."""
+
+
 class Wanted(NamedTuple):
-    """The run of this id is to be opened, or to be stopped."""
+    """What is to be done with the run of this id."""
 
     id: str
-    stop: bool = False
+    what: What
 
 
 class RunListScreen(ModalScreen[Wanted]):
@@ -37,7 +47,7 @@ class RunListScreen(ModalScreen[Wanted]):
         """One line for each run."""
         with Vertical(classes="dialog") as dialog:
             dialog.border_title = "Runs"
-            dialog.border_subtitle = "enter opens   x stops   esc closes"
+            dialog.border_subtitle = "enter opens   x stops   b puts back   esc closes"
             rows = (Option(_row(run), id=run.id) for run in self._runs)
             yield OptionList(*rows, compact=True)
 
@@ -48,13 +58,20 @@ class RunListScreen(ModalScreen[Wanted]):
     @on(OptionList.OptionSelected)
     def _opened(self, event: OptionList.OptionSelected) -> None:
         assert event.option_id is not None
-        self.dismiss(Wanted(event.option_id))
+        self.dismiss(Wanted(event.option_id, What.OPEN))
 
     def action_stop(self) -> None:
         """End the run under the cursor."""
+        self._do(What.STOP)
+
+    def action_restore(self) -> None:
+        """Put the session back of which the run under the cursor keeps a copy."""
+        self._do(What.RESTORE)
+
+    def _do(self, what: What) -> None:
         option = self.query_one(OptionList).highlighted_option
         if option is not None and option.id is not None:
-            self.dismiss(Wanted(option.id, stop=True))
+            self.dismiss(Wanted(option.id, what))
 
     def action_close(self) -> None:
         """Nothing."""

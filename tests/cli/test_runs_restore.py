@@ -1,0 +1,122 @@
+"""A session of which a run keeps the only copy: it stays, is named, and is put back."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from gemtui.agent.folder import RunFolder
+from gemtui.runs.keeper import Keeper
+from gemtui.runs.kept import keep
+from gemtui.runs.listing import prune, runs_dir
+from tests.cli.conftest import Gemtui
+from tests.fake_cli import INIT, OK, FakeCli
+from tests.runs.test_listing import add_run
+from tests.runs.test_resume import ANSWERED, GHOST, ID, MORE, REAL
+
+FIRST, SECOND = "11111111-a", "22222222-b"
+
+
+@pytest.fixture
+def real(home: Path) -> Path:
+    """The one session of the store."""
+    path = home / ".gemini/tmp/greeter/chats/session-2026-01-02T03-04-0a1b2c3d.jsonl"
+    path.parent.mkdir(parents=True)
+    path.write_bytes(REAL)
+    return path
+
+
+def resumed(home: Path, id: str, *, age: int = 0) -> RunFolder:
+    """A run that has gone on with the session, and ended well."""
+    folder = add_run(runs_dir(), id, age=age)
+    Keeper(folder, keep(folder, home / ".gemini", ID)).close()
+    return folder
+
+
+@pytest.fixture
+def twice(home: Path, real: Path) -> RunFolder:
+    """Two runs have gone on with the session, each has added a message; the newer run."""
+    resumed(home, FIRST, age=5)
+    with real.open("ab") as file:
+        file.write(MORE)
+    newer = resumed(home, SECOND)
+    with real.open("ab") as file:
+        file.write(ANSWERED)
+    return newer
+
+
+def ids(gemtui: Gemtui) -> list[str]:
+    return [run["id"] for run in gemtui("runs", "--json").json["runs"]]
+
+
+def test_a_copy_goes_where_the_store_has_it_all(twice: RunFolder, gemtui: Gemtui) -> None:
+    assert [run["only_copy_of"] for run in gemtui("runs", "--json").json["runs"]] == [None, None]
+    cleared = gemtui("runs", "clear", "--json").json
+    assert cleared == {"version": 1, "removed": 2, "left": 0, "only_copies": []}
+
+
+def test_the_only_copy_is_not_removed(twice: RunFolder, real: Path, gemtui: Gemtui) -> None:
+    real.unlink()
+    assert prune(runs_dir(), runs=1, size=1) == 1, (
+        "the older run keeps nothing that the newer lacks"
+    )
+    add_run(runs_dir(), "33333333-c", age=-5)
+    assert prune(runs_dir(), runs=1, size=1) == 0
+    answer = gemtui("runs", "clear")
+    removed, named = answer.err.splitlines()
+    assert removed.startswith("gemtui: removed 1 run from")
+    assert "could not be removed" not in removed
+    assert named.endswith("gemtui runs restore 22222222 puts it back")
+    assert ID in named
+    assert ids(gemtui) == [SECOND]
+    assert gemtui("runs", "--json").json["runs"][0]["only_copy_of"] == ID
+    assert named in gemtui("runs").err
+
+
+@pytest.mark.parametrize("id", ["22222222", ID, ID[:4]])
+def test_the_newest_state_is_put_back(
+    twice: RunFolder, real: Path, gemtui: Gemtui, id: str
+) -> None:
+    whole = real.read_bytes()
+    real.unlink()
+    answer = gemtui("runs", "restore", id)
+    assert (answer.code, answer.complaint) == (0, f"gemtui: put back {real}")
+    assert real.read_bytes() == whole == REAL + MORE + ANSWERED
+    again = gemtui("runs", "restore", SECOND, "--json")
+    assert again.code == 1
+    assert again.json == {"version": 1, "run": SECOND, "restored": [], "in_the_way": []}
+    assert gemtui("sessions", "--everywhere", "--json").json["sessions"][0]["messages"] == 4
+
+
+def test_what_holds_less_is_not_overwritten(twice: RunFolder, real: Path, gemtui: Gemtui) -> None:
+    real.unlink()
+    real.write_bytes(GHOST)
+    assert gemtui("runs", "clear", "--json").json["only_copies"] == [SECOND]
+    answer = gemtui("runs", "restore", ID)
+    assert answer.code == 1
+    assert f"{real} holds less than {twice.path}" in answer.err
+    assert "move it away" in answer.err
+    assert real.read_bytes() == GHOST
+
+
+def test_the_doctor_names_it(twice: RunFolder, real: Path, gemtui: Gemtui) -> None:
+    assert "only copy" not in gemtui("doctor").out
+    real.unlink()
+    report = gemtui("doctor").out
+    assert f"run 22222222 keeps the only copy of session {ID}" in " ".join(report.split())
+    (named,) = gemtui("doctor", "--json").json["runs"]["only_copies"]
+    assert (named["run"], named["session"]) == (SECOND, ID)
+
+
+def test_a_run_whose_session_is_gone_at_its_end_fails(
+    home: Path, real: Path, fake_cli: FakeCli, gemtui: Gemtui
+) -> None:
+    chats = real.parent
+    fake_cli(f"print:{INIT}", f"block:{chats}", f"print:{OK}")
+    answer = gemtui("run", "Which?", "--resume", ID)
+    assert answer.code == 1
+    assert f"{real} is gone: its copy is kept in" in answer.err
+    chats.unlink()
+    assert gemtui("runs", "restore", "latest").code == 0
+    assert real.read_bytes() == REAL

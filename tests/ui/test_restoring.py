@@ -1,0 +1,93 @@
+"""Sessions that are gone and of which a run keeps a copy: found and put back by a key."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+from gemtui.runs.copies import last_copies
+from gemtui.runs.keeper import Keeper
+from gemtui.runs.kept import keep, keeping
+from gemtui.runs.listing import runs_dir
+from gemtui.sessions.index import Index
+from tests.runs.test_listing import add_run
+from tests.ui.people import NARROW, WIDE, copy_store, person
+
+TITLE = "Write a haiku file"
+
+
+@pytest.fixture
+def store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    return copy_store(tmp_path)
+
+
+@pytest.fixture
+def lost(store: Path) -> tuple[Path, ...]:
+    """The files of a session that a run has resumed, and that are gone since."""
+    session = Index(store, cache=None).find("63a18d40")
+    folder = add_run(runs_dir(), "11111111-a")
+    Keeper(folder, keep(folder, store, session.id)).close()
+    files = tuple(session.files)
+    for path in files:
+        path.unlink()
+    return files
+
+
+@pytest.mark.parametrize("size", [WIDE, NARROW])
+async def test_a_lost_session_is_put_back(
+    store: Path, lost: tuple[Path, ...], size: tuple[int, int]
+) -> None:
+    async with person(store, size) as me:
+        assert TITLE not in me.text
+        await me.press("f4")
+        await me.sees("Put a session back?", "Do it.", "63a18d40")
+        await me.press("enter")
+        await me.until(lambda: all(path.exists() for path in lost))
+        await me.until(lambda: any("Put back: " in said for said in me.said))
+        await me.sees(TITLE)
+        await me.press("f4")
+        await me.until(lambda: any("No session is lost" in said for said in me.said))
+
+
+async def test_a_lost_session_is_put_back_in_the_list_of_runs(
+    store: Path, lost: tuple[Path, ...]
+) -> None:
+    async with person(store, NARROW) as me:
+        await me.press("2", "ctrl+l")
+        await me.sees("keeps the only copy", "b puts back")
+        await me.press("b")
+        await me.until(lambda: all(path.exists() for path in lost))
+        await me.until(lambda: "keeps the only copy" not in me.text)
+
+
+async def test_a_place_that_takes_nothing_is_said(store: Path, lost: tuple[Path, ...]) -> None:
+    chats = lost[0].parent
+    shutil.rmtree(chats)
+    chats.touch()
+    async with person(store, NARROW) as me:
+        await me.press("f4")
+        await me.sees("Put a session back?")
+        await me.press("enter")
+        await me.until(lambda: any("could not be put back" in said for said in me.said))
+
+
+async def test_what_a_person_deletes_is_not_lost(
+    store: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("send2trash.send2trash", lambda path: Path(path).unlink())
+    async with person(store, NARROW) as me:
+        await me.press("down")
+        assert me.chosen.title == TITLE
+        folder = add_run(runs_dir(), "11111111-a")
+        Keeper(folder, keep(folder, store, me.chosen.id)).close()
+        gone = me.chosen.path
+        await me.press("d")
+        await me.sees("Delete this session?")
+        await me.press("y")
+        await me.until(lambda: not gone.exists())
+        await me.until(lambda: not list(keeping(runs_dir())))
+    assert last_copies(runs_dir()) == ()
+    assert not list(folder.path.glob("*.jsonl"))
