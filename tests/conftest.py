@@ -12,11 +12,15 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
+from hypothesis import HealthCheck, settings
 
 pytest_plugins = ["tests.fake_cli", "tests.foreign_folder", "tests.real_cli"]
 
 DATA = Path(__file__).parent / "data"
 A_WHILE = 600
+
+settings.register_profile("busy", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("busy")
 
 
 def pytest_configure() -> None:

@@ -327,7 +327,8 @@ async def test_an_unknown_folder_is_trusted_only_when_the_person_says_so(
 
 def asked(me: Person) -> bool:
     """Whether the list of a dialog takes keys."""
-    return isinstance(me.app.screen, ChooseScreen) and isinstance(me.app.focused, OptionList)
+    list_ = me.app.focused if isinstance(me.app.screen, ChooseScreen) else None
+    return isinstance(list_, OptionList) and list_.highlighted is not None
 
 
 async def test_a_trusted_folder_can_be_taken_back(home: Path, project: Path) -> None:
