@@ -32,10 +32,11 @@ _SURROGATES = "\ud800-\udfff"
 _FLAG = "\U0001f3f4[\U000e0030-\U000e0039\U000e0061-\U000e007a]{3,6}\U000e007f"
 # a colour or style, 7-bit and 8-bit, with the "erase to the right" that grep and gcc send along
 _COLOUR = r"(?:\x1b\[|\x9b)[0-9:;]*+m(?:(?:\x1b\[|\x9b)0?K)?"
-_TROUBLE = re.compile(
-    f"(?P<kept>{_FLAG})|(?P<dropped>{_COLOUR})|(?P<line_end>\r\n|[{_LINE_ENDS}])"
-    f"|[{_CONTROLS}{_BIDI}{_TAGS}{_SURROGATES}]"
+_HARMFUL = (
+    f"(?P<line_end>\r\n|[{_LINE_ENDS}])|(?P<kept>{_FLAG})|[{_CONTROLS}{_BIDI}{_TAGS}{_SURROGATES}]"
 )
+_TROUBLE = re.compile(_HARMFUL)
+_TROUBLE_OR_COLOUR = re.compile(f"(?P<dropped>{_COLOUR})|{_HARMFUL}")
 
 
 def clean(text: str) -> Clean:
@@ -43,12 +44,17 @@ def clean(text: str) -> Clean:
 
     For what is said and printed: colours are removed; CR, CR LF, NEL, U+2028 and U+2029 become
     newlines. All other C0 and C1 controls but newline and tab, bidi controls, and tag characters
-    outside a flag become marks, lone surrogates U+FFFD. What is run is for `visible()`.
+    outside a flag become marks, lone surrogates U+FFFD. Names and titles are for `clean_line()`,
+    what is run for `visible()`.
     """
-    # every character that `_TROUBLE` matches is unprintable: a scan at C speed for the usual case
+    return _cleaned(text, _TROUBLE_OR_COLOUR)
+
+
+def _cleaned(text: str, trouble: re.Pattern[str]) -> Clean:
+    # every character that is trouble is unprintable: a scan at C speed for the usual case
     if text.replace("\n", "").replace("\t", "").isprintable():
         return Clean(text)
-    return Clean(_TROUBLE.sub(_replacement, text))
+    return Clean(trouble.sub(_replacement, text))
 
 
 def _replacement(match: re.Match[str]) -> str:
@@ -129,16 +135,19 @@ def command_line(command: str) -> Clean:
 
 
 def clean_line(text: str) -> Clean:
-    """`clean()` on one line: each run of white space becomes one blank, none at the ends."""
-    return Clean(" ".join(clean(text).split()))
+    """Names, titles and paths on one line; safe as `clean()`, but colours leave marks as well.
+
+    Each run of white space becomes one blank, none at the ends.
+    """
+    return Clean(" ".join(_cleaned(text, _TROUBLE).split()))
 
 
 def one_line(text: str) -> Clean:
-    """`clean()` on one line, its blanks as they are: each line break and each tab becomes one.
+    """`clean_line()` with its blanks as they are: each line break and each tab becomes one.
 
     For sentences that quote patterns, where two blanks are not one.
     """
-    return Clean(clean(text).replace("\n", " ").replace("\t", " "))
+    return Clean(_cleaned(text, _TROUBLE).replace("\n", " ").replace("\t", " "))
 
 
 _JOINING = re.compile("[\U0001f3fb-\U0001f3ff\u1160-\u11ff\ud7b0-\ud7ff]")

@@ -57,6 +57,39 @@ FILE_NAME = "evil\x1b]52;c;cHduZWQ=\x07[red\u202e\x9b31m[@click=app.quit]b"
 """What a file system takes of the attack."""
 
 
+_TOML = {ord(char): f"\\u{ord(char):04x}" for char in FILE_NAME if not char.isprintable()}
+
+POLICY = f"""# {FILE_NAME.translate(_TOML)}
+[[rule]]
+toolName = "run_shell_command"
+commandPrefix = "{FILE_NAME.translate(_TOML)}"
+decision = "deny"
+priority = 10
+denyMessage = "{FILE_NAME.translate(_TOML)}"
+"""
+"""A policy file with the attack in every text."""
+
+WRONG_POLICY = f"""{POLICY}
+[[rule]]
+toolName = "{FILE_NAME.translate(_TOML)}"
+decision = "{FILE_NAME.translate(_TOML)}"
+priority = 2000
+"""
+"""One of which the CLI drops a rule, and says so."""
+
+_CALL = {"tool_name": FILE_NAME, "tool_id": FILE_NAME}
+EVENTS: list[dict[str, Any]] = [
+    {"type": "init", "session_id": FILE_NAME, "model": FILE_NAME},
+    {"type": "message", "role": "assistant", "content": ATTACK, "delta": True},
+    {"type": "tool_use", **_CALL, "parameters": {"command": ATTACK, FILE_NAME: ATTACK}},
+    {"type": "tool_result", "tool_id": FILE_NAME, "status": "error", "output": ATTACK},
+    {"type": FILE_NAME, "message": ATTACK},
+    {"type": "error", "severity": "error", "message": ATTACK},
+    {"type": "result", "status": "error", "error": {"type": FILE_NAME, "message": ATTACK}},
+]
+"""What a hostile CLI says in a run."""
+
+
 def tool(
     name: str, args: dict[str, Any], display: Any, *, status: str = "success"
 ) -> dict[str, Any]:

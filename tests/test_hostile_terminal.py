@@ -13,8 +13,10 @@ from pathlib import Path
 
 import pytest
 
+from gemtui.policy.store import policies_dir
 from gemtui.text import clean, clean_line
 from tests import hostile
+from tests.fake_cli import FakeCli
 from tests.terminal import Terminal
 
 ESCAPE, PAGE_DOWN, QUIT = "\x1b", "\x1b[6~", "\x11"
@@ -108,12 +110,99 @@ def test_nothing_that_a_session_says_reaches_the_terminal(
     (text,) = copied(raw)
     assert text == clean(text)
     assert "evil" in text
+    nothing_acted(raw)
+
+
+def nothing_acted(raw: bytes) -> None:
+    """What came to the terminal is ours: no sequence of theirs, clean titles, an orderly end."""
     own = re.sub(rb"\x1b\]52;c;[A-Za-z0-9+/=]*\x07", b"", raw)
     assert hostile.CONTROLS.findall(own) == []
     for title in re.findall(rb"\x1b\]2;([^\x07]*)\x07", raw):
         assert title.decode() == clean_line(title.decode())
     assert b"\x1b[?1049l" in raw
     assert b"Traceback" not in raw
+
+
+@pytest.fixture
+def surroundings(fake_cli: FakeCli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A hostile folder to start in: so are its files, the CLI, its home, policies, environment."""
+    folder = tmp_path / hostile.FILE_NAME
+    folder.mkdir()
+    (folder / f"{hostile.FILE_NAME}.md").write_text(hostile.ATTACK.replace("\ud800", ""))
+    home = tmp_path / f"home{hostile.FILE_NAME}"
+    hostile.make_store(home)
+    users = home / ".gemini/policies"
+    for place, text in ((policies_dir(), hostile.POLICY), (users, hostile.WRONG_POLICY)):
+        place.mkdir(parents=True)
+        (place / f"{hostile.FILE_NAME}.toml").write_text(text)
+    said = tmp_path / "said"
+    said.write_text("\n".join(map(json.dumps, hostile.EVENTS)) + "\n")
+    program = fake_cli(f"err:{hostile.FILE_NAME}", f"file:{said}", "exit:1")
+    program = program.rename(folder / f"gemini{hostile.FILE_NAME}")
+    monkeypatch.setenv("GEMINI_CLI_PATH", str(program))
+    monkeypatch.setenv("GEMINI_CLI_HOME", str(home))
+    monkeypatch.setenv("GEMINI_CLI_TRUST_WORKSPACE", "true")
+    for name in ("EDITOR", "VISUAL", "TMUX", "TERM_PROGRAM", "GEMINI_MODEL", "USER", "HOSTNAME"):
+        monkeypatch.setenv(name, hostile.FILE_NAME)
+    return folder
+
+
+@pytest.mark.parametrize(("columns", "rows"), [(120, 36), (80, 24)])
+def test_nothing_around_us_reaches_the_terminal(
+    surroundings: Path, columns: int, rows: int
+) -> None:
+    with Terminal(
+        [sys.executable, "-m", "gemtui"],
+        environ=os.environ,
+        folder=surroundings,
+        columns=columns,
+        rows=rows,
+    ) as terminal:
+        walk = Walk(terminal)
+        terminal.shows("? keys")
+
+        walk.to("2", shows="enter starts a run")
+        walk.to("\x0f", shows="The next run")
+        walk.away(ESCAPE, "The next run")
+        walk.to("\x07", shows="Prompt from a file")
+        walk.to("/nowhere[/x]", "\r", shows="[/x]")
+        walk.away(ESCAPE, "Prompt from a file")
+        walk.to("@ev", shows="@ev")
+        terminal.press(ESCAPE)
+        walk.to("\x14", shows="What enter will run")
+        walk.away(ESCAPE, "What enter will run")
+        walk.to("i", " [red", "\r", shows="1 failed")
+        walk.to(ESCAPE, shows="? keys")
+        walk.to("s", shows="esc back")
+        walk.away("q", "esc back")
+        walk.to("C", shows="Copied")
+        walk.to("\x0c", shows="x stops")
+        walk.away(ESCAPE, "x stops")
+
+        walk.to("3", shows="Becomes" if columns > 100 else "mode")
+        walk.to("f", shows="r rename")
+        walk.to("r", shows="New name of evil␛]52")
+        walk.away(ESCAPE, "New name of")
+        walk.to("f", shows="r rename")
+        walk.to("d", shows="Delete this policy?")
+        walk.away(ESCAPE, "Delete this policy?")
+        for key, shows in {
+            "a": "A new rule",
+            "\r": "Rule 1",
+            "t": "Try a call",
+            "h": "Replay",
+            "s": "Suggest",
+            "?": "Keys that work here",
+        }.items():
+            walk.to(key, shows=shows)
+            walk.away(ESCAPE, shows)
+        walk.to("y", shows="Copied")
+        terminal.press("v", "p", "l")
+        walk.to("\x1bOQ", shows="Theme")
+        walk.away(ESCAPE, "enter takes it")
+        terminal.press(QUIT)
+        assert terminal.wait() == 0
+    nothing_acted(bytes(terminal.raw))
 
 
 def gemtui(*words: str) -> tuple[int, bytes, bytes]:

@@ -166,10 +166,10 @@ def test_what_differs_looks_different_or_is_marked(one: str, other: str) -> None
 )
 def test_cleaning_takes_time_in_proportion_to_the_text(evil: str) -> None:
     def seconds(times: int) -> float:
-        start = time.perf_counter()
+        start = time.process_time()
         clean(evil * times)
         visible(evil * times)
-        return time.perf_counter() - start
+        return time.process_time() - start
 
     assert min(seconds(100_000) for _ in range(3)) < 60 * min(seconds(10_000) for _ in range(3))
 
@@ -178,9 +178,9 @@ def test_plain_text_is_only_scanned() -> None:
     plain = "A line of plain text, as most of them are: (ä, 日本).\n" * 20_000
 
     def seconds(work: Callable[[], object]) -> float:
-        start = time.perf_counter()
+        start = time.process_time()
         work()
-        return time.perf_counter() - start
+        return time.process_time() - start
 
     fast = min(seconds(lambda: clean(plain)) for _ in range(5))
     floor = min(seconds(lambda: re.findall(r"[^\n]", plain)) for _ in range(2))
@@ -188,7 +188,7 @@ def test_plain_text_is_only_scanned() -> None:
 
 
 def test_clean_line_is_one_line() -> None:
-    assert clean_line("  a \n\t b\r\n\u2028c\x1b[0m ") == "a b c"
+    assert clean_line("  a \n\t b\r\n\u2028c\x1b[0m ") == "a b c␛[0m"
 
 
 @pytest.mark.parametrize(
@@ -255,7 +255,7 @@ def test_relative(ago: timedelta, words: str) -> None:
     [
         ("Fix the parser", "Fix-the-parser"),
         ("../../etc/passwd", "etc-passwd"),
-        ("a\x1b]0;t\x07b\nc\x1b[0m", "a-0-t-b-c"),
+        ("a\x1b]0;t\x07b\nc\x1b[0m", "a-0-t-b-c-0m"),
         ('x<>:"/\\|?*y', "x-y"),
         ("-rf", "rf"),
         ("con.txt", "_con.txt"),
@@ -300,7 +300,7 @@ def test_size() -> None:
     [
         ("git  push ", "git  push "),
         ("a\tb\r\nc\u2028d", "a b c d"),
-        ("a\x1b[31m  b\x1b]0;x\x07\u202e", "a  b␛]0;x␇⟨U+202E⟩"),
+        ("a\x1b[31m  b\x1b]0;x\x07\u202e", "a␛[31m  b␛]0;x␇⟨U+202E⟩"),
     ],
 )
 def test_a_line_that_keeps_its_blanks(text: str, line: str) -> None:

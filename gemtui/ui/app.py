@@ -15,6 +15,7 @@ from textual.app import App
 from textual.binding import BindingType
 from textual.command import CommandPalette
 from textual.content import Content
+from textual.filter import LineFilter
 from textual.screen import Screen
 
 from gemtui.config import Config, keep_setting
@@ -23,6 +24,7 @@ from gemtui.paths import config_file
 from gemtui.sessions.listing import short_path
 from gemtui.sessions.summary import Summary
 from gemtui.text import Clean, clean, clean_line
+from gemtui.ui.clean import NoControls
 from gemtui.ui.commands import acting, reachable
 from gemtui.ui.feed import Opening
 from gemtui.ui.keys import BY_ID, Key, Where, bindings
@@ -43,6 +45,7 @@ from gemtui.ui.widgets.tabs import tabs
 if TYPE_CHECKING:
     from gemtui.agent.gemini import GeminiAdapter
 
+_NO_CONTROLS = NoControls()
 _PUSH_TITLE, _POP_TITLE = "\x1b[22;2t", "\x1b[23;2t"
 _COLLECTOR = (50_000, 20, 50)
 """Thresholds of the garbage collector. With Python's own, each tenth of a first look at 10,000
@@ -153,6 +156,10 @@ class GemtuiApp(App[None]):
     @on(CopyRequested)
     def _copy(self, message: CopyRequested) -> None:
         self.copy(message.text, message.what)
+
+    def get_line_filters(self) -> Sequence[LineFilter]:
+        """What each drawn line passes: nothing in it acts on the terminal."""
+        return [*super().get_line_filters(), _NO_CONTROLS]
 
     def copy(self, text: str, what: str) -> None:
         """Put text on the clipboard and say so."""

@@ -66,7 +66,7 @@ def test_a_message_is_all_of_its_blocks() -> None:
 
 def test_the_clipboard_gets_no_escape_sequences() -> None:
     block = replace(tool("t", "a\x1b]52;c;eA==\x07b\x9b31mc"), name="x\x1b[31my")
-    assert copy_of_block(block) == ("a␛]52;c;eA==␇bc", "output of xy")
+    assert copy_of_block(block) == ("a␛]52;c;eA==␇bc", "output of x␛[31my")
 
 
 def test_the_file_of_a_call_and_the_line_that_changed() -> None:

@@ -212,7 +212,7 @@ def test_a_rule_comes_out_of_its_form_as_it_went_in(
 def test_what_can_not_be_drawn_stays_where_nobody_touches_it() -> None:
     made = replace(NEW_RULE, deny_message="a\x1b[1m\n  b", command_prefixes=(" x",))
     values = values_of(made)
-    assert values["deny_message"] == "a   b"
+    assert values["deny_message"] == "a␛[1m   b"
     assert rule_of(values | {"priority": "5"}, made) == replace(made, priority=5)
 
 

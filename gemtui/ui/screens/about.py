@@ -7,17 +7,16 @@ from datetime import datetime
 
 from textual import on
 from textual.app import ComposeResult
-from textual.containers import Vertical
 from textual.content import Content
 from textual.screen import ModalScreen
-from textual.widgets import OptionList, Static
-from textual.widgets.option_list import Option
 
 from gemtui.sessions.listing import short_path
 from gemtui.sessions.summary import Flag, Summary
 from gemtui.text import Clean, clean, clean_line, size
+from gemtui.ui.clean import Dialog, Option, OptionList, Static
 from gemtui.ui.keys import Where, bindings
 from gemtui.ui.messages import CopyRequested
+from gemtui.ui.render.lines import own
 
 
 class AboutScreen(ModalScreen[Summary]):
@@ -32,16 +31,13 @@ class AboutScreen(ModalScreen[Summary]):
 
     def compose(self) -> ComposeResult:
         """Facts, then relatives."""
-        with Vertical(classes="dialog") as dialog:
-            dialog.border_title = Content(clean_line(self._summary.title))
-            dialog.border_subtitle = "enter opens   y copies the id   esc closes"
+        with Dialog(
+            clean_line(self._summary.title), own("enter opens   y copies the id   esc closes")
+        ):
             lines = [_line(name, value) for name, value in facts(self._summary) if value]
             yield Static(Content("\n").join(lines))
             if self._relatives:
-                yield OptionList(
-                    *(Option(_relative(what, each)) for what, each in self._relatives),
-                    compact=True,
-                )
+                yield OptionList(*(Option(_relative(what, each)) for what, each in self._relatives))
 
     @on(OptionList.OptionSelected)
     def _chosen(self, event: OptionList.OptionSelected) -> None:

@@ -6,12 +6,12 @@ from collections.abc import Callable
 
 from textual import on
 from textual.app import ComposeResult
-from textual.containers import Vertical
 from textual.screen import ModalScreen
-from textual.widgets import Input, Label
 
-from gemtui.text import Clean
+from gemtui.text import Clean, clean, visible_line
+from gemtui.ui.clean import Dialog, Input, Label
 from gemtui.ui.keys import Where, bindings
+from gemtui.ui.render.lines import own
 
 
 class AskScreen(ModalScreen[str]):
@@ -25,16 +25,14 @@ class AskScreen(ModalScreen[str]):
 
     def compose(self) -> ComposeResult:
         """The input, and what is wrong with it."""
-        with Vertical(classes="dialog") as dialog:
-            dialog.border_title = self._question
-            dialog.border_subtitle = "enter goes on   esc closes"
-            yield Input(self._value, compact=True)
-            yield Label(id="problem", markup=False)
+        with Dialog(self._question, own("enter goes on   esc closes")):
+            yield Input(visible_line(self._value))
+            yield Label(id="problem")
 
     @on(Input.Submitted)
     def _entered(self, event: Input.Submitted) -> None:
         problem = self._problem(event.value)
-        self.query_one("#problem", Label).update(problem)
+        self.query_one("#problem", Label).update(clean(problem))
         if not problem:
             self.dismiss(event.value)
 

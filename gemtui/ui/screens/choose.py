@@ -7,14 +7,13 @@ from typing import NamedTuple
 
 from textual import on
 from textual.app import ComposeResult
-from textual.containers import Vertical
 from textual.content import Content
 from textual.screen import ModalScreen
-from textual.widgets import OptionList, Static
-from textual.widgets.option_list import Option
 
 from gemtui.text import Clean
+from gemtui.ui.clean import Dialog, Option, OptionList, Static
 from gemtui.ui.keys import Where, bindings
+from gemtui.ui.render.lines import own
 
 
 class Choice(NamedTuple):
@@ -36,14 +35,10 @@ class ChooseScreen(ModalScreen[str]):
 
     def compose(self) -> ComposeResult:
         """What it is about, then the answers."""
-        with Vertical(classes="dialog") as dialog:
-            dialog.border_title = Content(self._question)
-            dialog.border_subtitle = "enter chooses   esc closes"
+        with Dialog(self._question, own("enter chooses   esc closes")):
             if self._about:
                 yield Static(Content("\n").join(map(Content, (*self._about, Clean("")))))
-            yield OptionList(
-                *(Option(_row(choice), id=choice.id) for choice in self._choices), compact=True
-            )
+            yield OptionList(*(Option(_row(choice), id=choice.id) for choice in self._choices))
 
     def on_mount(self) -> None:
         """Answer by the arrows at once."""

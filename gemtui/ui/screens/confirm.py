@@ -6,13 +6,14 @@ from collections.abc import Sequence
 
 from textual import on
 from textual.app import ComposeResult
-from textual.containers import Horizontal, Vertical, VerticalScroll
+from textual.containers import Horizontal, VerticalScroll
 from textual.content import Content
 from textual.screen import ModalScreen
-from textual.widgets import Button, Label, Static
 
 from gemtui.text import Clean
+from gemtui.ui.clean import Button, Dialog, Label, Static
 from gemtui.ui.keys import Where, bindings
+from gemtui.ui.render.lines import own
 
 
 class ConfirmScreen(ModalScreen[bool]):
@@ -30,14 +31,13 @@ class ConfirmScreen(ModalScreen[bool]):
 
     def compose(self) -> ComposeResult:
         """Question, list, two buttons."""
-        with Vertical(classes="dialog") as dialog:
-            dialog.border_title = Content(self._question)
+        with Dialog(self._question):
             yield Label(Content.styled(self._about, "bold"))
             with VerticalScroll(can_focus=False):
                 yield Static(Content("\n").join(map(Content, self._lines)))
             with Horizontal(classes="buttons"):
-                yield Button(f"{self._no} (n)", id="no", compact=True)
-                yield Button(f"{self._yes} (y)", id="yes", variant="error", compact=True)
+                yield Button(own(f"{self._no} (n)"), id="no")
+                yield Button(own(f"{self._yes} (y)"), id="yes", variant="error")
 
     @on(Button.Pressed)
     def _pressed(self, event: Button.Pressed) -> None:

@@ -6,14 +6,14 @@ from collections.abc import Sequence
 
 from textual import on
 from textual.app import ComposeResult
-from textual.containers import Vertical
 from textual.content import Content
 from textual.screen import ModalScreen
-from textual.widgets import OptionList
 
 from gemtui.text import clean_line, ellipsis
 from gemtui.transcript.model import excerpt
+from gemtui.ui.clean import Dialog, Option, OptionList
 from gemtui.ui.keys import Where, bindings
+from gemtui.ui.render.lines import own
 from gemtui.ui.widgets.copying import Copy
 
 FIRST = 40
@@ -31,10 +31,8 @@ class CopyScreen(ModalScreen[Copy | None]):
 
     def compose(self) -> ComposeResult:
         """Each thing with its first line."""
-        with Vertical(classes="dialog") as dialog:
-            dialog.border_title = "Copy"
-            dialog.border_subtitle = "enter copies   esc closes"
-            yield OptionList(*map(_row, self._copies), compact=True)
+        with Dialog(own("Copy"), own("enter copies   esc closes")):
+            yield OptionList(*(Option(_row(copy)) for copy in self._copies))
 
     @on(OptionList.OptionSelected)
     def _chosen(self, event: OptionList.OptionSelected) -> None:
@@ -47,4 +45,4 @@ class CopyScreen(ModalScreen[Copy | None]):
 
 def _row(copy: Copy) -> Content:
     first = ellipsis(clean_line(excerpt(copy.text)), FIRST)
-    return Content.assemble(copy.what, "  ", (first, "dim"))
+    return Content.assemble(clean_line(copy.what), "  ", (first, "dim"))

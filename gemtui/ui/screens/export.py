@@ -7,17 +7,16 @@ from typing import NamedTuple
 
 from textual import on
 from textual.app import ComposeResult
-from textual.containers import Vertical
 from textual.content import Content
 from textual.screen import ModalScreen
-from textual.widgets import Input, Label, OptionList
-from textual.widgets.option_list import Option
 
 from gemtui.forms import Format
 from gemtui.paths import typed_path
 from gemtui.sessions.listing import short_path
-from gemtui.text import Clean
+from gemtui.text import Clean, visible_line
+from gemtui.ui.clean import Dialog, Input, Label, Option, OptionList
 from gemtui.ui.keys import Where, bindings
+from gemtui.ui.render.lines import own
 
 
 class Export(NamedTuple):
@@ -48,17 +47,14 @@ class ExportScreen(ModalScreen[Export]):
 
     def compose(self) -> ComposeResult:
         """The forms, the file, what is wrong with it."""
-        with Vertical(classes="dialog") as dialog:
-            dialog.border_title = "Export"
-            dialog.border_subtitle = "enter writes   tab file name   esc closes"
+        with Dialog(own("Export"), own("enter writes   tab file name   esc closes")):
             yield Label(Content.styled(self._heading, "bold"))
             yield OptionList(
-                *(Option(Content(text), id=format) for format, (_, text) in FORMS.items()),
-                compact=True,
+                *(Option(own(text), id=format) for format, (_, text) in FORMS.items()),
             )
             yield Label(Content(f"File in {short_path(Path.cwd())}"))
-            yield Input(self._free_name(self._suffix), compact=True)
-            yield Label(id="problem", markup=False)
+            yield Input(visible_line(self._free_name(self._suffix)))
+            yield Label(id="problem")
 
     def _free_name(self, suffix: str) -> str:
         """A file that is not there yet."""
@@ -80,7 +76,7 @@ class ExportScreen(ModalScreen[Export]):
 
     @on(Input.Changed)
     def _other_name(self, event: Input.Changed) -> None:
-        self.query_one("#problem", Label).update(self._problem(event.value))
+        self.query_one("#problem", Label).update(own(self._problem(event.value)))
 
     @on(Input.Submitted)
     @on(OptionList.OptionSelected)

@@ -6,13 +6,12 @@ from collections.abc import Sequence
 
 from textual import on
 from textual.app import ComposeResult
-from textual.containers import Vertical
 from textual.content import Content
 from textual.screen import ModalScreen
-from textual.widgets import Input, OptionList
-from textual.widgets.option_list import Option
 
+from gemtui.ui.clean import Dialog, Input, Option, OptionList
 from gemtui.ui.keys import Key, Where, bindings
+from gemtui.ui.render.lines import own
 
 
 class HelpScreen(ModalScreen[Key]):
@@ -27,11 +26,9 @@ class HelpScreen(ModalScreen[Key]):
 
     def compose(self) -> ComposeResult:
         """A search and the list."""
-        with Vertical(classes="dialog") as dialog:
-            dialog.border_title = "Keys that work here"
-            dialog.border_subtitle = "enter does it   esc closes"
-            yield Input(placeholder="Search", compact=True)
-            yield OptionList(compact=True)
+        with Dialog(own("Keys that work here"), own("enter does it   esc closes")):
+            yield Input(placeholder=own("Search"))
+            yield OptionList()
 
     def on_mount(self) -> None:
         """Show all keys."""

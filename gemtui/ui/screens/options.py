@@ -8,9 +8,8 @@ from pathlib import Path
 
 from textual import on
 from textual.app import ComposeResult
-from textual.containers import Horizontal, Vertical
+from textual.containers import Horizontal
 from textual.screen import ModalScreen
-from textual.widgets import Button, Input, Label, Select
 
 from gemtui.agent.options import AgentOptions
 from gemtui.errors import OptionError
@@ -19,8 +18,10 @@ from gemtui.policy.levels import Level, PermissionPolicy
 from gemtui.policy.rules import ApprovalMode
 from gemtui.policy.store import PolicyFile
 from gemtui.sessions.listing import short_path
-from gemtui.text import clean_line
+from gemtui.text import Clean, clean_line, visible_line
+from gemtui.ui.clean import Button, Dialog, Input, Label, Select
 from gemtui.ui.keys import Where, bindings
+from gemtui.ui.render.lines import own
 
 AS_IT_IS = ""
 """The choice that says nothing: the CLI's own way."""
@@ -64,12 +65,9 @@ class OptionsScreen(ModalScreen[AgentOptions]):
     def compose(self) -> ComposeResult:
         """One row each."""
         options, levels = self._options, self._options.permissions or PermissionPolicy()
-        with Vertical(classes="dialog") as dialog:
-            dialog.border_title = "The next run"
-            dialog.border_subtitle = "tab next   ctrl+s takes it   esc closes"
+        with Dialog(own("The next run"), own("tab next   ctrl+s takes it   esc closes")):
             yield _row("Model", _text("model", options.model, "Gemini CLI's own choice"))
-            folder = short_path(options.cwd or Path.cwd())
-            yield _row("Folder", _text("cwd", folder, ""))
+            yield _row("Folder", _text("cwd", _folder(options), ""))
             yield _row("Mode", _select("mode", _MODES, options.approval_mode))
             for name, label in _CAPABILITIES.items():
                 yield _row(label, _select(name, _LEVELS, getattr(levels, name)))
@@ -80,10 +78,10 @@ class OptionsScreen(ModalScreen[AgentOptions]):
             quiet = None if options.idle_timeout is None else f"{options.idle_timeout:g}"
             yield _row("Silence at most", _text("idle_timeout", quiet, "seconds; no limit"))
             yield _row("Session", _text("resume", options.resume, "a new one; else a full id"))
-            yield Label(id="problem", markup=False)
+            yield Label(id="problem")
             with Horizontal(classes="buttons"):
-                yield Button("Close (esc)", id="no", compact=True)
-                yield Button("Take (ctrl+s)", id="yes", variant="primary", compact=True)
+                yield Button(own("Close (esc)"), id="no")
+                yield Button(own("Take (ctrl+s)"), id="yes", variant="primary")
 
     @on(Button.Pressed, "#no")
     def action_close(self) -> None:
@@ -98,7 +96,7 @@ class OptionsScreen(ModalScreen[AgentOptions]):
             options = self._wanted()
             options.check()
         except (OptionError, ValueError) as error:
-            self.query_one("#problem", Label).update(str(error))
+            self.query_one("#problem", Label).update(clean_line(str(error)))
         else:
             self.dismiss(options)
 
@@ -108,7 +106,7 @@ class OptionsScreen(ModalScreen[AgentOptions]):
         return replace(
             self._options,
             model=self._typed("model") or None,
-            cwd=typed_path(self._typed("cwd") or ".").absolute(),
+            cwd=self._chosen_folder(),
             approval_mode=ApprovalMode(mode) if mode else None,
             permissions=PermissionPolicy(**levels) if any(levels.values()) else None,
             policies=self._chosen_policies(),
@@ -116,6 +114,13 @@ class OptionsScreen(ModalScreen[AgentOptions]):
             idle_timeout=_number("Silence at most", self._typed("idle_timeout")),
             resume=self._typed("resume") or None,
         )
+
+    def _chosen_folder(self) -> Path:
+        """The folder that is typed; one that is left as it was may have a name that can't be."""
+        typed = self._typed("cwd")
+        if typed == _folder(self._options).strip():
+            return self._options.cwd or Path.cwd()
+        return typed_path(typed or ".").absolute()
 
     def _level(self, name: str) -> Level | None:
         chosen = self._chosen(name)
@@ -134,6 +139,10 @@ class OptionsScreen(ModalScreen[AgentOptions]):
         return str(self.query_one(f"#{id}", Select).value)
 
 
+def _folder(options: AgentOptions) -> Clean:
+    return visible_line(short_path(options.cwd or Path.cwd()))
+
+
 def _paths(policies: Sequence[Path]) -> str:
     """Policy files as one choice."""
     return "\0".join(map(str, policies))
@@ -147,14 +156,14 @@ def _number(label: str, text: str) -> int | None:
     return int(text)
 
 
-def _row(label: str, field: Input | Select[str]) -> Horizontal:
-    return Horizontal(Label(label, markup=False), field, classes="row")
+def _row(label: str, field: Input | Select) -> Horizontal:
+    return Horizontal(Label(own(label)), field, classes="row")
 
 
 def _text(id: str, value: str | None, hint: str) -> Input:
-    return Input(value or "", placeholder=hint, id=id, compact=True)
+    return Input(visible_line(value or ""), placeholder=own(hint), id=id)
 
 
-def _select(id: str, choices: dict[str, str], value: str | None) -> Select[str]:
-    rows = [(label, str(choice)) for choice, label in choices.items()]
-    return Select(rows, value=str(value or AS_IT_IS), allow_blank=False, id=id, compact=True)
+def _select(id: str, choices: dict[str, str], value: str | None) -> Select:
+    rows = [(own(label), str(choice)) for choice, label in choices.items()]
+    return Select(rows, value=str(value or AS_IT_IS), id=id)

@@ -9,16 +9,15 @@ from typing import NamedTuple
 
 from textual import on
 from textual.app import ComposeResult
-from textual.containers import Vertical
 from textual.content import Content
 from textual.screen import ModalScreen
-from textual.widgets import OptionList, Static
-from textual.widgets.option_list import Option
 
 from gemtui.policy.store import Origin, PolicyFile
 from gemtui.sessions.listing import short_path
 from gemtui.text import clean_line
+from gemtui.ui.clean import Dialog, Option, OptionList, Static
 from gemtui.ui.keys import Where, bindings
+from gemtui.ui.render.lines import own
 
 _ORIGINS = {
     Origin.OURS: "Yours in gemtui",
@@ -55,12 +54,10 @@ class FilesScreen(ModalScreen[Wanted]):
 
     def compose(self) -> ComposeResult:
         """The files by whose they are."""
-        with Vertical(classes="dialog") as dialog:
-            dialog.border_title = "Policies"
-            dialog.border_subtitle = "enter opens  n new  r rename  d delete  esc closes"
+        with Dialog(own("Policies"), own("enter opens  n new  r rename  d delete  esc closes")):
             if not self._files:
-                yield Static("No policy yet: n makes one.")
-            yield OptionList(*self._options(), compact=True)
+                yield Static(own("No policy yet: n makes one."))
+            yield OptionList(*self._options())
 
     def _options(self) -> Iterator[Option]:
         origin: Origin | None = None

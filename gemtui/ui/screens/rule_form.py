@@ -9,22 +9,23 @@ from typing import NamedTuple
 
 from textual import on, work
 from textual.app import ComposeResult
-from textual.containers import Horizontal, Vertical, VerticalScroll
+from textual.containers import Horizontal, VerticalScroll
 from textual.content import Content
 from textual.screen import ModalScreen
 from textual.suggester import Suggester
-from textual.widgets import Button, Checkbox, Input, Label, Select, Static
+from textual.widgets import Checkbox
 
 from gemtui.errors import GemtuiError
 from gemtui.policy import known
 from gemtui.policy.document import Document
 from gemtui.policy.rules import Decision, Finding, Rule, Severity
 from gemtui.policy.surprises import fixed
-from gemtui.text import Clean, clean_line
+from gemtui.text import Clean, clean_line, visible_line
 from gemtui.ui import rule_fields
 from gemtui.ui.asking import LOW
+from gemtui.ui.clean import Button, Dialog, Input, Label, Select, Static
 from gemtui.ui.keys import Where, bindings
-from gemtui.ui.render.lines import EMPTY
+from gemtui.ui.render.lines import EMPTY, own
 from gemtui.ui.rule_fields import MODES, Problem, names, rule_of, values_of
 from gemtui.ui.theme import look_of
 
@@ -153,10 +154,7 @@ class RuleForm(ModalScreen[Rule]):
     def compose(self) -> ComposeResult:
         """One row each, then what the checks say."""
         values = values_of(self._rule)
-        with Vertical(classes="dialog", id="rule-form") as dialog:
-            new = self._place is None
-            dialog.border_title = "A new rule" if new else f"Rule {(self._place or 0) + 1}"
-            dialog.border_subtitle = "tab next   ctrl+s takes it   esc closes"
+        with Dialog(self._title(), own("tab next   ctrl+s takes it   esc closes"), id="rule-form"):
             if self._about:
                 yield Static(Content.styled(self._about, "dim"), id="about")
             with VerticalScroll(id="rule-fields", can_focus=False):
@@ -166,10 +164,13 @@ class RuleForm(ModalScreen[Rule]):
                         yield Static(id="tools-hint", classes="hint")
             yield Static(id="rule-findings")
             with Horizontal(classes="buttons"):
-                yield Button("Close (esc)", id="no", compact=True)
-                yield Button("Take (ctrl+s)", id="yes", variant="primary", compact=True)
+                yield Button(own("Close (esc)"), id="no")
+                yield Button(own("Take (ctrl+s)"), id="yes", variant="primary")
 
-    def _field(self, name: str, value: str) -> Select[str] | Input | Horizontal:
+    def _title(self) -> Clean:
+        return own("A new rule" if self._place is None else f"Rule {self._place + 1}")
+
+    def _field(self, name: str, value: str) -> Select | Input | Horizontal:
         match name:
             case "decision":
                 return _select(name, {str(key): label for key, label in _DECISIONS.items()}, value)
@@ -187,7 +188,7 @@ class RuleForm(ModalScreen[Rule]):
         }
         suggester = NameSuggester(offered[name]) if name in offered else None
         hint = _HINTS[name]
-        return Input(value, placeholder=hint, id=name, compact=True, suggester=suggester)
+        return Input(visible_line(value), placeholder=own(hint), id=name, suggester=suggester)
 
     def on_mount(self) -> None:
         """Say what the checks say of it as it is."""
@@ -318,10 +319,10 @@ def tool_hint(text: str) -> Content:
     return Content("")
 
 
-def _row(label: str, field: Select[str] | Input | Horizontal) -> Horizontal:
-    return Horizontal(Label(label, markup=False), field, classes="row")
+def _row(label: str, field: Select | Input | Horizontal) -> Horizontal:
+    return Horizontal(Label(own(label)), field, classes="row")
 
 
-def _select(id: str, choices: dict[str, str], value: str) -> Select[str]:
-    rows = [(label, choice) for choice, label in choices.items()]
-    return Select(rows, value=value, allow_blank=False, id=id, compact=True)
+def _select(id: str, choices: dict[str, str], value: str) -> Select:
+    rows = [(own(label), choice) for choice, label in choices.items()]
+    return Select(rows, value=value, id=id)

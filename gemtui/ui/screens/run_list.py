@@ -8,13 +8,12 @@ from typing import NamedTuple
 
 from textual import on
 from textual.app import ComposeResult
-from textual.containers import Vertical
 from textual.content import Content
 from textual.screen import ModalScreen
-from textual.widgets import OptionList
-from textual.widgets.option_list import Option
 
+from gemtui.ui.clean import Dialog, Option, OptionList
 from gemtui.ui.keys import Where, bindings
+from gemtui.ui.render.lines import own
 from gemtui.ui.screens.choose import Choice
 
 
@@ -45,11 +44,8 @@ class RunListScreen(ModalScreen[Wanted]):
 
     def compose(self) -> ComposeResult:
         """One line for each run."""
-        with Vertical(classes="dialog") as dialog:
-            dialog.border_title = "Runs"
-            dialog.border_subtitle = "enter opens   x stops   b puts back   esc closes"
-            rows = (Option(_row(run), id=run.id) for run in self._runs)
-            yield OptionList(*rows, compact=True)
+        with Dialog(own("Runs"), own("enter opens   x stops   b puts back   esc closes")):
+            yield OptionList(*(Option(_row(run), id=run.id) for run in self._runs))
 
     def on_mount(self) -> None:
         """Begin at the newest."""

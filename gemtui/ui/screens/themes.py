@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from textual import on
 from textual.app import ComposeResult
-from textual.containers import Vertical
 from textual.screen import ModalScreen
-from textual.widgets import OptionList
-from textual.widgets.option_list import Option
 
+from gemtui.text import clean_line
+from gemtui.ui.clean import Dialog, Option, OptionList
 from gemtui.ui.keys import Where, bindings
+from gemtui.ui.render.lines import own
 
 
 class ThemeScreen(ModalScreen[str]):
@@ -24,10 +24,8 @@ class ThemeScreen(ModalScreen[str]):
     def compose(self) -> ComposeResult:
         """Our own themes first, then Textual's."""
         names = sorted(self.app.available_themes, key=lambda name: (not _ours(name), name))
-        with Vertical(classes="dialog") as dialog:
-            dialog.border_title = "Theme"
-            dialog.border_subtitle = "enter takes it   esc keeps the old one"
-            yield OptionList(*(Option(name, id=name) for name in names), compact=True)
+        with Dialog(own("Theme"), own("enter takes it   esc keeps the old one")):
+            yield OptionList(*(Option(clean_line(name), id=name) for name in names))
 
     def on_mount(self) -> None:
         """Start at the theme in use."""

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from textual import on
 from textual.app import ComposeResult
-from textual.containers import Vertical
 from textual.screen import ModalScreen
-from textual.widgets import Input, Static
 
 from gemtui.policy import known
-from gemtui.text import Clean
+from gemtui.text import Clean, visible_line
+from gemtui.ui.clean import Dialog, Input, Static
 from gemtui.ui.keys import Where, bindings
+from gemtui.ui.render.lines import own
 from gemtui.ui.rule_fields import names
 from gemtui.ui.screens.rule_form import NameSuggester, tool_hint
 
@@ -27,19 +27,16 @@ class ToolListScreen(ModalScreen[tuple[str, ...]]):
     def compose(self) -> ComposeResult:
         """What the list means, the names, what there is to say of them."""
         known_names = [tool.name for tool in known.TOOLS]
-        with Vertical(classes="dialog") as dialog:
-            dialog.border_title = self._heading
-            dialog.border_subtitle = "enter takes it   esc closes"
-            yield Static(self._meaning, markup=False)
+        with Dialog(self._heading, own("enter takes it   esc closes")):
+            yield Static(self._meaning)
             yield Input(
-                ", ".join(self._chosen),
-                placeholder="names with commas between; empty = no such list",
-                compact=True,
+                visible_line(", ".join(self._chosen)),
+                placeholder=own("names with commas between; empty = no such list"),
                 suggester=NameSuggester(known_names),
                 id="names",
             )
             yield Static(id="tools-hint", classes="hint")
-            yield Static("  ".join(known_names), id="known", markup=False)
+            yield Static(own("  ".join(known_names)), id="known")
 
     @on(Input.Changed)
     def _look(self, event: Input.Changed) -> None:

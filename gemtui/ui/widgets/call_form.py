@@ -8,15 +8,15 @@ from collections.abc import Iterable
 from textual import events, on
 from textual.app import ComposeResult
 from textual.containers import Horizontal, Vertical
-from textual.content import Content
 from textual.message import Message
-from textual.widgets import Input, Label, OptionList, Static, TextArea
-from textual.widgets.option_list import Option
+from textual.widgets import TextArea
 
 from gemtui.jsonout import indented
 from gemtui.policy.known import TOOLS, tool
 from gemtui.policy.rules import Call
 from gemtui.text import Clean, clean, clean_line, size
+from gemtui.ui.clean import Input, Label, Option, OptionList, Static
+from gemtui.ui.render.lines import own
 
 MOST_SHOWN = 20_000
 """Characters of arguments that can be edited; longer ones of a recorded call are shown in part."""
@@ -65,9 +65,9 @@ class CallForm(Vertical):
     def compose(self) -> ComposeResult:
         """The name with what it may be, the arguments with what is wrong with them."""
         with Horizontal(classes="row"):
-            yield Label("Tool", markup=False)
-            yield Input(id="tool", compact=True, placeholder="name, such as mcp_server_tool")
-        yield OptionList(id="tools", compact=True, markup=False)
+            yield Label(own("Tool"))
+            yield Input(id="tool", placeholder=own("name, such as mcp_server_tool"))
+        yield OptionList(id="tools")
         yield self._Area(
             id="args",
             compact=True,
@@ -75,7 +75,7 @@ class CallForm(Vertical):
             highlight_cursor_line=False,
             tab_behavior="focus",
         )
-        yield Static(id="args-note", markup=False)
+        yield Static(id="args-note")
 
     def on_mount(self) -> None:
         """Begin with the tool that matters most."""
@@ -170,7 +170,7 @@ class CallForm(Vertical):
                 self.problem = "Name a tool."
             note = self.problem or _more(self._tool.value.strip(), self._args.text)
         self.set_class(bool(self.problem), "-problem")
-        self.query_one("#args-note", Static).update(Content(note))
+        self.query_one("#args-note", Static).update(clean(note))
         self.post_message(self.Changed())
 
     # --- names that are offered ----------------------------------------------------------------
@@ -182,7 +182,7 @@ class CallForm(Vertical):
         found.sort(key=lambda name: not name.lower().startswith(wanted))
         offer = self._offer
         offer.clear_options()
-        offer.add_options(Option(Content(clean_line(name))) for name in found[:MOST_OFFERED])
+        offer.add_options(Option(clean_line(name)) for name in found[:MOST_OFFERED])
         offer.highlighted = 0 if found else None
         exact = typed in names
         self.set_class(bool(found) and not exact and self._tool.has_focus, "-offering")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple, assert_never
 
-from gemtui.text import Clean, clean, visible
+from gemtui.text import Clean, clean, clean_line, visible
 from gemtui.transcript.display_model import DiffDisplay
 from gemtui.transcript.model import (
     Attachment,
@@ -79,7 +79,7 @@ def _output(call: ToolCall) -> Clean:
 def _copy(text: str, what: str) -> Copy:
     text = clean(text)
     lines = text.count("\n") + (not text.endswith("\n"))
-    return Copy(text, clean(what if lines == 1 else f"{what}, {lines} lines"))
+    return Copy(text, clean_line(what if lines == 1 else f"{what}, {lines} lines"))
 
 
 def file_of(call: ToolCall) -> tuple[str, int | None] | None:

@@ -5,9 +5,11 @@ from __future__ import annotations
 from textual.app import ComposeResult
 from textual.containers import Horizontal
 from textual.message import Message
-from textual.widgets import Input, Rule, Static
+from textual.widgets import Rule
 
+from gemtui.ui.clean import Input, Static
 from gemtui.ui.keys import Where, bindings
+from gemtui.ui.render.lines import own
 from gemtui.ui.theme import look_of
 
 
@@ -48,8 +50,8 @@ class FilterBar(Horizontal):
         """Both forms; a class on this widget decides which one shows."""
         ascii = look_of(self.app, 1).glyphs.name == "ascii"
         yield Rule(line_style="ascii" if ascii else "solid")
-        yield Static("/", markup=False)
-        yield Input(compact=True, select_on_focus=False)
+        yield Static(own("/"))
+        yield Input(select_on_focus=False)
 
     @property
     def text(self) -> str:

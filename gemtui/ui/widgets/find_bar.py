@@ -8,10 +8,11 @@ from textual import events, on
 from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.containers import Horizontal
-from textual.content import Content
-from textual.widgets import Input, Static
 
+from gemtui.text import visible_line
+from gemtui.ui.clean import Input, Static
 from gemtui.ui.keys import Where, bindings
+from gemtui.ui.render.lines import own
 from gemtui.ui.widgets.finding import Found
 
 if TYPE_CHECKING:
@@ -40,9 +41,11 @@ class FindBar(Horizontal):
 
     def compose(self) -> ComposeResult:
         """Sign, input, count."""
-        yield Static("/", markup=False, classes="slash")
-        yield Input(self._view.found.query, compact=True, placeholder="find in this transcript")
-        yield Static("", markup=False, classes="count")
+        yield Static(own("/"), classes="slash")
+        yield Input(
+            visible_line(self._view.found.query), placeholder=own("find in this transcript")
+        )
+        yield Static(classes="count")
 
     def on_mount(self) -> None:
         """Type at once, and keep the count up to date."""
@@ -52,7 +55,7 @@ class FindBar(Horizontal):
     def _say(self, found: Found) -> None:
         words = str(found) if found.query else ""
         again = f"from the {found.wrapped} again  " if found.wrapped else ""
-        self.query_one(".count", Static).update(Content(again + words))
+        self.query_one(".count", Static).update(visible_line(again + words))
 
     @on(Input.Changed)
     def _typed(self, event: Input.Changed) -> None:

@@ -9,12 +9,12 @@ from textual.app import ComposeResult
 from textual.containers import VerticalScroll
 from textual.content import Content
 from textual.message import Message
-from textual.widgets import Static
 
 from gemtui.sessions.index import Snapshot
 from gemtui.sessions.listing import short_path
 from gemtui.sessions.store import State
 from gemtui.text import Clean, clean
+from gemtui.ui.clean import Static
 from gemtui.ui.keys import BY_ID, Key, Where, bindings
 from gemtui.ui.messages import BackRequested, CopyRequested
 

@@ -7,9 +7,9 @@ from textual.app import ComposeResult
 from textual.containers import Vertical
 from textual.content import Content
 from textual.message import Message
-from textual.widgets import Input, Static
 
 from gemtui.ui.becomes import Becomes
+from gemtui.ui.clean import Input, Static
 from gemtui.ui.policies import Draft
 from gemtui.ui.theme import Glyphs
 from gemtui.ui.widgets.filter import FilterBar

@@ -9,11 +9,11 @@ from pathlib import Path
 from textual.app import ComposeResult
 from textual.containers import Vertical, VerticalScroll
 from textual.content import Content
-from textual.widgets import Static
 
 from gemtui.policy.rules import Finding, Severity
 from gemtui.text import Clean, clean, clean_line, visible, visible_line
 from gemtui.ui.becomes import Becomes
+from gemtui.ui.clean import Static
 from gemtui.ui.marked import Marked, MarkedLine, lines_changed, marked
 from gemtui.ui.policies import Draft
 from gemtui.ui.render.lines import Line, Piece, own, prefixed, tabless, wrap

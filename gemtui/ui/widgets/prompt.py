@@ -12,12 +12,11 @@ from textual import events, on, work
 from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.containers import Vertical
-from textual.content import Content
 from textual.message import Message
-from textual.widgets import OptionList, TextArea
-from textual.widgets.option_list import Option
+from textual.widgets import TextArea
 
-from gemtui.text import Clean, clean
+from gemtui.text import Clean, clean, visible_line
+from gemtui.ui.clean import Option, OptionList, name_frame
 from gemtui.ui.keys import Where, bindings
 from gemtui.ui.prompts import History, files_below, fitting
 
@@ -178,13 +177,13 @@ class PromptBox(Vertical):
 
     def compose(self) -> ComposeResult:
         """Files, then text."""
-        yield OptionList(id="files", compact=True, markup=False)
+        yield OptionList(id="files")
         yield self.area
 
     def say(self, what: Clean, options: Clean, folder: Path) -> None:
         """What enter does, with which options; files are offered from below this folder."""
         self.folder = folder
-        self.border_title, self.border_subtitle = Content(what), Content(options)
+        name_frame(self, what, options)
 
     @property
     def _offer(self) -> OptionList:
@@ -203,7 +202,7 @@ class PromptBox(Vertical):
         found = fitting(event.wanted, self._files, most=MOST_OFFERED)
         offer = self._offer
         offer.clear_options()
-        offer.add_options(Option(Content(path)) for path in found)
+        offer.add_options(Option(visible_line(path)) for path in found)
         offer.highlighted = 0 if found else None
         self.set_class(bool(found), "-offering")
         self.area.offering = bool(found)

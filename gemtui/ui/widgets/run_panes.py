@@ -7,10 +7,10 @@ from collections.abc import Sequence
 from textual import on
 from textual.app import ComposeResult
 from textual.containers import Horizontal, Vertical
-from textual.widgets import Static
 
 from gemtui.policy.rules import Call
 from gemtui.transcript.model import Transcript
+from gemtui.ui.clean import Static
 from gemtui.ui.live import LiveRun
 from gemtui.ui.theme import Glyphs
 from gemtui.ui.widgets.run_side import RunSide, WriteList

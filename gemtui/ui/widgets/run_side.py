@@ -12,11 +12,10 @@ from textual.binding import BindingType
 from textual.containers import Vertical
 from textual.content import Content
 from textual.message import Message
-from textual.widgets import OptionList, Static
-from textual.widgets.option_list import Option
 
 from gemtui.text import clean
 from gemtui.transcript.writes import FileWrite
+from gemtui.ui.clean import Option, OptionList, Static
 from gemtui.ui.keys import Where, bindings
 from gemtui.ui.live import LiveRun
 from gemtui.ui.messages import BackRequested, FileRequested
@@ -39,7 +38,7 @@ class WriteList(OptionList):
             self.call = call
 
     def __init__(self, glyphs: Glyphs) -> None:
-        super().__init__(compact=True, markup=False, id="writes")
+        super().__init__(id="writes")
         self._glyphs = glyphs
         self.shown: tuple[FileWrite, ...] = ()
         self._seen: tuple[Path, ...] = ()

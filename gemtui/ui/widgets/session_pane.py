@@ -10,8 +10,8 @@ from textual.app import ComposeResult
 from textual.containers import Vertical
 from textual.strip import Strip
 from textual.widget import Widget
-from textual.widgets import Input
 
+from gemtui.ui.clean import Input
 from gemtui.ui.render.lines import Line, Piece, Pieces, fit, own, strip_of, width_of
 from gemtui.ui.theme import Look, Role, look_of
 from gemtui.ui.widgets.filter import FilterBar
