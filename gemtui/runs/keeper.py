@@ -17,6 +17,7 @@ import time
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import replace
+from itertools import count
 from pathlib import Path
 
 import orjson
@@ -221,7 +222,8 @@ class Keeper:
 
     def _hold(self, path: Path) -> None:
         """Keep the newest state of a file: as another name of it, else as a copy."""
-        number = len(self._newest)
+        taken = {each.stem.rpartition("-")[2] for each in self._newest.values()}
+        number = next(number for number in count() if str(number) not in taken)
         try:
             self._newest[path] = self._link(path, f"now-{number}{path.suffix}")
         except FileNotFoundError:

@@ -266,6 +266,20 @@ def test_files_that_come_with_the_run_are_kept_too(home: Home, keeper: Keeper) -
     assert home.files() == before
 
 
+def test_no_state_takes_the_place_of_another(home: Home, keeper: Keeper) -> None:
+    first = home.add(f"{ID}/first.jsonl", REAL)
+    keeper.look()
+    kept = kept_of(home.folder)
+    assert kept is not None
+    kept.newest[home.real].unlink()
+    later = Keeper(home.folder, kept_of(home.folder) or kept)
+    second = home.add(f"{ID}/second.jsonl", REAL + MORE)
+    later.look()
+    now = kept_of(home.folder)
+    assert now is not None
+    assert (now.newest[first].read_bytes(), now.newest[second].read_bytes()) == (REAL, REAL + MORE)
+
+
 def test_another_session_of_the_same_short_id_is_left_alone(home: Home, keeper: Keeper) -> None:
     other = home.add("session-2026-01-02T03-08-0a1b2c3d.jsonl", lines(header_of(OTHER), PROMPT))
     keeper.look()
