@@ -196,8 +196,7 @@ class SessionLog:
 
     def _require_other_form(self, source: LineSource, *, size: int, limit: int, of: str) -> None:
         """Raise SessionTooLarge if this is a session in one piece; a log is read in any size."""
-        head = whole.parse(source.read(0, CHUNK))
-        if head is not None and whole.is_session(head[0]):
+        if whole.looks_like_session(source.read(0, CHUNK)):
             raise SessionTooLarge(self.path, size=size, limit=limit, of=of)
 
     def _read_whole(self, value: dict[str, Any], cut: bool, complete: bool, size: int) -> bool:

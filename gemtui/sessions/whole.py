@@ -71,6 +71,13 @@ def is_session(value: Mapping[str, Any]) -> bool:
     )
 
 
+def looks_like_session(head: bytes) -> bool:
+    """Whether a file that begins so, too large to be parsed, is such an object."""
+    return head.lstrip()[:1] in (b"{", b"[") and any(
+        name in head for name in (b'"messages"', b'"history"', b'"role"')
+    )
+
+
 def records_in(value: Mapping[str, Any], path: Path) -> list[Mapping[str, Any]]:
     """The message records of a legacy object, or those a checkpoint's history stands for."""
     if isinstance(value.get("history"), list) and "messages" not in value:

@@ -242,7 +242,7 @@ def test_what_lies_beside_a_cache_does_not_count(home: Path, folder: Path) -> No
     assert (found.sessions, found.cache) == (first.sessions, None)
 
 
-PLACES = 300
+PLACES = 240
 
 
 @pytest.mark.parametrize("part", range(4))
@@ -255,10 +255,9 @@ def test_no_harm_lists_wrongly(part: int, home: Path, folder: Path) -> None:
     healed = 0
     for at in range(part, len(good), len(good) * 4 // PLACES):
         (folder / FILE).write_bytes(harmed(good, at, random))
-        found = start(home, folder)
-        assert (found.sessions, found.cache) == (first.sessions, None)
-        assert start(home, folder).renewed is None
-        healed += found.renewed is not None
+        found = [start(home, folder) for _ in range(2)]
+        assert [(each.sessions, each.cache) for each in found] == [(first.sessions, None)] * 2
+        healed += any(each.renewed is not None for each in found)
     assert healed > 0
 
 

@@ -136,12 +136,13 @@ def test_costs_grow_with_the_bytes(
 # --- what costs more is set aside and named ------------------------------------------------------
 
 
-def test_an_object_of_too_many_values_is_named_and_the_rest_is_read(tmp_path: Path) -> None:
+@pytest.mark.parametrize("head", [b'{"sessionId": "1", "messages": [\n', b'{"messages":['])
+def test_an_object_of_too_many_values_is_named_and_the_rest_is_read(
+    head: bytes, tmp_path: Path
+) -> None:
     good = session(tmp_path, uuid(2))
     path = good.with_name("session-2026-11-20T23-04-00000001.json")
-    path.write_bytes(
-        b'{"sessionId": "1", "messages": [\n' + b"{}," * (whole.VALUES // 2 + 1) + b"{}]}"
-    )
+    path.write_bytes(head + b"{}," * (whole.VALUES // 2 + 1) + b"{}]}")
     found = read(tmp_path)
     assert only(found).path == good
     (problem,) = found.unreadable
