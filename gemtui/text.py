@@ -243,9 +243,9 @@ def _fits_in_name(char: str) -> bool:
     return char.isalnum() or char in "._" or (category(char) in ("Mc", "Mn") and char != "\ufe0f")
 
 
-def counted(number: int, noun: str) -> str:
-    """A number with its noun: `1 file`, `1,204 files`."""
-    return f"{number:,} {noun}{'s' * (number != 1)}"
+def counted(number: int, noun: str, plural: str | None = None) -> str:
+    """A number with its noun: `1 file`, `1,204 files`; `plural`: where that is not noun + `s`."""
+    return f"{number:,} {noun if number == 1 else plural or noun + 's'}"
 
 
 def listed(names: Iterable[str]) -> str:

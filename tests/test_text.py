@@ -16,9 +16,11 @@ from gemtui.text import (
     clean,
     clean_line,
     command_line,
+    counted,
     ellipsis,
     file_name,
     holds_controls,
+    listed,
     one_line,
     relative,
     size,
@@ -305,3 +307,11 @@ def test_size() -> None:
 )
 def test_a_line_that_keeps_its_blanks(text: str, line: str) -> None:
     assert one_line(text) == line
+
+
+def test_a_number_stands_with_its_noun() -> None:
+    assert [counted(number, "file") for number in (0, 1, 2, 1204)] == [
+        *("0 files", "1 file", "2 files", "1,204 files")
+    ]
+    assert [counted(number, "match", "matches") for number in (1, 2)] == ["1 match", "2 matches"]
+    assert [listed("abc"[:length]) for length in (1, 2, 3)] == ["a", "a or b", "a, b or c"]

@@ -26,7 +26,7 @@ from gemtui.runs.history import recorded_calls, sessions_with_calls
 from gemtui.runs.standing import Standing
 from gemtui.sessions.records import Problem
 from gemtui.sessions.summary import Summary
-from gemtui.text import HOLDS_CONTROLS, Clean, clean_line, command_line, visible_line
+from gemtui.text import HOLDS_CONTROLS, Clean, clean_line, command_line, counted, visible_line
 from gemtui.transcript.tools import args_hold_controls
 
 _CUT = 1000
@@ -293,8 +293,8 @@ def _numbers(tally: Tally, read: Read, situation: Situation) -> Iterator[Clean]:
     own = f", {read.by_subagents:,} of them by subagents" if read.by_subagents else ""
     number = len(read.sessions)
     yield Clean(
-        f"{tally.calls:,} tool call{'s' * (tally.calls != 1)} of {number:,} "
-        f"session{'s' * (number != 1)}{own}; {situation.words}"
+        f"{counted(tally.calls, 'tool call')} of {counted(number, 'session')}{own}; "
+        f"{situation.words}"
     )
     asked = "" if situation.interactive else "refused, since nobody can be asked"
     yield from columns(

@@ -23,7 +23,7 @@ from gemtui.policy.names import ENDING, find_policy, policies_dir
 from gemtui.policy.rules import Finding, Rule, Severity
 from gemtui.policy.store import Opened, Origin, PolicyFile, list_policies, open_policy
 from gemtui.runs.standing import standing
-from gemtui.text import Clean, one_line
+from gemtui.text import Clean, counted, one_line
 
 _WHOSE = {
     Origin.OURS: "gemtui",
@@ -243,4 +243,4 @@ def _counted(findings: Sequence[Finding]) -> tuple[int, int]:
 def _summed(errors: int, warnings: int) -> str:
     """`2 errors, 1 warning`; "" = none of either."""
     parts = ((errors, "error"), (warnings, "warning"))
-    return ", ".join(f"{count} {word}{'s' * (count != 1)}" for count, word in parts if count)
+    return ", ".join(counted(count, word) for count, word in parts if count)

@@ -18,7 +18,7 @@ from gemtui.policy.policy import of
 from gemtui.policy.recorded import Reference
 from gemtui.policy.rules import Rule
 from gemtui.policy.suggest import Evidence, LeftOut, Suggestion, Suggestions
-from gemtui.text import Clean, clean_line, command_line, visible_line
+from gemtui.text import Clean, clean_line, command_line, counted, visible_line
 
 
 def suggest(situation: Situation, which: Which, *, output: Path | None, as_json: bool) -> int:
@@ -138,17 +138,13 @@ def _toml(rule: Rule) -> str:
 
 
 def _times(each: Suggestion) -> str:
-    return f"{_number(each.calls, 'call')} in {_number(each.sessions, 'session')}"
-
-
-def _number(count: int, what: str) -> str:
-    return f"{count:,} {what}{'s' * (count != 1)}"
+    return f"{counted(each.calls, 'call')} in {counted(each.sessions, 'session')}"
 
 
 def _lines(found: Suggestions, situation: Situation, output: Path | None) -> Iterator[Clean]:
     rest = found.succeeded - found.allowed
     yield Clean(
-        f"{_number(found.calls, 'tool call')}, {found.succeeded:,} succeeded; of these "
+        f"{counted(found.calls, 'tool call')}, {found.succeeded:,} succeeded; of these "
         f"{found.allowed:,} need no rule and {rest:,} would be refused; {situation.words}"
     )
     for each in found.suggestions:
@@ -161,7 +157,7 @@ def _lines(found: Suggestions, situation: Situation, output: Path | None) -> Ite
         yield Clean("")
         yield Clean("Left out:")
     for left in found.left_out:
-        yield _indented(f"{_number(left.calls, 'call')}: {command_line(left.what)}: {left.why}")
+        yield _indented(f"{counted(left.calls, 'call')}: {command_line(left.what)}: {left.why}")
     if found.suggestions:
         yield Clean("")
         written = "--output FILE writes these rules as a policy file"

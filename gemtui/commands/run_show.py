@@ -21,7 +21,7 @@ from gemtui.commands.answer import note, stdout_encoding
 from gemtui.jsonout import encode
 from gemtui.runs.plain import one_line
 from gemtui.runs.words import Status, Tally, retry_words
-from gemtui.text import Clean, clean, clean_line, command_line, ellipsis
+from gemtui.text import Clean, clean, clean_line, command_line, counted, ellipsis
 from gemtui.transcript.model import ToolCall, ToolStatus
 from gemtui.transcript.tools import target
 
@@ -123,7 +123,7 @@ class Show:
     def _summary(self, done: Done) -> str:
         parts = [f"{done.duration_ms / 1000:.1f} s"]
         if done.tool_uses:
-            parts.append(f"{done.tool_uses} tool call{'s' if done.tool_uses > 1 else ''}")
+            parts.append(counted(done.tool_uses, "tool call"))
         if self._written.paths:
             parts.append(f"wrote {', '.join(self._written.paths)}")
         if done.resume_token:

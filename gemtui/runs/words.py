@@ -29,6 +29,7 @@ from gemtui.agent.events import (
 from gemtui.agent.stderr import told
 from gemtui.agent.stream import Limit
 from gemtui.runs.causes import cause_of
+from gemtui.text import counted
 from gemtui.transcript.parts import mapping, string
 
 _HOOK = re.compile(r"Agent execution stopped by hook: (.*)", re.DOTALL)
@@ -344,4 +345,4 @@ def plain_message(said: str) -> str:
 
 
 def _calls(count: int) -> str:
-    return f"{count:,} tool call{'s' * (count != 1)}" if count else ""
+    return counted(count, "tool call") if count else ""

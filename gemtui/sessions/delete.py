@@ -17,6 +17,7 @@ from pathlib import Path
 from gemtui.errors import DeletionFailed
 from gemtui.sessions.store import SessionKind, name_of
 from gemtui.sessions.summary import Summary
+from gemtui.text import counted
 
 _OF_ALL = frozenset(
     {"chats", "checkpoints", "logs", "memory", "plans", "tasks", "tool-outputs", "tracker", "bin"}
@@ -60,7 +61,7 @@ class Deleted:
     trashed: bool
 
     def __str__(self) -> str:
-        count = "1 path" if len(self.paths) == 1 else f"{len(self.paths)} paths"
+        count = counted(len(self.paths), "path")
         return f"{count} moved to the trash" if self.trashed else f"{count} deleted for good"
 
 

@@ -7,7 +7,7 @@ from contextlib import suppress
 from datetime import datetime, timedelta
 from typing import Protocol
 
-from gemtui.text import HOLDS_CONTROLS, Clean, clean_line, visible, visible_line
+from gemtui.text import HOLDS_CONTROLS, Clean, clean_line, counted, visible, visible_line
 from gemtui.text import size as readable_size
 from gemtui.transcript.display_model import DiffDisplay, TodosDisplay
 from gemtui.transcript.model import (
@@ -172,9 +172,9 @@ def _change_words(diff: DiffDisplay, *, written: bool) -> Iterator[str]:
     if not written:
         yield "not written"
     if diff.added is not None:
-        yield f"{diff.added} line{'s' * (diff.added != 1)} added"
+        yield f"{counted(diff.added, 'line')} added"
     if diff.removed is not None:
-        yield f"{diff.removed} line{'s' * (diff.removed != 1)} removed"
+        yield f"{counted(diff.removed, 'line')} removed"
 
 
 def seconds(duration: timedelta) -> str:

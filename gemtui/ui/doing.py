@@ -21,7 +21,7 @@ from gemtui.sessions.delete import Deletion, Item, carry_out, plan
 from gemtui.sessions.listing import short_path
 from gemtui.sessions.records import Problem, SessionLog
 from gemtui.sessions.summary import Flag, Summary
-from gemtui.text import Clean, clean, clean_line, file_name, size
+from gemtui.text import Clean, clean, clean_line, counted, file_name, size
 from gemtui.transcript.model import Block, Message, ToolCall
 from gemtui.ui.editor import editor_command, editor_program, written_file
 from gemtui.ui.screens.ask import AskScreen
@@ -118,7 +118,7 @@ async def _sure(
 def _line(item: Item, home: Path) -> Clean:
     """The size comes first: a long path wraps."""
     path = item.path.relative_to(home) if item.path.is_relative_to(home) else item.path
-    inside = f"/  {item.files} file{'s' * (item.files != 1)}" if item.folder else ""
+    inside = f"/  {counted(item.files, 'file')}" if item.folder else ""
     return clean(f"{size(item.size):>9}  {path}{inside}")
 
 

@@ -11,6 +11,7 @@ from typing import NamedTuple
 from gemtui.errors import PolicyError
 from gemtui.policy.document import Document
 from gemtui.policy.rules import Decision, Rule
+from gemtui.text import counted
 from gemtui.ui.policies import moved
 from gemtui.ui.simple import Simple, written
 
@@ -44,7 +45,7 @@ def add_all(document: Document, rules: Sequence[Rule]) -> Edit:
     """New rules, the last of the file."""
     for rule in rules:
         document = document.add(rule)
-    what = f"{len(rules)} rule{'s' * (len(rules) != 1)}"
+    what = counted(len(rules), "rule")
     said = f"Added {what}, not saved yet."
     return Edit(document, f"add {what}", len(document.rules) - 1, said)
 

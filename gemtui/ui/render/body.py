@@ -7,7 +7,7 @@ from dataclasses import replace
 from itertools import groupby
 from typing import assert_never
 
-from gemtui.text import Clean, clean, visible
+from gemtui.text import Clean, clean, counted, visible
 from gemtui.transcript.display_model import (
     Activity,
     AgentDisplay,
@@ -40,7 +40,6 @@ from gemtui.ui.render.rows import (
     text_rows,
 )
 from gemtui.ui.render.table import draw_table
-from gemtui.ui.render.words import count
 from gemtui.ui.theme import Look, Role, span_style
 
 EDIT, OUTPUT, FAILED_OUTPUT, ERROR, OTHER, TODOS, RESULT = 6, 4, 8, 12, 3, 12, 3
@@ -204,9 +203,9 @@ def change_counts(display: DiffDisplay, look: Look) -> tuple[Piece, ...]:
 
 def _matches(display: MatchesDisplay, look: Look, *, folded: bool) -> Body:
     number = len(display.matches)
-    facts = (Piece(own(count(number, "match", "matches")), look[Role.MUTED]),)
+    facts = (Piece(own(counted(number, "match", "matches")), look[Role.MUTED]),)
     files = len({match.path for match in display.matches})
-    note = own(f"in {count(files, 'file')}") if files else flat(display.summary)
+    note = own(f"in {counted(files, 'file')}") if files else flat(display.summary)
     rows = list(_match_rows(display, look)) if not folded else []
     body = some_rows(rows, look, folded=folded, keep=0)
     return Body(lines=body.lines, more=folded and number > 0, facts=facts, note=note)
@@ -224,7 +223,7 @@ def _match_rows(display: MatchesDisplay, look: Look) -> Iterator[Row]:
 
 
 def _files(display: FilesDisplay, look: Look, *, folded: bool) -> Body:
-    facts = (Piece(own(count(len(display.files), "entry", "entries")), look[Role.MUTED]),)
+    facts = (Piece(own(counted(len(display.files), "entry", "entries")), look[Role.MUTED]),)
     rows = [Row((), styled(flat(name), look[Role.TEXT])) for name in display.files[: LINES + 1]]
     for name, reason in display.skipped[:LINES]:
         text = own(f"{flat(name)}  skipped: {flat(reason) or 'no reason given'}")
@@ -259,7 +258,7 @@ def _todo(text: Clean, status: str, look: Look) -> Row:
 
 
 def _agent(display: AgentDisplay, look: Look, *, folded: bool) -> Body:
-    facts = (Piece(own(count(len(display.activities), "step")), look[Role.MUTED]),)
+    facts = (Piece(own(counted(len(display.activities), "step")), look[Role.MUTED]),)
     result = _result(display.result or "", look, folded=folded)
     if folded:
         more = result.more or bool(display.activities)
@@ -294,7 +293,7 @@ def _result(text: str, look: Look, *, folded: bool) -> Body:
 
 
 def _table(display: TableDisplay, look: Look, *, folded: bool) -> Body:
-    facts = (Piece(own(count(len(display.rows), "row")), look[Role.MUTED]),)
+    facts = (Piece(own(counted(len(display.rows), "row")), look[Role.MUTED]),)
     shown = display.rows[: OTHER if folded else TABLE]
     head = [styled(flat(name), look[Role.TEXT]) for name in display.columns]
     rows = [[styled(flat(cell[:1000]), look[Role.TEXT]) for cell in row] for row in shown]

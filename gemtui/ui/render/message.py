@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import assert_never
 
-from gemtui.text import Clean
+from gemtui.text import Clean, counted
 from gemtui.transcript.display_model import TodosDisplay
 from gemtui.transcript.model import (
     Attachment,
@@ -43,7 +43,6 @@ from gemtui.ui.render.markdown import draw_markdown, draw_prompt
 from gemtui.ui.render.prose import draw_prose
 from gemtui.ui.render.rows import text_rows
 from gemtui.ui.render.tool import draw_card
-from gemtui.ui.render.words import count
 from gemtui.ui.theme import Look, Role
 
 _SHORT_TEXT = 12
@@ -200,7 +199,7 @@ def _text(block: Text, message: Message, look: Look, *, folded: bool) -> tuple[l
     if len(lines) <= _SHORT_TEXT:
         return lines, False
     if folded:
-        words = count(len(lines) - _KEPT_TEXT, "more line")
+        words = counted(len(lines) - _KEPT_TEXT, "more line")
         mark = _muted(own(f"{look.glyphs.folded} {words}, space to unfold"), look)
         lines = [*lines[:_KEPT_TEXT], mark]
     return lines, True
@@ -227,7 +226,7 @@ def _thought(block: Thought, look: Look, *, folded: bool) -> tuple[list[Line], b
 
 def _attachment(block: Attachment, look: Look, *, folded: bool) -> tuple[list[Line], bool]:
     sign = look.glyphs.folded if folded else look.glyphs.unfolded
-    lines = count(line_count(block.text), "line")
+    lines = counted(line_count(block.text), "line")
     head = (
         Piece(own(f"{sign} attached: {flat(block.name[:400])}"), look[Role.TEXT]),
         Piece(own(f"  {lines}"), look[Role.MUTED]),

@@ -7,11 +7,10 @@ from collections.abc import Callable, Iterator, Sequence
 from gemtui.policy.recorded import Reference
 from gemtui.policy.suggest import LeftOut, Suggestion
 from gemtui.sessions.summary import Summary
-from gemtui.text import Clean, command_line, visible_line
+from gemtui.text import Clean, command_line, counted, visible_line
 from gemtui.ui.render.lines import BLANK, Line, Piece, own, prefixed, wrap
 from gemtui.ui.render.policy import LONG, cut, decided, rank, tools, when
 from gemtui.ui.render.policy_rows import call_row
-from gemtui.ui.render.words import count
 from gemtui.ui.theme import BOLD, Look, Role
 
 Find = Callable[[str], Summary | None]
@@ -27,7 +26,7 @@ def draw_suggestion(found: Suggestion, find: Find, look: Look) -> list[Line]:
     if conditions := when(rule):
         lines += _named("when", conditions, look)
     lines += _named("priority", own(f"{rule.priority:g}  ({rank(rule)})"), look)
-    seen = f"{count(found.calls, 'call')} in {count(found.sessions, 'session')}"
+    seen = f"{counted(found.calls, 'call')} in {counted(found.sessions, 'session')}"
     lines += _named("evidence", own(seen), look)
     if found.opens:
         lines += _named(
@@ -43,7 +42,7 @@ def draw_left_out(found: LeftOut, find: Find, look: Look) -> list[Line]:
     )
     lines = [*wrap(first, look.width)]
     lines += _named("left out", visible_line(found.why[: LONG * 4]), look)
-    lines += _named("evidence", own(count(found.calls, "call")), look)
+    lines += _named("evidence", own(counted(found.calls, "call")), look)
     return [*lines, BLANK, *_examples(found.examples, find, look)]
 
 

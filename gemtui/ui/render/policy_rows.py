@@ -10,7 +10,7 @@ from gemtui.policy.replay import Share, Tally, Verdict
 from gemtui.policy.rules import Decision, Rule, Tier
 from gemtui.policy.suggest import LeftOut, Suggestion
 from gemtui.sessions.summary import Summary
-from gemtui.text import Clean, command_line, relative, visible_line
+from gemtui.text import Clean, command_line, counted, relative, visible_line
 from gemtui.ui.render.lines import EMPTY, Piece, Pieces, fit, flat, own, spread, width_of
 from gemtui.ui.render.policy import (
     LONG,
@@ -23,7 +23,6 @@ from gemtui.ui.render.policy import (
     tools,
     when,
 )
-from gemtui.ui.render.words import count
 from gemtui.ui.theme import BOLD, Look, Role
 
 _ROOMY = 100
@@ -154,7 +153,7 @@ def _session(session: Summary | None, look: Look) -> Pieces:
 
 def session_row(session: Summary, look: Look) -> Pieces:
     """Title; at the right its project, calls and age."""
-    calls = count(session.tool_calls, "call") if session.tool_calls else ""
+    calls = counted(session.tool_calls, "call") if session.tool_calls else ""
     project = flat((session.project or "").rpartition("/")[2][:40])
     right = _muted(f"{project}  {calls:>10}  {relative(session.when, look.now):>3}", look)
     return _both((Piece(flat(session.title), look[Role.TEXT]),), (right,), look)
@@ -247,7 +246,7 @@ def suggest_row(row: SuggestRow, look: Look) -> Pieces:
                 ),
                 _muted(f"  {visible_line(row.why[:LONG])}", look),
             )
-            return _both(left, (_muted(count(row.calls, "call"), look),), look)
+            return _both(left, (_muted(counted(row.calls, "call"), look),), look)
 
 
 def _proposal(row: Proposal, look: Look) -> Pieces:
@@ -258,7 +257,7 @@ def _proposal(row: Proposal, look: Look) -> Pieces:
         Piece(box, look[Role.ACCENT if row.chosen else Role.MUTED]),
         Piece(words, look[Role.TEXT] + BOLD if row.chosen else look[Role.TEXT]),
     )
-    seen = f"{count(found.calls, 'call')} in {count(found.sessions, 'session')}"
+    seen = f"{counted(found.calls, 'call')} in {counted(found.sessions, 'session')}"
     return _both(left, (_muted(seen, look),), look)
 
 
@@ -294,5 +293,5 @@ def _deciding(row: ToolRow, look: Look) -> Pieces:
     if not row.rules:
         return (place,)
     more = "" if look.width < _ROOMY else " by arguments"
-    conditional = Piece(own(f"+{count(row.rules, 'rule')}{more}"), look[Role.ACCENT])
+    conditional = Piece(own(f"+{counted(row.rules, 'rule')}{more}"), look[Role.ACCENT])
     return (conditional, _muted("  ", look), place)

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from rich.style import Style
 
-from gemtui.text import Clean
+from gemtui.text import Clean, counted
 from gemtui.ui.render.bounds import LINES, Excerpt, excerpt
 from gemtui.ui.render.code import LIMIT, highlight
 from gemtui.ui.render.lines import (
@@ -26,7 +26,6 @@ from gemtui.ui.render.lines import (
     width_of,
     wrap,
 )
-from gemtui.ui.render.words import count
 from gemtui.ui.theme import Look, Role
 
 _JSON_PIECES = 6_000
@@ -138,7 +137,7 @@ def _plain(lines: Iterable[Clean], style: Style) -> Iterator[Row]:
 
 def left_out(number: int, look: Look) -> Line:
     """Says that lines are missing here, and how many."""
-    return remark(f"{count(number, 'line')} left out", look)
+    return remark(f"{counted(number, 'line')} left out", look)
 
 
 def remark(words: str, look: Look) -> Line:

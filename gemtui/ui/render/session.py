@@ -16,9 +16,9 @@ from textual.strip import Strip
 from gemtui.sessions.listing import Entry, Heading, Query, Row, SessionRow
 from gemtui.sessions.store import SessionKind
 from gemtui.sessions.summary import NO_TITLE, Flag, Summary
-from gemtui.text import Clean, relative
+from gemtui.text import Clean, counted, relative
 from gemtui.ui.render.lines import Line, Piece, Pieces, fit, flat, own, spread, strip_of, width_of
-from gemtui.ui.render.words import count, short
+from gemtui.ui.render.words import short
 from gemtui.ui.theme import BOLD, Look, Role
 
 ONE_LINE_FROM = 64
@@ -217,7 +217,7 @@ def _counted(number: int, thing: str, summary: Summary, look: Look) -> Clean:
     """Such as "12 tools"; nothing for zero, and no number where only the first part was read."""
     if summary.partial:
         return own(f"{look.glyphs.ellipsis} {thing}s")
-    return own(count(number, thing) if number else "")
+    return own(counted(number, thing) if number else "")
 
 
 def _failed(summary: Summary) -> Clean:

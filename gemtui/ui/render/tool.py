@@ -8,7 +8,7 @@ from typing import Any
 
 from rich.cells import cell_len
 
-from gemtui.text import HOLDS_CONTROLS, Clean, ellipsis, visible, visible_line
+from gemtui.text import HOLDS_CONTROLS, Clean, counted, ellipsis, visible, visible_line
 from gemtui.transcript.display_model import DiffDisplay
 from gemtui.transcript.model import ToolCall, ToolStatus
 from gemtui.transcript.tools import Kind, args_hold_controls, kind_of, target
@@ -32,7 +32,7 @@ from gemtui.ui.render.lines import (
     wrap,
 )
 from gemtui.ui.render.rows import Body, Row, as_json, remark, styled, whole
-from gemtui.ui.render.words import count, lasting, time_of_day
+from gemtui.ui.render.words import lasting, time_of_day
 from gemtui.ui.theme import BOLD, Look, Role
 
 _DETAILS = 500
@@ -243,9 +243,9 @@ def _closing(call: ToolCall, body: Body, look: Look, *, foldable: bool, folded: 
 
 def _withheld(command: str, keys: Sequence[str], cut: int) -> str:
     """What there is to see when no line is missing."""
-    arguments = count(len(keys), "argument") if keys else ""
+    arguments = counted(len(keys), "argument") if keys else ""
     words = " and ".join(filter(None, ("the whole command" if command else "", arguments)))
-    return words or (count(cut, "long line") if cut else "")
+    return words or (counted(cut, "long line") if cut else "")
 
 
 def _unwritten(call: ToolCall) -> str:
@@ -262,8 +262,8 @@ def _rest(body: Body) -> str:
     if not body.hidden or (body.note and not body.lines):
         return ""
     if not body.lines:
-        return count(body.hidden, "line")
-    return count(body.hidden, "more line")
+        return counted(body.hidden, "line")
+    return counted(body.hidden, "more line")
 
 
 # --- what was asked, when unfolded ---------------------------------------------------------------
@@ -309,4 +309,4 @@ def _argument(key: str, value: Any, look: Look) -> Iterator[Line]:
     gutter = styled(own("  "), look[Role.TEXT])
     yield from whole((Row(gutter, styled(line, look[Role.TEXT])) for line in some.head), look)
     if some.left_out:
-        yield Line(styled(own(f"  {count(some.left_out, 'more line')}"), look[Role.MUTED]))
+        yield Line(styled(own(f"  {counted(some.left_out, 'more line')}"), look[Role.MUTED]))

@@ -1,15 +1,10 @@
-"""Times, counters and counts in the words of the screen."""
+"""Times and counters in the words of the screen."""
 
 from __future__ import annotations
 
 from datetime import datetime, timedelta
 
 from gemtui.ui.theme import Look
-
-
-def count(number: int, thing: str, things: str | None = None) -> str:
-    """A number with its noun: `1 line`, `1,204 lines`, `3 matches`."""
-    return f"{number:,} {thing if number == 1 else things or thing + 's'}"
 
 
 def short(number: int) -> str:

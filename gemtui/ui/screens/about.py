@@ -12,7 +12,7 @@ from textual.screen import ModalScreen
 
 from gemtui.sessions.listing import short_path
 from gemtui.sessions.summary import Flag, Summary
-from gemtui.text import Clean, clean, clean_line, size
+from gemtui.text import Clean, clean, clean_line, counted, size
 from gemtui.ui.clean import Dialog, Option, OptionList, Static
 from gemtui.ui.keys import Where, bindings
 from gemtui.ui.messages import CopyRequested
@@ -89,13 +89,9 @@ def _counts(summary: Summary) -> str:
     failed = f", {summary.tool_failures} failed" if summary.tool_failures else ""
     more = " or more" if summary.partial else ""
     return (
-        f"{summary.messages}{more}, {_number(summary.prompts, 'prompt')}, "
-        f"{_number(summary.tool_calls, 'tool call')}{failed}"
+        f"{summary.messages}{more}, {counted(summary.prompts, 'prompt')}, "
+        f"{counted(summary.tool_calls, 'tool call')}{failed}"
     )
-
-
-def _number(count: int, what: str) -> str:
-    return f"{count:,} {what}{'s' * (count != 1)}"
 
 
 def _tokens(summary: Summary) -> str:

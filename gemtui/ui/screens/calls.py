@@ -17,7 +17,7 @@ from gemtui.errors import GemtuiError
 from gemtui.jsonout import indented
 from gemtui.policy.decide import Explanation
 from gemtui.policy.recorded import Recorded, Reference
-from gemtui.text import Clean, clean_line, visible
+from gemtui.text import Clean, clean_line, counted, visible
 from gemtui.ui.asking import DIALOG
 from gemtui.ui.going import read_session
 from gemtui.ui.keys import Where, bindings
@@ -25,7 +25,6 @@ from gemtui.ui.past import Past, Progress, Reading, Taker, Which
 from gemtui.ui.render.lines import BLANK, Line, Piece, flat, laid, own
 from gemtui.ui.render.policy import draw_explanation
 from gemtui.ui.render.policy_rows import call_row, call_words
-from gemtui.ui.render.words import count
 from gemtui.ui.screens.trial import TrialScreen, refused
 from gemtui.ui.screens.which import choose_which, words
 from gemtui.ui.theme import Look, Role
@@ -56,7 +55,7 @@ def call_list(past: Past, *, empty: Clean) -> SearchedRows[Reference]:
 
 def said_progress(progress: Progress) -> str:
     """How far a reading is, or what came of it."""
-    calls, of = count(progress.calls, "call"), count(progress.total, "session")
+    calls, of = counted(progress.calls, "call"), counted(progress.total, "session")
     if progress.stopped:
         return f"stopped: {calls} of {progress.done:,} sessions of {progress.total:,}"
     if progress.ended and not progress.calls:
@@ -70,7 +69,7 @@ def said_progress(progress: Progress) -> str:
 def said_found(found: SearchedRows[Reference]) -> str:
     """How many calls a search has found; "" = there is no search."""
     shown = len(found.rows.items)
-    return f"{shown:,} of {count(found.total, 'call')}" if found.query_text else ""
+    return f"{shown:,} of {counted(found.total, 'call')}" if found.query_text else ""
 
 
 class PickCallScreen(Screen[Recorded]):
@@ -214,7 +213,7 @@ class BehindScreen(TrialScreen):
     @on(SearchedRows.Searched)
     def _say(self) -> None:
         total = self._list.total
-        said = [said_found(self._list) or count(total, "call")]
+        said = [said_found(self._list) or counted(total, "call")]
         glyphs = self.gemtui.glyphs
         said.append(f"in their sessions: {glyphs.ok} succeeded  {glyphs.failed} failed")
         if self._calls > total:

@@ -9,7 +9,7 @@ from textual.content import Content
 from textual.screen import Screen
 from textual.widgets import Log
 
-from gemtui.text import Clean, cells
+from gemtui.text import Clean, cells, counted
 from gemtui.ui.keys import Where, bindings
 from gemtui.ui.messages import CopyRequested
 from gemtui.ui.widgets.lines import FooterLine, Line
@@ -75,5 +75,5 @@ class RawScreen(Screen[None]):
         lines = self._text.count("\n") + 1
         self.query_one("#header", Line).say(
             [Content.styled(self._heading, "bold")],
-            [Content.styled(f"{lines:,} line{'s' * (lines != 1)}", "dim")],
+            [Content.styled(counted(lines, "line"), "dim")],
         )

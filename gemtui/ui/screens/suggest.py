@@ -15,13 +15,12 @@ from textual.widgets import Rule as Ruling
 from gemtui.policy.recorded import Recorded
 from gemtui.policy.rules import Rule
 from gemtui.policy.suggest import Evidence, LeftOut, Suggestions
-from gemtui.text import Clean
+from gemtui.text import Clean, counted
 from gemtui.ui.asking import DIALOG
 from gemtui.ui.keys import Where, bindings
 from gemtui.ui.past import Past, Progress, Taker
 from gemtui.ui.render.policy_detail import draw_left_out, draw_suggestion
 from gemtui.ui.render.policy_rows import Heading, Proposal, SuggestRow, suggest_row
-from gemtui.ui.render.words import count
 from gemtui.ui.screens.calls import BehindScreen, said_progress
 from gemtui.ui.screens.past_trial import PastTrial
 from gemtui.ui.trial import Trial
@@ -105,7 +104,9 @@ class SuggestScreen(PastTrial[Suggestions | None]):
         said = [said_progress(self.progress)]
         found = self._found
         if found is not None and found.suggestions:
-            said.insert(0, f"{len(self._chosen)} of {count(len(found.suggestions), 'rule')} chosen")
+            said.insert(
+                0, f"{len(self._chosen)} of {counted(len(found.suggestions), 'rule')} chosen"
+            )
         self.query_one("#status", Line).say([Content(each) for each in said])
         self.refresh_bindings()
 
@@ -186,7 +187,7 @@ def _taker(trial: Trial) -> Taker[Suggestions | None]:
 
 
 def _rows(found: Suggestions, chosen: Sequence[Rule]) -> Iterator[SuggestRow]:
-    more = f"of {count(found.succeeded, 'call')} that succeeded {found.allowed:,} need no rule"
+    more = f"of {counted(found.succeeded, 'call')} that succeeded {found.allowed:,} need no rule"
     if not found.suggestions:
         more = f"none to propose: {more}; w chooses other calls"
     yield Heading(Clean("Rules"), Clean(more))

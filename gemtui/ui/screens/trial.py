@@ -14,7 +14,7 @@ from textual.widget import Widget
 from gemtui.errors import GemtuiError
 from gemtui.policy.decide import Explanation
 from gemtui.policy.rules import Call, Decision, Rule
-from gemtui.text import Clean, clean_line
+from gemtui.text import Clean, clean_line, counted
 from gemtui.ui.asking import AskingScreen
 from gemtui.ui.render.policy import asked
 from gemtui.ui.trial import Trial
@@ -117,7 +117,7 @@ class TrialScreen(AskingScreen[Taken]):
         somebody = "interactive" if trial.interactive else "headless"
         words = [Content.styled(f"mode {trial.mode}, {somebody}", "not bold")]
         if trial.taken:
-            taken = f"{len(trial.taken)} new rule{'s' * (len(trial.taken) != 1)}, not saved"
+            taken = f"{counted(len(trial.taken), 'new rule')}, not saved"
             words.append(Content.styled(taken, "not bold $text-warning"))
         about = Content.styled(self.about(), "not bold")
         self.query_one("#heading", Line).say([Content(self.HEADING), about], words)

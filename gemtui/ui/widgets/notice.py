@@ -13,7 +13,7 @@ from textual.message import Message
 from gemtui.sessions.index import Snapshot
 from gemtui.sessions.listing import short_path
 from gemtui.sessions.store import State
-from gemtui.text import Clean, clean
+from gemtui.text import Clean, clean, counted
 from gemtui.ui.clean import Static
 from gemtui.ui.keys import BY_ID, Key, Where, bindings
 from gemtui.ui.messages import BackRequested, CopyRequested
@@ -120,5 +120,4 @@ def _words(home: Path, snapshot: Snapshot) -> tuple[Clean, list[Clean]]:
 
 
 def _folders(snapshot: Snapshot) -> str:
-    count = sum(path.name == "chats" for path in snapshot.looked)
-    return f"{count} project{'s' * (count != 1)}"
+    return counted(sum(path.name == "chats" for path in snapshot.looked), "project")

@@ -11,7 +11,7 @@ from textual.containers import Vertical, VerticalScroll
 from textual.content import Content
 
 from gemtui.policy.rules import Finding, Severity
-from gemtui.text import Clean, clean, clean_line, visible, visible_line
+from gemtui.text import Clean, clean, clean_line, counted, visible, visible_line
 from gemtui.ui.becomes import Becomes
 from gemtui.ui.clean import Static
 from gemtui.ui.marked import Marked, MarkedLine, lines_changed, marked
@@ -19,7 +19,6 @@ from gemtui.ui.policies import Draft
 from gemtui.ui.render.lines import Line, Piece, own, prefixed, tabless, wrap
 from gemtui.ui.theme import Glyphs, Look, Role
 from gemtui.ui.widgets.drawing import Drawing
-from gemtui.ui.widgets.run_words import tallied
 
 MOST_FINDINGS = 50
 _PATH = re.compile(r"(?<![^=])/.*/")
@@ -131,7 +130,7 @@ class PolicySide(Vertical):
             self._bring(found.lines, lines)
         self.changes = found.changes
         kept = "" if draft.opened is None else "saved"
-        changes = tallied(found.changes, "unsaved change") if draft.changed else kept
+        changes = counted(found.changes, "unsaved change") if draft.changed else kept
         name = f"{draft.name}.toml" if draft.opened is not None else draft.name
         self.query_one("#toml-heading", Static).update(heading(name, changes))
         self._say_findings(draft, here_rule(draft, place), fixable=fixable)
@@ -164,7 +163,7 @@ class PolicySide(Vertical):
 def _counted(findings: Sequence[Finding]) -> str:
     """`1 error, 3 warnings`, `none`."""
     counts = [(sum(each.severity is kind for each in findings), kind) for kind in Severity]
-    return ", ".join(tallied(count, str(kind)) for count, kind in counts if count) or "none"
+    return ", ".join(counted(count, str(kind)) for count, kind in counts if count) or "none"
 
 
 def here_rule(draft: Draft, place: int | None) -> int:

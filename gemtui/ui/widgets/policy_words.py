@@ -10,12 +10,11 @@ from textual.content import Content
 from gemtui.policy.rules import ApprovalMode, Tier
 from gemtui.policy.store import Origin
 from gemtui.sessions.listing import short_path
-from gemtui.text import clean_line
+from gemtui.text import clean_line, counted
 from gemtui.ui.keys import BY_ID
 from gemtui.ui.policies import Draft
 from gemtui.ui.render.lines import fit_end, own
 from gemtui.ui.theme import Glyphs
-from gemtui.ui.widgets.run_words import tallied
 
 PATH_ROOM = 30
 """Cells of a folder's path that are shown."""
@@ -59,7 +58,7 @@ def _others(draft: Draft) -> Iterator[str]:
     around = draft.around.before.rules + draft.around.after.rules
     files = {rule.source for rule in around if rule.tier is Tier.USER}
     if files:
-        loaded = tallied(len(files), "policy file")
+        loaded = counted(len(files), "policy file")
         yield f"Besides, Gemini CLI loads {loaded} by itself, in every session."
 
 
@@ -77,7 +76,7 @@ def title(draft: Draft, shown: int, *, simple: bool) -> Iterator[Content]:
     mark = "*" if draft.changed else ""
     yield Content.styled(f"{clean_line(draft.name)}{mark}", "bold")
     total = len(draft.entries)
-    count = tallied(total, "rule")
+    count = counted(total, "rule")
     if simple:
         yield Content("levels and lists")
         yield Content.styled(count, "dim")
@@ -108,7 +107,7 @@ def state(draft: Draft, changes: int, *, fixable: bool) -> Iterator[Content]:
     `fixable`: there is a better form of the rule under the cursor.
     """
     if draft.changed:
-        yield Content(tallied(changes, "unsaved change"))
+        yield Content(counted(changes, "unsaved change"))
     elif draft.opened is not None:
         yield Content("saved")
     if fixable:

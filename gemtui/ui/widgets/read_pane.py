@@ -17,7 +17,7 @@ from textual.widget import Widget
 from gemtui.errors import GemtuiError, SessionTooLarge
 from gemtui.sessions.records import Problem
 from gemtui.sessions.summary import Flag, Summary
-from gemtui.text import clean_line
+from gemtui.text import clean_line, counted
 from gemtui.transcript.model import Dropped, Transcript
 from gemtui.ui.keys import BY_ID
 from gemtui.ui.messages import DroppedRequested
@@ -256,7 +256,7 @@ class ReadPane(Vertical):
             facts.append(Content.styled(f"{self._glyphs.running} live", "$text-success"))
         prompts, total = summary.prompts, summary.tokens.total
         if prompts:
-            facts.append(_muted(f"{prompts} prompt{'s' * (prompts != 1)}"))
+            facts.append(_muted(counted(prompts, "prompt")))
         if total:
             facts.append(_muted(f"{total:,} tokens"))
         return facts
@@ -280,7 +280,9 @@ class ReadPane(Vertical):
         if reader.gone:
             said.append("This session's file was removed; what was read is kept.")
         if reader.problems:
-            said.append(f"{self._glyphs.warning} {_places(len(reader.problems))} can't be read")
+            said.append(
+                f"{self._glyphs.warning} {counted(len(reader.problems), 'line')} can't be read"
+            )
         if reader.torn:
             said.append("The last line is incomplete; waiting for the rest.")
         if reader.lost:
@@ -322,7 +324,3 @@ def _lost(lost: Mapping[Dropped, int], *, shown: bool) -> str:
     ]
     key, does = BY_ID["transcript.dropped"].footer(), "hides" if shown else "shows"
     return f"{', '.join(words)}: {key} {does} {'it' if sum(lost.values()) == 1 else 'them'}"
-
-
-def _places(count: int) -> str:
-    return f"{count} line{'s' * (count != 1)}"

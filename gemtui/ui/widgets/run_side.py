@@ -13,14 +13,14 @@ from textual.containers import Vertical
 from textual.content import Content
 from textual.message import Message
 
-from gemtui.text import clean
+from gemtui.text import clean, counted
 from gemtui.transcript.writes import FileWrite
 from gemtui.ui.clean import Option, OptionList, Static
 from gemtui.ui.keys import Where, bindings
 from gemtui.ui.live import LiveRun
 from gemtui.ui.messages import BackRequested, FileRequested
 from gemtui.ui.theme import Glyphs
-from gemtui.ui.widgets.run_words import seen_row, tallied, write_row, write_totals
+from gemtui.ui.widgets.run_words import seen_row, write_row, write_totals
 
 _STDERR_LINES = 8
 
@@ -117,7 +117,7 @@ class RunSide(Vertical):
         pid = f"pid {run.pid}  " if run.alive and run.pid is not None else ""
         lines = [
             Content.styled("Run", "bold"),
-            Content(f"{pid}{tallied(run.answers(), 'turn')}"),
+            Content(f"{pid}{counted(run.answers(), 'turn')}"),
             Content(
                 f"tools {tools.ok} ok  {tools.failed} failed  {tools.denied} denied"
                 + (f"  {running} running" if running and run.alive else "")
@@ -128,7 +128,7 @@ class RunSide(Vertical):
             known = (f"{name} {count:,}" for name, count in named if count is not None)
             lines.append(Content(f"tokens {'  '.join(known)}"))
         if run.misread:
-            lines.append(Content(f"{tallied(run.misread, 'line')} not understood (u)"))
+            lines.append(Content(f"{counted(run.misread, 'line')} not understood (u)"))
         if run.stderr:
             said = clean(run.stderr).split("\n")
             lines += [Content(""), Content.styled("stderr", "bold")]

@@ -14,7 +14,7 @@ from gemtui.agent.options import AgentOptions
 from gemtui.policy.rules import Call
 from gemtui.runs.words import Status
 from gemtui.sessions.listing import short_path
-from gemtui.text import Clean, clean, clean_line
+from gemtui.text import Clean, clean, clean_line, counted
 from gemtui.transcript.model import Block, ToolCall, ToolStatus, Transcript
 from gemtui.transcript.writes import FileWrite, Written
 from gemtui.ui.keys import BY_ID
@@ -103,12 +103,7 @@ def facts(run: LiveRun, glyphs: Glyphs, now: datetime) -> Iterator[Content]:
         yield Content.styled(f"{glyphs.denied} {run.tools.denied} denied", "$text-warning")
     if run.tools.failed:
         yield Content.styled(f"{glyphs.failed} {run.tools.failed} failed", "$text-error")
-    yield Content(tallied(run.answers(), "turn"))
-
-
-def tallied(count: int, word: str) -> str:
-    """`1 turn`, `2 turns`."""
-    return f"{count:,} {word}{'s' * (count != 1)}"
+    yield Content(counted(run.answers(), "turn"))
 
 
 def ending(run: LiveRun, glyphs: Glyphs) -> tuple[Content, list[Clean]] | None:
@@ -117,7 +112,7 @@ def ending(run: LiveRun, glyphs: Glyphs) -> tuple[Content, list[Clean]] | None:
     if verdict is None or verdict.status is Status.OK:
         return None
     _, role = _ENDS[verdict.status]
-    heading = f"{clean_line(verdict.headline)} ({tallied(run.answers(), 'turn')})"
+    heading = f"{clean_line(verdict.headline)} ({counted(run.answers(), 'turn')})"
     lines = [_stopped(run)] if verdict.status is Status.INTERRUPTED else []
     lines += [f"  {line}" for line in verdict.detail.split("\n") if line.strip()][:_LAST_LINES]
     if verdict.ways_out:
@@ -210,7 +205,7 @@ def option_words(options: AgentOptions) -> Clean:
         }
         words += [f"{name} {level}" for name, level in named.items() if level is not None]
     if options.max_turns is not None:
-        words.append(tallied(options.max_turns, "turn"))
+        words.append(counted(options.max_turns, "turn"))
     if options.policies:
         names = ", ".join(path.stem for path in options.policies)
         words.append(f"policy {names}")
@@ -267,4 +262,4 @@ def write_totals(writes: tuple[FileWrite, ...], glyphs: Glyphs) -> str:
         return ""
     added = sum(write.added or 0 for write in done)
     removed = sum(write.removed or 0 for write in done)
-    return f"{tallied(len(done), 'file')} +{added} {glyphs.removed}{removed}"
+    return f"{counted(len(done), 'file')} +{added} {glyphs.removed}{removed}"
