@@ -146,7 +146,7 @@ def test_what_a_file_holds_does_not_reach_the_terminal_raw(gemtui: Gemtui, place
     )
     answer = gemtui("policy", "check", "x.toml")
     assert answer.out.count("\n") == 1
-    assert 'no tool "a b  c"' in answer.out
+    assert 'no tool "a␛]0;x␇ b  c⟨U+202E⟩"' in answer.out
     assert not {"\x1b", "\x07", "\u202e"} & {*answer.out}
 
 

@@ -100,7 +100,7 @@ def test_foreign_text_can_not_act_on_the_terminal(fake_cli: FakeCli, gemtui: Gem
     )
     answer = gemtui("run", "Go")
     assert answer.code == 1
-    assert answer.out == "ab\n"
+    assert answer.out == "a␛]52;c;eA==␇⟨U+009B⟩2J⟨U+202E⟩b\n"
     assert answer.err.replace("\n", "").isprintable()
 
 

@@ -254,7 +254,10 @@ def test_names_are_cleaned() -> None:
     hostile = summary("a", "evil\x1b]52;c;aGk=\x07 title", project="/tmp/a\x1b[31mb")
     row = arrange([hostile], EVERYWHERE).rows[0]
     assert isinstance(row, SessionRow)
-    assert (row.entry.title, row.entry.project) == ("evil title", "ab")
+    assert (row.entry.title, row.entry.project) == (
+        "evil␛]52;c;aGk=␇ title",
+        "a␛[31mb",
+    )
 
 
 def test_short_forms() -> None:
