@@ -42,9 +42,14 @@ class Item:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Deletion:
-    """What deleting a session removes, in that order; the session's own files come last."""
+    """What deleting a session removes, in that order; the session's own files come last.
+
+    `home` and `copies`: as they were given to `plan`.
+    """
 
     session: Summary
+    home: Path
+    copies: bool
     items: tuple[Item, ...]
 
     @property
@@ -73,18 +78,22 @@ def plan(session: Summary, home: Path, *, copies: bool = True) -> Deletion:
     copy takes its place. Symbolic links are never followed out of the store; what is no longer
     there is left out. Raises DeletionFailed if nothing of it is in the store.
     """
-    files = session.files if copies else session.files[:1]
-    folders = [path for file in files for path in _folders(session, file, home, copies=copies)]
-    items = (
-        *(item for item in _items(folders, home) if item.folder),
-        *(item for item in _items(reversed(files), home) if not item.folder),
-    )
+    items = _planned(session, home, copies=copies)
     if not items:
         raise DeletionFailed(
             f"{session.path} is not in {home / 'tmp'}: gemtui deletes nothing elsewhere",
             left=((session.path, "not in the store"),),
         )
-    return Deletion(session=session, items=items)
+    return Deletion(session=session, home=home, copies=copies, items=items)
+
+
+def _planned(session: Summary, home: Path, *, copies: bool) -> tuple[Item, ...]:
+    files = session.files if copies else session.files[:1]
+    folders = [path for file in files for path in _folders(session, file, home, copies=copies)]
+    return (
+        *(item for item in _items(folders, home) if item.folder),
+        *(item for item in _items(reversed(files), home) if not item.folder),
+    )
 
 
 def carry_out(deletion: Deletion, *, permanent: bool = False) -> Deleted:
@@ -92,9 +101,9 @@ def carry_out(deletion: Deletion, *, permanent: bool = False) -> Deleted:
 
     Where there is no trash: removes for good if `permanent`, else raises. Raises DeletionFailed,
     whose `left` names what is still there and why; if anything has changed since the plan was
-    made, nothing is touched.
+    made, or has come, nothing is touched; what changes only while others are removed is left.
     """
-    changed = [item.path for item in deletion.items if _item(item.path) != item]
+    changed = _changed(deletion)
     if changed:
         raise DeletionFailed(
             f"{changed[0]} has changed meanwhile, the session is in use: nothing was deleted",
@@ -104,6 +113,9 @@ def carry_out(deletion: Deletion, *, permanent: bool = False) -> Deleted:
     left: list[tuple[Path, str]] = []
     trashed = True
     for item in deletion.items:
+        if _item(item.path) != item:
+            left.append((item.path, "changed meanwhile"))
+            continue
         try:
             trashed = _remove(item, permanent=permanent) and trashed
             gone.append(item.path)
@@ -116,6 +128,14 @@ def carry_out(deletion: Deletion, *, permanent: bool = False) -> Deleted:
             left=tuple(left),
         )
     return Deleted(paths=tuple(gone), trashed=trashed)
+
+
+def _changed(deletion: Deletion) -> list[Path]:
+    """What is no longer as it was planned, or has come."""
+    session, home, copies = deletion.session, deletion.home, deletion.copies
+    now = {item.path: item for item in _planned(session, home, copies=copies)}
+    planned = {item.path: item for item in deletion.items}
+    return [path for path in {**planned, **now} if planned.get(path) != now.get(path)]
 
 
 # --- what belongs to a session -------------------------------------------------------------------
@@ -163,7 +183,7 @@ def _in_store(path: Path, home: Path) -> bool:
     """Whether a path, links in it resolved, still stands in the store."""
     try:
         return path.parent.resolve(strict=True).is_relative_to((home / "tmp").resolve(strict=True))
-    except OSError:
+    except (OSError, RuntimeError):  # a loop of links
         return False
 
 

@@ -244,6 +244,37 @@ def test_a_folder_that_grew_meanwhile_stays(home: Path) -> None:
     assert tree(home) == before
 
 
+def test_what_has_come_meanwhile_stays_with_the_rest(home: Path) -> None:
+    session(home, ID)
+    deletion = plan(find(home), home)
+    (home / "tmp" / "proj" / "tool-outputs" / f"session-{ID}").mkdir(parents=True)
+    before = tree(home)
+    with pytest.raises(DeletionFailed, match="in use"):
+        carry_out(deletion)
+    assert tree(home) == before
+
+
+def test_each_file_is_looked_at_again_when_its_turn_comes(
+    home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import send2trash
+
+    with_everything(home)
+    deletion = plan(find(home), home)
+    last, real = deletion.items[-1].path, send2trash.send2trash
+
+    def while_others_go(path: Path) -> None:
+        real(path)
+        with last.open("a") as log:
+            log.write("{}\n")
+
+    monkeypatch.setattr(send2trash, "send2trash", while_others_go)
+    with pytest.raises(DeletionFailed, match="changed meanwhile") as caught:
+        carry_out(deletion)
+    assert [path for path, _ in caught.value.left] == [last]
+    assert last.exists()
+
+
 def test_a_plan_is_carried_out_once(home: Path) -> None:
     session(home, ID)
     deletion = plan(find(home), home)
