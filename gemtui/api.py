@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from gemtui.errors import StoreUnreadable
+from gemtui.files import is_folder
 from gemtui.paths import cache_dir, gemini_home, typed_path
 from gemtui.sessions.facts import Kind
 from gemtui.sessions.index import Index, Snapshot
@@ -148,7 +149,7 @@ def _index(home: str | os.PathLike[str] | None) -> Index:
         return Index(gemini_home(), cache=cache_dir())
     folder = typed_path(home).absolute()
     inner = folder / ".gemini"
-    return Index(inner if inner.is_dir() else folder, cache=cache_dir())
+    return Index(inner if is_folder(inner) else folder, cache=cache_dir())
 
 
 def _session(log: SessionLog, summary: Summary) -> Session:

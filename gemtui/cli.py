@@ -32,6 +32,7 @@ from gemtui.errors import (
     SessionAmbiguous,
     SessionNotFound,
 )
+from gemtui.files import is_file, is_folder
 
 PROGRAM = "gemtui"
 _USAGE = (
@@ -226,7 +227,7 @@ def root(ctx: click.Context, session: str | None, demo: bool, ascii: bool) -> in
 def folder(ctx: click.Context, path: Path, session: str | None, demo: bool, ascii: bool) -> int:
     """Open the app on the project of PATH."""
     before = ctx.parent.params if ctx.parent is not None else {}
-    if not path.is_dir():
+    if not is_folder(path):
         raise click.UsageError(_no_folder(path), ctx.parent)
     return _open(
         path, session or before["session"], demo or before["demo"], ascii or before["ascii"]
@@ -234,7 +235,7 @@ def folder(ctx: click.Context, path: Path, session: str | None, demo: bool, asci
 
 
 def _no_folder(path: Path) -> str:
-    if path.is_file():
+    if is_file(path):
         return f"{path} is a file: to read a session file, gemtui --session {path}"
     from difflib import get_close_matches
 

@@ -122,7 +122,7 @@ def keep_setting(path: Path, name: str, value: bool | str) -> None:
         raise _unreadable(path, _nested(error)) from None
     document[name] = value
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    write_whole(path, [tomlkit.dumps(document).encode()])
+    write_whole(path, [tomlkit.dumps(document).encode()], durable=True)
 
 
 def _broken(path: Path, error: Exception) -> ConfigError:

@@ -5,11 +5,13 @@ from __future__ import annotations
 import errno
 import io
 import os
+import shutil
 import stat
 import tempfile
 from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
+from typing import IO
 
 SMALL = 4_000_000
 """Bytes: no settings, policy or record of a run that a person or a CLI wrote is larger."""
@@ -68,30 +70,40 @@ def write_whole(
 ) -> None:
     """Put `pieces` into `path`, 0600, replacing what is there only once all is written.
 
-    Links are followed; a file that is there keeps its mode. `special`: what is no regular file (a
-    device, a FIFO that somebody reads) is written to as it is; otherwise it is an error. `durable`:
-    on the disk before the old content goes, for what is the user's own and can't be made again.
-    Raises OSError, which names the folder where it takes no new file, and whatever `pieces` raises;
-    then the old content stands.
+    Links are followed. A file that is there keeps its mode and its owner; where no new one can
+    stand in its place (its folder takes none, or it belongs to somebody else) it is written over,
+    once all `pieces` have come. `special`: what is no regular file (a device, a FIFO that somebody
+    reads) is written to as it is; otherwise it is an error. `durable`: on the disk before the old
+    content goes, for what is the user's own and can't be made again. Raises OSError, which names
+    the folder where it takes no new file, and what `pieces` raises; then the old content stands.
     """
-    target = Path(os.path.realpath(path))
-    if target.exists() and not target.is_file():
+    target = resolved(path)
+    before = _facts(target)
+    if before is not None and not stat.S_ISREG(before.st_mode):
         _write_special(path, pieces, special)
         return
     try:
         handle, name = tempfile.mkstemp(prefix=f".{target.name[:50]}.", dir=target.parent)
     except OSError as error:
-        error.filename = str(target.parent)
-        raise
+        if before is None or not os.access(target, os.W_OK):
+            error.filename = str(target.parent)
+            raise
+        with tempfile.TemporaryFile() as spool:
+            spool.writelines(pieces)
+            _write_over(target, spool, durable=durable)
+        return
     try:
-        with os.fdopen(handle, "wb") as stream:
+        with os.fdopen(handle, "w+b") as stream:
             stream.writelines(pieces)
-            if target.exists():
-                os.fchmod(stream.fileno(), target.stat().st_mode & 0o777)
+            if before is not None and not _made_like(stream, before):
+                _write_over(target, stream, durable=durable)
+                Path(name).unlink()
+                return
             if durable:
-                stream.flush()
-                os.fsync(stream.fileno())
+                sync(stream)
         Path(name).replace(target)
+        if durable:
+            sync_folder(target.parent)
     except BaseException:
         Path(name).unlink(missing_ok=True)
         raise
@@ -107,6 +119,54 @@ def _write_special(path: Path, pieces: Iterable[bytes], special: bool) -> None:
         stream.writelines(pieces)
 
 
+def _facts(path: Path) -> os.stat_result | None:
+    try:
+        return path.stat()
+    except FileNotFoundError:
+        return None
+    except ValueError as error:  # a NUL in the name
+        raise OSError(errno.EINVAL, "not a path", str(path)) from error
+
+
+def _made_like(stream: IO[bytes], before: os.stat_result) -> bool:
+    """Give a file the owner and the mode of another one; whether that could be done."""
+    made = os.fstat(stream.fileno())
+    try:
+        if (made.st_uid, made.st_gid) != (before.st_uid, before.st_gid):
+            os.fchown(stream.fileno(), before.st_uid, before.st_gid)
+        os.fchmod(stream.fileno(), stat.S_IMODE(before.st_mode) & 0o777)
+    except PermissionError:
+        return False
+    return True
+
+
+def _write_over(target: Path, spool: IO[bytes], *, durable: bool) -> None:
+    spool.seek(0)
+    with target.open("wb") as stream:
+        shutil.copyfileobj(spool, stream)
+        if durable:
+            sync(stream)
+
+
+def sync(stream: IO[bytes]) -> None:
+    """All that was written to a file is on the disk."""
+    stream.flush()
+    os.fsync(stream.fileno())
+
+
+def sync_folder(folder: Path) -> None:
+    """The names in a folder are on the disk as they are now, where its file system can do that."""
+    with suppress(OSError):
+        handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        try:
+            os.fsync(handle)
+        finally:
+            os.close(handle)
+
+
+# --- questions about paths that people or files name ----------------------------------------------
+
+
 def is_there(path: Path) -> bool:
     """Whether something is at a path; False as well where nobody may look, and for no path at all.
 
@@ -115,3 +175,25 @@ def is_there(path: Path) -> bool:
     with suppress(OSError, ValueError):
         return path.exists()
     return False
+
+
+def is_folder(path: Path) -> bool:
+    """Whether a folder is at a path; as `is_there`, it never raises."""
+    with suppress(OSError, ValueError):
+        return path.is_dir()
+    return False
+
+
+def is_file(path: Path) -> bool:
+    """Whether a regular file is at a path; as `is_there`, it never raises."""
+    with suppress(OSError, ValueError):
+        return path.is_file()
+    return False
+
+
+def resolved(path: Path) -> Path:
+    """An absolute path without links, as far as they lead anywhere; it never raises."""
+    try:
+        return Path(os.path.realpath(path))
+    except (OSError, ValueError):
+        return path.absolute()

@@ -24,9 +24,12 @@ def gemini_home(environ: Mapping[str, str] = os.environ) -> Path:
 def typed_path(text: str | os.PathLike[str]) -> Path:
     """A path as a person or a settings file names it: `~` and `~name` are home directories.
 
-    A name that nobody has stays as it is, as in a shell.
+    A name that nobody has, or can have, stays as it is, as in a shell.
     """
-    return Path(os.path.expanduser(text))  # noqa: PTH111  (Path.expanduser raises for it)
+    try:
+        return Path(os.path.expanduser(text))  # noqa: PTH111  (Path.expanduser raises for it)
+    except ValueError:  # a NUL in the name
+        return Path(text)
 
 
 def config_file(environ: Mapping[str, str] = os.environ) -> Path:

@@ -9,8 +9,10 @@ from __future__ import annotations
 
 import os
 import shutil
+import signal
+import subprocess
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 FOLDER = "/"
@@ -24,6 +26,21 @@ def python(*words: str) -> list[str]:
     and the relative entries of `PYTHONPATH` name nothing of others, either.
     """
     return [sys.executable, "-P", *words]
+
+
+def at_terminal(words: Sequence[str], *, program: str | None = None) -> int:
+    """Run `words` (`program`: their executable) at our terminal; its exit code, -n for signal n.
+
+    Ctrl+c and ctrl+backslash are its own meanwhile, as at a shell: the terminal sends them to us
+    as well. Raises OSError.
+    """
+    keys = (signal.SIGINT, signal.SIGQUIT)
+    before = {number: signal.signal(number, lambda *_: None) for number in keys}
+    try:
+        return subprocess.call(words, executable=program)
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
 
 
 def find_program(name: str, environ: Mapping[str, str] = os.environ) -> str | None:

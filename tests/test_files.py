@@ -1,15 +1,21 @@
+"""Files: read bounded, written whole or not at all, asked about without an error."""
+
 from __future__ import annotations
 
 import os
+import shutil
 import socket
 import stat
+import subprocess
+import sys
+import tempfile
 import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 
-from gemtui.files import read_small, write_whole
+from gemtui.files import is_file, is_folder, is_there, read_small, resolved, write_whole
 from tests.patience import PATIENCE
 
 
@@ -78,3 +84,95 @@ def test_a_pipe_that_somebody_reads_gets_all_of_an_export(tmp_path: Path) -> Non
 def test_a_file_that_says_nothing_of_its_size_is_read(tmp_path: Path) -> None:
     assert Path("/proc/self/status").stat().st_size == 0
     assert read_small(Path("/proc/self/status")).startswith(b"Name:")
+
+
+def mode(path: Path) -> int:
+    return stat.S_IMODE(path.stat().st_mode)
+
+
+def test_what_is_new_is_private_and_what_is_there_keeps_its_mode_and_owner(tmp_path: Path) -> None:
+    write_whole(tmp_path / "new", [b"a"])
+    assert mode(tmp_path / "new") == 0o600
+    there = tmp_path / "there"
+    there.write_text("before")
+    there.chmod(0o644)
+    if os.geteuid() == 0:
+        os.chown(there, 12, 34)
+    before = there.stat()
+    write_whole(there, [b"b"], durable=True)
+    now = there.stat()
+    assert there.read_bytes() == b"b"
+    assert (now.st_mode, now.st_uid, now.st_gid) == (before.st_mode, before.st_uid, before.st_gid)
+
+
+CHILD = """
+import os, sys
+from pathlib import Path
+from gemtui.files import write_whole
+if os.geteuid() == 0:
+    os.setgroups([]); os.setgid(65534); os.setuid(65534)
+def broken():
+    yield b"half"
+    raise KeyError("broken")
+for path in map(Path, sys.argv[1:]):
+    try:
+        write_whole(path, broken())
+    except KeyError:
+        assert path.read_bytes() == b"before", path
+    write_whole(path, [b"af", b"ter"], durable=True)
+"""
+
+
+def test_a_file_is_written_over_where_no_new_one_can_stand_in_its_place(tmp_path: Path) -> None:
+    """In a folder that takes no new file; and, for an ordinary user, one of somebody else's."""
+    closed, shared = Path(tempfile.mkdtemp(dir="/tmp")), Path(tempfile.mkdtemp(dir="/tmp"))
+    try:
+        paths = [closed / "mine", shared / "theirs"]
+        for path in paths:
+            path.write_bytes(b"before")
+            path.chmod(0o666)
+        shared.chmod(0o777)
+        closed.chmod(0o555)
+        before = [path.stat() for path in paths]
+        words = [sys.executable, "-c", CHILD, *map(str, paths)]
+        subprocess.run(words, check=True, cwd=Path(__file__).parents[1])
+        assert [path.read_bytes() for path in paths] == [b"after", b"after"]
+        assert [(each.st_ino, each.st_mode, each.st_uid) for each in before] == [
+            (each.st_ino, each.st_mode, each.st_uid) for each in (path.stat() for path in paths)
+        ]
+        assert [*shared.iterdir()] == [shared / "theirs"]
+    finally:
+        closed.chmod(0o755)
+        shutil.rmtree(closed)
+        shutil.rmtree(shared)
+
+
+def test_a_durable_file_and_its_name_are_on_the_disk(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    synced, real = list[str](), os.fsync
+
+    def fsync(handle: int) -> None:
+        is_dir = stat.S_ISDIR(os.fstat(handle).st_mode)
+        synced.append("folder" if is_dir else (tmp_path / "a").read_text())
+        real(handle)
+
+    monkeypatch.setattr(os, "fsync", fsync)
+    (tmp_path / "a").write_text("before")
+    write_whole(tmp_path / "a", [b"after"])
+    assert synced == []
+    (tmp_path / "a").write_text("before")
+    write_whole(tmp_path / "a", [b"after"], durable=True)
+    assert synced == ["before", "folder"], "the content first, and only then the name"
+
+
+def test_a_path_that_no_file_can_have_is_not_there(tmp_path: Path) -> None:
+    (tmp_path / "loop").symlink_to("loop")
+    (tmp_path / "file").touch()
+    odd = ["n" * 300, "a\0b", "loop", "loop/below", "file/below", "/".join(["d"] * 3000)]
+    for path in (tmp_path / name for name in odd):
+        assert [ask(path) for ask in (is_there, is_file, is_folder)] == [False] * 3, path
+        assert resolved(path).is_absolute()
+        with pytest.raises(OSError):
+            write_whole(path / "x" if path.name == "loop" else path, [b"x"])
+    assert resolved(tmp_path / "loop" / ".." / "file") == tmp_path / "file"

@@ -20,7 +20,7 @@ from pathlib import Path
 import orjson
 
 from gemtui.agent.capabilities import Capabilities, parse_help
-from gemtui.files import write_whole
+from gemtui.files import is_file, write_whole
 from gemtui.jsonfile import read_object
 from gemtui.processes import find_program
 
@@ -64,13 +64,13 @@ def find_cli(
 ) -> Cli | None:
     """The CLI that a run would start, or None; `places` replaces the usual ones."""
     named = environ.get("GEMINI_CLI_PATH")
-    if named and Path(named).is_file():
+    if named and is_file(Path(named)):
         return Cli(path=Path(named).absolute(), found_by=FoundBy.VARIABLE)
     on_path = find_program(_NAME, environ)
     if on_path:
         return Cli(path=Path(on_path), found_by=FoundBy.PATH)
     for place in usual_places(environ) if places is None else places:
-        if place.is_file() and os.access(place, os.X_OK):
+        if is_file(place) and os.access(place, os.X_OK):
             return Cli(path=place, found_by=FoundBy.USUAL_PLACE)
     return None
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from gemtui.errors import OptionError
+from gemtui.files import is_folder
 from gemtui.policy.levels import PermissionPolicy, Permissions, check_names
 from gemtui.policy.rules import ApprovalMode
 
@@ -68,5 +69,5 @@ class AgentOptions:
                 raise OptionError(f"{name} must be more than 0 seconds, not {seconds}")
         if self.max_turns is not None and self.max_turns < 0:
             raise OptionError(f"max_turns must be 0 or more, not {self.max_turns}")
-        if self.cwd is not None and not self.cwd.is_dir():
+        if self.cwd is not None and not is_folder(self.cwd):
             raise OptionError(f"cwd: {self.cwd} is no folder")

@@ -11,7 +11,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from gemtui.files import read_small
+from gemtui.files import read_small, resolved
 from gemtui.jsonfile import object_of
 from gemtui.paths import gemini_home
 
@@ -41,7 +41,7 @@ def settings_unread(path: Path, *, version: str | None) -> str | None:
 
 def _on_the_way(path: Path) -> Iterator[Path]:
     """The file and all folders above it, as named and as they are behind symbolic links."""
-    named, real = path.absolute(), Path(os.path.realpath(path))
+    named, real = path.absolute(), resolved(path)
     yield from dict.fromkeys((named, *named.parents, real, *real.parents))
 
 

@@ -36,6 +36,7 @@ from gemtui.agent.folder import (
 )
 from gemtui.agent.guardian import stand_guard
 from gemtui.agent.turns import TurnWatch
+from gemtui.files import is_folder
 
 _SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 STEP = 0.02
@@ -287,7 +288,7 @@ class Supervisor:
 
 def _start_words(error: OSError, request: Request) -> str:
     """Why the CLI could not be started, as the adapter's design words it (conformance 31)."""
-    if not Path(request.cwd).is_dir():
+    if not is_folder(Path(request.cwd)):
         return f"spawn gemini: the folder {request.cwd} is not there"
     if isinstance(error, FileNotFoundError):
         return "spawn gemini ENOENT"

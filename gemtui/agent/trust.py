@@ -21,7 +21,7 @@ import orjson
 from gemtui.agent.command import TRUST_VARIABLE
 from gemtui.agent.settings import read_settings
 from gemtui.agent.typed_json import record_of
-from gemtui.files import read_small, write_whole
+from gemtui.files import read_small, resolved, write_whole
 from gemtui.paths import gemini_home, state_dir
 from gemtui.transcript.parts import mapping
 
@@ -73,7 +73,7 @@ def must_ask(folder: Path, environ: Mapping[str, str]) -> bool:
 
 def _level_by_cli(folder: Path, environ: Mapping[str, str]) -> str | None:
     """As the CLI's own list says; the longest path that holds the folder decides."""
-    place, best, decisive = folder.resolve(), -1, None
+    place, best, decisive = resolved(folder), -1, None
     for name, said in read_settings(gemini_home(environ) / "trustedFolders.json").items():
         root, level = Path(name), said if isinstance(said, str) else ""
         if _TRUSTING.get(level):
@@ -89,7 +89,7 @@ def remembered(folder: Path, environ: Mapping[str, str] = os.environ) -> bool:
     A folder that has taken the place of the one that was trusted is not meant, as far as its inode
     and its owner tell, nor is what a link leads to by now.
     """
-    path = str(folder.resolve())
+    path = str(resolved(folder))
     known = any(each.path == path and each.place is Place.SAME for each in trusted_folders())
     return known and _level_by_cli(folder, environ) != _DISTRUST
 
@@ -115,7 +115,7 @@ def _folder(value: Any) -> TrustedFolder | None:
 
 def remember(folder: Path) -> None:
     """The person trusts this folder. Raises OSError."""
-    path = folder.resolve()
+    path = resolved(folder)
     facts = path.stat()
     others = [each for each in trusted_folders() if each.path != str(path)]
     _write([*others, TrustedFolder(str(path), facts.st_ino, facts.st_uid)])
@@ -126,7 +126,7 @@ def forget(folder: Path) -> bool:
 
     `folder` may be gone, or be a link by now: its path counts as it stands as well. Raises OSError.
     """
-    named = {os.path.abspath(folder), str(folder.resolve())}  # noqa: PTH100 (`..` goes)
+    named = {os.path.abspath(folder), str(resolved(folder))}  # noqa: PTH100 (`..` goes)
     known = trusted_folders()
     left = [each for each in known if each.path not in named]
     if len(left) == len(known):

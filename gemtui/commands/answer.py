@@ -10,7 +10,7 @@ from pathlib import Path
 
 import click
 
-from gemtui.files import write_whole
+from gemtui.files import is_folder, is_there, resolved, write_whole
 from gemtui.paths import typed_path
 from gemtui.text import Clean, clean_line
 
@@ -72,13 +72,13 @@ def to_file(path: Path, pieces: Iterable[bytes], *, keep: Iterable[Path]) -> Non
     Refuses folders, and whatever lies in or is one of `keep`: Gemini's own folder and the session
     itself. Raises click.UsageError, OSError.
     """
-    target = typed_path(path).resolve()
-    if target.is_dir():
+    target = resolved(typed_path(path))
+    if is_folder(target):
         raise click.UsageError(f"{path} is a folder: name a file in it")
-    if not target.parent.is_dir():
-        what = "is no folder" if target.parent.exists() else "is not there"
+    if not is_folder(target.parent):
+        what = "is no folder" if is_there(target.parent) else "is not there"
         raise click.UsageError(f"{target.parent} {what}: give a folder that exists")
     for kept in keep:
-        if target.is_relative_to(kept.resolve()):
+        if target.is_relative_to(resolved(kept)):
             raise click.UsageError(f"{path} belongs to Gemini CLI: name a file elsewhere")
-    write_whole(typed_path(path), pieces, special=True)
+    write_whole(typed_path(path), pieces, durable=True, special=True)

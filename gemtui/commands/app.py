@@ -13,6 +13,7 @@ import click
 
 from gemtui.commands.choose import choose, current_folder, index_of_user
 from gemtui.config import Config, Scope, load_config
+from gemtui.files import resolved
 from gemtui.paths import cache_dir, config_file, gemini_home
 from gemtui.ui.feed import Opening
 
@@ -32,7 +33,7 @@ def run(path: Path | None, *, session: str | None, demo: bool, ascii: bool) -> i
     folder = path or current_folder()
     if folder is None:
         raise click.UsageError("the current folder has been removed: change to another one")
-    return _app(gemini_home(), cache_dir(), folder.resolve(), session, config)
+    return _app(gemini_home(), cache_dir(), resolved(folder), session, config)
 
 
 def _demo(session: str | None, config: Config) -> int:

@@ -13,6 +13,7 @@ from gemtui.commands.answer import lines_to_stdout, note, terminal_width, to_std
 from gemtui.commands.choose import current_folder
 from gemtui.commands.rule_words import columns, subject
 from gemtui.errors import PolicyError
+from gemtui.files import is_file, is_folder
 from gemtui.jsonout import encode
 from gemtui.paths import typed_path
 from gemtui.policy.check import check_files
@@ -206,9 +207,9 @@ def _path(wanted: str) -> Path:
     if not wanted.strip():
         raise click.UsageError("FILE is empty: give a policy's name, a file or a folder")
     path = typed_path(wanted)
-    if os.sep in wanted or wanted.endswith(ENDING) or path.is_dir():
+    if os.sep in wanted or wanted.endswith(ENDING) or is_folder(path):
         ours = policies_dir() / wanted
-        return ours if not os.path.lexists(path) and ours.is_file() else path
+        return ours if not os.path.lexists(path) and is_file(ours) else path
     return find_policy(wanted)
 
 

@@ -10,6 +10,7 @@ from pathlib import Path
 import click
 
 from gemtui.commands.answer import note
+from gemtui.files import is_there
 from gemtui.paths import typed_path
 from gemtui.policy.check import check_files
 from gemtui.policy.decide import Engine
@@ -41,7 +42,7 @@ class Situation:
 
     def stands(self, workspace: Path | None) -> Standing:
         """The policy and the settings. Raises PolicyNotFound, OptionError, OSError."""
-        missing = next((path for path in self.admin if not path.exists()), None)
+        missing = next((path for path in self.admin if not is_there(path)), None)
         if missing is not None:
             raise click.UsageError(f"--admin-policy: {missing} is not there: name a file that is")
         return standing(
@@ -74,7 +75,7 @@ def _named(word: str) -> Iterator[Path]:
     """The files and folders of one `--policy`, whose value the CLI parts at commas."""
     if not word.strip():
         raise click.UsageError("--policy is empty: give a policy's name or a file")
-    if "," in word and not typed_path(word).exists():
+    if "," in word and not is_there(typed_path(word)):
         for part in filter(None, map(str.strip, word.split(","))):
             yield from _named(part)
         return

@@ -11,6 +11,7 @@ from gemtui.agent import trust
 from gemtui.agent.options import AgentOptions
 from gemtui.commands.choose import LATEST, choose, current_folder, index_of_user
 from gemtui.commands.run_words import Words
+from gemtui.files import is_folder, resolved
 from gemtui.policy.levels import Level, PermissionPolicy
 from gemtui.policy.names import find_policy
 from gemtui.policy.rules import ApprovalMode
@@ -59,9 +60,9 @@ def options_of(words: Words) -> AgentOptions:
     folder = words.cwd or current_folder()
     if folder is None:
         raise click.UsageError("the current folder has been removed: change to another one")
-    if not folder.is_dir():
+    if not is_folder(folder):
         raise click.UsageError(f"{folder} is no folder: name another one with --cwd")
-    folder = folder.resolve()
+    folder = resolved(folder)
     return AgentOptions(
         cwd=folder,
         model=words.model,
@@ -72,7 +73,7 @@ def options_of(words: Words) -> AgentOptions:
         approved_tools=words.allow_tool,
         disallowed_tools=words.deny_tool,
         policies=tuple(map(find_policy, words.policy)),
-        include_directories=tuple(path.resolve() for path in words.include_directory),
+        include_directories=tuple(resolved(path) for path in words.include_directory),
         sandbox=words.sandbox,
         resume=_session(words.resume, folder) if words.resume else None,
         timeout=words.timeout,
@@ -100,7 +101,7 @@ def _session(wanted: str, folder: Path) -> str:
         session = choose(wanted, index, here=folder)
     if session.kind is not SessionKind.MAIN:
         raise click.UsageError(f"{session.id} is a {session.kind}, and can't be continued")
-    if session.project is not None and Path(session.project).resolve() != folder:
+    if session.project is not None and resolved(Path(session.project)) != folder:
         raise click.UsageError(
             f"session {session.id} belongs to {session.project}, and goes on only there: "
             f"add --cwd {session.project}"

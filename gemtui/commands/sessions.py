@@ -12,6 +12,7 @@ from pathlib import Path
 from gemtui.api import listed, read_store
 from gemtui.commands.answer import lines_to_stdout, note, to_stdout
 from gemtui.commands.choose import current_folder, index_of_user
+from gemtui.files import is_folder
 from gemtui.jsonout import encode, encode_array
 from gemtui.sessions.index import Snapshot
 from gemtui.sessions.store import SessionKind
@@ -38,7 +39,7 @@ def run(
         to_stdout(encode_array((each.to_dict() for each in sessions), head=head, tail=b"}\n"))
     else:
         lines_to_stdout(_table(sessions, short_ids(snapshot.sessions), datetime.now(UTC)))
-    if project is not None and not sessions and not project.is_dir():
+    if project is not None and not sessions and not is_folder(project):
         note(f"{project} is not there, and has no sessions: name a folder that has some")
         return 1
     if snapshot.unreadable:

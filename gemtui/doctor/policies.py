@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from gemtui.agent.settings import user_policies
-from gemtui.files import is_there
+from gemtui.files import is_folder, is_there
 from gemtui.policy.check import check_files
 from gemtui.policy.rules import CHECKED_AGAINST, Severity
 from gemtui.policy.store import policies_dir
@@ -66,7 +66,7 @@ def look_at_policies(environ: Mapping[str, str]) -> Policies:
 
 
 def _look(path: Path, ours: bool) -> Place:
-    files = sorted(path.glob("*.toml")) if path.is_dir() else [path]
+    files = sorted(path.glob("*.toml")) if is_folder(path) else [path]
     checked = [path] if files and not ours else files
     found = Counter(finding.severity for each in checked for finding in check_files([each]))
     return Place(

@@ -25,7 +25,7 @@ from gemtui.config import Config, load_config
 from gemtui.doctor.policies import Policies, look_at_policies, policy_problems, policy_rows
 from gemtui.doctor.terminal import Terminal, look_at_terminal, terminal_rows
 from gemtui.errors import ConfigError
-from gemtui.files import is_there
+from gemtui.files import is_folder, is_there
 from gemtui.paths import cache_dir, config_file, gemini_home, prompts_file
 from gemtui.runs.copies import last_copy_words
 from gemtui.runs.listing import (
@@ -201,13 +201,13 @@ def _own_files(environ: Mapping[str, str], cache: Path, found: Snapshot) -> OwnF
     sizes = list(_sizes(cache))
     return OwnFiles(
         config=config,
-        config_found=config.exists(),
+        config_found=is_there(config),
         config_problem=problem,
         theme=None if settings.theme == Config().theme else settings.theme,
         cache=cache,
         cache_files=len(sizes),
         cache_bytes=sum(sizes),
-        cache_private=cache.is_dir() and not cache.stat().st_mode & 0o077,
+        cache_private=is_folder(cache) and not cache.stat().st_mode & 0o077,
         cache_problem=None if found.cache is None else f"{found.cache.path}: {found.cache.what}",
         cache_renewed=None if found.renewed is None else found.renewed.what,
         prompts=prompts_file(),

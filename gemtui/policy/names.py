@@ -6,6 +6,7 @@ import os
 from pathlib import Path
 
 from gemtui.errors import PolicyError, PolicyNotFound
+from gemtui.files import is_file, is_folder, is_there, resolved
 from gemtui.paths import config_file, typed_path
 from gemtui.text import file_name
 
@@ -27,10 +28,10 @@ def find_policy(wanted: str, *, folders: bool = False) -> Path:
     named = (ours / wanted, ours / f"{wanted}{ENDING}")
     as_path = os.sep in wanted or wanted.endswith(ENDING)
     for each in (path, *named) if as_path else (*named, path):
-        if each.is_file() or (folders and each == path and each.is_dir()):
-            return each.resolve()
-    if wanted and path.exists():
-        what = "a folder: name a file in it" if path.is_dir() else "no file: name a policy file"
+        if is_file(each) or (folders and each == path and is_folder(each)):
+            return resolved(each)
+    if wanted and is_there(path):
+        what = "a folder: name a file in it" if is_folder(path) else "no file: name a policy file"
         raise PolicyNotFound(f"{wanted} is {what}", path=path)
     raise PolicyNotFound(
         f"there is no policy {wanted or 'without a name'}, as a file or in {ours}: check the name",

@@ -15,7 +15,16 @@ from pathlib import Path
 from typing import Any
 
 from gemtui.errors import PolicyChanged, PolicyError, PolicyNotFound
-from gemtui.files import is_there, read_small, write_whole
+from gemtui.files import (
+    is_file,
+    is_folder,
+    is_there,
+    read_small,
+    resolved,
+    sync,
+    sync_folder,
+    write_whole,
+)
 from gemtui.paths import gemini_home
 from gemtui.policy.document import Document
 from gemtui.policy.names import ENDING, find_policy, path_of, policies_dir
@@ -79,7 +88,7 @@ def list_policies(settings: Mapping[str, Any] | None = None) -> tuple[PolicyFile
             found.setdefault(path.absolute(), _file(path, origin))
     for key, origin in (("policyPaths", Origin.SETTINGS), ("adminPolicyPaths", Origin.ADMIN)):
         for path in _named((settings or {}).get(key)):
-            for file in _files_in(path) if is_there(path) and path.is_dir() else (path,):
+            for file in _files_in(path) if is_there(path) and is_folder(path) else (path,):
                 found.setdefault(file.absolute(), _file(file, origin))
     return tuple(found.values())
 
@@ -90,7 +99,7 @@ def _users_dir() -> Path:
 
 def _files_in(folder: Path) -> list[Path]:
     try:
-        found = [path for path in folder.iterdir() if path.name.endswith(ENDING) and path.is_file()]
+        found = [path for path in folder.iterdir() if path.name.endswith(ENDING) and is_file(path)]
     except OSError:
         return []
     return sorted(found, key=lambda path: os.fsencode(path.name))
@@ -116,11 +125,11 @@ def _file(path: Path, origin: Origin) -> PolicyFile:
 def _unwritable(path: Path) -> str:
     if not is_there(path):
         return "it is not there"
-    if not path.is_file():
+    if not is_file(path):
         return "it is no file"
     if not os.access(path, os.W_OK):
         return "you may not write to it"
-    if not os.access(Path(os.path.realpath(path)).parent, os.W_OK):
+    if not os.access(resolved(path).parent, os.W_OK):
         return "you may not write to its folder"
     return ""
 
@@ -171,7 +180,7 @@ def _why_not(error: OSError) -> str:
 
 def _seen(path: Path, data: bytes) -> str:
     """The content, and the file behind a symbolic link: another one is a change as well."""
-    return f"{sha256(data).hexdigest()} {os.path.realpath(path)}"
+    return f"{sha256(data).hexdigest()} {resolved(path)}"
 
 
 def save(opened: Opened, document: Document, *, force: bool = False) -> Opened:
@@ -181,7 +190,7 @@ def save(opened: Opened, document: Document, *, force: bool = False) -> Opened:
     for a file that is read-only or a text that UTF-8 can't hold, OSError as it comes.
     """
     path = opened.file.path
-    read_only = _file(path, opened.file.origin).read_only if path.exists() else ""
+    read_only = _file(path, opened.file.origin).read_only if is_there(path) else ""
     if read_only:
         raise PolicyError(f"{path} can't be saved: {read_only}", path=path)
     data = _encoded(document.text, path)
@@ -196,7 +205,7 @@ def save(opened: Opened, document: Document, *, force: bool = False) -> Opened:
         return Opened(file=opened.file, document=document, seen=_seen(path, data))
     if now is not None and opened.file.origin is not Origin.OURS:
         _back_up(path, now)
-    write_whole(path, [data])
+    write_whole(path, [data], durable=True)
     return Opened(file=opened.file, document=document, seen=_seen(path, data))
 
 
@@ -213,7 +222,7 @@ def _back_up(path: Path, data: bytes) -> None:
     backup = path.with_name(f"{path.name}.bak")
     if backup.is_symlink():
         backup.unlink()
-    write_whole(backup, [data])
+    write_whole(backup, [data], durable=True)
     backup.chmod(path.stat().st_mode & 0o777)
 
 
@@ -235,6 +244,8 @@ def create(name: str, text: str = "") -> Opened:
     try:
         with os.fdopen(handle, "wb") as stream:
             stream.write(data)
+            sync(stream)
+        sync_folder(path.parent)
     except BaseException:
         path.unlink(missing_ok=True)
         raise

@@ -15,6 +15,7 @@ from pathlib import Path
 
 from watchfiles import Change, DefaultFilter, awatch
 
+from gemtui.files import is_folder
 from gemtui.processes import FOLDER, find_program
 
 MOST = 200
@@ -31,7 +32,7 @@ async def seen_files(folder: Path, *, most: int = MOST) -> AsyncGenerator[tuple[
     Ends by itself where the system won't watch the folder, and beyond `most` files; the home folder
     and the root are too much to watch.
     """
-    if not folder.is_dir() or folder in (Path.home(), Path(folder.anchor)):
+    if not is_folder(folder) or folder in (Path.home(), Path(folder.anchor)):
         return
     seen: dict[Path, None] = {}
     events = awatch(folder, watch_filter=_Filter(folder), step=100, ignore_permission_denied=True)

@@ -17,7 +17,7 @@ from gemtui.agent.settings import (
 )
 from gemtui.agent.trust import must_ask, remembered
 from gemtui.errors import OptionError
-from gemtui.files import is_there
+from gemtui.files import is_file, is_there
 from gemtui.paths import gemini_home
 from gemtui.policy.decide import Setup
 from gemtui.policy.policy import Policy
@@ -116,11 +116,11 @@ def _settings(
     only: Path | None, workspace: Path | None, environ: Mapping[str, str]
 ) -> tuple[list[Path], Mapping[str, Any]]:
     if only is not None:
-        if not only.is_file():
+        if not is_file(only):
             raise OptionError(f"{only} is no settings file: name one that is there")
         return [only], load_settings(only, environ)
     project = workspace if workspace is not None and _trusted(workspace, environ) else None
-    places = [path for path in settings_places(environ, project) if path.is_file()]
+    places = [path for path in settings_places(environ, project) if is_file(path)]
     merged: dict[str, Any] = {}
     for path in places:
         merged = _over(merged, read_settings(path, environ))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import os
-import subprocess
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -12,10 +11,11 @@ from typing import TYPE_CHECKING
 from textual.app import SuspendNotSupported
 
 from gemtui.errors import DeletionFailed, GemtuiError
-from gemtui.files import write_whole
+from gemtui.files import is_folder, resolved, write_whole
 from gemtui.forms import pieces
 from gemtui.jsonout import indented
 from gemtui.paths import typed_path
+from gemtui.processes import at_terminal
 from gemtui.runs.copies import forget
 from gemtui.sessions.delete import Deletion, Item, carry_out, plan
 from gemtui.sessions.listing import short_path
@@ -36,7 +36,7 @@ async def export(app: GemtuiApp, summary: Summary, home: Path) -> None:
     """Ask where to, and write the session there."""
     stem = f"{file_name(summary.title[:60])}-{file_name(summary.id)[:8]}"
     title = clean_line(summary.title)
-    chosen = await app.push_screen_wait(ExportScreen(title, stem, forbidden=home.resolve()))
+    chosen = await app.push_screen_wait(ExportScreen(title, stem, forbidden=resolved(home)))
     if chosen is None:
         return
     try:
@@ -50,16 +50,18 @@ async def export(app: GemtuiApp, summary: Summary, home: Path) -> None:
 def _write(summary: Summary, chosen: Export) -> None:
     with SessionLog(summary.path) as log:
         log.refresh()
-        write_whole(chosen.path, pieces(log, summary, chosen.format), special=True)
+        write_whole(chosen.path, pieces(log, summary, chosen.format), durable=True, special=True)
 
 
 async def delete(app: GemtuiApp, summary: Summary, home: Path) -> bool:
     """Delete a session's files, after a question that lists them; True if that was done."""
     try:
+        await _require_rest(app, summary)
         deletion = await asyncio.to_thread(plan, summary, home)
         said = ["It goes to the system's trash, from where you can bring it back.", *_live(summary)]
         if not await _sure(app, "Delete this session?", said, deletion, home, yes="Delete"):
             return False
+        await _require_rest(app, summary)
         if done := await _carry_out(app, deletion, home):
             await _forget(app, summary, home)
         return done
@@ -74,6 +76,12 @@ async def _forget(app: GemtuiApp, summary: Summary, home: Path) -> None:
         await asyncio.to_thread(forget, app.runs.place, home, summary.id)
     except OSError as error:
         app.say(f"A copy that a run kept could not be removed: {error}", problem=True)
+
+
+async def _require_rest(app: GemtuiApp, summary: Summary) -> None:
+    """Raises DeletionFailed where a run goes on in a session."""
+    if await app.runs.at_work(summary.id):
+        raise DeletionFailed("A run goes on in this session: stop it first.", left=())
 
 
 async def _carry_out(app: GemtuiApp, deletion: Deletion, home: Path) -> bool:
@@ -129,7 +137,7 @@ def edit(app: GemtuiApp, path: str, line: int | None, project: Path | None) -> N
         words = editor_command(app.config.editor, os.environ, place, line)
         program = editor_program(words[0])
         with app.suspend():
-            code = subprocess.call(words, executable=program)
+            code = at_terminal(words, program=program)
     except (GemtuiError, OSError) as error:
         app.say(str(error), problem=True)
     except SuspendNotSupported:
@@ -177,8 +185,8 @@ async def ask_home(app: GemtuiApp, home: Path) -> Path | None:
 def _home(text: str) -> Path:
     """The folder that was meant: itself, or the `.gemini` in it."""
     path = typed_path(text.strip()).absolute()
-    return path / ".gemini" if (path / ".gemini").is_dir() else path
+    return path / ".gemini" if is_folder(path / ".gemini") else path
 
 
 def _no_home(text: str) -> str:
-    return "" if text.strip() and _home(text).is_dir() else "There is no such folder."
+    return "" if text.strip() and is_folder(_home(text)) else "There is no such folder."

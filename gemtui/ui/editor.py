@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from gemtui.errors import GemtuiError
+from gemtui.files import is_file, is_there
 from gemtui.processes import find_program
 
 _PLUS_LINE = {"vi", "vim", "nvim", "nano", "emacs", "emacsclient", "micro", "kak", "joe", "ne"}
@@ -61,8 +62,8 @@ def written_file(path: str, project: Path | None) -> Path:
     place = Path(path) if project is None else project / path
     if not place.is_absolute():
         raise GemtuiError(f"{path} is relative, and the folder of this session is not known")
-    if not place.exists():
+    if not is_there(place):
         raise GemtuiError(f"{place} is not there any more")
-    if not place.is_file():
+    if not is_file(place):
         raise GemtuiError(f"{place} is no regular file")
     return place

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from gemtui.errors import GemtuiError, PolicyChanged, PolicyError
+from gemtui.files import is_file, is_folder, is_there
 from gemtui.policy import store
 from gemtui.policy.document import Document
 from gemtui.policy.policy import Policy
@@ -54,10 +55,10 @@ def surroundings(opened: Opened | None, folder: Path) -> Surroundings:
 
 def _files_of(path: Path) -> list[Path]:
     """The files of a folder as the CLI loads them (policy-engine, "files")."""
-    if not path.is_dir():
+    if not is_folder(path):
         return [path]
     named = (each for each in path.iterdir() if each.name.endswith(".toml"))
-    found = (each for each in named if each.is_file() and not each.is_symlink())
+    found = (each for each in named if is_file(each) and not each.is_symlink())
     return sorted(found, key=lambda each: each.name.encode("utf-8", "surrogateescape"))
 
 
@@ -78,7 +79,7 @@ async def save(app: GemtuiApp, draft: Draft) -> bool:
     if opened.file.read_only:
         app.say(f"{draft.name} can't be saved: {opened.file.read_only}", problem=True)
         return False
-    if not draft.changed and not draft.moved_on and opened.file.path.exists():
+    if not draft.changed and not draft.moved_on and is_there(opened.file.path):
         app.say("There is nothing to save: the file is as it stands here.")
         return True
     if opened.file.origin is not Origin.OURS and not await _on_purpose(app, opened.file):
@@ -123,7 +124,7 @@ async def _write(
 async def _changed(app: GemtuiApp, draft: Draft, opened: Opened, document: Document) -> bool:
     """Somebody else has written the file, or removed it: whose version counts?"""
     keep = Choice("keep", Clean("Keep editing"), Clean("nothing is written"))
-    if opened.file.path.exists():
+    if is_there(opened.file.path):
         head, said = "The file has changed on the disk", "Something else has written it."
         reload = Choice("reload", Clean("Read it again"), Clean("u brings your changes back"))
         write = Choice("write", Clean("Overwrite it"), Clean("with what stands here"))

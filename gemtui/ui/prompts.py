@@ -39,7 +39,8 @@ class History:
         self.prompts = [*others, prompt][-MOST_PROMPTS:]
         try:
             self.path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-            write_whole(self.path, (orjson.dumps(each) + b"\n" for each in self.prompts))
+            lines = (orjson.dumps(each) + b"\n" for each in self.prompts)
+            write_whole(self.path, lines, durable=True)
         except OSError:
             return
 
@@ -87,7 +88,7 @@ def _entries(folder: Path) -> list[os.DirEntry[str]]:
     try:
         with os.scandir(folder) as found:
             kept = [e for e in found if not e.name.startswith(".") and e.name not in _PASSED_OVER]
-    except OSError:
+    except (OSError, ValueError):  # a NUL in the name
         return []
     return sorted(kept, key=lambda entry: entry.name)
 

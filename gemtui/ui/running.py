@@ -13,7 +13,7 @@ from gemtui.agent import trust
 from gemtui.agent.command import quoted
 from gemtui.agent.options import AgentOptions
 from gemtui.errors import GemtuiError
-from gemtui.files import read_end, read_small
+from gemtui.files import is_file, read_end, read_small
 from gemtui.paths import typed_path
 from gemtui.policy import store
 from gemtui.runs.copies import last_copies
@@ -126,7 +126,7 @@ async def prompt_from_file(app: GemtuiApp, folder: Path) -> str | None:
         return folder / typed_path(text.strip())
 
     def problem(text: str) -> str:
-        return "" if text.strip() and place(text).is_file() else "There is no such file."
+        return "" if text.strip() and is_file(place(text)) else "There is no such file."
 
     chosen = await app.push_screen_wait(
         AskScreen(Clean("Prompt from a file"), value="", problem=problem)

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
 import shutil
+import signal
 import stat
 import sys
 import tempfile
@@ -12,9 +14,12 @@ from pathlib import Path
 
 import pytest
 
+from gemtui.agent.gemini import GeminiAdapter
+from gemtui.agent.options import AgentOptions
 from gemtui.config import Config
 from gemtui.sessions.summary import Flag
 from gemtui.ui.messages import FileRequested
+from tests.fake_cli import INIT, FakeCli
 from tests.terminal import Terminal
 from tests.ui.people import NARROW, STORE, WIDE, copy_store, person
 
@@ -202,3 +207,87 @@ async def test_no_editor_is_said_with_the_way_out(
     async with person(store, NARROW, config=Config()) as me:
         me.home.post_message(FileRequested(str(store / "projects.json")))
         await me.until(lambda: any("no editor is set" in said for said in me.said))
+
+
+def test_ctrl_c_in_an_editor_is_the_editors(tmp_path: Path) -> None:
+    home, editor = tmp_path / "home", tmp_path / "editor"
+    shutil.copytree(STORE, home)
+    written = tmp_path / "haiku.txt"
+    written.write_text("old pond\n")
+    for path in home.glob(".gemini/tmp/notes/chats/*63a18d40*"):
+        path.write_text(path.read_text().replace("/home/dev/notes/haiku.txt", str(written)))
+    editor.write_text(
+        f"#!{sys.executable}\nimport signal\n"
+        "signal.signal(signal.SIGINT, lambda *_: print('KEPT', flush=True))\n"
+        "print('EDITING', flush=True)\ninput()\n"
+    )
+    editor.chmod(0o755)
+    environ = dict(os.environ, GEMINI_CLI_HOME=str(home), VISUAL=str(editor))
+    words = [sys.executable, "-m", "gemtui", "--session", "63a18d40"]
+    with Terminal(words, environ=environ, folder=tmp_path) as terminal:
+        terminal.shows("write_file", "? keys")
+        terminal.press("]", "o")
+        terminal.shows("EDITING")
+        os.killpg(terminal.process.pid, signal.SIGINT)  # as the terminal does for ctrl+c
+        terminal.shows("KEPT")
+        terminal.press("\n")
+        terminal.until(
+            lambda: "EDITING" not in terminal.text and "write_file" in terminal.text, "the app"
+        )
+        terminal.press("\x11")
+        assert terminal.wait() == 0
+
+
+@pytest.mark.parametrize("name", ["n" * 300, "a" * 4096, "file/below", "loop"])
+async def test_a_file_that_can_not_be_is_said(store: Path, name: str) -> None:
+    Path("file").touch()
+    Path("loop").symlink_to("loop")
+    async with person(store, NARROW) as me:
+        await me.press("down", "e", "tab", "ctrl+u")
+        await me.burst(f"\x1b[200~{name}\x1b[201~")
+        await me.press("enter")
+        await me.until(
+            lambda: (
+                "That folder does not exist." in me.text
+                or any("Nothing was written" in said for said in me.said)
+            )
+        )
+
+
+@pytest.mark.parametrize("project", ["/" + "n" * 300, "/a\0b", "/dev/null/x"])
+async def test_a_project_that_can_not_be_is_said(tmp_path: Path, project: str) -> None:
+    store = copy_store(tmp_path)
+    for marker in store.rglob(".project_root"):
+        marker.write_text(project)
+    async with person(store, WIDE) as me:
+        await me.press("c")
+        await me.until(lambda: any("can't be continued" in said for said in me.said))
+        await me.press("n")
+        await me.sees("enter starts a run")
+        await me.type("look at @x")
+        await me.press("ctrl+g")
+        await me.sees("Prompt from a file")
+        await me.burst(f"\x1b[200~{'n' * 300}\x1b[201~\r")
+        await me.sees("There is no such file.")
+        await me.press("escape", "ctrl+o")
+        await me.sees("Turns at most")
+        await me.press("ctrl+s")
+        await me.until(lambda: "is no folder" in me.text or "not a path" in me.text)
+
+
+async def test_a_session_in_which_a_run_goes_on_is_not_deleted(
+    store: Path, fake_cli: FakeCli, tmp_path: Path
+) -> None:
+    fake_cli(f"print:{INIT}", "wait")
+    async with person(store, WIDE) as me:
+        await me.press("down")
+        chosen = me.chosen
+        await me.press("d")
+        await me.sees("Delete this session?")
+        options = AgentOptions(cwd=tmp_path, resume=chosen.id)
+        run = await asyncio.to_thread(GeminiAdapter().start, "go on", options)
+        await me.press("y")
+        await me.until(lambda: any("A run goes on in this session" in said for said in me.said))
+        assert chosen.path.exists()
+        run.abort()
+        await run.wait()
