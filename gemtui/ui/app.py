@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import gc
 import os
 from collections.abc import Callable, Sequence
@@ -10,13 +11,15 @@ from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from textual import on
+from textual import events, on
 from textual.app import App
+from textual.await_complete import AwaitComplete
 from textual.binding import BindingType
-from textual.command import CommandPalette
 from textual.content import Content
+from textual.css.query import NoMatches
+from textual.message import Message
+from textual.screen import Screen, ScreenResultType
 from textual.filter import LineFilter
-from textual.screen import Screen
 
 from gemtui.config import Config, keep_setting
 from gemtui.errors import ConfigError
@@ -24,13 +27,15 @@ from gemtui.paths import config_file
 from gemtui.sessions.listing import short_path
 from gemtui.sessions.summary import Summary
 from gemtui.text import Clean, clean, clean_line
+from gemtui.ui.asking import AnsweringScreen
 from gemtui.ui.clean import NoControls
 from gemtui.ui.commands import acting, reachable
 from gemtui.ui.feed import Opening
 from gemtui.ui.keys import BY_ID, Key, Where, bindings
 from gemtui.ui.leaving import Leaving, left
+from gemtui.ui.mended import mend
 from gemtui.ui.messages import CopyRequested
-from gemtui.ui.palette import KeyCommands
+from gemtui.ui.palette import KeyCommands, Palette
 from gemtui.ui.plain import draw_plainly
 from gemtui.ui.policy_mode import Policies
 from gemtui.ui.runs import Runs
@@ -89,14 +94,18 @@ class GemtuiApp(App[None]):
         *,
         clock: Callable[[], datetime] = lambda: datetime.now().astimezone(),
     ) -> None:
+        mend()
         no_color = "NO_COLOR" in os.environ
         super().__init__(ansi_color=True if no_color else None)
         self.start, self.config, self.clock = start, config, clock
         self.glyphs: Glyphs = ASCII if config.ascii else UNICODE
         self.set_class(config.ascii, "-ascii")
         self._named = False
+        self._popped = 0.0
+        self._ending = False
         self.runs = Runs(self)
         self.policies = Policies(self)
+        self.sessions = SessionsScreen(start, config)
         self.add_mode(self.DEFAULT_MODE, self.get_default_screen)
         for theme in THEMES:
             self.register_theme(theme)
@@ -115,7 +124,7 @@ class GemtuiApp(App[None]):
 
     def get_default_screen(self) -> Screen[Any]:
         """The sessions pane, the first of the program's modes."""
-        return SessionsScreen(self.start, self.config)
+        return self.sessions
 
     # --- start and end -----------------------------------------------------------------------
 
@@ -130,6 +139,17 @@ class GemtuiApp(App[None]):
         self.run_worker(self.runs.find())
         if not self.is_headless:
             self.call_after_refresh(gc.freeze)
+
+    async def _shutdown(self) -> None:
+        """What still works for a screen would look for its widgets in vain: it ends first."""
+        self.workers.cancel_all()
+        self._ending = True
+        await super()._shutdown()
+
+    def _handle_exception(self, error: Exception) -> None:
+        """What misses its widgets while all of them go has not failed."""
+        if not (self._ending and isinstance(error, NoMatches)):
+            super()._handle_exception(error)
 
     def on_unmount(self) -> None:
         """Give the title back."""
@@ -150,6 +170,34 @@ class GemtuiApp(App[None]):
     def tabs(self, current: str) -> Sequence[Content]:
         """The first words of a screen: the modes, each with the sign of what goes on there."""
         return tabs(current, {"app.runs": self.runs.mark(), "app.policies": self.policies.mark()})
+
+    # --- screens that come and go --------------------------------------------------------------
+
+    async def push_screen_wait(
+        self, screen: Screen[ScreenResultType] | str, *, mode: str | None = None
+    ) -> ScreenResultType | Any:
+        """Ask, and wait for the answer; a question whose answer nobody waits for goes."""
+        try:
+            return await super().push_screen_wait(screen, mode=mode)
+        except asyncio.CancelledError:
+            if isinstance(screen, AnsweringScreen) and self.is_running and not self._exit:
+                screen.dismiss()
+            raise
+
+    def pop_screen(self) -> AwaitComplete:
+        """Let the screen on top go."""
+        self._popped = Message().time
+        return super().pop_screen()
+
+    async def on_event(self, event: events.Event) -> None:
+        """Keys that came in one burst with the one that closed a screen, or us, are for nobody."""
+        if isinstance(event, events.InputEvent | events.Paste) and self._is_late(event):
+            return
+        await super().on_event(event)
+
+    def _is_late(self, event: events.Event) -> bool:
+        ends = self._exit or not self.screen_stack
+        return ends or (not isinstance(event, events.MouseEvent) and event.time <= self._popped)
 
     # --- what all screens do -----------------------------------------------------------------
 
@@ -176,6 +224,8 @@ class GemtuiApp(App[None]):
 
         A problem, and whatever is longer, stands over the first lines at the right.
         """
+        if not self.screen_stack:
+            return
         line = next(iter(self.screen.query("#status").results(Line)), None)
         told = clean_line(text)
         if problem or line is None or not line.tell(told, self.NOTIFICATION_TIMEOUT):
@@ -206,8 +256,8 @@ class GemtuiApp(App[None]):
 
     def action_command_palette(self) -> None:
         """Search every command by name."""
-        if not isinstance(self.screen, CommandPalette):
-            self.push_screen(CommandPalette(placeholder="Search for commands"))
+        if not isinstance(self.screen, Palette):
+            self.push_screen(Palette(placeholder="Search for commands"))
 
     def action_change_theme(self) -> None:
         """Choose other colours."""

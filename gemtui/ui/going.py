@@ -12,14 +12,11 @@ if TYPE_CHECKING:
 
 async def read_session(app: GemtuiApp, session: Summary | None, call: str) -> None:
     """Show a session with the cursor on a tool call, by its id ("" = at its start)."""
-    from gemtui.ui.screens.sessions import SessionsScreen
-
     if session is None:
         app.say("This session is not there any more.", problem=True)
         return
     await app.action_sessions()
-    screen = app.screen_stack[0]
-    assert isinstance(screen, SessionsScreen)
+    screen = app.sessions
     screen.show(session)
     if call:
         screen.pane.go_to_call(call)

@@ -5,11 +5,16 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Iterator
 from functools import partial
 
-from textual.command import DiscoveryHit, Hit, Hits, Provider
+from textual.command import CommandPalette, DiscoveryHit, Hit, Hits, Provider
 from textual.dom import DOMNode
 
+from gemtui.ui.asking import AnsweringScreen
 from gemtui.ui.commands import reachable
 from gemtui.ui.keys import Group, Key, Where
+
+
+class Palette(CommandPalette, AnsweringScreen[None]):
+    """Runs one command, also when enter comes twice."""
 
 
 class KeyCommands(Provider):

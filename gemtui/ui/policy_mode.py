@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from gemtui.policy.rules import Call
@@ -46,7 +46,8 @@ class Policies:
     async def show(self) -> PolicyScreen:
         """The policy pane."""
         await self._app.switch_mode(POLICY_MODE)
-        return cast("PolicyScreen", self._app.screen_stack[0])
+        assert self._made is not None
+        return self._made
 
     async def allow(self, call: Call) -> None:
         """The policy pane, with the rule that would allow this call in its form."""

@@ -9,11 +9,12 @@ import asyncio
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING
 
 from textual.signal import Signal
 
 from gemtui.errors import GemtuiError
+from gemtui.files import is_folder
 from gemtui.paths import state_dir
 from gemtui.sessions.load import transcript_of
 from gemtui.sessions.records import SessionLog
@@ -37,6 +38,7 @@ class Runs:
     def __init__(self, app: GemtuiApp) -> None:
         self._app = app
         self._desk: Desk | None = None
+        self._made: RunScreen | None = None
         self.changed: Signal[LiveRun | None] = Signal(app, "runs changed")
         app.add_mode(RUN_MODE, self._screen)
 
@@ -56,14 +58,15 @@ class Runs:
                 clock=app.clock,
                 see_files=app.config.see_files,
                 spawn=spawn,
-                changed=self._changed,
+                changed=self.tell,
             )
         return self._desk
 
     def _screen(self) -> RunScreen:
         from gemtui.ui.screens.run import RunScreen
 
-        return RunScreen(self.desk, self._app.start.project)
+        self._made = RunScreen(self.desk, self._app.start.project)
+        return self._made
 
     @property
     def alive(self) -> tuple[LiveRun, ...]:
@@ -120,7 +123,7 @@ class Runs:
 
     async def go_on(self, summary: Summary) -> None:
         """The run pane, ready to continue a stored session."""
-        if summary.project is None or not Path(summary.project).is_dir():
+        if summary.project is None or not is_folder(Path(summary.project)):
             self._app.say("The folder of this session is not there: it can't be continued.")
         elif Flag.LIVE in summary.flags:
             self._app.say("This session is still written to: it can't be continued meanwhile.")
@@ -131,9 +134,11 @@ class Runs:
 
     async def _switched(self) -> RunScreen:
         await self._app.switch_mode(RUN_MODE)
-        return cast("RunScreen", self._app.screen_stack[0])
+        assert self._made is not None
+        await self._made.ready.wait()
+        return self._made
 
-    def _changed(self, run: LiveRun | None) -> None:
+    def tell(self, run: LiveRun | None) -> None:
         """A run began (None) or has ended."""
         app = self._app
         if run is not None and not run.past:
@@ -145,7 +150,13 @@ class Runs:
 
     def _shows(self, run: LiveRun) -> bool:
         app = self._app
-        return app.current_mode == RUN_MODE and cast("RunScreen", app.screen_stack[0]).shows(run)
+        return app.current_mode == RUN_MODE and self._made is not None and self._made.shows(run)
+
+    async def at_work(self, session: str) -> bool:
+        """Whether a run goes on in a session, whoever started it."""
+        if await asyncio.to_thread(_may_run, self._place()):
+            await self.desk.attach_running()
+        return any(session in (run.session, run.resumes) for run in self.alive)
 
     async def may_leave(self) -> bool:
         """Whether gemtui may end: asks what becomes of runs that it started and that go on.
@@ -175,7 +186,7 @@ def _tidy(place: Path) -> None:
 
     In this order: the folder of a run says what there is to put right.
     """
-    if not place.is_dir():
+    if not is_folder(place):
         return
     from gemtui.runs.listing import prune
     from gemtui.runs.resume import settle_left

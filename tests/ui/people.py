@@ -11,6 +11,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from textual._xterm_parser import XTermParser
+from textual.app import App
 from textual.pilot import Pilot
 
 from gemtui.config import Config
@@ -38,6 +40,15 @@ def _unbroken(text: str) -> str:
     return "".join(text.split())
 
 
+def type_at(app: App[Any], text: str) -> None:
+    """What comes from the terminal in one read, as its driver takes it."""
+    driver, parser = app._driver, XTermParser()
+    assert driver is not None
+    events = list(parser.feed(text))
+    for event in events if parser.is_eof else (*events, *parser.feed("")):
+        driver.process_message(event)
+
+
 @dataclass
 class Person:
     """Presses keys and looks at the screen."""
@@ -47,6 +58,11 @@ class Person:
 
     async def press(self, *keys: str) -> None:
         await self.pilot.press(*keys)
+        await self.pilot.pause()
+
+    async def burst(self, text: str) -> None:
+        """Type all of this in one read."""
+        type_at(self.app, text)
         await self.pilot.pause()
 
     async def type(self, text: str) -> None:

@@ -8,7 +8,7 @@ from datetime import datetime
 from textual import on
 from textual.app import ComposeResult
 from textual.content import Content
-from textual.screen import ModalScreen
+from gemtui.ui.asking import DialogScreen
 
 from gemtui.sessions.listing import short_path
 from gemtui.sessions.summary import Flag, Summary
@@ -19,7 +19,7 @@ from gemtui.ui.messages import CopyRequested
 from gemtui.ui.render.lines import own
 
 
-class AboutScreen(ModalScreen[Summary]):
+class AboutScreen(DialogScreen[Summary]):
     """Closes with the relative that the person wants to read, or with None."""
 
     BINDINGS = bindings(Where.INFO)

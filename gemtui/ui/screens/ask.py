@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from textual import on
 from textual.app import ComposeResult
-from textual.screen import ModalScreen
+from gemtui.ui.asking import DialogScreen
 
 from gemtui.text import Clean, clean, visible_line
 from gemtui.ui.clean import Dialog, Input, Label
@@ -14,7 +14,7 @@ from gemtui.ui.keys import Where, bindings
 from gemtui.ui.render.lines import own
 
 
-class AskScreen(ModalScreen[str]):
+class AskScreen(DialogScreen[str]):
     """Closes with a text of which `problem` has nothing to say, or with None."""
 
     BINDINGS = bindings(Where.DIALOG)

@@ -10,7 +10,6 @@ from textual import on, work
 from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.content import Content
-from textual.screen import Screen
 from textual.widget import Widget
 
 from gemtui.errors import GemtuiError
@@ -18,7 +17,7 @@ from gemtui.jsonout import indented
 from gemtui.policy.decide import Explanation
 from gemtui.policy.recorded import Recorded, Reference
 from gemtui.text import Clean, clean_line, counted, visible
-from gemtui.ui.asking import DIALOG
+from gemtui.ui.asking import DIALOG, AnsweringScreen
 from gemtui.ui.going import read_session
 from gemtui.ui.keys import Where, bindings
 from gemtui.ui.past import Past, Progress, Reading, Taker, Which
@@ -72,7 +71,7 @@ def said_found(found: SearchedRows[Reference]) -> str:
     return f"{shown:,} of {counted(found.total, 'call')}" if found.query_text else ""
 
 
-class PickCallScreen(Screen[Recorded]):
+class PickCallScreen(AnsweringScreen[Recorded]):
     """Closes with a recorded call, or with None."""
 
     BINDINGS: ClassVar[list[BindingType]] = bindings(Where.CALLS, Where.PICK)

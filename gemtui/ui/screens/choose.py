@@ -8,7 +8,7 @@ from typing import NamedTuple
 from textual import on
 from textual.app import ComposeResult
 from textual.content import Content
-from textual.screen import ModalScreen
+from gemtui.ui.asking import DialogScreen
 
 from gemtui.text import Clean
 from gemtui.ui.clean import Dialog, Option, OptionList, Static
@@ -24,7 +24,7 @@ class Choice(NamedTuple):
     meaning: Clean = Clean("")
 
 
-class ChooseScreen(ModalScreen[str]):
+class ChooseScreen(DialogScreen[str]):
     """Closes with the id of the answer, or with None. The first answer is under the cursor."""
 
     BINDINGS = bindings(Where.DIALOG)

@@ -8,7 +8,7 @@ from textual import on
 from textual.app import ComposeResult
 from textual.containers import Horizontal, VerticalScroll
 from textual.content import Content
-from textual.screen import ModalScreen
+from gemtui.ui.asking import DialogScreen
 
 from gemtui.text import Clean
 from gemtui.ui.clean import Button, Dialog, Label, Static
@@ -16,7 +16,7 @@ from gemtui.ui.keys import Where, bindings
 from gemtui.ui.render.lines import own
 
 
-class ConfirmScreen(ModalScreen[bool]):
+class ConfirmScreen(DialogScreen[bool]):
     """Closes with True only if the person said so; enter alone does not."""
 
     BINDINGS = bindings(Where.CONFIRM)

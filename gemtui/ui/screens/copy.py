@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from textual import on
 from textual.app import ComposeResult
 from textual.content import Content
-from textual.screen import ModalScreen
+from gemtui.ui.asking import DialogScreen
 
 from gemtui.text import clean_line, ellipsis
 from gemtui.transcript.model import excerpt
@@ -20,7 +20,7 @@ FIRST = 40
 """Cells of a first line that are shown."""
 
 
-class CopyScreen(ModalScreen[Copy | None]):
+class CopyScreen(DialogScreen[Copy | None]):
     """Closes with what was chosen, or with None."""
 
     BINDINGS = bindings(Where.DIALOG)

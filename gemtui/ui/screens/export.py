@@ -8,7 +8,7 @@ from typing import NamedTuple
 from textual import on
 from textual.app import ComposeResult
 from textual.content import Content
-from textual.screen import ModalScreen
+from gemtui.ui.asking import DialogScreen
 
 from gemtui.forms import Format
 from gemtui.paths import typed_path
@@ -35,7 +35,7 @@ FORMS = {
 }
 
 
-class ExportScreen(ModalScreen[Export]):
+class ExportScreen(DialogScreen[Export]):
     """Closes with an `Export` to a file that is not there yet, or with None."""
 
     BINDINGS = bindings(Where.DIALOG)

@@ -7,14 +7,14 @@ from collections.abc import Sequence
 from textual import on
 from textual.app import ComposeResult
 from textual.content import Content
-from textual.screen import ModalScreen
+from gemtui.ui.asking import DialogScreen
 
 from gemtui.ui.clean import Dialog, Input, Option, OptionList
 from gemtui.ui.keys import Key, Where, bindings
 from gemtui.ui.render.lines import own
 
 
-class HelpScreen(ModalScreen[Key]):
+class HelpScreen(DialogScreen[Key]):
     """Closes with the key whose action the person chose, or with None."""
 
     BINDINGS = bindings(Where.DIALOG)

@@ -9,7 +9,7 @@ from pathlib import Path
 from textual import on
 from textual.app import ComposeResult
 from textual.containers import Horizontal
-from textual.screen import ModalScreen
+from gemtui.ui.asking import DialogScreen
 
 from gemtui.agent.options import AgentOptions
 from gemtui.errors import OptionError
@@ -45,7 +45,7 @@ _CAPABILITIES = {
 }
 
 
-class OptionsScreen(ModalScreen[AgentOptions]):
+class OptionsScreen(DialogScreen[AgentOptions]):
     """Closes with the options that are wanted now, or with None."""
 
     BINDINGS = bindings(Where.OPTIONS)

@@ -10,7 +10,7 @@ from typing import NamedTuple
 from textual import on
 from textual.app import ComposeResult
 from textual.content import Content
-from textual.screen import ModalScreen
+from gemtui.ui.asking import DialogScreen
 
 from gemtui.policy.store import Origin, PolicyFile
 from gemtui.sessions.listing import short_path
@@ -43,7 +43,7 @@ class Wanted(NamedTuple):
     file: PolicyFile | None = None
 
 
-class FilesScreen(ModalScreen[Wanted]):
+class FilesScreen(DialogScreen[Wanted]):
     """Closes with what is wanted, or with None. `current`: the file that is edited."""
 
     BINDINGS = bindings(Where.POLICY_FILES)

@@ -6,10 +6,10 @@ from collections.abc import Iterator
 
 from textual.app import ComposeResult
 from textual.content import Content
-from textual.screen import Screen
 from textual.widgets import Log
 
 from gemtui.text import Clean, cells, counted
+from gemtui.ui.asking import AnsweringScreen
 from gemtui.ui.keys import Where, bindings
 from gemtui.ui.messages import CopyRequested
 from gemtui.ui.widgets.lines import FooterLine, Line
@@ -57,7 +57,7 @@ def _pieces(line: str, width: int) -> Iterator[str]:
         start = end
 
 
-class RawScreen(Screen[None]):
+class RawScreen(AnsweringScreen[None]):
     """One text with a title; `what` names it when it is copied."""
 
     def __init__(self, title: Clean, text: Clean, *, what: str, ascii: bool) -> None:

@@ -11,7 +11,7 @@ from textual import on, work
 from textual.app import ComposeResult
 from textual.containers import Horizontal, VerticalScroll
 from textual.content import Content
-from textual.screen import ModalScreen
+from gemtui.ui.asking import DialogScreen
 from textual.suggester import Suggester
 from textual.widgets import Checkbox
 
@@ -125,7 +125,7 @@ def look_at(document: Document, place: int | None, rule: Rule) -> Looked:
     return Looked(changed.problems[-1 if place is None else place], fixed(rule))
 
 
-class RuleForm(ModalScreen[Rule]):
+class RuleForm(DialogScreen[Rule]):
     """Closes with the rule that is wanted, or with None.
 
     `project`: the folder that a folder of files is in. `place`: where the rule stands in the

@@ -12,7 +12,6 @@ from textual.actions import SkipAction
 from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.content import Content
-from textual.screen import Screen
 
 from gemtui.agent.detected import Detected, detect_cli
 from gemtui.agent.events import DoneStatus
@@ -22,6 +21,7 @@ from gemtui.policy.rules import ApprovalMode
 from gemtui.text import clean_line
 from gemtui.transcript.model import Transcript
 from gemtui.ui import doing, running
+from gemtui.ui.asking import DIALOG, AskingScreen
 from gemtui.ui.desk import Desk
 from gemtui.ui.keys import BY_ID, Where, bindings
 from gemtui.ui.live import LiveRun, Stage
@@ -53,7 +53,7 @@ _CLOCK = 7
 """Frames between two looks at the clock when nothing comes."""
 
 
-class RunScreen(Screen[None]):
+class RunScreen(AskingScreen[None]):
     """One run at a time is shown; others go on meanwhile, and the list of runs leads to them."""
 
     BINDINGS: ClassVar[list[BindingType]] = bindings(Where.RUN)
@@ -67,6 +67,7 @@ class RunScreen(Screen[None]):
         self._stage: Stage | None = None
         self._frame = 0
         self._queued = False
+        self.ready = asyncio.Event()
 
     def compose(self) -> ComposeResult:
         """Header, transcript and side, status, prompt, footer."""
@@ -112,6 +113,7 @@ class RunScreen(Screen[None]):
         self._say_options()
         self._look_for_cli()
         self._say_where()
+        self.ready.set()
 
     def on_screen_resume(self) -> None:
         """Be up to date again; what has ended has been seen now."""
@@ -172,7 +174,7 @@ class RunScreen(Screen[None]):
 
     def shows(self, run: LiveRun) -> bool:
         """Whether this is the run that is shown."""
-        return run is self.run_shown
+        return self.ready.is_set() and run is self.run_shown
 
     def _run_changed(self, run: LiveRun | None) -> None:
         """A run began (None) or has ended: say so, send what waits for it."""
@@ -198,6 +200,8 @@ class RunScreen(Screen[None]):
 
     @on(PromptArea.Submitted)
     def _submitted(self, event: PromptArea.Submitted) -> None:
+        if self.asking:
+            return
         if self.run_shown is not None and self.run_shown.alive:
             self._queued = not self._queued
             self._say_options()
@@ -212,7 +216,7 @@ class RunScreen(Screen[None]):
         else:
             self._send(prompt, resume=self.options.resume, before=self.panes.before)
 
-    @work(exclusive=True, group="start")
+    @work(exclusive=True, group=DIALOG)
     async def _send(self, prompt: str, *, resume: str | None, before: Transcript | None) -> None:
         if not await self.gemtui.policies.settled(self.options.policies):
             return
@@ -300,7 +304,7 @@ class RunScreen(Screen[None]):
 
     # --- looking closer ------------------------------------------------------------------------
 
-    @work(exclusive=True, group="dialog")
+    @work(exclusive=True, group=DIALOG)
     async def action_options(self) -> None:
         """Change what the next run may do."""
         chosen = await running.choose_options(self.gemtui, self.options)
@@ -308,18 +312,18 @@ class RunScreen(Screen[None]):
             self.options = chosen
             self._say_options()
 
-    @work(exclusive=True, group="dialog")
+    @work(exclusive=True, group=DIALOG)
     async def action_allow(self) -> None:
         """The rule that would allow a refused call, in the policy pane."""
         if (call := self.panes.refused()) is not None:
             await self.gemtui.policies.allow(call)
 
-    @work(exclusive=True, group="dialog")
+    @work(exclusive=True, group=DIALOG)
     async def action_command(self) -> None:
         """The exact command that enter would run."""
         await running.show_command(self.gemtui, self.desk, self.prompt.text, self.options)
 
-    @work(exclusive=True, group="dialog")
+    @work(exclusive=True, group=DIALOG)
     async def action_from_file(self) -> None:
         """A prompt that stands in a file."""
         text = await running.prompt_from_file(self.gemtui, self.options.cwd or Path.cwd())
@@ -331,7 +335,7 @@ class RunScreen(Screen[None]):
         """An empty pane; what goes on goes on."""
         self.prepare(self.options.cwd or Path.cwd())
 
-    @work(exclusive=True, group="dialog")
+    @work(exclusive=True, group=DIALOG)
     async def action_runs(self) -> None:
         """Another run."""
         run = await running.choose_run(self.gemtui, self.desk)
@@ -365,7 +369,7 @@ class RunScreen(Screen[None]):
             left.insert(1, Content(totals))
         right = [Content(word) for word in position(self.view, glyphs)]
         self.query_one("#status", Line).say(left, right)
-        keys = [id for id in ENDED_KEYS if self.check_action(BY_ID[id].action, ())]
+        keys = [id for id in ENDED_KEYS if self.can(BY_ID[id].action)]
         self.panes.say_state(run, keys)
         title = clean_line(run.prompt[:60])
         self.gemtui.name_window(clean_line(f"{mark(run, glyphs)} gemtui: {title}"))
@@ -381,9 +385,8 @@ class RunScreen(Screen[None]):
         if self.run_shown is not None:
             self._say_state(self.run_shown)
 
-    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+    def can(self, action: str) -> bool:
         """Whether a key does something now."""
-        del parameters
         run = self.run_shown
         if action == "stop":
             return (run is not None and run.alive) or bool(self.selections)

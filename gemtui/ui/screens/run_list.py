@@ -9,7 +9,7 @@ from typing import NamedTuple
 from textual import on
 from textual.app import ComposeResult
 from textual.content import Content
-from textual.screen import ModalScreen
+from gemtui.ui.asking import DialogScreen
 
 from gemtui.ui.clean import Dialog, Option, OptionList
 from gemtui.ui.keys import Where, bindings
@@ -33,7 +33,7 @@ class Wanted(NamedTuple):
     what: What
 
 
-class RunListScreen(ModalScreen[Wanted]):
+class RunListScreen(DialogScreen[Wanted]):
     """Closes with what is wanted, or with None."""
 
     BINDINGS = bindings(Where.RUN_LIST)

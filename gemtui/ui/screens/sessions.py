@@ -13,7 +13,6 @@ from textual.containers import Horizontal
 from textual.content import Content
 from textual.events import DescendantFocus
 from textual.reactive import reactive
-from textual.screen import Screen
 from textual.timer import Timer
 
 from gemtui.config import Config, Scope
@@ -23,6 +22,7 @@ from gemtui.sessions.store import State
 from gemtui.sessions.summary import Summary
 from gemtui.text import Clean, clean_line
 from gemtui.ui import doing
+from gemtui.ui.asking import DIALOG, AskingScreen
 from gemtui.ui.feed import Feed, Opening
 from gemtui.ui.keys import Where, bindings
 from gemtui.ui.messages import (
@@ -52,7 +52,7 @@ ROOM = (60, 15)
 """Columns and lines below which we say that it is tight."""
 
 
-class SessionsScreen(Screen[None]):
+class SessionsScreen(AskingScreen[None]):
     """List and transcript; narrow terminals show one of them, `reading` says which."""
 
     BINDINGS: ClassVar[list[BindingType]] = bindings(Where.SESSIONS)
@@ -234,9 +234,8 @@ class SessionsScreen(Screen[None]):
             self._to_highlight = None
         self._say_what()
 
-    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+    def can(self, action: str) -> bool:
         """Whether a key does something now: most are about a session, and there may be none."""
-        del parameters
         if action == "other_pane" and self.reading:
             return not self.has_class("-empty")
         return action not in _ABOUT_A_SESSION or self._chosen is not None
@@ -261,13 +260,13 @@ class SessionsScreen(Screen[None]):
         """The session that keys are about: the one read, else the one under the cursor."""
         return self.pane.summary if self.reading else self.sessions.highlighted
 
-    @work(exclusive=True, group="dialog")
+    @work(exclusive=True, group=DIALOG)
     async def action_export(self) -> None:
         """Write the session to a file."""
         if (summary := self._chosen) is not None:
             await doing.export(self.gemtui, summary, self._home)
 
-    @work(exclusive=True, group="dialog")
+    @work(exclusive=True, group=DIALOG)
     async def action_info(self) -> None:
         """All about the session, and the way to its relatives."""
         if (summary := self._chosen) is None:
@@ -283,13 +282,13 @@ class SessionsScreen(Screen[None]):
         project = None if summary is None or summary.project is None else Path(summary.project)
         await self.gemtui.runs.show(project or self._start.project or Path.cwd())
 
-    @work(exclusive=True, group="dialog")
+    @work(exclusive=True, group=DIALOG)
     async def action_go_on(self) -> None:
         """The run pane, to go on with this session."""
         if (summary := self._chosen) is not None:
             await self.gemtui.runs.go_on(summary)
 
-    @work(exclusive=True, group="dialog")
+    @work(exclusive=True, group=DIALOG)
     async def action_delete(self) -> None:
         """Delete the session, after a question."""
         summary = self._chosen
@@ -299,7 +298,7 @@ class SessionsScreen(Screen[None]):
                 self.sessions.focus()
 
     @on(EmptyStore.ElsewhereRequested)
-    @work(exclusive=True, group="dialog")
+    @work(exclusive=True, group=DIALOG)
     async def _look_elsewhere(self) -> None:
         home = await doing.ask_home(self.gemtui, self._home)
         if home is not None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from textual import on
 from textual.app import ComposeResult
-from textual.screen import ModalScreen
+from gemtui.ui.asking import DialogScreen
 
 from gemtui.text import clean_line
 from gemtui.ui.clean import Dialog, Option, OptionList
@@ -12,7 +12,7 @@ from gemtui.ui.keys import Where, bindings
 from gemtui.ui.render.lines import own
 
 
-class ThemeScreen(ModalScreen[str]):
+class ThemeScreen(DialogScreen[str]):
     """Closes with the name of the theme that was chosen, or with None and the old one back."""
 
     BINDINGS = bindings(Where.DIALOG)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from textual import on
 from textual.app import ComposeResult
-from textual.screen import ModalScreen
+from gemtui.ui.asking import DialogScreen
 
 from gemtui.policy import known
 from gemtui.text import Clean, visible_line
@@ -15,7 +15,7 @@ from gemtui.ui.rule_fields import names
 from gemtui.ui.screens.rule_form import NameSuggester, tool_hint
 
 
-class ToolListScreen(ModalScreen[tuple[str, ...]]):
+class ToolListScreen(DialogScreen[tuple[str, ...]]):
     """Closes with the names, () = no such list, or with None: nothing is to be changed."""
 
     BINDINGS = bindings(Where.DIALOG)

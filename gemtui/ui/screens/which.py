@@ -12,12 +12,12 @@ from textual import on, work
 from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.content import Content
-from textual.screen import Screen
 
 from gemtui.errors import GemtuiError
 from gemtui.sessions.listing import short_path
 from gemtui.sessions.summary import Summary
 from gemtui.text import Clean, clean_line
+from gemtui.ui.asking import AnsweringScreen
 from gemtui.ui.keys import Where, bindings
 from gemtui.ui.past import Past, Which
 from gemtui.ui.render.policy_rows import session_row
@@ -81,7 +81,7 @@ def _meaning(which: Which) -> Clean:
     return Clean("every session") if which.project is None else short_path(which.project)
 
 
-class PickSessionScreen(Screen[Summary]):
+class PickSessionScreen(AnsweringScreen[Summary]):
     """Closes with a session, or with None."""
 
     BINDINGS: ClassVar[list[BindingType]] = bindings(Where.CALLS)

@@ -1,0 +1,132 @@
+"""Keys that come in one read: a dialog answers once, and what is behind that goes to nobody."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from gemtui.policy.rules import ApprovalMode
+from gemtui.runs.listing import list_runs, runs_dir
+from gemtui.ui.runs import RUN_MODE
+from gemtui.ui.screens.run import RunScreen
+from gemtui.ui.screens.sessions import SessionsScreen
+from tests.fake_cli import INIT, OK, FakeCli, says
+from tests.ui.people import NARROW, WIDE, copy_store, person
+
+F1, F2, DOWN, ESCAPE, END = "\x1bOP", "\x1bOQ", "\x1b[B", "\x1b", "\x1b[F"
+
+
+@pytest.fixture
+def store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    folder = tmp_path / "work"
+    folder.mkdir()
+    monkeypatch.chdir(folder)
+    return copy_store(tmp_path)
+
+
+@pytest.mark.parametrize("keys", ["\r\r", "\r\r\r\r", f"\r{ESCAPE}", f"{ESCAPE}\r\r"])
+@pytest.mark.parametrize(
+    ("opens", "shows"), [(F2, "enter takes it"), ("?", "Keys that work here"), ("e", "Export")]
+)
+async def test_a_dialog_answers_once(store: Path, opens: str, shows: str, keys: str) -> None:
+    async with person(store, NARROW) as me:
+        await me.press("down")
+        await me.burst(opens)
+        await me.sees(shows)
+        await me.burst(keys)
+        await me.until(lambda: isinstance(me.app.screen, SessionsScreen))
+        assert not me.home.reading, "the key behind the answer opened the session"
+
+
+async def test_a_command_chosen_twice_is_run_once(store: Path) -> None:
+    async with person(store, WIDE) as me:
+        await me.press("ctrl+p", *"export")
+        await me.sees("Write this session to a file")
+        await me.burst("\r\r\r")
+        await me.sees("Markdown, to read")
+        assert len(me.app.screen_stack) == 2
+
+
+async def test_a_key_that_opens_a_dialog_twice_opens_one(store: Path) -> None:
+    async with person(store, WIDE) as me:
+        await me.press("down")
+        await me.burst("eee")
+        await me.sees("Markdown, to read")
+        assert len(me.app.screen_stack) == 2
+        await me.press("escape")
+        assert isinstance(me.app.screen, SessionsScreen)
+
+
+async def test_the_themes_are_shown_in_six_columns(store: Path) -> None:
+    async with person(store, (6, 10)) as me:
+        await me.burst(F2)
+        await me.burst(DOWN)
+        await me.burst("\x1b[6~\x1b[5~")
+        await me.burst(f"{END}\r\r")
+        await me.until(lambda: isinstance(me.app.screen, SessionsScreen))
+
+
+async def test_a_folder_is_trusted_once_and_one_run_starts(
+    home: Path, tmp_path: Path, fake_cli: FakeCli
+) -> None:
+    fake_cli(f"print:{INIT}", says("Hello."), f"print:{OK}")
+    project = tmp_path / "project"
+    project.mkdir()
+    async with person(home / ".gemini", WIDE, project=project) as me:
+        await me.press("2")
+        await me.sees("enter starts a run")
+        await me.type("hi")
+        await me.burst("\r\r")
+        await me.sees("Trust this folder?")
+        await me.burst(f"{DOWN}\r\r\r")
+        await me.sees("Hello.")
+        await me.until(lambda: not me.app.runs.alive)
+        assert len(list_runs(runs_dir())) == 1
+
+
+async def test_enter_pressed_twice_starts_one_run(
+    home: Path, tmp_path: Path, fake_cli: FakeCli
+) -> None:
+    fake_cli(f"print:{INIT}", says("Hello."), f"print:{OK}")
+    project = tmp_path / "project"
+    project.mkdir()
+    (home / ".gemini/trustedFolders.json").write_text(json.dumps({str(project): "TRUST_FOLDER"}))
+    async with person(home / ".gemini", WIDE, project=project) as me:
+        await me.press("2")
+        await me.sees("enter starts a run")
+        await me.type("hi")
+        await me.burst("\r")
+        await me.burst("\r")
+        await me.sees("Hello.")
+        await me.until(lambda: not me.app.runs.alive)
+        assert len(list_runs(runs_dir())) == 1
+
+
+async def test_who_comes_to_the_run_pane_while_it_is_made_waits_for_it(store: Path) -> None:
+    async with person(store, WIDE) as me:
+        made = me.app.switch_mode(RUN_MODE)
+        await me.app.runs.show_with((), ApprovalMode.PLAN)
+        await made
+        assert isinstance(me.app.screen, RunScreen)
+        await me.sees("mode plan")
+
+
+async def test_a_run_that_ends_while_the_run_pane_is_made_is_told_of(
+    home: Path, tmp_path: Path, fake_cli: FakeCli
+) -> None:
+    gate = tmp_path / "gate"
+    fake_cli(f"print:{INIT}", f"until:{gate}", says("Done."), f"print:{OK}")
+    project = tmp_path / "project"
+    project.mkdir()
+    (home / ".gemini/trustedFolders.json").write_text(json.dumps({str(project): "TRUST_FOLDER"}))
+    async with person(home / ".gemini", WIDE, project=project) as me:
+        desk = me.app.runs.desk
+        run = await desk.start("go", RunScreen(desk, project).options)
+        made = me.app.switch_mode(RUN_MODE)
+        me.app.runs.tell(run)
+        await made
+        gate.touch()
+        await me.until(lambda: not run.alive and run.told is not None)
+        await me.sees("Done.")
