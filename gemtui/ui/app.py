@@ -17,9 +17,9 @@ from textual.await_complete import AwaitComplete
 from textual.binding import BindingType
 from textual.content import Content
 from textual.css.query import NoMatches
+from textual.filter import LineFilter
 from textual.message import Message
 from textual.screen import Screen, ScreenResultType
-from textual.filter import LineFilter
 
 from gemtui.config import Config, keep_setting
 from gemtui.errors import ConfigError

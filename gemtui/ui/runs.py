@@ -154,7 +154,7 @@ class Runs:
 
     async def at_work(self, session: str) -> bool:
         """Whether a run goes on in a session, whoever started it."""
-        if await asyncio.to_thread(_may_run, self._place()):
+        if await asyncio.to_thread(_may_run, self.place):
             await self.desk.attach_running()
         return any(session in (run.session, run.resumes) for run in self.alive)
 

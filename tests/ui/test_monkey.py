@@ -21,7 +21,7 @@ from textual.geometry import Size
 from gemtui.config import Config, Scope
 from gemtui.demo import write_store
 from gemtui.ui.app import GemtuiApp, Start
-from gemtui.ui.asking import Dialog
+from gemtui.ui.asking import DialogScreen
 from gemtui.ui.widgets.lines import FooterLine
 from tests import hostile
 from tests.fake_cli import INIT, OK, FakeCli, ends, says, uses
@@ -112,7 +112,7 @@ def do(app: App[None], move: Move) -> None:
         driver._size = size = Size(*move)
         app.post_message(Resize(size, size))
         return
-    if isinstance(app.screen, Dialog) or "e" in move:
+    if isinstance(app.screen, DialogScreen) or "e" in move:
         move = move.replace("/", " ")
     type_at(app, move)
 

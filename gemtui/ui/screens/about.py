@@ -8,7 +8,6 @@ from datetime import datetime
 from textual import on
 from textual.app import ComposeResult
 from textual.content import Content
-from gemtui.ui.asking import DialogScreen
 
 from gemtui.sessions.listing import short_path
 from gemtui.sessions.summary import Flag, Summary

@@ -6,9 +6,9 @@ from collections.abc import Callable
 
 from textual import on
 from textual.app import ComposeResult
-from gemtui.ui.asking import DialogScreen
 
 from gemtui.text import Clean, clean, visible_line
+from gemtui.ui.asking import DialogScreen
 from gemtui.ui.clean import Dialog, Input, Label
 from gemtui.ui.keys import Where, bindings
 from gemtui.ui.render.lines import own

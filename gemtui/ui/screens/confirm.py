@@ -8,9 +8,9 @@ from textual import on
 from textual.app import ComposeResult
 from textual.containers import Horizontal, VerticalScroll
 from textual.content import Content
-from gemtui.ui.asking import DialogScreen
 
 from gemtui.text import Clean
+from gemtui.ui.asking import DialogScreen
 from gemtui.ui.clean import Button, Dialog, Label, Static
 from gemtui.ui.keys import Where, bindings
 from gemtui.ui.render.lines import own

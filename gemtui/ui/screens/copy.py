@@ -7,10 +7,10 @@ from collections.abc import Sequence
 from textual import on
 from textual.app import ComposeResult
 from textual.content import Content
-from gemtui.ui.asking import DialogScreen
 
 from gemtui.text import clean_line, ellipsis
 from gemtui.transcript.model import excerpt
+from gemtui.ui.asking import DialogScreen
 from gemtui.ui.clean import Dialog, Option, OptionList
 from gemtui.ui.keys import Where, bindings
 from gemtui.ui.render.lines import own

@@ -8,12 +8,12 @@ from typing import NamedTuple
 from textual import on
 from textual.app import ComposeResult
 from textual.content import Content
-from gemtui.ui.asking import DialogScreen
 
 from gemtui.forms import Format
 from gemtui.paths import typed_path
 from gemtui.sessions.listing import short_path
 from gemtui.text import Clean, visible_line
+from gemtui.ui.asking import DialogScreen
 from gemtui.ui.clean import Dialog, Input, Label, Option, OptionList
 from gemtui.ui.keys import Where, bindings
 from gemtui.ui.render.lines import own

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from textual import on
 from textual.app import ComposeResult
 from textual.content import Content
-from gemtui.ui.asking import DialogScreen
 
+from gemtui.ui.asking import DialogScreen
 from gemtui.ui.clean import Dialog, Input, Option, OptionList
 from gemtui.ui.keys import Key, Where, bindings
 from gemtui.ui.render.lines import own

@@ -9,7 +9,6 @@ from pathlib import Path
 from textual import on
 from textual.app import ComposeResult
 from textual.containers import Horizontal
-from gemtui.ui.asking import DialogScreen
 
 from gemtui.agent.options import AgentOptions
 from gemtui.errors import OptionError
@@ -19,6 +18,7 @@ from gemtui.policy.rules import ApprovalMode
 from gemtui.policy.store import PolicyFile
 from gemtui.sessions.listing import short_path
 from gemtui.text import Clean, clean_line, visible_line
+from gemtui.ui.asking import DialogScreen
 from gemtui.ui.clean import Button, Dialog, Input, Label, Select
 from gemtui.ui.keys import Where, bindings
 from gemtui.ui.render.lines import own

@@ -10,11 +10,11 @@ from typing import NamedTuple
 from textual import on
 from textual.app import ComposeResult
 from textual.content import Content
-from gemtui.ui.asking import DialogScreen
 
 from gemtui.policy.store import Origin, PolicyFile
 from gemtui.sessions.listing import short_path
 from gemtui.text import clean_line
+from gemtui.ui.asking import DialogScreen
 from gemtui.ui.clean import Dialog, Option, OptionList, Static
 from gemtui.ui.keys import Where, bindings
 from gemtui.ui.render.lines import own

@@ -11,7 +11,6 @@ from textual import on, work
 from textual.app import ComposeResult
 from textual.containers import Horizontal, VerticalScroll
 from textual.content import Content
-from gemtui.ui.asking import DialogScreen
 from textual.suggester import Suggester
 from textual.widgets import Checkbox
 
@@ -22,7 +21,7 @@ from gemtui.policy.rules import Decision, Finding, Rule, Severity
 from gemtui.policy.surprises import fixed
 from gemtui.text import Clean, clean_line, visible_line
 from gemtui.ui import rule_fields
-from gemtui.ui.asking import LOW
+from gemtui.ui.asking import LOW, DialogScreen
 from gemtui.ui.clean import Button, Dialog, Input, Label, Select, Static
 from gemtui.ui.keys import Where, bindings
 from gemtui.ui.render.lines import EMPTY, own

@@ -9,8 +9,8 @@ from typing import NamedTuple
 from textual import on
 from textual.app import ComposeResult
 from textual.content import Content
-from gemtui.ui.asking import DialogScreen
 
+from gemtui.ui.asking import DialogScreen
 from gemtui.ui.clean import Dialog, Option, OptionList
 from gemtui.ui.keys import Where, bindings
 from gemtui.ui.render.lines import own

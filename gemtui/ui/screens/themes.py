@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from textual import on
 from textual.app import ComposeResult
-from gemtui.ui.asking import DialogScreen
 
 from gemtui.text import clean_line
+from gemtui.ui.asking import DialogScreen
 from gemtui.ui.clean import Dialog, Option, OptionList
 from gemtui.ui.keys import Where, bindings
 from gemtui.ui.render.lines import own

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from textual import on
 from textual.app import ComposeResult
-from gemtui.ui.asking import DialogScreen
 
 from gemtui.policy import known
 from gemtui.text import Clean, visible_line
+from gemtui.ui.asking import DialogScreen
 from gemtui.ui.clean import Dialog, Input, Static
 from gemtui.ui.keys import Where, bindings
 from gemtui.ui.render.lines import own
