@@ -12,6 +12,7 @@ from textual.content import Content
 from gemtui.sessions.listing import short_path
 from gemtui.sessions.summary import Flag, Summary
 from gemtui.text import Clean, clean, clean_line, counted, size
+from gemtui.ui.asking import DialogScreen
 from gemtui.ui.clean import Dialog, Option, OptionList, Static
 from gemtui.ui.keys import Where, bindings
 from gemtui.ui.messages import CopyRequested
