@@ -21,7 +21,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from gemtui.agent.detected import Detected, detect_cli
+    from gemtui.agent.detect import Detected, detect_cli
     from gemtui.agent.events import AgentEvent
     from gemtui.agent.ndjson import read_ndjson
     from gemtui.agent.options import AgentOptions
@@ -39,10 +39,10 @@ if TYPE_CHECKING:
         SessionTooLarge,
         StoreUnreadable,
     )
-    from gemtui.policy.decide import Explanation, Setup, decide
-    from gemtui.policy.levels import Level, PermissionPolicy
-    from gemtui.policy.policy import Policy
-    from gemtui.policy.rules import ApprovalMode, Call, Decision, Finding, Rule, Tier
+    from gemtui.policy.engine.decide import Explanation, Setup, decide
+    from gemtui.policy.file.levels import Level, PermissionPolicy
+    from gemtui.policy.file.policy import Policy
+    from gemtui.policy.model.rules import ApprovalMode, Call, Decision, Finding, Rule, Tier
     from gemtui.provider import GeminiCliProvider, ProviderResult
     from gemtui.runs.adapter import GeminiAdapter
     from gemtui.sessions.records import Problem
@@ -94,15 +94,22 @@ __all__ = [
 
 if not TYPE_CHECKING:  # a type checker sees the imports above, and no name that is not there
     _PLACES = {
-        "gemtui.agent.detected": ("Detected", "detect_cli"),
+        "gemtui.agent.detect": ("Detected", "detect_cli"),
         "gemtui.agent.events": ("AgentEvent",),
         "gemtui.agent.ndjson": ("read_ndjson",),
         "gemtui.agent.options": ("AgentOptions",),
         "gemtui.api": ("DroppedRecord", "Session", "list_sessions", "load_session"),
-        "gemtui.policy.levels": ("Level", "PermissionPolicy"),
-        "gemtui.policy.policy": ("Policy",),
-        "gemtui.policy.decide": ("Explanation", "Setup", "decide"),
-        "gemtui.policy.rules": ("ApprovalMode", "Call", "Decision", "Finding", "Rule", "Tier"),
+        "gemtui.policy.file.levels": ("Level", "PermissionPolicy"),
+        "gemtui.policy.file.policy": ("Policy",),
+        "gemtui.policy.engine.decide": ("Explanation", "Setup", "decide"),
+        "gemtui.policy.model.rules": (
+            "ApprovalMode",
+            "Call",
+            "Decision",
+            "Finding",
+            "Rule",
+            "Tier",
+        ),
         "gemtui.provider": ("GeminiCliProvider", "ProviderResult"),
         "gemtui.runs.adapter": ("GeminiAdapter",),
         "gemtui.sessions.records": ("Problem",),

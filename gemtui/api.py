@@ -12,10 +12,10 @@ from typing import Any
 from gemtui.errors import StoreUnreadable
 from gemtui.files import is_folder
 from gemtui.paths import cache_dir, gemini_home, typed_path
-from gemtui.sessions.facts import Kind
 from gemtui.sessions.index import Index, Snapshot
 from gemtui.sessions.load import dropped_of
 from gemtui.sessions.projects import folder_names
+from gemtui.sessions.record_facts import RecordKind
 from gemtui.sessions.records import Problem, SessionLog, read_record
 from gemtui.sessions.store import State
 from gemtui.sessions.summary import Summary
@@ -159,7 +159,7 @@ def _session(log: SessionLog, summary: Summary) -> Session:
         record = read_record(log.source, entry)
         if record is not None:
             records.append(record)
-            if entry.facts.kind is Kind.MESSAGE:
+            if entry.facts.kind is RecordKind.MESSAGE:
                 messages.append(parse_message(record))
     return Session(
         session=summary,

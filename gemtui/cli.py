@@ -17,8 +17,8 @@ from typing import Any
 import click
 from click.shell_completion import CompletionItem
 
-from gemtui.commands.policy import policy
-from gemtui.commands.run_words import Words, run_options
+from gemtui.commands.policy_cli import policy
+from gemtui.commands.run_cli import RunArguments, run_options
 from gemtui.commands.runs_cli import runs
 from gemtui.commands.trust_cli import trust
 from gemtui.errors import (
@@ -112,7 +112,7 @@ def _quiet_when_stdout_closes() -> Iterator[None]:
     try:
         yield
     except BrokenPipeError:
-        from gemtui.commands.answer import let_stdout_go
+        from gemtui.commands.output import let_stdout_go
 
         let_stdout_go()
         raise click.exceptions.Exit(0) from None
@@ -153,7 +153,7 @@ class Root(click.Group):
 def _session_ids(
     _ctx: click.Context, _param: click.Parameter, incomplete: str
 ) -> list[CompletionItem]:
-    from gemtui.commands.choose import completions
+    from gemtui.commands.pick_session import completions
 
     try:
         found = completions(incomplete)
@@ -314,7 +314,7 @@ def show(id: str, format: str, output: Path | None, project: Path | None) -> Non
     where it has none), or a file: a session, a subagent's or a checkpoint.
     """
     from gemtui.commands import show as command
-    from gemtui.forms import Format
+    from gemtui.export_formats import Format
 
     command.run(id, format=Format(format), output=output, project=project)
 
@@ -330,7 +330,7 @@ def run(**words: Any) -> int:
     """
     from gemtui.commands import run as command
 
-    return command.run(Words(**words))
+    return command.run(RunArguments(**words))
 
 
 root.add_command(runs)

@@ -16,7 +16,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from gemtui.agent.detected import detect_cli
+from gemtui.agent.detect import detect_cli
 from gemtui.agent.events import AgentEvent, ErrorSaid, TextSaid
 from gemtui.agent.fold import Fold
 from gemtui.agent.gemini import GeminiAdapter
@@ -24,10 +24,9 @@ from gemtui.agent.options import AgentOptions
 from gemtui.agent.written import WrittenFiles
 from gemtui.errors import GemtuiError, OptionError, ProviderError
 from gemtui.paths import gemini_home
-from gemtui.policy.rules import ApprovalMode
+from gemtui.policy.model.rules import ApprovalMode
 from gemtui.runs.enrich import enrich
-from gemtui.runs.plain import one_line
-from gemtui.runs.words import Status, Tally
+from gemtui.runs.outcome import Status, ToolCounts, one_line
 from gemtui.transcript.model import Author, Text, Transcript
 
 _LOG = logging.getLogger(__name__)
@@ -209,7 +208,7 @@ class _Gathered:
 
     def __init__(self, prompt: str) -> None:
         self.written = WrittenFiles()
-        self._tally = Tally()
+        self._tally = ToolCounts()
         self._fold = Fold(prompt, began=datetime.now(UTC))
         self._said: list[str] = []
         self._session: str | None = None

@@ -15,6 +15,7 @@ import re
 from collections.abc import Iterable
 from datetime import datetime, timedelta
 from itertools import accumulate
+from pathlib import Path
 from typing import NewType
 from unicodedata import category, east_asian_width
 
@@ -264,3 +265,10 @@ def size(bytes: int) -> str:
             break
         value, unit = value / 1000, larger
     return f"{value:.1f} {unit}"
+
+
+def short_path(path: Path, home: Path | None = None) -> Clean:
+    """A path as people write it: `~` for the home directory (`home`, else that of the system)."""
+    home = home or Path.home()
+    inside = path.is_relative_to(home) and path != home
+    return clean_line(f"~/{path.relative_to(home)}" if inside else str(path))

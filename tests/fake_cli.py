@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from gemtui.agent import tree
+from gemtui.agent import process_tree
 from gemtui.runs.listing import runs_dir
 
 CHILD = Path(__file__).parent / "agent/child.py"
@@ -72,4 +72,4 @@ def fake_cli(
 
     yield make
     for folder in runs_dir().glob("*"):
-        tree.end_tagged(folder.name)
+        process_tree.end_tagged(folder.name)

@@ -12,7 +12,7 @@ from random import Random
 from textual._ansi_sequences import ANSI_SEQUENCES_KEYS
 from textual.keys import _character_to_key
 
-from gemtui.ui.keys import KEYS
+from gemtui.ui.kit.keys import KEYS
 
 Move = str | tuple[int, int]
 

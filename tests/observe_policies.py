@@ -23,8 +23,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from gemtui.agent.detected import detect_cli
-from gemtui.policy.rules import CHECKED_AGAINST
+from gemtui.agent.detect import detect_cli
+from gemtui.policy.model.rules import CHECKED_AGAINST
 from tests.observation.cases import Case, Seen, in_runs, read_cases
 from tests.observation.observe import Lost, observe
 from tests.policy.observed import Answer, Run

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from gemtui.config import settings
-from gemtui.ui.keys import KEYS, Where
+from gemtui.ui.kit.keys import KEYS, Where
 
 README = Path(__file__).parents[1] / "README.md"
 PLACES = (

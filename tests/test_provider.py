@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from gemtui import GeminiCliProvider, ProviderError, ProviderResult
-from gemtui.agent import tree
+from gemtui.agent import process_tree
 from gemtui.runs.listing import list_runs, runs_dir
 from tests.fake_cli import INIT, OK, FakeCli, ends, says, uses
 from tests.model_server import ModelServer, answer, call, text
@@ -269,7 +269,7 @@ def test_ctrl_c_ends_the_run(fake_cli: FakeCli, program: str) -> None:
     assert process.returncode != 0
     assert b"KeyboardInterrupt" in said
     (run,) = list_runs(runs_dir())
-    assert (run.status, tree.tagged(run.id)) == ("interrupted", set())
+    assert (run.status, process_tree.tagged(run.id)) == ("interrupted", set())
 
 
 def _bytes(path: Path) -> bytes:

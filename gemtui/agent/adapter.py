@@ -6,8 +6,8 @@ from collections.abc import AsyncIterator, Mapping
 from typing import Protocol
 
 from gemtui.agent.events import AgentEvent
-from gemtui.agent.folder import Request, RunFolder
 from gemtui.agent.options import AgentOptions
+from gemtui.agent.run_folder import Request, RunFolder
 
 
 class AgentAdapter(Protocol):

@@ -16,14 +16,14 @@ from typing import Any
 import orjson
 
 from gemtui.agent.capabilities import STREAM_JSON, Capabilities
-from gemtui.agent.checked import broken_at_home, remarks
-from gemtui.agent.older import NEWER, NO_SERVER, OlderWords, older_words
+from gemtui.agent.legacy_flags import NEWER, NO_SERVER, LegacyFlags, legacy_flags_for
 from gemtui.agent.options import AgentOptions
+from gemtui.agent.policy_gate import broken_at_home, remarks
 from gemtui.agent.settings import SETTINGS_VARIABLE
 from gemtui.errors import OptionError
 from gemtui.files import is_there
-from gemtui.policy.levels import policy_text, rules
-from gemtui.policy.rules import ApprovalMode, Decision, Rule
+from gemtui.policy.file.levels import policy_text, rules
+from gemtui.policy.model.rules import ApprovalMode, Decision, Rule
 from gemtui.text import Clean, visible
 
 DENIES, ALLOWS, SETTINGS = "policy-first.toml", "policy-last.toml", "settings.json"
@@ -214,14 +214,14 @@ def _policies(
     return [f"--policy={path}" for path in paths]
 
 
-def _older(options: AgentOptions, machine: Machine, ruled: Sequence[Rule]) -> OlderWords:
+def _older(options: AgentOptions, machine: Machine, ruled: Sequence[Rule]) -> LegacyFlags:
     """What a CLI without policy files is told of the same rules. Raises OptionError."""
     allows = [rule for rule in ruled if rule.decision is Decision.ALLOW]
     others = [rule for rule in ruled if rule.decision is not Decision.ALLOW]
-    from gemtui.policy.policy import Policy
+    from gemtui.policy.file.policy import Policy
 
     named = Policy.load(options.policies).rules
-    words = older_words((*others, *named, *allows), options.approval_mode)
+    words = legacy_flags_for((*others, *named, *allows), options.approval_mode)
     if words.settings and machine.settings_unread is not None:
         raise OptionError(
             f"this Gemini CLI would not hear which tools are denied ({machine.settings_unread}): "
@@ -230,14 +230,14 @@ def _older(options: AgentOptions, machine: Machine, ruled: Sequence[Rule]) -> Ol
     return words
 
 
-def _servers(options: AgentOptions, older: OlderWords | None) -> Sequence[str]:
+def _servers(options: AgentOptions, older: LegacyFlags | None) -> Sequence[str]:
     return (NO_SERVER,) if older is not None and older.core is not None else options.mcp_servers
 
 
 # --- settings and environment ------------------------------------------------------------------
 
 
-def _settings_text(options: AgentOptions, machine: Machine, older: OlderWords | None) -> str:
+def _settings_text(options: AgentOptions, machine: Machine, older: LegacyFlags | None) -> str:
     """The machine's own settings with this run's on top (contract 4.4)."""
     ours: dict[str, Any] = {
         "general": {"sessionRetention": {"enabled": False}, "enableAutoUpdate": False}
@@ -288,7 +288,7 @@ def _environ(options: AgentOptions, machine: Machine, folder: Path) -> dict[str,
 
 
 def _notes(
-    options: AgentOptions, machine: Machine, ruled: Sequence[Rule], older: OlderWords | None
+    options: AgentOptions, machine: Machine, ruled: Sequence[Rule], older: LegacyFlags | None
 ) -> Iterable[str]:
     yield from machine.problems
     if any(rule.decision is Decision.ASK_USER for rule in ruled):

@@ -17,15 +17,24 @@ from pathlib import Path
 
 import psutil
 
-from gemtui.agent import tree
+from gemtui.agent import process_tree
 from gemtui.agent.adapter import Guard
-from gemtui.agent.capabilities import Capabilities
+from gemtui.agent.capabilities import NEWEST, Capabilities
 from gemtui.agent.command import SETTINGS, Command, Machine, command_of
 from gemtui.agent.detect import INSTALL_LINK, capabilities_of, find_cli, version_of
 from gemtui.agent.events import AgentEvent
-from gemtui.agent.folder import KILLED, Abort, About, Exit, Owner, Request, RunFolder, open_private
 from gemtui.agent.ndjson import NdjsonReader
 from gemtui.agent.options import AgentOptions
+from gemtui.agent.run_folder import (
+    KILLED,
+    Abort,
+    About,
+    Exit,
+    Owner,
+    Request,
+    RunFolder,
+    open_private,
+)
 from gemtui.agent.settings import (
     settings_problems,
     settings_unread,
@@ -37,6 +46,7 @@ from gemtui.agent.stream import Ending, Limit, Stream
 from gemtui.agent.tail import STEP, tail
 from gemtui.errors import CliNotFound
 from gemtui.paths import cache_dir, state_dir
+from gemtui.policy.model.rules import CHECKED_AGAINST
 from gemtui.processes import FOLDER, python
 
 _LIMITS = {"timeout": Limit.TIMEOUT, "idle": Limit.IDLE, "turns": Limit.TURNS}
@@ -130,7 +140,7 @@ class GeminiRun:
         """
         if not self.supervised():
             if not self._found_lost:
-                tree.end_tagged(self.request.id)
+                process_tree.end_tagged(self.request.id)
             problem = LOST if self._found_lost else KILLED
             self._lost = Exit(code=None, started=None, ended=None, problem=problem)
 
@@ -173,7 +183,7 @@ def owner_lives(owner: Owner | None) -> bool:
         return False
     try:
         process = psutil.Process(owner.pid)
-        return abs(process.create_time() - owner.began) < 1 and tree.is_alive(process)
+        return abs(process.create_time() - owner.began) < 1 and process_tree.is_alive(process)
     except (psutil.Error, ValueError):  # a number below 0 is no pid
         return False
 
@@ -360,3 +370,24 @@ def _supervise(
         )
     finally:
         os.close(words)
+
+
+def planned_machine(
+    adapter: GeminiAdapter, cwd: Path | None = None, environ: Mapping[str, str] = os.environ
+) -> tuple[Machine, str]:
+    """What commands in `cwd` depend on; without a CLI the newest known one, and words that say so.
+
+    The words are "" where a CLI is there. May take seconds: the CLI is asked.
+    """
+    try:
+        return adapter.machine(cwd), ""
+    except CliNotFound:
+        machine = Machine(
+            cli=Path("gemini"),
+            capabilities=NEWEST,
+            environ=environ,
+            user_policies=user_policies(environ, cwd),
+            system_settings=system_settings(environ, version=CHECKED_AGAINST),
+            settings_unread=settings_unread(adapter.runs / SETTINGS, version=CHECKED_AGAINST),
+        )
+        return machine, f"no Gemini CLI is installed: these are the words for {CHECKED_AGAINST}"

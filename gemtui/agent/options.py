@@ -9,8 +9,8 @@ from pathlib import Path
 
 from gemtui.errors import OptionError
 from gemtui.files import is_folder
-from gemtui.policy.levels import PermissionPolicy, Permissions, check_names
-from gemtui.policy.rules import ApprovalMode
+from gemtui.policy.file.levels import PermissionPolicy, Permissions, check_names
+from gemtui.policy.model.rules import ApprovalMode
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

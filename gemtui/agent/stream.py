@@ -26,7 +26,7 @@ from gemtui.agent.events import (
     ToolUse,
 )
 from gemtui.agent.ndjson import Malformed, Parsed
-from gemtui.agent.turns import Turns
+from gemtui.agent.turn_counter import TurnLimit
 from gemtui.transcript.parts import Part, mapping, string
 from gemtui.transcript.tools import UNKNOWN_TOOL
 
@@ -89,7 +89,7 @@ class Stream:
         self.session_id = resumed or session_id
         self.unknown: list[Part] = []
         """Objects of types we do not know; they give no event and are kept."""
-        self._turns = Turns(turn_limit)
+        self._turns = TurnLimit(turn_limit)
         self._cwd, self._model, self._tools = cwd, model, tools
         self._capabilities = capabilities
         self._clock = clock

@@ -23,8 +23,9 @@ from typing import Protocol
 
 import psutil
 
-from gemtui.agent import tree
-from gemtui.agent.folder import (
+from gemtui.agent import process_tree
+from gemtui.agent.guardian import stand_guard
+from gemtui.agent.run_folder import (
     KILLED,
     RUN_TAG,
     Abort,
@@ -34,8 +35,7 @@ from gemtui.agent.folder import (
     RunFolder,
     open_private,
 )
-from gemtui.agent.guardian import stand_guard
-from gemtui.agent.turns import TurnWatch
+from gemtui.agent.turn_counter import TurnWatch
 from gemtui.files import is_folder
 
 _SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
@@ -110,7 +110,7 @@ class Supervisor:
     def _take_over(self, started: datetime) -> None:
         """End the run in the place of a supervisor that was killed; called in the guardian."""
         if self.folder.exit() is None:
-            self._ended_others = tree.end_tagged(self.request.id)
+            self._ended_others = process_tree.end_tagged(self.request.id)
             self._keeper = self._keeper_of(self.folder, self.request)
             self._finish(None, started, KILLED)
 
@@ -181,7 +181,7 @@ class Supervisor:
         now = time.monotonic()
         if now - self._looked >= _LOOK_FOR_CHILDREN:
             self._looked = now
-            self._seen = tree.alive(self._seen) | tree.descendants(pid)
+            self._seen = process_tree.alive(self._seen) | process_tree.descendants(pid)
 
     def _wants_end(self, elapsed: float) -> bool:
         asked = self._how()
@@ -217,16 +217,20 @@ class Supervisor:
         """SIGTERM to the whole tree at once, SIGKILL after the grace period, then what is left."""
         targets = self._targets(child.pid)
         if self._how() is not Abort.KILL:
-            tree.send(targets, signal.SIGTERM)
+            process_tree.send(targets, signal.SIGTERM)
             self._wait_for(targets, child, self.request.grace, stop_on_kill=True)
-        left = tree.alive(targets | self._targets(child.pid))
+        left = process_tree.alive(targets | self._targets(child.pid))
         if left or child.poll() is None:
             self._killed = True
-            tree.send(left, signal.SIGKILL)
+            process_tree.send(left, signal.SIGKILL)
         self._ended_others = self._sweep(child, targets)
 
     def _targets(self, pid: int) -> set[psutil.Process]:
-        return tree.descendants(pid) | tree.alive(self._seen) | tree.tagged(self.request.id)
+        return (
+            process_tree.descendants(pid)
+            | process_tree.alive(self._seen)
+            | process_tree.tagged(self.request.id)
+        )
 
     def _sweep(self, child: subprocess.Popen[bytes], known: set[psutil.Process]) -> int:
         """Kill what still carries the tag, until nothing does; how many were no target before."""
@@ -234,11 +238,11 @@ class Supervisor:
         deadline = time.monotonic() + _AFTER_KILL
         while time.monotonic() < deadline:
             child.poll()
-            left = tree.alive(self._targets(child.pid))
+            left = process_tree.alive(self._targets(child.pid))
             if not left:
                 break
             others |= left - known
-            tree.send(left, signal.SIGKILL)
+            process_tree.send(left, signal.SIGKILL)
             time.sleep(STEP)
         return len(others)
 
@@ -253,22 +257,22 @@ class Supervisor:
         deadline = time.monotonic() + seconds
         while time.monotonic() < deadline:
             child.poll()
-            if not tree.alive(targets) or (stop_on_kill and self._how() is Abort.KILL):
+            if not process_tree.alive(targets) or (stop_on_kill and self._how() is Abort.KILL):
                 return
             time.sleep(STEP)
 
     def _wait_for_group(self, group: int) -> None:
         """The CLI is two processes in one group: only when both are gone is all written."""
         deadline = time.monotonic() + self.request.grace
-        while (left := tree.members(group)) and time.monotonic() < deadline:
+        while (left := process_tree.members(group)) and time.monotonic() < deadline:
             time.sleep(STEP)
-        tree.send(left, signal.SIGKILL)
+        process_tree.send(left, signal.SIGKILL)
 
     def _finish(self, code: int | None, started: datetime, problem: str | None) -> None:
         self.folder.remove_secrets(self.request.secrets)
         self.folder.tell_full()
         self._keep_last()
-        running_on = () if self._how() else tree.tagged(self.request.id)
+        running_on = () if self._how() else process_tree.tagged(self.request.id)
         if not running_on:
             self.folder.remove_temporary()
         self.folder.finish(

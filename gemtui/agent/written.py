@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from gemtui.agent.events import AgentEvent, ResultStatus, ToolResult, ToolUse
-from gemtui.transcript.tools import Kind, asked_path, kind_of
+from gemtui.transcript.tools import ToolKind, asked_path, kind_of
 
 
 class WrittenFiles:
@@ -22,7 +22,7 @@ class WrittenFiles:
         match event.payload:
             case ToolUse(tool_name=name, tool_use_id=id, input=args):
                 path = asked_path(args)
-                if path and kind_of(name) in (Kind.WRITE, Kind.EDIT):
+                if path and kind_of(name) in (ToolKind.WRITE, ToolKind.EDIT):
                     self._asked[id] = path
             case ToolResult(tool_use_id=id, status=ResultStatus.SUCCESS) if id in self._asked:
                 self.paths[self._asked[id]] = None

@@ -11,11 +11,11 @@ from pathlib import Path
 
 import click
 
-from gemtui.commands.choose import choose, current_folder, index_of_user
+from gemtui.commands.pick_session import choose, current_folder, index_of_user
 from gemtui.config import Config, Scope, load_config
 from gemtui.files import resolved
 from gemtui.paths import cache_dir, config_file, gemini_home
-from gemtui.ui.feed import Opening
+from gemtui.sessions.preload import StorePreload
 
 _ENDING = 10.0
 """Seconds that the runs of the demo get to end when they are killed."""
@@ -57,7 +57,7 @@ def _demo(session: str | None, config: Config) -> int:
 
 def _end_runs(place: Path) -> None:
     """End what still runs below `place`, and wait for it: that folder is about to go."""
-    from gemtui.agent.folder import Abort
+    from gemtui.agent.run_folder import Abort
     from gemtui.runs.listing import RunState, list_runs, runs_dir
 
     runs = [
@@ -86,9 +86,9 @@ def _app(
         with index_of_user(home) as index:
             chosen = choose(session, index)
     first = project if config.scope is Scope.PROJECT else None
-    opening = Opening(home, cache=cache, project=first)
-    from gemtui.ui.app import Start
+    opening = StorePreload(home, cache=cache, project=first)
     from gemtui.ui.app import run as run_app
+    from gemtui.ui.kit.app_base import Start
 
     start = Start(
         home=home, project=project, cache=cache, session=chosen, demo=demo, opening=opening

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gemtui.commands.answer import lines_to_stdout, note, to_stdout
+from gemtui.commands.output import lines_to_stdout, note, to_stdout
 from gemtui.doctor import examine
 from gemtui.jsonout import encode
 

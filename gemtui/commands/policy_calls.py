@@ -12,18 +12,24 @@ import click
 import orjson
 
 from gemtui.api import listed, read_store
-from gemtui.commands.answer import lines_to_stdout, note, terminal_width, to_stdout
-from gemtui.commands.choose import choose, current_folder, index_of_user
-from gemtui.commands.policy_situation import Situation, broken
-from gemtui.commands.rule_words import columns, place, rule_dict, subject
+from gemtui.commands.output import lines_to_stdout, note, terminal_width, to_stdout
+from gemtui.commands.pick_session import choose, current_folder, index_of_user
+from gemtui.commands.policy_context import Situation, broken
+from gemtui.commands.rule_text import columns, place, rule_dict, subject
 from gemtui.jsonin import loads
 from gemtui.jsonout import encode
-from gemtui.policy.decide import Explanation
-from gemtui.policy.recorded import Recorded, Reference
-from gemtui.policy.replay import EXAMPLES, Replay, Share, Tally, Verdict
-from gemtui.policy.rules import Call, Decision
-from gemtui.runs.history import recorded_calls, sessions_with_calls
-from gemtui.runs.standing import Standing
+from gemtui.policy.engine.decide import Explanation
+from gemtui.policy.model.recorded_call import RecordedCall, Reference
+from gemtui.policy.model.rules import Call, Decision
+from gemtui.policy.suggest.replay import (
+    EXAMPLES,
+    ReplayCounter,
+    ReplayCounts,
+    ReplayDecision,
+    RuleCount,
+)
+from gemtui.runs.call_history import recorded_calls, sessions_with_calls
+from gemtui.runs.effective_policy import EffectivePolicy
 from gemtui.sessions.records import Problem
 from gemtui.sessions.summary import Summary
 from gemtui.text import HOLDS_CONTROLS, Clean, clean_line, command_line, counted, visible_line
@@ -75,7 +81,7 @@ def _arguments(text: str) -> Mapping[str, Any]:
     return value
 
 
-def _explained(answer: Explanation, stands: Standing) -> dict[str, Any]:
+def _explained(answer: Explanation, stands: EffectivePolicy) -> dict[str, Any]:
     return {
         "version": 1,
         "tool": answer.call.tool,
@@ -97,7 +103,9 @@ def _explained(answer: Explanation, stands: Standing) -> dict[str, Any]:
     }
 
 
-def _explanation(answer: Explanation, stands: Standing, situation: Situation) -> Iterator[Clean]:
+def _explanation(
+    answer: Explanation, stands: EffectivePolicy, situation: Situation
+) -> Iterator[Clean]:
     call = answer.call
     if args_hold_controls(call.args):
         yield Clean(f"{HOLDS_CONTROLS}:")
@@ -150,7 +158,7 @@ def _one_line(args: Mapping[str, Any]) -> str:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Which:
+class CallSelection:
     """Which recorded calls; without any word those of the current folder's project, or all."""
 
     session: str | None = None
@@ -175,7 +183,7 @@ class Read:
     problems: list[Problem] = field(default_factory=list)
     by_subagents: int = 0
 
-    def calls(self) -> Iterator[tuple[Recorded, ...]]:
+    def calls(self) -> Iterator[tuple[RecordedCall, ...]]:
         """The calls in batches; what can't be read is added to `problems`."""
         for step in recorded_calls(self.sessions):
             if step.problem is not None:
@@ -191,7 +199,7 @@ class Read:
             note(f"not all could be read: {first.path} {first.what}{more}")
 
 
-def read_which(which: Which) -> Read:
+def read_which(which: CallSelection) -> Read:
     """Find the sessions. Raises SessionNotFound, SessionAmbiguous, StoreUnreadable."""
     which.check()
     with index_of_user() as index:
@@ -223,14 +231,14 @@ def none_found(read: Read) -> int:
 # --- replay --------------------------------------------------------------------------------------
 
 
-def replay(situation: Situation, which: Which, *, as_json: bool) -> int:
+def replay(situation: Situation, which: CallSelection, *, as_json: bool) -> int:
     """Print what would happen to recorded calls.
 
     1 if there are none, or the CLI drops a policy that takes part.
     """
     read = read_which(which)
     stands = situation.stands(read.workspace)
-    run = Replay(situation.engine(stands))
+    run = ReplayCounter(situation.engine(stands))
     for calls in read.calls():
         run.feed(calls)
     tally = run.tally()
@@ -245,7 +253,7 @@ def replay(situation: Situation, which: Which, *, as_json: bool) -> int:
     return code
 
 
-def _tallied(tally: Tally, read: Read, situation: Situation) -> dict[str, Any]:
+def _tallied(tally: ReplayCounts, read: Read, situation: Situation) -> dict[str, Any]:
     return {
         "version": 1,
         "mode": situation.mode,
@@ -282,14 +290,14 @@ def shown(args: Mapping[str, Any]) -> dict[str, Any]:
 
 
 _WORDS = {
-    Verdict.ALLOW: "allow",
-    Verdict.ASK_USER: "ask_user",
-    Verdict.DENY: "deny",
-    Verdict.NOT_OFFERED: "not offered",
+    ReplayDecision.ALLOW: "allow",
+    ReplayDecision.ASK_USER: "ask_user",
+    ReplayDecision.DENY: "deny",
+    ReplayDecision.NOT_OFFERED: "not offered",
 }
 
 
-def _numbers(tally: Tally, read: Read, situation: Situation) -> Iterator[Clean]:
+def _numbers(tally: ReplayCounts, read: Read, situation: Situation) -> Iterator[Clean]:
     own = f", {read.by_subagents:,} of them by subagents" if read.by_subagents else ""
     number = len(read.sessions)
     yield Clean(
@@ -315,10 +323,10 @@ def _numbers(tally: Tally, read: Read, situation: Situation) -> Iterator[Clean]:
         yield from reference_lines(share.references[:EXAMPLES])
 
 
-def _by(share: Share) -> str:
+def _by(share: RuleCount) -> str:
     if share.rule is not None:
         return f"by {place(share.rule)}: {subject(share.rule)}"
-    if share.verdict is Verdict.NOT_OFFERED:
+    if share.verdict is ReplayDecision.NOT_OFFERED:
         return "by no rule: there is no such tool in this situation"
     return "by no rule: the mode, or the CLI's own judgement, decides"
 

@@ -9,21 +9,21 @@ from typing import Any
 
 import click
 
-from gemtui.commands.answer import lines_to_stdout, note, terminal_width, to_stdout
-from gemtui.commands.choose import current_folder
-from gemtui.commands.rule_words import columns, subject
+from gemtui.commands.output import lines_to_stdout, note, terminal_width, to_stdout
+from gemtui.commands.pick_session import current_folder
+from gemtui.commands.rule_text import columns, subject
 from gemtui.errors import PolicyError
 from gemtui.files import is_file, is_folder
 from gemtui.jsonout import encode
 from gemtui.paths import typed_path
-from gemtui.policy.check import check_files
-from gemtui.policy.document import Document, Entry
-from gemtui.policy.fields import said
-from gemtui.policy.known import BUILT_IN
-from gemtui.policy.names import ENDING, find_policy, policies_dir
-from gemtui.policy.rules import Finding, Rule, Severity
-from gemtui.policy.store import Opened, Origin, PolicyFile, list_policies, open_policy
-from gemtui.runs.standing import standing
+from gemtui.policy.check.check_policy import check_files
+from gemtui.policy.edit.document import Document, RuleEntry
+from gemtui.policy.edit.named_policies import ENDING, find_policy, policies_dir
+from gemtui.policy.edit.store import Opened, Origin, PolicyFile, list_policies, open_policy
+from gemtui.policy.file.rule_codec import said
+from gemtui.policy.model.rules import Finding, Rule, Severity
+from gemtui.policy.model.tool_catalog import BUILT_IN
+from gemtui.runs.effective_policy import effective_policy
 from gemtui.text import Clean, counted, one_line
 
 _WHOSE = {
@@ -40,7 +40,7 @@ _WHOSE = {
 
 def list_all(*, as_json: bool) -> int:
     """List the policies that there are; what is wrong in each is counted."""
-    stands = standing(workspace=current_folder())
+    stands = effective_policy(workspace=current_folder())
     settings = stands.setup.settings
     replaced = bool(settings.get("policyPaths"))
     found = [_described(file, replaced) for file in list_policies(settings)]
@@ -143,7 +143,7 @@ def _shown(opened: Opened) -> dict[str, Any]:
     }
 
 
-def _entry(entry: Entry) -> dict[str, Any]:
+def _entry(entry: RuleEntry) -> dict[str, Any]:
     """One rule in file order; `fields` as the file spells them, null where they can't be read."""
     rule = entry.rule
     return {

@@ -7,16 +7,15 @@ from dataclasses import replace
 from pathlib import Path
 
 from gemtui.agent.command import command_of
-from gemtui.agent.gemini import GeminiAdapter
-from gemtui.agent.planned import planned_machine
-from gemtui.commands.answer import lines_to_stdout, to_stdout
+from gemtui.agent.gemini import GeminiAdapter, planned_machine
+from gemtui.commands.output import lines_to_stdout, to_stdout
+from gemtui.commands.run_cli import RunArguments
 from gemtui.commands.run_dry import report, script
 from gemtui.commands.run_options import options_of
-from gemtui.commands.run_words import Words
 from gemtui.jsonout import encode
 
 
-def flags(name: str, words: Words) -> int:
+def flags(name: str, words: RunArguments) -> int:
     """Print what `gemtui run --policy NAME` would run, with the files that it writes first.
 
     Without a CLI, for the newest one that is known. Raises click.UsageError, OptionError.

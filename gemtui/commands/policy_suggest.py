@@ -9,19 +9,21 @@ from typing import Any
 
 import click
 
-from gemtui.commands.answer import lines_to_stdout, note, to_file, to_stdout
-from gemtui.commands.policy_calls import Which, none_found, read_which, reference_lines
-from gemtui.commands.policy_situation import Situation, broken
+from gemtui.commands.output import lines_to_stdout, note, to_file, to_stdout
+from gemtui.commands.policy_calls import CallSelection, none_found, read_which, reference_lines
+from gemtui.commands.policy_context import Situation, broken
 from gemtui.jsonout import encode
 from gemtui.paths import gemini_home, typed_path
-from gemtui.policy.policy import of
-from gemtui.policy.recorded import Reference
-from gemtui.policy.rules import Rule
-from gemtui.policy.suggest import Evidence, LeftOut, Suggestion, Suggestions
+from gemtui.policy.file.policy import of
+from gemtui.policy.model.recorded_call import Reference
+from gemtui.policy.model.rules import Rule
+from gemtui.policy.suggest.suggest import Evidence, LeftOut, Suggestion, Suggestions
 from gemtui.text import Clean, clean_line, command_line, counted, visible_line
 
 
-def suggest(situation: Situation, which: Which, *, output: Path | None, as_json: bool) -> int:
+def suggest(
+    situation: Situation, which: CallSelection, *, output: Path | None, as_json: bool
+) -> int:
     """Print the rules, or write them as a new policy file.
 
     1 if there are no calls, or the CLI drops a policy that takes part.

@@ -7,26 +7,26 @@ import signal
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from gemtui.agent.detected import detect_cli
+from gemtui.agent.detect import detect_cli
 from gemtui.agent.gemini import GeminiRun, unstarted
 from gemtui.agent.options import AgentOptions
 from gemtui.agent.tail import tail
-from gemtui.commands.answer import note
+from gemtui.commands.output import note
+from gemtui.commands.run_cli import RunArguments
 from gemtui.commands.run_options import options_of, prompt_of
 from gemtui.commands.run_show import Show
-from gemtui.commands.run_words import Words
 from gemtui.commands.writer import Writer
 from gemtui.errors import CliNotFound
 from gemtui.files import open_regular
 from gemtui.runs.adapter import GeminiAdapter
-from gemtui.runs.kept import aftermath_of
+from gemtui.runs.kept_session import aftermath_of
 from gemtui.runs.listing import prune
 
 _MOST_STDERR = 1_000_000
 _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
-def run(words: Words) -> int:
+def run(words: RunArguments) -> int:
     """Run the prompt; the exit code is that of interfaces.
 
     Raises click.UsageError, OptionError, CliNotFound, SessionNotFound, SessionAmbiguous, OSError.

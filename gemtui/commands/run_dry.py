@@ -9,7 +9,7 @@ from pathlib import Path
 from gemtui.agent.command import Command, quoted
 from gemtui.agent.gemini import GeminiAdapter
 from gemtui.agent.options import AgentOptions
-from gemtui.commands.answer import lines_to_stdout, to_stdout
+from gemtui.commands.output import lines_to_stdout, to_stdout
 from gemtui.jsonout import encode
 from gemtui.text import Clean, clean_line
 

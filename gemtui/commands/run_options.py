@@ -9,12 +9,12 @@ import click
 
 from gemtui.agent import trust
 from gemtui.agent.options import AgentOptions
-from gemtui.commands.choose import LATEST, choose, current_folder, index_of_user
-from gemtui.commands.run_words import Words
+from gemtui.commands.pick_session import LATEST, choose, current_folder, index_of_user
+from gemtui.commands.run_cli import RunArguments
 from gemtui.files import is_folder, resolved
-from gemtui.policy.levels import Level, PermissionPolicy
-from gemtui.policy.names import find_policy
-from gemtui.policy.rules import ApprovalMode
+from gemtui.policy.edit.named_policies import find_policy
+from gemtui.policy.file.levels import Level, PermissionPolicy
+from gemtui.policy.model.rules import ApprovalMode
 from gemtui.sessions.store import SessionKind
 
 LARGEST = 8 * 1024 * 1024
@@ -22,7 +22,7 @@ LARGEST = 8 * 1024 * 1024
 TOO_LARGE = "the prompt is over 8 MiB: Gemini CLI would cut it; name files in it"
 
 
-def prompt_of(words: Words) -> str:
+def prompt_of(words: RunArguments) -> str:
     """The prompt: as typed, from a file, or from stdin. Raises click.UsageError, OSError."""
     if words.prompt is not None and words.prompt_file is not None:
         raise click.UsageError("PROMPT and --prompt-file exclude each other: give one of them")
@@ -55,7 +55,7 @@ def _decoded(data: bytes, place: str) -> str:
         ) from None
 
 
-def options_of(words: Words) -> AgentOptions:
+def options_of(words: RunArguments) -> AgentOptions:
     """The options. Raises click.UsageError, SessionNotFound, SessionAmbiguous, PolicyNotFound."""
     folder = words.cwd or current_folder()
     if folder is None:
@@ -82,7 +82,7 @@ def options_of(words: Words) -> AgentOptions:
     )
 
 
-def _permissions(words: Words) -> PermissionPolicy | None:
+def _permissions(words: RunArguments) -> PermissionPolicy | None:
     given = [
         None if level is None else Level(level)
         for level in (words.file_write, words.shell, words.network)

@@ -17,10 +17,9 @@ from gemtui.agent.events import (
     ToolUse,
 )
 from gemtui.agent.written import WrittenFiles
-from gemtui.commands.answer import note, stdout_encoding
+from gemtui.commands.output import note, stdout_encoding
 from gemtui.jsonout import encode
-from gemtui.runs.plain import one_line
-from gemtui.runs.words import Status, Tally, retry_words
+from gemtui.runs.outcome import Status, ToolCounts, one_line, retry_words
 from gemtui.text import Clean, clean, clean_line, command_line, counted, ellipsis
 from gemtui.transcript.model import ToolCall, ToolStatus
 from gemtui.transcript.tools import target
@@ -47,7 +46,7 @@ class Show:
     def __init__(self, *, as_json: bool, quiet: bool) -> None:
         self._as_json, self._quiet = as_json, quiet
         self._written = WrittenFiles()
-        self._tally = Tally()
+        self._tally = ToolCounts()
         self._streamed = self._midline = self._failed = False
 
     def output(self, event: AgentEvent) -> bytes:

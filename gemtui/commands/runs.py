@@ -9,9 +9,9 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from gemtui.agent import tree
-from gemtui.agent.folder import RunFolder
-from gemtui.commands.answer import lines_to_stdout, note, to_stdout
+from gemtui.agent import process_tree
+from gemtui.agent.run_folder import RunFolder
+from gemtui.commands.output import lines_to_stdout, note, to_stdout
 from gemtui.jsonout import encode, encode_array
 from gemtui.paths import prompts_file
 from gemtui.runs.copies import last_copies, last_copy_words
@@ -120,7 +120,7 @@ def stop(id: str, *, as_json: bool) -> int:
     Raises RunNotFound, RunAmbiguous, OSError.
     """
     run = find_run(runs_dir(), id)
-    pids = sorted(process.pid for process in tree.tagged(run.id))
+    pids = sorted(process.pid for process in process_tree.tagged(run.id))
     ended = end_run(run) if run.alive else False
     if as_json:
         _answer({"version": 1, "run": run.id, "stopped": pids if ended else []})

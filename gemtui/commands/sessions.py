@@ -10,8 +10,8 @@ from itertools import islice, pairwise
 from pathlib import Path
 
 from gemtui.api import listed, read_store
-from gemtui.commands.answer import lines_to_stdout, note, to_stdout
-from gemtui.commands.choose import current_folder, index_of_user
+from gemtui.commands.output import lines_to_stdout, note, to_stdout
+from gemtui.commands.pick_session import current_folder, index_of_user
 from gemtui.files import is_folder
 from gemtui.jsonout import encode, encode_array
 from gemtui.sessions.index import Snapshot

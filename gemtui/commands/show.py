@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from gemtui.commands.answer import note, stdout_encoding, to_file, to_stdout
-from gemtui.commands.choose import choose, index_of_user
-from gemtui.forms import Format, pieces
+from gemtui.commands.output import note, stdout_encoding, to_file, to_stdout
+from gemtui.commands.pick_session import choose, index_of_user
+from gemtui.export_formats import Format, pieces
 from gemtui.paths import gemini_home
 from gemtui.sessions.records import SessionLog
 

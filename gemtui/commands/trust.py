@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from gemtui.agent.trust import Place, TrustedFolder, forget, trusted_folders
-from gemtui.commands.answer import lines_to_stdout, note, to_stdout
+from gemtui.commands.output import lines_to_stdout, note, to_stdout
 from gemtui.jsonout import encode
 from gemtui.text import Clean, clean_line
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 
-from gemtui.commands.answer import to_stdout
+from gemtui.commands.output import to_stdout
 
 _AHEAD = 4 * 1024 * 1024
 """Bytes that may wait for the reader."""

@@ -13,10 +13,10 @@ from pathlib import Path
 from typing import Any
 
 from gemtui.demo.workspace import Call, Workspace
-from gemtui.policy.decide import Engine, Explanation, Setup
-from gemtui.policy.policy import Policy
-from gemtui.policy.rules import ApprovalMode, Decision, Severity
-from gemtui.policy.rules import Call as Asked
+from gemtui.policy.engine.decide import Engine, Explanation, Setup
+from gemtui.policy.file.policy import Policy
+from gemtui.policy.model.rules import ApprovalMode, Decision, Severity
+from gemtui.policy.model.rules import Call as Asked
 
 SHELL = "run_shell_command"
 _LARGEST = 200_000

@@ -11,14 +11,14 @@ from typing import Any
 
 from gemtui.agent.settings import user_policies
 from gemtui.files import is_folder, is_there
-from gemtui.policy.check import check_files
-from gemtui.policy.rules import CHECKED_AGAINST, Severity
-from gemtui.policy.store import policies_dir
+from gemtui.policy.check.check_policy import check_files
+from gemtui.policy.edit.store import policies_dir
+from gemtui.policy.model.rules import CHECKED_AGAINST, Severity
 from gemtui.text import counted
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Place:
+class PolicyPlace:
     """Policy files that stand together: a folder, or one file. `ours`: our named policies."""
 
     path: Path
@@ -45,10 +45,10 @@ class Place:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Policies:
+class PolicyReport:
     """All policy files that runs may have, place by place; those that are not there left out."""
 
-    places: tuple[Place, ...]
+    places: tuple[PolicyPlace, ...]
 
     def to_dict(self, installed: str | None) -> dict[str, Any]:
         """What `gemtui doctor --json` says; `engine_is_installed` null = no version is known."""
@@ -59,17 +59,17 @@ class Policies:
         }
 
 
-def look_at_policies(environ: Mapping[str, str]) -> Policies:
+def look_at_policies(environ: Mapping[str, str]) -> PolicyReport:
     """Check our policies and those that every session of the CLI loads here."""
     places = [(policies_dir(), True), *((path, False) for path in user_policies(environ))]
-    return Policies(places=tuple(_look(path, ours) for path, ours in places if is_there(path)))
+    return PolicyReport(places=tuple(_look(path, ours) for path, ours in places if is_there(path)))
 
 
-def _look(path: Path, ours: bool) -> Place:
+def _look(path: Path, ours: bool) -> PolicyPlace:
     files = sorted(path.glob("*.toml")) if is_folder(path) else [path]
     checked = [path] if files and not ours else files
     found = Counter(finding.severity for each in checked for finding in check_files([each]))
-    return Place(
+    return PolicyPlace(
         path=path,
         ours=ours,
         files=len(files),
@@ -78,7 +78,7 @@ def _look(path: Path, ours: bool) -> Place:
     )
 
 
-def policy_problems(policies: Policies) -> Iterator[str]:
+def policy_problems(policies: PolicyReport) -> Iterator[str]:
     """What is broken, with the way out: rules that do not hold as they stand."""
     for place in policies.places:
         if place.errors:
@@ -86,7 +86,7 @@ def policy_problems(policies: Policies) -> Iterator[str]:
             yield f"{place.path}: {counted(place.errors, 'error')}, {what}: {place.check}"
 
 
-def policy_rows(policies: Policies, installed: str | None) -> Iterator[tuple[str, str]]:
+def policy_rows(policies: PolicyReport, installed: str | None) -> Iterator[tuple[str, str]]:
     """For people: a name, then what was found."""
     yield "policies", _engine_words(installed)
     for place in policies.places:

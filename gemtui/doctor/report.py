@@ -17,12 +17,11 @@ from pathlib import Path
 from typing import Any
 
 from gemtui.agent.capabilities import MODELS
-from gemtui.agent.detect import INSTALL_LINK
-from gemtui.agent.detected import Detected, detect_cli
+from gemtui.agent.detect import INSTALL_LINK, Detected, detect_cli
 from gemtui.agent.settings import settings_problems
 from gemtui.api import listed, problem_dict
 from gemtui.config import Config, load_config
-from gemtui.doctor.policies import Policies, look_at_policies, policy_problems, policy_rows
+from gemtui.doctor.policies import PolicyReport, look_at_policies, policy_problems, policy_rows
 from gemtui.doctor.terminal import Terminal, look_at_terminal, terminal_rows
 from gemtui.errors import ConfigError
 from gemtui.files import is_folder, is_there
@@ -34,7 +33,7 @@ from gemtui.runs.listing import (
     CLEAR_PROMPTS,
     MOST_BYTES,
     MOST_RUNS,
-    Usage,
+    DiskUsage,
     orphaned_words,
     runs_dir,
     usage,
@@ -50,7 +49,7 @@ _SHOWN_PROBLEMS = 10
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Store:
+class StoreReport:
     """Gemini's folder. `hidden` counts by what hides a session; `bytes` of all files."""
 
     home: Path
@@ -102,12 +101,12 @@ class Report:
     gemtui: str
     python: str
     platform: str
-    store: Store
+    store: StoreReport
     cli: Detected
-    policies: Policies
+    policies: PolicyReport
     terminal: Terminal
     files: OwnFiles
-    runs: Usage
+    runs: DiskUsage
     settings: tuple[str, ...]
     registry: str | None
 
@@ -169,9 +168,9 @@ def _system() -> str:
     return f"{facts.sysname} {facts.release} {facts.machine}"
 
 
-def _store(environ: Mapping[str, str], home: Path, found: Snapshot) -> Store:
+def _store(environ: Mapping[str, str], home: Path, found: Snapshot) -> StoreReport:
     sessions = list(listed(found, project=None, hidden=True))
-    return Store(
+    return StoreReport(
         home=home,
         home_from="GEMINI_CLI_HOME" if environ.get("GEMINI_CLI_HOME") else "home folder",
         state=found.state,
@@ -254,7 +253,7 @@ def _problems(report: Report) -> Iterator[str]:
     yield from map(orphaned_words, report.runs.orphaned)
 
 
-def _store_dict(store: Store) -> dict[str, Any]:
+def _store_dict(store: StoreReport) -> dict[str, Any]:
     return {
         "home": str(store.home),
         "home_from": store.home_from,
@@ -305,7 +304,7 @@ def _rows(report: Report) -> Iterator[tuple[str, str]]:
         yield "all well", ""
 
 
-def _store_rows(store: Store) -> Iterator[tuple[str, str]]:
+def _store_rows(store: StoreReport) -> Iterator[tuple[str, str]]:
     yield "store", f"{store.home} (from {store.home_from}): {_STATES[store.state]}"
     yield (
         "",
@@ -359,7 +358,7 @@ def _file_rows(files: OwnFiles) -> Iterator[tuple[str, str]]:
         yield "", f"to remove them together with the runs: {CLEAR_PROMPTS}"
 
 
-def _run_rows(runs: Usage) -> Iterator[tuple[str, str]]:
+def _run_rows(runs: DiskUsage) -> Iterator[tuple[str, str]]:
     private = ", readable by you alone" if runs.private else ""
     yield "runs", f"{runs.place}: {counted(runs.runs, 'run')}, {size(runs.bytes)}{private}"
     yield "", "each holds its prompt, its answer and contents of files, until it is removed:"

@@ -8,8 +8,17 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from gemtui.agent.folder import RunFolder
-from gemtui.runs.kept import Kept, covers, drop_kept, holds, keeping, kept_of, named, put_back
+from gemtui.agent.run_folder import RunFolder
+from gemtui.runs.kept_session import (
+    KeptSession,
+    covers,
+    drop_kept,
+    holds,
+    keeping,
+    kept_of,
+    named,
+    put_back,
+)
 from gemtui.sessions.store import SessionKind, Store
 
 
@@ -96,12 +105,12 @@ def _in_store(store: Store, session_id: str) -> list[Path]:
     return [file.path for file in named(store, session_id) if file.kind is SessionKind.MAIN]
 
 
-def _copies(kept: Kept) -> dict[Path, Path]:
+def _copies(kept: KeptSession) -> dict[Path, Path]:
     """The conversation's own files: without it, nothing else of a session is worth anything."""
     return {path: copy for path, copy in kept.states.items() if path.parent.name == "chats"}
 
 
-def _only_here(kept: Kept, holders: list[Path]) -> dict[Path, Path]:
+def _only_here(kept: KeptSession, holders: list[Path]) -> dict[Path, Path]:
     return {
         path: copy
         for path, copy in _copies(kept).items()

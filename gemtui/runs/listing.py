@@ -20,11 +20,11 @@ from typing import Any
 
 import psutil
 
-from gemtui.agent import tree
+from gemtui.agent import process_tree
 from gemtui.agent.events import Done, DoneStatus
-from gemtui.agent.folder import Exit, RunFolder
 from gemtui.agent.gemini import owner_lives
 from gemtui.agent.ndjson import NdjsonReader, Parsed
+from gemtui.agent.run_folder import Exit, RunFolder
 from gemtui.agent.stream import Ending, Limit, Stream
 from gemtui.errors import RunAmbiguous, RunNotFound
 from gemtui.files import open_regular
@@ -115,7 +115,7 @@ class Run:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Usage:
+class DiskUsage:
     """What all run folders take; `private`: nobody but the user may look into them.
 
     `orphaned`: ids of runs whose processes go on though their supervisor was killed. `broken`: as
@@ -159,7 +159,7 @@ def list_runs(place: Path) -> tuple[Run, ...]:
     """The runs in the folder `place`, newest first; broken folders are passed over."""
     found = [run for folder in _folders(place) if (run := _run(folder)) is not None]
     unwatched = any(run.state is not RunState.RUNNING for run in found)
-    living = tree.by_run() if unwatched else {}
+    living = process_tree.by_run() if unwatched else {}
     told = (_with_processes(run, living.get(run.id, set())) for run in found)
     return tuple(sorted(told, key=lambda run: run.started, reverse=True))
 
@@ -231,10 +231,10 @@ def _is_broken(folder: RunFolder) -> bool:
     return not young and (folder.request() is None or _made(folder) is None)
 
 
-def usage(place: Path) -> Usage:
+def usage(place: Path) -> DiskUsage:
     """How many folders there are, and how much they hold."""
     folders = list(_folders(place))
-    return Usage(
+    return DiskUsage(
         place=place,
         runs=len(folders),
         bytes=sum(_size(folder.path) for folder in folders),

@@ -10,12 +10,12 @@ from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
 
-from gemtui.agent import tree
-from gemtui.agent.folder import Request, RunFolder
+from gemtui.agent import process_tree
 from gemtui.agent.gemini import owner_lives
+from gemtui.agent.run_folder import Request, RunFolder
 from gemtui.paths import gemini_home
-from gemtui.runs.keeper import Keeper
-from gemtui.runs.kept import aftermath_of, keep, kept_of, unsettled
+from gemtui.runs.kept_session import aftermath_of, keep, kept_of, unsettled
+from gemtui.runs.session_keeper import Keeper
 from gemtui.transcript.parts import string
 
 
@@ -54,7 +54,7 @@ def settle_left(runs: Path) -> tuple[RunFolder, ...]:
     """
     left = tuple(folder for folder in unsettled(runs) if _is_over(folder))
     for folder in left:
-        if folder.exit() is None and tree.tagged(folder.id):
+        if folder.exit() is None and process_tree.tagged(folder.id):
             _put_right_for_now(folder)
         else:
             ResumeGuard().after(folder)

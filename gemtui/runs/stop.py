@@ -5,9 +5,9 @@ from __future__ import annotations
 import asyncio
 from datetime import UTC, datetime
 
-from gemtui.agent import tree
-from gemtui.agent.folder import Exit
+from gemtui.agent import process_tree
 from gemtui.agent.gemini import GeminiRun
+from gemtui.agent.run_folder import Exit
 from gemtui.runs.listing import Run, RunState
 from gemtui.runs.resume import ResumeGuard
 
@@ -26,11 +26,11 @@ def stop(run: Run) -> bool:
         running = GeminiRun(run.folder, request)
         running.abort()
         asyncio.run(running.wait())
-    tree.end_tagged(run.id, grace=GRACE)
+    process_tree.end_tagged(run.id, grace=GRACE)
     if run.folder.exit() is None:
         now = datetime.now(UTC)
         run.folder.finish(Exit(code=None, started=None, ended=now, aborted=True))
-    if tree.tagged(run.id):
+    if process_tree.tagged(run.id):
         return False
     run.folder.clean(request)
     ResumeGuard().after(run.folder)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import sys
 
-from gemtui.agent.folder import Request, RunFolder
+from gemtui.agent.run_folder import Request, RunFolder
 from gemtui.agent.supervise import Keeper, main
 
 
@@ -16,8 +16,8 @@ def keeper_of(folder: RunFolder, request: Request) -> Keeper | None:
     """Who looks after the session of a run; None where it resumes none."""
     if not (request.about or {}).get("resume"):
         return None
-    from gemtui.runs.keeper import Keeper
-    from gemtui.runs.kept import kept_of
+    from gemtui.runs.kept_session import kept_of
+    from gemtui.runs.session_keeper import Keeper
 
     kept = kept_of(folder)
     return None if kept is None else Keeper(folder, kept)

@@ -13,7 +13,7 @@ import os
 import sqlite3
 import threading
 import zlib
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -22,9 +22,10 @@ from typing import Any
 
 import orjson
 
-from gemtui.sessions.records import Problem
+from gemtui.errors import NotASession, SessionTooLarge
+from gemtui.sessions.records import Problem, SessionLog
 from gemtui.sessions.store import ChatFile, SessionKind
-from gemtui.sessions.summary import Flag, Summary, TitleSource
+from gemtui.sessions.summary import Flag, Summary, TitleSource, summarise
 from gemtui.transcript.model import Usage
 
 VERSION = 3
@@ -351,3 +352,43 @@ def _seconds(when: datetime | None) -> float | None:
 
 def _time(seconds: float | None) -> datetime | None:
     return None if seconds is None else datetime.fromtimestamp(seconds, UTC)
+
+
+def never() -> bool:
+    """Nobody cancels this."""
+    return False
+
+
+def read_file(
+    log: SessionLog,
+    place: ChatFile,
+    *,
+    upto: int | None = None,
+    cancelled: Callable[[], bool] = never,
+) -> Known | Problem | None:
+    """What a file holds; a Problem may go away by itself, None = the file is gone."""
+    try:
+        log.refresh(upto=upto, cancelled=cancelled)
+        return summarise(log, place)
+    except (NotASession, SessionTooLarge) as error:
+        return Unread(what=str(error).removeprefix(f"{place.path} "))
+    except FileNotFoundError:
+        return None
+    except OSError as error:
+        return refused(place.path, error)
+    except MemoryError:
+        return Problem(path=place.path, line=None, what="can't be read: there is no memory left")
+    except RecursionError:
+        return Unread(what="is nested too deeply to be read")
+
+
+def refused(path: Path, error: OSError) -> Problem:
+    """What the system said of a path that we asked it for."""
+    return Problem(path=path, line=None, what=f"can't be read: {error.strerror or error}")
+
+
+def worth_keeping(place: ChatFile, known: Known | Problem | None) -> list[tuple[ChatFile, Known]]:
+    """What goes to the cache: what stands as long as the file does not change."""
+    if isinstance(known, Unread) or (isinstance(known, Summary) and not known.partial):
+        return [(place, known)]
+    return []

@@ -19,11 +19,10 @@ from pathlib import Path
 
 from gemtui.errors import SessionNotFound
 from gemtui.paths import typed_path
-from gemtui.sessions import finding
-from gemtui.sessions.cache import Cache, Known, Unread
+from gemtui.sessions import resolve
+from gemtui.sessions.cache import Cache, Known, Unread, never, read_file, refused, worth_keeping
 from gemtui.sessions.catalog import Catalog, Stamp
 from gemtui.sessions.projects import Projects, folder_names
-from gemtui.sessions.reading import never, read_file, refused, worth_keeping
 from gemtui.sessions.records import Problem, SessionLog
 from gemtui.sessions.store import (
     ChatFile,
@@ -120,7 +119,7 @@ class Index:
         store = self._scan()
         scope = self._scope(store, project, read=False)
         mains = [place for place in scope if place.kind is SessionKind.MAIN]
-        newest = finding.newest_first(mains)
+        newest = resolve.newest_first(mains)
         shown = looked = 0
         while shown < limit and looked < min(len(newest), _QUICK_LOOKS * limit):
             some = newest[looked : looked + limit - shown]
@@ -161,21 +160,21 @@ class Index:
         `project` narrows ids and "latest" down to a folder's sessions. Raises SessionNotFound,
         SessionAmbiguous, StoreUnreadable; for a path NotASession, SessionTooLarge, OSError.
         """
-        if finding.is_path(wanted):
+        if resolve.is_path(wanted):
             return self._at(typed_path(wanted).absolute())
         store = self._scan()
-        finding.require_readable(store)
+        resolve.require_readable(store)
         places = self._scope(store, project, read=True)
-        if wanted == finding.LATEST:
-            found = finding.latest(places, when=self._when, read=self._sessions_in)
+        if wanted == resolve.LATEST:
+            found = resolve.latest(places, when=self._when, read=self._sessions_in)
             if found is None:
-                raise finding.nothing_stored(store, project)
+                raise resolve.nothing_stored(store, project)
             return self._with_copies(found, store)
-        likely = [place for place in places if finding.fits(place, wanted)]
-        matches = finding.matching(self._sessions_in(likely), wanted)
+        likely = [place for place in places if resolve.fits(place, wanted)]
+        matches = resolve.matching(self._sessions_in(likely), wanted)
         if not matches:
-            matches = finding.matching(self._sessions_in(places), wanted)
-        return self._with_copies(finding.the_one(matches, wanted, store), store)
+            matches = resolve.matching(self._sessions_in(places), wanted)
+        return self._with_copies(resolve.the_one(matches, wanted, store), store)
 
     # --- finding -----------------------------------------------------------------------------
 
@@ -197,7 +196,7 @@ class Index:
 
     def _with_copies(self, session: Summary, store: Store) -> Summary:
         """A session once every file that may hold a copy of it has been read."""
-        likely = [place for place in store.files() if finding.fits(place, session.id)]
+        likely = [place for place in store.files() if resolve.fits(place, session.id)]
         found = self._sessions_in(likely)
         return next((each for each in found if set(session.files) <= set(each.files)), session)
 
@@ -250,7 +249,7 @@ class Index:
         """The latest time at which the session in a file may have been updated."""
         known = self._catalog.file(place.name)
         if known is None or known.partial:
-            return finding.said_update(place)
+            return resolve.said_update(place)
         return known.when.timestamp()
 
     def _root_of(self, place: ChatFile) -> str | None:
@@ -260,7 +259,7 @@ class Index:
     def _catch_up(
         self, store: Store, say: Callable[[], None], cancelled: Callable[[], bool]
     ) -> None:
-        missing = self._not_cached(finding.newest_first(store.files()), whole=True)
+        missing = self._not_cached(resolve.newest_first(store.files()), whole=True)
         if missing:
             say()
         self._read_all(missing, say, cancelled)

@@ -17,7 +17,7 @@ from typing import Any
 
 from gemtui.sessions.store import SessionKind
 from gemtui.sessions.summary import Flag, Summary
-from gemtui.text import Clean, clean_line
+from gemtui.text import Clean, clean_line, short_path
 
 
 class Sort(StrEnum):
@@ -89,7 +89,7 @@ class Query:
     def __bool__(self) -> bool:
         return bool(self.wanted or self.unwanted)
 
-    def select(self, entries: Iterable[Entry]) -> list[Entry]:
+    def select(self, entries: Iterable[ListEntry]) -> list[ListEntry]:
         """The entries that match, in their order."""
         found = list(entries)
         for word in self.wanted:
@@ -108,7 +108,7 @@ class Query:
         return re.compile("|".join(map(_any_case, longest_first)))
 
 
-def _having(word: str, entries: list[Entry], wanted: bool) -> list[Entry]:
+def _having(word: str, entries: list[ListEntry], wanted: bool) -> list[ListEntry]:
     if _minds_case(word):
         return [entry for entry in entries if (word in entry.plain) is wanted]
     return [entry for entry in entries if (word in entry.lower) is wanted]
@@ -125,7 +125,7 @@ def _any_case(word: str) -> str:
 # --- rows ------------------------------------------------------------------------------------
 
 
-class Entry:
+class ListEntry:
     """One session with its texts made ready: cleaned, named, searchable.
 
     `key` is unique in a listing and stays with the session. `project` is a short name that tells
@@ -153,7 +153,7 @@ class Entry:
 class SessionRow:
     """A session in the list; `depth` > 0: it stands below the session that it belongs to."""
 
-    entry: Entry
+    entry: ListEntry
     depth: int = 0
 
     @property
@@ -208,8 +208,8 @@ class Listing:
     def __init__(self, project: Path | None = None) -> None:
         self.project = None if project is None else str(project)
         self._labels: dict[str, Clean] = {}
-        self._entries: dict[str, Entry] = {}
-        self._ordered: tuple[tuple[Sort, bool], list[Entry]] | None = None
+        self._entries: dict[str, ListEntry] = {}
+        self._ordered: tuple[tuple[Sort, bool], list[ListEntry]] | None = None
 
     def take(self, sessions: Sequence[Summary]) -> None:
         """Show these sessions from now on; newest first, as a snapshot has them."""
@@ -219,7 +219,7 @@ class Listing:
         self._entries = {
             key: entry
             if (entry := old.get(key)) is not None and entry.summary is summary
-            else Entry(summary, labels[group_of(summary)], key)
+            else ListEntry(summary, labels[group_of(summary)], key)
             for key, summary in _keyed(sessions)
         }
         self._ordered = None
@@ -238,13 +238,13 @@ class Listing:
             elsewhere=0 if found else len(_matching(ordered, view)),
         )
 
-    def _in_order(self, view: View) -> list[Entry]:
+    def _in_order(self, view: View) -> list[ListEntry]:
         wanted = (view.sort, view.reverse)
         if self._ordered is None or self._ordered[0] != wanted:
             self._ordered = (wanted, _sort(self._entries.values(), *wanted))
         return self._ordered[1]
 
-    def _in_scope(self, entry: Entry, view: View) -> bool:
+    def _in_scope(self, entry: ListEntry, view: View) -> bool:
         return view.everywhere or self.project is None or entry.summary.project == self.project
 
 
@@ -264,18 +264,18 @@ def _is_copy(summary: Summary) -> bool:
     return Flag.DUPLICATE in summary.flags
 
 
-def _open(entries: list[Entry], view: View) -> list[Entry]:
+def _open(entries: list[ListEntry], view: View) -> list[ListEntry]:
     return entries if view.hidden else [entry for entry in entries if not entry.hidden]
 
 
-def _matching(entries: list[Entry], view: View) -> list[Entry]:
+def _matching(entries: list[ListEntry], view: View) -> list[ListEntry]:
     return Query(view.query).select(_open(entries, view))
 
 
-def _below_parents(entries: Sequence[Entry]) -> list[Row]:
+def _below_parents(entries: Sequence[ListEntry]) -> list[Row]:
     """Rows in which subagents and copies follow what they belong to, where that is shown too."""
     mains = {entry.summary.id for entry in entries if not _is_copy(entry.summary)}
-    children: defaultdict[str, list[Entry]] = defaultdict(list)
+    children: defaultdict[str, list[ListEntry]] = defaultdict(list)
     for entry in entries:
         above = _belongs_to(entry.summary)
         children[above if above in mains else ""].append(entry)
@@ -295,7 +295,7 @@ def _belongs_to(summary: Summary) -> str | None:
     return summary.id if _is_copy(summary) else summary.parent
 
 
-def _any_of(children: dict[str, list[Entry]]) -> list[Entry]:
+def _any_of(children: dict[str, list[ListEntry]]) -> list[ListEntry]:
     return children.pop(next(iter(children)))
 
 
@@ -313,7 +313,7 @@ def _grouped(rows: Sequence[Row], folded: frozenset[str]) -> Iterator[Row]:
             yield from members
 
 
-def _heading(entry: Entry) -> Clean:
+def _heading(entry: ListEntry) -> Clean:
     project = entry.summary.project
     return entry.project if project is None else short_path(Path(project))
 
@@ -321,7 +321,7 @@ def _heading(entry: Entry) -> Clean:
 # --- order -----------------------------------------------------------------------------------
 
 
-_PROPERTY: dict[Sort, Callable[[Entry], Any]] = {
+_PROPERTY: dict[Sort, Callable[[ListEntry], Any]] = {
     Sort.UPDATED: lambda entry: entry.summary.when,
     Sort.STARTED: lambda entry: entry.summary.started,
     Sort.TITLE: lambda entry: entry.title.casefold() or None,
@@ -333,7 +333,7 @@ _PROPERTY: dict[Sort, Callable[[Entry], Any]] = {
 _A_FIRST = {Sort.TITLE, Sort.PROJECT}
 
 
-def _sort(entries: Iterable[Entry], sort: Sort, reverse: bool) -> list[Entry]:
+def _sort(entries: Iterable[ListEntry], sort: Sort, reverse: bool) -> list[ListEntry]:
     """Sorted, the unknown last in either direction; equals stay newest first."""
     value = _PROPERTY[sort]
     pairs = [(value(entry), entry) for entry in entries]
@@ -374,13 +374,6 @@ def _name(group: str, folder: str | None) -> str:
 
 def _longer_name(group: str, folder: str | None) -> str:
     return group if folder is None else "/".join(PurePath(folder).parts[-2:])
-
-
-def short_path(path: Path, home: Path | None = None) -> Clean:
-    """A path as people write it: `~` for the home directory (`home`, else that of the system)."""
-    home = home or Path.home()
-    inside = path.is_relative_to(home) and path != home
-    return clean_line(f"~/{path.relative_to(home)}" if inside else str(path))
 
 
 @lru_cache

@@ -11,10 +11,10 @@ from itertools import accumulate
 from math import inf
 from typing import Any
 
-from gemtui.sessions.facts import Kind
 from gemtui.sessions.messages import message_of
+from gemtui.sessions.record_facts import RecordKind
 from gemtui.sessions.records import SessionLog, read_record
-from gemtui.sessions.replay import Entry, Replay, Slot
+from gemtui.sessions.replay import Replay, ReplayedMessage, Slot
 from gemtui.sessions.source import Source
 from gemtui.transcript.content import typed
 from gemtui.transcript.model import (
@@ -67,7 +67,7 @@ def unified_of(log: SessionLog) -> Iterator[UnifiedMessage]:
     """The conversation as unified messages, without session context and pure tool replies."""
     calls = _LogCalls(log.replay, log.source)
     for entry in log.replay.entries:
-        if entry.facts.kind is Kind.MESSAGE:
+        if entry.facts.kind is RecordKind.MESSAGE:
             record = read_record(log.source, entry)
             if record is not None:
                 yield parse_message(record, reply=calls.reply)
@@ -79,7 +79,7 @@ def calls_of(log: SessionLog) -> Iterator[Mapping[str, Any]]:
     """
     lookup = _LogCalls(log.replay, log.source)
     for entry in log.replay.entries:
-        if entry.facts.kind is Kind.MESSAGE and log.replay.outline(entry).calls:
+        if entry.facts.kind is RecordKind.MESSAGE and log.replay.outline(entry).calls:
             record = read_record(log.source, entry)
             if record is not None:
                 yield from objects(record.get("toolCalls"))
@@ -87,7 +87,7 @@ def calls_of(log: SessionLog) -> Iterator[Mapping[str, Any]]:
 
 
 def _calls_in_parts(
-    record: Mapping[str, Any], entry: Entry, lookup: _LogCalls
+    record: Mapping[str, Any], entry: ReplayedMessage, lookup: _LogCalls
 ) -> Iterator[Mapping[str, Any]]:
     wanted = Counter(entry.facts.part_ids)
     for part in parts_of(record.get("content")) if wanted else []:
@@ -112,14 +112,16 @@ class _Item:
     `calls`: None = the whole record; else places of calls in it, `rest` = with everything else.
     """
 
-    entry: Entry
+    entry: ReplayedMessage
     outline: Outline
     calls: frozenset[int] | None = None
     rest: bool = True
 
 
 def _items(replay: Replay, *, dropped: bool) -> list[_Item]:
-    entries: list[tuple[Entry, Dropped | None]] = [(entry, None) for entry in replay.entries]
+    entries: list[tuple[ReplayedMessage, Dropped | None]] = [
+        (entry, None) for entry in replay.entries
+    ]
     if dropped and replay.dropped:
         entries = _woven(entries, replay.dropped)
     shown = [pair for pair in entries if _is_shown(pair[0], replay)]
@@ -132,11 +134,12 @@ def _items(replay: Replay, *, dropped: bool) -> list[_Item]:
 
 
 def _woven(
-    kept: Sequence[tuple[Entry, Dropped | None]], dropped: Sequence[tuple[Entry, Dropped]]
-) -> list[tuple[Entry, Dropped | None]]:
+    kept: Sequence[tuple[ReplayedMessage, Dropped | None]],
+    dropped: Sequence[tuple[ReplayedMessage, Dropped]],
+) -> list[tuple[ReplayedMessage, Dropped | None]]:
     """Dropped messages before the first kept one that appeared later in the log."""
     waiting = deque(dropped)
-    result: list[tuple[Entry, Dropped | None]] = []
+    result: list[tuple[ReplayedMessage, Dropped | None]] = []
     for pair in kept:
         while waiting and waiting[0][0].birth < pair[0].birth:
             result.append(waiting.popleft())
@@ -144,14 +147,14 @@ def _woven(
     return [*result, *waiting]
 
 
-def _is_shown(entry: Entry, replay: Replay) -> bool:
+def _is_shown(entry: ReplayedMessage, replay: Replay) -> bool:
     """Messages, and tool replies whose call stands nowhere else (a refused call over ACP)."""
-    if entry.facts.kind is Kind.REPLY:
+    if entry.facts.kind is RecordKind.REPLY:
         return bool(_orphans(entry, replay))
-    return entry.facts.kind is Kind.MESSAGE
+    return entry.facts.kind is RecordKind.MESSAGE
 
 
-def _orphans(entry: Entry, replay: Replay) -> list[int]:
+def _orphans(entry: ReplayedMessage, replay: Replay) -> list[int]:
     """Places of the replies whose call is nowhere in the log."""
     return [
         place
@@ -160,10 +163,12 @@ def _orphans(entry: Entry, replay: Replay) -> list[int]:
     ]
 
 
-def _item(entry: Entry, why: Dropped | None, replay: Replay, *, moved: frozenset[int]) -> _Item:
+def _item(
+    entry: ReplayedMessage, why: Dropped | None, replay: Replay, *, moved: frozenset[int]
+) -> _Item:
     outline = replay.outline(entry)
     calls = None
-    if entry.facts.kind is Kind.REPLY:
+    if entry.facts.kind is RecordKind.REPLY:
         failed = [entry.facts.replies[place].failed for place in _orphans(entry, replay)]
         outline = replace(outline, author=Author.MODEL, calls=len(failed), failures=sum(failed))
     elif moved:
@@ -177,7 +182,7 @@ def _item(entry: Entry, why: Dropped | None, replay: Replay, *, moved: frozenset
     return _Item(entry=entry, outline=outline, calls=calls)
 
 
-def _continuation(entry: Entry, places: frozenset[int], replay: Replay) -> _Item:
+def _continuation(entry: ReplayedMessage, places: frozenset[int], replay: Replay) -> _Item:
     times = [time for place in places if (time := entry.facts.calls[place].time)]
     outline = replace(
         entry.facts.outline,
@@ -190,7 +195,7 @@ def _continuation(entry: Entry, places: frozenset[int], replay: Replay) -> _Item
     return _Item(entry=entry, outline=outline, calls=places, rest=False)
 
 
-def _of_calls(outline: Outline, entry: Entry, places: frozenset[int]) -> Outline:
+def _of_calls(outline: Outline, entry: ReplayedMessage, places: frozenset[int]) -> Outline:
     calls = [entry.facts.calls[place] for place in sorted(places)]
     return replace(
         outline,
@@ -205,10 +210,10 @@ class _Late:
     """Calls that happened after later messages, by the index of the message they follow."""
 
     moved: dict[int, frozenset[int]]
-    after: dict[int, list[tuple[Entry, frozenset[int]]]]
+    after: dict[int, list[tuple[ReplayedMessage, frozenset[int]]]]
 
 
-def _late_calls(entries: Sequence[Entry]) -> _Late:
+def _late_calls(entries: Sequence[ReplayedMessage]) -> _Late:
     """Find calls that the CLI attached to an earlier record than their turn (contract 1.2)."""
     late = _Late(moved={}, after={})
     latest = list(accumulate((_time(entry) for entry in entries), max))
@@ -224,7 +229,7 @@ def _late_calls(entries: Sequence[Entry]) -> _Late:
     return late
 
 
-def _time(entry: Entry) -> float:
+def _time(entry: ReplayedMessage) -> float:
     """When a message was said; one without a time counts as said with the one before it."""
     time = entry.facts.outline.time
     return -inf if time is None else time.timestamp()
@@ -247,7 +252,7 @@ class _LogCalls:
     def __init__(self, replay: Replay, source: Source | None) -> None:
         self.replay = replay
         self.source = source
-        self._split: tuple[Entry, Mapping[str, Any] | None] | None = None
+        self._split: tuple[ReplayedMessage, Mapping[str, Any] | None] | None = None
         self._found: tuple[Slot, dict[str, Mapping[str, Any]]] | None = None
         self._replied: tuple[Slot, dict[str, Mapping[str, Any]]] | None = None
 
@@ -293,7 +298,7 @@ def _message(item: _Item, calls: _LogCalls) -> Message:
     record = calls.record(item)
     if record is None:
         return _lost(outline)
-    if item.entry.facts.kind is Kind.REPLY:
+    if item.entry.facts.kind is RecordKind.REPLY:
         return _orphan_message(record, item, calls)
     message = message_of(record, id=outline.id, calls=calls, only=item.calls, rest=item.rest)
     if not item.rest:

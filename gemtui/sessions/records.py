@@ -18,9 +18,9 @@ import orjson
 
 from gemtui.errors import NotASession, SessionTooLarge
 from gemtui.jsonin import loads, values_in
-from gemtui.sessions import whole
-from gemtui.sessions.facts import Kind
-from gemtui.sessions.replay import Entry, Replay, left_out
+from gemtui.sessions import legacy_json
+from gemtui.sessions.record_facts import RecordKind
+from gemtui.sessions.replay import Replay, ReplayedMessage, left_out
 from gemtui.sessions.source import LineSource, Record, Source, WholeSource
 from gemtui.transcript.model import Outline
 
@@ -182,27 +182,29 @@ class SessionLog:
         """(object, cut, all of it read), or None if this is no session of that form."""
         short = upto is not None and upto < size
         for amount in (upto, size) if short and upto is not None else (size,):
-            if amount > whole.LIMIT:
-                self._require_other_form(source, size=size, limit=whole.LIMIT, of="bytes")
+            if amount > legacy_json.LIMIT:
+                self._require_other_form(source, size=size, limit=legacy_json.LIMIT, of="bytes")
                 return None
             data = source.read(0, amount)
-            if (values := values_in(data)) > whole.VALUES:
-                self._require_other_form(source, size=values, limit=whole.VALUES, of="JSON values")
+            if (values := values_in(data)) > legacy_json.VALUES:
+                self._require_other_form(
+                    source, size=values, limit=legacy_json.VALUES, of="JSON values"
+                )
                 return None
-            parsed = whole.parse(data)
-            if parsed is not None and whole.is_session(parsed[0]):
+            parsed = legacy_json.parse(data)
+            if parsed is not None and legacy_json.is_session(parsed[0]):
                 return parsed[0], parsed[1], amount == size
         return None
 
     def _require_other_form(self, source: LineSource, *, size: int, limit: int, of: str) -> None:
         """Raise SessionTooLarge if this is a session in one piece; a log is read in any size."""
-        if whole.looks_like_session(source.read(0, CHUNK)):
+        if legacy_json.looks_like_session(source.read(0, CHUNK)):
             raise SessionTooLarge(self.path, size=size, limit=limit, of=of)
 
     def _read_whole(self, value: dict[str, Any], cut: bool, complete: bool, size: int) -> bool:
         """Replay a legacy object; messages that did not change keep their outlines."""
         before, had = self._replay, self._source
-        records = whole.records_in(value, self.path)
+        records = legacy_json.records_in(value, self.path)
         if cut and complete and isinstance(had, WholeSource) and len(had) > len(records):
             self.torn = True
             return False
@@ -213,7 +215,7 @@ class SessionLog:
         self._replay.feed({"$set": header}, 0, size)
         self._replay.rebuild(records, 0, size, unique=True)
         self._require_bounded()
-        if (word := left_out(whole.entries_in(value) - len(records))) is not None:
+        if (word := left_out(legacy_json.entries_in(value) - len(records))) is not None:
             self._problem(None, word)
         if isinstance(had, WholeSource):
             self._keep_equal(before, had, records)
@@ -274,8 +276,8 @@ class SessionLog:
 
     def _feed(self, line: bytes) -> str | None:
         """Replay one line; what of it is left out, in words. Raises SessionTooLarge."""
-        if values_in(line) > whole.VALUES:
-            return f"more than {whole.VALUES:,} JSON values: left out"
+        if values_in(line) > legacy_json.VALUES:
+            return f"more than {legacy_json.VALUES:,} JSON values: left out"
         try:
             value = loads(line)
         except orjson.JSONDecodeError as error:
@@ -298,7 +300,7 @@ class SessionLog:
 
     def _last(self, line: bytes) -> bool:
         """Take a last line without line feed if it is whole (contract 1.5)."""
-        if not line.isspace() and values_in(line) <= whole.VALUES and not _is_object(line):
+        if not line.isspace() and values_in(line) <= legacy_json.VALUES and not _is_object(line):
             return False
         self._apply(line, len(line))
         self._line -= 1
@@ -343,7 +345,9 @@ class SessionLog:
         """The messages after replay, without session context and pure tool replies."""
         replay = self._replay
         return [
-            replay.outline(entry) for entry in replay.entries if entry.facts.kind is Kind.MESSAGE
+            replay.outline(entry)
+            for entry in replay.entries
+            if entry.facts.kind is RecordKind.MESSAGE
         ]
 
     @property
@@ -355,7 +359,7 @@ class SessionLog:
         ]
 
 
-def read_record(source: Source | None, entry: Entry) -> Record | None:
+def read_record(source: Source | None, entry: ReplayedMessage) -> Record | None:
     """The stored record of an entry with the fields that a resume lost (contract 1.6)."""
     record = None if source is None else source.at(entry.slot)
     if record is None or source is None or not entry.borrowed:
@@ -389,7 +393,7 @@ def _is_one_value(first: bytes, rest: bytes) -> bool:
     """Whether a file that begins so may be one JSON value: pretty-printed, or alone on its line."""
     if first.lstrip()[:1] not in (b"{", b"[", b""):
         return False
-    return not _is_object(first) or (not rest.strip() and whole.holds_messages(first))
+    return not _is_object(first) or (not rest.strip() and legacy_json.holds_messages(first))
 
 
 def _is_object(line: bytes) -> bool:

@@ -12,7 +12,7 @@ from dataclasses import replace
 from datetime import datetime
 from typing import Any, NamedTuple
 
-from gemtui.sessions.facts import RICH_FIELDS, CallFact, Facts, Kind, facts_of
+from gemtui.sessions.record_facts import RICH_FIELDS, CallFact, RecordFacts, RecordKind, facts_of
 from gemtui.transcript.model import Author, Dropped, Outline
 from gemtui.transcript.parts import instant, objects
 
@@ -28,7 +28,7 @@ class Slot(NamedTuple):
     place: int = -1
 
 
-class Entry(NamedTuple):
+class ReplayedMessage(NamedTuple):
     """One message record in the replay.
 
     `own`: which rich fields the record itself carries. `borrowed`: fields that it lost when a
@@ -38,13 +38,13 @@ class Entry(NamedTuple):
 
     id: str
     slot: Slot
-    facts: Facts
+    facts: RecordFacts
     birth: int
     own: frozenset[str]
     borrowed: tuple[tuple[str, Slot], ...] = ()
 
 
-class Known(NamedTuple):
+class StoredCall(NamedTuple):
     """A tool call or a reply seen anywhere in the log."""
 
     slot: Slot
@@ -58,14 +58,14 @@ class Replay:
         self.metadata: dict[str, Any] = {}
         self.started: datetime | None = None
         """The earliest start that any header names; a resume writes a later one (contract 1.6)."""
-        self.calls: dict[str, Known] = {}
-        self.replies: dict[str, Known] = {}
+        self.calls: dict[str, StoredCall] = {}
+        self.replies: dict[str, StoredCall] = {}
         self.parts: set[str] = set()
         self.held = 0
         """Messages, calls and replies that are remembered: what its memory grows with."""
-        self._entries: dict[str, Entry] = {}
-        self._dropped: dict[str, tuple[Entry, Dropped]] = {}
-        self._seen: dict[str, Entry] = {}
+        self._entries: dict[str, ReplayedMessage] = {}
+        self._dropped: dict[str, tuple[ReplayedMessage, Dropped]] = {}
+        self._seen: dict[str, ReplayedMessage] = {}
         self._derived: dict[tuple[Outline, tuple[bool, ...]], Outline] = {}
 
     def feed(self, line: Mapping[str, Any], offset: int, length: int) -> str | None:
@@ -127,7 +127,7 @@ class Replay:
         facts = facts_of(record, size)
         id = id or facts.outline.id or f"#{slot.offset}.{slot.place}"
         old = self._seen.get(id)
-        entry = Entry(
+        entry = ReplayedMessage(
             id=id,
             slot=slot,
             facts=facts if facts.outline.id == id else _renamed(facts, id),
@@ -141,10 +141,10 @@ class Replay:
         self.held += _weight(facts) - (0 if old is None else _weight(old.facts))
         for call in facts.calls:
             if call.id:
-                self.calls[call.id] = Known(slot, call)
+                self.calls[call.id] = StoredCall(slot, call)
         for reply in facts.replies:
             if reply.id:
-                self.replies[reply.id] = Known(slot, reply)
+                self.replies[reply.id] = StoredCall(slot, reply)
         self.parts.update(id for id in facts.part_ids if id)
 
     def _rewind(self, target: str) -> None:
@@ -154,13 +154,13 @@ class Replay:
             id, entry = self._entries.popitem()
             self._drop(entry, Dropped.REWOUND)
 
-    def _drop(self, entry: Entry, why: Dropped) -> None:
-        if entry.facts.kind is Kind.MESSAGE:
+    def _drop(self, entry: ReplayedMessage, why: Dropped) -> None:
+        if entry.facts.kind is RecordKind.MESSAGE:
             self._dropped[entry.id] = (entry, why)
 
-    def _bury(self, gone: Iterable[Entry]) -> None:
+    def _bury(self, gone: Iterable[ReplayedMessage]) -> None:
         """Remember dropped messages turn by turn: a prompt that got no answer has failed."""
-        turn: list[Entry] = []
+        turn: list[ReplayedMessage] = []
         for entry in [*gone, None]:
             if turn and (entry is None or entry.facts.outline.prompt):
                 why = _why(turn)
@@ -170,7 +170,7 @@ class Replay:
             if entry is not None:
                 turn.append(entry)
 
-    def _without_twins(self, gone: list[Entry]) -> list[Entry]:
+    def _without_twins(self, gone: list[ReplayedMessage]) -> list[ReplayedMessage]:
         """Leave out entries that the list restores under a new id, and let those borrow from them.
 
         A cancelled interactive request writes the whole history again with new ids; a twin says
@@ -178,7 +178,7 @@ class Replay:
         """
         if not gone:
             return []
-        newer: dict[int, list[Entry]] = {}
+        newer: dict[int, list[ReplayedMessage]] = {}
         for entry in reversed(self._entries.values()):
             newer.setdefault(entry.facts.digest, []).append(entry)
         lost = []
@@ -191,7 +191,7 @@ class Replay:
                 lost.append(entry)
         return lost
 
-    def keep(self, entry: Entry, old: Entry) -> None:
+    def keep(self, entry: ReplayedMessage, old: ReplayedMessage) -> None:
         """Take over the outline of an equal record, so that a view sees that nothing changed."""
         kept = entry._replace(facts=entry.facts._replace(outline=old.facts.outline))
         self._entries[entry.id] = self._seen[entry.id] = kept
@@ -199,16 +199,16 @@ class Replay:
     # --- what stands now ---------------------------------------------------------------------
 
     @property
-    def entries(self) -> list[Entry]:
+    def entries(self) -> list[ReplayedMessage]:
         """Every record after replay, context and tool replies included, in order."""
         return list(self._entries.values())
 
     @property
-    def dropped(self) -> list[tuple[Entry, Dropped]]:
+    def dropped(self) -> list[tuple[ReplayedMessage, Dropped]]:
         """Messages that later lines dropped and nothing restored, in order of appearance."""
         return sorted(self._dropped.values(), key=lambda item: item[0].birth)
 
-    def outline(self, entry: Entry) -> Outline:
+    def outline(self, entry: ReplayedMessage) -> Outline:
         """The outline of an entry, with calls that only stand as parts counted as well."""
         if not entry.facts.part_ids:
             return entry.facts.outline
@@ -222,7 +222,7 @@ class Replay:
         """
         return self._derived.setdefault((outline, known), outline)
 
-    def _with_parts(self, entry: Entry) -> Outline:
+    def _with_parts(self, entry: ReplayedMessage) -> Outline:
         known = [self.calls.get(id) or self.replies.get(id) for id in entry.facts.part_ids]
         facts = [each.fact for each in known if each is not None]
         outline = entry.facts.outline
@@ -248,11 +248,11 @@ def left_out(count: int) -> str | None:
     return f"{count:,} of its messages are no JSON objects: left out" if count else None
 
 
-def _weight(facts: Facts) -> int:
+def _weight(facts: RecordFacts) -> int:
     return 1 + len(facts.calls) + len(facts.part_ids) + len(facts.replies)
 
 
-def _why(turn: list[Entry]) -> Dropped:
+def _why(turn: list[ReplayedMessage]) -> Dropped:
     answered = any(
         entry.facts.says and entry.facts.outline.author is Author.MODEL for entry in turn
     )
@@ -260,11 +260,11 @@ def _why(turn: list[Entry]) -> Dropped:
     return Dropped.FAILED_PROMPT if asked and not answered else Dropped.BURIED
 
 
-def _renamed(facts: Facts, id: str) -> Facts:
+def _renamed(facts: RecordFacts, id: str) -> RecordFacts:
     return facts._replace(outline=replace(facts.outline, id=id))
 
 
-def _enriched(entry: Entry, old: Entry, *, restored: bool) -> Entry:
+def _enriched(entry: ReplayedMessage, old: ReplayedMessage, *, restored: bool) -> ReplayedMessage:
     """`entry` with the fields that an earlier record of the same message had and it has lost.
 
     A plain line replaces the earlier record and keeps only what that one had borrowed itself.
@@ -298,7 +298,7 @@ def _enriched(entry: Entry, old: Entry, *, restored: bool) -> Entry:
     return _same(entry._replace(facts=facts, borrowed=borrowed), old)
 
 
-def _same(entry: Entry, old: Entry) -> Entry:
+def _same(entry: ReplayedMessage, old: ReplayedMessage) -> ReplayedMessage:
     """Keep the earlier outline object where a restored message says what it said before."""
     mine, theirs = entry.facts, old.facts
     if mine.digest != theirs.digest or entry.id != old.id:

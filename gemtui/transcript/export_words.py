@@ -22,7 +22,7 @@ from gemtui.transcript.model import (
     Usage,
 )
 from gemtui.transcript.parts import pretty, string
-from gemtui.transcript.tools import Kind, args_hold_controls, kind_of, target
+from gemtui.transcript.tools import ToolKind, args_hold_controls, kind_of, target
 
 
 class Heading(Protocol):
@@ -209,7 +209,7 @@ _SHOWN_BY_DIFF = frozenset({"content", "old_string", "new_string"})
 
 def arguments(call: ToolCall) -> Iterator[tuple[Clean, Clean]]:
     """The other arguments as (name, value): without what the subject or the display shows."""
-    if kind_of(call.name) is Kind.TOPIC and call.display is not None:
+    if kind_of(call.name) is ToolKind.TOPIC and call.display is not None:
         return
     about = target(call)
     hidden = _SHOWN_BY_DIFF if isinstance(call.display, DiffDisplay) else frozenset()

@@ -20,10 +20,10 @@ from gemtui.transcript.display_model import (
 )
 from gemtui.transcript.model import ToolCall
 from gemtui.transcript.parts import pretty
-from gemtui.transcript.tools import Kind, kind_of
+from gemtui.transcript.tools import ToolKind, kind_of
 
-_DISPLAY_FIRST = (Kind.SHELL, Kind.TOPIC)
-_VERBATIM = (Kind.READ, Kind.SEARCH, Kind.LIST, Kind.GLOB, Kind.SHELL)
+_DISPLAY_FIRST = (ToolKind.SHELL, ToolKind.TOPIC)
+_VERBATIM = (ToolKind.READ, ToolKind.SEARCH, ToolKind.LIST, ToolKind.GLOB, ToolKind.SHELL)
 
 
 def shown(call: ToolCall) -> Display | None:

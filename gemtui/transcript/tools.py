@@ -17,7 +17,7 @@ from gemtui.transcript.model import Image, ToolCall, ToolStatus, excerpt
 from gemtui.transcript.parts import Part, image_of, instant, mapping, parts_of, pretty, string
 
 
-class Kind(StrEnum):
+class ToolKind(StrEnum):
     """What a tool is about; decides how its card looks."""
 
     READ = "read"
@@ -39,48 +39,48 @@ class Kind(StrEnum):
 
 
 _KINDS = {
-    "read_file": Kind.READ,
-    "read_many_files": Kind.READ,
-    "get_internal_docs": Kind.READ,
-    "write_file": Kind.WRITE,
-    "replace": Kind.EDIT,
-    "run_shell_command": Kind.SHELL,
-    "list_background_processes": Kind.SHELL,
-    "read_background_output": Kind.SHELL,
-    "grep_search": Kind.SEARCH,
-    "search_file_content": Kind.SEARCH,
-    "list_directory": Kind.LIST,
-    "glob": Kind.GLOB,
-    "google_web_search": Kind.WEB,
-    "web_fetch": Kind.WEB,
-    "invoke_agent": Kind.AGENT,
-    "delegate_to_agent": Kind.AGENT,
-    "codebase_investigator": Kind.AGENT,
-    "generalist": Kind.AGENT,
-    "cli_help": Kind.AGENT,
-    "complete_task": Kind.AGENT,
-    "write_todos": Kind.TODOS,
-    "update_topic": Kind.TOPIC,
-    "enter_plan_mode": Kind.PLAN,
-    "exit_plan_mode": Kind.PLAN,
-    "list_mcp_resources": Kind.MCP,
-    "read_mcp_resource": Kind.MCP,
-    "save_memory": Kind.MEMORY,
-    "ask_user": Kind.ASK,
-    "activate_skill": Kind.OTHER,
+    "read_file": ToolKind.READ,
+    "read_many_files": ToolKind.READ,
+    "get_internal_docs": ToolKind.READ,
+    "write_file": ToolKind.WRITE,
+    "replace": ToolKind.EDIT,
+    "run_shell_command": ToolKind.SHELL,
+    "list_background_processes": ToolKind.SHELL,
+    "read_background_output": ToolKind.SHELL,
+    "grep_search": ToolKind.SEARCH,
+    "search_file_content": ToolKind.SEARCH,
+    "list_directory": ToolKind.LIST,
+    "glob": ToolKind.GLOB,
+    "google_web_search": ToolKind.WEB,
+    "web_fetch": ToolKind.WEB,
+    "invoke_agent": ToolKind.AGENT,
+    "delegate_to_agent": ToolKind.AGENT,
+    "codebase_investigator": ToolKind.AGENT,
+    "generalist": ToolKind.AGENT,
+    "cli_help": ToolKind.AGENT,
+    "complete_task": ToolKind.AGENT,
+    "write_todos": ToolKind.TODOS,
+    "update_topic": ToolKind.TOPIC,
+    "enter_plan_mode": ToolKind.PLAN,
+    "exit_plan_mode": ToolKind.PLAN,
+    "list_mcp_resources": ToolKind.MCP,
+    "read_mcp_resource": ToolKind.MCP,
+    "save_memory": ToolKind.MEMORY,
+    "ask_user": ToolKind.ASK,
+    "activate_skill": ToolKind.OTHER,
 }
 """All built-in tools, those of older versions included (contract 4.2)."""
 
 UNKNOWN_TOOL = "unknown_tool"
 
 
-def kind_of(name: str) -> Kind:
+def kind_of(name: str) -> ToolKind:
     """The kind of a tool by its name, older names and both forms of MCP names included."""
     if kind := _KINDS.get(name):
         return kind
     if name.startswith("tracker_"):
-        return Kind.TODOS
-    return Kind.MCP if name.startswith("mcp_") or "__" in name else Kind.OTHER
+        return ToolKind.TODOS
+    return ToolKind.MCP if name.startswith("mcp_") or "__" in name else ToolKind.OTHER
 
 
 def is_builtin(name: str) -> bool:
@@ -117,7 +117,7 @@ def tool_call(raw: Mapping[str, Any], *, asked: datetime | None = None) -> ToolC
         duration=_duration(asked, time),
         agent_id=string(raw.get("agentId")) or None,
         images=tuple(_images(parts)),
-        exit_code=_exit_code(output) if kind_of(name) is Kind.SHELL else None,
+        exit_code=_exit_code(output) if kind_of(name) is ToolKind.SHELL else None,
     )
 
 
@@ -302,19 +302,19 @@ def _display(
     if (display := display_of(raw.get("resultDisplay"), markdown=markdown)) is not None:
         return display
     kind = kind_of(name)
-    if kind in (Kind.MCP, Kind.OTHER):
+    if kind in (ToolKind.MCP, ToolKind.OTHER):
         return table(output or "")
     return asked_change(kind, args, output) if status is ToolStatus.SUCCESS else None
 
 
-def asked_change(kind: Kind, args: Part, output: str | None) -> DiffDisplay | None:
+def asked_change(kind: ToolKind, args: Part, output: str | None) -> DiffDisplay | None:
     """The change that a write or edit asked for, for want of the CLI's own diff; else None."""
     path = asked_path(args)
-    if kind is Kind.WRITE and isinstance(content := args.get("content"), str):
+    if kind is ToolKind.WRITE and isinstance(content := args.get("content"), str):
         is_new = (output or "").startswith("Successfully created")
         return rebuilt_diff(path, old=None, new=content, is_new=is_new)
     old, new = args.get("old_string"), args.get("new_string")
-    if kind is Kind.EDIT and isinstance(old, str) and isinstance(new, str):
+    if kind is ToolKind.EDIT and isinstance(old, str) and isinstance(new, str):
         return rebuilt_diff(path, old=old, new=new, is_new=not old)
     return None
 
@@ -322,21 +322,21 @@ def asked_change(kind: Kind, args: Part, output: str | None) -> DiffDisplay | No
 # --- what it was about -----------------------------------------------------------------------
 
 _PATHS = ("file_path", "absolute_path", "path")
-_TARGETS: dict[Kind, tuple[str, ...]] = {
-    Kind.READ: (*_PATHS, "paths"),
-    Kind.WRITE: _PATHS,
-    Kind.EDIT: _PATHS,
-    Kind.SHELL: ("command", "pid"),
-    Kind.SEARCH: ("pattern",),
-    Kind.LIST: ("dir_path", "path"),
-    Kind.GLOB: ("pattern",),
-    Kind.WEB: ("query", "prompt", "url"),
-    Kind.AGENT: ("agent_name", "objective", "request", "question"),
-    Kind.TODOS: ("title",),
-    Kind.TOPIC: ("title", "strategic_intent"),
-    Kind.PLAN: ("plan_filename", "plan_path", "reason"),
-    Kind.MEMORY: ("fact",),
-    Kind.ASK: ("question",),
+_TARGETS: dict[ToolKind, tuple[str, ...]] = {
+    ToolKind.READ: (*_PATHS, "paths"),
+    ToolKind.WRITE: _PATHS,
+    ToolKind.EDIT: _PATHS,
+    ToolKind.SHELL: ("command", "pid"),
+    ToolKind.SEARCH: ("pattern",),
+    ToolKind.LIST: ("dir_path", "path"),
+    ToolKind.GLOB: ("pattern",),
+    ToolKind.WEB: ("query", "prompt", "url"),
+    ToolKind.AGENT: ("agent_name", "objective", "request", "question"),
+    ToolKind.TODOS: ("title",),
+    ToolKind.TOPIC: ("title", "strategic_intent"),
+    ToolKind.PLAN: ("plan_filename", "plan_path", "reason"),
+    ToolKind.MEMORY: ("fact",),
+    ToolKind.ASK: ("question",),
 }
 
 
@@ -381,7 +381,7 @@ def written_path(raw: Mapping[str, Any]) -> str | None:
     Only a successful write or edit did: a cancelled one still carries its proposed diff. The path
     of the diff is absolute where there is one, that of the arguments need not be.
     """
-    if kind_of(string(raw.get("name"))) not in (Kind.WRITE, Kind.EDIT):
+    if kind_of(string(raw.get("name"))) not in (ToolKind.WRITE, ToolKind.EDIT):
         return None
     if call_status(raw) is not ToolStatus.SUCCESS:
         return None

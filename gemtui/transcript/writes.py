@@ -13,10 +13,10 @@ from pathlib import PurePath
 
 from gemtui.transcript.display_model import DiffDisplay
 from gemtui.transcript.model import ToolCall, ToolStatus
-from gemtui.transcript.tools import Kind, asked_path, kind_of
+from gemtui.transcript.tools import ToolKind, asked_path, kind_of
 
 
-class Written(StrEnum):
+class WriteStatus(StrEnum):
     """What is known of a file write."""
 
     YES = "written"
@@ -35,7 +35,7 @@ class FileWrite:
     """
 
     path: PurePath
-    written: Written
+    written: WriteStatus
     is_new: bool
     added: int | None
     removed: int | None
@@ -43,10 +43,10 @@ class FileWrite:
 
 
 _WRITTEN = {
-    ToolStatus.SUCCESS: Written.YES,
-    ToolStatus.RUNNING: Written.PENDING,
-    ToolStatus.UNCONFIRMED: Written.UNCONFIRMED,
-    ToolStatus.INTERRUPTED: Written.UNCONFIRMED,
+    ToolStatus.SUCCESS: WriteStatus.YES,
+    ToolStatus.RUNNING: WriteStatus.PENDING,
+    ToolStatus.UNCONFIRMED: WriteStatus.UNCONFIRMED,
+    ToolStatus.INTERRUPTED: WriteStatus.UNCONFIRMED,
 }
 
 
@@ -55,7 +55,7 @@ def writes_of(calls: Iterable[ToolCall], root: PurePath | None = None) -> tuple[
 
     `root`: the folder that relative paths mean. A call without a path is passed over.
     """
-    found: dict[tuple[PurePath, Written], FileWrite] = {}
+    found: dict[tuple[PurePath, WriteStatus], FileWrite] = {}
     for call in calls:
         write = _write(call, root)
         if write is None:
@@ -66,14 +66,14 @@ def writes_of(calls: Iterable[ToolCall], root: PurePath | None = None) -> tuple[
 
 
 def _write(call: ToolCall, root: PurePath | None) -> FileWrite | None:
-    if kind_of(call.name) not in (Kind.WRITE, Kind.EDIT):
+    if kind_of(call.name) not in (ToolKind.WRITE, ToolKind.EDIT):
         return None
     diff = call.display if isinstance(call.display, DiffDisplay) else None
     name = (diff.path if diff else "") or asked_path(call.args)
     if not name:
         return None
-    written = _WRITTEN.get(call.status, Written.FAILED)
-    known = diff if written is Written.YES else None
+    written = _WRITTEN.get(call.status, WriteStatus.FAILED)
+    known = diff if written is WriteStatus.YES else None
     return FileWrite(
         path=PurePath(name) if root is None else root / name,
         written=written,

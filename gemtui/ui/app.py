@@ -1,86 +1,65 @@
-"""The app: what all its screens share, and a clean way out."""
+"""The app: its modes, what one pane asks of another, and a clean way out."""
 
 from __future__ import annotations
 
-import asyncio
 import gc
 import os
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
 from datetime import datetime
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
-from textual import events, on
+from textual import on
 from textual.app import App
-from textual.await_complete import AwaitComplete
 from textual.binding import BindingType
-from textual.content import Content
 from textual.css.query import NoMatches
-from textual.filter import LineFilter
-from textual.message import Message
-from textual.screen import Screen, ScreenResultType
+from textual.screen import Screen
+from textual.scrollbar import ScrollBar, ScrollBarRender
 
 from gemtui.config import Config, keep_setting
 from gemtui.errors import ConfigError
 from gemtui.paths import config_file
-from gemtui.sessions.listing import short_path
-from gemtui.sessions.summary import Summary
-from gemtui.text import Clean, clean, clean_line
-from gemtui.ui.asking import AnsweringScreen
-from gemtui.ui.clean import NoControls
-from gemtui.ui.commands import acting, reachable
-from gemtui.ui.feed import Opening
-from gemtui.ui.keys import BY_ID, Key, Where, bindings
-from gemtui.ui.leaving import Leaving, left
-from gemtui.ui.mended import mend
-from gemtui.ui.messages import CopyRequested
-from gemtui.ui.palette import KeyCommands, Palette
-from gemtui.ui.plain import draw_plainly
-from gemtui.ui.policy_mode import Policies
-from gemtui.ui.runs import Runs
-from gemtui.ui.screens.help import HelpScreen
-from gemtui.ui.screens.raw import RawScreen
-from gemtui.ui.screens.sessions import SessionsScreen
-from gemtui.ui.screens.themes import ThemeScreen
-from gemtui.ui.theme import ASCII, THEMES, UNICODE, Glyphs, readable_selection
-from gemtui.ui.widgets.lines import Line
-from gemtui.ui.widgets.tabs import tabs
+from gemtui.text import short_path
+from gemtui.ui.draw.theme import THEMES, readable_selection
+from gemtui.ui.kit.app_base import AppBase, Start
+from gemtui.ui.kit.help_screen import HelpScreen
+from gemtui.ui.kit.keys import BY_ID, Key, Where, acting, bindings, reachable
+from gemtui.ui.kit.messages import (
+    AllowCallRequested,
+    ContinueRequested,
+    NewRunRequested,
+    RunWithPolicyRequested,
+    SessionRequested,
+)
+from gemtui.ui.kit.palette import KeyCommands, Palette
+from gemtui.ui.kit.signals import ExitSignals, left
+from gemtui.ui.kit.textual_fixes import mend
+from gemtui.ui.kit.theme_screen import ThemeScreen
+from gemtui.ui.policy.mode import PolicyMode
+from gemtui.ui.run.mode import RunMode
+from gemtui.ui.sessions.screen import SessionsScreen
 
-if TYPE_CHECKING:
-    from gemtui.agent.gemini import GeminiAdapter
 
-_NO_CONTROLS = NoControls()
-_PUSH_TITLE, _POP_TITLE = "\x1b[22;2t", "\x1b[23;2t"
+class PlainBar(ScrollBarRender):
+    """A scroll bar of whole cells in two colours, without block characters at its ends."""
+
+    VERTICAL_BARS: ClassVar[list[str]] = [" "] * 8
+    HORIZONTAL_BARS: ClassVar[list[str]] = [" "] * 8
+
+
+def draw_plainly() -> None:
+    """From now on every scroll bar of this process is plain."""
+    ScrollBar.renderer = PlainBar
+
+
 _COLLECTOR = (50_000, 20, 50)
 """Thresholds of the garbage collector. With Python's own, each tenth of a first look at 10,000
 sessions would stop the screen for about 0.1 s, to find nothing."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Start:
-    """What the app opens on.
-
-    `home`: the CLI's folder. `project`: the folder whose sessions come first, None = all.
-    `cache`: our folder for summaries, None = none. `session`: opened at once. `opening`: the same
-    store, where somebody has begun to read it already. `adapter`: starts runs, None = with the CLI
-    that is installed.
-    """
-
-    home: Path
-    project: Path | None = None
-    cache: Path | None = None
-    session: Summary | None = None
-    demo: bool = False
-    opening: Opening | None = None
-    adapter: GeminiAdapter | None = None
-
-
-class GemtuiApp(App[None]):
+class GemtuiApp(AppBase):
     """All of gemtui's screens; `glyphs` and `clock` are read by whatever draws."""
 
     TITLE = "gemtui"
-    NOTIFICATION_TIMEOUT = 4
     CSS_PATH = "app.tcss"
     DEFAULT_MODE = "sessions"
     BINDINGS: ClassVar[list[BindingType]] = bindings(Where.APP)
@@ -96,15 +75,11 @@ class GemtuiApp(App[None]):
     ) -> None:
         mend()
         no_color = "NO_COLOR" in os.environ
-        super().__init__(ansi_color=True if no_color else None)
-        self.start, self.config, self.clock = start, config, clock
-        self.glyphs: Glyphs = ASCII if config.ascii else UNICODE
+        super().__init__(start, config, clock, ansi_color=True if no_color else None)
         self.set_class(config.ascii, "-ascii")
-        self._named = False
-        self._popped = 0.0
         self._ending = False
-        self.runs = Runs(self)
-        self.policies = Policies(self)
+        self.policies = PolicyMode(self)
+        self.runs = RunMode(self, may_start=self.policies.settled)
         self.sessions = SessionsScreen(start, config)
         self.add_mode(self.DEFAULT_MODE, self.get_default_screen)
         for theme in THEMES:
@@ -131,7 +106,7 @@ class GemtuiApp(App[None]):
     def on_mount(self) -> None:
         """Leave in order when somebody ends us from outside."""
         if not self.is_headless:
-            Leaving(lambda code: self.exit(return_code=code))
+            ExitSignals(lambda code: self.exit(return_code=code))
         if self.config.theme not in self.available_themes:
             self.say(
                 f'There is no theme "{self.config.theme}": F2 shows those there are', problem=True
@@ -151,91 +126,15 @@ class GemtuiApp(App[None]):
         if not (self._ending and isinstance(error, NoMatches)):
             super()._handle_exception(error)
 
-    def on_unmount(self) -> None:
-        """Give the title back."""
-        if self._named:
-            self._write(_POP_TITLE)
+    def marks(self) -> Mapping[str, str]:
+        """A run goes on or has ended unseen; a policy is not saved."""
+        return {"app.runs": self.runs.mark(), "app.policies": self.policies.mark()}
 
-    def name_window(self, title: Clean) -> None:
-        """Set the terminal's title; its own one is put aside first."""
-        if not self._named:
-            self._named = True
-            self._write(_PUSH_TITLE)
-        self._write(f"\x1b]2;{title}\x07")
-
-    def _write(self, sequence: str) -> None:
-        if self._driver is not None and not self.is_headless:
-            self._driver.write(sequence)
-
-    def tabs(self, current: str) -> Sequence[Content]:
-        """The first words of a screen: the modes, each with the sign of what goes on there."""
-        return tabs(current, {"app.runs": self.runs.mark(), "app.policies": self.policies.mark()})
-
-    # --- screens that come and go --------------------------------------------------------------
-
-    async def push_screen_wait(
-        self, screen: Screen[ScreenResultType] | str, *, mode: str | None = None
-    ) -> ScreenResultType | Any:
-        """Ask, and wait for the answer; a question whose answer nobody waits for goes."""
-        try:
-            return await super().push_screen_wait(screen, mode=mode)
-        except asyncio.CancelledError:
-            if isinstance(screen, AnsweringScreen) and self.is_running and not self._exit:
-                screen.dismiss()
-            raise
-
-    def pop_screen(self) -> AwaitComplete:
-        """Let the screen on top go."""
-        self._popped = Message().time
-        return super().pop_screen()
-
-    async def on_event(self, event: events.Event) -> None:
-        """Keys that came in one burst with the one that closed a screen, or us, are for nobody."""
-        if isinstance(event, events.InputEvent | events.Paste) and self._is_late(event):
-            return
-        await super().on_event(event)
-
-    def _is_late(self, event: events.Event) -> bool:
-        ends = self._exit or not self.screen_stack
-        return ends or (not isinstance(event, events.MouseEvent) and event.time <= self._popped)
+    async def is_running_in(self, session: str) -> bool:
+        """Whether a run goes on in the session with this id, whoever started it."""
+        return await self.runs.at_work(session)
 
     # --- what all screens do -----------------------------------------------------------------
-
-    @on(CopyRequested)
-    def _copy(self, message: CopyRequested) -> None:
-        self.copy(message.text, message.what)
-
-    def get_line_filters(self) -> Sequence[LineFilter]:
-        """What each drawn line passes: nothing in it acts on the terminal."""
-        return [*super().get_line_filters(), _NO_CONTROLS]
-
-    def copy(self, text: str, what: str) -> None:
-        """Put text on the clipboard and say so."""
-        super().copy_to_clipboard(clean(text))
-        self.say(f"Copied {what}")
-
-    def copy_to_clipboard(self, text: str) -> None:
-        """Copy a selection and say so."""
-        lines = text.count("\n") + 1
-        self.copy(text, f"{lines:,} lines" if lines > 1 else f"{len(text):,} characters")
-
-    def say(self, text: str, *, problem: bool = False) -> None:
-        """Tell the person something for some seconds: in the status line, where that has room.
-
-        A problem, and whatever is longer, stands over the first lines at the right.
-        """
-        if not self.screen_stack:
-            return
-        line = next(iter(self.screen.query("#status").results(Line)), None)
-        told = clean_line(text)
-        if problem or line is None or not line.tell(told, self.NOTIFICATION_TIMEOUT):
-            self.notify(clean(text), severity="error" if problem else "information", markup=False)
-
-    def show_text(self, title: str, text: str, *, what: str) -> None:
-        """A long text over the whole screen; it can be copied."""
-        self.push_screen(
-            RawScreen(clean_line(title), clean(text), what=what, ascii=self.config.ascii)
-        )
 
     async def action_run_key(self, id: str) -> None:
         """Do what a key does, wherever the focus is."""
@@ -276,13 +175,13 @@ class GemtuiApp(App[None]):
 
     def action_lost_sessions(self) -> None:
         """Show the sessions of which only a copy is left, to put one back."""
-        from gemtui.ui.restoring import show_lost
+        from gemtui.ui.run.restore_dialog import show_lost
 
         self.run_worker(show_lost(self), group="dialog", exclusive=True)
 
     def action_trusted(self) -> None:
         """The folders that the person told gemtui to trust."""
-        from gemtui.ui.running import show_trusted
+        from gemtui.ui.run.actions import show_trusted
 
         self.run_worker(show_trusted(self), group="dialog", exclusive=True)
 
@@ -301,6 +200,31 @@ class GemtuiApp(App[None]):
     async def action_policies(self) -> None:
         """To the policies."""
         await self.policies.show()
+
+    # --- what one pane asks of another ---------------------------------------------------------
+
+    @on(NewRunRequested)
+    async def _new_run(self, message: NewRunRequested) -> None:
+        await self.runs.show(message.folder)
+
+    @on(ContinueRequested)
+    async def _continue(self, message: ContinueRequested) -> None:
+        await self.runs.go_on(message.session)
+
+    @on(RunWithPolicyRequested)
+    async def _run_with_policy(self, message: RunWithPolicyRequested) -> None:
+        await self.runs.show_with(message.policies, message.mode)
+
+    @on(AllowCallRequested)
+    async def _allow_call(self, message: AllowCallRequested) -> None:
+        await self.policies.allow(message.call)
+
+    @on(SessionRequested)
+    async def _show_session(self, message: SessionRequested) -> None:
+        await self.action_sessions()
+        self.sessions.show(message.session)
+        if message.call:
+            self.sessions.pane.go_to_call(message.call)
 
     async def action_back(self) -> None:
         """One step back; out of gemtui where there is none."""

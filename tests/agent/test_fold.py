@@ -13,7 +13,7 @@ from gemtui.agent.ndjson import NdjsonReader, Parsed
 from gemtui.agent.stream import Ending, Stream
 from gemtui.transcript.display_model import DiffDisplay
 from gemtui.transcript.model import Author, Message, Notice, Text, ToolCall, ToolStatus
-from gemtui.transcript.writes import Written, writes_of
+from gemtui.transcript.writes import WriteStatus, writes_of
 from tests.agent.test_stream import INIT, OK, STREAMS, delta, result, use
 
 BEGAN = datetime(2026, 11, 20, tzinfo=UTC)
@@ -122,7 +122,7 @@ def test_every_recorded_stream_folds() -> None:
 # --- file writes: conformance 19-27 ------------------------------------------------------------
 
 
-def written(*objects: dict[str, Any]) -> dict[str, Written]:
+def written(*objects: dict[str, Any]) -> dict[str, WriteStatus]:
     calls = [
         block
         for message in folded([*said(*objects), *said(ending=Ending(code=0))[-1:]]).transcript()
@@ -136,20 +136,20 @@ def test_a_file_counts_once_its_call_succeeded() -> None:
     write = use("t1", file_path="a.py", content="x\n")
     edit = use("t2", "replace", file_path="/b.py", old_string="x", new_string="y")
     assert written(write, edit, result("t1"), delta("then"), result("t2")) == {
-        "/project/a.py": Written.YES,
-        "/b.py": Written.YES,
+        "/project/a.py": WriteStatus.YES,
+        "/b.py": WriteStatus.YES,
     }
 
 
 def test_a_failed_write_is_told_apart_and_a_second_try_counts() -> None:
     first, second = use("t1", file_path="a.py"), use("t2", file_path="a.py", content="")
     calls = (first, result("t1", "error"), second, result("t2"))
-    assert list(written(*calls).values()) == [Written.YES]
-    assert written(first, result("t1", "error")) == {"/project/a.py": Written.FAILED}
+    assert list(written(*calls).values()) == [WriteStatus.YES]
+    assert written(first, result("t1", "error")) == {"/project/a.py": WriteStatus.FAILED}
 
 
 def test_a_write_that_nobody_confirmed_is_unconfirmed() -> None:
-    assert written(use(file_path="a.py", content="x")) == {"/project/a.py": Written.UNCONFIRMED}
+    assert written(use(file_path="a.py", content="x")) == {"/project/a.py": WriteStatus.UNCONFIRMED}
 
 
 def test_reads_and_writes_without_a_path_are_no_writes() -> None:

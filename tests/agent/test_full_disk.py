@@ -13,13 +13,13 @@ from pathlib import Path
 
 import pytest
 
-from gemtui.agent import tree
+from gemtui.agent import process_tree
 from gemtui.agent.events import AgentEvent, Done, DoneStatus, ErrorSaid
-from gemtui.agent.folder import RunFolder
 from gemtui.agent.gemini import GeminiAdapter
 from gemtui.agent.options import AgentOptions
+from gemtui.agent.run_folder import RunFolder
 from gemtui.runs.listing import RunState, list_runs
-from gemtui.runs.words import Tally, Verdict
+from gemtui.runs.outcome import RunOutcome, ToolCounts
 from tests.fake_cli import CHILD, HELP, INIT
 from tests.patience import PATIENCE
 
@@ -40,7 +40,7 @@ def disk(tmp_path: Path) -> Iterator[Path]:
         pytest.skip("a small disk can be made by root on Linux alone")
     yield place
     for folder in (place / "runs").glob("*"):
-        tree.end_tagged(folder.name)
+        process_tree.end_tagged(folder.name)
     subprocess.run(["umount", "--lazy", str(place)], check=True)
 
 
@@ -62,7 +62,7 @@ def fake(disk: Path, tmp_path: Path) -> Fake:
     return adapter
 
 
-async def told(events: AsyncIterator[AgentEvent], tally: Tally) -> list[AgentEvent]:
+async def told(events: AsyncIterator[AgentEvent], tally: ToolCounts) -> list[AgentEvent]:
     seen = []
     async with asyncio.timeout(PATIENCE):
         async for event in events:
@@ -71,7 +71,7 @@ async def told(events: AsyncIterator[AgentEvent], tally: Tally) -> list[AgentEve
     return seen
 
 
-def verdict(tally: Tally, folder: RunFolder) -> Verdict:
+def verdict(tally: ToolCounts, folder: RunFolder) -> RunOutcome:
     found = tally.verdict(folder.stderr.read_text())
     assert found is not None
     return found
@@ -81,7 +81,7 @@ def verdict(tally: Tally, folder: RunFolder) -> Verdict:
 async def test_a_run_that_fills_the_disk_ends_and_says_so(
     fake: Fake, tmp_path: Path, code: int
 ) -> None:
-    adapter, tally = fake(f"print:{INIT}", "full", f"exit:{code}"), Tally()
+    adapter, tally = fake(f"print:{INIT}", "full", f"exit:{code}"), ToolCounts()
     events = await told(adapter.run("x", AgentOptions(cwd=tmp_path)), tally)
     assert [event.type for event in events] == ["init", "error", "error", "done"]
     (run,) = list_runs(adapter.runs)
@@ -110,7 +110,7 @@ async def test_a_run_on_a_full_disk_can_be_stopped(fake: Fake, disk: Path, tmp_p
             stop.set()
     assert isinstance(seen[-1].payload, Done)
     assert seen[-1].payload.status is DoneStatus.INTERRUPTED
-    assert tree.tagged(folder.name) == set()
+    assert process_tree.tagged(folder.name) == set()
 
 
 async def test_nothing_is_started_on_a_full_disk(fake: Fake, disk: Path, tmp_path: Path) -> None:
@@ -118,7 +118,7 @@ async def test_nothing_is_started_on_a_full_disk(fake: Fake, disk: Path, tmp_pat
     with suppress(OSError), (disk / "filler").open("wb", buffering=0) as filler:
         while filler.write(bytes(4096)):
             pass
-    events = await told(adapter.run("x", AgentOptions(cwd=tmp_path)), Tally())
+    events = await told(adapter.run("x", AgentOptions(cwd=tmp_path)), ToolCounts())
     assert [event.type for event in events] == ["init", "error", "done"]
     assert isinstance(events[1].payload, ErrorSaid)
     assert "No space left on device" in events[1].payload.message

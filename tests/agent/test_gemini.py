@@ -15,11 +15,11 @@ import orjson
 import psutil
 import pytest
 
-from gemtui.agent import tree
+from gemtui.agent import process_tree
 from gemtui.agent.events import AgentEvent, Done, DoneStatus, ErrorSaid, TextDelta, ToolResult
-from gemtui.agent.folder import Request, RunFolder
 from gemtui.agent.gemini import GeminiAdapter
 from gemtui.agent.options import AgentOptions
+from gemtui.agent.run_folder import Request, RunFolder
 from gemtui.agent.settings import settings_unread
 from gemtui.errors import OptionError
 from tests.patience import PATIENCE
@@ -66,7 +66,7 @@ def fake(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Fake]:
 
     yield adapter
     for folder in runs.glob("*"):
-        tree.end_tagged(folder.name)
+        process_tree.end_tagged(folder.name)
 
 
 def lines(*objects: str) -> list[str]:
@@ -142,7 +142,7 @@ async def test_the_turns_are_counted_and_the_run_ended(fake: Fake, tmp_path: Pat
     ended = RunFolder(folder).exit()
     assert ended is not None
     assert (ended.limit, ended.aborted) == ("turns", False)
-    assert tree.tagged(folder.name) == set()
+    assert process_tree.tagged(folder.name) == set()
 
 
 async def test_a_limit_of_no_turns_ends_the_run_at_its_start(fake: Fake, tmp_path: Path) -> None:
@@ -209,8 +209,8 @@ async def test_closing_the_iterator_ends_the_tree(fake: Fake, tmp_path: Path) ->
                 break
     (folder,) = (tmp_path / "runs").iterdir()
     orphan = int(RunFolder(folder).stdout.read_text().split("\n")[0])
-    assert not psutil.pid_exists(orphan) or not tree.is_alive(psutil.Process(orphan))
-    assert tree.tagged(folder.name) == set()
+    assert not psutil.pid_exists(orphan) or not process_tree.is_alive(psutil.Process(orphan))
+    assert process_tree.tagged(folder.name) == set()
 
 
 async def test_cancelling_the_task_ends_the_tree(fake: Fake, tmp_path: Path) -> None:
@@ -227,7 +227,7 @@ async def test_cancelling_the_task_ends_the_tree(fake: Fake, tmp_path: Path) -> 
     with pytest.raises(asyncio.CancelledError):
         await task
     (folder,) = (tmp_path / "runs").iterdir()
-    assert tree.tagged(folder.name) == set()
+    assert process_tree.tagged(folder.name) == set()
     ended = RunFolder(folder).exit()
     assert ended is not None
     assert ended.aborted
@@ -306,7 +306,7 @@ async def test_a_killed_supervisor_does_not_leave_the_run_alone(fake: Fake, tmp_
         if event.type == "init":
             os.kill(owner.pid, signal.SIGKILL)
     assert types(events) == ["init", "error", "done"]
-    assert tree.tagged(run.folder.id) == set()
+    assert process_tree.tagged(run.folder.id) == set()
 
 
 async def test_options_that_do_not_fit_start_nothing(fake: Fake, tmp_path: Path) -> None:

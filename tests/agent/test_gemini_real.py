@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from gemtui.agent import tree
+from gemtui.agent import process_tree
 from gemtui.agent.events import (
     AgentEvent,
     Done,
@@ -24,12 +24,12 @@ from gemtui.agent.events import (
     ToolResult,
     ToolUse,
 )
-from gemtui.agent.folder import KILLED, RunFolder
 from gemtui.agent.gemini import GeminiAdapter
 from gemtui.agent.options import AgentOptions
+from gemtui.agent.run_folder import KILLED, RunFolder
 from gemtui.agent.settings import settings_unread
-from gemtui.policy.levels import Level, PermissionPolicy
-from gemtui.policy.rules import ApprovalMode
+from gemtui.policy.file.levels import Level, PermissionPolicy
+from gemtui.policy.model.rules import ApprovalMode
 from tests.model_server import Answer, Chunk, Failure, Gate, ModelServer, answer, call, text
 from tests.patience import PATIENCE
 from tests.real_cli import MODEL, VERSION, GeminiCli
@@ -133,7 +133,7 @@ async def test_an_abort_while_the_answer_streams(gemini: GeminiCli) -> None:
     assert [e.payload for e in events if isinstance(e.payload, TextSaid)] == [
         TextSaid(content="Half of ")
     ]
-    assert tree.tagged(folder(gemini).id) == set()
+    assert process_tree.tagged(folder(gemini).id) == set()
 
 
 async def test_an_abort_while_a_shell_command_sleeps(gemini: GeminiCli, tmp_path: Path) -> None:
@@ -147,10 +147,10 @@ async def test_an_abort_while_a_shell_command_sleeps(gemini: GeminiCli, tmp_path
         async with asyncio.timeout(PATIENCE):
             while not mark.exists():
                 await asyncio.sleep(0)
-        assert len(tree.tagged(folder(gemini).id)) >= 3
+        assert len(process_tree.tagged(folder(gemini).id)) >= 3
         stop.set()
         events = await running
-    assert tree.tagged(folder(gemini).id) == set()
+    assert process_tree.tagged(folder(gemini).id) == set()
     assert [e.payload.tool_name for e in events if isinstance(e.payload, ToolUse)] == [
         "run_shell_command"
     ]
@@ -275,17 +275,18 @@ async def test_the_death_of_the_supervisor_ends_the_cli_and_its_shell(gemini: Ge
         run = await asyncio.to_thread(adapter(gemini, model).start, "go", options(gemini))
         async with asyncio.timeout(PATIENCE):
             while not any(
-                "sleep" in each.name() for each in tree.alive(tree.tagged(run.folder.id))
+                "sleep" in each.name()
+                for each in process_tree.alive(process_tree.tagged(run.folder.id))
             ):
                 await asyncio.sleep(0)
-        processes = tree.tagged(run.folder.id)
+        processes = process_tree.tagged(run.folder.id)
         owner = run.folder.owner()
         assert owner is not None
         os.kill(owner.pid, signal.SIGKILL)
         ended = await run.wait()
     assert ended.problem == KILLED
-    assert not tree.alive(processes)
-    assert tree.tagged(run.folder.id) == set()
+    assert not process_tree.alive(processes)
+    assert process_tree.tagged(run.folder.id) == set()
 
 
 async def test_an_untrusted_folder_is_not_trusted_silently(gemini: GeminiCli) -> None:

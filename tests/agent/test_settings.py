@@ -18,7 +18,7 @@ from gemtui.agent.settings import (
     system_settings,
     user_policies,
 )
-from gemtui.policy.rules import ApprovalMode
+from gemtui.policy.model.rules import ApprovalMode
 
 ROOT = os.geteuid() == 0
 FOLDER = Path("/runs/r1")

@@ -15,8 +15,8 @@ from typing import Any
 import psutil
 import pytest
 
-from gemtui.agent import tree
-from gemtui.agent.folder import KILLED, RUN_TAG, Abort, Exit, Request, RunFolder
+from gemtui.agent import process_tree
+from gemtui.agent.run_folder import KILLED, RUN_TAG, Abort, Exit, Request, RunFolder
 from tests.patience import PATIENCE
 
 CHILD = str(Path(__file__).with_name("child.py"))
@@ -52,7 +52,7 @@ def start(tmp_path: Path) -> Iterator[Start]:
         supervisor.kill()
         supervisor.wait()
     for id in ids:
-        tree.send(tree.tagged(id), signal.SIGKILL)
+        process_tree.send(process_tree.tagged(id), signal.SIGKILL)
 
 
 def until(true: Callable[[], Any]) -> Any:
@@ -161,8 +161,8 @@ def test_a_shell_child_in_a_session_of_its_own_is_ended_too(start: Start) -> Non
     assert os.getsid(orphan.pid) == orphan.pid
     folder.abort(Abort.TERM)
     ended(folder)
-    assert not tree.is_alive(orphan)
-    assert tree.tagged(folder.id) == set()
+    assert not process_tree.is_alive(orphan)
+    assert process_tree.tagged(folder.id) == set()
 
 
 def test_an_orphan_that_nobody_saw_is_found_by_its_tag(start: Start, tmp_path: Path) -> None:
@@ -226,12 +226,12 @@ def test_the_death_of_the_supervisor_ends_the_tree_at_once(start: Start) -> None
     until(lambda: folder.stdout.exists() and folder.stdout.read_text().endswith("\n"))
     owner = folder.owner()
     assert owner is not None
-    processes = tree.tagged(folder.id)
+    processes = process_tree.tagged(folder.id)
     assert len(processes) == 2
     os.kill(owner.pid, signal.SIGKILL)
     record = ended(folder)
     assert (record.code, record.problem, record.ended_others) == (None, KILLED, 2)
-    assert not tree.alive(processes)
+    assert not process_tree.alive(processes)
     assert not (folder.path / "settings.json").exists()
 
 
@@ -245,7 +245,7 @@ def test_no_guardian_is_left(start: Start) -> None:
     assert len(children) == 2
     folder.abort(Abort.TERM)
     ended(folder)
-    until(lambda: not tree.alive({supervisor, *children}))
+    until(lambda: not process_tree.alive({supervisor, *children}))
 
 
 def test_a_supervisor_whose_guardian_was_killed_goes_on(start: Start, tmp_path: Path) -> None:
@@ -282,7 +282,7 @@ def test_temporary_files_stay_as_long_as_something_runs_on(start: Start) -> None
     assert ended(folder).running_on
     place = (folder.path / "tmp").readlink()
     assert (place / "a").exists()
-    tree.end_tagged(folder.id)
+    process_tree.end_tagged(folder.id)
     folder.remove_temporary()
     assert not place.exists()
 

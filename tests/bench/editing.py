@@ -8,11 +8,11 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from statistics import median
 
-from gemtui.policy.document import Document
-from gemtui.policy.fields import text_of
-from gemtui.policy.policy import Policy
-from gemtui.policy.rules import Rule
-from gemtui.policy.store import open_policy
+from gemtui.policy.edit.document import Document
+from gemtui.policy.edit.store import open_policy
+from gemtui.policy.file.policy import Policy
+from gemtui.policy.file.rule_codec import text_of
+from gemtui.policy.model.rules import Rule
 from tests.bench.measure import Cost, Row, alone
 from tests.bench.policies import make_policy
 

@@ -11,11 +11,11 @@ from typing import Any
 
 import orjson
 
-from gemtui.policy.decide import Engine
-from gemtui.policy.policy import Policy
-from gemtui.policy.recorded import Ended, Recorded
-from gemtui.policy.replay import Replay
-from gemtui.policy.rules import Call
+from gemtui.policy.engine.decide import Engine
+from gemtui.policy.file.policy import Policy
+from gemtui.policy.model.recorded_call import CallStatus, RecordedCall
+from gemtui.policy.model.rules import Call
+from gemtui.policy.suggest.replay import ReplayCounter
 from tests.bench.make_store import CODE, WORDS
 from tests.bench.measure import Cost, Row, alone
 
@@ -105,7 +105,7 @@ def one_pattern(path: Path) -> None:
 
 def replayed(path: Path) -> None:
     """The same calls, replayed in batches."""
-    run = Replay(Engine(Policy.parse(make_policy(), source="bench.toml")))
+    run = ReplayCounter(Engine(Policy.parse(make_policy(), source="bench.toml")))
     with path.open("rb") as file:
         recorded = map(_recorded, file)
         while batch := tuple(islice(recorded, BATCH)):
@@ -113,13 +113,13 @@ def replayed(path: Path) -> None:
     assert run.tally().calls == CALLS
 
 
-def _recorded(line: bytes) -> Recorded:
+def _recorded(line: bytes) -> RecordedCall:
     stored = orjson.loads(line)
-    return Recorded(
+    return RecordedCall(
         call=Call(tool=stored["tool"], args=stored["args"]),
         session=stored["session"],
         id=stored["id"],
-        ended=Ended.SUCCEEDED,
+        ended=CallStatus.SUCCEEDED,
     )
 
 

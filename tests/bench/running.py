@@ -20,11 +20,11 @@ from statistics import median, quantiles
 import orjson
 import psutil
 
-from gemtui.agent import tree
+from gemtui.agent import process_tree
 from gemtui.agent.fold import Fold
-from gemtui.agent.folder import Exit, Request, RunFolder
 from gemtui.agent.gemini import GeminiAdapter, GeminiRun
 from gemtui.agent.options import AgentOptions
+from gemtui.agent.run_folder import Exit, Request, RunFolder
 from tests.bench import deltas, minimal
 from tests.bench.measure import Cost, Row, alone, peak
 from tests.bench.reading import parse_file
@@ -142,7 +142,7 @@ def _ended(folder: Path, *, stubborn: bool) -> Cost:
     program.chmod(0o755)
     adapter = GeminiAdapter(cli=program, runs=folder / "runs", environ=environ(folder))
     run = adapter.start("go", AgentOptions(cwd=folder))
-    while len(tree.tagged(run.folder.id)) < CHILDREN + 1:
+    while len(process_tree.tagged(run.folder.id)) < CHILDREN + 1:
         time.sleep(0.01)
     time.sleep(0.3)
     began = time.perf_counter()
@@ -152,7 +152,7 @@ def _ended(folder: Path, *, stubborn: bool) -> Cost:
     while run.exit() is None:
         time.sleep(0.001)
     seconds = time.perf_counter() - began
-    assert tree.tagged(run.folder.id) == set()
+    assert process_tree.tagged(run.folder.id) == set()
     return Cost(seconds=seconds, memory=0)
 
 

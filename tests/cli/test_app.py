@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from gemtui.agent import tree
+from gemtui.agent import process_tree
 from tests.cli.test_sessions import add_session
 from tests.terminal import Terminal
 
@@ -87,7 +87,7 @@ def test_a_run_in_the_demo_ends_with_it(
         screen.shows("run_shell_command", "running")
         screen.process.send_signal(signal.SIGTERM)
         assert screen.wait() == 128 + signal.SIGTERM
-    assert tree.tagged(run.name) == set()
+    assert process_tree.tagged(run.name) == set()
     assert list(temporary.iterdir()) == []
     assert list((home / ".gemini").iterdir()) == []
     assert not Path(os.environ["XDG_STATE_HOME"]).exists()

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from gemtui.agent import tree
+from gemtui.agent import process_tree
 from gemtui.runs.listing import RunState, list_runs, runs_dir
 from tests.fake_cli import INIT, FakeCli, says
 from tests.terminal import Terminal
@@ -54,7 +54,7 @@ def test_both_list_and_follow_a_run_and_either_stops_it(
         second.press("\x03")
         second.shows("interrupted")
         first.shows("interrupted")
-        assert tree.tagged(run.id) == set()
+        assert process_tree.tagged(run.id) == set()
 
 
 def test_a_second_one_finds_the_run_that_goes_on(project: Path, fake_cli: FakeCli) -> None:

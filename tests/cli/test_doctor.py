@@ -10,11 +10,11 @@ import pytest
 from gemtui.runs.listing import runs_dir
 from gemtui.sessions.cache import FILE
 from gemtui.text import clean
+from tests.agent.test_detect import script
 from tests.cli.conftest import Gemtui
 from tests.cli.shapes import DOCTOR, fits
 from tests.fake_cli import FakeCli
 from tests.runs.test_listing import add_run
-from tests.test_detect import script
 
 
 @pytest.fixture(autouse=True)

@@ -16,7 +16,7 @@ import pytest
 from gemtui.agent.events import Done, DoneStatus
 from gemtui.agent.gemini import GeminiAdapter
 from gemtui.agent.options import AgentOptions
-from gemtui.policy import pattern_process
+from gemtui.policy.match import pattern_process
 from gemtui.processes import find_program
 from tests.cli.conftest import start
 from tests.fake_cli import HELP, INIT, OK, FakeCli, says
@@ -141,7 +141,7 @@ def test_the_app_takes_nothing_from_the_folder(foreign: ForeignFolder, fake_cli:
 def test_the_editor_is_no_program_of_the_folder(
     foreign: ForeignFolder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from gemtui.ui.editor import NoEditor, editor_program
+    from gemtui.ui.kit.editor import NoEditor, editor_program
 
     monkeypatch.chdir(foreign.path)
     monkeypatch.setenv("PATH", os.pathsep.join(("", ".")))

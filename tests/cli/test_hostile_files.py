@@ -25,10 +25,10 @@ from gemtui.cli import main
 from gemtui.config import Config, keep_setting, load_config
 from gemtui.errors import ConfigError
 from gemtui.paths import config_file, gemini_home
-from gemtui.policy.decide import Engine
-from gemtui.policy.rules import ApprovalMode, Call
+from gemtui.policy.engine.decide import Engine
+from gemtui.policy.model.rules import ApprovalMode, Call
+from gemtui.runs.effective_policy import effective_policy
 from gemtui.runs.listing import runs_dir
-from gemtui.runs.standing import standing
 from tests.fake_cli import INIT, OK, FakeCli, says
 from tests.odd_json import spoilt
 from tests.terminal import Terminal
@@ -253,7 +253,7 @@ def test_no_shape_of_settings_breaks_what_reads_them(
     (home / ".gemini/projects.json").write_text(json.dumps(registry))
     assert main(["sessions", "--everywhere"]) == 0
     must_ask(tmp_path, os.environ)
-    stands = standing(workspace=tmp_path)
+    stands = effective_policy(workspace=tmp_path)
     for mode in ApprovalMode:
         engine = Engine(stands.policy, mode=mode, setup=stands.setup)
         engine.explain(Call("run_shell_command", {"command": "ls"}))

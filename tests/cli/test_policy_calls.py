@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from gemtui.policy.policy import Policy
+from gemtui.policy.file.policy import Policy
 from gemtui.text import clean
 from tests.cli.conftest import Gemtui, start
 from tests.cli.shapes import fits

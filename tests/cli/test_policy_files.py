@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from gemtui.policy import store
+from gemtui.policy.edit import store
 from tests.cli.conftest import Gemtui
 from tests.cli.shapes import fits
 

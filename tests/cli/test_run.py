@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from gemtui.agent import tree
+from gemtui.agent import process_tree
 from gemtui.agent.gemini import GeminiAdapter
 from gemtui.agent.trust import remember
 from gemtui.runs.listing import RunState, list_runs, runs_dir
@@ -201,7 +201,7 @@ def said(process: subprocess.Popen[bytes]) -> dict[str, Any]:
 
 
 def left() -> set[Any]:
-    return {each for run in list_runs(runs_dir()) for each in tree.tagged(run.id)}
+    return {each for run in list_runs(runs_dir()) for each in process_tree.tagged(run.id)}
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from gemtui.agent import tree
+from gemtui.agent import process_tree
 from gemtui.runs.listing import list_runs, runs_dir
 from tests.cli.conftest import Gemtui
 from tests.model_server import ModelServer, answer, call, text
@@ -85,14 +85,14 @@ def test_ctrl_c_while_a_shell_command_sleeps(on_loopback: GeminiCli, tmp_path: P
         while not mark.exists():
             assert process.poll() is None, finish(process)
         (run,) = list_runs(runs_dir())
-        assert len(tree.tagged(run.id)) >= 3
+        assert len(process_tree.tagged(run.id)) >= 3
         process.send_signal(signal.SIGINT)
         code, out, err = finish(process)
     assert (code, out) == (130, "")
     assert f"run_shell_command touch {mark}; sleep 600" in err
     assert "the run was stopped (1 tool call had not ended" in err
     assert f"gemtui run --resume {run.session}" in err
-    assert tree.tagged(run.id) == set()
+    assert process_tree.tagged(run.id) == set()
 
 
 def test_the_latest_session_goes_on(on_loopback: GeminiCli, gemtui: Gemtui) -> None:

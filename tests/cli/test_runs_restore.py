@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from gemtui.agent.folder import RunFolder
-from gemtui.runs.keeper import Keeper
-from gemtui.runs.kept import keep
+from gemtui.agent.run_folder import RunFolder
+from gemtui.runs.kept_session import keep
 from gemtui.runs.listing import prune, runs_dir
+from gemtui.runs.session_keeper import Keeper
 from tests.cli.conftest import Gemtui
 from tests.fake_cli import INIT, OK, FakeCli
 from tests.runs.test_listing import add_run

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from gemtui.agent import tree
+from gemtui.agent import process_tree
 from gemtui.paths import prompts_file
 from gemtui.runs.listing import runs_dir
-from gemtui.ui.prompts import History
+from gemtui.ui.run.prompt_sources import History
 from tests.cli.conftest import Gemtui
 from tests.fake_cli import INIT, FakeCli
 from tests.runs.test_orphans import kill_watchers, start
@@ -29,7 +29,7 @@ def test_it_is_listed_and_said(gemtui: Gemtui, orphan: str) -> None:
     (run,) = answer.json["runs"]
     assert (run["state"], run["pids"]) == (
         "orphaned",
-        sorted(each.pid for each in tree.tagged(orphan)),
+        sorted(each.pid for each in process_tree.tagged(orphan)),
     )
     listed = gemtui("runs")
     assert "orphaned" in listed.out
@@ -54,10 +54,10 @@ def test_clear_keeps_it(gemtui: Gemtui, orphan: str) -> None:
 
 
 def test_stop_ends_it_once(gemtui: Gemtui, orphan: str) -> None:
-    pids = sorted(each.pid for each in tree.tagged(orphan))
+    pids = sorted(each.pid for each in process_tree.tagged(orphan))
     answer = gemtui("runs", "stop", orphan[:8], "--json")
     assert (answer.code, answer.json) == (0, {"version": 1, "run": orphan, "stopped": pids})
-    assert tree.tagged(orphan) == set()
+    assert process_tree.tagged(orphan) == set()
     again = gemtui("runs", "stop", orphan)
     assert (again.code, again.complaint) == (1, "gemtui: nothing of this run goes on")
     assert gemtui("runs", "clear", "--json").json["left"] == 0

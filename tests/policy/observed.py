@@ -12,9 +12,9 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-from gemtui.policy.decide import Engine, Explanation, McpTool, Setup
-from gemtui.policy.policy import Policy
-from gemtui.policy.rules import ApprovalMode, Call, Decision, Tier
+from gemtui.policy.engine.decide import Engine, Explanation, McpTool, Setup
+from gemtui.policy.file.policy import Policy
+from gemtui.policy.model.rules import ApprovalMode, Call, Decision, Tier
 from tests.observation.cases import Case
 from tests.observation.mcp import ANNOTATIONS
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from gemtui.policy.rules import Decision, Rule
+from gemtui.policy.model.rules import Decision, Rule
 
 TEXT = st.text(st.characters(exclude_categories=["Cs"]), max_size=12)
 PLAIN = st.sampled_from(["run_shell_command", "write_file", "*", "mcp_s_*", "näme", 'a"b\\c\n'])

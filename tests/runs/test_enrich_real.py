@@ -13,7 +13,7 @@ from gemtui.agent.events import AgentEvent, Done, TextDelta, ToolUse
 from gemtui.agent.fold import Fold
 from gemtui.agent.gemini import GeminiAdapter
 from gemtui.agent.options import AgentOptions
-from gemtui.policy.rules import ApprovalMode
+from gemtui.policy.model.rules import ApprovalMode
 from gemtui.runs.enrich import enrich, stored_part
 from gemtui.transcript.display_model import DiffDisplay
 from gemtui.transcript.model import (
@@ -26,7 +26,7 @@ from gemtui.transcript.model import (
     ToolStatus,
     Transcript,
 )
-from gemtui.transcript.writes import Written, writes_of
+from gemtui.transcript.writes import WriteStatus, writes_of
 from tests.model_server import (
     Answer,
     Chunk,
@@ -169,9 +169,9 @@ async def test_stream_and_session_agree_and_the_session_adds(gemini: GeminiCli) 
     assert (failed.status, shell.status) == (ToolStatus.ERROR, ToolStatus.SUCCESS)
     assert all(c.duration is not None for c in calls(full))
     assert writes(told, told.full) == [
-        (gemini.project / "new.txt", Written.YES, True, 2, 0),
-        (gemini.project / "hello.py", Written.YES, False, 1, 1),
-        (gemini.project / "hello.py", Written.FAILED, False, None, None),
+        (gemini.project / "new.txt", WriteStatus.YES, True, 2, 0),
+        (gemini.project / "hello.py", WriteStatus.YES, False, 1, 1),
+        (gemini.project / "hello.py", WriteStatus.FAILED, False, None, None),
     ]
 
 

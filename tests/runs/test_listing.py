@@ -13,7 +13,7 @@ import psutil
 import pytest
 
 from gemtui.agent.events import DoneStatus
-from gemtui.agent.folder import About, Exit, Owner, Request, RunFolder
+from gemtui.agent.run_folder import About, Exit, Owner, Request, RunFolder
 from gemtui.runs.listing import RunState, clear, list_runs, prune, usage
 
 INIT = '{"type":"init","session_id":"s1","model":"auto"}\n'

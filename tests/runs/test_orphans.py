@@ -13,10 +13,10 @@ from pathlib import Path
 import psutil
 import pytest
 
-from gemtui.agent import tree
-from gemtui.agent.folder import RUN_TAG, RunFolder
+from gemtui.agent import process_tree
 from gemtui.agent.gemini import GeminiAdapter, GeminiRun
 from gemtui.agent.options import AgentOptions
+from gemtui.agent.run_folder import RUN_TAG, RunFolder
 from gemtui.runs.listing import RunState, clear, list_runs, prune, usage
 from gemtui.runs.stop import stop
 from tests.fake_cli import INIT, FakeCli
@@ -30,7 +30,7 @@ def orphan(tmp_path: Path, fake_cli: FakeCli) -> Iterator[RunFolder]:
     run = start(tmp_path)
     kill_watchers(run)
     yield run.folder
-    tree.end_tagged(run.folder.id)
+    process_tree.end_tagged(run.folder.id)
 
 
 def start(tmp_path: Path, runs: Path | None = None) -> GeminiRun:
@@ -67,7 +67,7 @@ def wait_for(true: object) -> None:
 def test_an_orphan_is_seen(tmp_path: Path, orphan: RunFolder) -> None:
     (run,) = list_runs(tmp_path / "runs")
     assert run.state is RunState.ORPHANED
-    assert run.pids == tuple(sorted(each.pid for each in tree.tagged(orphan.id)))
+    assert run.pids == tuple(sorted(each.pid for each in process_tree.tagged(orphan.id)))
     assert len(run.pids) == 2
     assert usage(tmp_path / "runs").orphaned == (orphan.id,)
     assert run.to_dict()["pids"] == list(run.pids)
@@ -79,7 +79,7 @@ def test_its_folder_stays_and_goes_once_it_has_ended(tmp_path: Path, orphan: Run
     assert prune(tmp_path / "runs", runs=1) == 0
     assert clear(tmp_path / "runs") == 1
     assert place.is_dir()
-    tree.end_tagged(orphan.id)
+    process_tree.end_tagged(orphan.id)
     assert clear(tmp_path / "runs") == 1
     assert not place.exists()
 
@@ -87,10 +87,10 @@ def test_its_folder_stays_and_goes_once_it_has_ended(tmp_path: Path, orphan: Run
 def test_stopping_it_leaves_nothing(tmp_path: Path, orphan: RunFolder) -> None:
     add_secret(orphan)
     place = (orphan.path / "tmp").readlink()
-    processes = tree.tagged(orphan.id)
+    processes = process_tree.tagged(orphan.id)
     (run,) = list_runs(tmp_path / "runs")
     assert stop(run)
-    assert not tree.alive(processes)
+    assert not process_tree.alive(processes)
     assert not place.exists()
     assert not (orphan.path / "settings.json").exists()
     (run,) = list_runs(tmp_path / "runs")
@@ -102,7 +102,7 @@ async def test_looking_at_it_does_not_end_it(tmp_path: Path, orphan: RunFolder) 
     assert isinstance(run, GeminiRun)
     events = [event async for event in run.events()]
     assert events[-1].type == "done"
-    assert len(tree.tagged(orphan.id)) == 2
+    assert len(process_tree.tagged(orphan.id)) == 2
 
 
 def test_stopping_a_run_that_is_watched(tmp_path: Path, fake_cli: FakeCli) -> None:
@@ -111,7 +111,7 @@ def test_stopping_a_run_that_is_watched(tmp_path: Path, fake_cli: FakeCli) -> No
     (run,) = list_runs(tmp_path / "runs")
     assert run.state is RunState.RUNNING
     assert stop(run)
-    assert tree.tagged(run.id) == set()
+    assert process_tree.tagged(run.id) == set()
     ended = asyncio.run(started.wait())
     assert ended.aborted
     assert ended.started is not None
@@ -134,7 +134,7 @@ def test_secrets_of_a_lost_run_go(tmp_path: Path, orphan: RunFolder) -> None:
     add_secret(orphan)
     prune(tmp_path / "runs")
     assert (orphan.path / "settings.json").exists()
-    tree.end_tagged(orphan.id)
+    process_tree.end_tagged(orphan.id)
     (run,) = list_runs(tmp_path / "runs")
     assert run.state is RunState.LOST
     prune(tmp_path / "runs")
@@ -151,7 +151,7 @@ def test_one_look_finds_the_processes_of_all_runs() -> None:
         for name in ("one", "two", "two")
     ]
     try:
-        found = tree.by_run()
+        found = process_tree.by_run()
         assert [len(found[name]) for name in ("one", "two")] == [1, 2]
     finally:
         for each in sleepers:

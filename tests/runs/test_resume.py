@@ -10,10 +10,10 @@ import orjson
 import psutil
 import pytest
 
-from gemtui.agent.folder import Exit, Owner, Request, RunFolder
-from gemtui.runs.keeper import Keeper
-from gemtui.runs.kept import Aftermath, Kept, aftermath_of, keep, kept_of, put_back
+from gemtui.agent.run_folder import Exit, Owner, Request, RunFolder
+from gemtui.runs.kept_session import Aftermath, KeptSession, aftermath_of, keep, kept_of, put_back
 from gemtui.runs.resume import ResumeGuard, settle_left
+from gemtui.runs.session_keeper import Keeper
 
 ID = "0a1b2c3d-1111-4222-8333-444455556666"
 OTHER = "0a1b2c3d-9999-4222-8333-444455556666"
@@ -53,7 +53,7 @@ class Home:
     def ghost(self, content: bytes = GHOST) -> Path:
         return self.add("session-2026-01-02T03-09-0a1b2c3d.jsonl", content)
 
-    def keep(self) -> Kept:
+    def keep(self) -> KeptSession:
         return keep(self.folder, self.path, ID)
 
     def files(self) -> dict[str, bytes]:

@@ -14,11 +14,11 @@ from pathlib import Path
 import pytest
 
 from gemtui.agent.events import AgentEvent, Done, DoneStatus
-from gemtui.agent.folder import Request, RunFolder
 from gemtui.agent.gemini import GeminiAdapter, GeminiRun
 from gemtui.agent.options import AgentOptions
-from gemtui.policy.rules import ApprovalMode
-from gemtui.runs.kept import Aftermath, aftermath_of, kept_of
+from gemtui.agent.run_folder import Request, RunFolder
+from gemtui.policy.model.rules import ApprovalMode
+from gemtui.runs.kept_session import Aftermath, aftermath_of, kept_of
 from gemtui.runs.resume import ResumeGuard
 from gemtui.sessions.index import Index
 from gemtui.sessions.load import transcript_of

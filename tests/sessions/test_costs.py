@@ -10,7 +10,7 @@ import orjson
 import pytest
 
 from gemtui.errors import NotASession
-from gemtui.sessions import records, whole
+from gemtui.sessions import legacy_json, records
 from gemtui.sessions.index import Index
 from gemtui.sessions.load import calls_of, transcript_of
 from gemtui.sessions.records import SessionLog
@@ -142,17 +142,17 @@ def test_an_object_of_too_many_values_is_named_and_the_rest_is_read(
 ) -> None:
     good = session(tmp_path, uuid(2))
     path = good.with_name("session-2026-11-20T23-04-00000001.json")
-    path.write_bytes(head + b"{}," * (whole.VALUES // 2 + 1) + b"{}]}")
+    path.write_bytes(head + b"{}," * (legacy_json.VALUES // 2 + 1) + b"{}]}")
     found = read(tmp_path)
     assert only(found).path == good
     (problem,) = found.unreadable
     assert problem.path == path
-    assert f"JSON values, and gemtui reads up to {whole.VALUES:,}" in problem.what
+    assert f"JSON values, and gemtui reads up to {legacy_json.VALUES:,}" in problem.what
     assert "resume it once in Gemini CLI" in problem.what
 
 
 def test_commas_in_texts_are_no_values(tmp_path: Path) -> None:
-    text = "[{,\\" * (whole.VALUES // 3)
+    text = "[{,\\" * (legacy_json.VALUES // 3)
     path = tmp_path / "session-2026-11-20T23-04-00000001.json"
     path.write_bytes(orjson.dumps(logs.legacy(logs.user("u", text))))
     with SessionLog(path) as log:
@@ -164,12 +164,12 @@ def test_a_line_of_too_many_values_is_left_out_and_named(tmp_path: Path) -> None
     path = session(tmp_path, uuid(1))
     lines = path.read_bytes().count(b"\n")
     with path.open("ab") as file:
-        file.write(b'{"id": "x", "content": [' + b"[]," * (whole.VALUES // 2 + 1) + b"[]]}\n")
+        file.write(b'{"id": "x", "content": [' + b"[]," * (legacy_json.VALUES // 2 + 1) + b"[]]}\n")
     append(path, logs.user("n", "New"))
     with SessionLog(path) as log:
         log.refresh()
         assert [(each.line, each.what) for each in log.problems] == [
-            (lines + 1, f"more than {whole.VALUES:,} JSON values: left out")
+            (lines + 1, f"more than {legacy_json.VALUES:,} JSON values: left out")
         ]
         assert logs.texts(log)[-1] == "New"
     path.write_bytes(path.read_bytes().rsplit(b"\n", 2)[0])

@@ -10,14 +10,14 @@ from pathlib import Path
 import pytest
 
 from gemtui.errors import GemtuiError
-from gemtui.runs.history import recorded_calls, sessions_with_calls
+from gemtui.runs.call_history import recorded_calls, sessions_with_calls
 from gemtui.sessions import watch as watching
 from gemtui.sessions.delete import plan
 from gemtui.sessions.index import Index, Snapshot
 from gemtui.sessions.load import transcript_of
-from gemtui.sessions.mounts import network_file_system
 from gemtui.sessions.records import SessionLog
-from gemtui.ui.reader import Reader
+from gemtui.sessions.watch import network_file_system
+from gemtui.ui.sessions.loader import SessionLoader
 from tests.sessions import logs
 from tests.sessions.faults import Faults, injected
 from tests.sessions.stores import hashed, legacy, load, marker, session, talk, uuid
@@ -145,7 +145,7 @@ def test_reading_one_session_fails_with_what_is_documented(
     sessions = sessions_with_calls(started(home))
     with injected(monkeypatch) as faults:
         for _ in each_call(faults):
-            reader = Reader(path)
+            reader = SessionLoader(path)
             try:
                 reader.first()
                 reader.rest()

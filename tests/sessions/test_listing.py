@@ -17,10 +17,10 @@ from gemtui.sessions.listing import (
     View,
     project_labels,
     short_model,
-    short_path,
 )
 from gemtui.sessions.store import SessionKind
 from gemtui.sessions.summary import Flag, Summary
+from gemtui.text import short_path
 from tests.sessions.summaries import summary
 
 EVERYWHERE = View(everywhere=True)

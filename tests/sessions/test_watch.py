@@ -18,8 +18,7 @@ import pytest
 
 from gemtui.sessions import watch as watching
 from gemtui.sessions.index import Index
-from gemtui.sessions.mounts import network_file_system
-from gemtui.sessions.watch import Changed, watch
+from gemtui.sessions.watch import Changed, network_file_system, watch
 from tests.patience import PATIENCE
 from tests.sessions import logs
 from tests.sessions.stores import append, load, marker, only, session, uuid

@@ -10,7 +10,7 @@ from hypothesis import given
 from gemtui.transcript.display_model import DiffDisplay, TableDisplay
 from gemtui.transcript.model import Image, ToolStatus
 from gemtui.transcript.tools import (
-    Kind,
+    ToolKind,
     call_from_parts,
     call_status,
     kind_of,
@@ -71,21 +71,21 @@ def test_deep_nesting_is_named_instead() -> None:
 @pytest.mark.parametrize(
     ("name", "kind"),
     [
-        ("read_file", Kind.READ),
-        ("search_file_content", Kind.SEARCH),
-        ("grep_search", Kind.SEARCH),
-        ("codebase_investigator", Kind.AGENT),
-        ("delegate_to_agent", Kind.AGENT),
-        ("invoke_agent", Kind.AGENT),
-        ("save_memory", Kind.MEMORY),
-        ("tracker_create_task", Kind.TODOS),
-        ("mcp_weather_get_forecast", Kind.MCP),
-        ("weather__get_forecast", Kind.MCP),
-        ("frobnicate", Kind.OTHER),
-        ("", Kind.OTHER),
+        ("read_file", ToolKind.READ),
+        ("search_file_content", ToolKind.SEARCH),
+        ("grep_search", ToolKind.SEARCH),
+        ("codebase_investigator", ToolKind.AGENT),
+        ("delegate_to_agent", ToolKind.AGENT),
+        ("invoke_agent", ToolKind.AGENT),
+        ("save_memory", ToolKind.MEMORY),
+        ("tracker_create_task", ToolKind.TODOS),
+        ("mcp_weather_get_forecast", ToolKind.MCP),
+        ("weather__get_forecast", ToolKind.MCP),
+        ("frobnicate", ToolKind.OTHER),
+        ("", ToolKind.OTHER),
     ],
 )
-def test_kinds_of_new_old_and_foreign_names(name: str, kind: Kind) -> None:
+def test_kinds_of_new_old_and_foreign_names(name: str, kind: ToolKind) -> None:
     assert kind_of(name) is kind
 
 

@@ -8,12 +8,12 @@ from pathlib import Path
 from typing import Any
 
 from gemtui.config import Config
-from gemtui.policy.document import Document
-from gemtui.policy.rules import Rule
-from gemtui.ui.past import Past
-from gemtui.ui.policies import Draft
-from gemtui.ui.screens.trial import TrialScreen
-from gemtui.ui.trial import Trial
+from gemtui.policy.edit.document import Document
+from gemtui.policy.model.rules import Rule
+from gemtui.ui.rules.draft import Draft
+from gemtui.ui.simulator.base import SimulatorScreen
+from gemtui.ui.simulator.call_scan import CallHistory
+from gemtui.ui.simulator.simulation import Simulation
 from tests.hostile import ATTACK
 from tests.sessions import logs, stores
 from tests.ui.people import WIDE, Person, person
@@ -92,7 +92,7 @@ def draft_of(text: str) -> Draft:
 class Trier(Person):
     """A person on one of the screens around the policy pane; `taken`: what it closed with."""
 
-    trial: Trial
+    trial: Simulation
     taken: tuple[Rule, ...] | None = None
 
     @property
@@ -106,7 +106,7 @@ class Trier(Person):
 
 @asynccontextmanager
 async def trier(
-    kind: type[TrialScreen],
+    kind: type[SimulatorScreen],
     folder: Path,
     size: tuple[int, int] = WIDE,
     *,
@@ -123,12 +123,12 @@ async def trier(
     start = {"project": project if isinstance(project, Path) else place} if project else {}
     async with person(home, size, config, **start) as me:
         somebody = Trier(me.app, me.pilot)
-        somebody.trial = Trial(draft_of(policy), place)
+        somebody.trial = Simulation(draft_of(policy), place)
 
         def closed(taken: tuple[Rule, ...] | None) -> None:
             somebody.taken = taken
 
-        screen = kind(somebody.trial, Past(home, cache=None), **more)  # type: ignore[call-arg]
+        screen = kind(somebody.trial, CallHistory(home, cache=None), **more)  # type: ignore[call-arg]
         me.app.push_screen(screen, closed)
         await somebody.until(lambda: me.app.screen is screen and screen.is_mounted)
         yield somebody

@@ -17,12 +17,13 @@ from textual.pilot import Pilot
 
 from gemtui.config import Config
 from gemtui.sessions.summary import Summary
-from gemtui.ui.app import GemtuiApp, Start
-from gemtui.ui.screens.run import RunScreen
-from gemtui.ui.screens.sessions import SessionsScreen
-from gemtui.ui.widgets.lines import Line
-from gemtui.ui.widgets.session_list import SessionList
-from gemtui.ui.widgets.transcript import TranscriptView
+from gemtui.ui.app import GemtuiApp
+from gemtui.ui.kit.app_base import Start
+from gemtui.ui.kit.bars import BarLine
+from gemtui.ui.run.screen import RunScreen
+from gemtui.ui.sessions.list import SessionList
+from gemtui.ui.sessions.screen import SessionsScreen
+from gemtui.ui.transcript.view import TranscriptView
 from tests.patience import PATIENCE
 
 STORE = Path(__file__).parents[1] / "data" / "sessions" / "main"
@@ -119,7 +120,7 @@ class Person:
     @property
     def said(self) -> list[str]:
         """What is said for some seconds: by the status line, or over everything."""
-        lines = [line for screen in self.app.screen_stack for line in screen.query(Line)]
+        lines = [line for screen in self.app.screen_stack for line in screen.query(BarLine)]
         told = [line.told for line in lines if line.told is not None]
         return [*told, *(str(each.message) for each in self.app._notifications)]
 

@@ -10,11 +10,11 @@ from typing import Any
 from textual.worker import Worker
 
 from gemtui.config import Config
-from gemtui.policy.store import policies_dir
-from gemtui.ui.becomes import Becomes
-from gemtui.ui.policies import Draft
-from gemtui.ui.screens.policy import PolicyScreen
-from gemtui.ui.screens.rule_form import RuleForm
+from gemtui.policy.edit.store import policies_dir
+from gemtui.ui.policy.command_preview import CommandPreview
+from gemtui.ui.policy.screen import PolicyScreen
+from gemtui.ui.rules.draft import Draft
+from gemtui.ui.rules.form import RuleForm
 from tests.ui.people import WIDE, Person, person
 
 WORK = """\
@@ -113,6 +113,6 @@ async def planner(
     async with person(home / ".gemini", size, config, project=project) as me:
         somebody = Planner(me.app, me.pilot)
         await somebody.press("3")
-        await somebody.until(lambda: somebody.pane.desk.begun.is_set())
-        await somebody.until(lambda: somebody.pane.becomes != Becomes())
+        await somebody.until(lambda: somebody.pane.editor.begun.is_set())
+        await somebody.until(lambda: somebody.pane.preview != CommandPreview())
         yield somebody

@@ -18,8 +18,8 @@ from gemtui.transcript.model import (
     ToolStatus,
     Transcript,
 )
-from gemtui.ui.render import Drawn, Part
-from gemtui.ui.theme import Look, plain_look
+from gemtui.ui.draw.theme import Look, plain_look
+from gemtui.ui.transcript.drawing import Drawn, Part
 
 NOW = datetime(2026, 11, 20, 12, tzinfo=UTC)
 

@@ -13,14 +13,14 @@ from textual.widgets import OptionList
 
 from gemtui.config import Config, load_config
 from gemtui.paths import config_file
-from gemtui.runs.kept import aftermath_of, keep
+from gemtui.runs.kept_session import aftermath_of, keep
 from gemtui.runs.listing import MOST_RUNS, runs_dir
-from gemtui.ui.commands import reachable
-from gemtui.ui.screens.help import HelpScreen
+from gemtui.ui.kit.help_screen import HelpScreen
+from gemtui.ui.kit.keys import reachable
 from tests.runs.test_listing import add_run
 from tests.terminal import Terminal
+from tests.ui.draw.test_theme import contrast
 from tests.ui.people import NARROW, WIDE, Person, copy_store, person
-from tests.ui.test_theme import contrast
 
 ESCAPE, F2, QUIT = "\x1b", "\x1bOQ", "\x11"
 

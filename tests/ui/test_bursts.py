@@ -7,11 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from gemtui.policy.rules import ApprovalMode
+from gemtui.agent.options import AgentOptions
+from gemtui.policy.model.rules import ApprovalMode
 from gemtui.runs.listing import list_runs, runs_dir
-from gemtui.ui.runs import RUN_MODE
-from gemtui.ui.screens.run import RunScreen
-from gemtui.ui.screens.sessions import SessionsScreen
+from gemtui.ui.run.mode import RUN_MODE
+from gemtui.ui.run.screen import RunScreen
+from gemtui.ui.sessions.screen import SessionsScreen
 from tests.fake_cli import INIT, OK, FakeCli, says
 from tests.ui.people import NARROW, WIDE, copy_store, person
 
@@ -122,8 +123,8 @@ async def test_a_run_that_ends_while_the_run_pane_is_made_is_told_of(
     project.mkdir()
     (home / ".gemini/trustedFolders.json").write_text(json.dumps({str(project): "TRUST_FOLDER"}))
     async with person(home / ".gemini", WIDE, project=project) as me:
-        desk = me.app.runs.desk
-        run = await desk.start("go", RunScreen(desk, project).options)
+        registry = me.app.runs.registry
+        run = await registry.start("go", AgentOptions(cwd=project))
         made = me.app.switch_mode(RUN_MODE)
         me.app.runs.tell(run)
         await made

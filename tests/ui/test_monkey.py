@@ -20,9 +20,10 @@ from textual.geometry import Size
 
 from gemtui.config import Config, Scope
 from gemtui.demo import write_store
-from gemtui.ui.app import GemtuiApp, Start
-from gemtui.ui.asking import DialogScreen
-from gemtui.ui.widgets.lines import FooterLine
+from gemtui.ui.app import GemtuiApp
+from gemtui.ui.kit.app_base import Start
+from gemtui.ui.kit.bars import FooterLine
+from gemtui.ui.kit.dialog_guard import DialogScreen
 from tests import hostile
 from tests.fake_cli import INIT, OK, FakeCli, ends, says, uses
 from tests.monkey import Move, moves

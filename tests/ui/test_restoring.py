@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from gemtui.runs.copies import last_copies
-from gemtui.runs.keeper import Keeper
-from gemtui.runs.kept import keep, keeping
+from gemtui.runs.kept_session import keep, keeping
 from gemtui.runs.listing import runs_dir
+from gemtui.runs.session_keeper import Keeper
 from gemtui.sessions.index import Index
 from tests.runs.test_listing import add_run
 from tests.ui.people import NARROW, WIDE, copy_store, person

@@ -1,0 +1,190 @@
+"""Rules in the words of a CLI that knows no policy files (before 0.30).
+
+Such a CLI hears three things (seen with 0.25.0 and 0.28.2): `--allowed-tools` needs no confirmation
+(with `run_shell_command(git)` by prefix, and no other command then), `tools.exclude` takes a tool
+away, `tools.core` takes away all others. A deny by prefix it takes and ignores. Nobody can be asked
+in a headless run, so an ask means a refusal here as well.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from gemtui.errors import OptionError
+from gemtui.policy.model.rules import ApprovalMode, Decision, Rule
+
+NEWER = "update it to 0.30 or newer"
+NO_SERVER = "no-server"
+"""Names no MCP server; `tools.core` leaves the tools of all servers there."""
+
+_SEARCHES = frozenset({"grep_search", "search_file_content"})
+"""One tool, named so since 0.28 and before."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LegacyFlags:
+    """What is said to it. `core`: None = all tools exist. `notes`: what can't be said.
+
+    With a core list no MCP server may be there: `NO_SERVER` is the only one to be named.
+    """
+
+    allowed: tuple[str, ...] = ()
+    exclude: tuple[str, ...] = ()
+    core: tuple[str, ...] | None = None
+    notes: tuple[str, ...] = ()
+
+    @property
+    def flags(self) -> tuple[str, ...]:
+        """Words of the command line."""
+        return tuple(f"--allowed-tools={name}" for name in self.allowed)
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """The settings' `tools`."""
+        tools: dict[str, Any] = {"exclude": list(self.exclude)} if self.exclude else {}
+        if self.core is not None:
+            tools["core"] = list(self.core)
+        return tools
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Standing:
+    """What becomes of one tool. `prefixes`: of commands that are allowed before `last` decides."""
+
+    prefixes: tuple[str, ...]
+    last: Rule | None
+
+    @property
+    def open(self) -> bool:
+        """Whether the tool is to run in some form."""
+        return bool(self.prefixes) or self._decides(Decision.ALLOW)
+
+    @property
+    def shut(self) -> bool:
+        """Whether no call of the tool is to run."""
+        return self.last is not None and not self.open
+
+    def words(self, tool: str) -> Iterator[str]:
+        """The tool as `--allowed-tools` is told of it."""
+        if self._decides(Decision.ALLOW):
+            yield tool
+        elif self.prefixes:
+            yield from (f"{tool}({prefix})" for prefix in self.prefixes)
+
+    def _decides(self, decision: Decision) -> bool:
+        return self.last is not None and self.last.decision is decision
+
+
+def legacy_flags_for(rules: Iterable[Rule], mode: ApprovalMode | None) -> LegacyFlags:
+    """The words for these rules, in load order, in a headless run of that mode.
+
+    Raises OptionError for a rule whose refusals would be lost; an allow that can't be said is left
+    out, which only refuses more, and noted. In yolo all is allowed without a word.
+    """
+    mode = mode or ApprovalMode.DEFAULT
+    here = [rule for rule in rules if _counts(rule, mode)]
+    here.sort(key=lambda rule: -rule.effective)
+    sayable = [rule for rule in here if _why_not(rule) is None]
+    unsaid = [rule for rule in here if _why_not(rule) is not None]
+    stands = {tool: _standing(tool, sayable, unsaid, mode) for tool in _names(here)}
+    rest = _standing("*", sayable, unsaid, mode)
+    words = (word for tool, found in stands.items() for word in found.words(tool))
+    return LegacyFlags(
+        allowed=() if mode is ApprovalMode.YOLO else tuple(words),
+        exclude=tuple(tool for tool, found in stands.items() if found.shut),
+        core=tuple(tool for tool, found in stands.items() if found.open) if rest.shut else None,
+        notes=tuple(_notes(unsaid, rest)),
+    )
+
+
+def _counts(rule: Rule, mode: ApprovalMode) -> bool:
+    return rule.interactive is not True and (not rule.modes or mode.in_rules in rule.modes)
+
+
+def _names(rules: Iterable[Rule]) -> list[str]:
+    """The tools that are named, sorted."""
+    return sorted({tool for rule in rules for tool in _tools(rule) if "*" not in tool})
+
+
+def _tools(rule: Rule) -> frozenset[str]:
+    named = frozenset(rule.tools)
+    return named | _SEARCHES if named & _SEARCHES else named
+
+
+def _why_not(rule: Rule) -> str | None:
+    """Why a rule can't be said; None = it can, by itself."""
+    if rule.subagent is not None:
+        return "which agent calls"
+    if rule.mcp_name is not None or any(tool.startswith("mcp_") for tool in rule.tools):
+        return "tools of MCP servers by these names"
+    if rule.annotations is not None:
+        return "what tools say of themselves"
+    if rule.command_prefixes:
+        if any("," in prefix or ")" in prefix for prefix in rule.command_prefixes):
+            return "commands with a comma or a bracket"
+        return None if rule.decision is Decision.ALLOW else "that a command is refused"
+    if rule.conditional:
+        return "patterns for arguments"
+    return None
+
+
+def _standing(
+    tool: str, sayable: Sequence[Rule], unsaid: Sequence[Rule], mode: ApprovalMode
+) -> _Standing:
+    """What becomes of a tool, or of those that no rule names ("*"). Raises OptionError."""
+    prefixes: list[str] = []
+    last = None
+    for rule in sayable:
+        if not _meets(rule, tool):
+            continue
+        if not rule.command_prefixes:
+            last = rule
+            break
+        prefixes += rule.command_prefixes
+    found = _Standing(prefixes=tuple(dict.fromkeys(prefixes)), last=last)
+    if lost := next((rule for rule in unsaid if _lost(rule, tool, found)), None):
+        raise _refusal(lost, str(_why_not(lost)))
+    if prefixes and mode is ApprovalMode.YOLO and last and last.decision is not Decision.ALLOW:
+        raise _refusal(last, "that some commands run and others don't in mode yolo")
+    return found
+
+
+def _meets(rule: Rule, tool: str) -> bool:
+    return not {tool, "*"}.isdisjoint(_tools(rule))
+
+
+def _lost(rule: Rule, tool: str, found: _Standing) -> bool:
+    """Whether calls would run that an unsayable rule refuses."""
+    if rule.decision is Decision.ALLOW or found.shut:
+        return False
+    beaten = found.last is not None and found.last.effective > rule.effective
+    return not beaten and (_meets(rule, tool) or (tool == "*" and _beyond(rule)))
+
+
+def _beyond(rule: Rule) -> bool:
+    """Whether it is about other tools than the CLI's own, or about any."""
+    return not rule.tools or any(tool.startswith("mcp_") for tool in rule.tools)
+
+
+def _refusal(rule: Rule, what: str) -> OptionError:
+    return OptionError(
+        f"{_place(rule)} refuses calls, and this Gemini CLI can't be told {what}: {NEWER}, or "
+        "leave the rule out"
+    )
+
+
+def _place(rule: Rule) -> str:
+    return f"{rule.source}: rule {rule.index}" if rule.source else "a rule of this run"
+
+
+def _notes(unsaid: Iterable[Rule], rest: _Standing) -> Iterator[str]:
+    for rule in unsaid:
+        if rule.decision is Decision.ALLOW:
+            yield (
+                f"{_place(rule)} allows nothing: this Gemini CLI can't be told {_why_not(rule)} "
+                f"({NEWER})"
+            )
+    if rest.open:
+        yield "this Gemini CLI can't be told to allow all tools but by the mode yolo"

@@ -1,0 +1,75 @@
+"""Policy files looked at before a run: what is broken keeps it from starting (conformance 58).
+
+The files that a run names must hold: the CLI would drop what is wrong in them and go on without it.
+The user's own files are the user's, and hold for every session: what is broken there is said, and
+the run goes on as any other session would.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from pathlib import Path
+
+from gemtui.errors import OptionError
+from gemtui.policy.model.rules import ApprovalMode, Finding, Severity
+
+_SAID = 3
+
+
+def remarks(policies: Sequence[Path], mode: ApprovalMode | None) -> tuple[str, ...]:
+    """What these files say and hardly mean; the first few, and how to see the rest.
+
+    `mode`: that of the run; what matters only in another one is left out.
+
+    Raises OptionError for the first thing that the CLI would drop or ignore in them.
+    """
+    found = [each for each in _findings(policies) if each.mode in (None, mode)]
+    errors = [each for each in found if each.severity is Severity.ERROR]
+    if errors:
+        raise OptionError(f"policies: {finding_words(errors[0])}{_more(errors[1:])}")
+    said, rest = found[:_SAID], found[_SAID:]
+    more = (f"the policies have more warnings{_more(rest)}",) if rest else ()
+    return (*map(finding_words, said), *more)
+
+
+def broken_at_home(policies: Sequence[Path]) -> Iterator[str]:
+    """What is broken in the user's own policy files, which every session of the CLI loads."""
+    found = _findings([path for path in policies if not _is_empty_folder(path)])
+    errors = [each for each in found if each.severity is Severity.ERROR]
+    if errors:
+        more = _more(errors[1:])
+        yield f"in your own policies, as in every session: {finding_words(errors[0])}{more}"
+
+
+def _is_empty_folder(path: Path) -> bool:
+    """Whether a folder holds no policy, which says nothing where nobody named it for this run."""
+    with suppress(OSError):
+        return path.is_dir() and not any(
+            each.name.lower().endswith(".toml") for each in path.iterdir()
+        )
+    return False
+
+
+def finding_words(finding: Finding) -> str:
+    """A finding as one line: file, rule, field, what is wrong, and the way out."""
+    place = f", rule {finding.rule}" if finding.rule else ""
+    field = f", {finding.field}" if finding.field else ""
+    way_out = f": {finding.way_out}" if finding.way_out else ""
+    return f"{finding.file}{place}{field}: {finding.message}{way_out}"
+
+
+def _findings(policies: Sequence[Path]) -> Sequence[Finding]:
+    """All findings. The checks are loaded only where there is a file to check."""
+    if not policies:
+        return ()
+    from gemtui.policy.check.check_policy import check_files
+
+    return check_files(policies)
+
+
+def _more(findings: Sequence[Finding]) -> str:
+    if not findings:
+        return ""
+    files = " ".join(dict.fromkeys(str(each.file) for each in findings))
+    return f" ({len(findings)} more: gemtui policy check {files})"

@@ -1,0 +1,95 @@
+"""Counting the model's turns in a run, where the CLI can't be told to stop by itself."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import orjson
+
+from gemtui.files import open_regular
+
+_LOOK = 1024 * 1024
+_CALL, _RESULT = b'"tool_use"', b'"tool_result"'
+
+
+class TurnLimit:
+    """Tells when turn number `limit` is over; None = never.
+
+    A turn is one answer of the model with all tools that it calls: the CLI tells all calls first,
+    then all results (contract 2), and asks the model again after the last one. An answer without
+    calls ends the run by itself.
+    """
+
+    def __init__(self, limit: int | None) -> None:
+        self.exceeded = False
+        """Another answer came after the last turn: the CLI was quicker than we."""
+        self._limit = limit
+        self._over = 0
+        self._waiting: set[str] = set()
+
+    @property
+    def last_is_over(self) -> bool:
+        """Whether nothing more is wanted."""
+        return self._limit is not None and self._over >= self._limit
+
+    def says(self) -> None:
+        """The model says something."""
+        self.exceeded = self.exceeded or self.last_is_over
+
+    def calls(self, id: str) -> None:
+        """The model calls a tool."""
+        self.says()
+        self._waiting.add(id)
+
+    def has_result(self, id: str) -> None:
+        """A tool has ended."""
+        if id in self._waiting:
+            self._waiting.remove(id)
+            self._over += not self._waiting
+
+
+class TurnWatch:
+    """Counts the turns in the growing output of a CLI, for a supervisor: nobody else may be there.
+
+    Only lines that can be a call or a result are parsed, so that a fast answer costs next to
+    nothing.
+    """
+
+    def __init__(self, output: Path, limit: int | None) -> None:
+        self._output = output
+        self._turns = TurnLimit(limit)
+        self._counts = limit is not None
+        self._read = 0
+        self._rest = b""
+
+    def last_is_over(self) -> bool:
+        """Read what is new; whether nothing more is wanted."""
+        if self._counts:
+            for line in self._new_lines():
+                self._count(line)
+        return self._turns.last_is_over
+
+    def _new_lines(self) -> list[bytes]:
+        try:
+            with open_regular(self._output) as file:
+                file.seek(self._read)
+                data = file.read(_LOOK)
+        except OSError:
+            return []
+        self._read += len(data)
+        *lines, self._rest = (self._rest + data).split(b"\n")
+        return lines
+
+    def _count(self, line: bytes) -> None:
+        if _CALL not in line and _RESULT not in line:
+            return
+        try:
+            event = orjson.loads(line)
+        except orjson.JSONDecodeError:
+            return
+        if not isinstance(event, dict):
+            return
+        if event.get("type") == "tool_use":
+            self._turns.calls(str(event.get("tool_id")))
+        elif event.get("type") == "tool_result":
+            self._turns.has_result(str(event.get("tool_id")))

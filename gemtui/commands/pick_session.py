@@ -1,0 +1,106 @@
+"""Which session the user means, with candidates where that can't be said."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import closing, contextmanager, suppress
+from datetime import UTC, datetime
+from pathlib import Path
+
+from gemtui.api import listed
+from gemtui.commands.output import note
+from gemtui.errors import SessionAmbiguous, SessionNotFound
+from gemtui.paths import cache_dir, gemini_home
+from gemtui.sessions.index import Index
+from gemtui.sessions.summary import Summary
+from gemtui.text import clean_line, relative
+
+LATEST = "latest"
+CANDIDATES = 20
+_NEWEST = 5
+_COMPLETED = 500
+_PLAIN_ID = re.compile(r"[\w.-]+", re.ASCII)
+
+
+@contextmanager
+def index_of_user(home: Path | None = None) -> Iterator[Index]:
+    """The user's store, or that in `home`, with our cache; a damaged cache is said at the end."""
+    with closing(Index(home or gemini_home(), cache=cache_dir())) as index:
+        try:
+            yield index
+        finally:
+            if index.renewed is not None:
+                note(f"{index.renewed.path}: {index.renewed.what}")
+
+
+def choose(
+    wanted: str, index: Index, *, project: Path | None = None, here: Path | None = None
+) -> Summary:
+    """The session that a full id, unique prefix, file path or `latest` names.
+
+    `project` narrows the choice down to a folder's sessions. Without it `latest` is the newest
+    session of the project `here`, None = the current folder, or of all where it has none; and of
+    several sessions with this id the one of that project is meant. SessionNotFound and
+    SessionAmbiguous carry the candidates as notes, one line each.
+    """
+    try:
+        return _find(index, wanted, project, here or current_folder())
+    except SessionAmbiguous as error:
+        _note(error, _all(index), among=error.candidates)
+        raise
+    except SessionNotFound as error:
+        newest = [each for each in _all(index) if not each.hidden][:_NEWEST]
+        _note(error, newest, among=[each.id for each in newest])
+        raise
+
+
+def _find(index: Index, wanted: str, project: Path | None, here: Path | None) -> Summary:
+    if project is not None or here is None:
+        return index.find(wanted, project=project)
+    if wanted == LATEST:
+        with suppress(SessionNotFound):
+            return index.find(wanted, project=here)
+    try:
+        return index.find(wanted)
+    except SessionAmbiguous:
+        with suppress(SessionNotFound, SessionAmbiguous):
+            mine = index.find(wanted, project=here)
+            if mine.id == wanted:
+                return mine
+        raise
+
+
+def current_folder() -> Path | None:
+    """The folder we were started in; None if it has been removed since."""
+    try:
+        return Path.cwd()
+    except OSError:
+        return None
+
+
+def _all(index: Index) -> tuple[Summary, ...]:
+    return index.load(publish=lambda _: None, cancelled=lambda: False).sessions
+
+
+def _note(error: Exception, sessions: Iterable[Summary], *, among: Sequence[str]) -> None:
+    """Say which sessions `among`, by id or by file, names."""
+    now = datetime.now(UTC)
+    found = [
+        (name, each) for each in sessions for name in (each.id, str(each.path)) if name in among
+    ]
+    for name, each in found[:CANDIDATES]:
+        error.add_note(clean_line(f"{name}  {relative(each.when, now)}  {each.title}"))
+    if len(found) > CANDIDATES:
+        error.add_note(f"and {len(found) - CANDIDATES} more")
+
+
+def completions(begun: str) -> list[tuple[str, str]]:
+    """Ids that begin like that, with their titles, newest first, for a shell to offer."""
+    with closing(Index(gemini_home(), cache=cache_dir())) as index:
+        snapshot = index.quick(project=None, limit=_COMPLETED)
+    offered = [(LATEST, "the newest session")]
+    for each in listed(snapshot, project=None, hidden=False):
+        if _PLAIN_ID.fullmatch(each.id):
+            offered.append((each.id, clean_line(each.title)))
+    return [(id, title) for id, title in offered if id.startswith(begun)]

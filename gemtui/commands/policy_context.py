@@ -1,0 +1,109 @@
+"""In which run a call is decided: what the options of `explain`, `replay` and `suggest` say."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import click
+
+from gemtui.commands.output import note
+from gemtui.files import is_there
+from gemtui.paths import typed_path
+from gemtui.policy.check.check_policy import check_files
+from gemtui.policy.edit.named_policies import find_policy
+from gemtui.policy.engine.decide import Engine
+from gemtui.policy.model.rules import ApprovalMode, Severity
+from gemtui.runs.effective_policy import EffectivePolicy, effective_policy
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Situation:
+    """In which run a call is decided; the words of the options.
+
+    `policies`: names, files, folders. `alone`: without the user's own files. `settings`: instead
+    of the machine's. `interactive`: somebody can be asked.
+    """
+
+    policies: Sequence[str] = ()
+    mode: str = "default"
+    interactive: bool = False
+    alone: bool = False
+    admin: Sequence[Path] = ()
+    settings: Path | None = None
+    allowed_tools: Sequence[str] = ()
+
+    @property
+    def approval(self) -> ApprovalMode:
+        """The mode."""
+        return ApprovalMode(self.mode)
+
+    def stands(self, workspace: Path | None) -> EffectivePolicy:
+        """The policy and the settings. Raises PolicyNotFound, OptionError, OSError."""
+        missing = next((path for path in self.admin if not is_there(path)), None)
+        if missing is not None:
+            raise click.UsageError(f"--admin-policy: {missing} is not there: name a file that is")
+        return effective_policy(
+            self.named,
+            alone=self.alone,
+            admin=self.admin,
+            settings=self.settings,
+            allowed_tools=self.allowed_tools,
+            workspace=workspace,
+        )
+
+    @property
+    def named(self) -> Sequence[Path]:
+        """The files and folders behind `policies`. Raises PolicyNotFound, UsageError."""
+        return [path for word in self.policies for path in _named(word)]
+
+    def engine(self, stands: EffectivePolicy) -> Engine:
+        """The engine for it."""
+        return Engine(
+            stands.policy, mode=self.approval, interactive=self.interactive, setup=stands.setup
+        )
+
+    @property
+    def words(self) -> str:
+        """The mode and whether somebody can be asked."""
+        return f"mode {self.mode}, {'interactive' if self.interactive else 'headless'}"
+
+
+def _named(word: str) -> Iterator[Path]:
+    """The files and folders of one `--policy`, whose value the CLI parts at commas."""
+    if not word.strip():
+        raise click.UsageError("--policy is empty: give a policy's name or a file")
+    if "," in word and not is_there(typed_path(word)):
+        for part in filter(None, map(str.strip, word.split(","))):
+            yield from _named(part)
+        return
+    path = find_policy(word, folders=True)
+    if "," in str(path):
+        raise click.UsageError(
+            f"--policy: {path} has a comma, where Gemini CLI parts two paths: rename it"
+        )
+    yield path
+
+
+def broken(stands: EffectivePolicy, named: Sequence[Path]) -> int:
+    """1 and a note for each file or rule that the CLI drops in the files that take part, and for
+    settings that can't be read.
+
+    Of those that were `named`, what else is an error is noted as well: the answer holds for Gemini
+    CLI, and a run of ours does not start with it.
+    """
+    for problem in stands.problems:
+        note(problem)
+    errors = [each for each in stands.policy.findings if each.severity is Severity.ERROR]
+    for each in errors:
+        where = f"rule {each.rule}: " if each.rule else ""
+        note(f"{each.file}: {where}{each.message}")
+    said = {str(each.file) for each in errors}
+    more = Counter(str(each.file) for each in check_files(named) if each.severity is Severity.ERROR)
+    for file, number in more.items():
+        if file not in said:
+            word = "an error" if number == 1 else f"{number} errors"
+            note(f"{file} has {word}, gemtui starts no run with it: see gemtui policy check {file}")
+    return 1 if errors or stands.problems else 0

@@ -1,0 +1,134 @@
+"""The words of `gemtui run`: read by click, handed on as one value."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import click
+
+MODES = ("default", "auto_edit", "plan", "yolo")
+LEVELS = ("allow", "ask", "deny")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunArguments:
+    """What was typed; names as in interfaces, None or empty = not given."""
+
+    prompt: str | None = None
+    prompt_file: Path | None = None
+    model: str | None = None
+    approval_mode: str | None = None
+    policy: tuple[str, ...] = ()
+    file_write: str | None = None
+    shell: str | None = None
+    network: str | None = None
+    only_tool: tuple[str, ...] = ()
+    allow_tool: tuple[str, ...] = ()
+    deny_tool: tuple[str, ...] = ()
+    cwd: Path | None = None
+    include_directory: tuple[Path, ...] = ()
+    resume: str | None = None
+    max_turns: int | None = None
+    timeout: float | None = None
+    idle_timeout: float | None = None
+    sandbox: bool = False
+    trust: bool = False
+    as_json: bool = False
+    dry_run: bool = False
+    quiet: bool = False
+
+
+def setup_options(command: Any) -> Any:
+    """The options that say how a run is set up, whatever it is asked; in the order of the help."""
+    for word in reversed(_setup_words()):
+        command = word(command)
+    return command
+
+
+def _setup_words() -> tuple[Callable[[Any], Any], ...]:
+    return (
+        click.option(
+            "-m",
+            "--model",
+            metavar="M",
+            help="Model, as Gemini CLI names it: auto, pro, flash, ...",
+        ),
+        click.option(
+            "--approval-mode",
+            type=click.Choice(MODES),
+            help="What tools may do unasked; plan: only read, yolo: everything.",
+        ),
+        _level("--file-write", "Writing and editing files."),
+        _level("--shell", "Shell commands."),
+        _level("--network", "Web search and fetching pages."),
+        _tools("--only-tool", "Only this tool exists, such as read_file; may be given again."),
+        _tools("--allow-tool", "This tool needs no confirmation; may be given again."),
+        _tools("--deny-tool", "This tool is denied; may be given again."),
+        click.option(
+            "--policy",
+            metavar="NAME|FILE",
+            multiple=True,
+            help="A policy file, or the name of one in `policies` beside the settings file; may be "
+            "given again.",
+        ),
+        click.option(
+            "-C", "--cwd", metavar="DIR", type=click.Path(path_type=Path), help="Run in DIR."
+        ),
+        click.option(
+            "--include-directory",
+            metavar="DIR",
+            multiple=True,
+            type=click.Path(path_type=Path),
+            help="A folder that tools may use as well; may be given again.",
+        ),
+        click.option("--max-turns", metavar="N", type=int, help="End after N turns of the model."),
+        click.option("--sandbox", is_flag=True, help="Run in Gemini CLI's sandbox."),
+        click.option("--trust", is_flag=True, help="Trust the folder, for this run only."),
+    )
+
+
+def run_options(complete_session: Callable[..., Any]) -> Callable[[Any], Any]:
+    """The argument and the options, in the order of the help; sessions are completed by that."""
+    words = (
+        click.argument("prompt", required=False),
+        click.option(
+            "--prompt-file",
+            metavar="FILE",
+            type=click.Path(path_type=Path),
+            help="Take the prompt from FILE.",
+        ),
+        setup_options,
+        click.option(
+            "--resume",
+            metavar="ID",
+            shell_complete=complete_session,
+            help="Continue this session; ID as for `gemtui show`.",
+        ),
+        _seconds("--timeout", "End a run that takes longer."),
+        _seconds("--idle-timeout", "End a run that has said nothing for so long."),
+        click.option("--json", "as_json", is_flag=True, help="Print one event a line as JSON."),
+        click.option("--dry-run", is_flag=True, help="Print what would be run, and run nothing."),
+        click.option("--quiet", is_flag=True, help="Say nothing on stderr but why it failed."),
+    )
+
+    def decorate(command: Any) -> Any:
+        for word in reversed(words):
+            command = word(command)
+        return command
+
+    return decorate
+
+
+def _level(name: str, help: str) -> Callable[[Any], Any]:
+    return click.option(name, type=click.Choice(LEVELS), help=help)
+
+
+def _tools(name: str, help: str) -> Callable[[Any], Any]:
+    return click.option(name, metavar="T", multiple=True, help=help)
+
+
+def _seconds(name: str, help: str) -> Callable[[Any], Any]:
+    return click.option(name, metavar="S", type=float, help=f"{help} In seconds.")

@@ -1,0 +1,1 @@
+"""What is wrong, or hardly meant, in policy files."""

@@ -1,0 +1,268 @@
+"""What is wrong, or hardly meant, in policy files (contract 4.3, policy-engine).
+
+An error is what the CLI drops, ignores or fails open on; a warning what it accepts and what was
+hardly meant. A run with errors in its policy should not start.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from difflib import get_close_matches
+from pathlib import Path
+from typing import Any
+
+from gemtui.files import read_small
+from gemtui.policy.check.check_rule import rule_said, schema_said
+from gemtui.policy.check.finding_builder import FindingDraft, findings, warned
+from gemtui.policy.check.pitfalls import pitfalls
+from gemtui.policy.check.shadows import related
+from gemtui.policy.file.loader import LARGEST, TOO_LARGE
+from gemtui.policy.file.rule_blocks import BlockKind, blocks_of
+from gemtui.policy.file.rule_codec import read_rule
+from gemtui.policy.file.schema import SchemaProblem, schema_problems
+from gemtui.policy.file.toml_dialect import TomlError, parse_toml
+from gemtui.policy.model.rules import Finding, Rule, Severity
+
+_TABLES = ("rule", "safety_checker")
+_WHOLE = "Gemini CLI drops the whole file"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Read:
+    """One file: its own findings by rule, and those of its rules that can be read.
+
+    `dropped`: the CLI drops it whole, so that its rules stand in nobody's way.
+    """
+
+    file: Path | str
+    said: tuple[tuple[int, FindingDraft], ...]
+    rules: tuple[Rule, ...]
+    dropped: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Checked:
+    """One rule's table, looked at by itself.
+
+    `rule`: without its place in a file; None where decision or priority can't be read. `dropped`:
+    Gemini CLI drops the whole file for it.
+    """
+
+    rule: Rule | None
+    said: tuple[FindingDraft, ...]
+    dropped: bool
+
+
+def check_table(table: Any) -> Checked:
+    """What there is to say of one `[[rule]]` table."""
+    problems = schema_problems({"rule": [table]})
+    fields = table if isinstance(table, Mapping) else {}
+    rule = read_rule(fields)
+    said = [schema_said(problem, fields) for problem in problems]
+    if rule is not None:
+        said += rule_said(fields, rule)
+        if not any(each.severity is Severity.ERROR for each in said):
+            said += pitfalls(rule)
+    return Checked(rule, tuple(said), bool(problems))
+
+
+def check_text(text: str, file: Path | str) -> tuple[Finding, ...]:
+    """All findings of one file's text, in the order of its rules, those of the whole file first."""
+    return tuple(_all([_read(text, file)]))
+
+
+def check_tables(
+    tables: Sequence[Checked], rules: Sequence[Rule], rest: Mapping[str, Any], file: Path | str
+) -> tuple[Finding, ...]:
+    """As `check_text`, of a file that has been read.
+
+    `tables`: its rules' tables in their order; `rules`: those of them that can be read, each with
+    its place in the file; `rest`: all else that the file holds.
+    """
+    return tuple(_all([_put_together(tables, rules, rest, file)]))
+
+
+def _all(files: Sequence[_Read]) -> Iterator[Finding]:
+    """The findings of all files, with those that their rules have to each other."""
+    loaded = related([rule for each in files if not each.dropped for rule in each.rules])
+    place = 0
+    for each in files:
+        between = related(each.rules) if each.dropped else loaded
+        at = 0 if each.dropped else place
+        said = list(each.said)
+        for where, rule in enumerate(each.rules, at):
+            said += [(rule.index, one) for one in between.get(where, ())]
+        place += 0 if each.dropped else len(each.rules)
+        for number, one in sorted(said, key=lambda pair: pair[0]):
+            yield from findings([one], each.file, number)
+
+
+def _read(text: str, file: Path | str) -> _Read:
+    try:
+        rest = parse_toml(text)
+    except TomlError as error:
+        return _Read(file=file, said=(_toml_said(error, text),), rules=())
+    found = rest.pop("rule") if isinstance(rest.get("rule"), list) else []
+    tables = [check_table(table) for table in found]
+    rules = [
+        replace(each.rule, source=str(file), index=number)
+        for number, each in enumerate(tables, 1)
+        if each.rule is not None
+    ]
+    return _put_together(tables, rules, rest, file)
+
+
+def _put_together(
+    tables: Sequence[Checked], rules: Sequence[Rule], rest: Mapping[str, Any], file: Path | str
+) -> _Read:
+    problems = schema_problems(rest)
+    said = [(0, each) for each in (*_tables_said(rest), *map(_rest_said, problems))]
+    said += [(number, each) for number, one in enumerate(tables, 1) for each in one.said]
+    dropped = bool(problems) or any(each.dropped for each in tables)
+    return _Read(file=file, said=tuple(said), rules=tuple(rules), dropped=dropped)
+
+
+def _rest_said(problem: SchemaProblem) -> FindingDraft:
+    if problem.field == "rule":
+        said = f"the rules are no [[rule]] tables: {_WHOLE}"
+        return FindingDraft("rule", said, "write [[rule]] above the fields of each rule")
+    return schema_said(problem, {})
+
+
+# --- the file as a whole -------------------------------------------------------------------------
+
+
+def _toml_said(error: TomlError, text: str) -> tuple[int, FindingDraft]:
+    """What the CLI can't parse, and the rule in which it stands."""
+    if text.startswith("\ufeff"):
+        said = f"the file begins with a byte order mark: {_WHOLE}"
+        return 0, FindingDraft("", said, "save it as UTF-8 without a byte order mark (BOM)")
+    if error.path:
+        top, *rest = error.path
+        number = rest[0] + 1 if top == "rule" and rest and isinstance(rest[0], int) else 0
+        field = next((each for each in rest if isinstance(each, str)), str(top))
+        said = f"a list of mixed types: {_WHOLE} for it"
+        return number, FindingDraft(field, said, "write all of its items in quotes")
+    place = f"line {error.line}, column {error.column}: " if error.line else ""
+    return _rule_at(error.line, text), FindingDraft(
+        "", f"{place}{error}: {_WHOLE}", "correct that line"
+    )
+
+
+def _rule_at(line: int, text: str) -> int:
+    """The number of the rule in which a line stands; 0 = in none."""
+    number = at = 0
+    for piece in blocks_of(text):
+        at += piece.text.count("\n") + (not piece.text.endswith("\n"))
+        number += piece.kind is BlockKind.RULE
+        if line <= at:
+            return number if piece.kind is BlockKind.RULE else 0
+    return 0
+
+
+def _tables_said(document: Mapping[str, Any]) -> Iterator[FindingDraft]:
+    for key, value in document.items():
+        if key in _TABLES:
+            continue
+        tables = isinstance(value, Mapping) or (
+            isinstance(value, list) and any(isinstance(each, Mapping) for each in value)
+        )
+        if not tables:
+            yield warned(
+                key, f'Gemini CLI knows no key "{key}" here and ignores it', "leave it out"
+            )
+            continue
+        near = get_close_matches(key.lower(), _TABLES, n=1) or (["rule"] if "rul" in key else [])
+        shown = f"[[{key}]]" if isinstance(value, list) else f"[{key}]"
+        way_out = f"write [[{near[0]}]]" if near else "leave it out"
+        yield FindingDraft(
+            key, f"Gemini CLI knows no table {shown} and ignores all that it says", way_out
+        )
+
+
+# --- files and folders ---------------------------------------------------------------------------
+
+
+def check_files(paths: Iterable[Path | str]) -> tuple[Finding, ...]:
+    """All findings of files and folders as `--policy` takes them, in the order given.
+
+    Rules are compared across the files as well. A missing, unreadable or wrongly named file is a
+    finding, never an exception.
+    """
+    return tuple(_all([each for path in paths for each in _read_path(Path(path))]))
+
+
+def _read_path(path: Path) -> Iterator[_Read]:
+    try:
+        if path.is_dir():
+            yield from _read_folder(path)
+        elif not path.exists():
+            yield _only(path, _missing(path))
+        elif not path.is_file():
+            yield _only(path, FindingDraft("", "it is no file: Gemini CLI reads nothing from it"))
+        elif not path.name.endswith(".toml"):
+            said = "its name does not end in .toml: Gemini CLI reads nothing from it"
+            yield _only(path, FindingDraft("", said, f"call it {path.name}.toml"))
+        else:
+            yield _read_file(path)
+    except OSError as error:
+        yield _only(path, _unreadable(error))
+
+
+def _missing(path: Path) -> FindingDraft:
+    said = "it is missing: Gemini CLI says nothing, and reads no policies of the user's either"
+    if "," in path.name:
+        return FindingDraft("", f"{said}; a comma parts two paths", "give each path by itself")
+    return FindingDraft("", said, "check the path")
+
+
+def _unreadable(error: OSError) -> FindingDraft:
+    said = f"it can't be read ({error.strerror}): Gemini CLI goes on without it"
+    return FindingDraft("", said, "check its permissions")
+
+
+def _only(path: Path, said: FindingDraft) -> _Read:
+    return _Read(file=path, said=((0, said),), rules=())
+
+
+def _read_file(path: Path) -> _Read:
+    try:
+        data = read_small(path, LARGEST)
+    except OSError as error:
+        large = error.errno == errno.EFBIG
+        return _only(
+            path, FindingDraft("", TOO_LARGE, "name another file") if large else _unreadable(error)
+        )
+    try:
+        return _read(data.decode("utf-8"), path)
+    except UnicodeDecodeError as error:
+        found = _read(data.decode("utf-8", "replace"), path)
+        line = data.count(b"\n", 0, error.start) + 1
+        said = f"line {line}: it is not UTF-8, and other characters are read there"
+        return replace(found, said=((0, warned("", said, "save it as UTF-8")), *found.said))
+
+
+def _read_folder(folder: Path) -> Iterator[_Read]:
+    """The files in the order of the CLI, by the bytes of their names; what it passes over, too."""
+    read = False
+    for path in sorted(folder.iterdir(), key=lambda path: os.fsencode(path.name)):
+        if not path.name.lower().endswith(".toml"):
+            continue
+        if path.is_symlink():
+            said = "it is a symbolic link: Gemini CLI passes over links in a folder"
+            yield _only(path, FindingDraft("", said, "copy the file, or give its path by itself"))
+        elif not path.name.endswith(".toml"):
+            said = "its name does not end in .toml, in small letters: it is passed over"
+            yield _only(path, FindingDraft("", said, f"call it {path.stem}.toml"))
+        elif path.is_dir():
+            said = "it is a folder in a folder: Gemini CLI does not look into it"
+            yield _only(path, FindingDraft("", said, "move its files up"))
+        else:
+            read = True
+            yield _read_file(path)
+    if not read:
+        said = "no .toml file is in this folder: it has no rules"
+        yield _only(folder, FindingDraft("", said, "put one there, or give another path"))

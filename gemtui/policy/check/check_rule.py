@@ -1,0 +1,294 @@
+"""What is wrong in one rule: what the CLI drops, ignores or never matches (contract 4.3)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from difflib import get_close_matches
+from typing import Any
+
+from gemtui.policy.check.finding_builder import FindingDraft, warned
+from gemtui.policy.file.rule_codec import KEYS, OLD_KEYS
+from gemtui.policy.file.schema import MODES, SchemaProblem
+from gemtui.policy.match.matching import MCP_PREFIX, SHELL, dropped, pattern_sources
+from gemtui.policy.match.patterns import slow
+from gemtui.policy.model.rules import Decision, Rule
+from gemtui.policy.model.tool_catalog import AGENTS, FORMER, nearest, tool
+from gemtui.text import listed
+
+WHOLE = "Gemini CLI drops the whole file for it"
+_DECISIONS = {"ask": "ask_user", "prompt": "ask_user", "confirm": "ask_user", "block": "deny"}
+_MODES = {"auto_edit": "autoEdit", "autoedit": "autoEdit", "auto-edit": "autoEdit"}
+_KEYS = {
+    "tool": "toolName",
+    "tools": "toolName",
+    "prefix": "commandPrefix",
+    "regex": "commandRegex",
+}
+
+
+def schema_said(problem: SchemaProblem, table: Mapping[str, Any]) -> FindingDraft:
+    """What the schema refuses, in words that name the value and the way out."""
+    field, value = problem.field, table.get(problem.field)
+    match field, value:
+        case "decision", str():
+            meant = _DECISIONS.get(value.lower(), value.lower().replace("-", "_"))
+            way_out = f'write "{meant}"' if meant in tuple(Decision) else ""
+            said = f'"{value}" is no decision: it is {listed(Decision)}; {WHOLE}'
+            return FindingDraft(field, said, way_out)
+        case "modes", list() if value and all(isinstance(each, str) for each in value):
+            unknown = next(each for each in value if each not in MODES)
+            near = _MODES.get(unknown.lower()) or _nearest(unknown, MODES)
+            said = f'"{unknown}" is no mode in a rule: they are {", ".join(MODES)}; {WHOLE}'
+            return FindingDraft(field, said, f'write "{near}"' if near else "")
+        case "toolName", None if "mcpName" in table:
+            return FindingDraft(field, _missing(field), 'write toolName = "*" beside mcpName')
+        case "toolName", None:
+            return FindingDraft(field, _missing(field), 'write a name, or "*" for any tool')
+        case "decision", None:
+            return FindingDraft(field, _missing(field), f"write {listed(Decision)}")
+        case "priority", None:
+            return FindingDraft(field, _missing(field), "write a number from 0 to 999")
+        case "priority", int() | float() if not isinstance(value, bool):
+            said = f"priority {value} is no whole number from 0 to 999; {WHOLE}"
+            return FindingDraft(field, said, f"write {_whole(value)}")
+    return FindingDraft(field, f"{problem.why}; {WHOLE}")
+
+
+def _missing(field: str) -> str:
+    return f"{field} is missing; {WHOLE}"
+
+
+def _whole(value: float) -> int:
+    """The nearest priority that there is."""
+    return round(min(999, max(0, value))) if value == value else 0
+
+
+def rule_said(table: Mapping[str, Any], rule: Rule) -> Iterator[FindingDraft]:
+    """Everything else that is wrong or doubtful in a rule whose fields can be read."""
+    yield from _ends_the_cli(rule)
+    yield from _shell_fields(table, rule)
+    yield from _empty_conditions(table, rule)
+    yield from _patterns(rule)
+    for name in dict.fromkeys(rule.tools):
+        yield from _tool_name(name, rule)
+    yield from _server(rule)
+    yield from _without_effect(table, rule)
+    yield from _keys(table)
+
+
+def _ends_the_cli(rule: Rule) -> Iterator[FindingDraft]:
+    for field, empty, way_out in (
+        ("toolName", "" in rule.tools and not rule.mcp_name, 'write "*" for any tool'),
+        ("mcpName", rule.mcp_name == "", "name a server, or leave the field out"),
+        ("subagent", rule.subagent == "", "name an agent, or leave the field out"),
+    ):
+        if empty:
+            yield FindingDraft(
+                field, f"{field} is empty: Gemini CLI ends at once with such a rule", way_out
+            )
+
+
+# --- conditions on arguments ---------------------------------------------------------------------
+
+
+def _shell_fields(table: Mapping[str, Any], rule: Rule) -> Iterator[FindingDraft]:
+    given = [key for key in ("commandPrefix", "commandRegex") if key in table]
+    if not given:
+        return
+    field = given[0]
+    if rule.tool_list or rule.tools != (SHELL,):
+        yield FindingDraft(
+            field,
+            f'{field} works only with toolName = "{SHELL}", not in a list: Gemini CLI complains, '
+            "and looks for it as a pattern in the arguments of whatever tools the rule names",
+            f'give the shell a rule of its own, with toolName = "{SHELL}"',
+        )
+    if len(given) == 2:
+        yield FindingDraft(
+            "commandRegex", "commandRegex is ignored beside commandPrefix", "split the rule"
+        )
+    if "argsPattern" in table:
+        yield FindingDraft(
+            "argsPattern", f"argsPattern is ignored beside {field}", "split the rule"
+        )
+
+
+def _empty_conditions(table: Mapping[str, Any], rule: Rule) -> Iterator[FindingDraft]:
+    for key, values, what in (
+        ("toolName", rule.tools, "names no tool"),
+        ("commandPrefix", rule.command_prefixes, "names no command"),
+    ):
+        if table.get(key) == [] and not values:
+            yield FindingDraft(
+                key, f"the list {what}: the rule never applies", "fill it, or delete the rule"
+            )
+    for key in ("commandPrefix", "commandRegex", "argsPattern"):
+        if table.get(key) == "":
+            said = f"an empty {key} is no condition: the rule applies to every call of its tools"
+            yield FindingDraft(key, said, "say which calls are meant, or leave the field out")
+    if rule.prefix_list and "" in rule.command_prefixes:
+        said = "an empty prefix in a list matches only commands that begin with a blank or a quote"
+        yield warned("commandPrefix", said, "take it out")
+
+
+def _patterns(rule: Rule) -> Iterator[FindingDraft]:
+    if rule.prefix_list or any(rule.command_prefixes):
+        yield from _too_long(rule)
+        return
+    for field, pattern, source in (
+        ("commandRegex", rule.command_regex, f'"command":"{rule.command_regex}'),
+        ("argsPattern", rule.args_pattern, rule.args_pattern or ""),
+    ):
+        if not pattern or (field == "argsPattern" and rule.command_regex):
+            continue
+        if why := dropped(source):
+            yield FindingDraft(field, f"{why}: Gemini CLI drops the rule", _way_out(pattern))
+            continue
+        if slow(source):
+            said = "it can match one text in too many ways: it may take long on long arguments"
+            yield warned(field, said, "make it narrower")
+        if "\\p{" in pattern or "\\P{" in pattern or "[[:" in pattern:
+            said = (
+                "\\p{…} and [[:…:]] are read as plain characters here, and match nothing sensible"
+            )
+            yield warned(field, said, "write the characters out, such as [A-Za-z]")
+
+
+def _too_long(rule: Rule) -> Iterator[FindingDraft]:
+    for prefix, source in zip(rule.command_prefixes, pattern_sources(rule), strict=False):
+        if source and (why := dropped(source)):
+            yield FindingDraft(
+                "commandPrefix", f'"{prefix[:40]}": {why}: Gemini CLI drops the rule'
+            )
+
+
+def _way_out(pattern: str) -> str:
+    if "(?P<" in pattern:
+        return "JavaScript writes (?<name>…) for (?P<name>…)"
+    if pattern.startswith("(?i"):
+        return "JavaScript has no (?i): write [Aa] for both cases"
+    return ""
+
+
+# --- names ---------------------------------------------------------------------------------------
+
+
+def _tool_name(name: str, rule: Rule) -> Iterator[FindingDraft]:
+    if name in ("", "*") or rule.mcp_name is not None:
+        return
+    if "*" in name:
+        yield from _wildcard(name)
+    elif name.startswith(MCP_PREFIX):
+        if "_" not in name.removeprefix(MCP_PREFIX):
+            said = f'"{name}" names a server without a tool: it matches nothing'
+            yield FindingDraft("toolName", said, f'write "{name}_*" for all of its tools')
+    elif "__" in name:
+        server, _, rest = name.partition("__")
+        said = f'"{name}" is the form of older versions, and matches nothing now'
+        yield FindingDraft("toolName", said, f'write "{MCP_PREFIX}{server}_{rest}"')
+    elif tool(name) is None and name not in AGENTS and not name.startswith("discovered_tool_"):
+        near = nearest(name)
+        said = f'there is no tool "{name}": the rule matches nothing'
+        if name in FORMER:
+            said = f'"{name}" is no name for rules: it matches nothing'
+        yield warned("toolName", said, f'write "{near}"' if near else "check the name")
+
+
+def _wildcard(name: str) -> Iterator[FindingDraft]:
+    body = name.removeprefix(MCP_PREFIX)
+    if name == f"{MCP_PREFIX}*" or (
+        name.startswith(MCP_PREFIX) and body.endswith("_*") and "*" not in body[:-1]
+    ):
+        return
+    if name.startswith(f"{MCP_PREFIX}*_"):
+        way_out = "name the servers, each in a rule or in the list, or write mcp_*"
+    elif name.startswith(MCP_PREFIX):
+        way_out = f'write "{MCP_PREFIX}*" for all servers or "mcp_<server>_*" for one'
+    else:
+        way_out = "write the names out in a list"
+    yield FindingDraft(
+        "toolName", f'"{name}" matches nothing: * stands only for whole names', way_out
+    )
+
+
+def _server(rule: Rule) -> Iterator[FindingDraft]:
+    if not rule.mcp_name:
+        return
+    named = [name for name in rule.tools if name not in ("*", "")]
+    if rule.mcp_name == "*" and named:
+        said = f'mcpName = "*" with a tool ({listed(named)}) matches nothing'
+        yield FindingDraft("mcpName", said, 'name the server, or write toolName = "*"')
+        return
+    if "" in rule.tools:
+        said = "an empty name of a server's tool matches nothing"
+        yield FindingDraft("toolName", said, 'write "*" for all of its tools')
+    for name in named:
+        if "*" in name:
+            said = f'"{name}" of a server matches nothing: * stands only for all of its tools'
+            yield FindingDraft("toolName", said, 'write "*", or the names in a list')
+        elif name.startswith(f"{MCP_PREFIX}{rule.mcp_name}_"):
+            short = name.removeprefix(f"{MCP_PREFIX}{rule.mcp_name}_")
+            said = f'beside mcpName "{name}" matches nothing: the server\'s own name is meant'
+            yield FindingDraft("toolName", said, f'write "{short}"')
+
+
+# --- fields that do nothing ----------------------------------------------------------------------
+
+
+def _without_effect(table: Mapping[str, Any], rule: Rule) -> Iterator[FindingDraft]:
+    if table.get("modes") == []:
+        yield warned(
+            "modes", "an empty list of modes means all modes", "name modes or leave it out"
+        )
+    if rule.deny_message is not None and rule.decision is not Decision.DENY:
+        said = f"a denyMessage is shown only where a rule denies; this one says {rule.decision}"
+        yield warned(_spelled("denyMessage", table), said, "leave it out")
+    if rule.allow_redirection is not None:
+        shell = rule.mcp_name is None and (not rule.tools or {SHELL, "*"} & {*rule.tools})
+        if not shell or rule.decision is not Decision.ALLOW:
+            said = "allowRedirection counts only where a rule allows shell commands"
+            yield warned(_spelled("allowRedirection", table), said, "leave it out")
+    for old, new in OLD_KEYS.items():
+        if old in table and new in table:
+            yield warned(old, f"{old} is ignored beside {new}", "leave it out")
+    if rule.annotations and _built_in(rule):
+        said = "tools of Gemini CLI itself carry no toolAnnotations: the rule never applies to them"
+        yield warned("toolAnnotations", said, "leave it out; it is for tools of MCP servers")
+    if rule.priority == 950:
+        said = (
+            "priority 950 is dropped, whatever it decides, where security.disableAlwaysAllow is set"
+        )
+        yield warned("priority", said, "write 949 or 951")
+    if rule.subagent == "*":
+        said = 'subagent "*" is taken for a name: the rule never applies'
+        yield warned("subagent", said, "leave it out for every agent, or name one")
+    elif rule.subagent and rule.subagent not in AGENTS and (near := _agent(rule.subagent)):
+        yield warned("subagent", f'there is no agent "{rule.subagent}"', f'write "{near}"')
+
+
+def _spelled(key: str, table: Mapping[str, Any]) -> str:
+    return next((old for old, new in OLD_KEYS.items() if new == key and key not in table), key)
+
+
+def _built_in(rule: Rule) -> bool:
+    return rule.mcp_name is None and bool(rule.tools) and all(map(tool, rule.tools))
+
+
+def _keys(table: Mapping[str, Any]) -> Iterator[FindingDraft]:
+    for key in table:
+        if key in KEYS or key in OLD_KEYS:
+            continue
+        near = _KEYS.get(key.lower()) or _nearest(key, KEYS)
+        said = f'Gemini CLI knows no key "{key}" and ignores it'
+        yield warned(key, said, f"write {near}" if near else "leave it out")
+
+
+def _agent(name: str) -> str | None:
+    near = get_close_matches(name.lower(), AGENTS, n=1, cutoff=0.8)
+    return near[0] if near else None
+
+
+def _nearest(word: str, words: tuple[str, ...]) -> str | None:
+    plain = {each.lower(): each for each in words}
+    near = get_close_matches(word.lower().replace("_", ""), plain, n=1)
+    return plain[near[0]] if near else None

@@ -1,0 +1,295 @@
+"""Where the engine does something else than a rule seems to say, and the form that does it.
+
+Each surprise was observed (policy-engine); what is offered instead is a rule that the engine reads
+as a person would read the first one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
+
+from gemtui.policy.check.finding_builder import FindingDraft, warned
+from gemtui.policy.engine.protected import BUILD_FILES
+from gemtui.policy.file.rule_codec import value_text
+from gemtui.policy.match import pattern_forms as forms
+from gemtui.policy.match.matching import SHELL, pattern_sources
+from gemtui.policy.model.rules import ApprovalMode, Decision, Rule
+from gemtui.policy.model.tool_catalog import AGENTS, ALIASES
+from gemtui.policy.shell.parser import parse_command
+from gemtui.policy.shell.programs import NEVER, RUNS, SHELLS
+from gemtui.text import listed
+
+_OUTSIDE_PLAN = ("default", "autoEdit", "yolo")
+_OPENING = frozenset({"*", SHELL, "write_file", "replace"})
+
+_STEPS = 100
+"""Surprises of one rule that are mended, one after the other."""
+
+Pitfall = tuple[FindingDraft, Rule | None]
+"""What is surprising, and the rule that does what was meant, where it can be built."""
+
+
+def pitfalls(rule: Rule) -> Iterator[FindingDraft]:
+    """What a person who wrote this rule hardly meant; all warnings, each with its way out."""
+    for look in _LOOKS:
+        for said, _fixed in look(rule):
+            yield said
+
+
+def fixed(rule: Rule) -> Rule | None:
+    """The rule in the form that does what was meant; None where there is none to be built."""
+    better = rule
+    for _ in range(_STEPS):
+        fixes = (fix for look in _LOOKS for _said, fix in look(better) if fix not in (None, better))
+        step = next(fixes, None)
+        if step is None:
+            break
+        better = step
+    return None if better == rule else better
+
+
+def _is_shell(rule: Rule) -> bool:
+    return rule.mcp_name is None and bool({SHELL, "*"} & {*rule.tools})
+
+
+def _unconditional(rule: Rule) -> bool:
+    return pattern_sources(rule) == (None,)
+
+
+# --- shell commands by prefix --------------------------------------------------------------------
+
+
+def _blank_in_prefix(rule: Rule) -> Iterator[Pitfall]:
+    stripped = tuple(prefix.strip(" ") for prefix in rule.command_prefixes)
+    for prefix, bare in zip(rule.command_prefixes, stripped, strict=True):
+        if prefix == bare or not bare:
+            continue
+        if prefix.endswith(" "):
+            said = f'"{prefix}" ends in a blank, and matches only where a second one follows'
+        else:
+            said = f'"{prefix}" begins with a blank, and so matches no command'
+        fix = replace(rule, command_prefixes=tuple(filter(None, stripped)))
+        yield warned("commandPrefix", said, f'write "{bare}"'), fix
+
+
+def _chain_in_prefix(rule: Rule) -> Iterator[Pitfall]:
+    if rule.decision is not Decision.ALLOW:
+        return
+    for prefix in rule.command_prefixes:
+        reading = parse_command(prefix)
+        parts = tuple(part.text for part in reading.parts if not part.whole)
+        if not parts or (len(parts) == 1 and not reading.redirected):
+            continue
+        way_out = f"write a prefix for each: {', '.join(map(value_text, parts))}"
+        if reading.redirected:
+            way_out += ", and allowRedirection = true"
+        kept = tuple(each for each in rule.command_prefixes if each != prefix)
+        fix = replace(
+            rule,
+            command_prefixes=tuple(dict.fromkeys((*kept, *parts))),
+            prefix_list=True,
+            allow_redirection=True if reading.redirected else rule.allow_redirection,
+        )
+        said = f'"{prefix}" allows nothing: commands are looked at one by one, without redirection'
+        yield warned("commandPrefix", said, way_out), fix
+
+
+def _program_of_prefix(rule: Rule) -> Iterator[Pitfall]:
+    if rule.decision is not Decision.ALLOW:
+        return
+    for prefix in rule.command_prefixes:
+        name = (prefix.split() or [""])[0]
+        why = NEVER.get(name) or (RUNS if name in SHELLS else None)
+        if why:
+            said = (
+                f'"{prefix}" allows all that {name} can do: {why}; a rule with a prefix also '
+                "switches off the check of dangerous commands"
+            )
+            yield warned("commandPrefix", said, "allow the whole commands that are needed"), None
+
+
+def _deny_by_prefix(rule: Rule) -> Iterator[Pitfall]:
+    prefixes = tuple(filter(str.strip, rule.command_prefixes))
+    if rule.decision is not Decision.DENY or not prefixes or rule.tools != (SHELL,):
+        return
+    pattern = forms.anywhere(prefixes)
+    first = prefixes[0]
+    ways = [f'"{front}{first}"' for front in ("X=1 ", "/usr/bin/", "env ")]
+    said = f"it is easy to get round: by {listed((*['two blanks'] * (' ' in first), *ways))}"
+    way_out = f"argsPattern = {value_text(pattern)} finds the words anywhere in the command"
+    fix = replace(rule, command_prefixes=(), prefix_list=False, args_pattern=pattern)
+    yield warned("commandPrefix", said, way_out), fix
+
+
+# --- commandRegex --------------------------------------------------------------------------------
+
+
+def _regex(rule: Rule) -> Iterator[Pitfall]:
+    if not rule.command_regex or rule.command_prefixes:
+        return
+    pattern = rule.command_regex
+    if forms.anchored(pattern):
+        bare = forms.without_anchors(pattern)
+        said = "^ and $ never match here: the pattern begins at the command's start by itself"
+        way_out = f"""write {value_text(bare)}, where " is the command's end"""
+        yield warned("commandRegex", said, way_out), replace(rule, command_regex=bare)
+    if forms.alternatives(pattern):
+        grouped = f"(?:{pattern})"
+        said = (
+            "only what stands before the first | begins at the command's start; what follows is "
+            "found anywhere in the arguments"
+        )
+        way_out = f"write {value_text(grouped)}"
+        yield warned("commandRegex", said, way_out), replace(rule, command_regex=grouped)
+
+
+def _deny_by_regex(rule: Rule) -> Iterator[Pitfall]:
+    pattern = rule.command_regex
+    if rule.decision is not Decision.DENY or not pattern or rule.command_prefixes:
+        return
+    if pattern.startswith((".*", "[^")) or forms.alternatives(pattern):
+        return
+    better = forms.within(pattern)
+    said = "it is easy to get round: the pattern must match from the command's first letter on"
+    way_out = f"write {value_text(better)}"
+    yield warned("commandRegex", said, way_out), replace(rule, command_regex=better)
+
+
+# --- argsPattern ---------------------------------------------------------------------------------
+
+
+def _arguments(rule: Rule) -> str:
+    """The argsPattern, where it counts."""
+    return "" if rule.command_prefixes or rule.command_regex else rule.args_pattern or ""
+
+
+def _plain_json(rule: Rule) -> Iterator[Pitfall]:
+    pattern = _arguments(rule)
+    if not pattern:
+        return
+    if forms.never_anchored(pattern):
+        bare = forms.without_outer_anchors(pattern)
+        said = "^ and $ never match here: the text begins with { and ends with }"
+        way_out = f"write {value_text(bare)}"
+        yield warned("argsPattern", said, way_out), replace(rule, args_pattern=bare)
+    marked = forms.with_marks(pattern)
+    if marked != pattern:
+        said = "it expects plain JSON, but a NUL stands before and behind each argument: no match"
+        way_out = f"write {value_text(marked)}"
+        yield warned("argsPattern", said, way_out), replace(rule, args_pattern=marked)
+
+
+def _path(rule: Rule) -> Iterator[Pitfall]:
+    pattern = _arguments(rule)
+    named = forms.path_in(pattern)
+    if named is None or ".." in named[1] or "\\." * 2 in named[1] or rule.mcp_name:
+        return
+    key, said_of = named
+    if rule.decision is Decision.ALLOW:
+        if forms.exact_path(pattern):
+            return
+        better = forms.inside_folder(pattern)
+        said = f"{key} is matched as it was sent: a path that goes out again by .. is allowed too"
+        way_out = "leave no room for .. in the pattern"
+    else:
+        loose = said_of.startswith((".*", '[^"]*', "(", "["))
+        if loose or said_of.startswith(("/", "\\/")):
+            return
+        better = forms.however_named(pattern)
+        said = f"{key} is matched as it was sent: ./ before it or an absolute path gets round it"
+        way_out = "match the path anywhere in the argument"
+    if better is None:
+        yield warned("argsPattern", said, way_out), None
+        return
+    way_out = f"write {value_text(better)}"
+    yield warned("argsPattern", said, way_out), replace(rule, args_pattern=better)
+
+
+def _description(rule: Rule) -> Iterator[Pitfall]:
+    if SHELL in rule.tools and '"description"' in _arguments(rule):
+        said = "the parts of a chain such as a && b are looked at without their description"
+        yield warned("argsPattern", said, 'match "command" alone'), None
+
+
+def _build_files(rule: Rule) -> Iterator[Pitfall]:
+    pattern = _arguments(rule).replace("\\", "")
+    if rule.decision is Decision.ALLOW and {"write_file", "replace"} & {*rule.tools}:
+        names = sorted(name for name in BUILD_FILES if f'{name}"' in pattern)
+        if names:
+            said = f"{names[0]} is a build file: headless each change of it is refused all the same"
+            yield warned("argsPattern", said, "have a person change it"), None
+
+
+# --- without conditions --------------------------------------------------------------------------
+
+
+def _ask_of_shell(rule: Rule) -> Iterator[Pitfall]:
+    if rule.decision is Decision.ASK_USER and _is_shell(rule) and _unconditional(rule):
+        pattern = '"command":' if rule.tools == (SHELL,) else "."
+        said = (
+            "it does not ask for safe commands such as ls, cat, git status or grep: they run, "
+            "headless too"
+        )
+        way_out = f"argsPattern = {value_text(pattern)} makes it ask for all"
+        yield warned("decision", said, way_out), replace(rule, args_pattern=pattern)
+
+
+def _allow_of_shell(rule: Rule) -> Iterator[Pitfall]:
+    if rule.decision is Decision.ALLOW and _is_shell(rule) and _unconditional(rule):
+        said = (
+            "commands that begin with something dangerous (rm -rf q) still ask, headless they are "
+            "refused; the same behind another command (true && rm -rf q) runs"
+        )
+        yield warned("decision", said, "allow the commands that are needed by commandPrefix"), None
+
+
+def _hidden_message(rule: Rule) -> Iterator[Pitfall]:
+    if rule.decision is not Decision.DENY or not rule.deny_message or not _unconditional(rule):
+        return
+    per_call = (*AGENTS, *ALIASES)
+    if rule.subagent is not None or all(name in per_call for name in rule.tools):
+        return
+    said = "its denyMessage is never shown: a tool that is denied whatever its arguments is hidden"
+    way_out = 'argsPattern = "." keeps the tool in sight and tells the model why'
+    yield warned("denyMessage", said, way_out), replace(rule, args_pattern=".")
+
+
+def _plan_mode(rule: Rule) -> Iterator[Pitfall]:
+    if rule.decision is not Decision.ALLOW or rule.modes or rule.mcp_name is not None:
+        return
+    opened = sorted(_OPENING & {*rule.tools})
+    if opened:
+        said = f"without modes it opens {listed(opened)} in plan mode as well"
+        way_out = f"write modes = {value_text(_OUTSIDE_PLAN)}"
+        yield (
+            warned("modes", said, way_out, mode=ApprovalMode.PLAN),
+            replace(rule, modes=_OUTSIDE_PLAN),
+        )
+
+
+def _old_name(rule: Rule) -> Iterator[Pitfall]:
+    old = [name for name in rule.tools if name in ALIASES]
+    if rule.decision is Decision.DENY and old and not rule.mcp_name:
+        new = tuple(dict.fromkeys(ALIASES.get(name, name) for name in rule.tools))
+        said = f"denied by its older name, {ALIASES[old[0]]} is still offered, and each call fails"
+        yield warned("toolName", said, f'write "{ALIASES[old[0]]}"'), replace(rule, tools=new)
+
+
+_LOOKS: tuple[Callable[[Rule], Iterable[Pitfall]], ...] = (
+    _old_name,
+    _blank_in_prefix,
+    _chain_in_prefix,
+    _program_of_prefix,
+    _deny_by_prefix,
+    _regex,
+    _deny_by_regex,
+    _plain_json,
+    _path,
+    _description,
+    _build_files,
+    _ask_of_shell,
+    _allow_of_shell,
+    _hidden_message,
+    _plan_mode,
+)

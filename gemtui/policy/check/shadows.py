@@ -1,0 +1,262 @@
+"""Rules that can never apply, since another is always asked first; and rules of equal priority.
+
+A rule is taken apart into the cases it is for: one tool, one pattern, one mode, headless or not.
+It never applies when each case is covered by a rule that the engine asks earlier.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+from itertools import product
+
+from gemtui.policy.check.finding_builder import FindingDraft, warned
+from gemtui.policy.file.schema import MODES
+from gemtui.policy.match.matching import MCP_PREFIX, pattern_sources, tool_names
+from gemtui.policy.model.rules import Decision, Rule
+from gemtui.policy.model.tool_catalog import AGENTS, ALIASES
+from gemtui.text import listed
+
+_Situations = frozenset[tuple[str, bool]]
+_Condition = tuple[str | None, str | None]
+_Key = tuple[bool, bool, str, _Condition]
+
+
+@dataclass(frozen=True)
+class _Case:
+    """One of the things that a rule is for.
+
+    `condition`: a prefix or a pattern; both None = there is no such condition.
+    """
+
+    tool: str
+    condition: _Condition
+    situations: _Situations
+
+    @cached_property
+    def around(self) -> tuple[tuple[str, _Condition], ...]:
+        """Tools and conditions that every call in this case is in."""
+        return tuple(product(_covering_names(self.tool), _covering_conditions(self.condition)))
+
+    @cached_property
+    def as_earlier(self) -> tuple[_Key, ...]:
+        """Its keys, if it is asked earlier than another case."""
+        return tuple(_keys(self, earlier=True))
+
+    @cached_property
+    def as_later(self) -> tuple[_Key, ...]:
+        """Its keys, if another case is asked earlier."""
+        return tuple(_keys(self, earlier=False))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Ranked:
+    """A rule, its place in load order, the order in which it is asked, and its cases."""
+
+    rule: Rule
+    place: int
+    rank: int
+    cases: tuple[_Case, ...]
+
+
+def related(rules: Sequence[Rule]) -> Mapping[int, tuple[FindingDraft, ...]]:
+    """Findings about rules in load order, by the place of their rule in that order."""
+    found: dict[int, tuple[FindingDraft, ...]] = {}
+    earlier = _Earlier()
+    strength = [rule.effective for rule in rules]
+    order = sorted(range(len(rules)), key=lambda place: (-strength[place], place))
+    of_equal: dict[float, _Equal] = {
+        one: _Equal() for one, number in Counter(strength).items() if number > 1
+    }
+    for rank, place in enumerate(order):
+        rule, equal = rules[place], of_equal.get(strength[place])
+        one = _Ranked(rule=rule, place=place, rank=rank, cases=_cases(rule))
+        if by := _covering(one, earlier):
+            found[place] = (_never_applies(rule, by),)
+        else:
+            if equal is not None and (tie := _tie(one, equal)):
+                found[place] = (tie,)
+            earlier.add(one)
+        if equal is not None:
+            equal.add(one)
+    return found
+
+
+class _Earlier:
+    """Rules that are asked earlier, found by what they are for."""
+
+    def __init__(self) -> None:
+        self._cases: defaultdict[tuple[str, _Condition], list[tuple[_Ranked, _Case]]]
+        self._cases = defaultdict(list)
+
+    def add(self, ranked: _Ranked) -> None:
+        """Take in a rule that may cover others; what covers it covers them as well."""
+        for case in ranked.cases:
+            self._cases[case.tool, case.condition].append((ranked, case))
+
+    def around(self, case: _Case) -> list[tuple[_Ranked, _Case]]:
+        """Every case of a rule that every call in this case is in, but for its situations."""
+        found = [one for key in case.around for one in self._cases.get(key, ())]
+        return sorted(found, key=lambda one: one[0].rank)
+
+
+_Callers = tuple[Decision, str | None, _Situations]
+"""What a rule decides, for which subagent, in which situations."""
+
+
+class _Equal:
+    """Rules of one priority, those that are asked first found by what they are for."""
+
+    def __init__(self) -> None:
+        self._rules: defaultdict[_Key, dict[_Callers, _Ranked]] = defaultdict(dict)
+
+    def add(self, ranked: _Ranked) -> None:
+        """Take in a rule that others may meet."""
+        rule = ranked.rule
+        for case in ranked.cases:
+            for key in case.as_earlier:
+                self._rules[key].setdefault((rule.decision, rule.subagent, case.situations), ranked)
+
+    def met(self, rule: Rule, case: _Case) -> Iterator[_Ranked]:
+        """Rules that decide otherwise on some calls in this case."""
+        for key in case.as_later:
+            for (decision, subagent, situations), ranked in self._rules.get(key, _NONE).items():
+                same = None in (rule.subagent, subagent) or rule.subagent == subagent
+                if same and decision is not rule.decision and situations & case.situations:
+                    yield ranked
+
+
+_NONE: Mapping[_Callers, _Ranked] = {}
+
+
+_LONGEST = 2048
+"""Characters of a prefix that are looked at; the CLI drops a rule with a longer pattern."""
+
+
+def _covering_conditions(condition: _Condition) -> Iterator[_Condition]:
+    prefix, pattern = condition
+    yield None, None
+    if pattern is not None:
+        yield None, pattern
+    if prefix is not None:
+        ends = (at for at, char in enumerate(prefix[:_LONGEST]) if char in ' "')
+        for end in (*ends, len(prefix)):
+            yield prefix[:end], None
+
+
+_MOST_PARTS = 50
+"""Underscores of a tool's name of which each may end the name of its MCP server."""
+
+
+def _covering_names(tool: str) -> tuple[str, ...]:
+    """The names whose rules are asked for every call that a rule on this one is asked for.
+
+    An older name is not among them: only a rule on the present name can hide its tool.
+    """
+    names = [tool, "*"]
+    if tool.startswith(MCP_PREFIX):
+        parts = tool.removeprefix(MCP_PREFIX).split("_", _MOST_PARTS)
+        names += [f"{MCP_PREFIX}{'_'.join(parts[:at])}_*" for at in range(1, len(parts))]
+        names.append(f"{MCP_PREFIX}*")
+    if tool in AGENTS:
+        names.append("invoke_agent")
+    return tuple(dict.fromkeys((*names, ALIASES.get(tool, tool))))
+
+
+def _cases(rule: Rule) -> tuple[_Case, ...]:
+    prefixes = rule.command_prefixes
+    if not rule.prefix_list:
+        prefixes = tuple(filter(None, prefixes))
+    patterns = () if prefixes else pattern_sources(rule)
+    return _made(tool_names(rule), prefixes, patterns, rule.modes, rule.interactive)
+
+
+@lru_cache(maxsize=4096)
+def _made(
+    tools: Sequence[str],
+    prefixes: Sequence[str],
+    patterns: Sequence[str | None],
+    modes: Sequence[str],
+    interactive: bool | None,
+) -> tuple[_Case, ...]:
+    asked = (True, False) if interactive is None else (interactive,)
+    situations = frozenset(product(modes or MODES, asked))
+    conditions = [*((prefix, None) for prefix in prefixes), *((None, each) for each in patterns)]
+    return tuple(
+        _Case(tool, condition, situations)
+        for tool, condition in product(dict.fromkeys(tools), conditions)
+    )
+
+
+# --- one rule over another -----------------------------------------------------------------------
+
+
+def _covering(one: _Ranked, earlier: _Earlier) -> tuple[Rule, ...]:
+    """The rules that are asked first in every case; () = in some case none is."""
+    by: dict[int, Rule] = {}
+    for case in one.cases:
+        left = case.situations
+        for other, its in earlier.around(case):
+            if left & its.situations and _wider(other.rule, one.rule):
+                left -= its.situations
+                by[other.place] = other.rule
+            if not left:
+                break
+        if left:
+            return ()
+    return tuple(by.values())
+
+
+def _wider(one: Rule, other: Rule) -> bool:
+    """Whether one rule is for every agent, server and annotation that the other is for."""
+    return (
+        one.subagent in (None, other.subagent)
+        and one.mcp_name in (None, "*", other.mcp_name)
+        and not (one.annotations and dict(one.annotations) != dict(other.annotations or {}))
+    )
+
+
+def _never_applies(rule: Rule, by: Sequence[Rule]) -> FindingDraft:
+    names = listed(_named(each, rule) for each in by[:3])
+    more = f" and {len(by) - 3} more" if len(by) > 3 else ""
+    verb = "is" if len(by) == 1 else "are"
+    equal = all(each.effective == rule.effective for each in by)
+    why = "loaded first, at the same priority" if equal else "asked first"
+    said = f"it never applies: {names.replace(' or ', ' and ')}{more} {verb} {why}"
+    return warned("", said, "delete it, or give it a higher priority")
+
+
+def _named(rule: Rule, beside: Rule) -> str:
+    place = "" if rule.source == beside.source else f" of {rule.source}"
+    return f"rule {rule.index}{place} (priority {rule.priority:g}, {rule.decision})"
+
+
+# --- equal priorities ----------------------------------------------------------------------------
+
+
+def _tie(one: _Ranked, equal: _Equal) -> FindingDraft | None:
+    """A rule of equal priority that decides otherwise and is for some of the same calls."""
+    met = (other for case in one.cases for other in equal.met(one.rule, case))
+    other = min(met, key=lambda other: other.rank, default=None)
+    if other is None:
+        return None
+    first = _named(other.rule, one.rule)
+    said = f"{first} has the same priority and goes first: order decides"
+    return warned("priority", said, "give the one that should win a higher priority")
+
+
+def _keys(case: _Case, *, earlier: bool) -> Iterator[_Key]:
+    """Keys of which a case and an `earlier` one share one where some call is surely in both.
+
+    The tool of one covers that of the other, and so does a condition, whichever way round; two
+    different patterns may or may not meet.
+    """
+    for tool_wider, condition_wider in product((False, True), repeat=2):
+        names = _covering_names(case.tool) if tool_wider is earlier else (case.tool,)
+        conditions: Iterable[_Condition] = (case.condition,)
+        if condition_wider is earlier:
+            conditions = _covering_conditions(case.condition)
+        for name, condition in product(names, conditions):
+            yield tool_wider, condition_wider, name, condition

@@ -1,0 +1,409 @@
+"""A policy file as a person edits it: comments, order and layout stay, only what changed changes.
+
+The text is cut into rules and what stands between them; an edit touches the lines of one rule.
+A rule that is switched off stays in the file, each of its lines behind `#off `, which is a comment
+to the CLI.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property, lru_cache
+from itertools import pairwise
+from typing import Any, Self
+
+from gemtui.errors import PolicyError
+from gemtui.policy.check.check_policy import Checked, check_table, check_tables, check_text
+from gemtui.policy.file.policy import Policy
+from gemtui.policy.file.rule_blocks import Block, BlockKind, blocks_of, commented, uncommented
+from gemtui.policy.file.rule_codec import (
+    KEYS,
+    OLD_KEYS,
+    list_text,
+    read_rule,
+    readable,
+    rule_text,
+    said,
+    value_text,
+)
+from gemtui.policy.file.schema import schema_problems
+from gemtui.policy.file.toml_dialect import TomlError, parse_toml
+from gemtui.policy.file.toml_spans import value_of, with_value
+from gemtui.policy.model.rules import Decision, Finding, Rule
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RuleEntry:
+    """One rule of a document.
+
+    `number`: by which the CLI and findings call it, from 1; 0 = it is switched off. `rule`: as far
+    as it can be read, None where it has no decision or priority that can be; its `index` is the
+    number. `text`: its lines, comments included; `line`: the first of them, from 1.
+    """
+
+    number: int
+    rule: Rule | None
+    text: str
+    line: int
+
+    @property
+    def enabled(self) -> bool:
+        """Whether it counts; else it is switched off."""
+        return self.number > 0
+
+
+@dataclass(frozen=True, kw_only=True)
+class Document:
+    """One state of a policy file; every change returns a new one.
+
+    `locked`: why nothing can be edited here, with a way out; "" = all can. Every method that edits
+    raises PolicyError for a locked document, and IndexError for a rule that is not there. What a
+    document says of its rules is found out when it is first asked for.
+    """
+
+    text: str
+    source: str
+    locked: str
+    _pieces: tuple[Block, ...] = field(repr=False)
+
+    @classmethod
+    def parse(cls, text: str, *, source: str = "policy.toml") -> Self:
+        """The document of a file's text; never raises: what is broken is locked and says why."""
+        pieces = blocks_of(text)
+        return cls(text=text, source=source, locked=_lock(text, pieces), _pieces=pieces)
+
+    def check(self) -> None:
+        """Find out what the checks say, which takes a while for a large file."""
+        self.problems  # noqa: B018
+
+    # --- what it says ------------------------------------------------------------------------
+
+    @cached_property
+    def rules(self) -> tuple[RuleEntry, ...]:
+        """In file order, those that are switched off included."""
+        return tuple(_entries(self.text, self._pieces, self.source))
+
+    @cached_property
+    def findings(self) -> tuple[Finding, ...]:
+        """All that the checks say, that of the file as a whole first."""
+        if self.locked:
+            return check_text(self.text, self.source)
+        return check_tables(self._checked, self._enabled, self._rest, self.source)
+
+    @cached_property
+    def problems(self) -> tuple[tuple[Finding, ...], ...]:
+        """For each of `rules`, what the checks say of it; one that is off is looked at alone."""
+        found: defaultdict[int, list[Finding]] = defaultdict(list)
+        for each in self.findings:
+            found[each.rule].append(each)
+        return tuple(
+            tuple(found[entry.number]) if entry.enabled else _alone(entry.text, self.source)
+            for entry in self.rules
+        )
+
+    @cached_property
+    def policy(self) -> Policy:
+        """The rules as the CLI would load them."""
+        dropped = self.locked or any(each.dropped for each in self._checked)
+        if dropped or schema_problems(self._rest):
+            return Policy.parse(self.text, source=self.source)
+        return Policy.of_file(self._enabled)
+
+    @property
+    def _checked(self) -> list[Checked]:
+        return [_checked(piece.text) for piece in self._pieces if piece.kind is BlockKind.RULE]
+
+    @property
+    def _enabled(self) -> list[Rule]:
+        return [each.rule for each in self.rules if each.enabled and each.rule is not None]
+
+    @cached_property
+    def _rest(self) -> dict[str, Any]:
+        return parse_toml(_between_rules(self._pieces))
+
+    # --- changes -----------------------------------------------------------------------------
+
+    def add(self, rule: Rule, at: int | None = None) -> Self:
+        """With `rule` before the one at `at` (from 0), or as the last."""
+        last = len(self._places)
+        place = last if at is None else at
+        if not 0 <= place <= last:
+            raise IndexError(place)
+        return self._with_rule(place, Block(kind=BlockKind.RULE, text=self._own(rule_text(rule))))
+
+    def replace(self, index: int, rule: Rule) -> Self:
+        """With the fields that differ changed in the rule at `index`; its comments stay."""
+        at = self._at(index)
+        piece = self._pieces[at]
+        changed = _changed(piece.toml, rule)
+        text = commented(changed) if piece.kind is BlockKind.OFF else changed
+        return self._with(at, at + 1, [replace(piece, text=text)])
+
+    def remove(self, index: int) -> Self:
+        """Without the rule at `index` and the comments that belong to it."""
+        at = self._at(index)
+        above, below = self._pieces[:at][-1:], self._pieces[at + 1 :][:1]
+        if not above or above[0].kind is BlockKind.GAP:
+            if below and below[0].kind is BlockKind.GAP:
+                left = replace(below[0], text=_without_first_blank(below[0].text))
+                return self._with(at, at + 2, [left])
+            if above and not below:
+                left = replace(above[0], text=_without_last_blank(above[0].text))
+                return self._with(at - 1, at + 1, [left])
+        return self._with(at, at + 1, [])
+
+    def duplicate(self, index: int) -> Self:
+        """With a copy of the rule at `index` right after it."""
+        return self._with_rule(index + 1, self._pieces[self._at(index)])
+
+    def move(self, index: int, to: int) -> Self:
+        """With the rule at `index` at the place `to`; those between move up or down."""
+        if self._at(index) == self._at(to):
+            return self
+        places = self._places
+        moved = [self._pieces[at] for at in places]
+        moved.insert(to, moved.pop(index))
+        pieces = list(self._pieces)
+        first, last = sorted((index, to))
+        for at, piece in zip(places[first : last + 1], moved[first : last + 1], strict=True):
+            pieces[at] = replace(piece, text=self._ended(piece.text))
+        start, end = places[first], places[last] + 2
+        return self._with(start, end, list(self._kept_apart(pieces[start:end])))
+
+    def enable(self, index: int, on: bool) -> Self:
+        """With the rule at `index` switched on, or off and kept in the file as a comment."""
+        at = self._at(index)
+        piece = self._pieces[at]
+        if on is (piece.kind is BlockKind.RULE):
+            return self
+        if on:
+            return self._with(at, at + 1, [Block(kind=BlockKind.RULE, text=piece.toml)])
+        return self._with(at, at + 1, [Block(kind=BlockKind.OFF, text=commented(piece.text))])
+
+    # --- the pieces --------------------------------------------------------------------------
+
+    @cached_property
+    def _places(self) -> list[int]:
+        """Where the rules are among the pieces."""
+        if self.locked:
+            raise PolicyError(f"{self.source}: {self.locked}")
+        return [at for at, piece in enumerate(self._pieces) if piece.kind is not BlockKind.GAP]
+
+    def _at(self, index: int) -> int:
+        places = self._places
+        if not 0 <= index < len(places):
+            raise IndexError(index)
+        return places[index]
+
+    def _with_rule(self, place: int, piece: Block) -> Self:
+        """With a piece before the rule at `place`, a blank line between it and its neighbours."""
+        places = self._places
+        blank = Block(kind=BlockKind.GAP, text=self._own("\n"))
+        rule = replace(piece, text=self._ended(piece.text))
+        if place < len(places):
+            return self._with(places[place], places[place], [rule, blank])
+        at = places[-1] + 1 if places else len(self._pieces)
+        above = self._pieces[at - 1].text if at else ""
+        ended = Block(kind=BlockKind.GAP, text=self._ended(above)[len(above) :])
+        apart = [blank] if above.strip() and not above.endswith(("\n\n", "\n\r\n")) else []
+        return self._with(at, at, [ended, *apart, rule])
+
+    def _with(self, start: int, end: int, fresh: Sequence[Block]) -> Self:
+        """With other pieces in the place of those from `start` to `end`.
+
+        The text is cut anew up to the nearest rules on both sides; where these don't stay as they
+        are, all of it is.
+        """
+        old = self._pieces
+        first = next((at for at in reversed(range(start)) if old[at].kind is not BlockKind.GAP), 0)
+        last = next(
+            (at for at in range(end, len(old)) if old[at].kind is not BlockKind.GAP), len(old)
+        )
+        cut = blocks_of(_joined((*old[first:start], *fresh, *old[end : last + 1])))
+        pieces = (*old[:first], *cut, *old[last + 1 :])
+        text = _joined(pieces)
+        kept = (not first or cut[:1] == old[first : first + 1]) and (
+            last + 1 >= len(old) or cut[-1:] == old[last : last + 1]
+        )
+        if kept and _read_alone(cut) and not _fields_of_none(cut):
+            return type(self)(text=text, source=self.source, locked="", _pieces=pieces)
+        return type(self).parse(text, source=self.source)
+
+    def _kept_apart(self, pieces: Sequence[Block]) -> Iterator[Block]:
+        """A blank line after a rule that ends in comments, which the next rule would take over."""
+        for piece, below in zip(pieces, (*pieces[1:], None), strict=True):
+            yield piece
+            last = piece.text.rstrip().rpartition("\n")[2].lstrip()
+            if below and BlockKind.GAP not in (piece.kind, below.kind) and last.startswith("#"):
+                yield Block(kind=BlockKind.GAP, text=self._own("\n"))
+
+    def _own(self, text: str) -> str:
+        return text.replace("\n", "\r\n") if "\r\n" in self.text else text
+
+    def _ended(self, text: str) -> str:
+        return text if not text or text.endswith("\n") else text + self._own("\n")
+
+
+def _without_first_blank(text: str) -> str:
+    first, end, rest = text.partition("\n")
+    return rest if end and not first.strip() else text
+
+
+def _without_last_blank(text: str) -> str:
+    body = text.removesuffix("\n").removesuffix("\r")
+    return body if not body or body.endswith("\n") else text
+
+
+def _joined(pieces: Iterable[Block]) -> str:
+    return "".join(piece.text for piece in pieces)
+
+
+def _between_rules(pieces: Iterable[Block]) -> str:
+    return _joined(piece for piece in pieces if piece.kind is BlockKind.GAP)
+
+
+# --- reading -------------------------------------------------------------------------------------
+
+
+def _lock(text: str, pieces: Sequence[Block]) -> str:
+    """Why the rules can't be edited one by one, with a way out; "" = they can."""
+    if not _read_alone(pieces) or _has_rules(_between_rules(pieces)):
+        try:
+            parse_toml(text)
+        except TomlError as error:
+            place = f"line {error.line}, column {error.column}: " if error.line else ""
+            return f"{place}{error}; correct it in an editor"
+        return (
+            "its rules are not written as [[rule]] tables, one below the other; "
+            "write them so in an editor, then they can be edited here"
+        )
+    if _fields_of_none(pieces):
+        return "below a rule that is switched off stand fields of none; sort them in an editor"
+    return ""
+
+
+def _read_alone(pieces: Iterable[Block]) -> bool:
+    """Whether the lines of each rule hold one rule and nothing else."""
+    return all(_table(piece.text) is not None for piece in pieces if piece.kind is BlockKind.RULE)
+
+
+def _has_rules(text: str) -> bool:
+    """Whether what stands between rules holds some as well, or can't be read."""
+    try:
+        return "rule" in parse_toml(text)
+    except TomlError:
+        return True
+
+
+def _fields_of_none(pieces: Iterable[Block]) -> bool:
+    """Whether fields follow a rule that is off, which another rule in its place would take over."""
+    return any(_goes_on(above, below) for above, below in pairwise(pieces))
+
+
+def _goes_on(rule: Block, gap: Block) -> bool:
+    if rule.kind is not BlockKind.OFF or gap.kind is not BlockKind.GAP:
+        return False
+    lines = (line.strip() for line in gap.text.splitlines())
+    first = next((line for line in lines if line and not line.startswith("#")), "[")
+    return not first.startswith("[")
+
+
+def _entries(text: str, pieces: Sequence[Block], source: str) -> Iterator[RuleEntry]:
+    line, number = 1, 0
+    for piece in pieces:
+        if piece.kind is not BlockKind.GAP:
+            enabled = piece.kind is BlockKind.RULE
+            number += enabled
+            own = number if enabled else 0
+            rule = _rule(piece.toml, source, own)
+            yield RuleEntry(number=own, rule=rule, text=piece.text, line=line)
+        line += piece.text.count("\n")
+    if number == 0:
+        yield from _inline(text, source)
+
+
+def _inline(text: str, source: str) -> Iterator[RuleEntry]:
+    """The rules of `rule = [{...}]`, which have no lines of their own."""
+    try:
+        tables = parse_toml(text).get("rule")
+    except TomlError:
+        return
+    for number, table in enumerate(tables if isinstance(tables, list) else (), 1):
+        if isinstance(table, dict):
+            rule = read_rule(table)
+            placed = rule and replace(rule, source=source, index=number)
+            yield RuleEntry(number=number, rule=placed, text="", line=0)
+
+
+@lru_cache(maxsize=4096)
+def _alone(text: str, source: str) -> tuple[Finding, ...]:
+    """What the checks say of a rule that is switched off."""
+    return tuple(replace(each, rule=0) for each in check_text(uncommented(text), source))
+
+
+@lru_cache(maxsize=4096)
+def _table(text: str) -> dict[str, Any] | None:
+    """The table of one rule's lines; None where they can't be read, or hold something else."""
+    try:
+        document = parse_toml(text)
+    except TomlError:
+        return None
+    match document:
+        case {"rule": [dict() as table]} if len(document) == 1:
+            return table
+    return None
+
+
+@lru_cache(maxsize=4096)
+def _checked(text: str) -> Checked:
+    return check_table(_table(text))
+
+
+@lru_cache(maxsize=4096)
+def _rule(text: str, source: str, number: int) -> Rule | None:
+    rule = _checked(text).rule
+    return rule and replace(rule, source=source, index=number)
+
+
+# --- changing one rule ---------------------------------------------------------------------------
+
+
+def _changed(text: str, rule: Rule) -> str:
+    """A rule's lines, with the fields changed in which they differ from `rule`."""
+    table = _table(text) or {}
+    had, wanted = _said(table), said(rule)
+    for key in (*KEYS, *(key for key in {**had, **wanted} if key not in KEYS)):
+        if _same(had.get(key), wanted.get(key)):
+            continue
+        for old, new in OLD_KEYS.items():
+            text = with_value(text, old, None) if new == key and old in table else text
+        value = None if key not in wanted else _value(text, key, wanted[key])
+        text = with_value(text, key, value, KEYS[: KEYS.index(key)] if key in KEYS else KEYS)
+    has = _said(_table(text) or {})
+    if not all(_same(has.get(key), wanted.get(key)) for key in {**has, **wanted}):
+        raise PolicyError("this rule is written in a way that can't be changed here: use an editor")
+    return text
+
+
+def _said(table: dict[str, Any]) -> dict[str, Any]:
+    """As `said`, of a rule that may lack its decision or priority."""
+    arguments, _unread = readable(table)
+    rule = Rule(**{"decision": Decision.DENY, "priority": 0, **arguments})
+    missing = {"decision", "priority"} - arguments.keys()
+    return {key: value for key, value in said(rule).items() if key not in missing}
+
+
+def _same(one: Any, other: Any) -> bool:
+    if one is None or other is None:
+        return one is other
+    return value_text(one) == value_text(other)
+
+
+def _value(text: str, key: str, value: Any) -> str:
+    """The value as TOML; a list over several lines keeps the items, and comments, that stay."""
+    old = value_of(text, key)
+    if isinstance(value, list) and old is not None and old.startswith("[") and "\n" in old:
+        return list_text(old, value)
+    return value_text(value)

@@ -1,0 +1,287 @@
+"""Policy files: our named ones, the user's of the CLI, and what the settings name.
+
+Files are written whole or not at all, and never over a change that somebody else has made.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+from gemtui.errors import PolicyChanged, PolicyError, PolicyNotFound
+from gemtui.files import (
+    is_file,
+    is_folder,
+    is_there,
+    read_small,
+    resolved,
+    sync,
+    sync_folder,
+    write_whole,
+)
+from gemtui.paths import gemini_home
+from gemtui.policy.edit.document import Document
+from gemtui.policy.edit.named_policies import ENDING, find_policy, path_of, policies_dir
+from gemtui.policy.file.loader import LARGEST
+
+__all__ = [
+    "Opened",
+    "Origin",
+    "PolicyFile",
+    "create",
+    "delete",
+    "find_policy",
+    "list_policies",
+    "open_policy",
+    "policies_dir",
+    "rename",
+    "save",
+]
+
+
+class Origin(StrEnum):
+    """Whose a policy file is; FILE = any other that was named."""
+
+    OURS = "ours"
+    USER = "user"
+    SETTINGS = "settings"
+    ADMIN = "admin"
+    FILE = "file"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PolicyFile:
+    """One policy file. `name`: without `.toml`. `read_only`: why it can't be saved, "" = it can."""
+
+    name: str
+    path: Path
+    origin: Origin
+    read_only: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Opened:
+    """A file as it was read. `seen`: what it held and where, by which `save` knows a change."""
+
+    file: PolicyFile
+    document: Document
+    seen: str
+
+
+# --- which there are -----------------------------------------------------------------------------
+
+
+def list_policies(settings: Mapping[str, Any] | None = None) -> tuple[PolicyFile, ...]:
+    """Ours, then the user's of the CLI, then those that `settings` name, each sorted by name.
+
+    A path that the settings name and that is not there is listed, and says so.
+    """
+    found: dict[Path, PolicyFile] = {}
+    for folder, origin in ((policies_dir(), Origin.OURS), (_users_dir(), Origin.USER)):
+        for path in _files_in(folder):
+            found.setdefault(path.absolute(), _file(path, origin))
+    for key, origin in (("policyPaths", Origin.SETTINGS), ("adminPolicyPaths", Origin.ADMIN)):
+        for path in _named((settings or {}).get(key)):
+            for file in _files_in(path) if is_there(path) and is_folder(path) else (path,):
+                found.setdefault(file.absolute(), _file(file, origin))
+    return tuple(found.values())
+
+
+def _users_dir() -> Path:
+    return gemini_home() / "policies"
+
+
+def _files_in(folder: Path) -> list[Path]:
+    try:
+        found = [path for path in folder.iterdir() if path.name.endswith(ENDING) and is_file(path)]
+    except OSError:
+        return []
+    return sorted(found, key=lambda path: os.fsencode(path.name))
+
+
+def _named(value: object) -> Iterator[Path]:
+    """The paths of a setting: a list, or one string, where a comma is part of a name.
+
+    `~` is the folder that holds `.gemini`.
+    """
+    for item in [value] if isinstance(value, str) else value if isinstance(value, list) else ():
+        if isinstance(item, str) and item and "\0" not in item:
+            home, _, below = item.partition("/")
+            yield gemini_home().parent / below if home == "~" else Path(item)
+
+
+def _file(path: Path, origin: Origin) -> PolicyFile:
+    read_only = "it is the administrator's" if origin is Origin.ADMIN else _unwritable(path)
+    name = path.name.removesuffix(ENDING)
+    return PolicyFile(name=name, path=path, origin=origin, read_only=read_only)
+
+
+def _unwritable(path: Path) -> str:
+    if not is_there(path):
+        return "it is not there"
+    if not is_file(path):
+        return "it is no file"
+    if not os.access(path, os.W_OK):
+        return "you may not write to it"
+    if not os.access(resolved(path).parent, os.W_OK):
+        return "you may not write to its folder"
+    return ""
+
+
+# --- reading and writing -------------------------------------------------------------------------
+
+
+def open_policy(file: Path | PolicyFile) -> Opened:
+    """Read a file for editing. Raises PolicyNotFound, PolicyError for what can't be read."""
+    if isinstance(file, Path):
+        file = _file(file, _origin(file))
+    data = _bytes(file.path)
+    try:
+        text = data.decode("utf-8")
+    except UnicodeDecodeError as error:
+        line = data.count(b"\n", 0, error.start) + 1
+        raise PolicyError(
+            f"{file.path} is not UTF-8 (line {line}): convert it in an editor", path=file.path
+        ) from None
+    document = Document.parse(text, source=str(file.path))
+    document.check()
+    return Opened(file=file, document=document, seen=_seen(file.path, data))
+
+
+def _origin(path: Path) -> Origin:
+    folder = path.absolute().parent
+    if folder == policies_dir().absolute():
+        return Origin.OURS
+    return Origin.USER if folder == _users_dir() else Origin.FILE
+
+
+def _bytes(path: Path) -> bytes:
+    try:
+        return read_small(path, LARGEST)
+    except FileNotFoundError:
+        raise PolicyNotFound(f"there is no policy file {path}: check the name", path=path) from None
+    except OSError as error:
+        raise PolicyError(f"{path} {_why_not(error)}", path=path) from None
+
+
+def _why_not(error: OSError) -> str:
+    if error.errno == errno.EFBIG:
+        return "is over 4 MiB: that is no policy file"
+    if error.errno in (errno.EISDIR, errno.EINVAL):
+        return "is no file: name a policy file"
+    return f"can't be read ({error.strerror}): check its permissions"
+
+
+def _seen(path: Path, data: bytes) -> str:
+    """The content, and the file behind a symbolic link: another one is a change as well."""
+    return f"{sha256(data).hexdigest()} {resolved(path)}"
+
+
+def save(opened: Opened, document: Document, *, force: bool = False) -> Opened:
+    """Write the document whole or not at all; a file that is not ours leaves a `.bak` beside it.
+
+    Raises PolicyChanged when the file is no longer what was opened (not with `force`), PolicyError
+    for a file that is read-only or a text that UTF-8 can't hold, OSError as it comes.
+    """
+    path = opened.file.path
+    read_only = _file(path, opened.file.origin).read_only if is_there(path) else ""
+    if read_only:
+        raise PolicyError(f"{path} can't be saved: {read_only}", path=path)
+    data = _encoded(document.text, path)
+    try:
+        now: bytes | None = _bytes(path)
+    except PolicyNotFound:
+        now = None
+    if not force and (now is None or _seen(path, now) != opened.seen):
+        what = "is no longer there" if now is None else "has changed on the disk"
+        raise PolicyChanged(f"{path} {what}: read it again before you save", path=path)
+    if now == data:
+        return Opened(file=opened.file, document=document, seen=_seen(path, data))
+    if now is not None and opened.file.origin is not Origin.OURS:
+        _back_up(path, now)
+    write_whole(path, [data], durable=True)
+    return Opened(file=opened.file, document=document, seen=_seen(path, data))
+
+
+def _encoded(text: str, path: Path) -> bytes:
+    try:
+        return text.encode("utf-8")
+    except UnicodeEncodeError:
+        said = f"{path} can't be saved: it holds half of a character (a lone surrogate)"
+        raise PolicyError(said, path=path) from None
+
+
+def _back_up(path: Path, data: bytes) -> None:
+    """What the file held so far, as `name.toml.bak`, which the CLI does not read."""
+    backup = path.with_name(f"{path.name}.bak")
+    if backup.is_symlink():
+        backup.unlink()
+    write_whole(backup, [data], durable=True)
+    backup.chmod(path.stat().st_mode & 0o777)
+
+
+# --- ours ----------------------------------------------------------------------------------------
+
+
+def create(name: str, text: str = "") -> Opened:
+    """A new policy of ours, readable by the user alone.
+
+    Raises PolicyError for a name that does not fit or is taken, OSError as it comes.
+    """
+    path = path_of(name)
+    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    data = _encoded(text, path)
+    try:
+        handle = os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600)
+    except FileExistsError:
+        raise _taken(path) from None
+    try:
+        with os.fdopen(handle, "wb") as stream:
+            stream.write(data)
+            sync(stream)
+        sync_folder(path.parent)
+    except BaseException:
+        path.unlink(missing_ok=True)
+        raise
+    return open_policy(path)
+
+
+def rename(path: Path, name: str) -> Path:
+    """Give one of ours another name. Raises PolicyError as `create`, and for what is not ours."""
+    _check_ours(path, "renamed")
+    target = path_of(name)
+    if target.name != path.name:
+        if os.path.lexists(target) and not _same_name(path, target):
+            raise _taken(target)
+        path.rename(target)
+    return target
+
+
+def _same_name(path: Path, other: Path) -> bool:
+    """Whether two names that differ in their case are one to the disk; a link is another file."""
+    same_case = path.name.casefold() == other.name.casefold()
+    return same_case and os.path.samestat(path.lstat(), other.lstat())
+
+
+def delete(path: Path) -> None:
+    """Remove one of ours. Raises PolicyError for what is not ours, OSError as it comes."""
+    _check_ours(path, "deleted")
+    path.unlink()
+
+
+def _check_ours(path: Path, what: str) -> None:
+    if _origin(path) is not Origin.OURS:
+        raise PolicyError(f"{path} is no policy of gemtui, and is not {what} here", path=path)
+    if not os.path.lexists(path):
+        raise PolicyNotFound(f"there is no policy file {path}: check the name", path=path)
+
+
+def _taken(path: Path) -> PolicyError:
+    name = path.name.removesuffix(ENDING)
+    return PolicyError(f"there is a policy {name} already: choose another name", path=path)

@@ -1,0 +1,1 @@
+"""The CLI's decision on a call, and why."""

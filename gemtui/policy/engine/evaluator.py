@@ -1,0 +1,230 @@
+"""The decision on a call: the first rule that matches, then what the engine adds by itself.
+
+Shell commands are taken apart and their parts checked too; build files and `.vscode` are protected
+whatever the rules say (policy-engine).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from gemtui.policy.engine.evaluation import Evaluation
+from gemtui.policy.engine.protected import is_edit_tool, protected
+from gemtui.policy.engine.registry import RegisteredTool, Registry
+from gemtui.policy.engine.results import Outcome, Setup
+from gemtui.policy.engine.settings import always_allow_off
+from gemtui.policy.engine.shell_rules import ShellRules
+from gemtui.policy.match.matching import (
+    AGENT_TOOL,
+    SHELL,
+    CompiledRule,
+    Subject,
+    compile_rules,
+    first_match,
+    mismatch,
+)
+from gemtui.policy.match.patterns import PatternTimeout
+from gemtui.policy.model.rules import ApprovalMode, Call, Decision, Rule
+from gemtui.policy.model.tool_catalog import ALIASES
+
+ALWAYS_ALLOW = 950
+"""The priority of rules that the CLI writes itself when a person answers "always"."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ToolAvailability:
+    """A tool before any arguments. `by`: the rule that hides it; None: the default does.
+
+    `offered`: the model is told of it. `found`: a call of it is looked at at all.
+    """
+
+    known: RegisteredTool
+    offered: bool
+    found: bool
+    by: CompiledRule | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ToolContext:
+    """Everything about calls of one tool, by one agent, that does not hang on arguments.
+
+    `rules`: those that apply, up to the first without a pattern. `settled`: the outcome of every
+    such call, None where arguments count.
+    """
+
+    standing: ToolAvailability
+    subject: Subject
+    rules: tuple[CompiledRule, ...]
+    edits: bool
+    settled: Outcome | None
+
+
+class Evaluator:
+    """All rules of a run, sorted, in one mode, headless or not."""
+
+    def __init__(
+        self,
+        rules: Iterable[Rule],
+        *,
+        mode: ApprovalMode,
+        interactive: bool,
+        setup: Setup,
+        stopped: str | None,
+    ) -> None:
+        every = compile_rules(rules)
+        if always_allow_off(setup.settings):
+            every = tuple(one for one in every if round(one.key % 1 * 1000) != ALWAYS_ALLOW)
+        self.rules, self.stopped = every, stopped
+        self.mode, self.interactive = mode, interactive
+        self.registry = Registry(setup, mode)
+        self.workspace = setup.workspace
+        self.default = Decision.ASK_USER if interactive else Decision.DENY
+        self._shell = ShellRules(mode=mode, default=self.default, workspace=setup.workspace)
+        self._standings: dict[tuple[str, bool], ToolAvailability] = {}
+        self._matters: dict[tuple[str, str | None, str | None], ToolContext] = {}
+
+    def outcome(self, call: Call) -> Outcome:
+        """The decision on one call."""
+        matter = self.matter(call)
+        if matter.settled and "additional_permissions" not in call.args:
+            return matter.settled
+        verdict = self.verdict(call)
+        rule = verdict.ready.rule if verdict.ready else None
+        return Outcome(decision=verdict.decision, offered=matter.standing.offered, rule=rule)
+
+    def verdict(self, call: Call) -> Evaluation:
+        """The decision on one call, with what the engine did on the way."""
+        matter = self.matter(call)
+        if self.stopped or not matter.standing.found:
+            return Evaluation(decision=Decision.DENY, ready=matter.standing.by)
+        try:
+            return self._judged(matter, call.args)
+        except PatternTimeout as error:
+            return Evaluation(decision=Decision.DENY, note=str(error), stuck=True)
+
+    def _judged(self, matter: ToolContext, args: Mapping[str, Any]) -> Evaluation:
+        if call_of_shell(matter.subject):
+            verdict = self._shell.check(matter.rules, args)
+        else:
+            ready = first_match(matter.rules, args)
+            verdict = Evaluation(decision=self._decision(ready), ready=ready)
+        return protected(
+            verdict,
+            args,
+            edits=matter.edits,
+            tool=matter.standing.known.name,
+            mode=self.mode,
+            interactive=self.interactive,
+            workspace=self.workspace,
+        )
+
+    def _decision(self, ready: CompiledRule | None) -> Decision:
+        if ready:
+            return ready.decision
+        return Decision.ALLOW if self.mode is ApprovalMode.YOLO else self.default
+
+    def matter(self, call: Call) -> ToolContext:
+        """What is known of calls like this one."""
+        agent = call.args.get("agent_name") if call.tool == AGENT_TOOL else None
+        agent = agent if isinstance(agent, str) else None
+        key = call.tool, call.subagent, agent
+        found = self._matters.get(key)
+        if found is None:
+            found = self._matters[key] = self._matter(call.tool, call.subagent, agent)
+        return found
+
+    def _matter(self, tool: str, subagent: str | None, agent: str | None) -> ToolContext:
+        standing = self.standing(tool, subagent=subagent is not None)
+        known = standing.known
+        subject = Subject(
+            names=(*_called(tool), *((agent,) if agent is not None else ())),
+            server=known.server,
+            annotations=known.annotations or None,
+            subagent=subagent,
+        )
+        rules = self._applying(subject)
+        first = rules[0] if rules else None
+        plain = not (first and first.pattern) and not call_of_shell(subject)
+        edits = any(map(is_edit_tool, subject.names))
+        settled = None
+        if self.stopped or not standing.found:
+            by = standing.by.rule if standing.by else None
+            settled = Outcome(decision=Decision.DENY, offered=False, rule=by, found=False)
+        elif plain and not edits:
+            settled = Outcome(
+                decision=self._decision(first),
+                offered=standing.offered,
+                rule=first.rule if first else None,
+            )
+        return ToolContext(
+            standing=standing,
+            subject=subject,
+            rules=rules,
+            edits=edits,
+            settled=settled,
+        )
+
+    def _applying(self, subject: Subject) -> tuple[CompiledRule, ...]:
+        found: list[CompiledRule] = []
+        for ready in self.rules:
+            if self.mismatch(ready, subject) is None:
+                found.append(ready)
+                if ready.pattern is None:
+                    break
+        return tuple(found)
+
+    def mismatch(self, ready: CompiledRule, subject: Subject) -> str | None:
+        """Why a rule does not apply, whatever the arguments; None = it does."""
+        return mismatch(ready, subject, self.mode.in_rules, self.interactive)
+
+    def standing(self, tool: str, *, subagent: bool = False) -> ToolAvailability:
+        """Whether a tool exists, is offered, and what hides it; `subagent`: to one of those."""
+        found = self._standings.get((tool, subagent))
+        if found is None:
+            known = self.registry.known(tool, subagent=subagent)
+            found = self._standings[tool, subagent] = self._standing(tool, known)
+        return found
+
+    def _standing(self, tool: str, known: RegisteredTool) -> ToolAvailability:
+        if self.stopped or known.absent:
+            return ToolAvailability(known=known, offered=False, found=False)
+        hidden, by = self._hidden(known)
+        if not hidden and known.short:
+            hidden = self._namesake_hidden(known.short)
+        offered = not hidden and known.name == tool
+        return ToolAvailability(known=known, offered=offered, found=not hidden, by=by)
+
+    def _namesake_hidden(self, short: str) -> bool:
+        """Whether the CLI's own tool of the same short name is hidden, and this one with it."""
+        own = self.registry.known(short)
+        return not own.absent and not own.server and self._hidden(own)[0]
+
+    def _hidden(self, known: RegisteredTool) -> tuple[bool, CompiledRule | None]:
+        """Whether rules hide a tool: its arguments don't count, nor do aliases and subagents.
+
+        A deny with a pattern is passed over; any other rule with one lets the tool be seen.
+        """
+        annotations = {**known.annotations, "_serverName": known.server} if known.server else None
+        subject = Subject(names=(known.name,), server=known.server, annotations=annotations)
+        for ready in self.rules:
+            if self.mismatch(ready, subject) is None:
+                denies = ready.decision is Decision.DENY
+                if not ready.pattern:
+                    return denies, ready if denies else None
+                if not denies:
+                    return False, None
+        return self.default is Decision.DENY, None
+
+
+def _called(tool: str) -> tuple[str, ...]:
+    """The tool's name and its aliases, by all of which rules know it."""
+    current = ALIASES.get(tool, tool)
+    old = (alias for alias, name in ALIASES.items() if name == current)
+    return tuple(dict.fromkeys((tool, current, *old)))
+
+
+def call_of_shell(subject: Subject) -> bool:
+    """Whether it is the shell that is called."""
+    return subject.names[0] == SHELL

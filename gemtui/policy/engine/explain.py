@@ -1,0 +1,201 @@
+"""A decision in words: which rule, why not the ones before it, what happens with nobody to ask."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import groupby
+from pathlib import PurePath
+
+from gemtui.policy.engine.evaluation import Evaluation
+from gemtui.policy.engine.evaluator import Evaluator, ToolContext
+from gemtui.policy.engine.results import Considered, Explanation
+from gemtui.policy.match.arguments import arguments_text
+from gemtui.policy.match.matching import CompiledRule
+from gemtui.policy.match.patterns import PatternTimeout
+from gemtui.policy.model.rules import ApprovalMode, Call, Decision, Rule, Tier
+from gemtui.policy.model.tool_catalog import nearest
+from gemtui.policy.model.tool_catalog import tool as known_tool
+from gemtui.text import visible_line
+
+SHOWN = 4
+"""Prefixes of one rule that a reason names."""
+
+_DOES = {
+    Decision.ALLOW: "allows it",
+    Decision.DENY: "denies it",
+    Decision.ASK_USER: "asks for it",
+}
+
+
+def explanation(call: Call, judge: Evaluator, other: Evaluator) -> Explanation:
+    """The decision on a call with its reasons; `other` judges with somebody to ask, or nobody."""
+    verdict, standing = judge.verdict(call), judge.matter(call).standing
+    asked, unasked = (judge, other) if judge.interactive else (other, judge)
+    allowed = unasked.verdict(call).decision is Decision.ALLOW
+    return Explanation(
+        call=call,
+        mode=judge.mode,
+        decision=verdict.decision,
+        offered=standing.offered,
+        headless=Decision.ALLOW if allowed else Decision.DENY,
+        interactive=asked.verdict(call).decision,
+        rule=verdict.ready.rule if verdict.ready else None,
+        because=visible_line(_because(call, judge, verdict)),
+        message=_message(judge, call, verdict),
+        considered=tuple(_considered(call, judge, verdict)),
+        found=standing.found,
+    )
+
+
+def _message(judge: Evaluator, call: Call, verdict: Evaluation) -> str | None:
+    """What the model is told beside the refusal; nothing where the tool is not found."""
+    if verdict.decision is not Decision.DENY or not judge.matter(call).standing.found:
+        return None
+    if verdict.message is not None:
+        return verdict.message
+    return verdict.ready.rule.deny_message if verdict.ready else None
+
+
+def place(rule: Rule) -> str:
+    """Where a rule stands, in words that fit into a sentence."""
+    if rule.index:
+        return f"rule {rule.index} of {PurePath(rule.source).name or 'the policy'}"
+    if rule.tier is Tier.BUILTIN:
+        return "a rule that Gemini CLI brings along"
+    if rule.source.startswith("-"):
+        return f"the option {rule.source}"
+    return f"the setting {rule.source}" if rule.source else "a rule"
+
+
+def _because(call: Call, judge: Evaluator, verdict: Evaluation) -> str:
+    if judge.stopped:
+        return f"Gemini CLI does not start: {judge.stopped}."
+    standing = judge.matter(call).standing
+    if standing.known.absent:
+        near = _near(call.tool)
+        meant = f" Did you mean {near}?" if near else ""
+        why = standing.known.absent
+        return f"The tool is not there, and a call of it fails as not found: {why}.{meant}"
+    if not standing.found:
+        return _hidden(standing.by.rule if standing.by else None)
+    said = _decided(judge, verdict)
+    if standing.known.name != call.tool:
+        said += f" The name is an old one for {standing.known.name}, and still works."
+    if verdict.decision is Decision.ASK_USER and not judge.interactive:
+        said += " Headless nobody can be asked, so the call is refused."
+    return said
+
+
+def _near(name: str) -> str | None:
+    """The tool that was probably meant, where the CLI has none of this name."""
+    own = known_tool(name) is not None or name.startswith("mcp_")
+    return None if own else nearest(name)
+
+
+def _hidden(rule: Rule | None) -> str:
+    end = "so the model is not told of the tool and a call of it fails as not found."
+    if rule is None:
+        return f"No rule is for it, which headless means deny, {end}"
+    return _upper(f"{place(rule)} denies it whatever the arguments, {end}")
+
+
+def _decided(judge: Evaluator, verdict: Evaluation) -> str:
+    if verdict.stuck:
+        return _upper(f"{verdict.note}, and Gemini CLI would hang on this call.")
+    does = _DOES[verdict.decision]
+    if not verdict.note:
+        if verdict.ready:
+            return _upper(f"{place(verdict.ready.rule)} {does}.")
+        return _default(judge, verdict.decision)
+    first = verdict.matched or verdict.ready
+    if first is None:
+        return f"No rule matches, and Gemini CLI {does}: {verdict.note}."
+    if first.decision is verdict.decision and first is verdict.ready:
+        return _upper(f"{place(first.rule)} {does}: {verdict.note}.")
+    matched = f"{place(first.rule)} matches and would {_would(first.decision)}"
+    other = verdict.ready if verdict.ready is not first else None
+    by = place(other.rule) if other else "Gemini CLI"
+    return _upper(f"{matched}, but {by} {does}: {verdict.note}.")
+
+
+def _would(decision: Decision) -> str:
+    return {Decision.ALLOW: "allow it", Decision.DENY: "deny it"}.get(decision, "ask for it")
+
+
+def _default(judge: Evaluator, decision: Decision) -> str:
+    if judge.mode is ApprovalMode.YOLO:
+        return "No rule matches, and yolo allows it."
+    where = "where somebody can be asked" if judge.interactive else "headless"
+    return f"No rule matches, which {where} {_DOES[decision]}."
+
+
+def _upper(sentence: str) -> str:
+    return sentence[:1].upper() + sentence[1:]
+
+
+def _considered(call: Call, judge: Evaluator, verdict: Evaluation) -> Iterator[Considered]:
+    """The rules in the order in which they are looked at, then those that would have been next.
+
+    Of the rules that the CLI brings along only those are there that apply to the tool here.
+    """
+    if judge.stopped or judge.matter(call).standing.known.absent:
+        return
+    matter = judge.matter(call)
+    decided: Rule | None = None
+    for _, group in groupby(judge.rules, key=lambda ready: id(ready.rule)):
+        readies = tuple(group)
+        rule = readies[0].rule
+        reasons = [judge.mismatch(one, matter.subject) for one in readies]
+        fit = tuple(one for one, why in zip(readies, reasons, strict=True) if why is None)
+        if not fit:
+            if rule.tier is not Tier.BUILTIN:
+                why = min((reason for reason in reasons if reason), key=_weight)
+                yield Considered(rule=rule, matches=False, why=visible_line(why))
+            continue
+        matches, why = _looked_at(fit, call, matter)
+        if decided is not None:
+            matches, why = False, f"it comes after {place(decided)}, which decided already"
+        elif matches:
+            decided = rule
+            why = _deciding(rule, verdict, why)
+        if not matches and verdict.ready and verdict.ready.rule is rule:
+            matches, why = True, "it decides on a part of the command"
+        yield Considered(rule=rule, matches=matches, why=visible_line(why))
+
+
+def _weight(reason: str) -> bool:
+    """Being for another tool is the least telling reason where a rule names several."""
+    return reason.startswith("it is for ")
+
+
+def _looked_at(fit: tuple[CompiledRule, ...], call: Call, matter: ToolContext) -> tuple[bool, str]:
+    """Whether a rule that applies to the tool matches the call, and why or why not."""
+    if any(one.pattern is None for one in fit):
+        hides = "" if matter.standing.found else ", and hides it"
+        return True, f"it is for this tool, whatever the arguments{hides}"
+    if not matter.standing.found:
+        return False, "it has a condition on the arguments, so it hides no tool"
+    try:
+        text = arguments_text(call.args)
+        matches = any(one.finds(text) for one in fit)
+    except PatternTimeout:
+        return False, "its pattern does not end on these arguments"
+    return matches, _condition(fit[0].rule, matches)
+
+
+def _condition(rule: Rule, matches: bool) -> str:
+    if rule.prefix_list or any(rule.command_prefixes):
+        shown = [f"`{prefix}`" for prefix in rule.command_prefixes[:SHOWN]]
+        if len(rule.command_prefixes) > SHOWN:
+            shown.append(f"one of {len(rule.command_prefixes) - SHOWN} more")
+        does = "begins" if matches else "does not begin"
+        return f"the command {does} with {' or '.join(shown)}"
+    what = "commandRegex" if rule.command_regex else "argsPattern"
+    return f"its {what} {'is' if matches else 'is not'} found in the arguments"
+
+
+def _deciding(rule: Rule, verdict: Evaluation, why: str) -> str:
+    answers = verdict.ready.rule if verdict.ready else None
+    if answers is rule or not verdict.note:
+        return why
+    return f"{why}; but {verdict.note}"

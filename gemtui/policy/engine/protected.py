@@ -1,0 +1,178 @@
+"""What the engine protects whatever the rules allow: build files, `.vscode`, paths outside.
+
+policy-engine, "Beyond any rule".
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+from urllib.parse import unquote
+
+from gemtui.policy.engine.evaluation import Evaluation
+from gemtui.policy.model.rules import ApprovalMode, Decision
+
+BUILD_FILES = frozenset(
+    (
+        "BUILD",
+        "BUILD.bazel",
+        "WORKSPACE",
+        "WORKSPACE.bazel",
+        "MODULE.bazel",
+        ".bazelrc",
+        ".blazerc",
+        "Makefile",
+        "makefile",
+        "GNUmakefile",
+        "CMakeLists.txt",
+        "package.json",
+        "package-lock.json",
+        "pnpm-lock.yaml",
+        "yarn.lock",
+        "bun.lockb",
+        "setup.py",
+        "setup.cfg",
+        "pyproject.toml",
+        "go.mod",
+        "go.sum",
+        "Cargo.toml",
+        "Cargo.lock",
+        "pom.xml",
+        "build.gradle",
+        "build.gradle.kts",
+        "settings.gradle",
+        "settings.gradle.kts",
+        "Dockerfile",
+        "Containerfile",
+    )
+)
+BUILD_ENDINGS = frozenset({".bzl", ".bazel", ".bzlmod", ".mk", ".cmake"})
+BUILD_MESSAGE = "Modifying build configuration files requires explicit user confirmation"
+"""What the CLI answers headless (observed)."""
+
+EDIT_WORDS = frozenset(("write", "edit", "replace", "patch", "update", "create", "append", "save"))
+_PATH_KEYS = ("file_path", "path", "filePath", "file")
+
+
+def is_edit_tool(name: str) -> bool:
+    """Whether the CLI takes a tool for one that edits, by a word in its name."""
+    return any(word in EDIT_WORDS for word in re.split("[^a-z0-9]+", name.lower()))
+
+
+def protected(
+    verdict: Evaluation,
+    args: Mapping[str, Any],
+    *,
+    edits: bool,
+    tool: str,
+    mode: ApprovalMode,
+    interactive: bool,
+    workspace: Path | None,
+) -> Evaluation:
+    """The verdict after the engine's own protections; only an allow is ever changed."""
+    if verdict.decision is not Decision.ALLOW:
+        return verdict
+    if "additional_permissions" in args and _wants_outside(args, workspace):
+        note = "it asks for permissions outside the workspace"
+        verdict = _asked(verdict, note)
+    if verdict.decision is Decision.ALLOW and edits:
+        path = target(args)
+        if path and is_build_file(path, workspace):
+            return _build_file(verdict, interactive)
+        checked = mode is ApprovalMode.AUTO_EDIT and tool in ("write_file", "replace")
+        if checked and any(map(_in_vscode, _paths(args))):
+            return _asked(verdict, "files under .vscode are always asked for in auto_edit")
+    return verdict
+
+
+def _asked(verdict: Evaluation, note: str) -> Evaluation:
+    matched = verdict.matched or verdict.ready
+    return replace(verdict, decision=Decision.ASK_USER, matched=matched, note=note)
+
+
+def _build_file(verdict: Evaluation, interactive: bool) -> Evaluation:
+    return Evaluation(
+        decision=Decision.ASK_USER if interactive else Decision.DENY,
+        matched=verdict.matched or verdict.ready,
+        note="it writes a build file, which no rule can allow",
+        message=BUILD_MESSAGE,
+    )
+
+
+def target(args: Mapping[str, Any]) -> str | None:
+    """The file that an edit is about; None = no argument names one."""
+    for key in _PATH_KEYS:
+        value = args.get(key)
+        if value is not None:
+            return value.strip() if isinstance(value, str) else None
+    return None
+
+
+@lru_cache(maxsize=4096)
+def is_build_file(path: str, workspace: Path | None = None) -> bool:
+    """Whether a path leads to a build file; links are followed where a workspace is known."""
+    path = path.replace("\0", "").replace("\\", "/")
+    if not path:
+        return False
+    path = _decoded(path.removeprefix("file://"))
+    here = Path(os.path.normpath(path if workspace is None else workspace / path))
+    name = _followed(here).name if workspace else here.name
+    ending = Path(name).suffix.lower()
+    prefixed = name.startswith(("Dockerfile.", "Containerfile."))
+    return name in BUILD_FILES or prefixed or ending in BUILD_ENDINGS
+
+
+def _followed(path: Path) -> Path:
+    """Where a path leads if it is a link; one that no file can have leads nowhere else."""
+    try:
+        return Path(os.path.realpath(path)) if path.is_symlink() else path
+    except OSError:
+        return path
+
+
+def _decoded(path: str) -> str:
+    """Percent signs read as in an address, unless one of them can't be."""
+    if "%" not in path or re.search("%(?![0-9a-fA-F]{2})", path):
+        return path
+    try:
+        return unquote(path, errors="strict")
+    except UnicodeDecodeError:
+        return path
+
+
+def _paths(args: Mapping[str, Any]) -> Iterator[str]:
+    """The arguments that the CLI takes for paths, by their names."""
+    for key, value in args.items():
+        named = any(word in key for word in ("path", "directory", "file"))
+        if isinstance(value, str) and (named or key in ("source", "destination")):
+            yield value
+
+
+def _in_vscode(path: str) -> bool:
+    if ".vscode" not in path.lower():
+        return False
+    segments = re.split(r"[/\\]", os.path.normpath(path))
+    return any(segment.partition(":")[0].rstrip(" .").lower() == ".vscode" for segment in segments)
+
+
+def _wants_outside(args: Mapping[str, Any], workspace: Path | None) -> bool:
+    """Whether the call asks for files outside the workspace."""
+    wanted = args["additional_permissions"]
+    files = wanted.get("fileSystem") if isinstance(wanted, Mapping) else None
+    if not isinstance(files, Mapping):
+        return False
+    lists = [value for value in (files.get("read"), files.get("write")) if isinstance(value, list)]
+    paths = [path for value in lists for path in value if isinstance(path, str)]
+    return any(_outside(path, workspace) for path in paths)
+
+
+def _outside(path: str, workspace: Path | None) -> bool:
+    if workspace is None:
+        return path.startswith("/") or os.path.normpath(path).split("/")[0] == ".."
+    inner = os.path.relpath(workspace / path, workspace)
+    return inner.split("/")[0] == ".."

@@ -1,0 +1,172 @@
+"""Which tools exist at all in a set-up: only those can be offered, hidden or called (contract 4.2).
+
+Rules hide tools that exist; what is not here is not found, whatever the rules say.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from gemtui.policy.engine.results import McpTool, Setup
+from gemtui.policy.engine.settings import names, table
+from gemtui.policy.match.matching import MCP_PREFIX
+from gemtui.policy.model.rules import ApprovalMode
+from gemtui.policy.model.tool_catalog import ALIASES, CLASSES
+
+MCP_CLASS = "DiscoveredMCPTool"
+"""Such a name for all MCP tools."""
+TRACKER = {
+    "tracker_create_task": "TrackerCreateTaskTool",
+    "tracker_update_task": "TrackerUpdateTaskTool",
+    "tracker_get_task": "TrackerGetTaskTool",
+    "tracker_list_tasks": "TrackerListTasksTool",
+    "tracker_add_dependency": "TrackerAddDependencyTool",
+    "tracker_visualize": "TrackerVisualizeTool",
+}
+ENDING = "complete_task"
+LONGEST_NAME = 63
+_FOREIGN = re.compile(r"[^a-zA-Z0-9_\-.:]")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RegisteredTool:
+    """A tool that a call may name. `absent`: why the CLI does not find it; "" = it exists.
+
+    `short`: the name of an MCP tool on its server. `also`: other names by which it is excluded.
+    """
+
+    name: str
+    server: str | None = None
+    short: str = ""
+    annotations: Mapping[str, Any] = field(default_factory=dict)
+    absent: str = ""
+    also: tuple[str, ...] = ()
+
+
+class Registry:
+    """The tools of one set-up in one mode."""
+
+    def __init__(self, setup: Setup, mode: ApprovalMode) -> None:
+        self._settings, self._mode = setup.settings, mode
+        self._mcp = {qualified(tool): tool for tool in setup.mcp_tools}
+        self._servers = tuple(
+            sorted(
+                {*table(setup.settings, "mcpServers"), *(tool.server for tool in setup.mcp_tools)},
+                key=len,
+                reverse=True,
+            )
+        )
+        self._core = names(setup.settings, "tools", "core")
+        excluded = names(setup.settings, "tools", "exclude") or ()
+        old = [alias for alias, name in ALIASES.items() if name in excluded]
+        self._excluded = {*excluded, *old, *(ALIASES[name] for name in excluded if name in ALIASES)}
+
+    def known(self, name: str, *, subagent: bool = False) -> RegisteredTool:
+        """What is known of the tool that a call names, aliases followed.
+
+        `subagent`: one makes the call, and has a tool to end its work with.
+        """
+        if subagent and name == ENDING:
+            return RegisteredTool(name=name)
+        name = ALIASES.get(name, name)
+        found = self._of_server(name) if name.startswith(MCP_PREFIX) else self._own(name)
+        if not found.absent and self._excluded.intersection((found.name, *found.also)):
+            return _absent(found, "tools.exclude in the settings takes it away")
+        return found
+
+    def _own(self, name: str) -> RegisteredTool:
+        found = RegisteredTool(name=name, also=(CLASSES.get(name, name),))
+        if name not in CLASSES and not (name in TRACKER and self._tracker()):
+            return _absent(found, "this version of Gemini CLI has no such tool here")
+        if not self._in_core(name):
+            return _absent(found, "tools.core in the settings does not list it")
+        if name == "update_topic" and not self._topics():
+            return _absent(found, "the settings switch it off")
+        if name.endswith("_plan_mode") and not self._plans():
+            return _absent(found, "general.plan in the settings switches plan mode off")
+        planning = self._mode is ApprovalMode.PLAN
+        if name == ("enter_plan_mode" if planning else "exit_plan_mode"):
+            where = "inside" if planning else "outside"
+            return _absent(found, f"it does not exist {where} plan mode")
+        return found
+
+    def _in_core(self, name: str) -> bool:
+        """Whether tools.core lets it be registered; skills are registered a second time."""
+        if self._core is None or name == "activate_skill":
+            return True
+        own = (name, CLASSES.get(name) or TRACKER[name])
+        return any(item in own or item.partition("(")[0] in own for item in self._core)
+
+    def _tracker(self) -> bool:
+        return bool(table(self._settings, "experimental").get("taskTracker"))
+
+    def _plans(self) -> bool:
+        return table(self._settings, "general", "plan").get("enabled", True) is not False
+
+    def _topics(self) -> bool:
+        return table(self._settings, "general").get("topicUpdateNarration", True) is not False
+
+    def _of_server(self, name: str) -> RegisteredTool:
+        tool = self._mcp.get(name)
+        server, short = (tool.server, tool.name) if tool else self._split(name)
+        found = RegisteredTool(
+            name=name,
+            server=server,
+            short=short,
+            annotations=tool.annotations if tool else {},
+            also=(MCP_CLASS, short),
+        )
+        return _absent(found, self._why_not(server, short))
+
+    def _split(self, name: str) -> tuple[str | None, str]:
+        """Server and tool in a full name: by the servers known, else at the first `_`."""
+        for server in self._servers:
+            prefix = valid_name(f"{server}_")
+            if name.startswith(prefix):
+                return server, name[len(prefix) :]
+        server, _, short = name[len(MCP_PREFIX) :].partition("_")
+        return (server, short) if server and short else (None, "")
+
+    def _why_not(self, server: str | None, short: str) -> str:
+        if server is None:
+            return "its name has no server"
+        if table(self._settings, "admin", "mcp").get("enabled") is False:
+            return "the admin's settings switch MCP off"
+        if self._servers and server not in self._servers:
+            return "no MCP server of that name is set up"
+        allowed = names(self._settings, "mcp", "allowed")
+        if allowed and server not in allowed:
+            return "mcp.allowed in the settings does not name its server"
+        if server in (names(self._settings, "mcp", "excluded") or ()):
+            return "mcp.excluded in the settings names its server"
+        if short in (names(self._settings, "mcpServers", server, "excludeTools") or ()):
+            return "excludeTools of its server takes it away"
+        wanted = names(self._settings, "mcpServers", server, "includeTools")
+        if wanted is not None and not any(item.partition("(")[0] == short for item in wanted):
+            return "includeTools of its server does not name it"
+        return ""
+
+
+def _absent(known: RegisteredTool, why: str) -> RegisteredTool:
+    return RegisteredTool(
+        name=known.name,
+        server=known.server,
+        short=known.short,
+        annotations=known.annotations,
+        absent=why,
+        also=known.also,
+    )
+
+
+def qualified(tool: McpTool) -> str:
+    """The name by which the model calls an MCP tool."""
+    return valid_name(f"{tool.server}_{tool.name}")
+
+
+def valid_name(name: str) -> str:
+    """A name as MCP tools have it: with their prefix, `_` for odd characters, cut in the middle."""
+    name = _FOREIGN.sub("_", name if name.startswith(MCP_PREFIX) else MCP_PREFIX + name)
+    return name if len(name) <= LONGEST_NAME else f"{name[:30]}...{name[-30:]}"

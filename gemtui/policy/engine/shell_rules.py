@@ -1,0 +1,184 @@
+"""How the engine decides on a shell command: as a whole, then each of its parts.
+
+policy-engine, "Shell". A rule without a pattern leaves room for the engine's own judgement of safe
+and dangerous commands, on the command as a whole only.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from gemtui.policy.engine.evaluation import Evaluation
+from gemtui.policy.match.matching import CompiledRule, first_match
+from gemtui.policy.model.rules import ApprovalMode, Decision
+from gemtui.policy.shell.command_safety import Judgement, judge
+from gemtui.policy.shell.parser import CommandPart, ParsedCommand, has_redirection, parse_command
+
+ALLOW, DENY, ASK = Decision.ALLOW, Decision.DENY, Decision.ASK_USER
+TOO_DEEP = 60
+"""How deep commands inside commands are followed; deeper ones are taken for unparsable."""
+
+
+class ShellRules:
+    """The decision on shell commands in one mode; `default` where no rule matches."""
+
+    def __init__(self, *, mode: ApprovalMode, default: Decision, workspace: Path | None) -> None:
+        self.mode, self.default, self.workspace = mode, default, workspace
+        self.yolo = mode is ApprovalMode.YOLO
+
+    def check(self, rules: tuple[CompiledRule, ...], args: Mapping[str, Any]) -> Evaluation:
+        """The decision on a call with these raw arguments, under the rules that apply to it."""
+        command = args.get("command")
+        dir_path = args.get("dir_path")
+        if not isinstance(command, str):
+            command = ""
+        if not isinstance(dir_path, str):
+            dir_path = None
+        return _Command(self, rules, dir_path).decided(command, args)
+
+    def judgement(self, command: str, decision: Decision, dir_path: str | None) -> Evaluation:
+        """The engine's own judgement of a command put beside a rule's decision."""
+        if decision is DENY:
+            return Evaluation(decision=DENY)
+        found = judge(command, workspace=self.workspace, dir_path=dir_path)
+        if found is Judgement.SAFE and decision is ASK:
+            return Evaluation(
+                decision=ALLOW, note="the command is known to be safe, so nobody is asked"
+            )
+        if found is Judgement.DANGEROUS and not self.yolo:
+            note = "the command is dangerous, and a rule without a condition does not cover it"
+            return Evaluation(decision=ASK, note=note)
+        if found is Judgement.OUTSIDE and not self.yolo:
+            return Evaluation(decision=ASK, note="dir_path lies outside the workspace")
+        return Evaluation(decision=decision)
+
+    def redirects(self, redirected: bool, allowed: bool) -> bool:
+        """Whether a redirection turns an allow into an ask."""
+        free = self.mode in (ApprovalMode.AUTO_EDIT, ApprovalMode.YOLO)
+        return redirected and not allowed and not free
+
+
+@dataclass(slots=True)
+class _State:
+    """The decision so far while the parts are gone through, and the rule that answers for it."""
+
+    decision: Decision
+    ready: CompiledRule | None
+    note: str
+
+    def ask(self, ready: CompiledRule | None, note: str) -> None:
+        """An ask of a part: it answers where nothing asked before."""
+        if self.decision is ALLOW:
+            self.ready, self.note = ready, note
+        elif self.ready is None:
+            self.ready = ready
+        self.decision = ASK
+
+
+class _Command:
+    """One call's command; what was found of its parts is kept, for they hold one another."""
+
+    def __init__(
+        self, shell: ShellRules, rules: tuple[CompiledRule, ...], dir_path: str | None
+    ) -> None:
+        self._shell, self._rules, self._dir_path = shell, rules, dir_path
+        self._seen: dict[str, Evaluation] = {}
+
+    def decided(self, command: str, args: Mapping[str, Any]) -> Evaluation:
+        """The whole command: by its own arguments, with the engine's judgement."""
+        ready = first_match(self._rules, args)
+        if ready is None and self._shell.yolo:
+            return Evaluation(decision=ALLOW)
+        decision = ready.decision if ready else self._shell.default
+        note = ""
+        if command and not (ready and ready.pattern):
+            judged = self._shell.judgement(command, decision, self._dir_path)
+            decision, note = judged.decision, judged.note
+        return self._parts(command, ready, decision, note, depth=0)
+
+    def _inner(self, command: str, depth: int) -> Evaluation:
+        """A part by itself: no description, no judgement of safe and dangerous."""
+        found = self._seen.get(command)
+        if found is None:
+            found = self._seen[command] = self._part_decided(command, depth)
+        return found
+
+    def _part_decided(self, command: str, depth: int) -> Evaluation:
+        args = {"command": command}
+        if self._dir_path is not None:
+            args["dir_path"] = self._dir_path
+        ready = first_match(self._rules, args)
+        if ready is None and self._shell.yolo:
+            return Evaluation(decision=ALLOW)
+        decision = ready.decision if ready else self._shell.default
+        return self._parts(command, ready, decision, "", depth=depth)
+
+    def _parts(
+        self, command: str, ready: CompiledRule | None, decision: Decision, note: str, *, depth: int
+    ) -> Evaluation:
+        if not command or decision is DENY:
+            return Evaluation(decision=decision, ready=ready, note=note)
+        reading = parse_command(command)
+        if not reading.parsed or depth > TOO_DEEP:
+            return self._unparsed(ready)
+        verdict = self._gone_through(reading, ready, decision, note, depth)
+        return verdict if verdict.ready is ready else replace(verdict, matched=ready)
+
+    def _unparsed(self, ready: CompiledRule | None) -> Evaluation:
+        note = "the command can't be parsed"
+        if not self._shell.yolo:
+            return Evaluation(decision=self._shell.default, ready=ready, note=note)
+        if ready and ready.pattern:
+            return Evaluation(decision=DENY, ready=ready, note=note)
+        return Evaluation(decision=ALLOW, ready=ready, note=note)
+
+    def _gone_through(
+        self,
+        reading: ParsedCommand,
+        ready: CompiledRule | None,
+        decision: Decision,
+        note: str,
+        depth: int,
+    ) -> Evaluation:
+        answers = ready if ready and ready.decision is decision else None
+        state = _State(decision, answers, note)
+        allowed = bool(ready and ready.rule.allow_redirection)
+        if decision is ALLOW and self._shell.redirects(reading.redirected, allowed):
+            state.ask(None, "the command redirects, and the rule has no allowRedirection")
+        for part in reading.parts:
+            refused = self._part(part, state, allowed, depth)
+            if refused is not None:
+                return refused
+        same = state.decision is decision
+        return Evaluation(
+            decision=state.decision, ready=ready if same else state.ready, note=state.note
+        )
+
+    def _part(
+        self, part: CommandPart, state: _State, allowed: bool, depth: int
+    ) -> Evaluation | None:
+        """One part's say: a refusal ends it all, an ask stays."""
+        inside = [] if part.inner is None else [part.inner]
+        for text in [*inside, *([] if part.whole else [part.text])]:
+            verdict = self._inner(text, depth + 1)
+            said = f"its part `{text}` is "
+            if verdict.decision is DENY:
+                return replace(verdict, note=f"{said}denied{_why(verdict)}")
+            if verdict.decision is ASK:
+                state.ask(verdict.ready, f"{said}asked for{_why(verdict)}")
+        if not part.whole and self._redirects(part, allowed) and state.decision is ALLOW:
+            note = f"its part `{part.text}` redirects, and the rule has no allowRedirection"
+            state.ask(None, note)
+        return None
+
+    def _redirects(self, part: CommandPart, allowed: bool) -> bool:
+        return self._shell.redirects(has_redirection(part.text), allowed)
+
+
+def _why(verdict: Evaluation) -> str:
+    if verdict.note:
+        return f": {verdict.note}"
+    return "" if verdict.ready else ": no rule matches it"

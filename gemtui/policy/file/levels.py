@@ -1,0 +1,189 @@
+"""The portable permission levels, and the policy rules that stand for them (GEMINI-006).
+
+The mapping is that of conformance section 2, "Permission policy". Every rule counts headless only
+(`interactive = false`): these policies are written for one run that nobody can answer.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from types import MappingProxyType
+
+from gemtui.errors import OptionError
+from gemtui.policy.file.policy import Policy
+from gemtui.policy.file.rule_codec import text_of
+from gemtui.policy.model.rules import ApprovalMode, Decision, Rule
+
+
+class Level(StrEnum):
+    """How freely a capability may be used."""
+
+    ALLOW = "allow"
+    ASK = "ask"
+    DENY = "deny"
+
+
+_MODE_NAMES = {
+    "auto": ApprovalMode.YOLO,
+    "bypass": ApprovalMode.YOLO,
+    "bypassPermissions": ApprovalMode.YOLO,
+    "acceptEdits": ApprovalMode.AUTO_EDIT,
+    "autoEdit": ApprovalMode.AUTO_EDIT,
+}
+
+
+def approval_mode(name: str) -> ApprovalMode:
+    """The mode of this name, those of other agents included; OptionError names the choices."""
+    if name in _MODE_NAMES:
+        return _MODE_NAMES[name]
+    try:
+        return ApprovalMode(name)
+    except ValueError:
+        choices = ", ".join(ApprovalMode)
+        raise OptionError(f"approval_mode must be one of {choices}, not {name!r}") from None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PermissionPolicy:
+    """Three capabilities that every agent has in some form; None = left out, which asks.
+
+    A level's word will do for it: `PermissionPolicy(shell_execute="deny")`. OptionError for
+    another.
+    """
+
+    file_write: Level | str | None = None
+    shell_execute: Level | str | None = None
+    network_access: Level | str | None = None
+
+    def __post_init__(self) -> None:
+        """Make words levels: a deny that is none would be no deny."""
+        for name in CAPABILITIES:
+            object.__setattr__(self, name, _level(name, getattr(self, name)))
+
+    def policy(self, mode: ApprovalMode | str | None = None) -> Policy:
+        """The rules that stand for these levels in a headless run in this mode."""
+        chosen = None if mode is None else approval_mode(mode)
+        return Policy(rules=rules(Permissions(mode=chosen, levels=self)))
+
+
+def _level(name: str, value: str | None) -> Level | None:
+    try:
+        return None if value is None else Level(value)
+    except ValueError:
+        choices = ", ".join(Level)
+        raise OptionError(f"{name} must be one of {choices}, not {value!r}") from None
+
+
+CAPABILITIES: Mapping[str, tuple[str, ...]] = MappingProxyType(
+    {
+        "file_write": ("replace", "write_file"),
+        "shell_execute": ("run_shell_command",),
+        "network_access": ("google_web_search", "web_fetch"),
+    }
+)
+"""The tools of each level."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Permissions:
+    """All that a run's options say about tools.
+
+    `levels`: None = nothing was said. `only_tools`: nothing else exists; None = no such list, ()
+    = no tool at all. `approved_tools` need no confirmation, `disallowed_tools` are denied.
+    """
+
+    mode: ApprovalMode | None = None
+    levels: PermissionPolicy | None = None
+    only_tools: tuple[str, ...] | None = None
+    approved_tools: tuple[str, ...] = ()
+    disallowed_tools: tuple[str, ...] = ()
+
+
+def _rule(tool: str, decision: Decision, priority: int) -> Rule:
+    return Rule(tools=(tool,), decision=decision, priority=priority, interactive=False)
+
+
+def check_names(permissions: Permissions) -> None:
+    """Refuse names that the CLI would misread; OptionError names the position (conformance 55)."""
+    for field, names in (
+        ("allowedTools", permissions.only_tools or ()),
+        ("approvedTools", permissions.approved_tools),
+        ("disallowedTools", permissions.disallowed_tools),
+    ):
+        for index, name in enumerate(names):
+            if problem := _problem(name):
+                raise OptionError(f"{field}[{index}] {problem}")
+
+
+def _problem(name: str) -> str | None:
+    if not name:
+        return "is empty: name a tool"
+    if "*" in name:
+        return f"is {name!r}: a tool's name has no *"
+    if any("\ud800" <= char <= "\udfff" for char in name):
+        return f"is {name!r}: it holds half of a character (a lone surrogate)"
+    return None
+
+
+def rules(permissions: Permissions) -> tuple[Rule, ...]:
+    """The rules, in the order in which they are written: ties go to the first.
+
+    In plan mode no allow is written, since it would open writes and shell there; under yolo
+    allowed levels need no rule, while denies and asks are written all the same.
+    """
+    check_names(permissions)
+    denied = _denied(permissions)
+    return (
+        *(_rule(tool, Decision.DENY, 999) for tool in sorted(denied)),
+        *_only(permissions, denied),
+        *_approved(permissions, denied),
+        *_levelled(permissions),
+    )
+
+
+def _denied(permissions: Permissions) -> set[str]:
+    denied = set(permissions.disallowed_tools)
+    for level, tools in _levels(permissions):
+        if level is Level.DENY:
+            denied.update(tools)
+    return denied
+
+
+def _only(permissions: Permissions, denied: set[str]) -> Iterable[Rule]:
+    if permissions.only_tools is None:
+        return
+    for tool in sorted(set(permissions.only_tools) - denied):
+        yield _rule(tool, Decision.ALLOW, 999)
+    yield _rule("*", Decision.DENY, 998)
+
+
+def _approved(permissions: Permissions, denied: set[str]) -> Iterable[Rule]:
+    if permissions.mode != ApprovalMode.PLAN:
+        for tool in sorted(set(permissions.approved_tools) - denied):
+            yield _rule(tool, Decision.ALLOW, 997)
+
+
+def _levelled(permissions: Permissions) -> Iterable[Rule]:
+    for level, tools in _levels(permissions):
+        if level is Level.ASK:
+            decision = Decision.ASK_USER
+        elif level is Level.ALLOW and permissions.mode in (None, "default", "auto_edit"):
+            decision = Decision.ALLOW
+        else:
+            continue
+        for tool in tools:
+            yield _rule(tool, decision, 997)
+
+
+def _levels(permissions: Permissions) -> Iterable[tuple[Level, tuple[str, ...]]]:
+    if permissions.levels is None:
+        return
+    for name, tools in CAPABILITIES.items():
+        yield getattr(permissions.levels, name) or Level.ASK, tools
+
+
+def policy_text(rules: Iterable[Rule]) -> str:
+    """The rules as a policy file of the CLI (contract 4.3)."""
+    return text_of(rules)

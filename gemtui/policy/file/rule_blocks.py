@@ -1,0 +1,208 @@
+"""A policy file's text, cut into rules and what stands between them, without a byte lost.
+
+Rules are told apart by their `[[rule]]` lines alone, so that a file with an error in it can be cut
+as well; strings and arrays over several lines are minded.
+"""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections.abc import Container, Iterator, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from functools import lru_cache
+from typing import NamedTuple
+
+from gemtui.policy.file.toml_spans import Scanner, lines_of
+
+OFF = "#off"
+"""Before each line of a rule that is switched off; a blank follows where the line has anything."""
+
+
+_OFF = re.compile(rf"{OFF}(?:\s|$)")
+
+
+class BlockKind(StrEnum):
+    """What a piece is: GAP holds blank lines, loose comments, other tables and top-level keys."""
+
+    RULE = "rule"
+    OFF = "off"
+    GAP = "gap"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Block:
+    """Whole lines of a file. A rule's begin with the comments right above it, and end with its
+    last field or the comments right below that, never with a blank line.
+    """
+
+    kind: BlockKind
+    text: str
+
+    @property
+    def toml(self) -> str:
+        """A rule's lines as they are when it is switched on."""
+        return uncommented(self.text) if self.kind is BlockKind.OFF else self.text
+
+
+def blocks_of(text: str) -> tuple[Block, ...]:
+    """The text as rules and gaps, which joined give it back."""
+    lines = lines_of(text)
+    bodies = tuple(_bodies(lines))
+    off = {
+        at for body in bodies if body.kind is BlockKind.OFF for at in range(body.start, body.end)
+    }
+    found: list[_Body] = []
+    for body in bodies:
+        above = found[-1].end if found else 0
+        start = body.start
+        while start > above and _is_comment(lines[start - 1]):
+            start -= 1
+        found.append(_Body(body.kind, start, _with_comments_below(lines, body.end, off)))
+    return tuple(_between(lines, found))
+
+
+def commented(text: str) -> str:
+    """A rule's lines, switched off; the comments above its first line stay as they are."""
+    lines = lines_of(text)
+    first = next((at for at, line in enumerate(lines) if not _is_comment(line)), 0)
+    off = (f"{OFF} {line}" if line.strip("\r\n") else f"{OFF}{line}" for line in lines[first:])
+    return "".join((*lines[:first], *off))
+
+
+@lru_cache(maxsize=4096)
+def uncommented(text: str) -> str:
+    """The lines of a rule that was switched off, as they were."""
+    return "".join(_without_mark(line) for line in lines_of(text))
+
+
+class _Body(NamedTuple):
+    """A rule's first line, and the one after its last."""
+
+    kind: BlockKind
+    start: int
+    end: int
+
+
+def _between(lines: Sequence[str], found: Sequence[_Body]) -> Iterator[Block]:
+    at = 0
+    for kind, start, end in found:
+        if start > at:
+            yield Block(kind=BlockKind.GAP, text="".join(lines[at:start]))
+        yield Block(kind=kind, text="".join(lines[start:end]))
+        at = end
+    if at < len(lines):
+        yield Block(kind=BlockKind.GAP, text="".join(lines[at:]))
+
+
+# --- lines ---------------------------------------------------------------------------------------
+
+
+def _without_mark(line: str) -> str:
+    if not _is_off(line):
+        return line
+    return line[len(OFF) + line.startswith(f"{OFF} ") :]
+
+
+def _is_comment(line: str) -> bool:
+    return line.lstrip().startswith("#") and not _is_off(line)
+
+
+def _is_off(line: str) -> bool:
+    return _OFF.match(line) is not None
+
+
+def _with_comments_below(lines: Sequence[str], end: int, off: Container[int]) -> int:
+    """Where a rule ends: comments right below its last field are its own, unless what follows
+    them without a blank line is something else, which they then stand above.
+
+    Lines with a mark that are part of no rule are its own in any case, so that they never become
+    part of the rule when that is switched off and on again.
+    """
+    below = kept = end
+    while below < len(lines):
+        stray = _is_off(lines[below]) and below not in off
+        if not stray and not _is_comment(lines[below]):
+            break
+        below += 1
+        kept = below if stray else kept
+    return below if below == len(lines) or not lines[below].strip() else kept
+
+
+# --- where rules begin and end -------------------------------------------------------------------
+
+
+class _Line(StrEnum):
+    """What a line is to a rule: EMPTY also stands for comments."""
+
+    RULE = "[[rule]]"
+    PART = "[rule.…]"
+    OTHER = "[…]"
+    FIELD = "a field, or more of one"
+    EMPTY = ""
+
+
+def _bodies(lines: Sequence[str]) -> Iterator[_Body]:
+    """The rules without the comments round them."""
+    current: _Body | None = None
+    for at, (kind, what) in enumerate(_kinds(lines)):
+        if current is not None and _ends(current.kind, kind, what):
+            yield current
+            current = None
+        if what is _Line.RULE:
+            current = _Body(kind, at, at + 1)
+        elif current is not None and kind is current.kind and (what or kind is BlockKind.OFF):
+            current = current._replace(end=at + 1)
+    if current is not None:
+        yield current
+
+
+def _ends(rule: BlockKind, kind: BlockKind, what: _Line) -> bool:
+    """Whether a rule of that kind is over before a line; stray lines with a mark end none."""
+    return (
+        what is _Line.RULE
+        or (kind is rule and what is _Line.OTHER)
+        or (rule is BlockKind.OFF and kind is BlockKind.RULE)
+    )
+
+
+def _kinds(lines: Sequence[str]) -> Iterator[tuple[BlockKind, _Line]]:
+    """Each line, and whether it is switched off; a run of such lines is read by itself."""
+    on, off = Scanner(), Scanner()
+    for line in lines:
+        if not on.inside and _is_off(line):
+            yield BlockKind.OFF, _kind(_without_mark(line), off)
+        else:
+            off = Scanner()
+            yield BlockKind.RULE, _kind(line, on)
+
+
+def _kind(line: str, scanner: Scanner) -> _Line:
+    header = _header(line)
+    if header is _Line.RULE and not scanner.in_string:
+        scanner.reset()  # no value holds such a line: an array was left open above
+    if scanner.inside:
+        scanner.feed(line)
+        return _Line.FIELD
+    if header is not None:
+        return header
+    if not line.strip() or line.lstrip().startswith("#"):
+        return _Line.EMPTY
+    scanner.feed(line)
+    return _Line.FIELD
+
+
+def _header(line: str) -> _Line | None:
+    """What a line that begins with a bracket announces; None = it does not."""
+    if line.rstrip() == "[[rule]]":
+        return _Line.RULE
+    if not line.lstrip().startswith("["):
+        return None
+    try:
+        table = tomllib.loads(line)
+    except tomllib.TOMLDecodeError:
+        return _Line.OTHER
+    if table == {"rule": [{}]}:
+        return _Line.RULE
+    return _Line.PART if table.get("rule") else _Line.OTHER

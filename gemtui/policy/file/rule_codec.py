@@ -1,0 +1,219 @@
+"""The fields of a rule by the names of the file: read as far as they can be, and written.
+
+What the CLI accepts is for `reading`; here a rule with mistakes is still a rule to show and mend.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import date, datetime, time
+from typing import Any
+
+import tomlkit
+from tomlkit.exceptions import TOMLKitError
+from tomlkit.items import Array
+
+from gemtui.errors import PolicyError
+from gemtui.policy.model.rules import Decision, Rule
+
+KEYS = (
+    "toolName",
+    "mcpName",
+    "subagent",
+    "commandPrefix",
+    "commandRegex",
+    "argsPattern",
+    "toolAnnotations",
+    "decision",
+    "priority",
+    "modes",
+    "interactive",
+    "allowRedirection",
+    "denyMessage",
+)
+"""Every key that the CLI knows in a rule, in the order in which we write them."""
+
+OLD_KEYS = {"allow_redirection": "allowRedirection", "deny_message": "denyMessage"}
+"""Spellings that the CLI still reads where the newer one is not there."""
+
+_TEXTS = {
+    "mcpName": "mcp_name",
+    "subagent": "subagent",
+    "commandRegex": "command_regex",
+    "argsPattern": "args_pattern",
+    "denyMessage": "deny_message",
+}
+_SWITCHES = {"interactive": "interactive", "allowRedirection": "allow_redirection"}
+_LISTS = {
+    "toolName": ("tools", "tool_list"),
+    "commandPrefix": ("command_prefixes", "prefix_list"),
+}
+
+
+def readable(table: Mapping[str, Any]) -> tuple[dict[str, Any], set[str]]:
+    """Arguments for `Rule` from a `[[rule]]` table, and the known keys that could not be read."""
+    table = {OLD_KEYS.get(key, key): value for key, value in table.items() if key in OLD_KEYS} | {
+        key: value for key, value in table.items() if key not in OLD_KEYS
+    }
+    found: dict[str, Any] = {}
+    unread: set[str] = set()
+    for key, value in table.items():
+        if key in KEYS:
+            arguments = _argument(key, value)
+            found.update(arguments)
+            unread |= set() if arguments else {key}
+    found["more"] = {key: value for key, value in table.items() if key not in KEYS}
+    return found, unread
+
+
+def read_rule(table: Mapping[str, Any]) -> Rule | None:
+    """The rule of a `[[rule]]` table, as far as it can be read, without its place in a file.
+
+    None where its decision or priority can't be.
+    """
+    arguments, _unread = readable(table)
+    return Rule(**arguments) if {"decision", "priority"} <= arguments.keys() else None
+
+
+def _argument(key: str, value: Any) -> dict[str, Any]:
+    """What one field says; nothing where it has the wrong form."""
+    match key, value:
+        case (("toolName" | "commandPrefix"), str()):
+            return {_LISTS[key][0]: (value,), _LISTS[key][1]: False}
+        case (("toolName" | "commandPrefix"), list()) if _all_text(value):
+            return {_LISTS[key][0]: tuple(value), _LISTS[key][1]: True}
+        case "modes", list() if _all_text(value):
+            return {"modes": tuple(value)}
+        case "toolAnnotations", Mapping():
+            return {"annotations": value}
+        case "decision", str() if value in tuple(Decision):
+            return {"decision": Decision(value)}
+        case "priority", int() | float() if not isinstance(value, bool) and abs(value) < 2**53:
+            return {"priority": int(value) if value == int(value) else value}
+        case _, str() if key in _TEXTS:
+            return {_TEXTS[key]: value}
+        case _, bool() if key in _SWITCHES:
+            return {_SWITCHES[key]: value}
+    return {}
+
+
+def _all_text(values: Iterable[Any]) -> bool:
+    return all(isinstance(value, str) for value in values)
+
+
+def said(rule: Rule) -> dict[str, Any]:
+    """The fields of a rule that are not as when left out, by the file's names, in our order.
+
+    A rule for any tool says so, since the CLI drops a file in which toolName is missing.
+    """
+    values: dict[str, Any] = {
+        "toolName": _one_or_list(rule.tools, rule.tool_list, "*"),
+        "mcpName": rule.mcp_name,
+        "subagent": rule.subagent,
+        "commandPrefix": _one_or_list(rule.command_prefixes, rule.prefix_list, None),
+        "commandRegex": rule.command_regex,
+        "argsPattern": rule.args_pattern,
+        "toolAnnotations": None if rule.annotations is None else dict(rule.annotations),
+        "decision": rule.decision.value,
+        "priority": int(rule.priority) if rule.priority == int(rule.priority) else rule.priority,
+        "modes": list(rule.modes) or None,
+        "interactive": rule.interactive,
+        "allowRedirection": rule.allow_redirection,
+        "denyMessage": rule.deny_message,
+        **rule.more,
+    }
+    return {key: value for key, value in values.items() if value is not None}
+
+
+def _one_or_list(values: tuple[str, ...], is_list: bool, without: str | None) -> Any:
+    if is_list or len(values) > 1:
+        return list(values)
+    return values[0] if values else without
+
+
+# --- values as text ------------------------------------------------------------------------------
+
+_ESCAPES = {'"': '\\"', "\\": "\\\\", "\n": "\\n", "\t": "\\t", "\r": "\\r"}
+_HIDDEN = re.compile('[\x00-\x1f"\\\\\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ufeff]')
+
+
+def value_text(value: Any) -> str:
+    """A value as TOML on one line, everything that can't be seen escaped.
+
+    Raises PolicyError for what no TOML file holds: half of a character, lists of mixed types.
+    """
+    match value:
+        case bool():
+            return str(value).lower()
+        case str():
+            return _quoted(value)
+        case int() | float():
+            return repr(value)
+        case datetime() | date() | time():
+            return value.isoformat()
+        case Mapping():
+            inner = ", ".join(
+                f"{key_text(key)} = {value_text(each)}" for key, each in value.items()
+            )
+            return f"{{ {inner} }}" if inner else "{}"
+        case list() | tuple():
+            if len({type(each) for each in value}) > 1:
+                raise PolicyError(
+                    "a list of mixed types can't be written: Gemini CLI drops the file"
+                )
+            return f"[{', '.join(map(value_text, value))}]"
+    raise PolicyError(f"a value of type {type(value).__name__} can't be written to a policy file")
+
+
+def key_text(key: str) -> str:
+    """A key, in quotes where it needs them."""
+    return key if re.fullmatch("[A-Za-z0-9_-]+", key) else _quoted(key)
+
+
+def _quoted(text: str) -> str:
+    if re.search("[\ud800-\udfff]", text):
+        raise PolicyError(
+            f"{text!r} holds half of a character (a lone surrogate): no file can hold it"
+        )
+    if not _HIDDEN.search(text):
+        return f'"{text}"'
+    if "'" not in text and not _HIDDEN.search(text.replace('"', "").replace("\\", "")):
+        return f"'{text}'"  # patterns stay readable
+    return f'"{_HIDDEN.sub(_escaped, text)}"'
+
+
+def _escaped(found: re.Match[str]) -> str:
+    return _ESCAPES.get(found[0]) or f"\\u{ord(found[0]):04x}"
+
+
+def text_of(rules: Iterable[Rule]) -> str:
+    """The rules as a policy file that the CLI reads back as they are (contract 4.3).
+
+    Raises PolicyError for what no file can say: half of a character, a priority with a fraction.
+    """
+    return "\n".join(rule_text(rule) for rule in rules)
+
+
+def rule_text(rule: Rule) -> str:
+    """One rule as a `[[rule]]` table, ended by a newline. Raises PolicyError as `text_of`."""
+    if rule.priority != int(rule.priority):
+        raise PolicyError(
+            f"a priority of {rule.priority:g} can't be written: Gemini CLI drops a file with one"
+        )
+    lines = (f"{key_text(key)} = {value_text(value)}\n" for key, value in said(rule).items())
+    return f"[[rule]]\n{''.join(lines)}"
+
+
+def list_text(old: str, values: Sequence[str]) -> str:
+    """A list's TOML with other items; where it can be, those that stay keep lines and comments."""
+    try:
+        array = tomlkit.parse(f"list = {old}\n")["list"]
+        assert isinstance(array, Array)
+        for each in [each for each in array if each not in values]:
+            array.remove(each)
+        for each in [each for each in values if each not in array]:
+            array.append(each)
+    except (TOMLKitError, ValueError):
+        return value_text(values)
+    return array.as_string() if list(array) == list(values) else value_text(values)

@@ -1,0 +1,221 @@
+"""Rules made ready to be matched: each table of a file is one rule per tool and per prefix.
+
+The engine sorts these by effective priority; of equal ones the first loaded comes first
+(policy-engine, "Priorities and files").
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any, Final
+
+from gemtui.policy.match.arguments import arguments_text, string
+from gemtui.policy.match.literal_prefilter import is_literal, required_literal
+from gemtui.policy.match.patterns import Pattern, PatternError, compile_pattern, unsafe
+from gemtui.policy.model.rules import Decision, Rule
+from gemtui.text import listed
+
+MCP_PREFIX: Final = "mcp_"
+SHELL: Final = "run_shell_command"
+AGENT_TOOL: Final = "invoke_agent"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CompiledRule:
+    """A rule for one tool name and at most one pattern; `key` is its effective priority.
+
+    `needle`: letters that stand in every text that the pattern is found in; most texts are told
+    apart by them alone. `literal`: the pattern is nothing but the needle.
+    """
+
+    rule: Rule
+    tool: str
+    pattern: Pattern | None
+    key: float
+    needle: str = ""
+    literal: bool = False
+
+    @property
+    def decision(self) -> Decision:
+        """What the rule decides."""
+        return self.rule.decision
+
+    def finds(self, text: str) -> bool:
+        """Whether the rule's pattern is found in the arguments' text; one without always is."""
+        if self.pattern is None:
+            return True
+        return self.needle in text and (self.literal or self.pattern.matches(text))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Subject:
+    """What of a call is looked at before its arguments.
+
+    `names`: every name by which rules know the tool. `server`: None = no MCP tool.
+    """
+
+    names: tuple[str, ...]
+    server: str | None = None
+    annotations: Mapping[str, Any] | None = None
+    subagent: str | None = None
+
+
+def compile_rules(rules: Iterable[Rule]) -> tuple[CompiledRule, ...]:
+    """The rules as the engine sorts them; those whose pattern it would drop are left out."""
+    every = [one for rule in rules for one in _each(rule)]
+    return tuple(sorted(every, key=lambda one: -one.key))
+
+
+def _each(rule: Rule) -> Iterator[CompiledRule]:
+    key = rule.tier + rule.priority / 1000
+    for source in pattern_sources(rule):
+        if source and dropped(source):
+            continue
+        needle = required_literal(source or "", prefix=_has_prefix(rule))
+        for tool in tool_names(rule):
+            yield CompiledRule(
+                rule=rule,
+                tool=tool,
+                pattern=compile_pattern(source) if source else None,
+                key=key,
+                needle=needle,
+                literal=is_literal(source or ""),
+            )
+
+
+def dropped(source: str) -> str | None:
+    """Why the CLI drops a rule with this pattern; None = it keeps it."""
+    try:
+        compile_pattern(source)
+    except PatternError as error:
+        return str(error)
+    return unsafe(source)
+
+
+def kills(rule: Rule) -> str | None:
+    """The empty field for which the CLI ends at once when it loads a rule; None = it goes on."""
+    kept = [source for source in pattern_sources(rule) if not source or not dropped(source)]
+    if not kept or not tool_names(rule):
+        return None
+    if "" in rule.tools and not rule.mcp_name:
+        return "toolName"
+    if rule.mcp_name == "":
+        return "mcpName"
+    return "subagent" if rule.subagent == "" else None
+
+
+def tool_names(rule: Rule) -> tuple[str, ...]:
+    """The names that the engine compares with a call's; () = a list without names, no rule."""
+    tools = rule.tools if rule.tools or rule.tool_list else ("*",)
+    if not rule.mcp_name:
+        return tools
+    return tuple(f"{MCP_PREFIX}{_of_server(rule.mcp_name, tool)}" for tool in tools)
+
+
+def _of_server(server: str, tool: str) -> str:
+    return "*" if server == tool == "*" else f"{server}_{tool}"
+
+
+def pattern_sources(rule: Rule) -> tuple[str | None, ...]:
+    """The patterns on the arguments' text, one rule each; (None,) = no condition, () = no rule.
+
+    A prefix wins over a commandRegex, and that over an argsPattern (policy-engine, "Shell").
+    """
+    if _has_prefix(rule):
+        return tuple(_prefix_pattern(prefix) for prefix in rule.command_prefixes)
+    if rule.command_regex:
+        return (f'"command":"{rule.command_regex}',)
+    return (rule.args_pattern or None,)
+
+
+def _has_prefix(rule: Rule) -> bool:
+    return rule.prefix_list or any(rule.command_prefixes)
+
+
+_PREFIX_END = r'(?:[\s"]|\\")'
+_SPECIAL = re.compile(r'[-\[\]{}()*+?.,\\^$|#\s"]')
+
+
+@lru_cache(maxsize=4096)
+def _prefix_pattern(prefix: str) -> str:
+    opened = f'"command":{string(prefix)[:-1]}'
+    return _SPECIAL.sub(r"\\\g<0>", opened) + _PREFIX_END
+
+
+def mismatch(ready: CompiledRule, subject: Subject, mode: str, interactive: bool) -> str | None:
+    """Why a rule does not apply, whatever the arguments; None = it does. In plain words."""
+    rule = ready.rule
+    if rule.modes and mode not in rule.modes:
+        return f"it counts only in {listed(rule.modes)} mode"
+    if rule.subagent is not None and rule.subagent != subject.subagent:
+        return f"it is for calls of the subagent {rule.subagent}"
+    if rule.mcp_name is not None and not _server_matches(rule.mcp_name, subject.server):
+        return f"it is for the MCP server {rule.mcp_name}"
+    if not is_about(ready, subject):
+        return f"it is for {_said(rule)}"
+    if rule.annotations is not None and not _annotated(rule.annotations, subject.annotations):
+        return "the tool does not carry its toolAnnotations"
+    if rule.interactive is not None and rule.interactive != interactive:
+        return "it counts only " + (
+            "where somebody can be asked" if rule.interactive else "headless"
+        )
+    return None
+
+
+def is_about(ready: CompiledRule, subject: Subject) -> bool:
+    """Whether a rule's tool name is one of the call's."""
+    return any(_names(ready, name, subject.server) for name in subject.names)
+
+
+def _server_matches(wanted: str, server: str | None) -> bool:
+    return server is not None if wanted == "*" else server == wanted
+
+
+def _names(ready: CompiledRule, name: str, server: str | None) -> bool:
+    wanted = ready.tool
+    if wanted in ("*", name):
+        return True
+    if wanted == f"{MCP_PREFIX}*":
+        return server is not None
+    if wanted.startswith(MCP_PREFIX) and wanted.endswith("_*"):
+        return wanted[len(MCP_PREFIX) : -2] == server and name.startswith(wanted[:-1])
+    if "*" in wanted or not server or not wanted.startswith(MCP_PREFIX):
+        return False
+    return wanted == f"{MCP_PREFIX}{_of_server(server, name)}"
+
+
+def _annotated(wanted: Mapping[str, Any], found: Mapping[str, Any] | None) -> bool:
+    return found is not None and all(
+        key in found and _same(value, found[key]) for key, value in wanted.items()
+    )
+
+
+def _same(wanted: Any, found: Any) -> bool:
+    """JavaScript's `===` on what TOML and JSON can hold: tables and lists equal nothing."""
+    if isinstance(wanted, bool) or isinstance(found, bool):
+        return wanted is found
+    if isinstance(wanted, int | float) and isinstance(found, int | float):
+        return float(wanted) == float(found)
+    return isinstance(wanted, str) and wanted == found
+
+
+def _said(rule: Rule) -> str:
+    tools = listed(rule.tools) if rule.tools else "no tool"
+    return f"{tools} of the MCP server {rule.mcp_name}" if rule.mcp_name else tools
+
+
+def first_match(rules: Iterable[CompiledRule], args: Mapping[str, Any]) -> CompiledRule | None:
+    """The first rule whose pattern is found in the arguments, or that has none."""
+    text: str | None = None
+    for ready in rules:
+        pattern = ready.pattern
+        if pattern is None:
+            return ready
+        if text is None:
+            text = arguments_text(args)
+        if ready.needle in text and (ready.literal or pattern.matches(text)):
+            return ready
+    return None

@@ -1,0 +1,70 @@
+"""Patterns for files in words: what `folders` makes, and its simplest forms by hand, said back."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from gemtui.policy.match.path_patterns import below
+
+_FRONT = re.compile(r'(?:\\x00|\\0)?"(?:file_path|path|absolute_path)":"')
+_STARTS = re.compile(r"\(\\\./(?:\\.|[^\\()])*\)")
+"""Before the file: as it is, behind `./` or behind the folder of a project."""
+_TAIL = below("", ()).partition("/(?!")[2]
+_PLAIN = re.compile(r"(?:\\[^0a-zA-Z]|[^\\.*+?^${}()|\[\]\"])+")
+"""Text that stands for itself alone."""
+_END = re.compile(r'"(?:\\x00|\\0)?')
+
+
+def files_of(pattern: str) -> str | None:
+    """What a pattern on arguments says of files, such as "files below src/"; None = something else.
+
+    Only patterns that mean just that are put in words.
+    """
+    front = _FRONT.match(pattern)
+    if front is None:
+        return None
+    rest = pattern[front.end() :]
+    starts = _STARTS.match(rest)
+    if starts is not None:
+        return _made_here(rest[starts.end() :])
+    begins = _beginnings(rest)
+    return f"paths that begin with {' or '.join(begins)}" if begins else None
+
+
+def _beginnings(rest: str) -> list[str]:
+    """`src/` or `(src|tests)/` as what paths begin with; nothing for all else."""
+    names, end = [rest], ""
+    if rest.startswith("(") and ")" in rest:
+        inside, _, end = rest[1:].rpartition(")")
+        names = list(_alternatives(inside))
+    fit = all(map(_PLAIN.fullmatch, names)) and (not end or _PLAIN.fullmatch(end))
+    return [_unescaped(name + end) for name in names] if fit else []
+
+
+def _made_here(rest: str) -> str | None:
+    folder, found, tail = rest.partition("/(?!")
+    if found:
+        fits = tail == _TAIL and _PLAIN.fullmatch(folder)
+        return f"files below {_unescaped(folder)}/" if fits else None
+    if not rest.startswith("(") or _END.fullmatch(rest[rest.rfind(")") + 1 :]) is None:
+        return None
+    names = list(_alternatives(rest[1 : rest.rfind(")")]))
+    if not all(_PLAIN.fullmatch(name) for name in names):
+        return None
+    return f"the file{'s' * (len(names) != 1)} {', '.join(map(_unescaped, names))}"
+
+
+def _alternatives(text: str) -> Iterator[str]:
+    name = ""
+    for piece in re.findall(r"\\.|[^\\]", text):
+        if piece == "|":
+            yield name
+            name = ""
+        else:
+            name += piece
+    yield name
+
+
+def _unescaped(text: str) -> str:
+    return re.sub(r"\\(.)", r"\1", text)

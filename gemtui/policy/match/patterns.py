@@ -1,0 +1,260 @@
+"""JavaScript's regular expressions, as the CLI's rules use them (policy-engine, "argsPattern").
+
+The package `regress` reads and runs them. It backtracks and can't be interrupted, so a pattern
+that may take long on a text is run in a process of its own, which is ended after `LIMIT` seconds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from itertools import combinations
+from math import inf
+from typing import Final, NamedTuple
+
+from regress import Regex, RegressError
+
+from gemtui.errors import GemtuiError
+from gemtui.policy.match import pattern_process
+from gemtui.policy.match.js_regex import (
+    ANY,
+    Alternation,
+    Assertion,
+    BackReference,
+    CharacterClass,
+    Concatenation,
+    Lookaround,
+    Node,
+    PatternError,
+    Quantifier,
+    Ranges,
+    RegexParser,
+    char_of,
+    in_halves,
+)
+
+__all__ = [
+    "LIMIT",
+    "Pattern",
+    "PatternError",
+    "PatternTimeout",
+    "compile_pattern",
+    "slow",
+    "unsafe",
+]
+
+LIMIT: Final = 2.0
+"""Seconds of work that one match of a pattern that may be slow gets; fewer after some failures."""
+
+_LEAST: Final = 0.05
+HARMLESS_STEPS: Final = 5e6
+_LONGEST: Final = 2048
+_LONG: Final = 1000
+_LONG_STEPS: Final = 1e8
+"""Steps from one place of a text of `_LONG` characters on that two repetitions stay below."""
+
+
+class PatternTimeout(GemtuiError):
+    """The pattern did not end in time on a text; `seconds` it was given."""
+
+    def __init__(self, source: str, seconds: float) -> None:
+        super().__init__(f"the pattern {source!r} did not end within {seconds:g} s")
+        self.source, self.seconds = source, seconds
+
+
+class Pattern:
+    """A pattern made ready; `source` is its text."""
+
+    def __init__(self, source: str) -> None:
+        reader = RegexParser(source)
+        self._tree = reader.read()
+        self.source = source
+        self._rewritten = reader.rewritten
+        try:
+            self._regex = Regex(reader.rewritten)
+        except RegressError as error:
+            raise PatternError(str(error)[:1].lower() + str(error)[1:]) from None
+        self._literals = _literals(self._tree)
+        self._steps: dict[int, float] = {}
+        self._stopped = 0
+
+    def matches(self, text: str) -> bool:
+        """Whether the pattern is found anywhere in the text; PatternTimeout when it can't end."""
+        if not text.isascii():
+            text = _in_halves(text)
+        if self.steps(text) <= HARMLESS_STEPS:
+            return self._regex.find(text) is not None
+        if any(literal not in text for literal in self._literals.needed):
+            return False
+        return self._watched(text)
+
+    def steps(self, text: str) -> float:
+        """Comparisons with a character that a search of this text takes, at most."""
+        size = len(text).bit_length()
+        if size not in self._steps:
+            self._steps[size] = most_steps(self._tree, 1 << size)
+        return self._literals.places(text) * self._steps[size]
+
+    def _watched(self, text: str) -> bool:
+        seconds = max(LIMIT / (1 + self._stopped), _LEAST)
+        found = pattern_process.found(self._rewritten, text, seconds)
+        if found is None:
+            self._stopped += 1
+            raise PatternTimeout(self.source, seconds)
+        return found
+
+
+_in_halves = lru_cache(maxsize=2)(in_halves)
+
+
+# --- how long a search may take ------------------------------------------------------------------
+
+
+class _Effort(NamedTuple):
+    """What an engine that backtracks may do with a part of a pattern, from one place of a text on.
+
+    `ways`: in which the part can match there; what follows it is tried after each. `steps`: that
+    trying all of them takes. Both are never too low; infinite, or no number, where they double
+    with every character.
+    """
+
+    ways: float
+    steps: float
+
+
+def most_steps(tree: Node, length: int) -> float:
+    """Steps of a pattern from one place on, at most, in a text of this length."""
+    items = list(_row(tree))
+    at_the_end = 0.0
+    try:
+        while items and isinstance(items[-1], Quantifier) and not items[-1].least:
+            at_the_end += _effort(items.pop(), length).steps  # where this begins, all has matched
+        return _effort(Concatenation(tuple(items)), length).steps + at_the_end
+    except OverflowError:
+        return inf
+
+
+def _effort(node: Node, length: int) -> _Effort:
+    match node:
+        case Concatenation(items):
+            ways, steps = 1.0, 0.0
+            for each in (_effort(item, length) for item in items):
+                steps += ways * each.steps
+                ways *= each.ways
+            return _Effort(ways, steps)
+        case Alternation(options):
+            efforts = [_effort(option, length) for option in options]
+            ways = (max if _apart(options) else sum)(each.ways for each in efforts)
+            return _Effort(ways, sum(each.steps for each in efforts))
+        case Quantifier(body, least, most):
+            each = _effort(body, length)
+            most = max(least, length) if most is None else most
+            ways = each.ways**most
+            return _Effort((most - least + 1) * ways, most * each.steps * ways)
+        case Lookaround(body):
+            return _Effort(1.0, _effort(body, length).steps)
+        case BackReference():
+            return _Effort(1.0, length)
+    return _Effort(1.0, 1.0)
+
+
+def _apart(options: Sequence[Node]) -> bool:
+    """Whether no character can begin two of these."""
+    return not any(
+        low <= other_high and other_low <= high
+        for one, other in combinations(map(_first, options), 2)
+        for low, high in one
+        for other_low, other_high in other
+    )
+
+
+def _first(node: Node) -> Ranges:
+    """The characters with which a match begins; any, where it may begin with none."""
+    match node:
+        case CharacterClass(ranges):
+            return ranges
+        case Concatenation((first, *_)) | Quantifier(first, 1):
+            return _first(first)
+        case Alternation(options):
+            return tuple(each for option in options for each in _first(option))
+    return ANY
+
+
+# --- what every match holds ----------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class _Literals:
+    """What every match begins with, and what it holds; `anchored`: it begins where a text does."""
+
+    prefix: str
+    needed: tuple[str, ...]
+    anchored: bool
+
+    def places(self, text: str) -> int:
+        """At how many places of a text a match may begin, at most."""
+        if self.anchored:
+            return 1
+        return text.count(self.prefix) * len(self.prefix) if self.prefix else len(text) + 1
+
+
+def _literals(tree: Node) -> _Literals:
+    runs, anchored = [""], False
+    for at, node in enumerate(_row(tree)):
+        if isinstance(node, Assertion):
+            anchored = anchored or (at == 0 and node.start)
+        elif isinstance(node, CharacterClass) and (char := char_of(node)):
+            runs[-1] += char
+        else:
+            runs.append("")
+    return _Literals(runs[0], tuple(run for run in runs if run), anchored)
+
+
+def _row(node: Node) -> Iterator[Node]:
+    """What stands in a row, groups opened."""
+    if isinstance(node, Concatenation):
+        for item in node.items:
+            yield from _row(item)
+    elif isinstance(node, Quantifier) and node.least == node.most == 1:
+        yield from _row(node.body)
+    else:
+        yield node
+
+
+@lru_cache(maxsize=4096)
+def compile_pattern(source: str) -> Pattern:
+    """The pattern made ready, cached; PatternError when JavaScript can't read it."""
+    return Pattern(source)
+
+
+@lru_cache(maxsize=4096)
+def unsafe(source: str) -> str | None:
+    """Why the CLI drops a rule with this pattern although it can be read; None = it keeps it.
+
+    Its test is on the text alone: a group, a repetition before any `)`, and a repetition behind a
+    later `)` of the same line. So `(?:a|b)*` counts, since `?` is a repetition to it.
+    """
+    if len(source) + sum(char > "\uffff" for char in source) > _LONGEST:
+        return f"it is longer than {_LONGEST:,} characters"
+    opened = held = False
+    for char, after in zip(source, f"{source[1:]} ", strict=False):
+        if char == ")":
+            if held and after in "*+?{":
+                return "a repeated group holds a repetition, and `(?` counts as one"
+            opened = False
+        elif char == "(":
+            opened = True
+        elif char in "*+?{":
+            held = held or opened
+        elif char in "\n\r\u2028\u2029":
+            held = False
+    return None
+
+
+def slow(source: str) -> bool:
+    """Whether the pattern may be slow on a long text; not where it can't be read at all."""
+    try:
+        return most_steps(RegexParser(source).read(), _LONG) > _LONG_STEPS
+    except PatternError:
+        return False

@@ -1,0 +1,78 @@
+"""A tool call that was made, as a stored session tells of it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+from enum import StrEnum
+from pathlib import Path
+from typing import NamedTuple
+
+from gemtui.policy.model.rules import Call
+
+ARGUMENT = 120
+"""Characters of the argument that a reference keeps."""
+
+
+class CallStatus(StrEnum):
+    """How a recorded call ended."""
+
+    SUCCEEDED = "succeeded"
+    FAILED = "failed"
+    CANCELLED = "cancelled"
+    DENIED = "denied"
+    UNKNOWN = "unknown"
+    """Nothing says how."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RecordedCall:
+    """One recorded call: tool name and arguments as they were recorded.
+
+    `session`: the id of the session that holds it. `project`: that session's folder, None = not
+    known. `id`: the call's own, which may be empty. The approval mode of its time is not stored.
+    """
+
+    call: Call
+    session: str
+    id: str
+    ended: CallStatus
+    project: Path | None = None
+    time: datetime | None = None
+
+
+class Reference(NamedTuple):
+    """Where a recorded call stands, without its arguments.
+
+    `argument`: the one that says what it was about, at most 120 characters of it, raw.
+    """
+
+    session: str
+    id: str
+    tool: str
+    argument: str
+    ended: CallStatus
+
+    @classmethod
+    def to(cls, recorded: RecordedCall) -> Reference:
+        """The reference to a call."""
+        call = recorded.call
+        return cls(recorded.session, recorded.id, call.tool, short(call), recorded.ended)
+
+
+_TELLING = ("command", "file_path", "absolute_path", "dir_path", "path", "pattern", "query", "url")
+
+
+def short(call: Call) -> str:
+    """The argument that says what a call is about: its command, path, pattern…, else the first
+    text among its arguments; at most 120 characters without blanks around its lines, raw.
+    """
+    args = call.args
+    for name in _TELLING:
+        text = args.get(name)
+        if isinstance(text, str) and text:
+            break
+    else:
+        text = next((value for value in args.values() if isinstance(value, str) and value), "")
+    lines = text[: ARGUMENT * 4].split("\n")
+    return "\n".join(filter(None, (line.strip(" \t") for line in lines)))[:ARGUMENT]

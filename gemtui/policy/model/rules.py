@@ -1,0 +1,149 @@
+"""The words of the CLI's policy engine: rules, tiers, decisions, modes (contract 4.3).
+
+A `Rule` here has every field of a `[[rule]]` table; what a file says is read by
+`gemtui.policy.file.loader` and written by `gemtui.policy.edit.document`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import IntEnum, StrEnum
+from pathlib import Path
+from typing import Any
+
+from gemtui.errors import OptionError
+
+CHECKED_AGAINST = "0.61.0"
+"""The version of Gemini CLI whose observed decisions our engine reproduces."""
+
+
+class Decision(StrEnum):
+    """What a rule of the CLI's policy engine decides; headless, `ask_user` refuses."""
+
+    ALLOW = "allow"
+    DENY = "deny"
+    ASK_USER = "ask_user"
+
+
+class ApprovalMode(StrEnum):
+    """The CLI's approval modes, as its command line spells them."""
+
+    DEFAULT = "default"
+    AUTO_EDIT = "auto_edit"
+    PLAN = "plan"
+    YOLO = "yolo"
+
+    @property
+    def in_rules(self) -> str:
+        """The spelling of a rule's `modes`, where `auto_edit` is an error."""
+        return "autoEdit" if self is ApprovalMode.AUTO_EDIT else self.value
+
+
+class Tier(IntEnum):
+    """Where rules come from; a higher tier beats any priority of a lower one."""
+
+    BUILTIN = 1
+    EXTENSION = 2
+    WORKSPACE = 3
+    USER = 4
+    ADMIN = 5
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rule:
+    """One rule. The defaults are what the CLI takes for a field that is left out.
+
+    `tools`: the names under toolName; () = none given, any tool; `tool_list`: it was written as an
+    array. `command_prefixes`: likewise for commandPrefix, with `prefix_list`. `modes`: spelled as
+    in rules (`autoEdit`); () = all. `interactive`: True counts only where somebody can be asked,
+    False only headless. `priority`: 0 to 999 within the tier; a setting of the CLI that acts as
+    a rule may have a fraction. `source`: the file, or the words of what made it (`--allowed-tools`,
+    `built-in`); `index`: its place in that file from 1. `more`: keys that the CLI does not know.
+    """
+
+    decision: Decision
+    priority: float
+    tools: tuple[str, ...] = ()
+    tool_list: bool = False
+    mcp_name: str | None = None
+    subagent: str | None = None
+    command_prefixes: tuple[str, ...] = ()
+    prefix_list: bool = False
+    command_regex: str | None = None
+    args_pattern: str | None = None
+    annotations: Mapping[str, Any] | None = None
+    modes: tuple[str, ...] = ()
+    interactive: bool | None = None
+    allow_redirection: bool | None = None
+    deny_message: str | None = None
+    tier: Tier = Tier.USER
+    source: str = ""
+    index: int = 0
+    more: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def effective(self) -> float:
+        """Tier and priority in the one number by which the engine sorts: 4.1 for user, 100."""
+        return round(self.tier + self.priority / 1000, 6)
+
+    @property
+    def conditional(self) -> bool:
+        """Whether it looks at a call's arguments."""
+        return bool(self.command_prefixes or self.command_regex or self.args_pattern)
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """One tool call to decide on: `Call("write_file", {"file_path": "a.txt", "content": ""})`.
+
+    `args`: raw, as the model sent them. `subagent`: who makes it; None = the main agent.
+    """
+
+    tool: str
+    args: Mapping[str, Any] = field(default_factory=dict)
+    subagent: str | None = None
+
+    @classmethod
+    def of(cls, value: Call | Mapping[str, Any]) -> Call:
+        """A call as it is, or from `{"tool": NAME, "args": {...}, "subagent": NAME}`.
+
+        Of a mapping only `tool` must be there, and what else is in it is passed over, so that a
+        line of a report or a log will do. Raises OptionError for what is none.
+        """
+        if isinstance(value, Call):
+            return value
+        tool, args = value.get("tool"), value.get("args")
+        subagent = value.get("subagent")
+        if not isinstance(tool, str) or not tool:
+            raise OptionError('call: it names no tool: write {"tool": "glob", "args": {...}}')
+        if not isinstance(args, Mapping | None):
+            raise OptionError("call: its args are no mapping of names to values")
+        if not isinstance(subagent, str | None):
+            raise OptionError("call: its subagent is no name")
+        return cls(tool, args or {}, subagent)
+
+
+class Severity(StrEnum):
+    """ERROR: the CLI drops it, ignores it or fails open on it. WARNING: hardly what was meant."""
+
+    ERROR = "error"
+    WARNING = "warning"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Finding:
+    """Something about a policy file that a person should know before a run.
+
+    `rule`: from 1, 0 = the file as a whole. `field`: the key as the file spells it, "" = the rule
+    as a whole. `way_out`: the form that does what was meant, when there is one. `mode`: the one
+    approval mode in which it matters, None = any.
+    """
+
+    file: Path | str
+    rule: int
+    field: str
+    severity: Severity
+    message: str
+    way_out: str = ""
+    mode: ApprovalMode | None = None

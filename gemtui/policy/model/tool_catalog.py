@@ -1,0 +1,154 @@
+"""The CLI's tools by name, with their arguments (contract 4.2)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from difflib import get_close_matches
+from types import MappingProxyType
+
+from gemtui.policy.model.rules import ApprovalMode
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Tool:
+    """A tool. `required` and `optional`: its arguments, in the order of the CLI's declaration."""
+
+    name: str
+    required: tuple[str, ...] = ()
+    optional: tuple[str, ...] = ()
+
+    @property
+    def arguments(self) -> tuple[str, ...]:
+        """All arguments, the required ones first."""
+        return (*self.required, *self.optional)
+
+
+def _tool(name: str, required: str = "", optional: str = "") -> Tool:
+    return Tool(name=name, required=tuple(required.split()), optional=tuple(optional.split()))
+
+
+TOOLS: tuple[Tool, ...] = (
+    _tool("run_shell_command", "command", "description dir_path is_background delay_ms"),
+    _tool("write_file", "file_path content"),
+    _tool("replace", "file_path instruction old_string new_string", "allow_multiple"),
+    _tool("read_file", "file_path", "start_line end_line"),
+    _tool("read_many_files", "include", "exclude recursive useDefaultExcludes"),
+    _tool("list_directory", "dir_path", "ignore file_filtering_options"),
+    _tool("glob", "pattern", "dir_path case_sensitive respect_git_ignore respect_gemini_ignore"),
+    _tool(
+        "grep_search",
+        "pattern",
+        "dir_path include_pattern exclude_pattern names_only case_sensitive fixed_strings context "
+        "after before no_ignore max_matches_per_file total_max_matches",
+    ),
+    _tool("web_fetch", "prompt"),
+    _tool("google_web_search", "query"),
+    _tool("invoke_agent", "agent_name prompt"),
+    _tool("activate_skill", "name"),
+    _tool("enter_plan_mode", "", "reason"),
+    _tool("exit_plan_mode", "", "plan_filename"),
+    _tool("update_topic", "strategic_intent", "title summary"),
+    _tool("write_todos", "todos"),
+    _tool("ask_user", "questions"),
+    _tool("list_background_processes"),
+    _tool("read_background_output", "pid", "lines delay_ms"),
+    _tool("get_internal_docs", "", "path"),
+    _tool("list_mcp_resources", "", "serverName"),
+    _tool("read_mcp_resource", "uri"),
+    _tool("complete_task"),
+    _tool("tracker_create_task", "title description type", "parentId dependencies"),
+    _tool("tracker_update_task", "id", "title description status dependencies"),
+    _tool("tracker_get_task", "id"),
+    _tool("tracker_list_tasks", "", "status type parentId"),
+    _tool("tracker_add_dependency", "taskId dependencyId"),
+    _tool("tracker_visualize"),
+)
+"""Those that a rule is most often about come first."""
+
+AGENTS = ("generalist", "codebase_investigator", "cli_help")
+"""Agents that come with the CLI: in rules, tool names for the calls of `invoke_agent`."""
+
+ALIASES: Mapping[str, str] = MappingProxyType({"search_file_content": "grep_search"})
+"""Older names that rules match, in both directions (policy-engine, "Names")."""
+
+CLASSES: Mapping[str, str] = MappingProxyType(
+    {
+        "update_topic": "UpdateTopicTool",
+        "list_directory": "LSTool",
+        "read_file": "ReadFileTool",
+        "grep_search": "GrepTool",
+        "glob": "GlobTool",
+        "activate_skill": "ActivateSkillTool",
+        "replace": "EditTool",
+        "write_file": "WriteFileTool",
+        "web_fetch": "WebFetchTool",
+        "run_shell_command": "ShellTool",
+        "list_background_processes": "ListBackgroundProcessesTool",
+        "read_background_output": "ReadBackgroundOutputTool",
+        "google_web_search": "WebSearchTool",
+        "enter_plan_mode": "EnterPlanModeTool",
+        "exit_plan_mode": "ExitPlanModeTool",
+        "invoke_agent": "AgentTool",
+    }
+)
+"""The CLI's tools, and the names by which tools.core and tools.exclude know them as well.
+
+The search is called RipGrepTool where the system has ripgrep.
+"""
+
+FORMER: Mapping[str, str] = MappingProxyType(
+    {name: tool for tool, name in CLASSES.items()}
+    | {
+        "Shell": "run_shell_command",
+        "run_terminal_command": "run_shell_command",
+        "bash": "run_shell_command",
+        "WriteFile": "write_file",
+        "edit": "replace",
+        "Edit": "replace",
+        "edit_file": "replace",
+        "ReadFile": "read_file",
+        "ReadManyFiles": "read_many_files",
+        "ReadFolder": "list_directory",
+        "ls": "list_directory",
+        "FindFiles": "glob",
+        "SearchText": "grep_search",
+        "grep": "grep_search",
+        "WebFetch": "web_fetch",
+        "GoogleSearch": "google_web_search",
+        "web_search": "google_web_search",
+        "delegate_to_agent": "invoke_agent",
+        "Agent": "invoke_agent",
+        "WriteTodos": "write_todos",
+    }
+)
+"""Names on the screen, in settings, of older versions and of other agents: no rule matches them."""
+
+BUILT_IN: Mapping[ApprovalMode, str] = MappingProxyType(
+    {
+        ApprovalMode.DEFAULT: "reading and searching are allowed; all else asks, headless it is "
+        "denied",
+        ApprovalMode.AUTO_EDIT: "as default, and files are written and pages fetched unasked",
+        ApprovalMode.PLAN: "reading and searching are allowed; only plans are written, in their "
+        "own folder",
+        ApprovalMode.YOLO: "everything is allowed; any rule of a policy file goes before that",
+    }
+)
+"""What the CLI's own rules come to, below those of every policy file (contract 4.2, 4.3)."""
+
+_BY_NAME = {each.name: each for each in TOOLS}
+
+
+def tool(name: str) -> Tool | None:
+    """The tool of this name, or of the alias that rules know; None = not one of the CLI's own."""
+    return _BY_NAME.get(ALIASES.get(name, name))
+
+
+def nearest(name: str) -> str | None:
+    """The tool or agent that was probably meant by a name that none has."""
+    if name in FORMER:
+        return FORMER[name]
+    names = (*_BY_NAME, *AGENTS)
+    plain = {each.replace("_", ""): each for each in names}
+    near = get_close_matches(name, names, n=1, cutoff=0.7)
+    return near[0] if near else plain.get(name.replace("_", "").replace("-", "").lower())

@@ -1,0 +1,258 @@
+"""Commands that the CLI judges by itself, whatever the rules say: known safe, and dangerous.
+
+Only a rule without conditions on arguments, or no rule at all, leaves room for this judgement
+(policy-engine, "Shell: what happens outside the rules").
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from enum import StrEnum
+from pathlib import Path
+from typing import Final
+
+from gemtui.policy.shell.parser import parse_command
+from gemtui.policy.shell.quote import words
+from gemtui.policy.shell.workspace import Workspace
+
+
+class Judgement(StrEnum):
+    """What the engine thinks of a command by itself.
+
+    SAFE turns an ask into an allow. DANGEROUS and OUTSIDE (it runs outside the workspace) turn
+    everything but a deny into an ask, except under yolo. PLAIN changes nothing.
+    """
+
+    SAFE = "safe"
+    DANGEROUS = "dangerous"
+    OUTSIDE = "outside"
+    PLAIN = "plain"
+
+
+def judge(command: str, *, workspace: Path | None = None, dir_path: str | None = None) -> Judgement:
+    """The engine's own judgement of a whole command.
+
+    `workspace`: the run's folder; paths are looked up there for symbolic links, as the CLI does.
+    None = no folder is known: paths are judged by their words alone, absolute ones as outside.
+    `dir_path`: the call's argument of that name.
+    """
+    try:
+        found = [word.text for word in words(command)]
+    except ValueError:
+        return Judgement.PLAIN
+    place = Workspace.of(workspace, dir_path or "")
+    if place.outside:
+        return Judgement.OUTSIDE
+    if _dangerous(found):
+        return Judgement.DANGEROUS
+    return Judgement.SAFE if _safe(found, place.real()) else Judgement.PLAIN
+
+
+_LOOK: Final = frozenset(
+    (
+        "__write",
+        "cd",
+        "echo",
+        "expr",
+        "false",
+        "grep",
+        "id",
+        "pwd",
+        "seq",
+        "tr",
+        "true",
+        "uname",
+        "which",
+        "whoami",
+    )
+)
+_READS_FILES: Final = frozenset(
+    (
+        "__read",
+        "cat",
+        "cut",
+        "head",
+        "ls",
+        "nl",
+        "numfmt",
+        "paste",
+        "rev",
+        "stat",
+        "tac",
+        "tail",
+        "uniq",
+        "wc",
+    )
+)
+_FIND_ACTS: Final = frozenset(
+    ("-delete", "-exec", "-execdir", "-fls", "-fprint", "-fprint0", "-fprintf", "-ok", "-okdir")
+)
+_GIT_READS: Final = frozenset(("branch", "diff", "log", "show", "status"))
+_GIT_WITH_VALUE: Final = frozenset(
+    (
+        "-C",
+        "-c",
+        "--config-env",
+        "--exec-path",
+        "--git-dir",
+        "--namespace",
+        "--super-prefix",
+        "--work-tree",
+    )
+)
+_GIT_ACTS: Final = frozenset(("--exec", "--ext-diff", "--output", "--paginate", "--textconv"))
+_BRANCH_READS: Final = frozenset(
+    ("--all", "--list", "--remotes", "--show-current", "--verbose", "-a", "-l", "-r", "-v", "-vv")
+)
+_SED_LINES: Final = re.compile(r"[0-9]+(?:,[0-9]+)?p")
+
+
+def _dangerous(found: Sequence[str]) -> bool:
+    while found and found[0] == "sudo":
+        found = found[1:]
+    if not found:
+        return False
+    first, rest = found[0], found[1:]
+    if first == "rm":
+        return bool(rest) and rest[0] in ("-f", "-rf", "-fr")
+    if first == "ln":
+        return any(
+            word == "--symbolic" or (word[:1] == "-" and word[:2] != "--" and "s" in word)
+            for word in rest
+        )
+    if first == "find":
+        return not _FIND_ACTS.isdisjoint(rest)
+    if _is_ripgrep(first):
+        return _ripgrep_acts(rest)
+    if first == "git":
+        return _git_configures(rest) or _git_reads_only(rest) is False
+    return first == "base64" and _base64_writes(rest)
+
+
+def _safe(found: Sequence[str], place: Workspace) -> bool:
+    found = ["bash" if word == "zsh" else word for word in found]
+    if _safe_alone(found, place):
+        return True
+    if len(found) != 3 or found[0] != "bash" or found[1] not in ("-c", "-lc"):
+        return False
+    if any(char in found[2] for char in "()<>"):
+        return False
+    parts = parse_command(found[2]).parts
+    try:
+        return bool(parts) and all(_safe_part(part.text, place) for part in parts)
+    except ValueError:
+        return False
+
+
+def _safe_part(text: str, place: Workspace) -> bool:
+    found = [word.text for word in words(text)]
+    return not found or _safe_alone(found, place)
+
+
+def _safe_alone(found: Sequence[str], place: Workspace) -> bool:
+    """Whether one program with its words only looks; `place` has its links followed."""
+    if not found or place.outside or not _only_looks(found[0], found[1:], place):
+        return False
+    return not any(place.escapes(path) for path in _paths(found[0], found[1:], place))
+
+
+def _only_looks(first: str, rest: Sequence[str], place: Workspace) -> bool:
+    """Whether a program only looks by its options, wherever its paths may lead."""
+    if first == "find":
+        return _FIND_ACTS.isdisjoint(rest)
+    if first == "base64":
+        return not _base64_writes(rest)
+    if first == "git":
+        return not _git_configures(rest) and _git_reads_only(rest) is True
+    if first == "sed":
+        return len(rest) in (2, 3) and rest[0] == "-n" and bool(_SED_LINES.fullmatch(rest[1]))
+    if _is_ripgrep(first):
+        return place.trusts(first) and not _ripgrep_acts(rest)
+    return first in _READS_FILES or first in _LOOK
+
+
+def _paths(first: str, rest: Sequence[str], place: Workspace) -> Iterable[str]:
+    """The words that the engine takes for paths of a program that only looks."""
+    if first in ("base64", "cd", "find"):
+        paths = [word for word in rest if not word.startswith("-")]
+        return ["~"] if first == "cd" and not paths else paths
+    if first == "sed":
+        return rest[2:]
+    if first == "grep":
+        return _searched(rest, place)
+    if first in _READS_FILES:
+        return _searched(rest, place, has_pattern_file=False)
+    return _searched(rest, place, dash_is_path=True) if _is_ripgrep(first) else ()
+
+
+def _searched(
+    rest: Sequence[str],
+    place: Workspace,
+    *,
+    has_pattern_file: bool = True,
+    dash_is_path: bool = False,
+) -> Iterator[str]:
+    """An option's value, and what is no option at all.
+
+    `has_pattern_file`: `-f` and `--file` take one. `dash_is_path`: a lone `-` does not stand for
+    the input.
+    """
+    left = iter(rest)
+    for word in left:
+        if word == "--":
+            yield from left
+        elif word == "-" and not dash_is_path:
+            continue
+        elif has_pattern_file and word.startswith(("-f", "--file")):
+            yield _pattern_file(word, left)
+        elif word.startswith("-") and "=" in word:
+            yield word.partition("=")[2]
+        elif not word.startswith("-") or place.has(word):
+            yield word
+
+
+def _pattern_file(word: str, left: Iterator[str]) -> str:
+    if word.startswith("--file="):
+        return word[7:]
+    if word in ("-f", "--file"):
+        return next(left, "")
+    return word[2:]
+
+
+def _is_ripgrep(program: str) -> bool:
+    return program.rstrip("/").rpartition("/")[2] in ("rg", "rg.exe")
+
+
+def _ripgrep_acts(rest: Sequence[str]) -> bool:
+    return any(
+        word in ("--pre", "--hostname-bin", "--search-zip", "-z")
+        or word.startswith(("--pre=", "--hostname-bin="))
+        for word in rest
+    )
+
+
+def _base64_writes(rest: Sequence[str]) -> bool:
+    return any(word.startswith(("-o", "--output=")) or word == "--output" for word in rest)
+
+
+def _git_configures(rest: Sequence[str]) -> bool:
+    return any(word.startswith(("-c", "--config-env=")) or word == "--config-env" for word in rest)
+
+
+def _git_reads_only(rest: Sequence[str]) -> bool | None:
+    """Whether git's command only looks; None = it is none of those that the engine knows."""
+    left = iter(rest)
+    for word in left:
+        if word in _GIT_WITH_VALUE:
+            next(left, "")
+        elif word in _GIT_READS:
+            more = list(left)
+            if any(m in _GIT_ACTS or m.startswith(("--output=", "--exec=")) for m in more):
+                return False
+            return word != "branch" or all(
+                m in _BRANCH_READS or m.startswith("--format=") for m in more
+            )
+        elif not word.startswith("-"):
+            return None
+    return None

@@ -1,0 +1,242 @@
+"""What the CLI sees in a shell command: its parts, redirections, opened wrappers, roots.
+
+The CLI parses with tree-sitter's bash grammar, and so do we (policy-engine, "Shell: prefixes and
+splitting").
+"""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import lru_cache
+from itertools import pairwise
+from typing import Final, Literal
+
+import tree_sitter_bash
+from tree_sitter import Language, Node, Parser, Tree
+
+from gemtui.policy.shell.quote import BLANKS, words
+
+_LANGUAGE: Final = Language(tree_sitter_bash.language())
+_PARSE_SECONDS: Final = 1.0
+_SHORT: Final = 4096
+_NULS: Final = "\0" * 4096
+"""So many in a row hold up the parser, by the square of their number and with no way to stop it."""
+
+_NO_COMMANDS: Final = {
+    "file_redirect": "redirection (>)",
+    "heredoc_redirect": "heredoc (<<)",
+    "herestring_redirect": "herestring (<<<)",
+    "command_substitution": "command substitution",
+    "backtick_substitution": "backtick substitution",
+    "process_substitution": "process substitution",
+    "subshell": "subshell",
+}
+"""What the engine calls parts that are no commands; a command of such a name is skipped, too."""
+
+_SPACES: Final = re.compile("[\u0085\u2000-\u2006\u2008-\u200a\u2028\u2029\u205f\u3000]")
+_LETTERS: Final = re.compile(r"[^\W\x00-\xff]")
+_SIGNS: Final = re.compile(r"(?!\A\ufeff)[^\x00-\xff\u2000]")
+
+_ARITHMETIC: Final = "(("
+"""`((1+1))`: a command of this name in the CLI's grammar, a block from grammar 0.25.1 on."""
+
+_SKIPPED: Final = frozenset((*_NO_COMMANDS.values(), "redirection (<)"))
+_REDIRECTS: Final = frozenset(
+    ("redirected_statement", "file_redirect", "heredoc_redirect", "herestring_redirect")
+)
+
+_WRAPPER: Final = re.compile(
+    r"_*(?:(?:~+/)?(?:sh|bash|zsh)_+-c|cmd\.exe_+/c"
+    r"|(?:powershell|pwsh)(?:\.exe)?_+(?:-NoProfile_+)?-Command)_+".replace(
+        "_", f"[{BLANKS}]"
+    ).replace("~", f"[^{BLANKS}]"),
+    re.IGNORECASE | re.ASCII,
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CommandPart:
+    """One command inside a command, in the order in which they stand.
+
+    `text`: as written, no blanks round it; the engine checks it alone unless it is `whole`, the
+    command itself. `name`: the command's name without quotes. `inner`: what stands inside when it
+    is a wrapper that the engine opens (`bash -c '...'`), checked alone, too; None = no such
+    wrapper, "" = an empty one.
+    """
+
+    text: str
+    name: str
+    whole: bool
+    inner: str | None
+
+    @property
+    def redirected(self) -> bool:
+        """Whether the part, read alone, redirects."""
+        return has_redirection(self.text)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ParsedCommand:
+    """A command as the engine reads it.
+
+    `parsed`: False = empty, blank, not to be parsed in a second, or of a kind that the engine
+    refuses to read (`${x@P}`, nothing but assignments): no parts then. `parts`: never holds
+    redirections and subshells themselves, which are no commands, so that it may be empty although
+    `parsed` (`> f`). `redirected`: anywhere in it.
+    """
+
+    text: str
+    parsed: bool
+    parts: tuple[CommandPart, ...]
+    redirected: bool
+
+    @property
+    def roots(self) -> tuple[str, ...]:
+        """The names of its commands, in order."""
+        return tuple(part.name for part in self.parts)
+
+
+def parse_command(text: str) -> ParsedCommand:
+    """How the engine reads a command; never raises, whatever the text."""
+    return _read_short(text) if len(text) <= _SHORT else _read(text)
+
+
+def has_redirection(text: str) -> bool:
+    """Whether the engine finds a redirection in a command."""
+    return ("<" in text or ">" in text) and parse_command(text).redirected
+
+
+def unwrapped(text: str) -> str:
+    """What stands inside a wrapper that the engine opens; else the text without blanks round it."""
+    match = _WRAPPER.match(text)
+    if not match:
+        return text.strip(BLANKS)
+    inner = text[match.end() :].strip(BLANKS)
+    if len(inner) < 2 or inner[0] != inner[-1] or inner[0] not in "\"'":
+        return inner
+    if inner[0] == '"' and match.group().rstrip(BLANKS).endswith("-c"):
+        try:
+            found = words(inner, lambda name: "$" + name)
+        except ValueError:
+            found = []
+        if len(found) == 1 and found[0].plain:
+            return found[0].text
+    return inner[1:-1]
+
+
+@dataclass(slots=True)
+class _Seen:
+    """What a walk through a command's tree finds: (start, name, text) of each part."""
+
+    parts: list[tuple[int, str, str]] = field(default_factory=list)
+    redirected: bool = False
+    refused: bool = False
+
+
+def _read(text: str) -> ParsedCommand:
+    source = _Source(text)
+    tree = source.tree() if text.strip(BLANKS) else None
+    if tree is None:
+        return ParsedCommand(
+            text=text, parsed=False, parts=(), redirected="<" in text or ">" in text
+        )
+    seen = _walk(tree.root_node, source.slice)
+    if not seen.parts or seen.refused or tree.root_node.has_error:
+        return ParsedCommand(text=text, parsed=False, parts=(), redirected=seen.redirected)
+    seen.parts.sort(key=lambda part: part[0])
+    parts = tuple(_part(name, piece, text) for _, name, piece in seen.parts if name not in _SKIPPED)
+    return ParsedCommand(text=text, parsed=True, parts=parts, redirected=seen.redirected)
+
+
+_read_short = lru_cache(maxsize=8192)(_read)
+
+
+def _part(name: str, piece: str, command: str) -> CommandPart:
+    inner = unwrapped(piece)
+    return CommandPart(
+        text=piece, name=name, whole=piece == command, inner=None if inner == piece else inner
+    )
+
+
+class _Source:
+    """A command's text as the parser takes it: positions count in its bytes."""
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+        self._width = 1 if text.isascii() else 2
+        self._data = text.encode() if text.isascii() else _plainer(text).encode("utf-16-le")
+
+    def tree(self) -> Tree | None:
+        """The tree; None when it took, or would take, too long."""
+        if _NULS in self._text:
+            return None
+        parser, data = Parser(_LANGUAGE), self._data
+        encoding: Literal["utf8", "utf16le"] = "utf8" if self._width == 1 else "utf16le"
+        if len(data) <= _SHORT:
+            return parser.parse(data, encoding=encoding)
+        end = time.thread_time() + _PARSE_SECONDS
+        try:
+            return parser.parse(
+                lambda offset, _point: data[offset : offset + 65536],
+                encoding=encoding,
+                progress_callback=lambda _offset, _error: time.thread_time() > end,
+            )
+        except ValueError:
+            return None
+
+    def slice(self, node: Node) -> str:
+        """The node's text."""
+        return self._text[node.start_byte // self._width : node.end_byte // self._width]
+
+
+def _plainer(text: str) -> str:
+    """The text with one character of its kind for every other blank, letter or sign.
+
+    The grammar looks at kinds only, and its scanner reads beyond a table of the C library, or
+    beyond memory, when it asks for the kind of a character above U+00FF.
+    """
+    return _SIGNS.sub("\u00ac", _LETTERS.sub("\u00e9", _SPACES.sub("\u2000", text)))
+
+
+def _walk(root: Node, text_of: Callable[[Node], str]) -> _Seen:
+    seen = _Seen()
+    stack = [root]
+    while stack:
+        node = stack.pop()
+        kind = node.type
+        if name := _name(node, kind, text_of):
+            seen.parts.append((node.start_byte, name, text_of(node).strip(BLANKS)))
+        if kind in _REDIRECTS:
+            seen.redirected = True
+        elif kind == "expansion" and _is_prompt(node, text_of):
+            seen.refused = True
+        stack.extend(reversed(node.children))
+    return seen
+
+
+def _name(node: Node, kind: str, text_of: Callable[[Node], str]) -> str:
+    """What the engine calls the part that starts here; "" = none does."""
+    if kind == "command":
+        named = node.child_by_field_name("name")
+    elif kind in ("declaration_command", "unset_command", "test_command"):
+        named = node.child(0)
+    elif kind == "compound_statement":
+        return _ARITHMETIC if node.children[0].type == _ARITHMETIC else ""
+    else:
+        return _NO_COMMANDS.get(kind, "")
+    return _unquoted(text_of(named)) if named else ""
+
+
+def _unquoted(name: str) -> str:
+    if len(name) >= 2 and name[0] == name[-1] and name[0] in "\"'":
+        return name[1:-1]
+    return name.strip(BLANKS)
+
+
+def _is_prompt(expansion: Node, text_of: Callable[[Node], str]) -> bool:
+    """Whether it is `${x@P}`, which runs what stands in x: the engine takes it for an error."""
+    texts = [text_of(child) for child in expansion.children]
+    return any(a == "@" and b in ("p", "P") for a, b in pairwise(texts))

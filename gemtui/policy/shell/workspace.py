@@ -1,0 +1,136 @@
+"""Where a run works, and whether a path that a command names leaves it, as the CLI judges that.
+
+The rules are those of the CLI's own judgement of commands (policy-engine, "Shell: what happens
+outside the rules").
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import sys
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final, Self
+from urllib.parse import unquote_to_bytes
+
+_NOWHERE: Final = "/\U0010ffff"
+"""Stands for a folder that is not known: no path of a command leads into it by chance."""
+
+_LONGEST: Final = 4096
+"""No system takes longer paths, so that nothing can be at one."""
+
+_MALFORMED: Final = re.compile("%(?![0-9A-Fa-f]{2})")
+
+_SYSTEM: Final = (
+    "/usr/bin",
+    "/bin",
+    "/usr/local/bin",
+    "/opt/homebrew/bin",
+    "/opt/homebrew/Cellar",
+    "/usr/local/Cellar",
+    "/usr/sbin",
+    "/sbin",
+    "/google/bin",
+    "/google/src/cloud",
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Workspace:
+    """A run's folder and the folder that a command runs in; both absolute.
+
+    `known`: False = nothing is looked up on disk, paths are judged by their words alone.
+    """
+
+    workspace: str
+    folder: str
+    known: bool
+
+    @classmethod
+    def of(cls, workspace: Path | None, dir_path: str) -> Self:
+        """The place of a command with this argument `dir_path`, "" = the workspace itself."""
+        root = _NOWHERE if workspace is None else resolved("/", str(workspace.absolute()))
+        folder = resolved(root, dir_path) if dir_path else root
+        return cls(workspace=root, folder=folder, known=workspace is not None)
+
+    @property
+    def outside(self) -> bool:
+        """Whether the command's folder is not within the workspace, by its words."""
+        return not within(self.workspace, self.folder)
+
+    def real(self) -> Workspace:
+        """The same with symbolic links followed."""
+        if not self.known:
+            return self
+        return Workspace(
+            workspace=_real(self.workspace), folder=_real(self.folder), known=self.known
+        )
+
+    def escapes(self, path: str) -> bool:
+        """Whether a word, read as a path, leaves the workspace, by a symbolic link, too."""
+        if not path:
+            return False
+        if "$" in path or "`" in path:
+            return True
+        if path == "~" or path.startswith(("~/", "~\\")):
+            target = resolved(os.path.expanduser("~"), path[2:])  # noqa: PTH111
+        elif path.startswith("~"):
+            return True
+        else:
+            target = resolved(self.folder, path)
+        return not within(self.workspace, target) or (self.known and self._linked_out(target))
+
+    def _linked_out(self, target: str) -> bool:
+        if len(target) > _LONGEST:
+            target = target[:_LONGEST].rpartition("/")[0]
+        while within(self.workspace, target) and target != "/":
+            if Path(target).is_symlink():
+                with suppress(OSError):
+                    if not within(self.workspace, os.path.realpath(target, strict=True)):
+                        return True
+            target = target.rpartition("/")[0] or "/"
+        return False
+
+    def has(self, name: str) -> bool:
+        """Whether something of this name is in the command's folder."""
+        return self.known and os.path.lexists(resolved(self.folder, name))
+
+    def trusts(self, program: str) -> bool:
+        """Whether a program is named by its full path and lies in a folder of the system."""
+        if not program.startswith("/"):
+            return False
+        real = _real(program) if self.known else resolved("/", program)
+        if self.workspace != "/" and within(self.workspace, real):
+            return False
+        real, *roots = (_folded(path) for path in (real, *_SYSTEM))
+        return any(real == root or real.startswith(root + "/") for root in roots)
+
+
+def resolved(folder: str, path: str) -> str:
+    """The absolute path of a path as seen from a folder, links not followed."""
+    return "/" + os.path.normpath(os.path.join(folder, path)).lstrip("/")  # noqa: PTH118
+
+
+def within(folder: str, path: str) -> bool:
+    """Whether a path is the folder or below it; both are absolute."""
+    folder, path = _folded(folder), _folded(path)
+    return path == folder or path.startswith(folder.rstrip("/") + "/")
+
+
+def _folded(path: str) -> str:
+    return path.lower() if sys.platform == "darwin" else path
+
+
+def _real(path: str) -> str:
+    """The path without links; the CLI takes `%20` in it for a blank."""
+    if "%" in path and not _MALFORMED.search(path):
+        with suppress(ValueError):
+            path = unquote_to_bytes(path).decode()
+    try:
+        return os.path.realpath(path, strict=True)
+    except (FileNotFoundError, NotADirectoryError):
+        return os.path.realpath(path)
+    except (OSError, ValueError):
+        return path

@@ -1,0 +1,1 @@
+"""Policies and the past: calls replayed under a policy, and rules proposed from calls."""

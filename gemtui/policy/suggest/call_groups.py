@@ -1,0 +1,335 @@
+"""What was done, put together: one rule for each program, each folder, each other tool."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from gemtui.policy.engine.decide import Engine
+from gemtui.policy.match.matching import SHELL
+from gemtui.policy.match.path_patterns import (
+    LENGTH,
+    WrittenFile,
+    below,
+    common_folder,
+    exactly,
+    place_of,
+)
+from gemtui.policy.model.recorded_call import RecordedCall, Reference
+from gemtui.policy.model.rules import ApprovalMode, Call, Decision, Rule
+from gemtui.policy.model.tool_catalog import tool as known_tool
+from gemtui.policy.shell.parser import CommandPart, parse_command
+from gemtui.policy.suggest.prefixes import NoPrefix, Prefix, prefix_of
+from gemtui.policy.suggest.replay import is_known
+
+EDITS = ("replace", "write_file")
+EXAMPLES = 3
+LONGEST = 20_000
+"""Characters of a command that is looked at; no rule is proposed for a longer one."""
+
+REDIRECTING = (ApprovalMode.AUTO_EDIT, ApprovalMode.YOLO)
+"""Modes in which an allow holds for redirections, too (contract 4.3)."""
+
+
+class CallGroup:
+    """The same thing done once or often."""
+
+    def __init__(self, call: Call, project: Path | None) -> None:
+        self.call, self.project = call, project
+        self.calls = 0
+        self.sessions: set[str] = set()
+        self.examples: list[Reference] = []
+
+    def add(self, recorded: RecordedCall) -> None:
+        """Once more."""
+        self.calls += 1
+        self.sessions.add(recorded.session)
+        if len(self.examples) < EXAMPLES:
+            self.examples.append(Reference.to(recorded))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RefusedGroup:
+    """Why no rule is proposed. `what`: a prefix, file or tool; `why`: a clause."""
+
+    what: str
+    why: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RulePlan:
+    """A rule to be, without priority and modes, and what it is for.
+
+    `about`: what it is for, `opens`: what else it allows, in words. `again`: makes the plan anew
+    for some of the evidence.
+    """
+
+    rule: Rule
+    about: str
+    evidence: tuple[CallGroup, ...]
+    opens: str
+    again: Callable[[Sequence[CallGroup]], RulePlan]
+
+    def without(self, failed: set[int]) -> RulePlan | None:
+        """The plan for the evidence whose `id` has not failed; None if nothing is left."""
+        kept = [done for done in self.evidence if id(done) not in failed]
+        if not kept:
+            return None
+        if len(kept) == len(self.evidence):
+            return self
+        again, rule = self.again(kept), self.rule
+        return replace(again, rule=replace(again.rule, priority=rule.priority, modes=rule.modes))
+
+    def raised(self, priority: int, mode: ApprovalMode) -> RulePlan:
+        """The plan with this priority, for this mode alone."""
+        return replace(self, rule=replace(self.rule, priority=priority, modes=(mode.in_rules,)))
+
+
+Left = tuple[CallGroup, RefusedGroup]
+
+
+def reduced(recorded: RecordedCall) -> tuple[tuple[object, ...], Call]:
+    """A key that is equal for what one rule decides alike, and the call with what rules look at."""
+    call = recorded.call
+    keys: tuple[str, ...] = ()
+    if call.tool == SHELL:
+        keys = ("command", "dir_path")
+    elif call.tool in EDITS:
+        keys = ("file_path",)
+    elif call.tool == "invoke_agent":
+        keys = ("agent_name",)
+    args = {key: call.args[key] for key in keys if isinstance(call.args.get(key), str)}
+    project = recorded.project if call.tool in EDITS else None
+    key = (call.tool, call.subagent, project, *args.values())
+    return key, Call(tool=call.tool, args=args, subagent=call.subagent)
+
+
+def planned(
+    wanted: Iterable[CallGroup], engine: Engine, *, mode: ApprovalMode
+) -> tuple[list[RulePlan], list[Left]]:
+    """Plans for what was done, and what there is none for. `engine`: what is allowed already."""
+    shell: list[CallGroup] = []
+    files: list[CallGroup] = []
+    others: list[CallGroup] = []
+    for done in wanted:
+        tool = done.call.tool
+        (shell if tool == SHELL else files if tool in EDITS else others).append(done)
+    left: list[Left] = []
+    plans = [*_commands(shell, engine, mode, left), *_files(files, left), *_tools(others, left)]
+    return plans, left
+
+
+def _allow(tools: Sequence[str]) -> Rule:
+    return Rule(
+        decision=Decision.ALLOW,
+        priority=0,
+        tools=tuple(tools),
+        tool_list=len(tools) > 1,
+        source="suggestion",
+    )
+
+
+# --- shell commands ------------------------------------------------------------------------------
+
+
+def _commands(
+    dones: Iterable[CallGroup], engine: Engine, mode: ApprovalMode, left: list[Left]
+) -> list[RulePlan]:
+    """One rule for each program, with a prefix for each way in which it was called."""
+    uses: dict[int, list[Prefix]] = {}
+    programs: dict[str, list[CallGroup]] = {}
+    for done in dones:
+        found = _prefixes(done, engine, mode)
+        if isinstance(found, RefusedGroup):
+            left.append((done, found))
+            continue
+        uses[id(done)] = found
+        for program in dict.fromkeys(prefix.program for prefix in found):
+            programs.setdefault(program, []).append(done)
+    return [_command_plan(program, some, uses) for program, some in programs.items()]
+
+
+def _prefixes(done: CallGroup, engine: Engine, mode: ApprovalMode) -> list[Prefix] | RefusedGroup:
+    """The prefixes that a command needs, one for each of its parts, or why there are none."""
+    command = done.call.args.get("command", "")
+    reading = parse_command(command) if len(command) <= LONGEST else None
+    if reading is None or not reading.parsed or not reading.parts:
+        return RefusedGroup(what=_start(command), why="the CLI can't take it apart")
+    if reading.redirected and mode not in REDIRECTING:
+        why = "a rule that allows redirections lets its command write any file"
+        return RefusedGroup(what="commands with a redirection", why=why)
+    found: list[Prefix] = []
+    for part in reading.parts:
+        prefix = None if _is_allowed(part, done.call, engine) else prefix_of(part.text)
+        if isinstance(prefix, NoPrefix):
+            return RefusedGroup(what=prefix.what, why=prefix.why)
+        if prefix is not None:
+            found.append(prefix)
+    return found or RefusedGroup(
+        what=_start(command), why="its parts are allowed, together they are not"
+    )
+
+
+_BLANKS = re.compile(r"[ \t\n]+")
+
+
+def _start(command: str) -> str:
+    return _BLANKS.sub(" ", command[:200]).strip(" ")[:40]
+
+
+def _is_allowed(part: CommandPart, call: Call, engine: Engine) -> bool:
+    """Whether a rule allows a part already; the CLI's own judgement does not count in a chain."""
+    outcome = engine.outcome(Call(tool=SHELL, args={"command": part.text}, subagent=call.subagent))
+    rule = outcome.rule
+    return (
+        outcome.decision is Decision.ALLOW and rule is not None and rule.decision is Decision.ALLOW
+    )
+
+
+def _command_plan(
+    program: str, dones: Sequence[CallGroup], uses: dict[int, list[Prefix]]
+) -> RulePlan:
+    prefixes = {
+        prefix.text: prefix
+        for done in dones
+        for prefix in uses[id(done)]
+        if prefix.program == program
+    }
+    texts = sorted(text for text in prefixes if not _is_covered(text, prefixes))
+    by_words: dict[str, list[str]] = {}
+    for text in texts:
+        by_words.setdefault(prefixes[text].opens, []).append(text)
+    rule = Rule(
+        decision=Decision.ALLOW,
+        priority=0,
+        tools=(SHELL,),
+        command_prefixes=tuple(texts),
+        prefix_list=len(texts) > 1,
+        source="suggestion",
+    )
+    return RulePlan(
+        rule=rule,
+        about=f"{SHELL} {', '.join(texts)}",
+        evidence=tuple(dones),
+        opens="; ".join(f"{', '.join(some)} {words}" for words, some in by_words.items()),
+        again=lambda kept: _command_plan(program, kept, uses),
+    )
+
+
+def _is_covered(text: str, prefixes: Iterable[str]) -> bool:
+    return any(text.startswith(f"{other} ") for other in prefixes)
+
+
+# --- files ---------------------------------------------------------------------------------------
+
+
+def _files(dones: Iterable[CallGroup], left: list[Left]) -> list[RulePlan]:
+    """One rule for each folder at the top of the projects, and one for the files beside them."""
+    folders: dict[str, list[tuple[CallGroup, WrittenFile]]] = {}
+    for done in dones:
+        path = str(done.call.args.get("file_path", ""))
+        place = place_of(path, done.project)
+        if isinstance(place, str):
+            left.append((done, RefusedGroup(what=_short(path), why=place)))
+        else:
+            top = place.path.split("/")[0] if place.folder else ""
+            folders.setdefault(top, []).append((done, place))
+    return [plan for top, found in folders.items() for plan in _folder_plans(top, found, left)]
+
+
+def _short(path: str) -> str:
+    return path if len(path) <= 80 else f"…{path[-79:]}"
+
+
+_Found = Sequence[tuple[CallGroup, WrittenFile]]
+
+
+def _folder_plans(top: str, found: _Found, left: list[Left]) -> list[RulePlan]:
+    """One plan, or several where the pattern of one would be too long for the CLI."""
+    plan = _folder_plan(top, found)
+    if len(plan.rule.args_pattern or "") <= LENGTH:
+        return [plan]
+    if len(found) > 1:
+        middle = len(found) // 2
+        return [
+            each
+            for half in (found[:middle], found[middle:])
+            for each in _folder_plans(top, half, left)
+        ]
+    ((done, place),) = found
+    left.append(
+        (done, RefusedGroup(what=_short(place.path), why="its path is too long for a pattern"))
+    )
+    return []
+
+
+def _folder_plan(top: str, found: _Found) -> RulePlan:
+    places = [place for _, place in found]
+    every = _distinct(_root(done, place) for done, place in found)
+    named = _distinct(place.root for place in places)
+    if top:
+        folder = common_folder(places)
+        where = f"below {folder}/"
+        pattern, opens = below(folder, every), f"every file {where}, new ones as well"
+        shorter = below(folder, named)
+    else:
+        names = _distinct(place.path for place in places)
+        where = ", ".join(names)
+        pattern, opens = exactly(names, every), "nothing but writes of these files"
+        shorter = exactly(names, named)
+    rule = replace(_allow(EDITS), args_pattern=pattern if len(pattern) <= LENGTH else shorter)
+    return RulePlan(
+        rule=rule,
+        about=f"{', '.join(EDITS)} {where}",
+        evidence=tuple(done for done, _ in found),
+        opens=opens,
+        again=lambda kept: _folder_plan(top, [pair for pair in found if pair[0] in kept]),
+    )
+
+
+def _distinct(values: Iterable[str]) -> list[str]:
+    return [value for value in dict.fromkeys(values) if value]
+
+
+def _root(done: CallGroup, place: WrittenFile) -> str:
+    """The project's folder as absolute paths begin with it, "" where it is not known."""
+    return place.root or (f"{str(done.project).rstrip('/')}/" if done.project else "")
+
+
+# --- all else ------------------------------------------------------------------------------------
+
+_OPENS = {
+    "web_fetch": "any address, with whatever the model sends along",
+    "google_web_search": "any search",
+}
+_NOT = {
+    "enter_plan_mode": "it changes the approval mode",
+    "exit_plan_mode": "it changes the approval mode",
+}
+
+
+def _tools(dones: Iterable[CallGroup], left: list[Left]) -> list[RulePlan]:
+    """One rule for each tool, by its full name."""
+    tools: dict[str, list[CallGroup]] = {}
+    for done in dones:
+        name = done.call.tool
+        if name in _NOT:
+            left.append((done, RefusedGroup(what=name, why=_NOT[name])))
+        elif not is_known(name):
+            left.append((done, RefusedGroup(what=name, why="the CLI of today has no such tool")))
+        else:
+            known = known_tool(name)
+            tools.setdefault(known.name if known else name, []).append(done)
+    return [_tool_plan(name, some) for name, some in tools.items()]
+
+
+def _tool_plan(name: str, dones: Sequence[CallGroup]) -> RulePlan:
+    return RulePlan(
+        rule=_allow((name,)),
+        about=name,
+        evidence=tuple(dones),
+        opens=_OPENS.get(name, "every call of it, with any arguments"),
+        again=lambda kept: _tool_plan(name, kept),
+    )

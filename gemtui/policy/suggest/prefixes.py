@@ -1,0 +1,191 @@
+"""The command prefix that is worth a rule for a shell command, or why none is.
+
+A rule with a prefix switches the CLI's own judgement of safe and dangerous commands off
+(policy-engine, "Shell: what happens outside the rules"): whatever follows the prefix is allowed.
+So a prefix is proposed only where no arguments turn the command into one that deletes, takes
+rights, publishes, or runs any other command.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from gemtui.policy.shell import programs
+from gemtui.policy.shell.programs import BEYOND, RUNS
+
+_PLAIN = re.compile(r"[\w./@%+:,^-]+", re.ASCII)
+_ASSIGNED = re.compile(r"\w+\+?=", re.ASCII)
+_PYTHON = re.compile(r"(?:python|pypy)[\d.]*w?")
+_PIP = re.compile(r"pip[\d.]*")
+_SECONDS = re.compile(r"\d+(?:\.\d+)?[smhd]?")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Prefix:
+    """A prefix for a rule's commandPrefix. `opens`: what else it allows, in words."""
+
+    text: str
+    opens: str
+
+    @property
+    def program(self) -> str:
+        """Its first word."""
+        return self.text.partition(" ")[0]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NoPrefix:
+    """No prefix is proposed. `what`: the words it would have had; `why`: a clause."""
+
+    what: str
+    why: str
+
+
+_ANYTHING = "with any arguments"
+_CHECKS = "with any arguments; some, such as --fix, change files, and plugins run code"
+_CODE = "with any arguments; it runs code, which can do whatever a program can"
+
+
+def prefix_of(text: str) -> Prefix | NoPrefix:
+    """The prefix for one command, as the engine checks it: a part of a chain, without blanks
+    round it. Two words for programs with subcommands, one for others; three where two say nothing.
+    """
+    words = _words(text)
+    if not words:
+        first = text.split()[0] if text.split() else ""
+        if _ASSIGNED.match(first):
+            return NoPrefix(what=first.partition("=")[0] + "=…", why="a variable is set before it")
+        return NoPrefix(what=first[:40], why="its name is quoted, computed or odd")
+    return _prefix(words, 0)
+
+
+def _words(text: str) -> list[str]:
+    """The plain words at its beginning, as far as single blanks part them."""
+    found: list[str] = []
+    for word in text.split(" "):
+        if not _PLAIN.fullmatch(word) or (not found and _ASSIGNED.match(word)):
+            break
+        found.append(word)
+    return found
+
+
+def _prefix(words: list[str], at: int) -> Prefix | NoPrefix:
+    """The prefix when the program is the word at `at`; those before it only start it."""
+    if at >= len(words):
+        return _no(words, RUNS)
+    name = _name(words[at])
+    second = words[at + 1] if at + 1 < len(words) else ""
+    plain = name.lower()
+    if plain in programs.NEVER or plain.startswith("mkfs."):
+        return _no(words[: at + 1], programs.NEVER.get(plain, programs.DELETES))
+    if name in ("timeout", "gtimeout"):
+        timed = _SECONDS.fullmatch(second)
+        return _prefix(words, at + 2) if timed else _no(words[: at + 1], RUNS)
+    if name in programs.ALONE:
+        return _started(words, at + 1)
+    if name in programs.RUNNERS and second == "run":
+        return _started(words, at + 2)
+    if name == "bundle" and second == "exec":
+        return _started(words, at + 2)
+    if name == "rustup" and second == "run":
+        return _started(words, at + 3)
+    if name == "python":
+        return _python(words, at)
+    if name in programs.SHELLS or name in programs.LANGUAGES:
+        return _file(words, at)
+    if name in programs.TOOLS:
+        return _tool(words, at, name)
+    return Prefix(text=" ".join(words[: at + 1]), opens=_opens(name))
+
+
+def _name(word: str) -> str:
+    """A program's name without its folder and version."""
+    name = word.rsplit("/", 1)[-1]
+    if _PYTHON.fullmatch(name):
+        return "python"
+    return "pip" if _PIP.fullmatch(name) else name
+
+
+def _no(words: list[str], why: str) -> NoPrefix:
+    return NoPrefix(what=" ".join(words), why=why)
+
+
+def _started(words: list[str], at: int) -> Prefix | NoPrefix:
+    """A program that another one starts: `npx eslint`, `uv run pytest`."""
+    if at >= len(words) or words[at].startswith("-"):
+        return _no(words[:at], RUNS)
+    found = _prefix(words, at)
+    if isinstance(found, NoPrefix):
+        return found
+    return Prefix(text=found.text, opens=_CODE)
+
+
+def _python(words: list[str], at: int) -> Prefix | NoPrefix:
+    if words[at + 1 : at + 2] != ["-m"]:
+        return _file(words, at)
+    module = words[at + 2] if at + 2 < len(words) else ""
+    if not module or module.startswith("-") or module in programs.EVALUATES:
+        return _no(words[: at + 3], RUNS)
+    if module in ("pip", "uv"):
+        return _tool(words, at + 2, module)
+    return Prefix(text=" ".join(words[: at + 3]), opens=_CODE)
+
+
+def _file(words: list[str], at: int) -> Prefix | NoPrefix:
+    """An interpreter and the file that it runs; with an option it could run anything."""
+    if at + 1 >= len(words) or words[at + 1].startswith(("-", "/dev/", "/c", "/k")):
+        return _no(words[: at + 2], "it runs any code that it is given")
+    return Prefix(text=" ".join(words[: at + 2]), opens=_CODE)
+
+
+def _tool(words: list[str], at: int, name: str) -> Prefix | NoPrefix:
+    second = words[at + 1] if at + 1 < len(words) else ""
+    said = words[: at + 2]
+    if not second:
+        return _no(said, "without a subcommand its prefix would open all of them")
+    if second.startswith(("-", "+")):
+        return _no(said, "with an option first its prefix would open every subcommand")
+    if name in programs.ONLY and second != "compose":
+        allowed, why = programs.ONLY[name]
+        return (
+            Prefix(text=" ".join(said), opens=_git(name)) if second in allowed else _no(said, why)
+        )
+    if second in programs.BAD_SECOND:
+        return _no(said, BEYOND if second in ("publish", "push", "deploy") else RUNS)
+    if second in programs.THIRD or name == "gh":
+        return _third(words, at, name)
+    return Prefix(text=" ".join(said), opens=_installs(second))
+
+
+def _third(words: list[str], at: int, name: str) -> Prefix | NoPrefix:
+    third = words[at + 2] if at + 2 < len(words) else ""
+    said = words[: at + 3]
+    if not third or third.startswith("-"):
+        return _no(said, "its prefix would open whatever follows")
+    bad = third in programs.BAD_SECOND or third == "run"
+    if bad or (name == "gh" and third not in programs.GH):
+        return _no(said, BEYOND if name == "gh" else RUNS)
+    return Prefix(text=" ".join(said), opens=_installs(third))
+
+
+def _git(name: str) -> str:
+    if name == "git":
+        return "with any arguments; some, such as --output, can write a file"
+    return _ANYTHING
+
+
+def _installs(word: str) -> str:
+    if word in programs.INSTALLS:
+        return "with any arguments: any package may be installed, and its code runs"
+    return _CODE
+
+
+def _opens(name: str) -> str:
+    if name in programs.READS:
+        return "with any arguments: it reads any file that you may read"
+    if name in programs.CHECKS:
+        return _CHECKS
+    if name in programs.HARMLESS:
+        return _ANYTHING
+    return _CODE

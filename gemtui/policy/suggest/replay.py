@@ -1,0 +1,156 @@
+"""A policy over recorded calls: how many it would allow, ask about, deny, and by which rule.
+
+A call is decided as the CLI of today would decide it under the name and with the arguments that
+were recorded. Names are not translated, but for the one alias that the engine itself knows
+(policy-engine, "Names"): a tool that the CLI no longer has is not offered, and is counted apart.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+
+from gemtui.policy.engine.decide import Engine, Outcome
+from gemtui.policy.model.recorded_call import RecordedCall, Reference
+from gemtui.policy.model.rules import Decision, Rule
+from gemtui.policy.model.tool_catalog import tool as known_tool
+
+KEPT = 200_000
+"""References that a replay keeps, about 300 bytes each; calls beyond them are only counted."""
+
+EXAMPLES = 3
+
+
+class ReplayDecision(StrEnum):
+    """What becomes of a call. Each call has one: they add up to all calls."""
+
+    ALLOW = "allow"
+    ASK_USER = "ask_user"
+    """Refused headless."""
+    DENY = "deny"
+    NOT_OFFERED = "not_offered"
+    """The CLI has no such tool in this situation, or a rule hides it: the call is not found."""
+
+
+_VERDICTS = {decision: ReplayDecision(decision) for decision in Decision}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RuleCount:
+    """The calls of one rule with one verdict. `rule`: None = no rule, the mode decided.
+
+    `references`: in the order of the calls; fewer than `calls` beyond the bound. `examples`: the
+    first three calls, whole.
+    """
+
+    rule: Rule | None
+    verdict: ReplayDecision
+    calls: int
+    references: tuple[Reference, ...]
+    examples: tuple[RecordedCall, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReplayCounts:
+    """The calls so far. `by_rule`: most calls first, then in the order of their first call.
+
+    `unknown`: tools that the CLI of today does not have -> how many calls; they are among the
+    counts, too.
+    """
+
+    calls: int
+    allow: int
+    ask_user: int
+    deny: int
+    not_offered: int
+    by_rule: tuple[RuleCount, ...]
+    unknown: Mapping[str, int]
+
+
+class _Share:
+    """A share that grows."""
+
+    def __init__(self, rule: Rule | None, verdict: ReplayDecision) -> None:
+        self.rule, self.verdict = rule, verdict
+        self.calls = 0
+        self.references: list[Reference] = []
+        self.examples: list[RecordedCall] = []
+
+    def frozen(self) -> RuleCount:
+        return RuleCount(
+            rule=self.rule,
+            verdict=self.verdict,
+            calls=self.calls,
+            references=tuple(self.references),
+            examples=tuple(self.examples),
+        )
+
+
+class ReplayCounter:
+    """A replay that is fed as calls come; `tally` may be asked for at any time.
+
+    Not for two threads at once.
+    """
+
+    def __init__(self, engine: Engine, *, keep: int = KEPT) -> None:
+        self._engine = engine
+        self._room = keep
+        self._shares: dict[tuple[int, ReplayDecision], _Share] = {}
+        self._unknown: Counter[str] = Counter()
+        self._known: dict[str, bool] = {}
+
+    def feed(self, calls: Iterable[RecordedCall]) -> None:
+        """Decide on these calls, too."""
+        for recorded in calls:
+            outcome = self._engine.outcome(recorded.call)
+            verdict = replay_decision(outcome)
+            key = id(outcome.rule), verdict
+            share = self._shares.get(key)
+            if share is None:
+                share = self._shares[key] = _Share(outcome.rule, verdict)
+            share.calls += 1
+            if share.calls <= EXAMPLES:
+                share.examples.append(recorded)
+            if self._room > 0:
+                self._room -= 1
+                share.references.append(Reference.to(recorded))
+            tool = recorded.call.tool
+            if tool not in self._known:
+                self._known[tool] = is_known(tool)
+            if not self._known[tool]:
+                self._unknown[tool] += 1
+
+    def tally(self) -> ReplayCounts:
+        """What has come of all calls so far."""
+        counts: Counter[ReplayDecision] = Counter()
+        for share in self._shares.values():
+            counts[share.verdict] += share.calls
+        shares = sorted(self._shares.values(), key=lambda share: -share.calls)
+        return ReplayCounts(
+            calls=counts.total(),
+            allow=counts[ReplayDecision.ALLOW],
+            ask_user=counts[ReplayDecision.ASK_USER],
+            deny=counts[ReplayDecision.DENY],
+            not_offered=counts[ReplayDecision.NOT_OFFERED],
+            by_rule=tuple(share.frozen() for share in shares),
+            unknown=dict(self._unknown),
+        )
+
+
+def replay_decision(outcome: Outcome) -> ReplayDecision:
+    """What becomes of a call with this outcome."""
+    return _VERDICTS[outcome.decision] if outcome.found else ReplayDecision.NOT_OFFERED
+
+
+def is_known(tool: str) -> bool:
+    """Whether the CLI of today has this tool, or may have it from an MCP server."""
+    return tool.startswith("mcp_") or known_tool(tool) is not None
+
+
+def replay(calls: Iterable[RecordedCall], engine: Engine, *, keep: int = KEPT) -> ReplayCounts:
+    """What `engine` decides on all these calls."""
+    run = ReplayCounter(engine, keep=keep)
+    run.feed(calls)
+    return run.tally()

@@ -1,0 +1,165 @@
+"""What agents really did: the tool calls of stored sessions, as the policy half takes them.
+
+Sessions are read one after the other and let go again, so that memory holds one batch of calls.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from gemtui.api import listed
+from gemtui.errors import NotASession, SessionTooLarge
+from gemtui.policy.model.recorded_call import CallStatus, RecordedCall
+from gemtui.policy.model.rules import Call
+from gemtui.sessions.cache import never
+from gemtui.sessions.index import Snapshot
+from gemtui.sessions.load import calls_of
+from gemtui.sessions.projects import folder_names
+from gemtui.sessions.records import Problem, SessionLog
+from gemtui.sessions.store import SessionKind
+from gemtui.sessions.summary import Flag, Summary
+from gemtui.transcript.model import ToolStatus
+from gemtui.transcript.parts import instant, mapping, string
+from gemtui.transcript.tools import UNKNOWN_TOOL, call_status, stored_args
+
+BATCH = 200
+"""Calls at most in one step."""
+BATCH_SIZE = 4_000_000
+"""Characters of arguments after which a step ends, too."""
+_UNNAMED = "subagent"
+"""Who made the calls of a subagent of which nothing says the name."""
+
+_ENDED = {
+    ToolStatus.SUCCESS: CallStatus.SUCCEEDED,
+    ToolStatus.ERROR: CallStatus.FAILED,
+    ToolStatus.CANCELLED: CallStatus.CANCELLED,
+    ToolStatus.DENIED: CallStatus.DENIED,
+}
+_COPIES = frozenset({Flag.GHOST, Flag.DUPLICATE})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ScanStep:
+    """Some calls, and how far the reading is.
+
+    `done` of `total` sessions have been read; the calls are those of the next one, or the last
+    ones of the session that made `done` grow. `problem`: why a session could not be read, or only
+    in part.
+    """
+
+    calls: tuple[RecordedCall, ...]
+    done: int
+    total: int
+    problem: Problem | None = None
+
+
+def sessions_with_calls(
+    snapshot: Snapshot, *, session: Summary | None = None, project: Path | None = None
+) -> tuple[Summary, ...]:
+    """The sessions whose calls count, newest first, each with its subagents behind it.
+
+    One `session`, those of a `project`, or all. Ghosts, copies and checkpoints only repeat what
+    another file tells. Of subagents all count: a policy holds for what they do as well.
+    """
+    subagents: dict[str | None, list[Summary]] = {}
+    for each in filter(_is_subagent, snapshot.sessions):
+        subagents.setdefault(each.parent, []).append(each)
+    if session is not None:
+        return (session, *subagents.get(session.id, ()))
+    found: list[Summary] = []
+    for each in listed(snapshot, project=project, hidden=False):
+        if each.tool_calls or each.partial:
+            found += (each, *subagents.pop(each.id, ()))
+    names = None if project is None else folder_names(project)
+    rest = (each for left in subagents.values() for each in left)
+    return (*found, *(each for each in rest if names is None or each.project in names))
+
+
+def _is_subagent(session: Summary) -> bool:
+    return session.kind is SessionKind.SUBAGENT and _COPIES.isdisjoint(session.flags)
+
+
+def recorded_calls(
+    sessions: Sequence[Summary], *, cancelled: Callable[[], bool] = never
+) -> Iterator[ScanStep]:
+    """The calls of these sessions; the last step of each makes `done` grow.
+
+    `cancelled` is asked between steps and within large files. A session that can't be read is said
+    by a step without calls. Never raises for what a file holds.
+    """
+    agents: dict[str, str] = {}
+    for done, session in enumerate(sessions):
+        for calls, problem, last in _steps(session, agents, cancelled):
+            if cancelled():
+                return
+            yield ScanStep(calls=calls, done=done + last, total=len(sessions), problem=problem)
+
+
+def _steps(
+    session: Summary, agents: dict[str, str], cancelled: Callable[[], bool]
+) -> Iterator[tuple[tuple[RecordedCall, ...], Problem | None, bool]]:
+    """(calls, problem, whether these are the session's last) of one session."""
+    try:
+        with SessionLog(session.path) as log:
+            log.refresh(cancelled=cancelled)
+            for calls in _batches(_recorded(log, session, agents)):
+                yield calls, None, False
+            yield (), next(iter(log.problems), None), True
+    except (NotASession, SessionTooLarge) as error:
+        what = str(error).removeprefix(f"{session.path} ")
+        yield (), Problem(path=session.path, line=None, what=what), True
+    except OSError as error:
+        what = f"can't be read: {error.strerror}"
+        yield (), Problem(path=session.path, line=None, what=what), True
+
+
+def _batches(calls: Iterable[tuple[RecordedCall, int]]) -> Iterator[tuple[RecordedCall, ...]]:
+    batch: list[RecordedCall] = []
+    held = 0
+    for recorded, size in calls:
+        batch.append(recorded)
+        held += size
+        if len(batch) == BATCH or held > BATCH_SIZE:
+            yield tuple(batch)
+            batch, held = [], 0
+    if batch:
+        yield tuple(batch)
+
+
+def _recorded(
+    log: SessionLog, session: Summary, agents: dict[str, str]
+) -> Iterator[tuple[RecordedCall, int]]:
+    """Each call with the size of its arguments; `agents` learns and knows subagents' names."""
+    project = Path(session.project) if session.project is not None else None
+    subagent = None
+    if session.kind is SessionKind.SUBAGENT:
+        subagent = agents.pop(session.id, _UNNAMED)
+    for raw in calls_of(log):
+        name, args = string(raw.get("name")) or UNKNOWN_TOOL, stored_args(raw.get("args"))
+        if agent := string(raw.get("agentId")):
+            agents[agent] = string(mapping(args).get("agent_name")) or name
+        recorded = RecordedCall(
+            call=Call(tool=name, args=args, subagent=subagent),
+            session=session.id,
+            id=string(raw.get("id")),
+            ended=_ENDED.get(call_status(raw), CallStatus.UNKNOWN),
+            project=project,
+            time=instant(raw.get("timestamp")),
+        )
+        yield recorded, _size(args)
+
+
+def _size(args: Mapping[str, Any]) -> int:
+    """Characters of the arguments' texts, and one for everything else, nested however deep."""
+    size, left = 0, list[Any](args.values())
+    while left:
+        value = left.pop()
+        size += len(value) if isinstance(value, str) else 1
+        if isinstance(value, list):
+            left += value
+        elif isinstance(value, dict):
+            left += (*value, *value.values())
+    return size

@@ -1,0 +1,160 @@
+"""What stands for a run on this machine: its policy files in their order, and the settings."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from gemtui.agent.settings import (
+    load_settings,
+    read_settings,
+    settings_places,
+    settings_problems,
+    system_settings_path,
+)
+from gemtui.agent.trust import must_ask, remembered
+from gemtui.errors import OptionError
+from gemtui.files import is_file, is_there
+from gemtui.paths import gemini_home
+from gemtui.policy.engine.decide import Setup
+from gemtui.policy.file.policy import Policy
+from gemtui.policy.model.rules import Tier
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EffectivePolicy:
+    """`policy`: all rules of files, in load order. `files`: those that exist and take part, as
+    they are named to the CLI; `admin` of the admin tier. `settings`: the files that were read.
+    `problems`: settings files that can't be read, each with the way out.
+    """
+
+    policy: Policy
+    setup: Setup
+    files: tuple[Path, ...]
+    admin: tuple[Path, ...]
+    settings: tuple[Path, ...]
+    problems: tuple[str, ...] = ()
+
+
+def effective_policy(
+    policies: Sequence[Path] = (),
+    *,
+    alone: bool = False,
+    admin: Sequence[Path] = (),
+    settings: Path | None = None,
+    allowed_tools: Sequence[str] = (),
+    workspace: Path | None = None,
+    environ: Mapping[str, str] = os.environ,
+) -> EffectivePolicy:
+    """What holds for a run that gemtui would start with `policies`.
+
+    `--policy` replaces the user's own files, so gemtui names them again, before the others; with
+    `alone` it is as `gemini --policy …` has it (contract 4.3). Without policies both are a plain
+    run. `settings`: a file in the place of the machine's merged settings. `workspace`: the run's
+    folder, whose own settings count where it is trusted. Raises OptionError for a settings file
+    that is not there, OSError for one that can't be read or is no settings file.
+    """
+    read, merged = _settings(settings, workspace, environ)
+    files = [*(() if alone and policies else _user_files(merged, workspace, environ)), *policies]
+    admins = _admin_files(admin, merged, workspace, environ)
+    policy = Policy.load(files) + Policy.load(admins, tier=Tier.ADMIN)
+    setup = Setup(settings=merged, allowed_tools=tuple(allowed_tools), workspace=workspace)
+    return EffectivePolicy(
+        policy=policy,
+        setup=setup,
+        files=tuple(files),
+        admin=tuple(admins),
+        settings=tuple(read),
+        problems=() if settings is not None else settings_problems(environ, workspace),
+    )
+
+
+def _user_files(
+    settings: Mapping[str, Any], workspace: Path | None, environ: Mapping[str, str]
+) -> list[Path]:
+    """The user's own: what the settings name, else the folder (contract 4.3)."""
+    home = gemini_home(environ)
+    named = _paths(settings.get("policyPaths"), home, workspace) or [home / "policies"]
+    return [path for path in named if is_there(path)]
+
+
+def _admin_files(
+    given: Sequence[Path],
+    settings: Mapping[str, Any],
+    workspace: Path | None,
+    environ: Mapping[str, str],
+) -> list[Path]:
+    """The system's folder; where it holds none, those that are named (contract 4.3)."""
+    system = system_settings_path({}).parent / "policies"
+    if any(system.glob("*.toml")):
+        return [system]
+    home = gemini_home(environ)
+    named = list(given) or _paths(settings.get("adminPolicyPaths"), home, workspace)
+    return [path for path in named if is_there(path)]
+
+
+def _paths(value: object, home: Path, workspace: Path | None) -> list[Path]:
+    """The paths of a setting: relative ones to the run's folder, `~` holds the CLI's `home`."""
+    found = [
+        Path(item) for item in _items(value) if isinstance(item, str) and item and "\0" not in item
+    ]
+    return [
+        home.parent.joinpath(*path.parts[1:])
+        if path.parts[0] == "~"
+        else (workspace or Path()) / path
+        for path in found
+    ]
+
+
+# --- settings ------------------------------------------------------------------------------------
+
+
+def _settings(
+    only: Path | None, workspace: Path | None, environ: Mapping[str, str]
+) -> tuple[list[Path], Mapping[str, Any]]:
+    if only is not None:
+        if not is_file(only):
+            raise OptionError(f"{only} is no settings file: name one that is there")
+        return [only], load_settings(only, environ)
+    project = workspace if workspace is not None and _trusted(workspace, environ) else None
+    places = [path for path in settings_places(environ, project) if is_file(path)]
+    merged: dict[str, Any] = {}
+    for path in places:
+        merged = _over(merged, read_settings(path, environ))
+    return places, merged
+
+
+def _trusted(folder: Path, environ: Mapping[str, str]) -> bool:
+    return not must_ask(folder, environ) or remembered(folder, environ)
+
+
+_UNIONS = frozenset({"exclude", "policyPaths", "adminPolicyPaths"})
+"""The lists to which every file adds its own; of all others the highest file has its way."""
+_WHOLE = "mcpServers"
+"""The table whose entries are replaced whole."""
+
+
+def _over(base: Mapping[str, Any], above: Mapping[str, Any]) -> dict[str, Any]:
+    merged = dict(base)
+    for name, value in above.items():
+        below = merged.get(name)
+        if isinstance(below, dict) and isinstance(value, dict):
+            merged[name] = {**below, **value} if name == _WHOLE else _over(below, value)
+        elif name in _UNIONS:
+            merged[name] = [
+                *_items(below),
+                *(item for item in _items(value) if item not in _items(below)),
+            ]
+        else:
+            merged[name] = value
+    return merged
+
+
+def _items(value: object) -> list[Any]:
+    """A list as it is; one text is a list of one."""
+    if isinstance(value, str):
+        return [value]
+    return value if isinstance(value, list) else []

@@ -1,0 +1,363 @@
+"""What a run's folder keeps of the session that the run goes on with, and the way back.
+
+`before.json` names a copy of each of its files as they were before the run, `now.json` their newest
+state: a hard link, so that all that is written to the file is kept as well, or a copy that is
+brought up to date where there can be no link. `after.json` says what was found when the run had
+ended.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import tempfile
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import orjson
+
+from gemtui.agent.run_folder import RunFolder
+from gemtui.errors import GemtuiError
+from gemtui.files import write_whole
+from gemtui.jsonfile import read_object
+from gemtui.sessions.records import SessionLog
+from gemtui.sessions.store import ChatFile, SessionKind, Store
+from gemtui.transcript.parts import objects, string
+
+_BEFORE, _NOW, _AFTER = "before.json", "now.json", "after.json"
+_TAIL = 4096
+_PIECE = 256 * 1024
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KeptSession:
+    """A session that a run resumes.
+
+    `files`: place in the store -> its copy from before the run. `seen`: files that bore the
+    session's short id then, whatever was in them. `newest`: place in the store -> the newest state
+    that is kept, files that came with the run included.
+    """
+
+    session_id: str
+    home: Path
+    files: Mapping[Path, Path]
+    seen: frozenset[Path]
+    newest: Mapping[Path, Path] = field(default_factory=dict)
+
+    @property
+    def states(self) -> Mapping[Path, Path]:
+        """Place in the store -> the newest state of it that the run's folder has."""
+        return {**self.files, **self.newest}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Aftermath:
+    """What was found and done while the run went on and once it had ended.
+
+    `ghosts`: empty second files, removed. `restored`: files of the session that were gone, put back
+    in their newest state. `lost`: files that are gone and could not be put back. `changed`: logs
+    that no longer begin with what was in them. `problems`: what went wrong, in words.
+    """
+
+    ghosts: tuple[Path, ...] = ()
+    restored: tuple[Path, ...] = ()
+    lost: tuple[Path, ...] = ()
+    changed: tuple[Path, ...] = ()
+    problems: tuple[str, ...] = ()
+
+    def notes(self, folder: RunFolder) -> tuple[str, ...]:
+        """What a person should know of it, a sentence each; empty where all is as it should be."""
+        return (
+            *(f"{path} was gone, and has been put back" for path in self.restored),
+            *(f"{path} is gone: its copy is kept in {folder.path}" for path in self.lost),
+            *(
+                f"{path} was rewritten: what it held before is kept in {folder.path}"
+                for path in self.changed
+            ),
+            *self.problems,
+        )
+
+
+def keep(folder: RunFolder, home: Path, session_id: str) -> KeptSession:
+    """Copy every file of a session, subagents' included, into the run's folder. Raises OSError."""
+    places = list(named(Store(home), session_id))
+    mine = [place.path for place in places if _may_hold(place, session_id)]
+    files = {path: folder.path / f"before-{at}{path.suffix}" for at, path in enumerate(mine)}
+    for path, copy in files.items():
+        copy_file(path, copy)
+    kept = KeptSession(
+        session_id=session_id,
+        home=home,
+        files=files,
+        seen=frozenset(place.path for place in places),
+    )
+    found = {"session_id": session_id, "home": os.fspath(home), "files": _pairs_json(files)}
+    _write(folder, _BEFORE, found | {"seen": sorted(map(os.fspath, kept.seen))})
+    return kept
+
+
+def kept_of(folder: RunFolder) -> KeptSession | None:
+    """What a run's folder keeps of a session; None if the run resumed none."""
+    found = _read(folder, _BEFORE)
+    session_id, home = string(found.get("session_id")), string(found.get("home"))
+    if not session_id or not home or "\0" in session_id + home:
+        return None
+    return KeptSession(
+        session_id=session_id,
+        home=Path(home),
+        files=_pairs(folder, found),
+        seen=frozenset(_paths(found, "seen")),
+        newest=_pairs(folder, _read(folder, _NOW)),
+    )
+
+
+def write_newest(folder: RunFolder, newest: Mapping[Path, Path], done: Aftermath) -> None:
+    """Say which files of the folder are the newest states, and what has been done so far.
+
+    Raises OSError.
+    """
+    _write(folder, _NOW, {"files": _pairs_json(newest), **_aftermath_json(done)})
+
+
+def done_so_far(folder: RunFolder) -> Aftermath:
+    """What `write_newest` has noted."""
+    return _aftermath(_read(folder, _NOW))
+
+
+def write_aftermath(folder: RunFolder, found: Aftermath) -> None:
+    """Say what was found after the run. Raises OSError."""
+    _write(folder, _AFTER, _aftermath_json(found))
+
+
+def aftermath_of(folder: RunFolder) -> Aftermath | None:
+    """What was found after a run; None if nobody has looked yet, or it resumed nothing."""
+    found = _read(folder, _AFTER)
+    return _aftermath(found) if found else None
+
+
+def keeping(runs: Path) -> Iterator[RunFolder]:
+    """The folders of runs that keep a session, newest first."""
+    found = []
+    for path in runs.glob(f"*/{_BEFORE}"):
+        with suppress(OSError):
+            found.append((path.stat().st_mtime_ns, path.parent))
+    for _, folder in sorted(found, reverse=True):
+        yield RunFolder(folder)
+
+
+def unsettled(runs: Path) -> Iterator[RunFolder]:
+    """The folders of runs that resumed a session, and after which nobody has looked yet."""
+    return (folder for folder in keeping(runs) if not (folder.path / _AFTER).exists())
+
+
+def drop_kept(folder: RunFolder) -> None:
+    """Remove all that a run keeps of a session. Raises OSError."""
+    kept = kept_of(folder)
+    for copy in () if kept is None else (*kept.files.values(), *kept.newest.values()):
+        copy.unlink(missing_ok=True)
+    for name in (_BEFORE, _NOW):
+        (folder.path / name).unlink(missing_ok=True)
+
+
+# --- files of a session ----------------------------------------------------------------------
+
+
+def named(store: Store, session_id: str) -> Iterator[ChatFile]:
+    """Files whose names say that they are of this session: of its own, and of its subagents."""
+    for place in store.files():
+        main = place.kind is SessionKind.MAIN and place.name_id == session_id[:8]
+        if main or (place.kind is SessionKind.SUBAGENT and place.parent == session_id):
+            yield place
+
+
+def _may_hold(place: ChatFile, session_id: str) -> bool:
+    """Whether a file is of this very session, or can't tell."""
+    if place.kind is SessionKind.SUBAGENT:
+        return True
+    try:
+        with SessionLog(place.path) as log:
+            log.refresh(upto=_TAIL)
+            return bool(log.metadata.get("sessionId", session_id) == session_id)
+    except (GemtuiError, OSError):
+        return True
+
+
+def holds(path: Path, session_id: str | None) -> bool | None:
+    """Whether a file of this session says something, or did; None where that can't be said.
+
+    `session_id` None: a file that does not name its session.
+    """
+    try:
+        with SessionLog(path) as log:
+            upto = _PIECE
+            while log.refresh(upto=upto) and not log.outlines and not log.complete:
+                upto *= 2
+            if log.metadata.get("sessionId") != session_id:
+                return None
+            if log.outlines:
+                return True
+            sure = not (log.torn or log.problem_count or log.dropped)
+            return False if sure else None
+    except (GemtuiError, OSError):
+        return None
+
+
+def goes_on(path: Path, copy: Path) -> bool:
+    """Whether a file begins with what a copy of it holds. Raises OSError."""
+    size = copy.stat().st_size
+    with path.open("rb") as now, copy.open("rb") as then:
+        at = max(0, size - _TAIL)
+        now.seek(at)
+        then.seek(at)
+        return now.read(size - at) == then.read(size - at)
+
+
+def covers(path: Path, copy: Path) -> bool:
+    """Whether a file holds all that a copy of the session holds: the same and more, or as many
+    messages.
+    """
+    try:
+        if path.samefile(copy) or goes_on(path, copy):
+            return True
+    except OSError:
+        return False
+    return _messages(path) >= _messages(copy)
+
+
+def _messages(path: Path) -> int:
+    try:
+        with SessionLog(path) as log:
+            log.refresh()
+            return len(log.outlines)
+    except (GemtuiError, OSError):
+        return 0
+
+
+# --- copies ------------------------------------------------------------------------------------
+
+
+def copy_file(path: Path, to: Path) -> None:
+    """Content and times, for the user's eyes only. Raises OSError."""
+    to.touch(mode=0o600)
+    shutil.copyfile(path, to)
+    facts = path.stat()
+    os.utime(to, ns=(facts.st_atime_ns, facts.st_mtime_ns))
+
+
+def put_back(kept: KeptSession) -> tuple[Path, ...]:
+    """Put every file of the session that is gone back in its newest state; which ones.
+
+    A file that is there, whatever is in it, is never touched. Raises OSError.
+    """
+    return tuple(path for path in kept.states if put_file_back(kept, path))
+
+
+def put_file_back(kept: KeptSession, path: Path) -> bool:
+    """Put one file back, whole and on the disk, or not at all; False where something is there.
+
+    The newest state comes back as the file that it is, if it is still that file, so that a CLI
+    that goes on writes to it; the copy from before the run is copied. Raises OSError.
+    """
+    if os.path.lexists(path):
+        return False
+    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    newest = kept.newest.get(path)
+    try:
+        if newest is None or not _linked(newest, path):
+            _copy_whole(kept.states[path], path)
+    except FileExistsError:
+        return False
+    for place in (path, path.parent):
+        _flush(place)
+    return True
+
+
+def _linked(newest: Path, path: Path) -> bool:
+    """Make `path` another name of the newest state, where file systems and the system let us."""
+    try:
+        os.link(newest, path)
+    except FileExistsError:
+        raise
+    except OSError:
+        return False
+    return True
+
+
+def _copy_whole(copy: Path, path: Path) -> None:
+    """A whole file appears at `path`, or none; never over another one."""
+    handle, name = tempfile.mkstemp(prefix=".gemtui-", dir=path.parent)
+    os.close(handle)
+    try:
+        copy_file(copy, Path(name))
+        _flush(Path(name))
+        os.link(name, path)
+    finally:
+        Path(name).unlink()
+
+
+def _flush(place: Path) -> None:
+    """Bring a file or a folder's entries to the disk."""
+    handle = os.open(place, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
+# --- the records in the run's folder -----------------------------------------------------------
+
+
+def _write(folder: RunFolder, name: str, value: object) -> None:
+    write_whole(folder.path / name, (orjson.dumps(value, option=orjson.OPT_INDENT_2),))
+
+
+def _read(folder: RunFolder, name: str) -> Mapping[str, object]:
+    with suppress(OSError):
+        return read_object(folder.path / name)
+    return {}
+
+
+def _paths(found: Mapping[str, object], name: str) -> tuple[Path, ...]:
+    return tuple(map(Path, _texts(found, name)))
+
+
+def _texts(found: Mapping[str, object], name: str) -> tuple[str, ...]:
+    listed = found.get(name)
+    items: Iterable[object] = listed if isinstance(listed, list) else ()
+    return tuple(each for each in items if isinstance(each, str) and "\0" not in each)
+
+
+def _pairs(folder: RunFolder, found: Mapping[str, object]) -> dict[Path, Path]:
+    """Place in the store -> file in the folder, whatever path the record gives for it."""
+    pairs = {
+        Path(string(each.get("path"))): folder.path / Path(string(each.get("copy"))).name
+        for each in objects(found.get("files"))
+        if not any("\0" in string(text) for text in each.values())
+    }
+    return {path: copy for path, copy in pairs.items() if path.is_absolute() and copy.is_file()}
+
+
+def _pairs_json(files: Mapping[Path, Path]) -> object:
+    return [{"path": os.fspath(path), "copy": copy.name} for path, copy in files.items()]
+
+
+def _aftermath(found: Mapping[str, object]) -> Aftermath:
+    return Aftermath(
+        ghosts=_paths(found, "ghosts"),
+        restored=_paths(found, "restored"),
+        lost=_paths(found, "lost"),
+        changed=_paths(found, "changed"),
+        problems=_texts(found, "problems"),
+    )
+
+
+def _aftermath_json(found: Aftermath) -> dict[str, object]:
+    return {
+        "ghosts": list(map(os.fspath, found.ghosts)),
+        "restored": list(map(os.fspath, found.restored)),
+        "lost": list(map(os.fspath, found.lost)),
+        "changed": list(map(os.fspath, found.changed)),
+        "problems": list(found.problems),
+    }

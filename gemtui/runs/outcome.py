@@ -1,0 +1,367 @@
+"""How a run ended, in words a person can act on: every row of contract 2.1.
+
+Success is the CLI's word; ours is more careful (contract 0, trap 7): refused tools, loops, blocked
+prompts and missing answers are no plain success. What can't be seen in the stream can't be said:
+an answer that the model cut at its token limit looks like any other.
+"""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from typing import Any
+
+import orjson
+
+from gemtui.agent.events import (
+    AgentEvent,
+    Done,
+    DoneStatus,
+    ErrorSaid,
+    ResultStatus,
+    TextSaid,
+    ToolResult,
+    ToolUse,
+)
+from gemtui.agent.stderr import told
+from gemtui.agent.stream import Limit
+from gemtui.runs.causes import cause_of
+from gemtui.text import Clean, clean_line, counted, ellipsis
+from gemtui.transcript.parts import mapping, string
+
+_HOOK = re.compile(r"Agent execution stopped by hook: (.*)", re.DOTALL)
+_KEPT = 20
+_DETAIL = 600
+
+
+class Status(StrEnum):
+    """How a run ended, finer than the CLI has it."""
+
+    OK = "ok"
+    WARNING = "warning"
+    """It ended well, and something in it did not."""
+    REFUSED = "refused"
+    """It ended well, and tools were not permitted."""
+    INCOMPLETE = "incomplete"
+    """It ended without a result: what is there may not be all."""
+    FAILED = "failed"
+    INTERRUPTED = "interrupted"
+    TURN_LIMIT = "turn_limit"
+    TIMEOUT = "timeout"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunOutcome:
+    """How a run ended. `headline`: one line of ours. `detail`: what was said, raw and foreign, may
+    be empty. `ways_out`: what a person can do, the best first.
+    """
+
+    status: Status
+    headline: str
+    detail: str = ""
+    ways_out: tuple[str, ...] = ()
+
+
+class ToolCounts:
+    """What of a run's events tells how it went; feed it all of them, then ask for the verdict."""
+
+    def __init__(self) -> None:
+        self.done: Done | None = None
+        self.exit_code: int | None = None
+        self.complete = False
+        self.calls = 0
+        self.failed: Counter[str] = Counter()
+        self.stopped_by: str | None = None
+        """The words of a hook that stopped the run."""
+        self.refused: dict[tuple[str, str], int] = {}
+        """(tool, why) -> how often."""
+        self.errors: list[ErrorSaid] = []
+        """The last few."""
+        self.answered = False
+        self._open: set[str] = set()
+
+    @property
+    def unconfirmed(self) -> int:
+        """Calls that were begun and of whose end nothing is known."""
+        return len(self._open)
+
+    def add(self, event: AgentEvent) -> None:
+        """Take one event in."""
+        payload = event.payload
+        if isinstance(payload, TextSaid):
+            self.answered = self.answered or bool(payload.content.strip())
+        elif isinstance(payload, ToolUse):
+            self.calls += 1
+            self._open.add(payload.tool_use_id)
+        elif isinstance(payload, ToolResult):
+            self._open.discard(payload.tool_use_id)
+            self._result(payload)
+        elif isinstance(payload, ErrorSaid):
+            self.errors = [*self.errors[-_KEPT:], payload]
+        elif isinstance(payload, Done):
+            metadata = event.metadata or {}
+            self.done = payload
+            self.exit_code = metadata.get("exitCode")
+            self.complete = metadata.get("complete") is True
+
+    def _result(self, result: ToolResult) -> None:
+        if result.status is ResultStatus.DENIED:
+            key = (result.tool_name, refusal_words(string(result.output)))
+            self.refused[key] = self.refused.get(key, 0) + 1
+        elif found := _HOOK.match(string(result.output)):
+            self.stopped_by = found[1]
+        elif result.status is ResultStatus.ERROR:
+            self.failed[result.tool_name] += 1
+
+    def verdict(self, stderr: str = "") -> RunOutcome | None:
+        """How the run ended; None while it goes on. `stderr`: what it said there, or its end."""
+        if self.done is None:
+            return None
+        return _with_policy(_ended(self, self.done.status, stderr), stderr)
+
+
+def _ended(tally: ToolCounts, status: DoneStatus, stderr: str) -> RunOutcome:
+    match status:
+        case DoneStatus.INTERRUPTED:
+            return _interrupted(tally)
+        case DoneStatus.MAX_TURNS:
+            return _turn_limit(tally)
+        case DoneStatus.ERROR:
+            return _failed(tally, stderr)
+        case DoneStatus.SUCCESS:
+            return _succeeded(tally, stderr)
+
+
+# --- tools that were refused ---------------------------------------------------------------------
+
+_BY_POLICY = re.compile(r"Tool execution denied by policy\.?\s*(.*)", re.DOTALL)
+
+
+def refusal_words(output: str) -> str:
+    """Why a tool was refused, for a person: the CLI calls a tool "not found" that is not permitted
+    (contract 0, trap 12).
+    """
+    if "requires user confirmation" in output:
+        return "would have needed a confirmation, which a headless run can't ask for"
+    if found := _BY_POLICY.search(output):
+        why = " ".join(found[1].split())
+        return f"denied by a policy: {why}" if why else "denied by a policy"
+    return "not permitted in this mode"
+
+
+def _refused_lines(tally: ToolCounts) -> Iterator[str]:
+    for (tool, why), count in tally.refused.items():
+        times = f" ({count} times)" if count > 1 else ""
+        yield f"{tool}: {why}{times}"
+
+
+_ALLOW = (
+    "allow it: by a level (file writes, shell, network), by --allow-tool NAME, or by a policy",
+    "or choose a freer mode: auto_edit writes files, yolo runs everything",
+)
+
+# --- one ending each -----------------------------------------------------------------------------
+
+
+def _interrupted(tally: ToolCounts) -> RunOutcome:
+    open_calls = _calls(tally.unconfirmed)
+    detail = f"{open_calls} had not ended: what came of it is not known" if open_calls else ""
+    return RunOutcome(
+        status=Status.INTERRUPTED,
+        headline="The run was stopped",
+        detail=detail,
+        ways_out=_resume(tally, "continue the session, or run it again"),
+    )
+
+
+def _turn_limit(tally: ToolCounts) -> RunOutcome:
+    return RunOutcome(
+        status=Status.TURN_LIMIT,
+        headline="The run reached its turn limit",
+        detail="\n".join(_refused_lines(tally)),
+        ways_out=(*_resume(tally, "continue the session"), "or allow more turns"),
+    )
+
+
+def _resume(tally: ToolCounts, way: str) -> tuple[str, ...]:
+    resumable = tally.done is not None and tally.done.resume_token
+    return (way,) if resumable else ("run it again",)
+
+
+def _failed(tally: ToolCounts, stderr: str) -> RunOutcome:
+    fatal = [error for error in tally.errors if not error.recoverable]
+    last = fatal[-1] if fatal else None
+    if last is not None and last.code in (Limit.TIMEOUT, Limit.IDLE):
+        return _timed_out(tally, last)
+    said = last.message if last else ""
+    cause = cause_of(said, told(stderr), tally.exit_code)
+    detail = [plain_message(said) or _last_line(stderr), *_retries(stderr), *_refused_lines(tally)]
+    return RunOutcome(
+        status=Status.FAILED,
+        headline=cause.headline,
+        detail="\n".join(line for line in detail if line),
+        ways_out=cause.ways_out,
+    )
+
+
+def _timed_out(tally: ToolCounts, error: ErrorSaid) -> RunOutcome:
+    idle = error.code == Limit.IDLE
+    limit = "the idle time-out" if idle else "the time-out"
+    return RunOutcome(
+        status=Status.TIMEOUT,
+        headline="Nothing came for too long" if idle else "The run took too long",
+        detail=error.message,
+        ways_out=(f"raise {limit}", *_resume(tally, "or continue the session")),
+    )
+
+
+_POLICY_ERROR = re.compile(r"^.*Policy file error in .*$(?:\n(?!\s*$).*){0,4}", re.MULTILINE)
+
+
+def _with_policy(verdict: RunOutcome, stderr: str) -> RunOutcome:
+    """A policy file that was dropped counts as a failure: every deny in it was gone (trap 11)."""
+    found = list(dict.fromkeys(match[0].strip() for match in _POLICY_ERROR.finditer(stderr)))
+    if not found:
+        return verdict
+    headline = "A policy file is broken: its rules did not hold in this run"
+    said = "\n".join(found)[:_DETAIL]
+    if verdict.status in (Status.INTERRUPTED, Status.TURN_LIMIT, Status.TIMEOUT, Status.FAILED):
+        return replace(verdict, detail=f"{verdict.detail}\n{headline}\n{said}".strip())
+    return RunOutcome(
+        status=Status.FAILED,
+        headline=headline,
+        detail=said,
+        ways_out=("check what the run did", "repair the file, then run it again"),
+    )
+
+
+def _succeeded(tally: ToolCounts, stderr: str) -> RunOutcome:
+    if not tally.complete:
+        return RunOutcome(
+            status=Status.INCOMPLETE,
+            headline="The run ended without a result: the answer may be incomplete",
+            detail="\n".join([_last_line(stderr), *_refused_lines(tally)]).strip(),
+            ways_out=_resume(tally, "continue the session, or run it again"),
+        )
+    warnings = list(_warnings(tally, stderr))
+    if refused := sum(tally.refused.values()):
+        return RunOutcome(
+            status=Status.REFUSED,
+            headline=f"Done, but {_calls(refused)} {'was' if refused == 1 else 'were'} refused",
+            detail="\n".join((*_refused_lines(tally), *(line for line, _ in warnings))),
+            ways_out=_ALLOW,
+        )
+    retries = list(_retries(stderr))
+    if not warnings:
+        return RunOutcome(status=Status.OK, headline="Done", detail="\n".join(retries))
+    return RunOutcome(
+        status=Status.WARNING,
+        headline=f"Done, but {warnings[0][0]}",
+        detail="\n".join((*(line for line, _ in warnings[1:]), *retries)),
+        ways_out=tuple(dict.fromkeys(way for _, way in warnings if way)),
+    )
+
+
+def _warnings(tally: ToolCounts, stderr: str) -> Iterator[tuple[str, str]]:
+    """(words, way out or "") of all that was not quite right, the worst first."""
+    for error in tally.errors:
+        yield from _warning(error)
+    if tally.stopped_by is not None:
+        yield f"a hook stopped it: {tally.stopped_by}", _HOOKS
+    if tally.exit_code not in (0, None):
+        yield f"gemini ended with exit code {tally.exit_code}", "see what it said on stderr"
+    if not tally.answered:
+        yield "there is no answer", "continue the session, or run it again"
+    if "Approval mode overridden" in stderr:
+        yield "the mode was lowered to default: the folder is not trusted", "run with --trust"
+    if found := re.search(r"^Invalid configuration in (.*?):?$", stderr, re.MULTILINE):
+        yield f"settings are wrong: {found[1]}", "repair that file"
+    for tool in dict.fromkeys(_NO_SUCH_TOOL.findall(stderr)):
+        yield f"a policy names a tool that is not there: {tool}", "correct the name in that policy"
+    if failed := tally.failed.total():
+        yield f"{_calls(failed)} failed: {', '.join(tally.failed)}", ""
+
+
+_NO_SUCH_TOOL = re.compile(r'Unrecognized tool name "([^"]+)"')
+_HOOKS = "look at the hooks in the settings"
+
+
+def _warning(error: ErrorSaid) -> Iterator[tuple[str, str]]:
+    if error.code == "NDJSON_PARSE_ERROR":
+        yield "a part of the output could not be read", "see the run's output file"
+    elif "Loop detected" in error.message:
+        yield "Gemini repeated itself and was stopped", "word the prompt differently"
+    elif "blocked" in error.message:
+        yield f"a hook blocked it: {error.message}", _HOOKS
+    else:
+        yield error.message, ""
+
+
+# --- stderr --------------------------------------------------------------------------------------
+
+_ATTEMPT = re.compile(r"Attempt (\d+) failed(?: with status (\d+)|: ([^\n]*))?")
+_WAIT = re.compile(r"Retrying after (\d+)\s*ms")
+
+
+def retry_words(stderr: str) -> str | None:
+    """The last retry that a piece of stderr tells of, for the status line of a run that waits:
+    `attempt 2 failed (503), trying again in 10 s`. None where there is none (trap 13).
+    """
+    found = list(_ATTEMPT.finditer(stderr))
+    if not found:
+        return None
+    last = found[-1]
+    why = last[2] or (last[3] or "").strip()
+    wait = _WAIT.search(stderr, last.end())
+    after = f" in {round(int(wait[1]) / 1000)} s" if wait else ""
+    return f"attempt {last[1]} failed{f' ({why})' if why else ''}, trying again{after}"
+
+
+def _retries(stderr: str) -> Iterator[str]:
+    count = len(_ATTEMPT.findall(stderr))
+    if count:
+        yield f"Gemini CLI tried again {'once' if count == 1 else f'{count} times'} on its way"
+
+
+def _last_line(stderr: str) -> str:
+    return told(stderr).rsplit("\n", 1)[-1][:_DETAIL]
+
+
+_API_ERROR = re.compile(r"^\[API Error: (.*)\](\n.*)?$", re.DOTALL)
+
+
+def plain_message(said: str) -> str:
+    """An error as a person reads it: `[API Error: {"error": {"message": …}}]` without wrapping."""
+    found = _API_ERROR.match(said.strip())
+    text = f"{found[1]}{found[2] or ''}" if found else said.strip()
+    try:
+        error: Any = mapping(mapping(orjson.loads(text)).get("error"))
+    except orjson.JSONDecodeError:
+        return text[:_DETAIL]
+    return (string(error.get("message")) or text)[:_DETAIL]
+
+
+def _calls(count: int) -> str:
+    return counted(count, "tool call") if count else ""
+
+
+_PLAIN_DETAIL = 300
+_NAMES = ("Gemini", "Google")
+
+
+def one_line(verdict: RunOutcome, *, resume: str | None = None) -> Clean:
+    """`what (what was said): way out; way out`; `resume` is the session that one can continue."""
+    what = verdict.headline
+    if not what.startswith(_NAMES):
+        what = what[:1].lower() + what[1:]
+    said = ellipsis(clean_line("; ".join(verdict.detail.splitlines())), _PLAIN_DETAIL)
+    ways = "; ".join(verdict.ways_out)
+    if resume and "continue the session" in ways:
+        command = f"gemtui run --resume {shlex.quote(resume)}"
+        ways = ways.replace("continue the session", f"continue the session ({command})", 1)
+    line = f"{what} ({said})" if said else what
+    return clean_line(f"{line}: {ways}" if ways else line)

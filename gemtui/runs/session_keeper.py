@@ -1,0 +1,346 @@
+"""Looks after the files of a session while a run goes on in it, and once it has ended.
+
+`--resume` opens a new chat under the same id before it goes on in the old file. In a later minute
+than the session's own that leaves a ghost: a second file with this id and nothing in it. Gemini CLI
+removes files with nothing in them whenever it starts in that project, and with them every file of
+that id: the conversation, its subagents, its tool outputs. So the ghost is removed as soon as it is
+whole (the CLI opens it by name for two records, within a millisecond, and never again), and what
+vanishes all the same is put back at once: the CLI writes each record to the file of that name, so
+it goes on in it.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+import time
+from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import replace
+from itertools import count
+from pathlib import Path
+
+import orjson
+
+from gemtui.agent.run_folder import RunFolder
+from gemtui.runs.kept_session import (
+    Aftermath,
+    KeptSession,
+    copy_file,
+    covers,
+    done_so_far,
+    goes_on,
+    holds,
+    named,
+    put_file_back,
+    write_aftermath,
+    write_newest,
+)
+from gemtui.sessions.store import Store
+
+QUICK = 0.002
+"""Seconds between two looks until the CLI has said its first word: by then the ghost is there."""
+STEP = 0.02
+_RECENT = 50_000_000
+"""Nanoseconds within which a folder may change again and keep its time: file systems count in
+steps of some milliseconds."""
+_HEAD = 64 * 1024
+_RECORDS = 2
+"""Lines of a whole ghost: its header, and the session context."""
+
+_COPY = "copy-"
+"""Begins the names of newest states that are copies: store and run are on two file systems, say."""
+
+Stamp = tuple[int, int, int]
+
+
+class Keeper:
+    """Looks after one session; `look` again and again while the run goes on, `close` at its end."""
+
+    def __init__(self, folder: RunFolder, kept: KeptSession) -> None:
+        self._folder, self._kept = folder, kept
+        self._newest = dict(kept.newest)
+        self._done = done_so_far(folder)
+        self._places = self._chats({*kept.seen, *kept.files})
+        self._times: dict[Path, int] = {}
+        self._unclear: dict[Path, Stamp] = {}
+        self._said = False
+
+    def look(self) -> float:
+        """Put right what has happened since the last look; in how many seconds to look again.
+
+        Raises OSError.
+        """
+        for place in self._places:
+            if self._stirred(place):
+                self._look_into(place)
+        self._bring_up_to_date()
+        if not self._said and _size(self._folder.stdout):
+            self._said = True
+            self._look_everywhere()
+        return STEP if self._said else QUICK
+
+    def close(self) -> Aftermath:
+        """Put right what the run has left behind, and write down what was found.
+
+        Raises OSError where that can't be written, after all else has been done.
+        """
+        self._said = True
+        self._look_everywhere()
+        for place in self._places:
+            self._look_into(place)
+        self._bring_up_to_date()
+        before = self._kept.files
+        found = replace(
+            self._done,
+            lost=tuple(path for path in self._expected() if not os.path.lexists(path)),
+            changed=tuple(path for path, copy in before.items() if _was_rewritten(path, copy)),
+        )
+        write_aftermath(self._folder, found)
+        return found
+
+    # --- where to look -------------------------------------------------------------------------
+
+    def _chats(self, files: set[Path]) -> tuple[Path, ...]:
+        """The folders in which the CLI keeps what belongs to this session."""
+        id = self._kept.session_id
+        chats = {path.parent for path in files if path.parent.name == "chats"}
+        return tuple(
+            place
+            for each in sorted(chats)
+            for place in (each, each / id, each.parent / "tool-outputs" / f"session-{id}")
+        )
+
+    def _look_everywhere(self) -> None:
+        """Find the folders that have come since; what was unclear is looked at again."""
+        found = {place.path for place in named(Store(self._kept.home), self._kept.session_id)}
+        self._places = self._chats({*found, *self._kept.seen, *self._kept.files})
+        self._times.clear()
+        self._unclear.clear()
+
+    def _stirred(self, place: Path) -> bool:
+        """Whether names in a folder may have changed since the last look, or what was unclear."""
+        try:
+            changed = place.stat().st_mtime_ns
+        except OSError:
+            changed = 0
+        same = self._times.get(place) == changed
+        self._times[place] = changed
+        if not same or time.time_ns() - changed < _RECENT:
+            return True
+        mine = [path for path in self._unclear if path.parent == place]
+        return any(_stamp(path) != self._unclear[path] for path in mine)
+
+    def _files(self, place: Path) -> Iterator[Path]:
+        """The regular files of this session in one of its folders."""
+        mark = f"-{self._kept.session_id[:8]}." if place.name == "chats" else ""
+        with suppress(OSError), os.scandir(place) as entries:
+            for entry in entries:
+                if mark in entry.name and stat.S_ISREG(entry.stat(follow_symlinks=False).st_mode):
+                    yield Path(entry.path)
+
+    # --- looking -------------------------------------------------------------------------------
+
+    def _look_into(self, place: Path) -> None:
+        for path in self._expected():
+            if path.parent == place and not os.path.lexists(path):
+                self._put_back(path)
+        for path in list(self._files(place)):
+            self._look_at(path)
+
+    def _expected(self) -> list[Path]:
+        return [*{**self._kept.files, **self._newest}]
+
+    def _look_at(self, path: Path) -> None:
+        now = _stamp(path)
+        if self._unclear.get(path) == now:
+            return
+        self._unclear.pop(path, None)
+        newest = self._newest.get(path)
+        if newest is None:
+            self._meet(path, now)
+        elif not _same_file(path, newest) and not self._take_in(path, newest):
+            self._unclear[path] = now
+
+    def _meet(self, path: Path, now: Stamp) -> None:
+        """A file of which nothing is kept: the session's own, a ghost, or another session's."""
+        if path in self._kept.files or path.parent.name != "chats" or self._says_something(path):
+            self._hold(path)
+        elif path in self._kept.seen or not self._is_ghost(path):
+            self._unclear[path] = now
+        else:
+            self._remove(path)
+
+    def _says_something(self, path: Path) -> bool:
+        return path not in self._kept.seen and bool(holds(path, self._kept.session_id))
+
+    def _is_ghost(self, path: Path) -> bool:
+        """Whether a file that came with the run is a ghost, and whole: then another one says
+        something. Where the CLI has written on after it was removed, it has no header any more.
+        """
+        again = path in self._done.ghosts
+        empty = holds(path, self._kept.session_id) is False or (
+            again and holds(path, None) is False
+        )
+        if not empty or not (self._said or again or _lines(path) >= _RECORDS):
+            return False
+        others = [each for each in self._expected() if each.parent.name == "chats"]
+        return any(holds(each, self._kept.session_id) for each in others)
+
+    def _remove(self, path: Path) -> None:
+        try:
+            path.unlink(missing_ok=True)
+        except OSError as error:
+            self._trouble(f"{path} could not be removed: {error.strerror}")
+            return
+        self._note(replace(self._done, ghosts=_with(self._done.ghosts, path)))
+
+    def _put_back(self, path: Path) -> None:
+        kept = replace(self._kept, newest=self._newest)
+        try:
+            if not put_file_back(kept, path):
+                return
+        except OSError as error:
+            self._trouble(f"{path} could not be put back: {error.strerror}")
+            return
+        self._note(replace(self._done, restored=_with(self._done.restored, path)))
+
+    def _trouble(self, words: str) -> None:
+        if words not in self._done.problems:
+            self._note(replace(self._done, problems=(*self._done.problems, words)))
+
+    def _note(self, done: Aftermath) -> None:
+        self._done = done
+        self._write()
+
+    def _write(self) -> None:
+        """For whoever goes on from here if we are killed; a full disk must not stop us."""
+        with suppress(OSError):
+            write_newest(self._folder, self._newest, self._done)
+
+    # --- the newest state ----------------------------------------------------------------------
+
+    def _hold(self, path: Path) -> None:
+        """Keep the newest state of a file: as another name of it, else as a copy."""
+        taken = {each.stem.rpartition("-")[2] for each in self._newest.values()}
+        number = next(number for number in count() if str(number) not in taken)
+        try:
+            self._newest[path] = self._link(path, f"now-{number}{path.suffix}")
+        except FileNotFoundError:
+            return
+        except OSError:
+            copy = self._folder.path / f"{_COPY}{number}{path.suffix}"
+            copy_file(path, copy)
+            self._newest[path] = copy
+        self._write()
+
+    def _link(self, path: Path, name: str) -> Path:
+        """A name in the run's folder for a file, in the place of what bore it. Raises OSError."""
+        newest = self._folder.path / name
+        made = newest.with_name(f"{name}.new")
+        made.unlink(missing_ok=True)
+        os.link(path, made)
+        return made.replace(newest)
+
+    def _take_in(self, path: Path, newest: Path) -> bool:
+        """Another file stands in the place of one that is kept; whether all it says is kept now."""
+        if path.suffix == ".jsonl" and not _has_header(path):
+            _rejoin(path, newest)
+        elif _is_copy(newest):
+            pass
+        elif covers(path, newest):
+            self._link(path, newest.name)
+        else:
+            return False
+        return True
+
+    def _bring_up_to_date(self) -> None:
+        """Write to the copies what has come; a file that has become less changes nothing."""
+        for path, copy in self._newest.items():
+            if _is_copy(copy) and _stamp(path)[1:] != _stamp(copy)[1:]:
+                with suppress(OSError):
+                    _refresh(path, copy)
+
+
+def _rejoin(path: Path, newest: Path) -> None:
+    """Join a log that was removed while the CLI wrote to it: what the CLI has written since, to a
+    file that began anew, goes behind what was there, and all of it stands in that place again.
+    """
+    made = path.with_name(f".gemtui-{newest.name}")
+    with path.open("rb") as later, newest.open("ab") as log:
+        log.write(later.read())
+        log.flush()
+        if _is_copy(newest):
+            copy_file(newest, made)
+        else:
+            os.link(newest, made)
+        made.replace(path)
+        if rest := later.read():
+            with path.open("ab") as joined:
+                joined.write(rest)
+
+
+def _refresh(path: Path, copy: Path) -> None:
+    size = copy.stat().st_size
+    facts = path.stat()
+    if path.suffix != ".jsonl":
+        copy_file(path, copy)
+    elif facts.st_size >= size and goes_on(path, copy):
+        with path.open("rb") as source, copy.open("ab") as target:
+            source.seek(size)
+            while piece := source.read(1 << 20):
+                target.write(piece)
+        os.utime(copy, ns=(facts.st_atime_ns, facts.st_mtime_ns))
+
+
+def _was_rewritten(path: Path, copy: Path) -> bool:
+    """Whether a log no longer goes on from what was copied; the other format is rewritten."""
+    try:
+        return path.suffix == ".jsonl" and not goes_on(path, copy)
+    except OSError:
+        return False
+
+
+def _has_header(path: Path) -> bool:
+    """Whether a log begins with a record that names its session; True where that can't be said."""
+    try:
+        with path.open("rb") as file:
+            first = file.read(_HEAD).partition(b"\n")[0]
+        value = orjson.loads(first)
+        return not isinstance(value, dict) or "sessionId" in value
+    except (OSError, orjson.JSONDecodeError):
+        return True
+
+
+def _lines(path: Path) -> int:
+    with suppress(OSError), path.open("rb") as file:
+        return file.read(_HEAD).count(b"\n")
+    return 0
+
+
+def _size(path: Path) -> int:
+    with suppress(OSError):
+        return path.stat().st_size
+    return 0
+
+
+def _stamp(path: Path) -> Stamp:
+    with suppress(OSError):
+        facts = path.stat()
+        return facts.st_ino, facts.st_size, facts.st_mtime_ns
+    return 0, 0, 0
+
+
+def _same_file(path: Path, other: Path) -> bool:
+    try:
+        return path.samefile(other)
+    except OSError:
+        return False
+
+
+def _is_copy(newest: Path) -> bool:
+    return newest.name.startswith(_COPY)
+
+
+def _with(paths: tuple[Path, ...], path: Path) -> tuple[Path, ...]:
+    return paths if path in paths else (*paths, path)

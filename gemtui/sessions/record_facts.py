@@ -1,0 +1,155 @@
+"""What gemtui remembers of every record once its body has been let go."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import datetime
+from enum import Enum
+from typing import Any, NamedTuple
+
+from gemtui.transcript.content import Typed, text_of, typed
+from gemtui.transcript.model import Author, Outline, excerpt
+from gemtui.transcript.parts import instant, objects, parts_of, string, usage_of
+from gemtui.transcript.tools import call_status, written_path
+
+RICH_FIELDS = ("tokens", "thoughts", "model", "toolCalls")
+"""What a message loses when a resume restores it by `$set.messages` (contract 1.6)."""
+
+
+class RecordKind(Enum):
+    """What a record is to a reader."""
+
+    MESSAGE = "message"
+    CONTEXT = "context"
+    REPLY = "reply"
+    """Only functionResponse parts: they repeat `toolCalls[].result` (contract 1.2)."""
+
+
+class CallFact(NamedTuple):
+    """One tool call: its id, whether it failed, the file that it wrote, when it ended."""
+
+    id: str
+    failed: bool
+    written: str | None = None
+    time: datetime | None = None
+
+
+class RecordFacts(NamedTuple):
+    """One record, summed up.
+
+    `has`: which of RICH_FIELDS it carries. `says`: it holds text or calls. `calls`: its
+    toolCalls; `part_ids`: ids of functionCall parts that no toolCalls entry stands for;
+    `replies`: its functionResponses. `digest`: equal for two records that say the same.
+    """
+
+    outline: Outline
+    kind: RecordKind
+    has: frozenset[str]
+    says: bool
+    digest: int
+    calls: tuple[CallFact, ...] = ()
+    part_ids: tuple[str, ...] = ()
+    replies: tuple[CallFact, ...] = ()
+
+
+def facts_of(record: Mapping[str, Any], size: int) -> RecordFacts:
+    """Sum up one message record of `size` bytes; never raises, whatever it holds."""
+    kind = record.get("type")
+    if kind == "user":
+        return _user(record, typed(record), size)
+    if kind == "gemini":
+        return _model(record, size)
+    return _system(record, size)
+
+
+def _user(record: Mapping[str, Any], said: Typed, size: int) -> RecordFacts:
+    kind = RecordKind.MESSAGE
+    if not said.prompt and said.replies:
+        kind = RecordKind.REPLY
+    elif not said.prompt and (said.context or said.files):
+        kind = RecordKind.CONTEXT
+    replies = tuple(CallFact(_id(reply), _failed(reply)) for reply in said.replies)
+    return RecordFacts(
+        outline=Outline(
+            id=_id(record),
+            author=Author.USER,
+            time=instant(record.get("timestamp")),
+            prompt=said.prompt,
+            excerpt=excerpt(said.text) or ("(image)" if said.media else ""),
+            size=size,
+        ),
+        kind=kind,
+        has=frozenset(),
+        says=said.prompt,
+        digest=hash(("user", said.text, len(said.media), replies)),
+        replies=replies,
+    )
+
+
+def _failed(reply: Mapping[str, Any]) -> bool:
+    response = reply.get("response")
+    return isinstance(response, dict) and bool(response.get("error"))
+
+
+def _model(record: Mapping[str, Any], size: int) -> RecordFacts:
+    calls = tuple([_call(call) for call in objects(record.get("toolCalls"))])
+    content = record.get("content")
+    text = text_of(content).strip()
+    ids = tuple([call.id for call in calls])
+    part_ids = () if isinstance(content, str) else _part_ids(content)
+    model = record.get("model")
+    return RecordFacts(
+        outline=Outline(
+            id=_id(record),
+            author=Author.MODEL,
+            time=instant(record.get("timestamp")),
+            calls=len(calls),
+            failures=sum([call.failed for call in calls]),
+            size=size,
+            usage=usage_of(record.get("tokens")),
+            model=model if isinstance(model, str) else None,
+            writes=tuple([call.written for call in calls if call.written]),
+        ),
+        kind=RecordKind.MESSAGE,
+        has=frozenset([name for name in RICH_FIELDS if record.get(name)]),
+        says=bool(text or calls or part_ids),
+        digest=hash(("gemini", text, ids or part_ids)),
+        calls=calls,
+        part_ids=_without(part_ids, ids),
+    )
+
+
+def _part_ids(content: object) -> tuple[str, ...]:
+    calls = [part.get("functionCall") for part in parts_of(content)]
+    return tuple([_id(call) for call in calls if isinstance(call, dict)])
+
+
+def _without(part_ids: tuple[str, ...], ids: tuple[str, ...]) -> tuple[str, ...]:
+    known = set(ids) if part_ids else ()
+    return tuple([id for id in part_ids if id not in known])
+
+
+def _call(raw: Mapping[str, Any]) -> CallFact:
+    return CallFact(
+        _id(raw), call_status(raw).failed, written_path(raw), instant(raw.get("timestamp"))
+    )
+
+
+def _system(record: Mapping[str, Any], size: int) -> RecordFacts:
+    return RecordFacts(
+        outline=Outline(
+            id=_id(record),
+            author=Author.SYSTEM,
+            time=instant(record.get("timestamp")),
+            size=size,
+        ),
+        kind=RecordKind.MESSAGE,
+        has=frozenset(),
+        says=True,
+        digest=hash((string(record.get("type")), text_of(record.get("content")))),
+    )
+
+
+def _id(thing: Mapping[str, Any]) -> str:
+    id = thing.get("id")
+    return id if isinstance(id, str) else ""

@@ -1,0 +1,1 @@
+"""Text as lines of the screen: colours, wrapping, tables, code, Markdown; without widgets."""

@@ -1,0 +1,40 @@
+"""Times and counters in the words of the screen."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+
+from gemtui.ui.draw.theme import Look
+
+
+def short(number: int) -> str:
+    """A counter of tokens in at most five characters: `41`, `1.9k`, `18.2k`, `120k`, `1.2M`."""
+    for size, letter in ((1_000_000, "M"), (1_000, "k")):
+        if number >= size - size // 2000:
+            value = number / size
+            return f"{value:.0f}{letter}" if value >= 99.95 else f"{value:.1f}{letter}"
+    return str(number)
+
+
+def moment(when: datetime, look: Look) -> str:
+    """The time of day, with the date when it is not today's: `12:04`, `2026-11-20 12:04`."""
+    local = when.astimezone(look.tz)
+    return f"{local:%H:%M}" if local.date() == look.today else f"{local:%Y-%m-%d %H:%M}"
+
+
+def time_of_day(when: datetime, look: Look) -> str:
+    """The time of day to the second."""
+    return f"{when.astimezone(look.tz):%H:%M:%S}"
+
+
+def lasting(duration: timedelta) -> str:
+    """How long something took: `12 ms`, `2.1 s`, `1 m 12 s`, `1 h 3 m`."""
+    seconds = duration.total_seconds()
+    if seconds < 0.9995:
+        return f"{max(0, seconds) * 1000:.0f} ms"
+    if seconds < 59.95:
+        return f"{seconds:.1f} s"
+    minutes = round(seconds / 60) if seconds >= 3600 else int(seconds + 0.5) // 60
+    if minutes < 60:
+        return f"{minutes} m {int(seconds + 0.5) % 60} s"
+    return f"{minutes // 60} h {minutes % 60} m"

@@ -1,0 +1,280 @@
+"""Markdown as lines: the tokens of markdown-it, drawn with our roles."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from functools import lru_cache
+from typing import TYPE_CHECKING
+
+from rich.style import Style
+
+from gemtui.text import Clean, clean, ellipsis, visible
+from gemtui.ui.draw.code import highlight
+from gemtui.ui.draw.lines import (
+    BLANK,
+    LEAST,
+    Code,
+    Line,
+    Piece,
+    Pieces,
+    chop,
+    flat,
+    own,
+    prefixed,
+    tabless,
+    wrap,
+)
+from gemtui.ui.draw.markdown_chunks import chunks
+from gemtui.ui.draw.table import draw_table
+from gemtui.ui.draw.theme import BOLD, ITALIC, STRIKE, UNDERLINE, Look, Role
+
+if TYPE_CHECKING:
+    from markdown_it import MarkdownIt
+    from markdown_it.tree import SyntaxTreeNode
+
+DEEPEST = 40
+"""Levels of nesting that are drawn; a deeper text is shown as it was written."""
+_LONGEST_URL = 400
+_FENCE = re.compile(
+    r"^(?P<fence>`{3,}|~{3,})(?P<language>[^`\n]*)\n(?P<code>.*?)\n?^(?P=fence)[`~]* *$",
+    re.DOTALL | re.MULTILINE,
+)
+
+
+def draw_markdown(text: Clean, look: Look) -> Iterator[Line]:
+    """The lines of a Markdown text; a part nested too deep is shown as it was written."""
+    *settled, last = chunks(text)
+    for part in settled:
+        yield from _settled(Clean(part), look)
+        yield BLANK
+    yield from _drawn(Clean(last), look)
+
+
+@lru_cache(maxsize=1024)
+def _settled(text: Clean, look: Look) -> tuple[Line, ...]:
+    return tuple(_drawn(text, look))
+
+
+def _drawn(text: Clean, look: Look) -> Iterator[Line]:
+    tree = _parsed(text)
+    if tree is None:
+        yield from draw_plain(text, look)
+    else:
+        yield from _blocks(tree.children, look)
+
+
+def draw_prompt(text: Clean, look: Look) -> Iterator[Line]:
+    """What a person typed, as it was typed; only code fences are drawn as such."""
+    position = 0
+    for fence in _FENCE.finditer(text):
+        before = Clean(text[position : fence.start()].rstrip("\n"))
+        yield from draw_plain(before, look) if before else ()
+        yield from draw_code(Code(visible(fence["code"]), flat(fence["language"])), look)
+        position = fence.end()
+    if rest := Clean(text[position:].strip("\n")):
+        yield from draw_plain(rest, look)
+
+
+def draw_plain(text: Clean, look: Look) -> Iterator[Line]:
+    """The lines of a text as it was written, wrapped between words."""
+    for line in text.split("\n"):
+        yield from wrap((Piece(tabless(Clean(line)), look[Role.TEXT]),), look.width)
+
+
+def draw_code(code: Code, look: Look) -> Iterator[Line]:
+    """Code behind a rule at its left, its own lines kept; a long one goes on behind a mark."""
+    before = (Piece(own(f"{look.glyphs.side} "), look[Role.BORDER]),)
+    after = (Piece(own(f"{look.glyphs.wrapped} "), look[Role.BORDER]),)
+    inner = look.narrowed(2)
+    for pieces in highlight(code.text, code.language, look):
+        for line in prefixed(chop(pieces, inner.width), before, after):
+            yield replace(line, code=code)
+
+
+@lru_cache(maxsize=1)
+def _parser() -> MarkdownIt:
+    from markdown_it import MarkdownIt  # 20 ms that the first paint of a list need not wait for
+
+    parser = MarkdownIt("commonmark", {"maxNesting": DEEPEST + 10})
+    return parser.enable(["table", "strikethrough"])
+
+
+def _parsed(text: Clean) -> SyntaxTreeNode | None:
+    from markdown_it.tree import SyntaxTreeNode
+
+    tokens = _parser().parse(text)
+    if any(token.level > DEEPEST for token in tokens):
+        return None
+    return SyntaxTreeNode(tokens)
+
+
+# --- blocks --------------------------------------------------------------------------------------
+
+
+def _blocks(nodes: Sequence[SyntaxTreeNode], look: Look, *, tight: bool = False) -> Iterator[Line]:
+    for index, node in enumerate(nodes):
+        if index and not tight:
+            yield BLANK
+        yield from _block(node, look)
+
+
+def _block(node: SyntaxTreeNode, look: Look) -> Iterator[Line]:
+    match node.type:
+        case "heading":
+            style = look[Role.HEADING] + (UNDERLINE if node.tag == "h1" else BOLD)
+            yield from _paragraph(node, style, look)
+        case "paragraph":
+            yield from _paragraph(node, look[Role.TEXT], look)
+        case "bullet_list" | "ordered_list":
+            yield from _list(node, look)
+        case "blockquote":
+            yield from _quote(node, look)
+        case "fence" | "code_block":
+            yield from draw_code(_code(node), look)
+        case "table":
+            yield from _table(node, look)
+        case "hr":
+            rule = Piece(own(look.glyphs.rule * look.width), look[Role.BORDER])
+            yield Line((rule,), look.width)
+        case _:
+            yield from draw_plain(clean(node.content.rstrip("\n")), look)
+
+
+def _code(node: SyntaxTreeNode) -> Code:
+    language = flat(node.info).split(" ")[0] if node.type == "fence" else ""
+    return Code(visible(clean(node.content).removesuffix("\n")), Clean(language))
+
+
+def _paragraph(node: SyntaxTreeNode, style: Style, look: Look) -> Iterator[Line]:
+    for pieces in _rows(node, style, look):
+        yield from wrap(pieces, look.width)
+
+
+def _quote(node: SyntaxTreeNode, look: Look) -> Iterator[Line]:
+    if look.width < LEAST + 2:
+        yield from _blocks(node.children, look)
+        return
+    bar = (Piece(own(f"{look.glyphs.quote} "), look[Role.MUTED]),)
+    yield from prefixed(_blocks(node.children, look.narrowed(2)), bar)
+
+
+def _list(node: SyntaxTreeNode, look: Look) -> Iterator[Line]:
+    tight = _is_tight(node)
+    number = int(node.attrs.get("start", 1)) if node.type == "ordered_list" else None
+    last = len(str(number + len(node.children) - 1)) if number is not None else 0
+    for index, item in enumerate(node.children):
+        if index and not tight:
+            yield BLANK
+        mark = look.glyphs.bullet if number is None else f"{number + index:>{last}}."
+        yield from _item(item, mark, look, tight=tight)
+
+
+def _is_tight(node: SyntaxTreeNode) -> bool:
+    return all(
+        child.hidden
+        for item in node.children
+        for child in item.children
+        if child.type == "paragraph"
+    )
+
+
+def _item(item: SyntaxTreeNode, mark: str, look: Look, *, tight: bool) -> Iterator[Line]:
+    done = _task(item)
+    if done is not None:
+        mark = f"[{look.glyphs.done if done else ' '}]"
+    indent = len(mark) + 1
+    if look.width - indent < LEAST:
+        yield from _blocks(item.children, look, tight=tight)
+        return
+    before = (Piece(own(f"{mark} "), look[Role.SUCCESS if done else Role.MUTED]),)
+    rest = (Piece(own(" " * indent), look[Role.TEXT]),)
+    lines = list(_blocks(item.children, look.narrowed(indent), tight=tight))
+    yield from prefixed(lines or [BLANK], before, rest, frame=False)
+
+
+def _task(item: SyntaxTreeNode) -> bool | None:
+    """Whether a task is done; None: the item is no task. Takes the box out of its text."""
+    if not item.children or item.children[0].type != "paragraph":
+        return None
+    first = next(iter(item.children[0].children[0].children), None)
+    token = first.token if first is not None and first.type == "text" else None
+    if token is None or token.content[:4].lower() not in ("[ ] ", "[x] "):
+        return None
+    done = token.content[1] != " "
+    token.content = token.content[4:]
+    return done
+
+
+def _table(node: SyntaxTreeNode, look: Look) -> Iterator[Line]:
+    rows = [
+        [_joined(_rows(cell, look[Role.TEXT], look)) for cell in row.children]
+        for part in node.children
+        for row in part.children
+    ]
+    yield from draw_table(rows[0], rows[1:], look)
+
+
+def _joined(rows: list[Pieces]) -> Pieces:
+    return tuple(piece for row in rows for piece in row)
+
+
+# --- what stands in a line -----------------------------------------------------------------------
+
+
+def _rows(node: SyntaxTreeNode, style: Style, look: Look) -> list[Pieces]:
+    """The inline content of a block, one row for each line that the author began."""
+    rows: list[list[Piece]] = [[]]
+    for inline in node.children:
+        _inline(inline.children, style, look, rows)
+    return [tuple(row) for row in rows]
+
+
+def _inline(
+    nodes: Sequence[SyntaxTreeNode], style: Style, look: Look, rows: list[list[Piece]]
+) -> None:
+    for node in nodes:
+        match node.type:
+            case "softbreak" | "hardbreak":
+                rows.append([])
+            case "code_inline":
+                tick = "" if look.colors else "`"
+                text = own(f"{tick}{_text(node.content)}{tick}")
+                rows[-1].append(Piece(text, style + look[Role.CODE]))
+            case "strong":
+                _inline(node.children, style + BOLD, look, rows)
+            case "em":
+                _inline(node.children, style + ITALIC, look, rows)
+            case "s":
+                _inline(node.children, style + STRIKE, look, rows)
+            case "link":
+                _link(node, style, look, rows)
+            case "image":
+                _image(node, look, rows)
+            case _:
+                rows[-1].append(Piece(_text(node.content), style))
+
+
+def _text(content: str) -> Clean:
+    return tabless(Clean(clean(content).replace("\n", " ")))
+
+
+def _link(node: SyntaxTreeNode, style: Style, look: Look, rows: list[list[Piece]]) -> None:
+    url = _url(node.attrs.get("href", ""))
+    start = len(rows), len(rows[-1])
+    _inline(node.children, style + look[Role.LINK], look, rows)
+    shown = "".join(piece.text for piece in rows[-1][start[1] if len(rows) == start[0] else 0 :])
+    if url and shown not in (url, url.removeprefix("mailto:")):
+        rows[-1].append(Piece(own(f" ({url})" if shown else url), look[Role.MUTED]))
+
+
+def _image(node: SyntaxTreeNode, look: Look, rows: list[list[Piece]]) -> None:
+    alt = flat(node.content)
+    rows[-1].append(Piece(own(f"[image: {alt}]" if alt else "[image]"), look[Role.TEXT]))
+    if url := _url(node.attrs.get("src", "")):
+        rows[-1].append(Piece(own(f" ({url})"), look[Role.MUTED]))
+
+
+def _url(value: str | int | float) -> Clean:
+    return ellipsis(flat(str(value)), _LONGEST_URL)

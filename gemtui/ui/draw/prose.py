@@ -1,0 +1,41 @@
+"""What somebody said, of any length: drawn well up to a bound, beyond it as it was written."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+from gemtui.text import Clean, clean
+from gemtui.ui.draw.gutter_rows import remark, text_rows
+from gemtui.ui.draw.lines import BLANK, Line
+from gemtui.ui.draw.theme import Look
+
+CHARACTERS = 30_000
+LINES = 1_000
+MARKS = 2_000
+"""What is read as Markdown: about 50 ms of work; `MARKS` are brackets and bars, the costly ones."""
+
+Draw = Callable[[Clean, Look], Iterator[Line]]
+
+
+def draw_prose(text: str, look: Look, draw: Draw) -> Iterator[Line]:
+    """The text by `draw` up to a bound, the rest plain, bounded too, with a word about it."""
+    text = text.strip("\n").rstrip()
+    cut = _bound(text)
+    if cut:
+        yield from draw(clean(text[:cut]), look)
+    if rest := text[cut:]:
+        if cut:
+            yield from (BLANK, remark("too long for Markdown: the rest as it was written", look))
+        yield from text_rows(rest, look, folded=False, prose=True).lines
+
+
+def _bound(text: str) -> int:
+    """Where the part ends that is short enough, at the end of a paragraph or a line."""
+    end = min(len(text), CHARACTERS)
+    if text.count("[", 0, end) + text.count("|", 0, end) > MARKS:
+        return 0
+    for _ in range(text.count("\n", 0, end) - LINES):
+        end = text.rindex("\n", 0, end)
+    if end == len(text):
+        return end
+    return max(text.rfind("\n\n", 0, end), 0) or max(text.rfind("\n", 0, end), 0)

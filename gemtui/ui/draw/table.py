@@ -1,0 +1,83 @@
+"""Tables that shrink to the width: columns as wide as they need, then as they can."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import zip_longest
+
+from gemtui.ui.draw.lines import Line, Piece, Pieces, own, width_of, wrap
+from gemtui.ui.draw.theme import BOLD, Look, Role
+
+NARROWEST = 4
+"""Cells of the narrowest column; a table with too many columns becomes a list of its rows."""
+_BETWEEN = 3
+
+
+def draw_table(
+    head: Sequence[Pieces], rows: Sequence[Sequence[Pieces]], look: Look
+) -> Iterator[Line]:
+    """A table with its head; rows may be shorter than the head, longer ones lose their end."""
+    widths = _widths(head, rows, look.width)
+    if widths is None:
+        yield from _records(head, rows, look)
+        return
+    yield from _row([_bold(cell) for cell in head], widths, look)
+    cross = own(f"{look.glyphs.rule}{look.glyphs.cross}{look.glyphs.rule}")
+    rule = own(cross.join(look.glyphs.rule * width for width in widths))
+    yield Line((Piece(rule, look[Role.BORDER]),), width_of((Piece(rule, look[Role.BORDER]),)))
+    for row in rows:
+        yield from _row(row, widths, look)
+
+
+def _bold(cell: Pieces) -> Pieces:
+    return tuple(Piece(text, style + BOLD) for text, style in cell)
+
+
+def _widths(
+    head: Sequence[Pieces], rows: Sequence[Sequence[Pieces]], width: int
+) -> list[int] | None:
+    """The width of each column; None: there is no room for so many."""
+    wanted = [max(1, width_of(cell)) for cell in head]
+    for row in rows:
+        for column, cell in enumerate(row[: len(wanted)]):
+            wanted[column] = max(wanted[column], width_of(cell))
+    room = width - _BETWEEN * (len(wanted) - 1)
+    if room < sum(min(NARROWEST, size) for size in wanted):
+        return None
+    return _shared(wanted, room)
+
+
+def _shared(wanted: list[int], room: int) -> list[int]:
+    """Narrow columns get what they want, the others share the rest evenly."""
+    widths = [0] * len(wanted)
+    open_columns = sorted(range(len(wanted)), key=lambda column: wanted[column])
+    for index, column in enumerate(open_columns):
+        widths[column] = min(wanted[column], room // (len(wanted) - index))
+        room -= widths[column]
+    return widths
+
+
+def _row(cells: Sequence[Pieces], widths: list[int], look: Look) -> Iterator[Line]:
+    blocks = [
+        wrap(cells[column], width) if column < len(cells) else []
+        for column, width in enumerate(widths)
+    ]
+    side = Piece(own(f" {look.glyphs.side} "), look[Role.BORDER])
+    for lines in zip_longest(*blocks, fillvalue=Line()):
+        pieces: list[Piece] = []
+        for column, line in enumerate(lines):
+            pieces += [side] if column else []
+            gap = widths[column] - width_of(line.pieces)
+            last = column == len(widths) - 1
+            pieces += line.pieces if last else (*line.pieces, Piece(own(" " * gap), side.style))
+        yield Line(tuple(pieces))
+
+
+def _records(
+    head: Sequence[Pieces], rows: Sequence[Sequence[Pieces]], look: Look
+) -> Iterator[Line]:
+    for index, row in enumerate(rows):
+        if index:
+            yield Line()
+        for name, cell in zip(head, row, strict=False):
+            yield from wrap((*_bold(name), Piece(own(": "), look[Role.MUTED]), *cell), look.width)

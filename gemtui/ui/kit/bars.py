@@ -1,0 +1,162 @@
+"""The three lines around a screen: where we are, what is happening, what one can do."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from functools import partial
+from typing import Literal
+
+from textual.content import Content
+from textual.events import Click
+from textual.style import Style
+from textual.timer import Timer
+from textual.widget import Widget
+
+from gemtui.text import Clean, cells
+from gemtui.ui.kit.keys import BY_ID, Key, acting
+
+Side = Literal["left", "right"]
+GAP = "  "
+LEAST = 24
+"""Cells that a title keeps when what stands at its right takes the rest."""
+ALWAYS = (BY_ID["app.help"], BY_ID["app.command_palette"])
+"""Keys that keep their place at the right end of the footer."""
+
+
+def joined(
+    left: Sequence[Content],
+    right: Sequence[Content],
+    width: int,
+    mark: str,
+    *,
+    gives_way: Side = "right",
+) -> Content:
+    """One line of `width` cells.
+
+    Both sequences have the more important parts first; `right` is drawn from the right end. Parts
+    are left out until the rest fits: those of one side first, then of the other, the first ones of
+    both last. The first part of the left may be cut to `LEAST` cells, with `mark` at its end.
+    """
+    kept, end = [part for part in left if part], [part for part in right if part]
+    first, second = (end, kept) if gives_way == "right" else (kept, end)
+    while _least(kept) + len(GAP) + _width(end) > width and (len(kept) > 1 or end):
+        next((side for side in (first, second) if len(side) > 1), end).pop()
+    start, finish = Content(GAP).join(kept), Content(GAP).join(reversed(end))
+    room = max(0, width - finish.cell_length - (len(GAP) if end else 0))
+    if start.cell_length > room:
+        start = start.truncate(max(0, room - len(mark))).rstrip() + mark
+    return start.pad_right(width - finish.cell_length - start.cell_length) + finish
+
+
+def _width(parts: Sequence[Content]) -> int:
+    return sum(part.cell_length for part in parts) + len(GAP) * max(0, len(parts) - 1)
+
+
+def _least(parts: Sequence[Content]) -> int:
+    """The width with the first part cut, where that is the only one."""
+    return min(LEAST, _width(parts)) if len(parts) == 1 else _width(parts)
+
+
+class BarLine(Widget):
+    """One line with two ends; `say` sets what stands there, `tell` what does for some seconds."""
+
+    def __init__(self, *, id: str, mark: str = "…", gives_way: Side = "right") -> None:
+        super().__init__(id=id)
+        self._mark, self._gives_way = mark, gives_way
+        self._left: Sequence[Content] = ()
+        self._right: Sequence[Content] = ()
+        self.told: Clean | None = None
+        self._telling: Timer | None = None
+
+    def say(self, left: Sequence[Content], right: Sequence[Content] = ()) -> None:
+        """Show these parts from now on, the more important ones first in both."""
+        if (list(left), list(right)) != (list(self._left), list(self._right)):
+            self._left, self._right = left, right
+            self.refresh()
+
+    def tell(self, text: Clean, seconds: float) -> bool:
+        """Show this in place of everything else for a while; False if it has no room."""
+        if cells(text) > self.content_size.width:
+            return False
+        if self._telling is not None:
+            self._telling.stop()
+        self._telling = self.set_timer(seconds, partial(self._tell, None))
+        self._tell(text)
+        return True
+
+    def _tell(self, text: Clean | None) -> None:
+        self.told = text
+        self.set_class(text is not None, "-telling")
+        self.refresh()
+
+    def on_resize(self) -> None:
+        """Another width, other parts: what was rendered is kept otherwise."""
+        self.refresh()
+
+    async def on_click(self, event: Click) -> None:
+        """Do what the key does whose words were clicked."""
+        if (id := event.style.meta.get("key")) is not None:
+            await self.app.run_action(f"run_key({id!r})")
+
+    def render(self) -> Content:
+        """As many of the parts as fit."""
+        if self.told is not None:
+            return Content(self.told).pad_right(self.content_size.width - cells(self.told))
+        width = self.content_size.width
+        return joined(self._left, self._right, width, self._mark, gives_way=self._gives_way)
+
+
+class FooterLine(BarLine):
+    """The keys that act on what has the focus; a click on one is the key."""
+
+    def __init__(self, *, ascii: bool = False) -> None:
+        super().__init__(id="footer", mark="")
+        self._ascii = ascii
+
+    def on_mount(self) -> None:
+        """Draw again whenever other keys act."""
+        self.screen.bindings_updated_signal.subscribe(self, lambda _screen: self.refresh())
+
+    def render(self) -> Content:
+        """The keys of the table that act now, in its order of rank."""
+        here = sorted((key for key, _ in acting(self.screen) if key.rank), key=_rank)
+        alive = self.screen.active_bindings.keys()
+        left = [self._hint(key, alive) for key in here]
+        right = [self._hint(key, alive) for key in reversed(ALWAYS)]
+        width = self.content_size.width - _width(right) - len(GAP)
+        while left and _width(left) > width:
+            left.pop()
+        return joined(left, right, self.content_size.width, "")
+
+    def _hint(self, key: Key, alive: Collection[str]) -> Content:
+        click = Style.from_meta({"key": key.id})
+        return Content.assemble(
+            (key.footer(ascii=self._ascii, alive=alive), "bold $text-accent"),
+            " ",
+            (key.label.lower(), "dim"),
+        ).stylize(click)
+
+
+def _rank(key: Key) -> int:
+    return key.rank
+
+
+_MODES = (("app.sessions", "1 Sessions"), ("app.runs", "2 Run"), ("app.policies", "3 Policy"))
+
+
+def tabs(current: str, marks: Mapping[str, str]) -> Sequence[Content]:
+    """The name, then the modes with the current one (by its key's id) in brackets.
+
+    `marks`: the sign that stands at a mode, by the id of its key. A click on a mode is its key.
+    """
+    return (Content.styled("gemtui", "bold $text-accent"), *_modes(current, marks))
+
+
+def _modes(current: str, marks: Mapping[str, str]) -> Sequence[Content]:
+    words = []
+    for id, label in _MODES:
+        text = f"{label} {marks.get(id, '')}".rstrip()
+        here = id == current
+        word = Content.styled(f"[{text}]" if here else f" {text} ", "bold" if here else "dim")
+        words.append(word.stylize(Style.from_meta({"key": id})))
+    return (Content("").join(words),)

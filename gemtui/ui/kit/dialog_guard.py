@@ -1,0 +1,80 @@
+"""Screens that answer and screens that ask: the keys of one burst act once, or not at all."""
+
+from __future__ import annotations
+
+from textual import events, on
+from textual.await_complete import AwaitComplete
+from textual.message import Message
+from textual.screen import ModalScreen, Screen, ScreenResultType
+from textual.worker import Worker
+
+DIALOG = "dialog"
+"""The group of the workers in which a screen asks something."""
+LOW = [(0, "-low"), (18, "-high")]
+"""From how many rows on a screen has room for more than what it is about."""
+
+
+class AnsweringScreen(Screen[ScreenResultType]):
+    """Closes with the first answer it gets; it goes once nothing stands over it.
+
+    A burst of keys may answer twice, and a worker may answer while something else is shown.
+    """
+
+    _answer: tuple[ScreenResultType | None] | None = None
+
+    def dismiss(self, result: ScreenResultType | None = None) -> AwaitComplete:
+        """Close with `result`, unless there is an answer already."""
+        if self._answer is None:
+            self._answer = (result,)
+        return self._go()
+
+    async def _dispatch_message(self, message: Message) -> None:
+        """What its widgets still say, once it has its answer, is for nobody."""
+        if self._answer is None or message.control is None:
+            await super()._dispatch_message(message)
+
+    @on(events.ScreenResume)
+    def _uncovered(self) -> None:
+        if self._answer is not None:
+            self._go()
+
+    def _go(self) -> AwaitComplete:
+        if self._answer is not None and not self.is_mounted:
+            self.call_later(self._go)
+        elif self._answer is not None and self.is_active:
+            self.workers.cancel_node(self)
+            return super().dismiss(self._answer[0])
+        return AwaitComplete()
+
+
+class DialogScreen(ModalScreen[ScreenResultType], AnsweringScreen[ScreenResultType]):
+    """Stands over the screen that asks."""
+
+
+class DialogGuardScreen(AnsweringScreen[ScreenResultType]):
+    """No key acts on it while a dialog opens, or while the answer of one is taken.
+
+    Keys that come in one burst would act here, though they were meant for the dialog.
+    """
+
+    VERTICAL_BREAKPOINTS = LOW
+
+    def can(self, action: str) -> bool:
+        """Whether a key does something now."""
+        raise NotImplementedError
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        """Nothing is done while a dialog opens."""
+        del parameters
+        return not self.is_mounted or (not self.asking and self.can(action))
+
+    @property
+    def asking(self) -> bool:
+        """Whether a dialog opens, or its answer is taken."""
+        mine = (each for each in self.workers if each.node is self and each.group == DIALOG)
+        return self.is_active and any(not each.is_finished for each in mine)
+
+    def on_worker_state_changed(self, event: Worker.StateChanged) -> None:
+        """What a dialog was for is done: keys act again."""
+        if event.worker.group == DIALOG and event.worker.is_finished:
+            self.refresh_bindings()

@@ -1,0 +1,123 @@
+"""A question with several answers, each with what it means."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+from textual import on
+from textual.app import ComposeResult
+from textual.containers import Horizontal, VerticalScroll
+from textual.content import Content
+
+from gemtui.text import Clean, clean, visible_line
+from gemtui.ui.draw.lines import own
+from gemtui.ui.kit.clean_widgets import Button, Dialog, Input, Label, Option, OptionList, Static
+from gemtui.ui.kit.dialog_guard import DialogScreen
+from gemtui.ui.kit.keys import Where, bindings
+
+
+class Choice(NamedTuple):
+    """One answer: what it is called here, what it says, what it means."""
+
+    id: str
+    label: Clean
+    meaning: Clean = Clean("")
+
+
+class ChooseScreen(DialogScreen[str]):
+    """Closes with the id of the answer, or with None. The first answer is under the cursor."""
+
+    BINDINGS = bindings(Where.DIALOG)
+
+    def __init__(self, question: Clean, about: Sequence[Clean], choices: Sequence[Choice]) -> None:
+        super().__init__()
+        self._question, self._about, self._choices = question, about, choices
+
+    def compose(self) -> ComposeResult:
+        """What it is about, then the answers."""
+        with Dialog(self._question, own("enter chooses   esc closes")):
+            if self._about:
+                yield Static(Content("\n").join(map(Content, (*self._about, Clean("")))))
+            yield OptionList(*(Option(_row(choice), id=choice.id) for choice in self._choices))
+
+    def on_mount(self) -> None:
+        """Answer by the arrows at once."""
+        offered = self.query_one(OptionList)
+        offered.highlighted = 0
+        offered.focus()
+
+    @on(OptionList.OptionSelected)
+    def _chosen(self, event: OptionList.OptionSelected) -> None:
+        self.dismiss(event.option_id)
+
+    def action_close(self) -> None:
+        """No answer."""
+        self.dismiss(None)
+
+
+def _row(choice: Choice) -> Content:
+    return Content.assemble((choice.label, "bold"), "  ", (choice.meaning, "dim"))
+
+
+class ConfirmScreen(DialogScreen[bool]):
+    """Closes with True only if the person said so; enter alone does not."""
+
+    BINDINGS = bindings(Where.CONFIRM)
+    AUTO_FOCUS = "#no"
+
+    def __init__(
+        self, question: Clean, about: Clean, lines: Sequence[Clean], *, yes: str, no: str
+    ) -> None:
+        super().__init__()
+        self._question, self._about, self._lines = question, about, lines
+        self._yes, self._no = yes, no
+
+    def compose(self) -> ComposeResult:
+        """Question, list, two buttons."""
+        with Dialog(self._question):
+            yield Label(Content.styled(self._about, "bold"))
+            with VerticalScroll(can_focus=False):
+                yield Static(Content("\n").join(map(Content, self._lines)))
+            with Horizontal(classes="buttons"):
+                yield Button(own(f"{self._no} (n)"), id="no")
+                yield Button(own(f"{self._yes} (y)"), id="yes", variant="error")
+
+    @on(Button.Pressed)
+    def _pressed(self, event: Button.Pressed) -> None:
+        self.dismiss(event.button.id == "yes")
+
+    def action_confirm(self) -> None:
+        """Yes."""
+        self.dismiss(True)
+
+    def action_close(self) -> None:
+        """No."""
+        self.dismiss(False)
+
+
+class AskScreen(DialogScreen[str]):
+    """Closes with a text of which `problem` has nothing to say, or with None."""
+
+    BINDINGS = bindings(Where.DIALOG)
+
+    def __init__(self, question: Clean, *, value: str, problem: Callable[[str], str]) -> None:
+        super().__init__()
+        self._question, self._value, self._problem = question, value, problem
+
+    def compose(self) -> ComposeResult:
+        """The input, and what is wrong with it."""
+        with Dialog(self._question, own("enter goes on   esc closes")):
+            yield Input(visible_line(self._value))
+            yield Label(id="problem")
+
+    @on(Input.Submitted)
+    def _entered(self, event: Input.Submitted) -> None:
+        problem = self._problem(event.value)
+        self.query_one("#problem", Label).update(clean(problem))
+        if not problem:
+            self.dismiss(event.value)
+
+    def action_close(self) -> None:
+        """Leave things as they are."""
+        self.dismiss(None)

@@ -1,0 +1,224 @@
+"""Rows with a search: a line above them in which somebody types, and what matches below."""
+
+from __future__ import annotations
+
+import asyncio
+from abc import abstractmethod
+from collections.abc import Callable, Sequence
+from typing import Generic
+
+from textual import events, on, work
+from textual.app import ComposeResult
+from textual.containers import Horizontal, Vertical
+from textual.message import Message
+from textual.scroll_view import ScrollView
+from textual.widgets import Rule
+
+from gemtui.text import Clean
+from gemtui.ui.draw.lines import Pieces, own
+from gemtui.ui.draw.theme import Look, look_of
+from gemtui.ui.kit.clean_widgets import Input, Static
+from gemtui.ui.kit.keys import Where, bindings
+from gemtui.ui.kit.row_list import Item, RowList
+
+
+class FilterBar(Horizontal):
+    """One line: a rule while there is no search, else `/` and an input.
+
+    It only says what is typed; what is searched is up to who listens. A search inside of the
+    sessions' text belongs beside it, as another source of rows.
+    """
+
+    BINDINGS = bindings(Where.FILTER)
+    DEFAULT_CSS = """
+    FilterBar {
+        height: 1;
+        & > Static { width: 3; padding: 0 1; color: $text-accent; }
+        & > Input { width: 1fr; }
+        & > Rule.-horizontal { margin: 0; color: $foreground 30%; }
+        & > Static, & > Input { display: none; }
+        &.-open > Static, &.-open > Input { display: block; }
+        &.-open > Rule { display: none; }
+    }
+    """
+
+    typing = False
+    """Whether somebody types here, or is about to: the focus comes a moment after `open`."""
+
+    class Changed(Message):
+        """The search is another one; "" means none."""
+
+        def __init__(self, text: str) -> None:
+            super().__init__()
+            self.text = text
+
+    class Done(Message):
+        """The search stays, the keys belong to the list again."""
+
+    def compose(self) -> ComposeResult:
+        """Both forms; a class on this widget decides which one shows."""
+        ascii = look_of(self.app, 1).glyphs.name == "ascii"
+        yield Rule(line_style="ascii" if ascii else "solid")
+        yield Static(own("/"))
+        yield Input(select_on_focus=False)
+
+    @property
+    def text(self) -> str:
+        """What is typed."""
+        return self.query_one(Input).value
+
+    def open(self) -> None:
+        """Let somebody type."""
+        self.typing = True
+        self.add_class("-open")
+        self.query_one(Input).focus()
+
+    def close(self) -> None:
+        """No search any more: the rule again."""
+        self.typing = False
+        self.query_one(Input).value = ""
+        self.remove_class("-open")
+
+    def on_descendant_blur(self) -> None:
+        """The focus has gone elsewhere."""
+        self.typing = False
+
+    def on_input_changed(self, event: Input.Changed) -> None:
+        """Every keystroke counts."""
+        event.stop()
+        self.post_message(self.Changed(event.value))
+
+    def on_input_submitted(self, event: Input.Submitted) -> None:
+        """Enter in the input."""
+        event.stop()
+        self.action_done()
+
+    def action_done(self) -> None:
+        """Keep the search."""
+        if not self.text.strip():
+            self.close()
+        self.post_message(self.Done())
+
+    def action_clear(self) -> None:
+        """Give the search up."""
+        self.close()
+        self.post_message(self.Done())
+
+
+class SearchedRows(Vertical, Generic[Item]):
+    """`text(item)` is what the search looks in; every word of the search must be in it."""
+
+    DEFAULT_CSS = "SearchedRows { height: 1fr; } SearchedRows RowList { height: 1fr; }"
+
+    class Searched(Message):
+        """Other rows match."""
+
+    def __init__(
+        self,
+        draw: Callable[[Item, Look], Pieces],
+        text: Callable[[Item], str],
+        *,
+        empty: Clean,
+        id: str | None = None,
+    ) -> None:
+        super().__init__(id=id)
+        self.rows = RowList(draw, empty=empty)
+        self.bar = FilterBar()
+        self._text, self.empty = text, empty
+        self._all: Sequence[Item] = ()
+
+    def compose(self) -> ComposeResult:
+        """The search, then the rows."""
+        yield self.bar
+        yield self.rows
+
+    @property
+    def total(self) -> int:
+        """How many rows there would be without a search."""
+        return len(self._all)
+
+    @property
+    def query_text(self) -> str:
+        """What is searched for."""
+        return self.bar.text.strip()
+
+    def show(self, items: Sequence[Item], *, fresh: bool = False) -> None:
+        """Other rows, of which those are shown that match."""
+        self._all = items
+        if self.query_text:
+            self._search()
+        else:
+            self._put(items, fresh=fresh)
+
+    def search(self) -> None:
+        """Let somebody type."""
+        self.bar.open()
+
+    def clear(self) -> bool:
+        """End the search; False if there is none."""
+        searched = bool(self.bar.text)
+        self.bar.close()
+        self.rows.focus()
+        return searched
+
+    @on(FilterBar.Changed)
+    def _changed(self, event: FilterBar.Changed) -> None:
+        event.stop()
+        self._search()
+
+    @on(FilterBar.Done)
+    def _done(self, event: FilterBar.Done) -> None:
+        event.stop()
+        self.rows.focus()
+
+    @work(exclusive=True, group="search")
+    async def _search(self) -> None:
+        words, items, text = self.query_text.lower().split(), self._all, self._text
+        if not words:
+            self._put(items)
+            return
+
+        def matching() -> list[Item]:
+            return [item for item in items if _holds(text(item).lower(), words)]
+
+        found = matching() if len(items) < 2000 else await asyncio.to_thread(matching)
+        self._put(found)
+
+    def _put(self, items: Sequence[Item], *, fresh: bool = False) -> None:
+        self.rows.empty = Clean("nothing matches") if self.query_text else self.empty
+        self.rows.show(items, fresh=fresh)
+        self.post_message(self.Searched())
+
+
+def _holds(text: str, words: Sequence[str]) -> bool:
+    return all(word in text for word in words)
+
+
+class TypedAhead(ScrollView, inherit_bindings=False):
+    """A view whose `/` opens a search: keys that still reach the view are handed over to it."""
+
+    _hands_over = False
+
+    @abstractmethod
+    async def open_search(self) -> None:
+        """Put the search where keys can be handed over to it."""
+
+    @abstractmethod
+    def hand_over(self, event: events.Key) -> None:
+        """Let the search have this key."""
+
+    async def handle_key(self, event: events.Key) -> bool:
+        """The search's key acts here and now: its binding would run after the keys behind it."""
+        if not self._hands_over and event.key != "slash":
+            return await super().handle_key(event)
+        event.stop()
+        if self._hands_over:
+            self.hand_over(event)
+        else:
+            self._hands_over = True
+            await self.open_search()
+        return True
+
+    def on_blur(self) -> None:
+        """The search has the focus now: keys that come here later are the view's again."""
+        self._hands_over = False

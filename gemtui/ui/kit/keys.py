@@ -1,0 +1,195 @@
+"""Every key of gemtui in one table; widgets bind from it, footer, help and palette read it.
+
+A widget or screen takes its bindings with `BINDINGS = bindings(Where.LIST)` and has the methods
+`action_<action>`. One key means one thing in one place; the same key means the same everywhere
+where that makes sense: enter deeper, esc back, / search, n N next, space fold, y copy, . hidden.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from textual.binding import Binding, BindingType
+from textual.dom import DOMNode
+from textual.screen import Screen
+from textual.widget import Widget
+
+from gemtui.ui.kit.key import Group, Key, Row, Where, name
+from gemtui.ui.kit.key_table import (
+    POLICY_FACES,
+    POLICY_RANKED,
+    POLICY_TABLE,
+    TABLE,
+    TRIAL_FACES,
+    TRIAL_RANKED,
+    TRIAL_TABLE,
+)
+
+__all__ = ["BY_ID", "KEYS", "RANKED", "Group", "Key", "Where", "bindings", "keys_of", "name"]
+
+RANKED = (
+    *POLICY_RANKED,
+    *TRIAL_RANKED,
+    "list.cursor_down",
+    "transcript.cursor_down",
+    "raw.scroll_down",
+    "list.open",
+    "filter.done",
+    "filter.clear",
+    "transcript.fold",
+    "find.next",
+    "find.close",
+    "list.filter",
+    "transcript.find",
+    "transcript.next_match",
+    "prompt.send",
+    "run.stop",
+    "run.allow",
+    "prompt.new_line",
+    "run.again",
+    "run.follow_up",
+    "writes.diff",
+    "run.write",
+    "run.files",
+    "transcript.copy_block",
+    "transcript.back",
+    "sessions.export",
+    "sessions.new_run",
+    "list.copy_id",
+    "sessions.go_on",
+    "raw.copy",
+    "raw.close",
+    "info.copy_id",
+    "empty.again",
+    "empty.elsewhere",
+    "empty.copy",
+    "notice.again",
+    "notice.copy",
+    "notice.back",
+    "confirm.confirm",
+    "confirm.close",
+    "list.scope",
+    "transcript.next_prompt",
+    "transcript.next_failure",
+    "transcript.raw",
+    "transcript.follow",
+    "list.hidden",
+    "list.sort",
+    "list.group",
+    "sessions.info",
+    "sessions.delete",
+    "transcript.open_file",
+    "dialog.close",
+    "run.options",
+    "run.command",
+    "run.runs",
+    "run.stderr",
+    "run.edit",
+)
+"""Ids of the keys that the footer shows, the most useful first; the last ones give way."""
+_FACE = {
+    **POLICY_FACES,
+    **TRIAL_FACES,
+    "list.cursor_down": "↑↓",
+    "transcript.cursor_down": "↑↓",
+    "raw.scroll_down": "↑↓",
+    "transcript.next_match": "n/N",
+    "transcript.next_prompt": "{ }",
+    "transcript.next_failure": "x/X",
+}
+_FIRST = {"app.quit"}
+
+
+def _keys(where: Where, rows: Iterable[Row]) -> tuple[Key, ...]:
+    """Rows (action, keys, group, label, help) of one place; ids are "<place>.<action>"."""
+    place = where.name.lower()
+    return tuple(
+        Key(
+            id=(id := f"{place}.{action}"),
+            keys=keys,
+            action=action,
+            label=label,
+            help=help,
+            group=group,
+            where=where,
+            rank=RANKED.index(id) + 1 if id in RANKED else 0,
+            face=_FACE.get(id, ""),
+            priority=id in _FIRST,
+        )
+        for action, keys, group, label, help in rows
+    )
+
+
+KEYS: tuple[Key, ...] = tuple(
+    key
+    for where, rows in {**TABLE, **POLICY_TABLE, **TRIAL_TABLE}.items()
+    for key in _keys(where, rows)
+)
+
+BY_ID = {key.id: key for key in KEYS}
+
+
+def keys_of(where: Where) -> tuple[Key, ...]:
+    """The keys of one place, in the order of the table."""
+    return tuple(key for key in KEYS if key.where is where)
+
+
+def bindings(*places: Where) -> list[BindingType]:
+    """`BINDINGS` of a widget or screen that stands for these places."""
+    return [key.binding for place in places for key in keys_of(place)]
+
+
+_ONLY_WHILE_TYPING = {Where.FILTER, Where.FIND, Where.DIALOG, Where.CONFIRM}
+_NOT_ITSELF = {"app.command_palette"}
+
+
+def acting(screen: Screen[Any]) -> list[tuple[Key, DOMNode]]:
+    """Keys that act where the focus is, each with what it acts on; the nearest places first.
+
+    An input takes enter and the arrows first and hands on what it has no use for, so what counts
+    is that a key is not typed, not that nothing nearer binds it.
+    """
+    alive, taken = screen.active_bindings.keys(), set[str]()
+    found: list[tuple[Key, DOMNode]] = []
+    for node in _chain(screen):
+        for key in _keys_of(node):
+            names = set(key.keys.split(","))
+            if names & alive - taken and node.check_action(key.action, ()):
+                found.append((key, node))
+            taken |= names
+    return found
+
+
+def reachable(screen: Screen[Any]) -> list[tuple[Key, DOMNode]]:
+    """Keys of everything that is shown, whatever has the focus, in the table's order."""
+    found: dict[Key, DOMNode] = {}
+    for node in _shown(screen):
+        for key in _keys_of(node):
+            if node.check_action(key.action, ()):
+                found.setdefault(key, node)
+    return [
+        (key, found[key])
+        for key in KEYS
+        if key in found and key.where not in _ONLY_WHILE_TYPING and key.id not in _NOT_ITSELF
+    ]
+
+
+def _keys_of(node: DOMNode) -> list[Key]:
+    ids = [binding.id or "" for binding in node.BINDINGS if isinstance(binding, Binding)]
+    return [BY_ID[id] for id in ids if id in BY_ID]
+
+
+def _chain(screen: Screen[Any]) -> list[DOMNode]:
+    """What has the focus, and all around it."""
+    focused = screen.focused
+    inside = [] if focused is None else [n for n in focused.ancestors_with_self if n is not screen]
+    return [*(node for node in inside if node is not screen.app), screen, screen.app]
+
+
+def _shown(screen: Screen[Any]) -> Iterator[DOMNode]:
+    for node in screen.walk_children(Widget):
+        if all(part.display for part in node.ancestors_with_self if isinstance(part, Widget)):
+            yield node
+    yield screen
+    yield screen.app

@@ -1,0 +1,85 @@
+"""A drawing that is longer than its place: made for the width, scrolled by keys, copied whole."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from textual.geometry import Size
+from textual.scroll_view import ScrollView
+from textual.strip import Strip
+
+from gemtui.ui.draw.lines import Line, plain, strip_of
+from gemtui.ui.draw.theme import Look, look_of
+from gemtui.ui.kit.keys import Where, bindings
+from gemtui.ui.kit.messages import CopyRequested
+
+Draw = Callable[[Look], Sequence[Line]]
+
+
+class LineView(ScrollView, can_focus=True, inherit_bindings=False):
+    """Shows what `draw(look)` makes; `what` names it when it is copied."""
+
+    BINDINGS = bindings(Where.DRAWING)
+    DEFAULT_CSS = """
+    Drawing {
+        overflow-x: hidden;
+        overflow-y: auto;
+        scrollbar-gutter: stable;
+        scrollbar-size-vertical: 1;
+        scrollbar-background: $background;
+        scrollbar-background-hover: $background;
+        scrollbar-background-active: $background;
+        scrollbar-color: $foreground 25%;
+        scrollbar-color-hover: $foreground 40%;
+        scrollbar-color-active: $accent;
+    }
+    """
+
+    def __init__(self, *, what: str, id: str | None = None) -> None:
+        super().__init__(id=id)
+        self._what = what
+        self._draw: Draw = lambda _look: ()
+        self._look: Look | None = None
+        self._lines: Sequence[Line] = ()
+
+    def show(self, draw: Draw, *, fresh: bool = True) -> None:
+        """Draw this from now on; `fresh`: from its first line."""
+        self._draw, self._look = draw, None
+        if fresh:
+            self.scroll_to(y=0, animate=False)
+        self._lay_out()
+
+    @property
+    def text(self) -> str:
+        """What is drawn, as text."""
+        return "\n".join(plain(line.pieces).rstrip() for line in self._lines)
+
+    def _lay_out(self) -> None:
+        width = self.scrollable_content_region.width
+        if width <= 0:
+            return
+        look = look_of(self.app, width)
+        if self._look != look:
+            self._look, self._lines = look, self._draw(look)
+            self.virtual_size = Size(width, len(self._lines))
+        self.refresh()
+
+    def on_resize(self) -> None:
+        """Draw for another width."""
+        self._lay_out()
+
+    def notify_style_update(self) -> None:
+        """Draw in another theme."""
+        super().notify_style_update()
+        if self.is_attached:
+            self._lay_out()
+
+    def render_line(self, y: int) -> Strip:
+        """One line of what is in sight."""
+        width, line = self.scrollable_content_region.width, y + self.scroll_offset.y
+        drawn = self._lines[line] if line < len(self._lines) else Line()
+        return strip_of(drawn, width).adjust_cell_length(width).apply_style(self.rich_style)
+
+    def action_copy(self) -> None:
+        """Copy all of it."""
+        self.post_message(CopyRequested(self.text, self._what))

@@ -1,0 +1,122 @@
+"""Words in the place of a transcript or of the whole store: what happened, which keys help."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from textual.app import ComposeResult
+from textual.containers import VerticalScroll
+from textual.content import Content
+from textual.message import Message
+
+from gemtui.sessions.index import Snapshot
+from gemtui.sessions.store import State
+from gemtui.text import Clean, clean, counted, short_path
+from gemtui.ui.kit.clean_widgets import Static
+from gemtui.ui.kit.keys import BY_ID, Key, Where, bindings
+from gemtui.ui.kit.messages import BackRequested, CopyRequested
+
+
+class Notice(VerticalScroll, can_focus=True):
+    """A heading, text below it, and the keys that help; the text can be selected and copied."""
+
+    BINDINGS = bindings(Where.NOTICE)
+    KEYS: tuple[Key, ...] = tuple(
+        BY_ID[id] for id in ("notice.again", "notice.copy", "notice.back")
+    )
+
+    class AgainRequested(Message):
+        """Try again."""
+
+    def __init__(self, *, ascii: bool) -> None:
+        super().__init__()
+        self._ascii = ascii
+        self._text = ""
+
+    def compose(self) -> ComposeResult:
+        """One static text."""
+        yield Static()
+
+    def say(self, heading: Clean, lines: Sequence[Clean]) -> None:
+        """Show this from now on."""
+        self._text = "\n".join((heading, "", *lines))
+        parts = [Content.styled(heading, "bold"), Content(""), *map(Content, lines), Content("")]
+        parts += [self._key(key) for key in self.KEYS]
+        self.query_one(Static).update(Content("\n").join(parts))
+
+    def _key(self, key: Key) -> Content:
+        shown = f"{key.footer(ascii=self._ascii):<5}"
+        return Content.assemble((shown, "bold $text-accent"), (key.help, "dim"))
+
+    def action_copy(self) -> None:
+        """Copy the words."""
+        self.post_message(CopyRequested(self._text, "this message"))
+
+    def action_again(self) -> None:
+        """Try again."""
+        self.post_message(self.AgainRequested())
+
+    def action_back(self) -> None:
+        """Back to the list."""
+        self.post_message(BackRequested())
+
+
+class EmptyStore(Notice):
+    """No sessions at all: where we looked, and what one can do about it."""
+
+    BINDINGS = bindings(Where.EMPTY)
+    KEYS = (
+        *(BY_ID[id] for id in ("empty.again", "empty.elsewhere", "empty.copy")),
+        *(BY_ID[id] for id in ("app.help", "app.back")),
+    )
+
+    class ElsewhereRequested(Message):
+        """Look in another folder."""
+
+    def explain(self, home: Path, snapshot: Snapshot) -> None:
+        """Say how the store was found."""
+        self.say(*_words(home, snapshot))
+
+    def action_elsewhere(self) -> None:
+        """Look in another folder."""
+        self.post_message(self.ElsewhereRequested())
+
+
+_START = (
+    "Start gemini in a project and ask it something: the session shows up here by itself.",
+    "To look around without any, run  gemtui --demo",
+)
+
+
+def _words(home: Path, snapshot: Snapshot) -> tuple[Clean, list[Clean]]:
+    place = short_path(home)
+    match snapshot.state:
+        case State.MISSING:
+            heading = "No Gemini sessions here yet."
+            lines = [f"Gemini CLI keeps them below  {place}/tmp", "That folder does not exist.", ""]
+            lines += _START
+        case State.NO_FOLDER:
+            heading = "There can be no Gemini sessions here."
+            why = [f"  {problem.path}  {problem.what}" for problem in snapshot.unreadable[:1]]
+            lines = [f"Gemini CLI keeps them below  {place}/tmp", *why, ""]
+            lines += ["Move it away, then look again."]
+        case State.UNREADABLE:
+            heading = "The sessions can't be read."
+            why = [f"  {problem.path}  {problem.what}" for problem in snapshot.unreadable]
+            lines = ["The system does not let gemtui read:", *why, ""]
+            lines += ["Give yourself permission to read that folder, then look again."]
+        case _:
+            heading = "No sessions yet."
+            lines = [
+                f"Gemini CLI keeps them below  {place}/tmp/<project>/chats",
+                f"We looked in {_folders(snapshot)} and found no session files.",
+                *(f"  {problem.path}  {problem.what}" for problem in snapshot.unreadable),
+                "",
+                *_START,
+            ]
+    return Clean(heading), [clean(line) for line in lines]
+
+
+def _folders(snapshot: Snapshot) -> str:
+    return counted(sum(path.name == "chats" for path in snapshot.looked), "project")

@@ -1,0 +1,79 @@
+"""Text as it is, over the whole screen: a stored record, an error with all that was said."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from textual.app import ComposeResult
+from textual.content import Content
+from textual.widgets import Log
+
+from gemtui.text import Clean, cells, counted
+from gemtui.ui.kit.bars import BarLine, FooterLine
+from gemtui.ui.kit.dialog_guard import AnsweringScreen
+from gemtui.ui.kit.keys import Where, bindings
+from gemtui.ui.kit.messages import CopyRequested
+
+
+class RawText(Log):
+    """Lines that scroll; long ones go on in the next line, and are copied whole."""
+
+    BINDINGS = bindings(Where.RAW)
+
+    def __init__(self, text: Clean, what: str) -> None:
+        super().__init__(auto_scroll=False)
+        self._text, self._what = text.expandtabs(4), what
+        self._wrapped = 0
+
+    def on_resize(self) -> None:
+        """Wrap again where the width changed."""
+        width = self.scrollable_content_region.width
+        if width > 0 and width != self._wrapped:
+            self._wrapped = width
+            self.clear()
+            self.write_lines(wrapped(Clean(self._text), width))
+
+    def action_copy(self) -> None:
+        """Copy all of it."""
+        self.post_message(CopyRequested(self._text, self._what))
+
+    def action_close(self) -> None:
+        """Leave the screen."""
+        self.screen.dismiss(None)
+
+
+def wrapped(text: Clean, width: int) -> list[str]:
+    """Lines of at most `width` cells, cut anywhere."""
+    return [piece for line in text.split("\n") for piece in _pieces(line, width)]
+
+
+def _pieces(line: str, width: int) -> Iterator[str]:
+    start = 0
+    while start == 0 or start < len(line):
+        end = start + width
+        while end > start + 1 and cells(Clean(line[start:end])) > width:
+            end -= 1
+        yield line[start:end]
+        start = end
+
+
+class RawScreen(AnsweringScreen[None]):
+    """One text with a title; `what` names it when it is copied."""
+
+    def __init__(self, title: Clean, text: Clean, *, what: str, ascii: bool) -> None:
+        super().__init__()
+        self._heading, self._text, self._what, self._ascii = title, text, what, ascii
+
+    def compose(self) -> ComposeResult:
+        """Title, text, keys."""
+        yield BarLine(id="header")
+        yield RawText(self._text, self._what)
+        yield FooterLine(ascii=self._ascii)
+
+    def on_mount(self) -> None:
+        """Say what this is."""
+        lines = self._text.count("\n") + 1
+        self.query_one("#header", BarLine).say(
+            [Content.styled(self._heading, "bold")],
+            [Content.styled(counted(lines, "line"), "dim")],
+        )

@@ -1,0 +1,1 @@
+"""The policy pane: the rules of one file, what they become, and what they mean."""

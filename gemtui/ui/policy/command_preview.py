@@ -1,0 +1,62 @@
+"""What a policy becomes: the command of a run with it, shown before anything runs."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from gemtui.agent.command import Machine, command_of
+from gemtui.agent.options import AgentOptions
+from gemtui.agent.policy_gate import remarks
+from gemtui.errors import GemtuiError
+from gemtui.policy.edit.store import Origin
+from gemtui.ui.rules.draft import Draft
+
+NAMED = (Origin.OURS, Origin.FILE)
+"""Whose files a run is given by name; the CLI loads the others by itself."""
+RUN = "RUN"
+"""Stands for the folder and the id of a run, which has neither yet."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CommandPreview:
+    """The command: as one would type it, and its words; `environ`: what is set for it.
+
+    `taker`: for whom the words are. `problem`: why there is none. `notes`: what to know of it.
+    """
+
+    shell: str = ""
+    taker: str = ""
+    environ: tuple[str, ...] = ()
+    argv: tuple[str, ...] = ()
+    problem: str = ""
+    notes: tuple[str, ...] = ()
+
+
+def command_preview(
+    draft: Draft, machine: Machine, taker: str, *, runs: Path, cwd: Path
+) -> CommandPreview:
+    """The command of a run with this policy and mode. Reads whether files are there."""
+    file = None if draft.opened is None else draft.opened.file
+    if file is None:
+        return CommandPreview(problem="Save the policy first: then its command stands here.")
+    given = (file.path,) if file.origin in NAMED else ()
+    options = AgentOptions(cwd=cwd, approval_mode=draft.mode, policies=given)
+    try:
+        command = command_of("", options, machine, folder=runs / RUN, session_id=RUN)
+    except GemtuiError as error:
+        return CommandPreview(problem=str(error))
+    notes = []
+    if draft.changed:
+        notes.append("with the file as it is saved, without the changes here")
+    if not given:
+        notes.append("Gemini CLI loads this file by itself: every session has it")
+    shown = set(remarks(given, draft.mode))
+    notes += [note for note in command.notes if note not in shown]
+    return CommandPreview(
+        shell=command.shell(cwd),
+        taker=taker,
+        environ=tuple(f"{name}={value}" for name, value in command.environ.items()),
+        argv=command.argv,
+        notes=tuple(notes),
+    )

@@ -1,0 +1,145 @@
+"""The policy that is edited, with its file, what is around it, and the command it becomes."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from gemtui.agent.command import Machine
+from gemtui.agent.gemini import planned_machine
+from gemtui.errors import GemtuiError
+from gemtui.policy.edit.store import Origin, PolicyFile
+from gemtui.ui.policy import files
+from gemtui.ui.policy.command_preview import CommandPreview, command_preview
+from gemtui.ui.policy.edits import Edit, Make
+from gemtui.ui.policy.files import watch_file
+from gemtui.ui.policy.files_dialog import FileAction, FileChoice, FilesScreen
+from gemtui.ui.rules.draft import Draft
+
+if TYPE_CHECKING:
+    from gemtui.ui.kit.app_base import AppBase
+
+
+class PolicyEditor:
+    """One policy at a time: `draft`. Decisions are made for runs in `folder`.
+
+    `changed` is called when there is something else to show. `begun` is set once the first policy
+    has been opened, or there is none.
+    """
+
+    def __init__(self, app: AppBase, folder: Path, *, changed: Callable[[], None]) -> None:
+        self._app, self.folder, self._changed = app, folder, changed
+        self.draft = Draft()
+        self.begun = asyncio.Event()
+        self._machine: tuple[Machine, str] | None = None
+
+    # --- what there is -------------------------------------------------------------------------
+
+    async def begin(self) -> None:
+        """Open the first policy of ours, if there is one; see what commands depend on."""
+        files = await self._files()
+        ours = next((file for file in files if file.origin is Origin.OURS), None)
+        if ours is not None and not self.draft.changed:
+            await self.open(ours)
+        self.begun.set()
+        await self.look_around()
+
+    async def _files(self) -> tuple[PolicyFile, ...]:
+        return await asyncio.to_thread(files.listed, self.folder)
+
+    async def look_around(self) -> None:
+        """Read what takes part in decisions beside the file; ask the CLI what it can do."""
+        draft = self.draft
+        try:
+            found = await asyncio.to_thread(files.policy_context, draft.opened, self.folder)
+        except (GemtuiError, OSError) as error:
+            self._app.say(str(error), problem=True)
+            found = draft.around
+        for problem in found.problems:
+            if problem not in draft.around.problems:
+                self._app.say(problem, problem=True)
+        if found != draft.around:
+            draft.surround(found)
+        self._machine = await asyncio.to_thread(planned_machine, self._app.adapter, self.folder)
+        self._changed()
+
+    def preview(self) -> CommandPreview:
+        """The command of a run with the policy as it is saved."""
+        if self._machine is None:
+            return CommandPreview()
+        machine, taker = self._machine
+        runs = self._app.adapter.runs
+        return command_preview(self.draft, machine, taker, runs=runs, cwd=self.folder)
+
+    async def watch(self, file: PolicyFile) -> None:
+        """Take the file as somebody else has written it, unless there are changes here."""
+        async for fresh in watch_file(file):
+            draft = self.draft
+            if draft.opened is None or draft.opened.file.path != file.path:
+                continue
+            if draft.opened.seen == fresh.seen:
+                continue
+            if draft.changed:
+                draft.moved_on = True
+            else:
+                draft.read(fresh)
+                self._app.say("Read again: something else has written the file.")
+            self._changed()
+
+    def edit(self, make: Make) -> Edit | None:
+        """Change the draft; None where nothing was changed."""
+        try:
+            made = make(self.draft.document)
+        except GemtuiError as error:
+            self._app.say(str(error), problem=True)
+            return None
+        if made is None or not self.draft.change(made.document, made.what):
+            return None
+        return made
+
+    # --- files ---------------------------------------------------------------------------------
+
+    async def open(self, file: Path | PolicyFile) -> None:
+        """Edit this file from now on."""
+        opened = await files.load(self._app, file)
+        if opened is not None:
+            self.draft = Draft(opened, mode=self.draft.mode)
+            await self.look_around()
+
+    async def save(self) -> bool:
+        """Write the draft; False where it was not."""
+        saved = await files.save(self._app, self.draft)
+        await self.look_around()
+        return saved
+
+    async def choose(self) -> None:
+        """Let a person choose another policy, or make, rename, delete one."""
+        opened = self.draft.opened
+        here = None if opened is None else opened.file.path
+        screen = FilesScreen(await self._files(), here)
+        wanted = await self._app.push_screen_wait(screen)
+        if wanted is not None:
+            await self._do(wanted, here)
+
+    async def _do(self, wanted: FileChoice, here: Path | None) -> None:
+        app, file = self._app, wanted.file
+        if wanted.what is FileAction.NEW:
+            if await self._let_go() and await files.make(app, fresh := Draft(), ""):
+                self.draft = fresh
+        elif file is None or (file.path == here and not await self._let_go()):
+            return
+        elif wanted.what is FileAction.OPEN:
+            if file.path == here or await self._let_go():
+                await self.open(file)
+        elif wanted.what is FileAction.RENAME:
+            path = await files.rename(app, file)
+            if path is not None and file.path == here:
+                await self.open(path)
+        elif await files.delete(app, file) and file.path == here:
+            self.draft = Draft(mode=self.draft.mode)
+        await self.look_around()
+
+    async def _let_go(self) -> bool:
+        return await files.let_go(self._app, self.draft, leaving="go on")

@@ -1,0 +1,293 @@
+"""Policy files as a person opens, saves, makes and removes them; each function asks and says."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from gemtui.errors import GemtuiError, PolicyChanged, PolicyError
+from gemtui.files import is_file, is_folder, is_there
+from gemtui.policy.edit import store
+from gemtui.policy.edit.document import Document
+from gemtui.policy.edit.store import Opened, Origin, PolicyFile
+from gemtui.policy.file.policy import Policy
+from gemtui.policy.model.rules import Tier
+from gemtui.runs.effective_policy import effective_policy
+from gemtui.text import Clean, clean_line, short_path
+from gemtui.ui.kit.dialogs import AskScreen, Choice, ChooseScreen, ConfirmScreen
+from gemtui.ui.kit.editor import edit as edit_file
+from gemtui.ui.rules.draft import Draft, PolicyContext
+
+if TYPE_CHECKING:
+    from gemtui.ui.kit.app_base import AppBase
+from collections.abc import AsyncGenerator
+from contextlib import aclosing
+
+from watchfiles import Change, awatch
+
+from gemtui.policy.edit.store import open_policy
+
+SUGGESTED = "work"
+"""The name that a first policy is offered."""
+
+
+def listed(folder: Path) -> tuple[PolicyFile, ...]:
+    """All policy files that a run in `folder` knows, ours first. Reads folders and settings."""
+    return store.list_policies(effective_policy(workspace=folder).setup.settings)
+
+
+def policy_context(opened: Opened | None, folder: Path) -> PolicyContext:
+    """What takes part in a run in `folder` beside this file: the user's own policies, settings.
+
+    Reads files.
+    """
+    found = effective_policy(workspace=folder)
+    files = [each for path in found.files for each in _files_of(path)]
+    if opened is None or opened.file.path not in files:
+        return PolicyContext(before=found.policy, setup=found.setup, problems=found.problems)
+    at = files.index(opened.file.path)
+    admin = Policy.load(found.admin, tier=Tier.ADMIN)
+    return PolicyContext(
+        before=Policy.load(files[:at]),
+        after=Policy.load(files[at + 1 :]) + admin,
+        setup=found.setup,
+        problems=found.problems,
+    )
+
+
+def _files_of(path: Path) -> list[Path]:
+    """The files of a folder as the CLI loads them (policy-engine, "files")."""
+    if not is_folder(path):
+        return [path]
+    named = (each for each in path.iterdir() if each.name.endswith(".toml"))
+    found = (each for each in named if is_file(each) and not each.is_symlink())
+    return sorted(found, key=lambda each: each.name.encode("utf-8", "surrogateescape"))
+
+
+async def load(app: AppBase, file: Path | PolicyFile) -> Opened | None:
+    """Read a file; None, and a word why, where it can't be."""
+    try:
+        return await asyncio.to_thread(store.open_policy, file)
+    except (GemtuiError, OSError) as error:
+        app.say(str(error), problem=True)
+        return None
+
+
+async def save(app: AppBase, draft: Draft) -> bool:
+    """Write the draft, asking for a name or before it is written somewhere else than to ours."""
+    opened = draft.opened
+    if opened is None:
+        return await make(app, draft, draft.document.text)
+    if opened.file.read_only:
+        app.say(f"{draft.name} can't be saved: {opened.file.read_only}", problem=True)
+        return False
+    if not draft.changed and not draft.moved_on and is_there(opened.file.path):
+        app.say("There is nothing to save: the file is as it stands here.")
+        return True
+    if opened.file.origin is not Origin.OURS and not await _on_purpose(app, opened.file):
+        return False
+    return await _write(app, draft, opened, draft.document, force=False)
+
+
+async def _on_purpose(app: AppBase, file: PolicyFile) -> bool:
+    answer = await app.push_screen_wait(
+        ChooseScreen(
+            clean_line(f"Save {file.path.name}?"),
+            (
+                clean_line(short_path(file.path)),
+                Clean(""),
+                Clean("Gemini CLI loads this file by itself: it counts in every session,"),
+                Clean("not only in runs from here. The old one stays beside it as .bak."),
+            ),
+            (
+                Choice("no", Clean("Don't save")),
+                Choice("yes", Clean("Save it")),
+            ),
+        )
+    )
+    return answer == "yes"
+
+
+async def _write(
+    app: AppBase, draft: Draft, opened: Opened, document: Document, *, force: bool
+) -> bool:
+    try:
+        saved = await asyncio.to_thread(store.save, opened, document, force=force)
+    except PolicyChanged:
+        return await _changed(app, draft, opened, document)
+    except (PolicyError, OSError) as error:
+        app.say(f"Nothing was saved: {error}", problem=True)
+        return False
+    draft.wrote(saved)
+    app.say(f"Saved: {short_path(saved.file.path)}")
+    return True
+
+
+async def _changed(app: AppBase, draft: Draft, opened: Opened, document: Document) -> bool:
+    """Somebody else has written the file, or removed it: whose version counts?"""
+    keep = Choice("keep", Clean("Keep editing"), Clean("nothing is written"))
+    if is_there(opened.file.path):
+        head, said = "The file has changed on the disk", "Something else has written it."
+        reload = Choice("reload", Clean("Read it again"), Clean("u brings your changes back"))
+        write = Choice("write", Clean("Overwrite it"), Clean("with what stands here"))
+        choices = [keep, reload, write]
+    else:
+        head, said = "The file is gone from the disk", "Something else has removed it."
+        choices = [keep, Choice("write", Clean("Write it again"), Clean("as it stands here"))]
+    lines = (clean_line(short_path(opened.file.path)), Clean(said))
+    answer = await app.push_screen_wait(ChooseScreen(Clean(head), lines, choices))
+    if answer == "write":
+        return await _write(app, draft, opened, document, force=True)
+    if answer == "reload":
+        fresh = await load(app, opened.file)
+        if fresh is not None:
+            draft.read(fresh)
+    return False
+
+
+def _name_problem(name: str) -> str:
+    """What a name can't be; the rest is said when the file is made."""
+    return "" if name.strip() else "Name the policy."
+
+
+async def make(app: AppBase, draft: Draft, text: str) -> bool:
+    """A new policy of ours with this text: asks for its name until it fits."""
+    name = SUGGESTED
+    while True:
+        asked = await app.push_screen_wait(
+            AskScreen(Clean("Name of the policy"), value=name, problem=_name_problem)
+        )
+        if asked is None:
+            return False
+        name = asked.strip()
+        try:
+            opened = await asyncio.to_thread(store.create, name, text)
+        except (PolicyError, OSError) as error:
+            app.say(str(error), problem=True)
+        else:
+            draft.wrote(opened)
+            app.say(f"Saved: {short_path(opened.file.path)}")
+            return True
+
+
+async def rename(app: AppBase, file: PolicyFile) -> Path | None:
+    """Another name for one of ours; its path then."""
+    asked = await app.push_screen_wait(
+        AskScreen(clean_line(f"New name of {file.name}"), value=file.name, problem=_name_problem)
+    )
+    if asked is None or asked.strip() == file.name:
+        return None
+    try:
+        return await asyncio.to_thread(store.rename, file.path, asked.strip())
+    except (PolicyError, OSError) as error:
+        app.say(str(error), problem=True)
+        return None
+
+
+async def delete(app: AppBase, file: PolicyFile) -> bool:
+    """Remove one of ours, after a question."""
+    if file.origin is not Origin.OURS:
+        app.say("Only policies of gemtui are deleted here; this one is not.", problem=True)
+        return False
+    lines = [clean_line(short_path(file.path)), Clean("Nothing brings it back.")]
+    sure = await app.push_screen_wait(
+        ConfirmScreen(
+            Clean("Delete this policy?"), clean_line(file.name), lines, yes="Delete", no="Keep"
+        )
+    )
+    if not sure:
+        return False
+    try:
+        await asyncio.to_thread(store.delete, file.path)
+    except (PolicyError, OSError) as error:
+        app.say(str(error), problem=True)
+        return False
+    app.say(f"Deleted: {file.name}")
+    return True
+
+
+async def let_go(app: AppBase, draft: Draft, *, leaving: str) -> bool:
+    """Whether the draft may be left: asks what becomes of changes that are not saved."""
+    if not draft.changed:
+        return True
+    answer = await app.push_screen_wait(
+        ChooseScreen(
+            clean_line(f"{draft.name} has changes that are not saved"),
+            (),
+            (
+                Choice("stay", Clean("Stay"), Clean("go on editing")),
+                Choice("save", Clean(f"Save and {leaving}")),
+                Choice("drop", Clean(f"{leaving.capitalize()}"), Clean("the changes are lost")),
+            ),
+        )
+    )
+    if answer == "save":
+        return await save(app, draft)
+    return answer == "drop"
+
+
+async def ask_before_run(app: AppBase, draft: Draft) -> str | None:
+    """What a run gets of a policy with changes: "save" it first, take it as "saved", or None."""
+    return await app.push_screen_wait(
+        ChooseScreen(
+            clean_line(f"{draft.name} has changes that are not saved"),
+            (Clean("A run reads the file as it stands on the disk."),),
+            (
+                Choice("save", Clean("Save and run")),
+                Choice("saved", Clean("Run"), Clean("with the file as it was saved")),
+            ),
+        )
+    )
+
+
+def edit(app: AppBase, draft: Draft) -> None:
+    """Open the file in the editor, as it is saved; what that writes is read again."""
+    if draft.opened is None or draft.changed:
+        app.say("Save it first: the editor opens the file as it is saved.")
+    else:
+        edit_file(app, str(draft.opened.file.path), None, None)
+
+
+STEP = 50
+"""Milliseconds of silence after which a change is told."""
+
+
+async def watch_file(file: PolicyFile) -> AsyncGenerator[Opened]:
+    """The file whenever it was written, as it is then; ends where its folder can't be watched.
+
+    It is told once at the beginning, too: what happened before can't be known. A file that is
+    gone, or can't be read for a moment, is not told.
+    """
+    stop = asyncio.Event()
+    name = file.path.name
+
+    def concerns(_change: Change, changed: str) -> bool:
+        return Path(changed).name == name
+
+    if (fresh := await asyncio.to_thread(_read, file)) is not None:
+        yield fresh
+    try:
+        changes = awatch(
+            file.path.parent,
+            watch_filter=concerns,
+            recursive=False,
+            step=STEP,
+            stop_event=stop,
+            ignore_permission_denied=True,
+        )
+        async with aclosing(changes) as batches:
+            async for _ in batches:
+                if (fresh := await asyncio.to_thread(_read, file)) is not None:
+                    yield fresh
+    except (OSError, RuntimeError):  # watchfiles' own errors are RuntimeErrors
+        return
+    finally:
+        stop.set()
+
+
+def _read(file: PolicyFile) -> Opened | None:
+    try:
+        return open_policy(file)
+    except (GemtuiError, OSError):
+        return None

@@ -1,0 +1,115 @@
+"""All policy files: choose one to edit, make, rename or delete one of ours."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from enum import StrEnum
+from pathlib import Path
+from typing import NamedTuple
+
+from textual import on
+from textual.app import ComposeResult
+from textual.content import Content
+
+from gemtui.policy.edit.store import Origin, PolicyFile
+from gemtui.text import clean_line, short_path
+from gemtui.ui.draw.lines import own
+from gemtui.ui.kit.clean_widgets import Dialog, Option, OptionList, Static
+from gemtui.ui.kit.dialog_guard import DialogScreen
+from gemtui.ui.kit.keys import Where, bindings
+
+_ORIGINS = {
+    Origin.OURS: "Yours in gemtui",
+    Origin.USER: "Gemini CLI's own folder: every session has them",
+    Origin.SETTINGS: "Named by Gemini CLI's settings",
+    Origin.ADMIN: "The administrator's",
+}
+
+
+class FileAction(StrEnum):
+    """What is to be done."""
+
+    OPEN = "open"
+    NEW = "new"
+    RENAME = "rename"
+    DELETE = "delete"
+
+
+class FileChoice(NamedTuple):
+    """What the person wants done with which file; None for a new one."""
+
+    what: FileAction
+    file: PolicyFile | None = None
+
+
+class FilesScreen(DialogScreen[FileChoice]):
+    """Closes with what is wanted, or with None. `current`: the file that is edited."""
+
+    BINDINGS = bindings(Where.POLICY_FILES)
+
+    def __init__(self, files: Sequence[PolicyFile], current: Path | None) -> None:
+        super().__init__()
+        self._files, self._current = files, current
+
+    def compose(self) -> ComposeResult:
+        """The files by whose they are."""
+        with Dialog(own("Policies"), own("enter opens  n new  r rename  d delete  esc closes")):
+            if not self._files:
+                yield Static(own("No policy yet: n makes one."))
+            yield OptionList(*self._options())
+
+    def _options(self) -> Iterator[Option]:
+        origin: Origin | None = None
+        for at, file in enumerate(self._files):
+            if file.origin is not origin:
+                origin = file.origin
+                yield Option(Content.styled(_ORIGINS[origin], "bold"), disabled=True)
+            yield Option(self._row(file), id=str(at))
+
+    def _row(self, file: PolicyFile) -> Content:
+        here = "open now  " if file.path == self._current else ""
+        why = f"  {file.read_only}" if file.read_only else ""
+        return Content.assemble(
+            f"  {clean_line(file.name):<20} ",
+            (here, "$text-accent"),
+            (clean_line(f"{short_path(file.path)}{why}"), "dim"),
+        )
+
+    def on_mount(self) -> None:
+        """Begin at the file that is edited."""
+        options = self.query_one(OptionList)
+        options.focus()
+        paths = [file.path for file in self._files]
+        if self._current in paths:
+            options.highlighted = options.get_option_index(str(paths.index(self._current)))
+        else:
+            options.action_first()
+
+    @property
+    def _chosen(self) -> PolicyFile | None:
+        option = self.query_one(OptionList).highlighted_option
+        return None if option is None or option.id is None else self._files[int(option.id)]
+
+    @on(OptionList.OptionSelected)
+    def _opened(self) -> None:
+        self.dismiss(FileChoice(FileAction.OPEN, self._chosen))
+
+    def action_new(self) -> None:
+        """A new policy."""
+        self.dismiss(FileChoice(FileAction.NEW))
+
+    def action_rename(self) -> None:
+        """Another name for this one."""
+        self._ask(FileAction.RENAME)
+
+    def action_delete(self) -> None:
+        """Remove this one."""
+        self._ask(FileAction.DELETE)
+
+    def _ask(self, what: FileAction) -> None:
+        if self._chosen is not None:
+            self.dismiss(FileChoice(what, self._chosen))
+
+    def action_close(self) -> None:
+        """Nothing."""
+        self.dismiss(None)

@@ -1,0 +1,132 @@
+"""What the policy pane says: its first line, its empty state, the mode. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from textual.content import Content
+
+from gemtui.policy.edit.store import Origin
+from gemtui.policy.model.rules import ApprovalMode, Tier
+from gemtui.text import clean_line, counted, short_path
+from gemtui.ui.draw.lines import fit_end, own
+from gemtui.ui.draw.theme import Glyphs
+from gemtui.ui.kit.keys import BY_ID
+from gemtui.ui.rules.draft import Draft
+
+PATH_ROOM = 30
+"""Cells of a folder's path that are shown."""
+_WHOSE = {
+    Origin.USER: "Gemini CLI's own",
+    Origin.SETTINGS: "named by settings",
+    Origin.ADMIN: "the administrator's",
+}
+START_KEYS = ("policy.suggest", "policy.add", "policy.levels", "policy.files", "policy.try_call")
+
+
+def hint(id: str, glyphs: Glyphs) -> Content:
+    """A key with what it does."""
+    key = BY_ID[id]
+    face = key.footer(ascii=glyphs.name == "ascii")
+    return Content.assemble((f"{face:<4}", "bold $text-accent"), (key.help, "dim"))
+
+
+def no_rules(draft: Draft, glyphs: Glyphs) -> Content:
+    """What stands in the place of rules while there are none."""
+    fresh = draft.opened is None
+    head = "No policy yet." if fresh else f"No rules in {clean_line(draft.name)}.toml yet."
+    said = (
+        "A policy says what an agent may do: which tools and commands run, are asked for, refused.",
+        "Gemini CLI follows its strongest rule in every call; nothing here runs or changes a thing",
+        "before you save it and start a run with it.",
+    )
+    return Content("\n").join(
+        [
+            Content.styled(head, "bold"),
+            Content(""),
+            Content(" ".join([*said, *_others(draft)])),
+            Content(""),
+            *(hint(id, glyphs) for id in START_KEYS),
+        ]
+    )
+
+
+def _others(draft: Draft) -> Iterator[str]:
+    """What there is beside this file."""
+    around = draft.around.before.rules + draft.around.after.rules
+    files = {rule.source for rule in around if rule.tier is Tier.USER}
+    if files:
+        loaded = counted(len(files), "policy file")
+        yield f"Besides, Gemini CLI loads {loaded} by itself, in every session."
+
+
+def locked(draft: Draft, glyphs: Glyphs) -> Content:
+    """What stands there where the file can't be edited rule by rule."""
+    sign = f"{glyphs.failed} {clean_line(draft.document.locked)}"
+    keys = ("policy.open_file", "policy.files")
+    return Content("\n").join(
+        [Content.styled(sign, "$text-error"), Content(""), *(hint(id, glyphs) for id in keys)]
+    )
+
+
+def title(draft: Draft, shown: int, *, simple: bool) -> Iterator[Content]:
+    """Name, how many rules, in which order."""
+    mark = "*" if draft.changed else ""
+    yield Content.styled(f"{clean_line(draft.name)}{mark}", "bold")
+    total = len(draft.entries)
+    count = counted(total, "rule")
+    if simple:
+        yield Content("levels and lists")
+        yield Content.styled(count, "dim")
+    else:
+        yield Content(count if shown == total else f"{shown:,} of {count}")
+        yield Content.styled("the highest priority wins", "dim")
+
+
+def whose(draft: Draft) -> Iterator[Content]:
+    """What a person should know of the file, the most important first."""
+    if draft.read_only:
+        yield Content.styled(clean_line(f"read-only: {draft.read_only}"), "$text-warning")
+    if draft.moved_on:
+        yield Content.styled("changed on the disk", "$text-warning")
+    if draft.opened is not None and (words := _WHOSE.get(draft.opened.file.origin)):
+        yield Content.styled(words, "dim")
+
+
+def folder_words(folder: Path, glyphs: Glyphs) -> Content:
+    """The end of a folder's path, which says most."""
+    path = fit_end(clean_line(short_path(folder)), PATH_ROOM, own(glyphs.ellipsis))
+    return Content.styled(path, "dim")
+
+
+def state(draft: Draft, changes: int, *, fixable: bool) -> Iterator[Content]:
+    """How the draft differs from its file; nothing for one that has neither rules nor file.
+
+    `fixable`: there is a better form of the rule under the cursor.
+    """
+    if draft.changed:
+        yield Content(counted(changes, "unsaved change"))
+    elif draft.opened is not None:
+        yield Content("saved")
+    if fixable:
+        yield Content("x fixes it")
+
+
+def mode_line(mode: ApprovalMode, glyphs: Glyphs) -> Content:
+    """All approval modes, with the one that counts."""
+    parts: list[tuple[str, str]] = [("Approval mode  ", "bold")]
+    for each in ApprovalMode:
+        here = each is mode
+        sign = glyphs.doing if here else " "
+        parts.append((f"({sign}) {each.value}  ", "$text-accent" if here else "dim"))
+    return Content.assemble(*parts)
+
+
+def simple_words(others: int, meaning: str) -> Sequence[Content]:
+    """Below the simple view: what the choice means, and that there is more."""
+    lines = [Content(meaning)]
+    if others:
+        rules = f"{others} rule{'s say' if others != 1 else ' says'}"
+        lines.append(Content.styled(f"{rules} more than this view can: l shows them.", "dim"))
+    return lines

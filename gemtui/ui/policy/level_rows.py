@@ -1,0 +1,195 @@
+"""The simple view of a policy: levels, mode and lists, one row each."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import TYPE_CHECKING, ClassVar
+
+from textual.binding import BindingType
+from textual.message import Message
+
+from gemtui.policy.edit.document import Document
+from gemtui.policy.file.levels import Level
+from gemtui.policy.model.rules import ApprovalMode
+from gemtui.text import Clean, clean_line
+from gemtui.ui.draw.lines import Piece, Pieces, flat, own
+from gemtui.ui.draw.theme import BOLD, Look, Role
+from gemtui.ui.kit.keys import Where, bindings
+from gemtui.ui.kit.row_list import RowList
+from gemtui.ui.policy.edits import Edit, Make, set_levels
+from gemtui.ui.policy.levels import SimplePolicy, read
+from gemtui.ui.policy.tool_list_dialog import ToolListScreen
+from gemtui.ui.rules.draft import Draft
+
+if TYPE_CHECKING:
+    from gemtui.ui.kit.app_base import AppBase
+
+
+UNSET = "unset"
+_CAPABILITIES = {
+    "file_write": "Write files",
+    "shell_execute": "Run commands",
+    "network_access": "Use the network",
+}
+LISTS = {"only": "Only these", "approved": "No question", "disallowed": "Never"}
+MEANINGS = {
+    "allow": "It is done without a question. What other rules deny stays denied.",
+    "ask": "A person is asked. Headless nobody can answer: that refuses, but for safe commands.",
+    "deny": "It is refused, and where nothing else is said the model is not told of the tool.",
+    UNSET: "No rule: the approval mode decides, and what other files say.",
+    "default": "Headless: looks, writes nothing, runs nothing but what rules allow.",
+    "auto_edit": "Files may be written; commands need a rule.",
+    "plan": "Looks only. An allow opens writes and commands even there.",
+    "yolo": "Everything is allowed but what rules deny or ask.",
+    "only": "A list of the only tools there are; everything else is denied.",
+    "approved": "Tools that need no confirmation.",
+    "disallowed": "Tools that are denied, whatever else allows them.",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class LevelRow:
+    """A row: a heading, a choice or a list. `id` is "" for a heading."""
+
+    label: str
+    id: str = ""
+    choices: tuple[str, ...] = ()
+    value: str = ""
+
+
+def fields(simple: SimplePolicy, mode: ApprovalMode) -> Iterator[LevelRow]:
+    """The rows, from top to bottom."""
+    yield LevelRow("Levels")
+    for name, label in _CAPABILITIES.items():
+        yield LevelRow(label, name, (*Level, UNSET), simple.levels.get(name, UNSET))
+    yield LevelRow("Approval mode, of the run and not of the file")
+    yield LevelRow("Mode", "mode", tuple(ApprovalMode), mode)
+    yield LevelRow("Tools by name")
+    for name, label in LISTS.items():
+        names = getattr(simple, name)
+        yield LevelRow(label, name, (), _listed(name, names))
+
+
+def _listed(name: str, names: Sequence[str] | None) -> str:
+    if names:
+        return ", ".join(names)
+    return "no tool at all" if name == "only" and names is not None else "no such list"
+
+
+def draw(field: LevelRow, look: Look) -> Pieces:
+    """A heading; a choice with all there are; a list."""
+    if not field.id:
+        return (Piece(own(field.label), look[Role.HEADING]),)
+    label = Piece(own(f"{field.label:<15} "), look[Role.TEXT])
+    if not field.choices:
+        return (label, Piece(flat(field.value[:400]), look[Role.TEXT] + BOLD))
+    return (label, *(piece for choice in field.choices for piece in _choice(field, choice, look)))
+
+
+def _choice(field: LevelRow, choice: str, look: Look) -> Pieces:
+    here = choice == field.value
+    mark = look.glyphs.doing if here else " "
+    style = look[Role.ACCENT] + BOLD if here else look[Role.MUTED]
+    return (Piece(own(f"({mark}) {choice}"), style), Piece(own("  "), look[Role.TEXT]))
+
+
+class LevelRows(RowList[LevelRow], inherit_bindings=False):
+    """The rows; a choice that is made is told to the pane, and so is a list to be changed."""
+
+    BINDINGS: ClassVar[list[BindingType]] = bindings(Where.LEVELS)
+
+    class Chosen(Message):
+        """`field` shall have another value."""
+
+        def __init__(self, field: LevelRow, value: str) -> None:
+            super().__init__()
+            self.field, self.value = field, value
+
+    others = 0
+    """How many rules say more than this view can."""
+
+    def __init__(self) -> None:
+        super().__init__(draw, stops=lambda field: bool(field.id), empty=Clean(""), id="levels")
+
+    def show_levels(self, draft: Draft) -> None:
+        """What the draft says now; the cursor stays on its row."""
+        simple, row = read(draft.document), self.cursor
+        self.others = simple.others
+        self.show(tuple(fields(simple, draft.mode)))
+        self.go(row)
+
+    def meaning(self) -> str:
+        """What the choice under the cursor means."""
+        field = self.chosen
+        if field is None:
+            return ""
+        return MEANINGS[field.value if field.choices else field.id]
+
+    def action_previous(self) -> None:
+        """The choice at the left."""
+        self._choose(-1)
+
+    def action_next(self) -> None:
+        """The choice at the right."""
+        self._choose(1)
+
+    def _choose(self, step: int) -> None:
+        field = self.chosen
+        if field is not None and field.choices:
+            at = field.choices.index(field.value) + step
+            if 0 <= at < len(field.choices):
+                self.post_message(self.Chosen(field, field.choices[at]))
+
+    def action_open(self) -> None:
+        """The next choice, round and round; of a list: the pane lets it be changed."""
+        field = self.chosen
+        if field is not None and field.choices:
+            at = (field.choices.index(field.value) + 1) % len(field.choices)
+            self.post_message(self.Chosen(field, field.choices[at]))
+        else:
+            super().action_open()
+
+
+def with_value(simple: SimplePolicy, name: str, value: str) -> SimplePolicy:
+    """The same with one level set, or unset."""
+    levels = {key: level for key, level in simple.levels.items() if key != name}
+    if value != UNSET:
+        levels[name] = Level(value)
+    return replace(simple, levels=levels)
+
+
+def with_list(simple: SimplePolicy, name: str, tools: tuple[str, ...]) -> SimplePolicy:
+    """The same with another list; without names there is no such list."""
+    if name == "only":
+        return replace(simple, only=tools or None)
+    return (
+        replace(simple, approved=tools) if name == "approved" else replace(simple, disallowed=tools)
+    )
+
+
+def with_choice(field: LevelRow, value: str) -> Make:
+    """Set one level, or unset it."""
+    what = f"{field.label.lower()}: {value}"
+    return lambda document: set_levels(document, with_value(read(document), field.id, value), what)
+
+
+async def ask_list(app: AppBase, draft: Draft, field: LevelRow | None) -> Make:
+    """Let a person change a list of tools; what comes of it may be no change."""
+    if field is None or field.id not in LISTS:
+        return _nothing
+    before = getattr(read(draft.document), field.id) or ()
+    screen = ToolListScreen(clean_line(field.label), Clean(MEANINGS[field.id]), before)
+    chosen = await app.push_screen_wait(screen)
+    return _nothing if chosen is None else partial(_set_list, field=field, chosen=chosen)
+
+
+def _nothing(_document: Document) -> None:
+    return None
+
+
+def _set_list(document: Document, *, field: LevelRow, chosen: tuple[str, ...]) -> Edit:
+    simple: SimplePolicy = with_list(read(document), field.id, chosen)
+    named = ", ".join(chosen) or "no such list"
+    return set_levels(document, simple, f"{field.label.lower()}: {named}")

@@ -1,0 +1,140 @@
+"""The simple view of a policy: three levels and three lists, read from its rules and written back.
+
+The rules are those of `gemtui.policy.file.levels`, known by their form: one tool, no condition,
+headless only, priority 997 to 999. Whatever else stands in the file stays as it is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from gemtui.policy.edit.document import Document, RuleEntry
+from gemtui.policy.file.levels import CAPABILITIES, Level, PermissionPolicy, Permissions, rules
+from gemtui.policy.model.rules import Decision, Rule
+
+_LEVEL_RULES = {
+    (Decision.ALLOW, 997): Level.ALLOW,
+    (Decision.ASK_USER, 997): Level.ASK,
+    (Decision.DENY, 999): Level.DENY,
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SimplePolicy:
+    """What the simple view shows.
+
+    `levels`: by capability; one that is missing is unset, and decided by the mode. `only`: nothing
+    else exists, None = no such list. `others`: how many rules say more than this view can.
+    """
+
+    levels: dict[str, Level]
+    only: tuple[str, ...] | None = None
+    approved: tuple[str, ...] = ()
+    disallowed: tuple[str, ...] = ()
+    others: int = 0
+
+
+def is_simple(rule: Rule) -> bool:
+    """Whether a rule is one of those that levels and lists are written as."""
+    plain = Rule(
+        decision=rule.decision,
+        priority=rule.priority,
+        tools=rule.tools,
+        interactive=False,
+        tier=rule.tier,
+        source=rule.source,
+        index=rule.index,
+    )
+    return rule == plain and len(rule.tools) == 1 and _kind(rule) is not None
+
+
+def _kind(rule: Rule) -> tuple[Decision, int] | None:
+    """Decision and priority of such a rule; None for a pair that is none of theirs."""
+    kind = rule.decision, int(rule.priority)
+    if rule.tools == ("*",):
+        return kind if kind == (Decision.DENY, 998) else None
+    known = (*_LEVEL_RULES, (Decision.ALLOW, 999))
+    return kind if rule.priority == kind[1] and kind in known else None
+
+
+def _simple_rules(entries: Sequence[RuleEntry]) -> Iterator[tuple[int, Rule]]:
+    for place, entry in enumerate(entries):
+        if entry.enabled and entry.rule is not None and is_simple(entry.rule):
+            yield place, entry.rule
+
+
+def read(document: Document) -> SimplePolicy:
+    """The levels and lists that a document holds."""
+    found = [rule for _, rule in _simple_rules(document.rules)]
+    named: dict[tuple[Decision, int], list[str]] = {}
+    for rule in found:
+        named.setdefault((rule.decision, int(rule.priority)), []).append(rule.tools[0])
+    levels: dict[str, Level] = {}
+    for name, tools in CAPABILITIES.items():
+        for kind, level in _LEVEL_RULES.items():
+            if set(tools) <= set(named.get(kind, ())):
+                levels[name] = level
+                named[kind] = [tool for tool in named[kind] if tool not in tools]
+    return SimplePolicy(
+        levels=levels,
+        only=_only(named),
+        approved=tuple(named.get((Decision.ALLOW, 997), ())),
+        disallowed=tuple(named.get((Decision.DENY, 999), ())),
+        others=len(document.rules) - len(found),
+    )
+
+
+def _only(named: dict[tuple[Decision, int], list[str]]) -> tuple[str, ...] | None:
+    closed = (Decision.DENY, 998) in named
+    return tuple(named.get((Decision.ALLOW, 999), ())) if closed else None
+
+
+def wanted(simple: SimplePolicy) -> tuple[Rule, ...]:
+    """The rules of levels and lists; those of an unset level are left out.
+
+    Raises OptionError for a name that no tool can have.
+    """
+    levels = PermissionPolicy(**simple.levels) if simple.levels else None
+    unset = {
+        tool for name, tools in CAPABILITIES.items() if name not in simple.levels for tool in tools
+    }
+    made = rules(
+        Permissions(
+            levels=levels,
+            only_tools=simple.only,
+            approved_tools=simple.approved,
+            disallowed_tools=simple.disallowed,
+        )
+    )
+    return tuple(
+        rule
+        for rule in made
+        if not (rule.decision is Decision.ASK_USER and unset.intersection(rule.tools))
+    )
+
+
+def written(document: Document, simple: SimplePolicy) -> Document:
+    """The document with these levels and lists. Raises OptionError, and PolicyError if locked.
+
+    A rule that stays is not touched. What is new goes to the front where it restricts, since the
+    first of equal rules wins, and to the end where it allows.
+    """
+    wishes = {_identity(rule): rule for rule in wanted(simple)}
+    kept = set()
+    for place, rule in reversed(tuple(_simple_rules(document.rules))):
+        if _identity(rule) in wishes:
+            kept.add(_identity(rule))
+        else:
+            document = document.remove(place)
+    fresh = [rule for identity, rule in wishes.items() if identity not in kept]
+    for rule in reversed([rule for rule in fresh if rule.decision is not Decision.ALLOW]):
+        document = document.add(rule, 0)
+    for rule in fresh:
+        if rule.decision is Decision.ALLOW:
+            document = document.add(rule)
+    return document
+
+
+def _identity(rule: Rule) -> tuple[str, Decision, float]:
+    return rule.tools[0], rule.decision, rule.priority

@@ -1,0 +1,158 @@
+"""The left part of the policy pane: rules or levels, the mode, what tools may do."""
+
+from __future__ import annotations
+
+from textual import events, on
+from textual.app import ComposeResult
+from textual.containers import Vertical
+from textual.content import Content
+from textual.message import Message
+
+from gemtui.ui.draw.theme import Glyphs
+from gemtui.ui.kit.bars import BarLine
+from gemtui.ui.kit.clean_widgets import Input, Static
+from gemtui.ui.kit.filtering import FilterBar
+from gemtui.ui.policy.command_preview import CommandPreview
+from gemtui.ui.policy.labels import locked, mode_line, no_rules, simple_words, title, whose
+from gemtui.ui.policy.level_rows import LevelRows
+from gemtui.ui.policy.rule_table import Headings, RuleTable
+from gemtui.ui.policy.side_pane import in_brief
+from gemtui.ui.policy.tool_table import PolicyTools
+from gemtui.ui.rules.draft import Draft
+
+
+class PolicyMain(Vertical):
+    """Shows a draft; what is done to it is up to the pane."""
+
+    class Moved(Message):
+        """The cursor is on another rule, or other rules are shown."""
+
+    def __init__(self, glyphs: Glyphs) -> None:
+        super().__init__(id="policy-main")
+        self._glyphs = glyphs
+        self._draft: Draft | None = None
+        self._words = ""
+
+    def compose(self) -> ComposeResult:
+        """From top to bottom; classes decide what of it is shown."""
+        yield BarLine(id="policy-title", mark=self._glyphs.ellipsis)
+        yield FilterBar()
+        yield Static(id="no-rules")
+        yield Headings(id="columns")
+        yield RuleTable()
+        yield LevelRows()
+        yield Static(id="levels-words")
+        yield Static(id="mode")
+        yield PolicyTools(id="policy-tools")
+        yield Static(id="brief")
+
+    @property
+    def rules(self) -> RuleTable:
+        """The table."""
+        return self.query_one(RuleTable)
+
+    @property
+    def levels(self) -> LevelRows:
+        """The simple view."""
+        return self.query_one(LevelRows)
+
+    @property
+    def simple(self) -> bool:
+        """Whether the simple view is shown."""
+        return self.has_class("-levels")
+
+    @property
+    def searching(self) -> bool:
+        """Whether not all rules are shown."""
+        return bool(self._words)
+
+    @property
+    def typing(self) -> bool:
+        """Whether somebody types a search, or is about to."""
+        return self.query_one(FilterBar).typing
+
+    @property
+    def place(self) -> int | None:
+        """The place in the file of the rule under the cursor; None in the simple view."""
+        return None if self.simple else self.rules.place
+
+    # --- showing -------------------------------------------------------------------------------
+
+    def show(self, draft: Draft, place: int | None = None) -> None:
+        """The draft as it stands, with the cursor on the rule at `place`."""
+        self._draft = draft
+        stuck = bool(draft.document.locked)
+        words = locked(draft, self._glyphs) if stuck else no_rules(draft, self._glyphs)
+        self.query_one("#no-rules", Static).update(words)
+        self.rules.show_rules(draft, self._words, place)
+        self.set_class(stuck or not (draft.entries or self.simple), "-nothing")
+        self.levels.show_levels(draft)
+        self.query_one("#mode", Static).update(mode_line(draft.mode, self._glyphs))
+        self.query_one(PolicyTools).show(draft)
+        self._say_title(draft)
+        self._say_level()
+
+    def become(self, shown: CommandPreview) -> None:
+        """The command in brief, for where there is no room for more."""
+        self.query_one("#brief", Static).update(in_brief(shown, self._glyphs))
+
+    def _say_title(self, draft: Draft) -> None:
+        said = title(draft, len(self.rules.items), simple=self.simple)
+        self.query_one("#policy-title", BarLine).say(list(said), list(whose(draft)))
+
+    def _say_level(self) -> None:
+        levels = self.levels
+        words = simple_words(levels.others, levels.meaning())
+        self.query_one("#levels-words", Static).update(Content("\n").join(words))
+
+    # --- what is shown -------------------------------------------------------------------------
+
+    def switch(self, *, simple: bool) -> None:
+        """The simple view, or the rules."""
+        self.set_class(simple, "-levels")
+        if self._draft is not None:
+            self.show(self._draft)
+        self.call_after_refresh(self.take_focus)
+
+    def take_focus(self) -> None:
+        """To the rows that are shown."""
+        (self.levels if self.simple else self.rules).focus()
+
+    @on(RuleTable.SearchRequested)
+    def search(self) -> None:
+        """Let somebody type."""
+        self.remove_class("-levels")
+        self.query_one(FilterBar).open()
+
+    @on(RuleTable.Typed)
+    def _pass_on(self, event: RuleTable.Typed) -> None:
+        self.query_one(FilterBar).query_one(Input).post_message(
+            events.Key(event.key, event.character)
+        )
+
+    def end_search(self) -> None:
+        """All rules again."""
+        self.query_one(FilterBar).close()
+
+    @on(FilterBar.Changed)
+    def _searched(self, event: FilterBar.Changed) -> None:
+        event.stop()
+        self._words = event.text
+        if self._draft is not None:
+            self.rules.show_rules(self._draft, self._words)
+            self._say_title(self._draft)
+            self.post_message(self.Moved())
+
+    @on(FilterBar.Done)
+    def _search_done(self) -> None:
+        self.take_focus()
+
+    @on(RuleTable.Highlighted)
+    def _highlighted(self, event: RuleTable.Highlighted) -> None:
+        if isinstance(event, RuleTable.Opened):
+            return
+        event.stop()
+        if event.rows is self.rules:
+            self.post_message(self.Moved())
+        elif event.rows is self.levels:
+            self._say_level()

@@ -1,0 +1,80 @@
+"""The app's policies: the pane, the sign of what is not saved, questions before leaving.
+
+What the pane needs is imported only when somebody goes there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from gemtui.policy.model.rules import Call
+    from gemtui.ui.kit.app_base import AppBase
+    from gemtui.ui.policy.screen import PolicyScreen
+    from gemtui.ui.rules.draft import Draft
+
+POLICY_MODE = "policy"
+UNSAVED = "*"
+
+
+class PolicyMode:
+    """All that the app does about policies."""
+
+    def __init__(self, app: AppBase) -> None:
+        self._app = app
+        self._made: PolicyScreen | None = None
+        app.add_mode(POLICY_MODE, self._screen)
+
+    def _screen(self) -> PolicyScreen:
+        from gemtui.ui.policy.screen import PolicyScreen
+
+        self._made = PolicyScreen(self._app, self._app.start.project or Path.cwd())
+        return self._made
+
+    @property
+    def draft(self) -> Draft | None:
+        """What is edited; None = nobody has been there yet."""
+        return None if self._made is None else self._made.draft
+
+    def mark(self) -> str:
+        """The sign beside the policy mode: something is not saved; else nothing."""
+        draft = self.draft
+        return UNSAVED if draft is not None and draft.changed else ""
+
+    async def show(self) -> PolicyScreen:
+        """The policy pane."""
+        await self._app.switch_mode(POLICY_MODE)
+        assert self._made is not None
+        return self._made
+
+    async def allow(self, call: Call) -> None:
+        """The policy pane, with the rule that would allow this call in its form."""
+        screen = await self.show()
+        screen.offer(call)
+
+    async def settled(self, policies: Sequence[Path]) -> bool:
+        """Whether a run may start with these files: asks where one has changes that are not saved.
+
+        False: the person stays.
+        """
+        draft, screen = self.draft, self._made
+        opened = None if draft is None else draft.opened
+        if draft is None or screen is None or opened is None or not draft.changed:
+            return True
+        if opened.file.path not in policies:
+            return True
+        from gemtui.ui.policy.files import ask_before_run
+
+        answer = await ask_before_run(self._app, draft)
+        return answer == "saved" or (answer == "save" and await screen.editor.save())
+
+    async def may_leave(self) -> bool:
+        """Whether gemtui may end: asks what becomes of changes that are not saved."""
+        draft = self.draft
+        if draft is None or not draft.changed or self._app.start.demo:
+            return True
+        from gemtui.ui.policy.files import let_go
+
+        return await let_go(self._app, draft, leaving="quit")

@@ -1,0 +1,186 @@
+"""The rules of the policy that is edited, the strongest first."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+from textual import events
+from textual.binding import BindingType
+from textual.content import Content
+from textual.message import Message
+from textual.widget import Widget
+
+from gemtui.policy.edit.document import RuleEntry
+from gemtui.policy.model.rules import Finding, Rule, Severity
+from gemtui.text import Clean
+from gemtui.ui.draw.lines import Piece, Pieces, flat, own
+from gemtui.ui.draw.theme import Look, Role
+from gemtui.ui.kit.filtering import TypedAhead
+from gemtui.ui.kit.keys import Where, bindings
+from gemtui.ui.kit.row_list import GUTTER, RowList
+from gemtui.ui.rules.draft import Draft, order
+from gemtui.ui.rules.draw import LONG, column, decided, tools, when, word
+
+_DECISION = 5
+"""Cells of a decision's word."""
+_NARROW, _WIDE = 16, 22
+"""Cells of the tools, below and from 60 cells on."""
+
+
+_BESIDE = GUTTER + 1
+"""Cells of a table that no row has: the cursor's and the scroll bar's."""
+
+
+@dataclass(frozen=True, slots=True)
+class RuleRow:
+    """One row: the rule at this place of the file, and the worst that is said of it."""
+
+    place: int
+    entry: RuleEntry
+    worst: Severity | None
+
+
+def rows(draft: Draft, words: str = "") -> tuple[RuleRow, ...]:
+    """The rows that hold all words of a search, in the order of strength."""
+    wanted = words.lower().split()
+    made = (
+        _row(place, draft.entries[place], draft.document.problems[place])
+        for place in order(draft.entries)
+    )
+    return tuple(row for row in made if all(word in _searched(row.entry) for word in wanted))
+
+
+def _row(place: int, entry: RuleEntry, problems: Sequence[Finding]) -> RuleRow:
+    found = {finding.severity for finding in problems}
+    if entry.rule is None and entry.enabled:
+        found.add(Severity.ERROR)
+    return RuleRow(place, entry, min(found, default=None))
+
+
+def _searched(entry: RuleEntry) -> str:
+    rule = entry.rule
+    said = "" if rule is None else f"{word(rule.decision)} {tools(rule)} {when(rule)}"
+    return f"{said} {entry.text}{'' if entry.enabled else ' off'}".lower()
+
+
+class Headings(Widget):
+    """What stands over the columns of the table below it."""
+
+    DEFAULT_CSS = "Headings { height: 1; }"
+
+    def render(self) -> Content:
+        """The one line."""
+        room = _room(self.size.width - _BESIDE)
+        return Content.styled(f"    pri  decision {'tool':<{room}} when", "dim")
+
+
+def _room(width: int) -> int:
+    return _NARROW if width < 60 else _WIDE
+
+
+def draw(row: RuleRow, look: Look) -> Pieces:
+    """Finding, priority, decision, tools, conditions."""
+    rule = row.entry.rule
+    if rule is None:
+        return _unreadable(row, look)
+    muted = look[Role.MUTED]
+    style = look[Role.TEXT] if row.entry.enabled else muted
+    return (
+        _sign(row, look),
+        Piece(own(f"{rule.priority:>4g}  "), style),
+        *_decision(row.entry, rule, look),
+        Piece(own("  "), style),
+        column(tools(rule), _room(look.width) - 1, style, look),
+        Piece(own("  "), style),
+        Piece(own(", ".join(_conditions(row.entry, rule))), style),
+    )
+
+
+def _sign(row: RuleRow, look: Look) -> Piece:
+    if row.worst is Severity.ERROR:
+        return Piece(own(look.glyphs.failed), look[Role.ERROR])
+    if row.worst is Severity.WARNING:
+        return Piece(own(look.glyphs.warning), look[Role.WARNING])
+    return Piece(own(" "), look[Role.TEXT])
+
+
+def _decision(entry: RuleEntry, rule: Rule, look: Look) -> Pieces:
+    if entry.enabled:
+        return decided(rule.decision, look, room=_DECISION)
+    said = f"{look.glyphs.interrupted} {word(rule.decision):<{_DECISION}}"
+    return (Piece(own(said), look[Role.MUTED]),)
+
+
+def _conditions(entry: RuleEntry, rule: Rule) -> Iterator[str]:
+    if not entry.enabled:
+        yield "off"
+    if said := when(rule):
+        yield said
+
+
+def _unreadable(row: RuleRow, look: Look) -> Pieces:
+    lines = (line.strip() for line in row.entry.text[:LONG].split("\n"))
+    first = next((line for line in lines if line and not line.startswith(("#", "["))), "")
+    state = "can't be read" if row.entry.enabled else "off, can't be read"
+    return (
+        _sign(row, look),
+        Piece(own(f"   -  {state}  "), look[Role.ERROR if row.entry.enabled else Role.MUTED]),
+        Piece(flat(first), look[Role.MUTED]),
+    )
+
+
+class RuleTable(RowList[RuleRow], TypedAhead, inherit_bindings=False):
+    """The table; the pane does what keys ask for."""
+
+    BINDINGS: ClassVar[list[BindingType]] = bindings(Where.RULES)
+
+    class Typed(Message):
+        """A key that belongs to the search, which is about to have the focus."""
+
+        def __init__(self, key: str, character: str | None) -> None:
+            super().__init__()
+            self.key, self.character = key, character
+
+    class SearchRequested(Message):
+        """Let somebody type a search."""
+
+    def __init__(self) -> None:
+        super().__init__(draw, empty=Clean("No rule matches."), id="rules")
+
+    async def open_search(self) -> None:
+        """Let somebody type a search."""
+        self.post_message(self.SearchRequested())
+
+    def hand_over(self, event: events.Key) -> None:
+        """The search has this key."""
+        self.post_message(self.Typed(event.key, event.character))
+
+    @property
+    def place(self) -> int | None:
+        """The place in the file of the rule under the cursor."""
+        return None if self.chosen is None else self.chosen.place
+
+    def show_rules(self, draft: Draft, words: str, place: int | None = None) -> None:
+        """The draft's rules, with the cursor on the one at `place`, else where it was."""
+        row = self.cursor
+        self.show(rows(draft, words))
+        if place is not None:
+            row = next((at for at, each in enumerate(self.items) if each.place == place), row)
+        if self.items:
+            self.go(min(row, len(self.items) - 1))
+
+    def neighbour(self, step: int) -> int | None:
+        """The place in the file of the rule that stands `step` rows further."""
+        at = self.cursor + step
+        return self.items[at].place if 0 <= at < len(self.items) else None
+
+    def next_problem(self) -> bool:
+        """The cursor on the next rule that something is said of, round and round."""
+        count = len(self.items)
+        around = ((self.cursor + step) % count for step in range(1, count + 1))
+        found = next((at for at in around if self.items[at].worst is not None), None)
+        if found is not None:
+            self.go(found)
+        return found is not None

@@ -1,0 +1,398 @@
+"""The policy pane: rules, what they become, what they mean, before anything runs."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, ClassVar, cast
+
+from textual import on, work
+from textual.app import ComposeResult
+from textual.binding import BindingType
+from textual.containers import Horizontal
+from textual.widget import Widget
+
+from gemtui.policy.check.pitfalls import fixed
+from gemtui.policy.edit.document import Document
+from gemtui.policy.edit.store import PolicyFile
+from gemtui.policy.model.rules import ApprovalMode, Call, Rule
+from gemtui.ui.kit.bars import BarLine, FooterLine
+from gemtui.ui.kit.dialog_guard import DIALOG, DialogGuardScreen
+from gemtui.ui.kit.keys import Where, bindings
+from gemtui.ui.kit.line_view import LineView
+from gemtui.ui.kit.messages import RunWithPolicyRequested
+from gemtui.ui.policy import edits, files, level_rows
+from gemtui.ui.policy.command_preview import NAMED, CommandPreview
+from gemtui.ui.policy.editor import PolicyEditor
+from gemtui.ui.policy.edits import Edit, Make
+from gemtui.ui.policy.labels import folder_words, state
+from gemtui.ui.policy.level_rows import LevelRows
+from gemtui.ui.policy.main_pane import PolicyMain
+from gemtui.ui.policy.rule_table import RuleTable
+from gemtui.ui.policy.side_pane import PolicySide, worst
+from gemtui.ui.policy.tool_table import PolicyTools
+from gemtui.ui.rules.draft import Draft, next_mode
+from gemtui.ui.rules.form import RuleForm
+from gemtui.ui.simulator import launch
+from gemtui.ui.simulator.base import form_allowing
+from gemtui.ui.simulator.simulation import Simulation
+
+if TYPE_CHECKING:
+    from gemtui.ui.kit.app_base import AppBase
+
+_OF_A_RULE = {"duplicate", "delete", "switch", "move_down", "move_up"}
+_OF_RULES = {*_OF_A_RULE, "add", "filter"}
+_WHILE_TYPING = {"next_part", "previous_part", "back", "save"}
+
+
+class PolicyScreen(DialogGuardScreen[None]):
+    """One policy at a time is edited: `draft`. Decisions are made for runs in `folder`."""
+
+    BINDINGS: ClassVar[list[BindingType]] = bindings(Where.POLICY)
+    AUTO_FOCUS = "RuleTable"
+
+    def __init__(self, app: AppBase, folder: Path) -> None:
+        super().__init__()
+        self.editor = PolicyEditor(app, folder, changed=self.show)
+        self.preview = CommandPreview()
+        self._better: Rule | None = None
+        self._watched: Path | None = None
+
+    def compose(self) -> ComposeResult:
+        """Header, rules and side, status, footer."""
+        glyphs = self.gemtui.glyphs
+        yield BarLine(id="header", mark=glyphs.ellipsis)
+        with Horizontal(id="policy-panes"):
+            yield PolicyMain(glyphs)
+            yield PolicySide(glyphs)
+        yield BarLine(id="status", mark=glyphs.ellipsis)
+        yield FooterLine(ascii=glyphs.name == "ascii")
+
+    @property
+    def gemtui(self) -> AppBase:
+        """The app, as ours."""
+        return cast("AppBase", self.app)
+
+    @property
+    def main(self) -> PolicyMain:
+        """Rules or levels."""
+        return self.query_one(PolicyMain)
+
+    @property
+    def side(self) -> PolicySide:
+        """Command, file, findings."""
+        return self.query_one(PolicySide)
+
+    @property
+    def draft(self) -> Draft:
+        """What is edited."""
+        return self.editor.draft
+
+    @work(exclusive=True, group="look")
+    async def on_mount(self) -> None:
+        """Open the first policy, if there is one."""
+        self.show()
+        await self.editor.begin()
+
+    @work(exclusive=True, group="look again")
+    async def on_screen_resume(self) -> None:
+        """Other files, settings and the CLI may have changed meanwhile."""
+        if self.editor.begun.is_set():
+            await self.editor.look_around()
+
+    @work(exclusive=True, group="watch")
+    async def _watch(self, file: PolicyFile) -> None:
+        await self.editor.watch(file)
+
+    # --- showing -------------------------------------------------------------------------------
+
+    def show(self, place: int | None = None) -> None:
+        """All of it as the draft says it now, with the cursor on the rule at `place`."""
+        draft = self.draft
+        self.main.show(draft, place)
+        self._become()
+        self._say_rule()
+        where = folder_words(self.editor.folder, self.gemtui.glyphs)
+        self.query_one("#header", BarLine).say(self.gemtui.tabs("app.policies"), [where])
+        file = None if draft.opened is None else draft.opened.file
+        if file is not None and file.path != self._watched:
+            self._watched = file.path
+            self._watch(file)
+
+    @work(exclusive=True, group="preview")
+    async def _become(self) -> None:
+        self.preview = await asyncio.to_thread(self.editor.preview)
+        self.main.become(self.preview)
+        self.side.become(self.preview)
+
+    @on(PolicyMain.Moved)
+    def _say_rule(self) -> None:
+        """What there is to say of the rule under the cursor."""
+        draft, place = self.draft, self.main.place
+        entry = None if place is None else draft.entries[place]
+        rule = None if entry is None else entry.rule
+        self._better = None if rule is None else fixed(rule)
+        fixable = self._better is not None
+        self.side.show(draft, place, fixable=fixable)
+        found = (() if place is None else draft.document.problems[place]) or draft.of_the_file
+        right = list(state(draft, self.side.changes, fixable=fixable))
+        self.query_one("#status", BarLine).say(list(worst(found, self.gemtui.glyphs)), right)
+        self.refresh_bindings()
+
+    @property
+    def _covered(self) -> bool:
+        """Whether something stands over the rules."""
+        return self.has_class("-side") or self.has_class("-tools")
+
+    def can(self, action: str) -> bool:
+        """Whether a key does something now."""
+        if self.main.typing and action not in _WHILE_TYPING:
+            return False
+        if action in _OF_RULES and self._covered:
+            return False
+        if action in _OF_A_RULE:
+            return self.main.place is not None
+        draft, main = self.draft, self.main
+        states: dict[str, object] = {
+            "fix": self._better,
+            "problem": draft.findings,
+            "undo": draft.can_undo,
+            "redo": draft.can_redo,
+            "back": self._covered or main.searching or main.simple,
+        }
+        return bool(states.get(action, True))
+
+    # --- changing rules ------------------------------------------------------------------------
+
+    def edit(self, make: Make) -> None:
+        """Make a change, show it, and say what can't be seen of it."""
+        made = self.editor.edit(make)
+        if made is not None:
+            self.show(made.place)
+            if made.said:
+                self.gemtui.say(made.said)
+
+    @work(exclusive=True, group=DIALOG)
+    async def action_add(self) -> None:
+        """A new rule, in a form."""
+        await self._form(edits.NEW_RULE)
+
+    @on(RuleTable.Opened)
+    @work(exclusive=True, group=DIALOG)
+    async def _opened(self, event: RuleTable.Opened) -> None:
+        """Change what is under the cursor: a rule, or a list of tools."""
+        if event.rows is not self.main.rules:
+            make = await level_rows.ask_list(self.gemtui, self.draft, self.main.levels.chosen)
+            self.edit(make)
+            return
+        place = self.main.place
+        rule = None if place is None else self.draft.entries[place].rule
+        if rule is not None:
+            await self._form(rule, place)
+        elif place is not None:
+            self.gemtui.say("This rule can't be read: o opens the file in your editor.")
+
+    async def _form(self, rule: Rule, place: int | None = None) -> None:
+        document = self.draft.document
+        if document.locked:
+            self.gemtui.say(document.locked, problem=True)
+        else:
+            form = RuleForm(document, rule, project=self.editor.folder, place=place)
+            await self._fill_in(form, place)
+
+    async def _fill_in(self, form: RuleForm, place: int | None = None) -> None:
+        seen = self.draft.document
+        wanted = await self.app.push_screen_wait(form)
+        if wanted is None:
+            return
+        self.edit(edits.filled_in(seen, place, wanted))
+        self.main.take_focus()
+
+    @work(exclusive=True, group=DIALOG)
+    async def offer(self, call: Call) -> None:
+        """The rule that would allow a call, in the form; nothing is done before it is taken."""
+        await self.editor.begun.wait()
+        self.main.switch(simple=False)
+        form = await form_allowing(self.gemtui, Simulation(self.draft, self.editor.folder), call)
+        if form is not None:
+            await self._fill_in(form)
+
+    def action_duplicate(self) -> None:
+        """The same rule once more."""
+        self._edit_chosen(edits.duplicate)
+
+    def action_delete(self) -> None:
+        """Without this rule."""
+        self._edit_chosen(edits.remove)
+
+    def action_switch(self) -> None:
+        """This rule off, or on again."""
+        self._edit_chosen(edits.switch)
+
+    def _edit_chosen(self, make: Callable[[Document, int], Edit | None]) -> None:
+        if (place := self.main.place) is not None:
+            self.edit(lambda document: make(document, place))
+
+    def action_move_down(self) -> None:
+        """Below the next rule."""
+        self._move(1)
+
+    def action_move_up(self) -> None:
+        """Above the rule before."""
+        self._move(-1)
+
+    def _move(self, step: int) -> None:
+        if (other := self.main.rules.neighbour(step)) is not None:
+            self._edit_chosen(partial(edits.move, other=other, above=step < 0))
+
+    def action_fix(self) -> None:
+        """The form of this rule that does what was meant."""
+        if (better := self._better) is not None:
+            self._edit_chosen(partial(edits.replace_rule, rule=better))
+
+    def action_undo(self) -> None:
+        """Take the last change back."""
+        self._stepped("Undone", self.draft.undo())
+
+    def action_redo(self) -> None:
+        """Make it again."""
+        self._stepped("Done again", self.draft.redo())
+
+    def _stepped(self, said: str, what: str) -> None:
+        self.show()
+        self.gemtui.say(f"{said}: {what}")
+
+    # --- levels and lists ----------------------------------------------------------------------
+
+    def action_levels(self) -> None:
+        """The simple view, or the rules."""
+        self.main.switch(simple=not self.main.simple)
+        self._say_rule()
+
+    @on(LevelRows.Chosen)
+    def _chosen(self, event: LevelRows.Chosen) -> None:
+        if event.field.id == "mode":
+            self.draft.decide_for(ApprovalMode(event.value))
+            self.show()
+        else:
+            self.edit(level_rows.with_choice(event.field, event.value))
+
+    def action_mode(self) -> None:
+        """The next approval mode."""
+        self.draft.decide_for(next_mode(self.draft.mode))
+        self.show()
+
+    # --- what the pane opens -------------------------------------------------------------------
+
+    @work(exclusive=True, group=DIALOG)
+    async def action_try_call(self) -> None:
+        """What would happen to a tool call."""
+        await self._take(launch.try_call(self.gemtui, self.draft))
+
+    @on(PolicyTools.Opened)
+    @work(exclusive=True, group=DIALOG)
+    async def _try_tool(self, event: PolicyTools.Opened) -> None:
+        """What would happen to a call of this tool."""
+        await self._take(launch.try_call(self.gemtui, self.draft, Call(tool=event.tool)))
+
+    @work(exclusive=True, group=DIALOG)
+    async def action_replay(self) -> None:
+        """Past tool calls under this policy."""
+        await self._take(launch.replay(self.gemtui, self.draft))
+
+    @work(exclusive=True, group=DIALOG)
+    async def action_suggest(self) -> None:
+        """Rules from what past sessions did."""
+        await self._take(launch.suggest(self.gemtui, self.draft))
+
+    async def _take(self, asked: Awaitable[launch.Taken]) -> None:
+        """Add the rules that came back, as one step."""
+        rules = await asked
+        if rules:
+            self.edit(lambda document: edits.add_all(document, rules))
+        else:
+            self.show()
+
+    # --- files ---------------------------------------------------------------------------------
+
+    @work(exclusive=True, group=DIALOG)
+    async def action_save(self) -> None:
+        """Write the file."""
+        await self.editor.save()
+
+    @work(exclusive=True, group=DIALOG)
+    async def action_files(self) -> None:
+        """Another policy."""
+        await self.editor.choose()
+
+    def action_open_file(self) -> None:
+        """The file in the editor; what it writes is read again."""
+        files.edit(self.gemtui, self.draft)
+
+    @work(exclusive=True, group=DIALOG)
+    async def action_run(self) -> None:
+        """To the run pane, with this policy and mode."""
+        if (not self.draft.changed or await self.editor.save()) and self.draft.opened is not None:
+            file = self.draft.opened.file
+            given = (file.path,) if file.origin in NAMED else ()
+            self.post_message(RunWithPolicyRequested(given, self.draft.mode))
+
+    def action_copy_command(self) -> None:
+        """The command that will run."""
+        if self.preview.shell:
+            self.gemtui.copy(self.preview.shell, "the command")
+        else:
+            self.gemtui.say(self.preview.problem or "The command is not known yet.")
+
+    def action_copy_text(self) -> None:
+        """The file as it stands here."""
+        self.gemtui.copy(self.draft.document.text, "the policy")
+
+    # --- moving about --------------------------------------------------------------------------
+
+    def action_next_part(self) -> None:
+        """To the next part of the pane."""
+        self.focus_next()
+
+    def action_previous_part(self) -> None:
+        """To the part before."""
+        self.focus_previous()
+
+    def action_filter(self) -> None:
+        """Search the rules."""
+        self.main.search()
+
+    def action_preview(self) -> None:
+        """Command, file and findings: over the rules where there is no room beside them."""
+        self._put_over("-side", self.side.query_one(LineView))
+
+    def action_decisions(self) -> None:
+        """What becomes of each tool: over the rules where there is no room below them."""
+        self._put_over("-tools", self.main.query_one(PolicyTools).rows)
+
+    def _put_over(self, name: str, target: Widget) -> None:
+        if self.has_class(name):
+            self.action_back()
+            return
+        self.remove_class("-side", "-tools")
+        if self.has_class("-narrow"):
+            self.add_class(name)
+        self.call_after_refresh(target.focus)
+
+    def action_back(self) -> None:
+        """Close what is over the rules; else from the simple view; else end the search."""
+        if self._covered:
+            self.remove_class("-side", "-tools")
+            self.main.take_focus()
+        elif self.main.simple:
+            self.action_levels()
+        else:
+            self.main.end_search()
+
+    def action_problem(self) -> None:
+        """To the next rule that something is said of."""
+        self.main.switch(simple=False)
+        if not self.main.rules.next_problem():
+            self.gemtui.say("What there is to say is about the file as a whole.")

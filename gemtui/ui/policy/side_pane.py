@@ -1,0 +1,197 @@
+"""Beside the rules: the command they become, the file with its changes, what is doubtful."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from textual.app import ComposeResult
+from textual.containers import Vertical, VerticalScroll
+from textual.content import Content
+
+from gemtui.policy.model.rules import Finding, Severity
+from gemtui.text import Clean, clean, clean_line, counted, visible, visible_line
+from gemtui.ui.draw.lines import Line, Piece, own, prefixed, tabless, wrap
+from gemtui.ui.draw.theme import Glyphs, Look, Role
+from gemtui.ui.kit.clean_widgets import Static
+from gemtui.ui.kit.line_view import LineView
+from gemtui.ui.policy.command_preview import CommandPreview
+from gemtui.ui.policy.text_diff import TextDiff, TextDiffLine, lines_changed, text_diff
+from gemtui.ui.rules.draft import Draft
+
+MOST_FINDINGS = 50
+_PATH = re.compile(r"(?<![^=])/.*/")
+OURS = "the words we will run"
+LONGEST = 2_000
+"""Characters of a line that are shown."""
+
+
+def heading(words: str, more: str = "") -> Content:
+    """What stands over a part."""
+    return Content.assemble((clean_line(words), "bold"), "  ", (clean_line(more), "dim"))
+
+
+def command_content(shown: CommandPreview, glyphs: Glyphs) -> Content:
+    """The command, a line for each of its words, as a shell would take it; then what to know."""
+    lines = []
+    if shown.problem:
+        lines.append(Content.styled(f"{glyphs.warning} {clean(shown.problem)}", "$text-warning"))
+    words = [homely(word) for word in (*shown.environ, *shown.argv)]
+    for at, each in enumerate(words):
+        end = " \\" if at + 1 < len(words) else ""
+        indent = "  " if each.startswith("-") else ""
+        lines.append(Content(f"{indent}{visible_line(each)}{end}"))
+    lines += [Content.styled(f"# {clean_line(note)}", "dim") for note in shown.notes]
+    return Content("\n").join(lines)
+
+
+def homely(word: str) -> str:
+    """A word with the home folder as a shell would expand it."""
+    home = str(Path.home())
+    return re.sub(rf"(?<![^=]){re.escape(home)}(?=/|$)", "$HOME", word)
+
+
+def in_brief(shown: CommandPreview, glyphs: Glyphs) -> Content:
+    """The command's own words, paths cut to their names, under a heading."""
+    if shown.problem:
+        said = f"{glyphs.warning} {shown.problem}"
+    else:
+        said = " ".join(_PATH.sub(f"{glyphs.ellipsis}/", word) for word in shown.argv)
+    return Content("\n").join([heading("CommandPreview"), Content(visible_line(said))])
+
+
+def finding_lines(finding: Finding, glyphs: Glyphs, *, fixable: bool) -> Iterator[Content]:
+    """What is wrong, where, and the way out."""
+    error = finding.severity is Severity.ERROR
+    sign, style = (glyphs.failed, "error") if error else (glyphs.warning, "warning")
+    where = f"rule {finding.rule}" if finding.rule else "file"
+    field = f", {finding.field}" if finding.field else ""
+    said = f"{sign} {finding.severity} in {where}{field}: {finding.message}"
+    yield Content.styled(clean_line(said[:LONGEST]), f"$text-{style}")
+    if finding.way_out:
+        key = "  (x takes it)" if fixable else ""
+        yield Content.styled(f"  {clean_line(finding.way_out[:LONGEST])}{key}", "dim")
+
+
+def worst(findings: Sequence[Finding], glyphs: Glyphs) -> Iterator[Content]:
+    """The first error, else the first finding of a rule, for one line."""
+    for finding in sorted(findings, key=lambda finding: finding.severity)[:1]:
+        error = finding.severity is Severity.ERROR
+        sign, style = (glyphs.failed, "error") if error else (glyphs.warning, "warning")
+        field = f"{finding.field}: " if finding.field else ""
+        words = f"{sign} {finding.severity}: {field}{finding.message}"
+        yield Content.styled(clean_line(words[:LONGEST]), f"$text-{style}")
+
+
+class PolicySide(Vertical):
+    """All of it, from top to bottom."""
+
+    def __init__(self, glyphs: Glyphs) -> None:
+        super().__init__(id="policy-side")
+        self._glyphs = glyphs
+        self._marked: TextDiff | None = None
+        self._texts: tuple[str, str] | None = None
+        self._text: str | None = None
+        self.changes = 0
+
+    def compose(self) -> ComposeResult:
+        """Headings and what stands below them."""
+        yield Static(id="becomes-heading")
+        with VerticalScroll(id="becomes-place", can_focus=False):
+            yield Static(id="preview")
+        yield Static(id="toml-heading")
+        yield LineView(what="the file with its changes", id="toml")
+        yield Static(id="findings-heading")
+        with VerticalScroll(id="findings-place", can_focus=False):
+            yield Static(id="findings")
+
+    def become(self, shown: CommandPreview) -> None:
+        """Show another command."""
+        self.query_one("#becomes-heading", Static).update(
+            heading("CommandPreview", shown.taker or OURS)
+        )
+        self.query_one("#becomes", Static).update(command_content(shown, self._glyphs))
+
+    def show(self, draft: Draft, place: int | None, *, fixable: bool) -> None:
+        """The draft as it stands, with the rule at `place` in sight."""
+        texts = draft.saved, draft.document.text
+        before, self._text = self._text, texts[1]
+        if texts != self._texts or self._marked is None:
+            self._texts, self._marked = texts, text_diff(*texts)
+        found = self._marked
+        here = None if place is None or place >= len(draft.entries) else draft.entries[place]
+        lines = (
+            range(0) if here is None else range(here.line, here.line + here.text.count("\n") + 1)
+        )
+        toml = self.query_one("#toml", LineView)
+        toml.show(lambda look: draw_marked(found.lines, lines, look), fresh=False)
+        if draft.changed and before is not None and before != texts[1]:
+            self._bring(found.lines, lines_changed(before, texts[1]))
+        else:
+            self._bring(found.lines, lines)
+        self.changes = found.changes
+        kept = "" if draft.opened is None else "saved"
+        changes = counted(found.changes, "unsaved change") if draft.changed else kept
+        name = f"{draft.name}.toml" if draft.opened is not None else draft.name
+        self.query_one("#toml-heading", Static).update(heading(name, changes))
+        self._say_findings(draft, here_rule(draft, place), fixable=fixable)
+
+    def _bring(self, lines: Sequence[TextDiffLine], wanted: range) -> None:
+        """Scroll so that the wanted lines of the new text are in sight, and what they were."""
+        toml = self.query_one("#toml", LineView)
+        at = next((at for at, line in enumerate(lines) if line.line in wanted), len(lines))
+        while at and lines[at - 1].sign == "-":
+            at -= 1
+        top, height = toml.scroll_offset.y, toml.size.height
+        if not top <= at <= top + height - min(len(wanted), height):
+            toml.scroll_to(y=max(0, at - 2), animate=False)
+
+    def _say_findings(self, draft: Draft, rule: int, *, fixable: bool) -> None:
+        found = sorted(draft.findings, key=lambda finding: finding.rule != rule)
+        self.query_one("#findings-heading", Static).update(heading("Findings", _counted(found)))
+        lines = [
+            line
+            for finding in found[:MOST_FINDINGS]
+            for line in finding_lines(
+                finding, self._glyphs, fixable=fixable and finding.rule == rule and bool(rule)
+            )
+        ]
+        if len(found) > MOST_FINDINGS:
+            lines.append(Content(f"{self._glyphs.ellipsis} and {len(found) - MOST_FINDINGS} more"))
+        self.query_one("#findings", Static).update(Content("\n").join(lines))
+
+
+def _counted(findings: Sequence[Finding]) -> str:
+    """`1 error, 3 warnings`, `none`."""
+    counts = [(sum(each.severity is kind for each in findings), kind) for kind in Severity]
+    return ", ".join(counted(count, str(kind)) for count, kind in counts if count) or "none"
+
+
+def here_rule(draft: Draft, place: int | None) -> int:
+    """The number by which findings call the rule at this place; 0 = none."""
+    if place is None or place >= len(draft.entries):
+        return 0
+    rule = draft.entries[place].rule
+    return 0 if rule is None else rule.index
+
+
+_SIGNS = {"+": Role.ADDED, "-": Role.REMOVED, "…": Role.MUTED, " ": Role.TEXT}
+
+
+def draw_marked(lines: Sequence[TextDiffLine], here: range, look: Look) -> list[Line]:
+    """The lines with their signs; a bar stands at those of the rule that is chosen."""
+    if not lines:
+        return [Line((Piece(Clean("The file is empty."), look[Role.MUTED]),))]
+    return [drawn for line in lines for drawn in _drawn(line, here, look)]
+
+
+def _drawn(line: TextDiffLine, here: range, look: Look) -> Iterator[Line]:
+    style = look[_SIGNS[line.sign]]
+    glyphs = look.glyphs
+    sign = {"-": glyphs.removed, "…": glyphs.dot}.get(line.sign, line.sign)
+    bar = Piece(own(glyphs.bar if line.line in here else " "), look[Role.CURSOR])
+    text = Piece(tabless(visible(line.text[:LONGEST].removesuffix("\r"))), style)
+    front = (bar, Piece(own(sign), style))
+    rest = (bar, Piece(own(" "), style))
+    yield from prefixed(wrap((text,), max(1, look.width - 2)), front, rest)

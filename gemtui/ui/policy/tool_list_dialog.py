@@ -1,0 +1,51 @@
+"""A list of tools by name."""
+
+from __future__ import annotations
+
+from textual import on
+from textual.app import ComposeResult
+
+from gemtui.policy.model import tool_catalog
+from gemtui.text import Clean, visible_line
+from gemtui.ui.draw.lines import own
+from gemtui.ui.kit.clean_widgets import Dialog, Input, Static
+from gemtui.ui.kit.dialog_guard import DialogScreen
+from gemtui.ui.kit.keys import Where, bindings
+from gemtui.ui.rules.form import NameSuggester, tool_hint
+from gemtui.ui.rules.form_fields import names
+
+
+class ToolListScreen(DialogScreen[tuple[str, ...]]):
+    """Closes with the names, () = no such list, or with None: nothing is to be changed."""
+
+    BINDINGS = bindings(Where.DIALOG)
+
+    def __init__(self, title: Clean, meaning: Clean, chosen: tuple[str, ...]) -> None:
+        super().__init__()
+        self._heading, self._meaning, self._chosen = title, meaning, chosen
+
+    def compose(self) -> ComposeResult:
+        """What the list means, the names, what there is to say of them."""
+        known_names = [tool.name for tool in tool_catalog.TOOLS]
+        with Dialog(self._heading, own("enter takes it   esc closes")):
+            yield Static(self._meaning)
+            yield Input(
+                visible_line(", ".join(self._chosen)),
+                placeholder=own("names with commas between; empty = no such list"),
+                suggester=NameSuggester(known_names),
+                id="names",
+            )
+            yield Static(id="tools-hint", classes="hint")
+            yield Static(own("  ".join(known_names)), id="known")
+
+    @on(Input.Changed)
+    def _look(self, event: Input.Changed) -> None:
+        self.query_one("#tools-hint", Static).update(tool_hint(event.value))
+
+    @on(Input.Submitted)
+    def _taken(self, event: Input.Submitted) -> None:
+        self.dismiss(names(event.value))
+
+    def action_close(self) -> None:
+        """Leave the list as it is."""
+        self.dismiss(None)

@@ -1,0 +1,120 @@
+"""The decision on each tool under the policy as it stands, headless and interactive."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator
+
+from textual import on, work
+from textual.app import ComposeResult
+from textual.containers import Vertical
+from textual.message import Message
+from textual.strip import Strip
+from textual.widget import Widget
+
+from gemtui.errors import GemtuiError
+from gemtui.policy.engine.decide import Engine, Setup
+from gemtui.policy.file.policy import Policy
+from gemtui.policy.model.rules import ApprovalMode, Call, Tier
+from gemtui.policy.model.tool_catalog import TOOLS
+from gemtui.text import Clean, clean_line
+from gemtui.ui.draw.lines import Line, Piece, own, strip_of
+from gemtui.ui.draw.theme import Role, look_of
+from gemtui.ui.kit.row_list import GUTTER, RowList
+from gemtui.ui.rules.draft import Draft
+from gemtui.ui.rules.draw_rows import ToolRow, tool_head, tool_row
+
+_BAR = 1
+"""Cells of the rows' scroll bar."""
+
+
+class PolicyTools(Vertical):
+    """A row per tool; the pane calls `show` after every change."""
+
+    DEFAULT_CSS = "PolicyTools { height: 1fr; } PolicyTools RowList { height: 1fr; }"
+
+    class Opened(Message):
+        """Somebody wants to know more about a tool."""
+
+        def __init__(self, tool: str) -> None:
+            super().__init__()
+            self.tool = tool
+
+    def __init__(self, *, id: str | None = None) -> None:
+        super().__init__(id=id)
+        self.rows = RowList[ToolRow](tool_row, key=_key, empty=Clean("deciding"))
+
+    def compose(self) -> ComposeResult:
+        """What the columns are, then the tools."""
+        yield _Head()
+        yield self.rows
+
+    def show(self, draft: Draft) -> None:
+        """Say how it stands now; what takes long is decided in a thread."""
+        self._decide(draft.policy, draft.mode, draft.setup)
+
+    @work(exclusive=True)
+    async def _decide(self, policy: Policy, mode: ApprovalMode, setup: Setup) -> None:
+        try:
+            self.rows.show(await asyncio.to_thread(tool_rows, policy, mode, setup))
+        except GemtuiError as error:
+            self.rows.empty = clean_line(str(error))
+            self.rows.show(())
+
+    @on(RowList.Opened)
+    def _opened(self, event: RowList.Opened) -> None:
+        event.stop()
+        if (row := self.rows.chosen) is not None:
+            self.post_message(self.Opened(row.tool))
+
+
+class _Head(Widget):
+    """The line above the columns."""
+
+    DEFAULT_CSS = "_Head { height: 1; }"
+
+    def render_line(self, y: int) -> Strip:  # noqa: ARG002
+        """The one line."""
+        look = look_of(self.app, self.size.width)
+        front = Piece(own(" " * GUTTER), look[Role.MUTED])
+        line = Line((front, *tool_head(look.narrowed(GUTTER + _BAR))))
+        return (
+            strip_of(line, look.width).adjust_cell_length(look.width).apply_style(self.rich_style)
+        )
+
+
+def tool_rows(policy: Policy, mode: ApprovalMode, setup: Setup) -> tuple[ToolRow, ...]:
+    """What becomes of every tool, without arguments. Takes two engines: for a thread."""
+    engines = [
+        Engine(policy, mode=mode, interactive=interactive, setup=setup)
+        for interactive in (False, True)
+    ]
+    return tuple(
+        ToolRow(
+            tool=name,
+            headless=engines[0].outcome(Call(tool=name)),
+            interactive=engines[1].outcome(Call(tool=name)),
+            rules=_rules_on_arguments(policy, name, mode),
+        )
+        for name in dict.fromkeys(_names(setup))
+    )
+
+
+def _names(setup: Setup) -> Iterator[str]:
+    yield from (each.name for each in TOOLS)
+    yield from (f"mcp_{each.server}_{each.name}" for each in setup.mcp_tools)
+
+
+def _rules_on_arguments(policy: Policy, tool: str, mode: ApprovalMode) -> int:
+    """How many rules of files look at the arguments of this tool."""
+    return sum(
+        rule.conditional
+        and rule.tier > Tier.BUILTIN
+        and (not rule.modes or mode.in_rules in rule.modes)
+        and (not rule.tools or tool in rule.tools or "*" in rule.tools)
+        for rule in policy.rules
+    )
+
+
+def _key(row: ToolRow) -> str:
+    return row.tool

@@ -1,0 +1,1 @@
+"""One rule and its document as the panes show and edit them."""

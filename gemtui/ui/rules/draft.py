@@ -1,0 +1,233 @@
+"""The policy that a person edits: its document, the way back and forth, what is saved.
+
+Nothing of this is on the screen and nothing here knows Textual: the policy pane and the screens
+around it read a `Draft`, and change it by its methods. `revision` says that something changed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from typing import NamedTuple
+
+from gemtui.policy.edit.document import Document, RuleEntry
+from gemtui.policy.edit.store import Opened
+from gemtui.policy.engine.decide import Setup
+from gemtui.policy.file.policy import Policy
+from gemtui.policy.model.rules import ApprovalMode, Finding
+
+UNNAMED = "new policy"
+MOST_STEPS = 500
+"""Steps that can be taken back."""
+
+
+class Revision(NamedTuple):
+    """A state of the document, and what was done to come to it."""
+
+    document: Document
+    what: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PolicyContext:
+    """What takes part in decisions beside the file that is edited.
+
+    `before`, `after`: the rules of other files that a run loads before and after it. `setup`: the
+    settings, the workspace. `problems`: settings that can't be read, each with the way out.
+    """
+
+    before: Policy = field(default_factory=Policy)
+    after: Policy = field(default_factory=Policy)
+    setup: Setup = field(default_factory=Setup)
+    problems: tuple[str, ...] = ()
+
+
+class Draft:
+    """One policy file as it stands in the editor.
+
+    `opened`: the file as it was read, None = it is not written yet. `mode`: the approval mode that
+    decisions are shown for, and that a run from here gets; it is no part of the file. `moved_on`:
+    the file on the disk is no longer what was read.
+    """
+
+    def __init__(
+        self,
+        opened: Opened | None = None,
+        *,
+        mode: ApprovalMode = ApprovalMode.DEFAULT,
+        around: PolicyContext | None = None,
+    ) -> None:
+        self.opened, self.mode = opened, mode
+        self.around = around or PolicyContext()
+        self.moved_on = False
+        document = Document.parse("") if opened is None else opened.document
+        self._saved = document.text
+        self._steps = [Revision(document, "")]
+        self._undone: list[Revision] = []
+        self.revision = 0
+
+    # --- what it is --------------------------------------------------------------------------
+
+    @property
+    def document(self) -> Document:
+        """The file as it would be written now."""
+        return self._steps[-1].document
+
+    @property
+    def name(self) -> str:
+        """What the policy is called."""
+        return UNNAMED if self.opened is None else self.opened.file.name
+
+    @property
+    def saved(self) -> str:
+        """The text as it stands on the disk."""
+        return self._saved
+
+    @property
+    def changed(self) -> bool:
+        """Whether saving would change the file."""
+        return self.document.text != self._saved
+
+    @property
+    def read_only(self) -> str:
+        """Why the file can't be saved; "" = it can."""
+        return "" if self.opened is None else self.opened.file.read_only
+
+    @property
+    def entries(self) -> tuple[RuleEntry, ...]:
+        """All rules of the file in its order, those that are switched off included."""
+        return self.document.rules
+
+    @property
+    def findings(self) -> tuple[Finding, ...]:
+        """What is wrong or doubtful in the file."""
+        return self.document.findings
+
+    @property
+    def of_the_file(self) -> tuple[Finding, ...]:
+        """Those of them that no rule has."""
+        return tuple(finding for finding in self.findings if not finding.rule)
+
+    @property
+    def can_undo(self) -> bool:
+        """Whether there is a change to take back."""
+        return len(self._steps) > 1
+
+    @property
+    def can_redo(self) -> bool:
+        """Whether a change was taken back."""
+        return bool(self._undone)
+
+    @property
+    def policy(self) -> Policy:
+        """All rules that a run with this policy has, in load order: to decide and explain with."""
+        return self.around.before + self.document.policy + self.around.after
+
+    @property
+    def setup(self) -> Setup:
+        """What takes part in decisions beside the rules."""
+        return self.around.setup
+
+    # --- changes -----------------------------------------------------------------------------
+
+    def change(self, document: Document, what: str) -> bool:
+        """Go on with this document; `what` was done, such as "delete rule 3". One step to undo.
+
+        False where nothing is different.
+        """
+        if document.text == self.document.text:
+            return False
+        self._steps = [*self._steps[-MOST_STEPS:], Revision(document, what)]
+        self._undone.clear()
+        self.revision += 1
+        return True
+
+    def undo(self) -> str:
+        """Take the last change back; what it was, "" where there is none."""
+        if not self.can_undo:
+            return ""
+        step = self._steps.pop()
+        self._undone.append(step)
+        self.revision += 1
+        return step.what
+
+    def redo(self) -> str:
+        """Make the change again that was taken back last; what it is, "" where there is none."""
+        if not self._undone:
+            return ""
+        step = self._undone.pop()
+        self._steps.append(step)
+        self.revision += 1
+        return step.what
+
+    def surround(self, around: PolicyContext) -> None:
+        """Other files or settings take part from now on."""
+        self.around = around
+        self.revision += 1
+
+    def decide_for(self, mode: ApprovalMode) -> None:
+        """Another approval mode."""
+        self.mode = mode
+        self.revision += 1
+
+    # --- the disk ----------------------------------------------------------------------------
+
+    def wrote(self, opened: Opened) -> None:
+        """This document has been saved as this file; the way back stays, and what came since."""
+        self.opened, self._saved, self.moved_on = opened, opened.document.text, False
+        if self.document.text == opened.document.text:
+            self._steps[-1] = Revision(opened.document, self._steps[-1].what)
+        self.revision += 1
+
+    def read(self, opened: Opened) -> None:
+        """The file has been read again, and is taken as it is now. One step to undo."""
+        self.change(opened.document, "read the file again")
+        self.opened, self._saved, self.moved_on = opened, opened.document.text, False
+        self.revision += 1
+
+
+def next_mode(mode: ApprovalMode) -> ApprovalMode:
+    """The approval mode after this one, round and round."""
+    modes = list(ApprovalMode)
+    return modes[(modes.index(mode) + 1) % len(modes)]
+
+
+# --- order ---------------------------------------------------------------------------------------
+
+
+def order(entries: Sequence[RuleEntry]) -> tuple[int, ...]:
+    """Places of the rules, the strongest first: by priority, then as they stand in the file.
+
+    Rules that can't be read come last.
+    """
+
+    def strength(place: int) -> tuple[bool, float, int]:
+        rule = entries[place].rule
+        return rule is None, 0 if rule is None else -rule.priority, place
+
+    return tuple(sorted(range(len(entries)), key=strength))
+
+
+class MovedRule(NamedTuple):
+    """A document with one rule at another place: where it stands now, and what to say of it."""
+
+    document: Document
+    place: int
+    priority: int | None
+
+
+def moved(document: Document, place: int, other: int, *, above: bool) -> MovedRule | None:
+    """The rule at `place` right above or below the one at `other`, as the table shows them.
+
+    It takes that rule's priority where it has another one (then `priority` is it). None where one
+    of them can't be read.
+    """
+    rule, neighbour = document.rules[place].rule, document.rules[other].rule
+    if rule is None or neighbour is None:
+        return None
+    to = other + (0 if above else 1) - (place < other)
+    changed = document.move(place, to)
+    if rule.priority == neighbour.priority:
+        return MovedRule(changed, to, None)
+    taken = replace(rule, priority=neighbour.priority)
+    return MovedRule(changed.replace(to, taken), to, int(neighbour.priority))

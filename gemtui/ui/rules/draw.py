@@ -1,0 +1,239 @@
+"""Rules, decisions and explanations of the policy engine as lines; pure.
+
+Every decision has its sign and its word, every rule the number by which the engine sorts it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import zip_longest
+from pathlib import PurePath
+
+from rich.style import Style
+
+from gemtui.policy.engine.decide import Considered, Explanation, Outcome
+from gemtui.policy.match.path_pattern_text import files_of
+from gemtui.policy.model.rules import Call, Decision, Rule, Tier
+from gemtui.text import Clean, command_line, ellipsis, visible_line
+from gemtui.transcript.model import ToolCall, ToolStatus
+from gemtui.transcript.tools import target
+from gemtui.ui.draw.lines import (
+    BLANK,
+    Line,
+    Piece,
+    Pieces,
+    fit,
+    flat,
+    own,
+    prefixed,
+    width_of,
+    wrap,
+)
+from gemtui.ui.draw.theme import BOLD, Look, Role
+
+LONG = 400
+"""Characters of a foreign text that one line looks at."""
+_NAMED = 3
+"""Names of tools that a rule shows; how many more there are is said."""
+_WORDS = {Decision.ALLOW: "allow", Decision.ASK_USER: "ask", Decision.DENY: "deny"}
+_ROLES = {
+    Decision.ALLOW: Role.SUCCESS,
+    Decision.ASK_USER: Role.WARNING,
+    Decision.DENY: Role.ERROR,
+}
+NOT_OFFERED = "not offered"
+
+
+# --- words -----------------------------------------------------------------------------------
+
+
+def word(decision: Decision) -> Clean:
+    """The decision in one word: allow, ask, deny."""
+    return own(_WORDS[decision])
+
+
+def sign(decision: Decision, look: Look) -> Clean:
+    """The decision's sign, one cell."""
+    glyphs = look.glyphs
+    signs = {
+        Decision.ALLOW: glyphs.ok,
+        Decision.ASK_USER: glyphs.ask,
+        Decision.DENY: glyphs.denied,
+    }
+    return own(signs[decision])
+
+
+def decided(decision: Decision, look: Look, *, room: int = 0) -> Pieces:
+    """Sign and word; the word takes at least `room` cells."""
+    style = look[_ROLES[decision]]
+    return (Piece(own(f"{sign(decision, look)} {word(decision):<{room}}"), style),)
+
+
+def hidden(look: Look, *, room: int = 0) -> Pieces:
+    """What is said of a tool that the model is not told of."""
+    words = own(f"{look.glyphs.interrupted} {NOT_OFFERED:<{room}}")
+    return (Piece(words, look[Role.MUTED]),)
+
+
+def outcome(found: Outcome, look: Look, *, room: int = 0) -> Pieces:
+    """What becomes of a call: its decision, or that the model would not know the tool."""
+    if not found.offered:
+        return hidden(look, room=room)
+    return decided(found.decision, look, room=room)
+
+
+def _quoted(text: str) -> str:
+    return f'"{visible_line(text[:LONG])}"'
+
+
+def tools(rule: Rule) -> Clean:
+    """The tools that a rule is about, such as "write_file, replace" or "any tool of github"."""
+    names = visible_line(", ".join(rule.tools[:_NAMED])[:LONG]) or "any tool"
+    if "*" in rule.tools:
+        names = own("any tool")
+    elif len(rule.tools) > _NAMED:
+        names = own(f"{names} and {len(rule.tools) - _NAMED:,} more")
+    return own(f"{names} of {visible_line(rule.mcp_name[:LONG])}") if rule.mcp_name else own(names)
+
+
+def when(rule: Rule) -> Clean:
+    """The conditions of a rule beside its tools, in words; "" = none."""
+    return own(", ".join(_conditions(rule)))
+
+
+def _conditions(rule: Rule) -> Iterator[str]:
+    if rule.command_prefixes:
+        yield "prefix " + " or ".join(map(_quoted, rule.command_prefixes[:LONG]))
+    if rule.command_regex is not None:
+        yield f"command matches {visible_line(rule.command_regex[:LONG])}"
+    if rule.args_pattern is not None:
+        files = files_of(rule.args_pattern)
+        yield visible_line((files or f"arguments match {rule.args_pattern}")[:LONG])
+    if rule.annotations:
+        named = (f"{key}={value}" for key, value in rule.annotations.items())
+        yield f"marked {visible_line(' '.join(named)[:LONG])}"
+    if rule.subagent is not None:
+        yield f"subagent {visible_line(rule.subagent[:LONG])}"
+    if rule.modes:
+        yield f"mode {flat(' or '.join(rule.modes)[:LONG])}"
+    if rule.interactive is not None:
+        yield "interactive only" if rule.interactive else "headless only"
+    if rule.allow_redirection:
+        yield "redirection too"
+
+
+def source(rule: Rule) -> Clean:
+    """Where a rule stands: "rule 2 of work.toml", "built-in", "--allowed-tools"."""
+    if rule.tier is Tier.BUILTIN:
+        return own("built-in")
+    name = flat(PurePath(rule.source).name[:LONG]) or own("the policy")
+    return own(f"rule {rule.index} of {name}") if rule.index else name
+
+
+def rank(rule: Rule) -> Clean:
+    """The number by which the engine sorts, with three places: 4.100."""
+    return own(f"{rule.effective:.3f}")
+
+
+def summary(rule: Rule) -> Clean:
+    """A rule in one line: what it decides, about which tools, when."""
+    conditions = when(rule)
+    end = f"  {conditions}" if conditions else ""
+    return own(f"{word(rule.decision)}  {tools(rule)}{end}")
+
+
+def asked(call: Call) -> Clean:
+    """What a call is about in one line: its command, its file, its pattern."""
+    recorded = ToolCall(id="", name=call.tool, args=call.args, status=ToolStatus.RUNNING)
+    return command_line(target(recorded)[:LONG])
+
+
+# --- one line each -----------------------------------------------------------------------------
+
+
+def cut(pieces: Pieces, look: Look) -> Pieces:
+    """The pieces on one line of the look's width."""
+    return fit(pieces, look.width, own(look.glyphs.ellipsis))
+
+
+def column(text: Clean, width: int, style: Style, look: Look) -> Piece:
+    """Text that takes exactly `width` cells."""
+    shown = ellipsis(text, width, mark=look.glyphs.ellipsis)
+    piece = Piece(shown, style)
+    return Piece(own(shown + " " * (width - width_of((piece,)))), style)
+
+
+# --- an explanation ----------------------------------------------------------------------------
+
+
+def draw_explanation(found: Explanation, look: Look, between: Sequence[Line] = ()) -> list[Line]:
+    """The answer: what happens, by which rule and why; then every rule that was looked at.
+
+    `between`: what stands between the two.
+    """
+    lines = [*_answer(found, look), BLANK, *between, *_considered(found, look)]
+    return [Line(cut(line.pieces, look)) for line in lines]
+
+
+def _answer(found: Explanation, look: Look) -> Iterator[Line]:
+    rule = found.rule
+    by = "no rule says so" if rule is None else f"by {source(rule)}, {rank(rule)}"
+    first = Outcome(decision=found.decision, offered=found.offered, rule=rule)
+    head = (*outcome(first, look), Piece(own(f"  {by}"), look[Role.TEXT]))
+    yield from wrap(head, look.width)
+    if rule is not None:
+        yield from _under(own(summary(rule)), look, role=Role.MUTED)
+    yield from _under(flat(found.because[: LONG * 4]), look)
+    yield BLANK
+    both = (("headless", found.headless), ("interactive", found.interactive))
+    for name, decision in both:
+        yield Line((Piece(own(f"{name:<13}"), look[Role.MUTED]), *decided(decision, look)))
+    yield from _named("offered", _offered(found), look)
+    if found.message is not None:
+        yield from _named("message", flat(found.message[: LONG * 4]), look)
+
+
+def _offered(found: Explanation) -> Clean:
+    if found.offered:
+        return own("yes, the model is told of this tool")
+    return own("no, the model is not told of this tool; a call of it fails as not found")
+
+
+def _named(name: str, value: Clean, look: Look) -> Iterator[Line]:
+    front = (Piece(own(f"{name:<13}"), look[Role.MUTED]),)
+    rest = (Piece(own(" " * 13), look[Role.MUTED]),)
+    lines = wrap((Piece(value, look[Role.TEXT]),), max(1, look.width - 13))
+    yield from prefixed(lines, front, rest)
+
+
+def _under(text: Clean, look: Look, *, role: Role = Role.TEXT, indent: int = 2) -> Iterator[Line]:
+    front = (Piece(own(" " * indent), look[role]),)
+    yield from prefixed(wrap((Piece(text, look[role]),), max(1, look.width - indent)), front)
+
+
+def _considered(found: Explanation, look: Look) -> Iterator[Line]:
+    count = len(found.considered)
+    yield Line((
+        Piece(own("Rules looked at"), look[Role.HEADING]),
+        Piece(own(f"  {count:,}, the strongest first" if count else "  none"), look[Role.MUTED]),
+    ))  # fmt: skip
+    for each, below in zip_longest(found.considered, found.considered[1:]):
+        yield _rule_looked_at(each, found.rule, look)
+        if below is None or below.why != each.why or below.matches:
+            yield from _under(flat(each.why[:LONG]), look, role=Role.MUTED, indent=9)
+
+
+def _rule_looked_at(each: Considered, decides: Rule | None, look: Look) -> Line:
+    glyphs = look.glyphs
+    here = each.matches and each.rule == decides
+    mark, said = (glyphs.bar, "decides") if here else (" ", "matches" if each.matches else "no")
+    style = look[Role.TEXT if each.matches else Role.MUTED]
+    return Line(
+        (
+            Piece(own(mark), look[Role.CURSOR]),
+            Piece(own(f" {rank(each.rule)}  {said:<8}"), style + BOLD if here else style),
+            *decided(each.rule.decision, look, room=5),
+            Piece(own(f" {tools(each.rule)}  {when(each.rule)}"), style),
+            Piece(own(f"  {source(each.rule)}"), look[Role.MUTED]),
+        )
+    )

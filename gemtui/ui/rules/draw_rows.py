@@ -1,0 +1,297 @@
+"""Rows of the screens around the policy pane: recorded calls, counts, proposals, tools; pure."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from gemtui.policy.engine.decide import Outcome
+from gemtui.policy.model.recorded_call import CallStatus, Reference
+from gemtui.policy.model.rules import Decision, Rule, Tier
+from gemtui.policy.suggest.replay import ReplayCounts, ReplayDecision, RuleCount
+from gemtui.policy.suggest.suggest import LeftOut, Suggestion
+from gemtui.sessions.summary import Summary
+from gemtui.text import Clean, command_line, counted, relative, visible_line
+from gemtui.ui.draw.lines import EMPTY, Piece, Pieces, fit, flat, own, spread, width_of
+from gemtui.ui.draw.theme import BOLD, Look, Role
+from gemtui.ui.rules.draw import (
+    LONG,
+    column,
+    decided,
+    hidden,
+    outcome,
+    rank,
+    source,
+    tools,
+    when,
+)
+
+_ROOMY = 100
+"""Cells from which on a row says all of where a rule stands."""
+VERDICT = 14
+"""Cells of a verdict's sign and word."""
+
+
+@dataclass(frozen=True, slots=True)
+class Heading:
+    """Words above rows; the cursor passes it by."""
+
+    text: Clean
+    more: Clean = EMPTY
+
+
+@dataclass(frozen=True, slots=True)
+class Total:
+    """All calls with one verdict."""
+
+    verdict: ReplayDecision
+    calls: int
+    of: int
+
+
+@dataclass(frozen=True, slots=True)
+class Missing:
+    """Calls of a tool that the CLI of today does not have."""
+
+    tool: str
+    calls: int
+
+
+ReplayRow = Heading | Total | RuleCount | Missing
+
+
+@dataclass(frozen=True, slots=True)
+class Proposal:
+    """A rule that is proposed, and whether it is chosen."""
+
+    suggestion: Suggestion
+    chosen: bool
+
+
+SuggestRow = Heading | Proposal | LeftOut
+
+
+@dataclass(frozen=True, slots=True)
+class ToolRow:
+    """What becomes of a tool. `rules`: how many rules look at its arguments."""
+
+    tool: str
+    headless: Outcome
+    interactive: Outcome
+    rules: int
+
+
+# --- pieces ------------------------------------------------------------------------------------
+
+
+def _both(left: Pieces, right: Pieces, look: Look) -> Pieces:
+    """Two ends of a row; the left one gives way, the right one too where it would be alone."""
+    if width_of(right) > look.width // 2:
+        right = ()
+    room = max(0, look.width - width_of(right) - (2 if right else 0))
+    left = fit(left, room, own(look.glyphs.ellipsis))
+    return spread(left, right, look.width, Piece(own(" "), look[Role.TEXT]))
+
+
+def _muted(text: str, look: Look) -> Piece:
+    return Piece(own(text), look[Role.MUTED])
+
+
+def heading(row: Heading, look: Look) -> Pieces:
+    """Its words, and what is said beside them."""
+    return (Piece(row.text, look[Role.HEADING]), _muted(f"  {row.more}" if row.more else "", look))
+
+
+def verdict(found: ReplayDecision, look: Look) -> Pieces:
+    """Sign and word of what becomes of a call."""
+    if found is ReplayDecision.NOT_OFFERED:
+        return hidden(look, room=VERDICT - 2)
+    return decided(Decision(found.value), look, room=VERDICT - 2)
+
+
+# --- recorded calls ----------------------------------------------------------------------------
+
+
+def call_words(call: Reference, session: Summary | None) -> str:
+    """What a search looks in."""
+    title = "" if session is None else session.title
+    return f"{call.tool} {call.argument} {call.ended} {title} {call.session}"
+
+
+def call_row(call: Reference, session: Summary | None, look: Look) -> Pieces:
+    """How it ended, tool, what was asked; at the right its session and when that was."""
+    glyphs = look.glyphs
+    sign, role = {
+        CallStatus.SUCCEEDED: (glyphs.ok, Role.SUCCESS),
+        CallStatus.FAILED: (glyphs.failed, Role.ERROR),
+        CallStatus.CANCELLED: (glyphs.denied, Role.WARNING),
+        CallStatus.DENIED: (glyphs.denied, Role.WARNING),
+        CallStatus.UNKNOWN: (glyphs.interrupted, Role.MUTED),
+    }[call.ended]
+    name = visible_line(call.tool[:LONG])
+    left = (
+        Piece(own(f"{sign} "), look[role]),
+        column(name, max(17, min(len(name), look.width // 4)), look[Role.TEXT] + BOLD, look),
+        Piece(own(f"  {command_line(_from_project(call.argument, session))}"), look[Role.TEXT]),
+    )
+    return _both(left, _session(session, look), look)
+
+
+def _from_project(argument: str, session: Summary | None) -> str:
+    """A path inside of the session's project as seen from there."""
+    project = "" if session is None or session.project is None else session.project.rstrip("/")
+    return argument.removeprefix(f"{project}/") if project else argument
+
+
+def _session(session: Summary | None, look: Look) -> Pieces:
+    if session is None:
+        return ()
+    age = _muted(f"  {relative(session.when, look.now):>3}", look)
+    if look.width < 90:
+        return (age,)
+    return (*fit((_muted(flat(session.title), look),), 30, own(look.glyphs.ellipsis)), age)
+
+
+def session_row(session: Summary, look: Look) -> Pieces:
+    """Title; at the right its project, calls and age."""
+    calls = counted(session.tool_calls, "call") if session.tool_calls else ""
+    project = flat((session.project or "").rpartition("/")[2][:40])
+    right = _muted(f"{project}  {calls:>10}  {relative(session.when, look.now):>3}", look)
+    return _both((Piece(flat(session.title), look[Role.TEXT]),), (right,), look)
+
+
+# --- replay ------------------------------------------------------------------------------------
+
+
+def replay_rows(found: ReplayCounts) -> list[ReplayRow]:
+    """All that a replay has to say, as rows."""
+    counts = {
+        ReplayDecision.ALLOW: found.allow,
+        ReplayDecision.ASK_USER: found.ask_user,
+        ReplayDecision.DENY: found.deny,
+        ReplayDecision.NOT_OFFERED: found.not_offered,
+    }
+    rows: list[ReplayRow] = [Total(each, calls, found.calls) for each, calls in counts.items()]
+    if found.by_rule:
+        rows += [Heading(Clean("")), Heading(Clean("By rule"), Clean("most calls first"))]
+        rows += found.by_rule
+    if found.unknown:
+        more = Clean("this Gemini CLI does not have them; counted above as well")
+        rows += [Heading(Clean("")), Heading(Clean("Tools of other versions"), more)]
+        rows += [Missing(name, calls) for name, calls in sorted(found.unknown.items())]
+    return rows
+
+
+def replay_row(row: ReplayRow, look: Look) -> Pieces:
+    """One of these rows."""
+    match row:
+        case Heading():
+            return heading(row, look)
+        case Total():
+            return _total(row, look)
+        case Missing():
+            return (_muted(f"{row.calls:>8,}  {flat(row.tool[:LONG])}", look),)
+        case _:
+            return _share(row, look)
+
+
+def _total(row: Total, look: Look) -> Pieces:
+    share = row.calls / row.of if row.of else 0.0
+    room = max(0, min(40, look.width - 40))
+    cells = max(bool(row.calls), round(share * room))
+    bar = own(("█" if look.glyphs.name == "unicode" else "#") * (cells if room else 0))
+    style = verdict(row.verdict, look)[0].style
+    return (
+        *verdict(row.verdict, look),
+        Piece(own(f"{row.calls:>9,}"), look[Role.TEXT] + BOLD if row.calls else look[Role.MUTED]),
+        _muted(f"  {share:>4.0%}  ", look),
+        Piece(bar, style),
+    )
+
+
+def _share(row: RuleCount, look: Look) -> Pieces:
+    front = (Piece(own(f"{row.calls:>8,}  "), look[Role.TEXT]), *verdict(row.verdict, look))
+    rule = row.rule
+    if rule is None:
+        return (*front, _muted("no rule: the approval mode decides", look))
+    left = (
+        *front,
+        Piece(own(f"{tools(rule)}  {when(rule)}"), look[Role.TEXT]),
+    )
+    return _both(left, (_muted(_place(rule, look), look),), look)
+
+
+def _place(rule: Rule, look: Look) -> str:
+    """Where a rule stands and how high, or in few words."""
+    if look.width >= _ROOMY:
+        return f"{source(rule)}  {rank(rule)}"
+    of_file = rule.index and rule.tier > Tier.BUILTIN
+    return f"rule {rule.index}" if of_file else source(rule)
+
+
+# --- suggestions -------------------------------------------------------------------------------
+
+
+def suggest_row(row: SuggestRow, look: Look) -> Pieces:
+    """A proposal with its box, or what was left out."""
+    match row:
+        case Heading():
+            return heading(row, look)
+        case Proposal():
+            return _proposal(row, look)
+        case _:
+            left = (
+                Piece(
+                    own(f"{look.glyphs.warning} {command_line(row.what[:LONG])}"),
+                    look[Role.WARNING],
+                ),
+                _muted(f"  {visible_line(row.why[:LONG])}", look),
+            )
+            return _both(left, (_muted(counted(row.calls, "call"), look),), look)
+
+
+def _proposal(row: Proposal, look: Look) -> Pieces:
+    rule, found = row.suggestion.rule, row.suggestion
+    box = own("[x] " if row.chosen else "[ ] ")
+    words = own(f"{tools(rule)}  {when(replace(rule, modes=()))}")
+    left = (
+        Piece(box, look[Role.ACCENT if row.chosen else Role.MUTED]),
+        Piece(words, look[Role.TEXT] + BOLD if row.chosen else look[Role.TEXT]),
+    )
+    seen = f"{counted(found.calls, 'call')} in {counted(found.sessions, 'session')}"
+    return _both(left, (_muted(seen, look),), look)
+
+
+# --- tools -------------------------------------------------------------------------------------
+
+
+def tool_head(look: Look) -> Pieces:
+    """What the columns are."""
+    name = column(own("tool"), tool_room(look), look[Role.MUTED], look)
+    return (name, _muted(f"  {'headless':<{VERDICT}}{'interactive':<{VERDICT}}rule", look))
+
+
+def tool_room(look: Look) -> int:
+    """Cells of a tool's name."""
+    return max(12, min(24, look.width - 2 * VERDICT - 12))
+
+
+def tool_row(row: ToolRow, look: Look) -> Pieces:
+    """Tool, what becomes of it headless and interactively, and by which rule."""
+    return (
+        column(flat(row.tool[:LONG]), tool_room(look), look[Role.TEXT], look),
+        _muted("  ", look),
+        *outcome(row.headless, look, room=VERDICT - 2),
+        *outcome(row.interactive, look, room=VERDICT - 2),
+        *_deciding(row, look),
+    )
+
+
+def _deciding(row: ToolRow, look: Look) -> Pieces:
+    """Rules that look at arguments come first: with them the decision here is not the whole."""
+    rule = row.headless.rule
+    place = _muted("no rule" if rule is None else _place(rule, look), look)
+    if not row.rules:
+        return (place,)
+    more = "" if look.width < _ROOMY else " by arguments"
+    conditional = Piece(own(f"+{counted(row.rules, 'rule')}{more}"), look[Role.ACCENT])
+    return (conditional, _muted("  ", look), place)

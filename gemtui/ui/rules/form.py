@@ -1,0 +1,327 @@
+"""One rule as a form: choices where the set is closed, checked while somebody types."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+from textual import on, work
+from textual.app import ComposeResult
+from textual.containers import Horizontal, VerticalScroll
+from textual.content import Content
+from textual.suggester import Suggester
+from textual.widgets import Checkbox
+
+from gemtui.errors import GemtuiError
+from gemtui.policy.check.pitfalls import fixed
+from gemtui.policy.edit.document import Document
+from gemtui.policy.model import tool_catalog
+from gemtui.policy.model.rules import Decision, Finding, Rule, Severity
+from gemtui.text import Clean, clean_line, visible_line
+from gemtui.ui.draw.lines import EMPTY, own
+from gemtui.ui.draw.theme import look_of
+from gemtui.ui.kit.clean_widgets import Button, Dialog, Input, Label, Select, Static
+from gemtui.ui.kit.dialog_guard import LOW, DialogScreen
+from gemtui.ui.kit.keys import Where, bindings
+from gemtui.ui.rules import form_fields
+from gemtui.ui.rules.form_fields import MODES, FieldProblem, names, rule_of, values_of
+
+_DECISIONS = {
+    Decision.ALLOW: "allow: it runs",
+    Decision.ASK_USER: "ask_user: a person decides; headless it is refused",
+    Decision.DENY: "deny: it is refused",
+}
+_SITUATIONS = {
+    form_fields.ANYWHERE: "headless and interactive",
+    form_fields.HEADLESS: "headless runs only",
+    form_fields.INTERACTIVE: "only where somebody can be asked",
+}
+_REDIRECTION = {
+    form_fields.UNSET: "as Gemini CLI has it: asks",
+    form_fields.YES: "yes: > and < are part of what is allowed",
+    form_fields.NO: "no",
+}
+LABELS = {
+    "decision": "Decision",
+    "priority": "Priority",
+    "tools": "Tools",
+    "command_prefixes": "Command begins",
+    "folder": "Files below",
+    "args_pattern": "Arguments match",
+    "modes": "Modes",
+    "interactive": "Counts in",
+    "deny_message": "Message",
+    "allow_redirection": "Redirection",
+    "command_regex": "Command regex",
+    "mcp_name": "MCP server",
+    "subagent": "Subagent",
+    "annotations": "Annotations",
+}
+_HINTS = {
+    "priority": "0 to 999; the highest wins",
+    "tools": "names with commas; empty = any",
+    "command_prefixes": 'git status; several: "pytest", "ruff"',
+    "folder": "src/, as seen from the project",
+    "args_pattern": "a regular expression on the arguments",
+    "deny_message": "why, for the model",
+    "command_regex": "anchored at the start of the command",
+    "mcp_name": "a server's name; * = any",
+    "subagent": ", ".join(tool_catalog.AGENTS),
+    "annotations": "readOnlyHint = true",
+}
+MOST_FINDINGS = 4
+
+
+class Tick(Checkbox):
+    """A checkbox that shows by a sign whether it is on."""
+
+    BUTTON_LEFT = "["
+    BUTTON_RIGHT = "]"
+
+    @property
+    def _button(self) -> Content:
+        return Content(f"[{'x' if self.value else ' '}]")
+
+
+class NameSuggester(Suggester):
+    """Completes the last one of several names."""
+
+    def __init__(self, known_names: Sequence[str]) -> None:
+        super().__init__(use_cache=False, case_sensitive=True)
+        self._names = known_names
+
+    async def get_suggestion(self, value: str) -> str | None:
+        """The value with its last name completed."""
+        front, last = _last_name(value)
+        found = next((name for name in self._names if last and name.startswith(last)), None)
+        return None if found is None else front + found
+
+
+def _last_name(value: str) -> tuple[str, str]:
+    front, comma, last = value.rpartition(",")
+    blanks = last[: len(last) - len(last.lstrip())]
+    return front + comma + blanks, last.strip()
+
+
+class RuleReview(NamedTuple):
+    """What the checks say of a rule, and the better form of it, if there is one."""
+
+    findings: tuple[Finding, ...]
+    better: Rule | None
+
+
+def look_at(document: Document, place: int | None, rule: Rule) -> RuleReview:
+    """Check a rule as the one at `place` of this document, or as a new last one."""
+    try:
+        changed = document.add(rule) if place is None else document.replace(place, rule)
+    except GemtuiError as error:
+        finding = Finding(
+            file=document.source, rule=0, field="", severity=Severity.ERROR, message=str(error)
+        )
+        return RuleReview((finding,), None)
+    return RuleReview(changed.problems[-1 if place is None else place], fixed(rule))
+
+
+class RuleForm(DialogScreen[Rule]):
+    """Closes with the rule that is wanted, or with None.
+
+    `project`: the folder that a folder of files is in. `place`: where the rule stands in the
+    document, None = it is a new one. `about`: why it is offered.
+    """
+
+    BINDINGS = bindings(Where.RULE)
+    VERTICAL_BREAKPOINTS = LOW
+    AUTO_FOCUS = "#tools"
+
+    def __init__(
+        self,
+        document: Document,
+        rule: Rule,
+        *,
+        project: Path,
+        place: int | None = None,
+        about: Clean = EMPTY,
+    ) -> None:
+        super().__init__()
+        self._document, self._rule, self._place, self._about = document, rule, place, about
+        self._project = str(project)
+        self._looked = RuleReview((), None)
+        self._filling = False
+
+    def compose(self) -> ComposeResult:
+        """One row each, then what the checks say."""
+        values = values_of(self._rule)
+        with Dialog(self._title(), own("tab next   ctrl+s takes it   esc closes"), id="rule-form"):
+            if self._about:
+                yield Static(Content.styled(self._about, "dim"), id="about")
+            with VerticalScroll(id="rule-fields", can_focus=False):
+                for name, label in LABELS.items():
+                    yield _row(label, self._field(name, values[name]))
+                    if name == "tools":
+                        yield Static(id="tools-hint", classes="hint")
+            yield Static(id="rule-findings")
+            with Horizontal(classes="buttons"):
+                yield Button(own("Close (esc)"), id="no")
+                yield Button(own("Take (ctrl+s)"), id="yes", variant="primary")
+
+    def _title(self) -> Clean:
+        return own("A new rule" if self._place is None else f"Rule {self._place + 1}")
+
+    def _field(self, name: str, value: str) -> Select | Input | Horizontal:
+        match name:
+            case "decision":
+                return _select(name, {str(key): label for key, label in _DECISIONS.items()}, value)
+            case "interactive":
+                return _select(name, _SITUATIONS, value)
+            case "allow_redirection":
+                return _select(name, _REDIRECTION, value)
+            case "modes":
+                chosen = value.split()
+                ticks = (Tick(each, each in chosen, id=each, compact=True) for each in MODES)
+                return Horizontal(*ticks, id="modes")
+        offered = {
+            "tools": [tool.name for tool in tool_catalog.TOOLS] + list(tool_catalog.AGENTS),
+            "subagent": list(tool_catalog.AGENTS),
+        }
+        suggester = NameSuggester(offered[name]) if name in offered else None
+        hint = _HINTS[name]
+        return Input(visible_line(value), placeholder=own(hint), id=name, suggester=suggester)
+
+    def on_mount(self) -> None:
+        """Say what the checks say of it as it is."""
+        self._look()
+
+    # --- checking ------------------------------------------------------------------------------
+
+    @on(Input.Changed)
+    @on(Select.Changed)
+    @on(Checkbox.Changed)
+    def _look(self) -> None:
+        if self._filling:
+            return
+        self.query_one("#tools-hint", Static).update(tool_hint(self._text("tools")))
+        rule = self._wanted()
+        if isinstance(rule, FieldProblem):
+            self._looked = RuleReview((), None)
+            self._say([self._wrong(rule)])
+        elif self._place is None and rule == self._rule and not rule.tools:
+            self._say([])  # nobody has begun yet
+        else:
+            self._looked = RuleReview((), None)
+            self._check(rule)
+
+    @work(exclusive=True, group="check")
+    async def _check(self, rule: Rule) -> None:
+        self._looked = await asyncio.to_thread(look_at, self._document, self._place, rule)
+        self._say(list(self._found_lines()))
+        self.refresh_bindings()
+
+    def _found_lines(self) -> Iterator[Content]:
+        glyphs = look_of(self.app, 1).glyphs
+        for finding in sorted(self._looked.findings, key=lambda each: each.severity)[
+            :MOST_FINDINGS
+        ]:
+            error = finding.severity is Severity.ERROR
+            sign, style = (glyphs.failed, "error") if error else (glyphs.warning, "warning")
+            field = f"{finding.field}: " if finding.field else ""
+            words = clean_line(f"{sign} {finding.severity}: {field}{finding.message}")
+            yield Content.styled(words, f"$text-{style}")
+            if finding.way_out:
+                key = "  (ctrl+f takes it)" if self._looked.better is not None else ""
+                yield Content.styled(f"  {clean_line(finding.way_out)}{key}", "dim")
+
+    def _wrong(self, problem: FieldProblem) -> Content:
+        sign = look_of(self.app, 1).glyphs.failed
+        words = f"{sign} {LABELS[problem.field]}: {problem.message}"
+        return Content.styled(clean_line(words), "$text-error")
+
+    def _say(self, lines: Sequence[Content]) -> None:
+        self.query_one("#rule-findings", Static).update(Content("\n").join(lines))
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        """Whether a key does something now."""
+        del parameters
+        return self._looked.better is not None if action == "fix" else True
+
+    # --- values --------------------------------------------------------------------------------
+
+    def _text(self, name: str) -> str:
+        return self.query_one(f"#{name}", Input).value
+
+    def _values(self) -> dict[str, str]:
+        chosen = ("decision", "interactive", "allow_redirection")
+        values = {name: str(self.query_one(f"#{name}", Select).value) for name in chosen}
+        ticked = [mode for mode in MODES if self.query_one(f"#{mode}", Tick).value]
+        same = {*ticked} == {*self._rule.modes} & {*MODES}
+        values["modes"] = " ".join(self._rule.modes if same else ticked)
+        return values | {name: self._text(name) for name in LABELS if name not in values}
+
+    def _wanted(self) -> Rule | FieldProblem:
+        return rule_of(self._values(), self._rule, self._project)
+
+    def _fill(self, rule: Rule) -> None:
+        """Other values in all fields, looked at once."""
+        self._filling = True
+        values = values_of(rule)
+        for field in self.query(Input):
+            field.value = values[field.id or ""]
+        for choice in self.query(Select):
+            choice.value = values[choice.id or ""]
+        for tick in self.query(Tick):
+            tick.value = tick.id in rule.modes
+        self._filling = False
+        self._rule = rule
+        self._look()
+
+    # --- actions -------------------------------------------------------------------------------
+
+    @on(Button.Pressed, "#no")
+    def action_close(self) -> None:
+        """Change nothing."""
+        self.dismiss(None)
+
+    @on(Button.Pressed, "#yes")
+    @on(Input.Submitted)
+    @work(exclusive=True, group="take")
+    async def action_take(self) -> None:
+        """Take the rule, unless Gemini CLI would drop it or misread it."""
+        rule = self._wanted()
+        if isinstance(rule, FieldProblem):
+            self.query_one(f"#{rule.field}").focus()
+            return
+        looked = await asyncio.to_thread(look_at, self._document, self._place, rule)
+        if not any(finding.severity is Severity.ERROR for finding in looked.findings):
+            self.dismiss(rule)
+
+    def action_fix(self) -> None:
+        """The form that does what was meant."""
+        if self._looked.better is not None:
+            self._fill(self._looked.better)
+
+
+def tool_hint(text: str) -> Content:
+    """What there is to say of the names so far: completions, arguments, names that nothing has."""
+    _, last = _last_name(text)
+    found = tool_catalog.tool(last) if last else None
+    if found is not None and found.name == last:
+        return Content.styled(clean_line(f"arguments: {', '.join(found.arguments)}"), "dim")
+    fitting = [tool.name for tool in tool_catalog.TOOLS if last and tool.name.startswith(last)]
+    if fitting:
+        return Content.styled(clean_line(f"{'  '.join(fitting[:4])}   right completes"), "dim")
+    meant = tool_catalog.nearest(last) if last else None
+    if meant is not None:
+        return Content.styled(clean_line(f"no tool has this name: {meant}?"), "$text-warning")
+    if not names(text):
+        return Content.styled("any tool", "dim")
+    return Content("")
+
+
+def _row(label: str, field: Select | Input | Horizontal) -> Horizontal:
+    return Horizontal(Label(own(label)), field, classes="row")
+
+
+def _select(id: str, choices: dict[str, str], value: str) -> Select:
+    rows = [(own(label), choice) for choice, label in choices.items()]
+    return Select(rows, value=value, id=id)

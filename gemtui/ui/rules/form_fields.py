@@ -1,0 +1,232 @@
+"""A rule as the texts of a form, and back; pure.
+
+A list of names is separated by commas. A command's prefixes may hold commas: one alone stands as it
+is, several stand in double quotes with commas between. A pattern that lets the files below one
+folder pass stands as that folder.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+import tomlkit
+from tomlkit.exceptions import TOMLKitError
+
+from gemtui.policy.match.path_pattern_text import files_of
+from gemtui.policy.match.path_patterns import below
+from gemtui.policy.model.rules import Decision, Rule
+from gemtui.text import visible
+
+_WORDS = "files below "
+_FRONT = below("", ()).partition("/(?!")[0]
+"""What a pattern begins with that knows no project's folder."""
+_NO_PART = re.compile(r'["\\\x00-\x1f\x7f*?]')
+
+
+def folder_of(pattern: str) -> str:
+    """The folder, such as "src/", whose files alone a pattern lets pass; "" = it says else."""
+    words = files_of(pattern) or ""
+    return words.removeprefix(_WORDS) if words.startswith(_WORDS) else ""
+
+
+def pattern_of(folder: str, project: str, before: str = "") -> str:
+    """The pattern for the files below a folder of the project.
+
+    `before`: the pattern that the rule has; one for another folder keeps the projects it names.
+    Raises ValueError where the text names no folder below the project.
+    """
+    name = _name(folder, project.rstrip("/"))
+    if old := folder_of(before).rstrip("/"):
+        end = below(old, ()).removeprefix(_FRONT)
+        return before.removesuffix(end) + below(name, ()).removeprefix(_FRONT)
+    return below(name, [f"{project.rstrip('/')}/"] if project.rstrip("/") else [])
+
+
+def _name(folder: str, project: str) -> str:
+    text = re.sub(r"(/\*{1,2})?/*$", "", folder.strip())
+    if project:
+        text = text.removeprefix(f"{project}/")
+    name = text.removeprefix("./")
+    if not name or name.startswith(("/", "~")) or {".", "..", ""} & {*name.split("/")}:
+        raise ValueError("a folder of the project, such as src/")
+    if _NO_PART.search(name):
+        raise ValueError("one folder, without quotes, backslashes, * and ?")
+    return name
+
+
+ANYWHERE, HEADLESS, INTERACTIVE = "anywhere", "headless", "interactive"
+UNSET, YES, NO = "unset", "yes", "no"
+_INTERACTIVE = {ANYWHERE: None, HEADLESS: False, INTERACTIVE: True}
+_REDIRECTION = {UNSET: None, YES: True, NO: False}
+MODES = ("default", "autoEdit", "plan", "yolo")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FieldProblem:
+    """What is wrong with one field, by its name."""
+
+    field: str
+    message: str
+
+
+Values = Mapping[str, str]
+"""What stands in each field of the form; modes as their names, separated by blanks."""
+
+
+def values_of(rule: Rule) -> dict[str, str]:
+    """The texts of a rule, every character visible: a field is drawn as it is."""
+    return {name: _SPACE.sub(" ", visible(text)) for name, text in _texts(rule).items()}
+
+
+_SPACE = re.compile(r"[\n\t]")
+
+
+def _texts(rule: Rule) -> dict[str, str]:
+    return {
+        "decision": rule.decision.value,
+        "priority": f"{rule.priority:g}",
+        "tools": ", ".join(rule.tools),
+        "command_prefixes": _prefix_text(rule),
+        "command_regex": rule.command_regex or "",
+        **_pattern_texts(rule.args_pattern or ""),
+        "mcp_name": rule.mcp_name or "",
+        "subagent": rule.subagent or "",
+        "annotations": _annotation_text(rule.annotations or {}),
+        "modes": " ".join(rule.modes),
+        "interactive": _key(_INTERACTIVE, rule.interactive),
+        "allow_redirection": _key(_REDIRECTION, rule.allow_redirection),
+        "deny_message": rule.deny_message or "",
+    }
+
+
+def _pattern_texts(pattern: str) -> dict[str, str]:
+    folder = folder_of(pattern)
+    return {"folder": folder, "args_pattern": "" if folder else pattern}
+
+
+def _key(choices: Mapping[str, bool | None], value: bool | None) -> str:
+    return next(name for name, each in choices.items() if each is value)
+
+
+def _prefix_text(rule: Rule) -> str:
+    prefixes = rule.command_prefixes
+    if len(prefixes) == 1 and not prefixes[0].startswith('"') and prefixes[0].strip():
+        return prefixes[0]
+    return ", ".join(map(_quoted, prefixes))
+
+
+def _quoted(text: str) -> str:
+    escaped = text.replace("\\", "\\\\").replace('"', '\\"')
+    return f'"{escaped}"'
+
+
+def _annotation_text(annotations: Mapping[str, Any]) -> str:
+    return ", ".join(
+        f"{name} = {tomlkit.item(value).as_string()}" for name, value in annotations.items()
+    )
+
+
+def rule_of(values: Values, base: Rule, project: str = "") -> Rule | FieldProblem:
+    """The rule that the form describes, or the first field that can't be read.
+
+    `base`: what the form was filled with. What stands there as it did stays as it was, blanks and
+    signs that can't be drawn included; so does all that the form does not show. `project`: the
+    folder that a folder of files is in, "" = only paths from there are meant.
+    """
+    before = values_of(base)
+    changed = {name: text for name, text in values.items() if text != before[name]}
+    made: dict[str, Any] = {}
+    for name, text in changed.items():
+        try:
+            made |= _READERS[name](text)
+        except ValueError as error:
+            return FieldProblem(field=name, message=str(error))
+    if "folder" in changed or "args_pattern" in changed:
+        try:
+            made |= _pattern(values["folder"], values["args_pattern"], base, project)
+        except ValueError as error:
+            return FieldProblem(field="folder", message=str(error))
+    return replace(base, **made)
+
+
+def _pattern(folder: str, pattern: str, base: Rule, project: str) -> dict[str, Any]:
+    if not folder.strip():
+        return {"args_pattern": pattern or None}
+    if pattern:
+        raise ValueError("a rule has either this or a pattern for its arguments")
+    return {"args_pattern": pattern_of(folder, project, base.args_pattern or "")}
+
+
+def _priority(text: str) -> dict[str, Any]:
+    if not re.fullmatch(r"\s*[0-9]{1,3}\s*", text):
+        raise ValueError("a whole number from 0 to 999")
+    return {"priority": int(text)}
+
+
+def _tools(text: str) -> dict[str, Any]:
+    found = names(text)
+    return {"tools": found, "tool_list": len(found) > 1}
+
+
+def _command_prefixes(text: str) -> dict[str, Any]:
+    found = _prefixes(text)
+    return {"command_prefixes": found, "prefix_list": len(found) > 1}
+
+
+def _plain(name: str) -> Callable[[str], dict[str, Any]]:
+    """A text, or None where nothing stands."""
+    return lambda text: {name: text or None}
+
+
+_READERS: Mapping[str, Callable[[str], dict[str, Any]]] = {
+    "decision": lambda text: {"decision": Decision(text)},
+    "priority": _priority,
+    "tools": _tools,
+    "command_prefixes": _command_prefixes,
+    "command_regex": _plain("command_regex"),
+    "folder": lambda _: {},
+    "args_pattern": lambda _: {},
+    "mcp_name": lambda text: {"mcp_name": text.strip() or None},
+    "subagent": lambda text: {"subagent": text.strip() or None},
+    "annotations": lambda text: {"annotations": _annotations(text) or None},
+    "modes": lambda text: {"modes": tuple(text.split())},
+    "interactive": lambda text: {"interactive": _INTERACTIVE[text]},
+    "allow_redirection": lambda text: {"allow_redirection": _REDIRECTION[text]},
+    "deny_message": _plain("deny_message"),
+}
+
+
+def names(text: str) -> tuple[str, ...]:
+    """Names with commas between, each once."""
+    return tuple(dict.fromkeys(filter(None, (part.strip() for part in text.split(",")))))
+
+
+_STRING = re.compile(r'\s*"((?:[^"\\]|\\.)*)"\s*(,|$)')
+
+
+def _prefixes(text: str) -> tuple[str, ...]:
+    if not text.lstrip().startswith('"'):
+        return (text,) if text.strip() else ()
+    found, at = [], 0
+    while at < len(text):
+        part = _STRING.match(text, at)
+        if part is None:
+            raise ValueError('several prefixes stand in quotes: "pytest", "ruff check"')
+        found.append(re.sub(r"\\(.)", r"\1", part[1]))
+        at = part.end()
+    return tuple(found)
+
+
+def _annotations(text: str) -> dict[str, Any]:
+    if not text.strip():
+        return {}
+    try:
+        table = tomlkit.parse(f"value = {{ {text} }}").unwrap()["value"]
+    except TOMLKitError:
+        raise ValueError("such as readOnlyHint = true, destructiveHint = false") from None
+    if not isinstance(table, dict):
+        raise ValueError("such as readOnlyHint = true")
+    return table

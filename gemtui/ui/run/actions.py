@@ -1,0 +1,271 @@
+"""Starting a run as a person does it: the questions before it, and what may go wrong."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from gemtui.agent import trust
+from gemtui.agent.command import quoted
+from gemtui.agent.options import AgentOptions
+from gemtui.errors import GemtuiError
+from gemtui.files import is_file, read_end, read_small
+from gemtui.paths import typed_path
+from gemtui.policy.edit import store
+from gemtui.runs.copies import last_copies
+from gemtui.runs.listing import Run
+from gemtui.runs.stop import stop
+from gemtui.text import Clean, clean, clean_line, ellipsis, relative, short_path
+from gemtui.ui.kit.dialogs import AskScreen, Choice, ChooseScreen, ConfirmScreen
+from gemtui.ui.run.list_dialog import RunListScreen, What
+from gemtui.ui.run.options_dialog import OptionsScreen
+from gemtui.ui.run.restore_dialog import restore_from
+
+if TYPE_CHECKING:
+    from gemtui.transcript.model import Transcript
+    from gemtui.ui.kit.app_base import AppBase
+    from gemtui.ui.run.live_run import LiveRun
+    from gemtui.ui.run.registry import RunRegistry
+
+LARGEST_PROMPT = 10_000_000
+"""Bytes of a file that becomes a prompt."""
+MOST_STDERR = 1_000_000
+"""Bytes of stderr that are shown."""
+
+
+async def trusted(
+    app: AppBase, folder: Path, environ: Mapping[str, str] = os.environ
+) -> bool | None:
+    """Whether a run has to say that the folder is trusted; None: the person does not want it to.
+
+    Asks once per folder, and only where Gemini CLI would refuse to work there.
+    """
+    if not await asyncio.to_thread(trust.must_ask, folder, environ):
+        return False
+    if await asyncio.to_thread(trust.remembered, folder, environ):
+        return True
+    answer = await app.push_screen_wait(
+        ChooseScreen(
+            Clean("Trust this folder?"),
+            (
+                clean_line(str(folder)),
+                Clean(""),
+                Clean("Gemini CLI does not know this folder and will not work in it."),
+                Clean("Trusting it also switches on the settings, hooks and MCP servers"),
+                Clean("that it brings along."),
+            ),
+            (
+                Choice("no", Clean("Don't run"), Clean("the prompt is kept")),
+                Choice("yes", Clean("Trust it and run"), Clean("gemtui remembers it")),
+            ),
+        )
+    )
+    if answer != "yes":
+        return None
+    try:
+        await asyncio.to_thread(trust.remember, folder)
+    except OSError as error:
+        app.say(f"This will be asked again: {error}", problem=True)
+    return True
+
+
+async def show_trusted(app: AppBase) -> None:
+    """The folders that the person told gemtui to trust; one that is chosen can be taken back."""
+    while folders := await asyncio.to_thread(trust.trusted_folders):
+        rows = [Choice(each.path, clean_line(each.path), _PLACES[each.place]) for each in folders]
+        about = (Clean("Runs there are trusted, as Gemini CLI's own list says of others."),)
+        chosen = await app.push_screen_wait(ChooseScreen(Clean("Trusted folders"), about, rows))
+        if chosen is None:
+            return
+        question = ConfirmScreen(
+            Clean("Trust it no longer?"),
+            clean_line(chosen),
+            (Clean("The next run there asks again."),),
+            yes="Trust it no longer",
+            no="Leave it",
+        )
+        if await app.push_screen_wait(question):
+            try:
+                await asyncio.to_thread(trust.forget, Path(chosen))
+            except OSError as error:
+                app.say(f"It is still trusted: {error}", problem=True)
+    app.say("gemtui was told to trust no folder.")
+
+
+_PLACES = {
+    trust.Place.SAME: Clean(""),
+    trust.Place.REPLACED: Clean("another folder by now, not trusted"),
+    trust.Place.GONE: Clean("not there"),
+}
+
+
+async def show_command(
+    app: AppBase, registry: RunRegistry, prompt: str, options: AgentOptions
+) -> None:
+    """The exact command of a run, and the files it is given; or a word why there is none."""
+    try:
+        made = await asyncio.to_thread(registry.adapter.command, prompt, options)
+    except (GemtuiError, OSError) as error:
+        app.say(str(error), problem=True)
+        return
+    parts = [made.shell(options.cwd or Path.cwd())]
+    parts += [f"# {note}" for note in made.notes]
+    parts += [f"# {name}\n{text}" for name, text in made.files.items()]
+    app.show_text("What enter will run", "\n\n".join(parts), what="the command")
+
+
+async def prompt_from_file(app: AppBase, folder: Path) -> str | None:
+    """Ask for a file and read it."""
+
+    def place(text: str) -> Path:
+        return folder / typed_path(text.strip())
+
+    def problem(text: str) -> str:
+        return "" if text.strip() and is_file(place(text)) else "There is no such file."
+
+    chosen = await app.push_screen_wait(
+        AskScreen(Clean("Prompt from a file"), value="", problem=problem)
+    )
+    if chosen is None:
+        return None
+    try:
+        return await asyncio.to_thread(_read, place(chosen))
+    except (OSError, GemtuiError) as error:
+        app.say(str(error), problem=True)
+        return None
+
+
+def _read(path: Path) -> str:
+    return read_small(path, LARGEST_PROMPT).decode("utf-8", "replace")
+
+
+async def choose_options(app: AppBase, options: AgentOptions) -> AgentOptions | None:
+    """Ask what the next run may do; None: as before."""
+    policies = await asyncio.to_thread(store.list_policies)
+    ours = [file for file in policies if file.origin is store.Origin.OURS]
+    return await app.push_screen_wait(OptionsScreen(options, ours))
+
+
+async def choose_run(app: AppBase, registry: RunRegistry) -> LiveRun | None:
+    """One of the runs of this gemtui and of earlier ones; None: none, or a word why not.
+
+    Runs that go on can be stopped in the list, and lost sessions put back.
+    """
+    while found := await registry.find():
+        lost = {each.folder for each in await asyncio.to_thread(last_copies, registry.adapter.runs)}
+        rows = [Choice(run.id, *_row(app, run, lost=run.folder in lost)) for run in found]
+        wanted = await app.push_screen_wait(RunListScreen(rows))
+        record = None if wanted is None else next(run for run in found if run.id == wanted.id)
+        if wanted is None or record is None:
+            return None
+        if wanted.what is What.STOP:
+            await _stop(app, record)
+            continue
+        if wanted.what is What.RESTORE:
+            await restore_from(app, record.folder)
+            continue
+        run = await registry.attach(record)
+        if run is None:
+            app.say("The folder of this run is broken.", problem=True)
+        return run
+    app.say("There are no runs yet.")
+    return None
+
+
+async def _stop(app: AppBase, run: Run) -> None:
+    """End all that goes on of a run, whoever is in charge of it."""
+    if not run.alive:
+        app.say("Nothing of this run goes on.")
+        return
+    app.say("Stopping (SIGTERM)")
+    try:
+        ended = await asyncio.to_thread(stop, run)
+    except OSError as error:
+        app.say(f"How the run ended could not be written: {error}", problem=True)
+    else:
+        app.say("Stopped" if ended else "Some of its processes could not be ended.")
+
+
+def _row(app: AppBase, run: Run, *, lost: bool) -> tuple[Clean, Clean]:
+    glyphs = app.glyphs
+    signs = {
+        "success": glyphs.ok,
+        "error": glyphs.failed,
+        "interrupted": glyphs.interrupted,
+        "max_turns": glyphs.warning,
+        "running": glyphs.running,
+        "orphaned": glyphs.warning,
+    }
+    word = run.status or run.state
+    label = ellipsis(clean_line(run.prompt or "(no prompt)"), 36, mark=glyphs.ellipsis)
+    left = f"still {', '.join(map(str, run.pids))}  " if run.pids else ""
+    age = relative(run.started, app.clock())
+    left += "keeps the only copy  " if lost else ""
+    return Clean(f"{signs.get(word, '?')} {label}"), clean_line(
+        f"{word}  {left}{age}  {short_path(Path(run.cwd))}"
+    )
+
+
+async def may_leave(app: AppBase, runs: Sequence[LiveRun]) -> bool:
+    """Ask what becomes of the runs that go on; False: the person stays."""
+    count = len(runs)
+    which = "A run still goes on." if count == 1 else f"{count} runs still go on."
+    answer = await app.push_screen_wait(
+        ChooseScreen(
+            Clean(which),
+            [ellipsis(clean(run.prompt.split("\n", 1)[0]), 66) for run in runs[:5]],
+            (
+                Choice("stay", Clean("Stay"), Clean("go on watching")),
+                Choice("leave", Clean("Leave it running"), Clean("gemtui finds it again")),
+                Choice("stop", Clean("Stop it and quit"), Clean("SIGTERM, then SIGKILL")),
+            ),
+        )
+    )
+    if answer == "stop":
+        for run in runs:
+            run.stop()
+        app.say("Stopping (SIGTERM)")
+        await asyncio.gather(*(run.run.wait() for run in runs))
+    return answer in ("stop", "leave")
+
+
+async def start(
+    app: AppBase,
+    registry: RunRegistry,
+    prompt: str,
+    options: AgentOptions,
+    before: Transcript | None,
+) -> LiveRun | None:
+    """Start a run in a folder that the person trusts; None, and a word why, if it was not."""
+    trust = await trusted(app, options.cwd or Path.cwd())
+    if trust is None:
+        return None
+    try:
+        return await registry.start(prompt, replace(options, trust=trust), before=before)
+    except (GemtuiError, OSError) as error:
+        app.say(f"Nothing was started: {error}", problem=True)
+        return None
+
+
+def show_stderr(app: AppBase, run: LiveRun) -> None:
+    """What the CLI said on stderr; of very much of it the end."""
+    try:
+        text = read_end(run.run.folder.stderr, MOST_STDERR).decode("utf-8", "replace")
+    except OSError:
+        text = ""
+    if text.strip():
+        app.show_text("stderr", text, what="stderr")
+    else:
+        app.say("Nothing was said on stderr.")
+
+
+def shell_line(run: LiveRun) -> Clean:
+    """The command of a run as one would type it in a POSIX shell."""
+    request = run.run.request
+    words = [f"{name}={quoted(value)}" for name, value in request.environ.items()]
+    words += map(quoted, request.argv)
+    return Clean(f"cd {quoted(request.cwd)} && {' '.join(words)}")

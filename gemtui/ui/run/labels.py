@@ -1,0 +1,264 @@
+"""What is said about a run: its state, its end, its options. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from datetime import datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, assert_never
+
+from textual.content import Content
+
+from gemtui.agent.detect import Detected
+from gemtui.agent.options import AgentOptions
+from gemtui.policy.model.rules import Call
+from gemtui.runs.outcome import Status
+from gemtui.text import Clean, clean, clean_line, counted, short_path
+from gemtui.transcript.model import Block, ToolCall, ToolStatus, Transcript
+from gemtui.transcript.writes import FileWrite, WriteStatus
+from gemtui.ui.draw.theme import Glyphs
+from gemtui.ui.kit.keys import BY_ID
+from gemtui.ui.run.live_run import LiveRun, Stage
+
+if TYPE_CHECKING:
+    from gemtui.ui.transcript.view import TranscriptView
+
+QUIET = 60.0
+"""Seconds without a sign of life after which we say so."""
+_SILENT = 3.0
+_LAST_LINES = 6
+ENDED_KEYS = (
+    "run.allow",
+    "run.again",
+    "run.edit",
+    "run.follow_up",
+    "run.stderr",
+    "run.copy_command",
+)
+"""The keys that may help once a run has ended, in the order in which they are named."""
+
+
+def clock(seconds: float) -> str:
+    """`0:41`, `1:02:03`."""
+    minutes, rest = divmod(int(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"
+
+
+_ENDS = {
+    Status.OK: ("done", "success"),
+    Status.WARNING: ("done, with a warning", "warning"),
+    Status.REFUSED: ("done, tools were refused", "warning"),
+    Status.INCOMPLETE: ("incomplete", "warning"),
+    Status.FAILED: ("failed", "error"),
+    Status.INTERRUPTED: ("interrupted", "warning"),
+    Status.TURN_LIMIT: ("turn limit", "warning"),
+    Status.TIMEOUT: ("timed out", "error"),
+}
+
+
+def mark(run: LiveRun, glyphs: Glyphs) -> str:
+    """The sign of a run's state."""
+    if run.verdict is None:
+        return glyphs.running
+    match run.verdict.status:
+        case Status.OK:
+            return glyphs.ok
+        case Status.REFUSED:
+            return glyphs.denied
+        case Status.INTERRUPTED:
+            return glyphs.interrupted
+        case Status.FAILED | Status.TIMEOUT:
+            return glyphs.failed
+        case Status.WARNING | Status.INCOMPLETE | Status.TURN_LIMIT:
+            return glyphs.warning
+    assert_never(run.verdict.status)
+
+
+def state(run: LiveRun, glyphs: Glyphs) -> Content:
+    """Sign and word, in the state's colour."""
+    if run.stage is Stage.STOPPING:
+        words = f"Stopping (SIGTERM){glyphs.ellipsis} press ctrl+c again to kill"
+        return Content.styled(f"{glyphs.interrupted} {words}", "$text-warning")
+    if run.stage is Stage.KILLING:
+        return Content.styled(
+            f"{glyphs.interrupted} Killing (SIGKILL){glyphs.ellipsis}", "$text-error"
+        )
+    word, role = ("running", "accent") if run.verdict is None else _ENDS[run.verdict.status]
+    return Content.styled(f"{mark(run, glyphs)} {word}", f"$text-{role}")
+
+
+def facts(run: LiveRun, glyphs: Glyphs, now: datetime) -> Iterator[Content]:
+    """The status line: state, time, silence, turns, tools, tokens; the most important first."""
+    yield Content.assemble(state(run, glyphs), f" {clock(run.elapsed(now))}")
+    if run.alive and run.quiet() >= QUIET:
+        words = f"{glyphs.warning} nothing for {clock(run.quiet())}: it may be retrying"
+        yield Content.styled(words, "$text-warning")
+    elif run.alive and run.quiet() >= _SILENT:
+        yield Content.styled(f"quiet {clock(run.quiet())}", "dim")
+    if run.alive and run.retry:
+        yield Content.styled(clean_line(run.retry), "$text-warning")
+    if run.tools.denied:
+        yield Content.styled(f"{glyphs.denied} {run.tools.denied} denied", "$text-warning")
+    if run.tools.failed:
+        yield Content.styled(f"{glyphs.failed} {run.tools.failed} failed", "$text-error")
+    yield Content(counted(run.answers(), "turn"))
+
+
+def ending(run: LiveRun, glyphs: Glyphs) -> tuple[Content, list[Clean]] | None:
+    """How a run ended, where there is more to say than that it is done: heading and lines."""
+    verdict = run.verdict
+    if verdict is None or verdict.status is Status.OK:
+        return None
+    _, role = _ENDS[verdict.status]
+    heading = f"{clean_line(verdict.headline)} ({counted(run.answers(), 'turn')})"
+    lines = [_stopped(run)] if verdict.status is Status.INTERRUPTED else []
+    lines += [f"  {line}" for line in verdict.detail.split("\n") if line.strip()][:_LAST_LINES]
+    if verdict.ways_out:
+        lines.append(f"What helps: {'; '.join(verdict.ways_out)}.")
+    lines += run.notes
+    said = Content.styled(f"{mark(run, glyphs)} {heading}", f"bold $text-{role}")
+    return said, [clean(line) for line in lines]
+
+
+def ended(run: LiveRun, keys: Sequence[str], glyphs: Glyphs) -> Content | None:
+    """The words about an end with the keys that help; None where there is nothing to say."""
+    said = ending(run, glyphs)
+    if said is None:
+        return None
+    heading, lines = said
+    hints = [_hint(id, glyphs) for id in keys]
+    return Content("\n").join([heading, *map(Content, lines), Content(""), *hints])
+
+
+def _hint(id: str, glyphs: Glyphs) -> Content:
+    key = BY_ID[id]
+    face = key.footer(ascii=glyphs.name == "ascii")
+    return Content.assemble((f"{face:<4}", "bold $text-accent"), (key.help, "dim"))
+
+
+def no_run(problem: str | None, glyphs: Glyphs) -> Content:
+    """What the pane says while there is no run; `problem`: why none can be started."""
+    lines = [Content.styled("No run yet.", "bold"), Content("")]
+    if problem:
+        warning = f"{glyphs.warning} {clean_line(problem)}"
+        lines += [Content.styled(warning, "$text-warning"), Content("")]
+        lines += [Content("Stored sessions can be read without it:  1"), Content("")]
+    else:
+        lines += [Content("Type a prompt below; enter starts Gemini CLI with it."), Content("")]
+    ids = ("run.options", "run.command", "run.from_file", "run.runs")
+    return Content("\n").join([*lines, *(_hint(id, glyphs) for id in ids)])
+
+
+def cli_words(cli: Detected) -> Content:
+    """The version of the CLI that runs would have."""
+    version = f"gemini {cli.version}" if cli.version else "no gemini"
+    return Content.styled(clean_line(version), "dim")
+
+
+WAITS = Clean("will be sent when the run ends; enter: not yet")
+
+
+def prompt_words(run: LiveRun | None, resume: str | None) -> Clean:
+    """What enter does with the prompt."""
+    if run is not None and run.alive:
+        return Clean("prompt: enter sends it when the run ends")
+    session = resume or (run.session if run is not None and run.can_go_on else None)
+    if session is not None:
+        return clean_line(f"prompt: enter goes on with session {session[:8]}")
+    return Clean("prompt: enter starts a run")
+
+
+def position(view: TranscriptView, glyphs: Glyphs) -> Iterator[str]:
+    """Where the reader is in the transcript, the most important first."""
+    if view.word:
+        yield view.word
+    yield f"{glyphs.newer} following" if view.following else ""
+    if view.found.query:
+        yield str(view.found)
+
+
+def _stopped(run: LiveRun) -> str:
+    ended = run.exit
+    if ended is None:
+        return "What had come until then is kept."
+    how = "Some of it had to be killed (SIGKILL)" if ended.killed else "It ended on SIGTERM"
+    others = ended.ended_others
+    left = "one process that it had left" if others == 1 else f"{others} processes that it had left"
+    more = f", and so did {left}" if others else ""
+    return f"{how}{more}. The answer so far and the finished writes are kept."
+
+
+def option_words(options: AgentOptions) -> Clean:
+    """The options of the next run on one line."""
+    words = [
+        f"model {options.model or 'auto'}",
+        f"mode {options.approval_mode or 'default'}",
+    ]
+    levels = options.permissions
+    if levels is not None:
+        named = {
+            "write": levels.file_write,
+            "shell": levels.shell_execute,
+            "net": levels.network_access,
+        }
+        words += [f"{name} {level}" for name, level in named.items() if level is not None]
+    if options.max_turns is not None:
+        words.append(counted(options.max_turns, "turn"))
+    if options.policies:
+        names = ", ".join(path.stem for path in options.policies)
+        words.append(f"policy {names}")
+    words.append(str(short_path(options.cwd or Path.cwd())))
+    return clean_line("  ".join(words))
+
+
+def refused(block: Block | None) -> Call | None:
+    """The call of a tool that was refused; None for anything else."""
+    if isinstance(block, ToolCall) and block.status is ToolStatus.DENIED:
+        return Call(tool=block.name, args=block.args)
+    return None
+
+
+def last_refused(transcript: Transcript) -> Call | None:
+    """The last call that was refused; None where none was."""
+    for message in reversed(tuple(transcript)):
+        for block in reversed(message.blocks):
+            if (call := refused(block)) is not None:
+                return call
+    return None
+
+
+def write_row(write: FileWrite, root: Path, glyphs: Glyphs) -> Content:
+    """One line of the list of written files."""
+    path = write.path.relative_to(root) if write.path.is_relative_to(root) else write.path
+    name = clean_line(str(path))
+    match write.written:
+        case WriteStatus.YES:
+            sign, style, word = ("A" if write.is_new else "M"), "$text-success", ""
+        case WriteStatus.PENDING:
+            sign, style, word = glyphs.running, "$text-accent", "writing"
+        case WriteStatus.FAILED:
+            sign, style, word = glyphs.failed, "$text-error", "not written"
+        case WriteStatus.UNCONFIRMED:
+            sign, style, word = glyphs.ask, "$text-warning", "unconfirmed"
+    counts = [] if write.added is None else [(f"+{write.added}", "$text-success")]
+    if write.removed:
+        counts.append((f"{glyphs.removed}{write.removed}", "$text-error"))
+    parts: list[tuple[str, str]] = [(sign, style), (name, ""), *counts, (word, style)]
+    return Content(" ").join(Content.styled(text, look) for text, look in parts if text)
+
+
+def seen_row(path: Path, root: Path, glyphs: Glyphs) -> Content:
+    """One line of a file that was seen to change, by whatever."""
+    name = clean_line(str(path.relative_to(root) if path.is_relative_to(root) else path))
+    return Content.assemble((glyphs.ask, "$text-warning"), " ", name, (" seen", "dim"))
+
+
+def write_totals(writes: tuple[FileWrite, ...], glyphs: Glyphs) -> str:
+    """`3 files +26 −4`, what was written only; "" for none."""
+    done = [write for write in writes if write.written is WriteStatus.YES]
+    if not done:
+        return ""
+    added = sum(write.added or 0 for write in done)
+    removed = sum(write.removed or 0 for write in done)
+    return f"{counted(len(done), 'file')} +{added} {glyphs.removed}{removed}"

@@ -1,0 +1,319 @@
+"""A run as the screen sees it: its transcript so far, its counters, where it stands.
+
+Plain asyncio, no widgets: `follow` takes the events in as they come, at no cost per delta but the
+folding; a screen looks at `revision` as often as it paints.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from dataclasses import dataclass, replace
+from datetime import datetime
+from enum import StrEnum
+from pathlib import Path
+from typing import Any
+
+from gemtui.agent.events import (
+    AgentEvent,
+    Done,
+    DoneStatus,
+    ErrorSaid,
+    Init,
+    ResultStatus,
+    ToolResult,
+    ToolUse,
+)
+from gemtui.agent.fold import Fold
+from gemtui.agent.gemini import GeminiRun
+from gemtui.agent.run_folder import Exit
+from gemtui.agent.stderr import TAIL, told
+from gemtui.files import read_end
+from gemtui.policy.model.rules import ApprovalMode
+from gemtui.runs.observed_files import seen_files
+from gemtui.runs.outcome import RunOutcome, ToolCounts, retry_words
+from gemtui.transcript.model import Author, Message, ToolCall, Transcript, Usage
+from gemtui.transcript.writes import FileWrite, writes_of
+
+LISTEN = 0.3
+"""Seconds between two looks at a run's stderr."""
+
+
+class Stage(StrEnum):
+    """Where a run stands."""
+
+    RUNNING = "running"
+    STOPPING = "stopping"
+    """SIGTERM has been sent."""
+    KILLING = "killing"
+    """SIGKILL has been sent."""
+    ENDED = "ended"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Tools:
+    """How a run's tool calls went; `seen` includes those that still run."""
+
+    seen: int = 0
+    ok: int = 0
+    failed: int = 0
+    denied: int = 0
+
+
+class LiveRun:
+    """One run. `began`: when it was asked for. `before`: the conversation that it continues.
+
+    `ours`: started here, so that leaving gemtui asks about it. `past`: it had ended before we
+    looked. `looked_at`: the person has seen
+    how it ended.
+    """
+
+    def __init__(
+        self,
+        run: GeminiRun,
+        prompt: str,
+        *,
+        began: datetime,
+        before: Transcript | None = None,
+        ours: bool = True,
+        past: bool = False,
+    ) -> None:
+        about = run.request.about or {}
+        self.run, self.prompt, self.began = run, prompt, began
+        self.ours, self.past = ours, past
+        self.model: str | None = about.get("model")
+        self.session: str | None = about.get("session_id")
+        self.stage = Stage.RUNNING
+        self.done: Done | None = None
+        self.verdict: RunOutcome | None = None
+        """How it ended, in words."""
+        self.retry: str | None = None
+        """What the CLI tries again, as long as nothing else has come."""
+        self.exit: Exit | None = None
+        self.ended: datetime | None = None
+        self.tools = Tools()
+        self.stderr = ""
+        self.pid: int | None = None
+        self.misread = 0
+        self.looked_at = True
+        self.seen: tuple[Path, ...] = ()
+        """Files that something changed meanwhile."""
+        self.notes: tuple[str, ...] = ()
+        """What there is to say of the session that it continued."""
+        self.told: Transcript | None = None
+        """The whole of it with what the CLI has stored, once it has ended."""
+        self.before = Transcript.of(()) if before is None else before
+        self._tally = ToolCounts()
+        self._fold = Fold(prompt, began=began, model=self.model)
+        self._heard = time.monotonic()
+        self._tools_changed = 0
+        self._writes: tuple[tuple[int, bool], tuple[FileWrite, ...]] = ((-1, True), ())
+
+    @property
+    def id(self) -> str:
+        """The run's id."""
+        return self.run.folder.id
+
+    @property
+    def cwd(self) -> Path:
+        """The folder in which it runs."""
+        return Path(self.run.request.cwd)
+
+    @property
+    def alive(self) -> bool:
+        """Whether it goes on."""
+        return self.stage is not Stage.ENDED
+
+    @property
+    def status(self) -> DoneStatus | None:
+        """How it ended; None while it goes on."""
+        return None if self.done is None else self.done.status
+
+    @property
+    def usage(self) -> Usage | None:
+        """Its tokens, where they are known."""
+        return None if self.done is None else self.done.tokens
+
+    @property
+    def revision(self) -> tuple[int, Stage, bool]:
+        """Changes whenever there is something new to paint."""
+        return self._fold.revision, self.stage, self.told is not None
+
+    # --- what comes ----------------------------------------------------------------------------
+
+    async def follow(self, *, see_files: bool = False) -> None:
+        """Take in everything until the run has ended; `see_files`: watch its folder, too."""
+        beside = [asyncio.create_task(self._listen())]
+        if see_files and not self.past:
+            beside.append(asyncio.create_task(self._see()))
+        try:
+            async for event in self.run.events():
+                self._take(event)
+        finally:
+            for task in beside:
+                task.cancel()
+        self.exit = self.run.exit()
+        said = await asyncio.to_thread(_tail, self.run.folder.stderr)
+        self.stderr, self.retry = told(said), None
+        self.verdict = self._tally.verdict(said)
+        self.stage = Stage.ENDED
+
+    def _take(self, event: AgentEvent) -> None:
+        self._fold.add(event)
+        self._tally.add(event)
+        self.retry = None
+        self._heard = time.monotonic()
+        self.session = event.session_id or self.session
+        payload = event.payload
+        if isinstance(payload, Done):
+            self.done = payload
+            self.session = payload.resume_token or self.session
+        elif isinstance(payload, Init):
+            self.model = payload.model
+        elif isinstance(payload, ErrorSaid):
+            self.misread += payload.code == "NDJSON_PARSE_ERROR"
+        elif isinstance(payload, ToolUse):
+            self.tools = replace(self.tools, seen=self.tools.seen + 1)
+        elif isinstance(payload, ToolResult):
+            self.tools = _counted(self.tools, payload.status)
+        self._tools_changed += isinstance(payload, ToolUse | ToolResult | Done)
+
+    async def _see(self) -> None:
+        async for paths in seen_files(self.cwd):
+            self.seen = paths
+
+    def seen_only(self) -> tuple[Path, ...]:
+        """Files that were seen to change and that no tool call is known to have written."""
+        told = {write.path for write in self.writes()}
+        return tuple(path for path in self.seen if path not in told)
+
+    async def _listen(self) -> None:
+        """Keep what stderr says; a retry counts as a sign of life."""
+        path, size = self.run.folder.stderr, 0
+        while True:
+            now = path.stat().st_size if path.exists() else 0
+            if now != size:
+                said = await asyncio.to_thread(_tail, path)
+                self.stderr, self.retry = told(said), retry_words(said[size - now :])
+                size = now
+            if self.pid is None:
+                owner = await asyncio.to_thread(self.run.folder.owner)
+                self.pid = None if owner is None else owner.cli
+            await asyncio.sleep(LISTEN)
+
+    # --- what the screen asks ------------------------------------------------------------------
+
+    @property
+    def own(self) -> Transcript:
+        """What this run said, without what came before it."""
+        return self._fold.transcript() if self.told is None else self.told
+
+    def transcript(self) -> Transcript:
+        """The conversation so far, with what came before this run.
+
+        Messages that did not change keep their outlines.
+        """
+        return _after(self.before, self.own)
+
+    def settled(self) -> Transcript:
+        """The whole conversation, each message with an id that no later run will use."""
+        said = (replace(each, id=f"{self.id}.{each.id}") for each in self.own)
+        return _after(self.before, Transcript.of(tuple(said)))
+
+    @property
+    def resumes(self) -> str | None:
+        """The session that it continued."""
+        return (self.run.request.about or {}).get("resume")
+
+    @property
+    def asked(self) -> dict[str, Any]:
+        """The options it was started with, as far as its folder has them."""
+        about = self.run.request.about or {}
+        mode = about.get("approval_mode")
+        known = ApprovalMode(mode) if mode in tuple(ApprovalMode) else None
+        return {"model": about.get("model"), "approval_mode": known}
+
+    @property
+    def can_go_on(self) -> bool:
+        """Whether there is a session to continue."""
+        spoke = self.answers() > 0 or self.resumes is not None
+        return not self.alive and self.session is not None and spoke
+
+    def writes(self) -> tuple[FileWrite, ...]:
+        """The files that this run's tool calls wrote, or tried to."""
+        state = self._tools_changed, self.told is None
+        if self._writes[0] != state:
+            self._writes = state, writes_of(_calls(self.own), self.cwd)
+        return self._writes[1]
+
+    def answers(self) -> int:
+        """How often the model has answered: what the CLI's turn limit counts."""
+        return sum(each.author is Author.MODEL for each in self._fold.transcript().outlines)
+
+    def elapsed(self, now: datetime) -> float:
+        """Seconds since it was asked for, until its end."""
+        return max(0.0, ((self.ended or now) - self.began).total_seconds())
+
+    def quiet(self) -> float:
+        """Seconds since the last event."""
+        return time.monotonic() - self._heard
+
+    def place_of(self, call: str) -> tuple[int, int] | None:
+        """Message and block of a tool call in the transcript."""
+        transcript = self.transcript()
+        for index, line in enumerate(transcript.outlines):
+            if line.calls:
+                for at, block in enumerate(transcript.read(index).blocks):
+                    if isinstance(block, ToolCall) and block.id == call:
+                        return index, at
+        return None
+
+    # --- what the person does ------------------------------------------------------------------
+
+    def stop(self) -> None:
+        """SIGTERM to the whole tree; the second time SIGKILL."""
+        if self.alive:
+            self.stage = Stage.STOPPING if self.stage is Stage.RUNNING else Stage.KILLING
+            self.run.abort()
+
+
+def _tail(path: Path) -> str:
+    """The end of a file, as text; empty where there is none."""
+    try:
+        return read_end(path, TAIL).decode("utf-8", "replace")
+    except OSError:
+        return ""
+
+
+def _counted(tools: Tools, status: ResultStatus) -> Tools:
+    match status:
+        case ResultStatus.SUCCESS:
+            return replace(tools, ok=tools.ok + 1)
+        case ResultStatus.ERROR:
+            return replace(tools, failed=tools.failed + 1)
+        case ResultStatus.DENIED:
+            return replace(tools, denied=tools.denied + 1)
+
+
+def _calls(transcript: Transcript) -> list[ToolCall]:
+    return [
+        block
+        for index, line in enumerate(transcript.outlines)
+        if line.calls
+        for block in transcript.read(index).blocks
+        if isinstance(block, ToolCall)
+    ]
+
+
+def _after(first: Transcript, second: Transcript) -> Transcript:
+    """One transcript after another; ids of both must differ."""
+    if not len(first):
+        return second
+    count = len(first)
+
+    def read(index: int) -> Message:
+        return first.read(index) if index < count else second.read(index - count)
+
+    return Transcript(
+        outlines=(*first.outlines, *second.outlines), read=read, revision=second.revision
+    )

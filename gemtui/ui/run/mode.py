@@ -1,0 +1,207 @@
+"""The app's runs: started, found again, marked in every header, asked about before leaving.
+
+What a run needs is imported only when there is one: a start that only reads sessions is quicker so.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Sequence
+from contextlib import suppress
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from textual.signal import Signal
+
+from gemtui.errors import GemtuiError
+from gemtui.files import is_folder
+from gemtui.sessions.load import transcript_of
+from gemtui.sessions.records import SessionLog
+from gemtui.sessions.summary import Flag, Summary
+from gemtui.text import clean_line
+
+if TYPE_CHECKING:
+    from gemtui.policy.model.rules import ApprovalMode
+    from gemtui.transcript.model import Transcript
+    from gemtui.ui.kit.app_base import AppBase
+    from gemtui.ui.run.live_run import LiveRun
+    from gemtui.ui.run.registry import RunRegistry
+    from gemtui.ui.run.screen import RunScreen
+
+RUN_MODE = "run"
+
+
+class RunMode:
+    """All that the app does about runs; `changed` tells screens that one began or ended.
+
+    `may_start`: asked with a run's policy files before it starts; False = the person stays.
+    """
+
+    def __init__(
+        self, app: AppBase, *, may_start: Callable[[Sequence[Path]], Awaitable[bool]]
+    ) -> None:
+        self._app, self._may_start = app, may_start
+        self._registry: RunRegistry | None = None
+        self._made: RunScreen | None = None
+        self.changed: Signal[LiveRun | None] = Signal(app, "runs changed")
+        app.add_mode(RUN_MODE, self._screen)
+
+    @property
+    def registry(self) -> RunRegistry:
+        """Where runs are started and followed."""
+        if self._registry is None:
+            from gemtui.ui.run.registry import RunRegistry
+
+            app = self._app
+            spawn = partial(app.run_worker, group="runs")
+            self._registry = RunRegistry(
+                app.adapter,
+                app.start.home,
+                clock=app.clock,
+                see_files=app.config.see_files,
+                spawn=spawn,
+                changed=self.tell,
+            )
+        return self._registry
+
+    def _screen(self) -> RunScreen:
+        from gemtui.ui.run.screen import RunScreen
+
+        self._made = RunScreen(
+            self.registry,
+            self._app.start.project,
+            may_start=self._may_start,
+            changed=self.changed,
+        )
+        return self._made
+
+    @property
+    def alive(self) -> tuple[LiveRun, ...]:
+        """Runs that go on."""
+        return () if self._registry is None else self._registry.alive
+
+    def mark(self) -> str:
+        """The sign beside the run mode: a run goes on, or has ended unseen; else nothing."""
+        if self._registry is None:
+            return ""
+        from gemtui.ui.run.labels import mark
+
+        news = [run for run in self._registry.runs if run.alive or not run.looked_at]
+        return mark(news[-1], self._app.glyphs) if news else ""
+
+    async def find(self) -> None:
+        """Follow the runs that an earlier gemtui, or another one, has left running; then tidy up
+        after those that have ended.
+        """
+        place = self._app.runs_dir
+        if await asyncio.to_thread(_may_run, place):
+            found = await self.registry.attach_running()
+            if found:
+                one = len(found) == 1
+                runs = "A run still goes on" if one else f"{len(found)} runs still go on"
+                self._app.say(f"{runs}: 2 shows it, ctrl+c there stops it.")
+            await self._say_orphans()
+        await asyncio.to_thread(_tidy, place)
+
+    async def _say_orphans(self) -> None:
+        orphans = [run for run in await self.registry.find() if run.state == "orphaned"]
+        if orphans:
+            one = len(orphans) == 1
+            whose = "a run go" if one else f"{len(orphans)} runs go"
+            words = f"The processes of {whose} on with nobody in charge: ctrl+l in the run pane"
+            self._app.say(f"{words} lists {'it' if one else 'them'}, x ends it.", problem=True)
+
+    async def show(self, folder: Path | None = None) -> None:
+        """The run pane; with a folder, ready for a new run there."""
+        screen = await self._switched()
+        if folder is not None:
+            screen.prepare(folder)
+
+    async def show_with(self, policies: tuple[Path, ...], mode: ApprovalMode) -> None:
+        """The run pane, ready for a run with these policy files in this mode."""
+        screen = await self._switched()
+        screen.take_policies(policies, mode)
+
+    async def go_on(self, summary: Summary) -> None:
+        """The run pane, ready to continue a stored session."""
+        if summary.project is None or not is_folder(Path(summary.project)):
+            self._app.say("The folder of this session is not there: it can't be continued.")
+        elif Flag.LIVE in summary.flags:
+            self._app.say("This session is still written to: it can't be continued meanwhile.")
+        else:
+            before = await asyncio.to_thread(_stored, summary.path)
+            screen = await self._switched()
+            screen.prepare(Path(summary.project), resume=summary.id, before=before)
+
+    async def _switched(self) -> RunScreen:
+        await self._app.switch_mode(RUN_MODE)
+        assert self._made is not None
+        await self._made.ready.wait()
+        return self._made
+
+    def tell(self, run: LiveRun | None) -> None:
+        """A run began (None) or has ended."""
+        app = self._app
+        if run is not None and not run.past:
+            run.looked_at = self._shows(run)
+            if not run.looked_at or not app.app_focus:
+                app.bell()
+                app.say(f"A run has ended: {clean_line(run.prompt[:50])}")
+        self.changed.publish(run)
+        app.marks_changed.publish(None)
+
+    def _shows(self, run: LiveRun) -> bool:
+        app = self._app
+        return app.current_mode == RUN_MODE and self._made is not None and self._made.shows(run)
+
+    async def at_work(self, session: str) -> bool:
+        """Whether a run goes on in a session, whoever started it."""
+        if await asyncio.to_thread(_may_run, self._app.runs_dir):
+            await self.registry.attach_running()
+        return any(session in (run.session, run.resumes) for run in self.alive)
+
+    async def may_leave(self) -> bool:
+        """Whether gemtui may end: asks what becomes of runs that it started and that go on.
+
+        Those of the demo end with it.
+        """
+        ours = [run for run in self.alive if run.ours]
+        if not ours or self._app.start.demo:
+            return True
+        from gemtui.ui.run.actions import may_leave
+
+        return await may_leave(self._app, ours)
+
+
+def _stored(path: Path) -> Transcript | None:
+    """A stored conversation; bodies are read when they come into sight."""
+    log = SessionLog(path)
+    try:
+        log.refresh()
+    except (GemtuiError, OSError):
+        return None
+    return transcript_of(log)
+
+
+def _tidy(place: Path) -> None:
+    """Put right what resumed sessions have left of them; remove the oldest runs beyond the bound.
+
+    In this order: the folder of a run says what there is to put right.
+    """
+    if not is_folder(place):
+        return
+    from gemtui.runs.listing import prune
+    from gemtui.runs.resume import settle_left
+
+    with suppress(OSError):
+        settle_left(place)
+        prune(place)
+
+
+def _may_run(place: Path) -> bool:
+    """Whether some run's folder holds no last word."""
+    try:
+        return any(not (folder / "exit.json").exists() for folder in place.iterdir())
+    except OSError:
+        return False

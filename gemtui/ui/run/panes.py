@@ -1,0 +1,138 @@
+"""One run to read: its transcript, how it ended, the files it wrote."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from textual import on
+from textual.app import ComposeResult
+from textual.containers import Horizontal, Vertical
+
+from gemtui.policy.model.rules import Call
+from gemtui.transcript.model import Transcript
+from gemtui.ui.draw.theme import Glyphs
+from gemtui.ui.kit.clean_widgets import Static
+from gemtui.ui.run.labels import ended, last_refused, no_run, refused
+from gemtui.ui.run.live_run import LiveRun
+from gemtui.ui.run.side import RunSide, WriteList
+from gemtui.ui.transcript.cursor import Cursor
+from gemtui.ui.transcript.view import TranscriptView
+
+
+class RunPanes(Horizontal):
+    """Shows a run or what stood before one; what is done to it is up to the screen."""
+
+    def __init__(self, glyphs: Glyphs) -> None:
+        super().__init__(id="run-panes")
+        self.run_shown: LiveRun | None = None
+        self.before: Transcript | None = None
+        self._glyphs = glyphs
+        self._painted: object = None
+        self._ending_closed = False
+
+    def compose(self) -> ComposeResult:
+        """The transcript and, right of it or instead of it, the side; classes decide."""
+        with Vertical(id="run-main"):
+            yield Static(id="nothing-yet")
+            yield TranscriptView()
+            yield Static(id="ending")
+        yield RunSide(self._glyphs, id="run-side")
+
+    @property
+    def view(self) -> TranscriptView:
+        """The transcript."""
+        return self.query_one(TranscriptView)
+
+    @property
+    def empty(self) -> bool:
+        """Whether there is neither a run nor a session to read."""
+        return self.run_shown is None and self.before is None
+
+    # --- showing -------------------------------------------------------------------------------
+
+    def show_run(self, run: LiveRun, *, fresh: bool) -> None:
+        """Show this run from now on; not `fresh`: it continues what is shown."""
+        self.run_shown, self._painted, self._ending_closed = run, None, False
+        self.view.show(run.transcript(), fresh=fresh, end=True)
+        self.view.action_follow()
+
+    def prepare(self, before: Transcript | None) -> None:
+        """No run, but the session that a run would go on with, where there is one."""
+        self.run_shown, self.before = None, before
+        self.remove_class("-ended")
+        self.view.show(before or Transcript.of(()), fresh=True, end=True)
+
+    def stale(self) -> None:
+        """Paint again though nothing came: something else has changed."""
+        self._painted = None
+
+    def paint(self) -> bool:
+        """Show what has come since the last time; whether anything had."""
+        run = self.run_shown
+        if run is None or run.revision == self._painted:
+            return False
+        self._painted = run.revision
+        self.view.show(run.transcript(), fresh=False)
+        return True
+
+    def say_nothing_yet(self, problem: str | None) -> None:
+        """Where there is nothing to read, say how to begin; `problem`: why no run can start."""
+        self.set_class(self.empty, "-nothing")
+        if self.empty:
+            self.query_one("#nothing-yet", Static).update(no_run(problem, self._glyphs))
+
+    def say_state(self, run: LiveRun, keys: Sequence[str]) -> None:
+        """The files and counters, and the end with the keys that help."""
+        self.remove_class("-nothing")
+        self.query_one(RunSide).show(run)
+        said = None if run.alive or self._ending_closed else ended(run, keys, self._glyphs)
+        self.set_class(said is not None, "-ended")
+        if said is not None:
+            self.query_one("#ending", Static).update(said)
+
+    # --- moving about --------------------------------------------------------------------------
+
+    def to_files(self) -> None:
+        """To the written files; where they are out of sight, show them or hide them."""
+        writes = self.query_one(WriteList)
+        if self.screen.has_class("-narrow"):
+            self.toggle_class("-side")
+        if writes.is_on_screen or self.has_class("-side"):
+            self.call_after_refresh(writes.focus)
+        else:
+            self.view.focus()
+
+    def go_back(self) -> bool:
+        """From the files to the transcript, else close the words about the end.
+
+        False where there is nothing to go back from.
+        """
+        if self.has_class("-side"):
+            self.remove_class("-side")
+            self.view.focus()
+        elif isinstance(self.screen.focused, WriteList):
+            self.view.focus()
+        elif self.has_class("-ended"):
+            self._ending_closed = True
+            self.remove_class("-ended")
+        else:
+            return False
+        return True
+
+    @on(WriteList.DiffRequested)
+    def _diff(self, event: WriteList.DiffRequested) -> None:
+        run = self.run_shown
+        place = None if run is None else run.place_of(event.call)
+        if place is None:
+            return
+        self.remove_class("-side")
+        page = self.view.page
+        page.go(Cursor(*place))
+        page.fold(False)
+        self.view.refresh_page()
+        self.view.focus()
+
+    def refused(self) -> Call | None:
+        """The refused call under the cursor, else the last one of the run."""
+        own = None if self.run_shown is None else self.run_shown.own
+        return refused(self.view.page.block) or (None if own is None else last_refused(own))

@@ -1,0 +1,232 @@
+"""The prompt editor: several lines, earlier prompts, `@file` completion."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+import time
+from pathlib import Path
+from typing import ClassVar
+
+from textual import events, on, work
+from textual.app import ComposeResult
+from textual.binding import BindingType
+from textual.containers import Vertical
+from textual.message import Message
+from textual.widgets import TextArea
+
+from gemtui.text import Clean, clean, visible_line
+from gemtui.ui.kit.clean_widgets import Option, OptionList, name_frame
+from gemtui.ui.kit.keys import Where, bindings
+from gemtui.ui.run.prompt_sources import History, files_below, fitting
+
+MOST_OFFERED = 6
+_FRESH = 5.0
+"""Seconds for which the list of a folder's files is believed."""
+_MENTION = re.compile(r"(?:^|(?<=\s))@((?:[^\s\\]|\\.)*)$")
+
+
+class PromptArea(TextArea):
+    """The text itself. What it does not use (ctrl+c without a selection) goes on to the screen."""
+
+    BINDINGS: ClassVar[list[BindingType]] = bindings(Where.PROMPT)
+
+    class Submitted(Message):
+        """Send this."""
+
+        def __init__(self, text: str) -> None:
+            super().__init__()
+            self.text = text
+
+    class Left(Message):
+        """Go elsewhere: letters are to be keys again."""
+
+    class Mentioned(Message):
+        """The word at the cursor begins with @ (None: it does not); what stands behind it."""
+
+        def __init__(self, wanted: str | None) -> None:
+            super().__init__()
+            self.wanted = wanted
+
+    class Chosen(Message):
+        """Keys for the list of files: "up", "down", "take", "close"."""
+
+        def __init__(self, what: str) -> None:
+            super().__init__()
+            self.what = what
+
+    def __init__(self, history: History) -> None:
+        super().__init__(compact=True, soft_wrap=True, highlight_cursor_line=False)
+        self.offering = False
+        """Files are offered: enter, tab, the arrows and escape are about them."""
+        self._history = history
+        self._at: int | None = None
+        self._draft = ""
+
+    # --- what is written -----------------------------------------------------------------------
+
+    def put(self, text: str) -> None:
+        """Have this text, with the cursor at its end."""
+        self.text = clean(text)
+        self.move_cursor(self.document.end)
+
+    async def _on_paste(self, event: events.Paste) -> None:
+        """Whatever is pasted, without what would act on the terminal."""
+        event.prevent_default()
+        event.stop()
+        self.insert(clean(event.text))
+
+    async def _on_key(self, event: events.Key) -> None:
+        """Enter sends, in its turn: a binding that comes first would overtake what is typed."""
+        if event.key == "enter":
+            event.prevent_default()
+            event.stop()
+            self.action_send()
+
+    def action_send(self) -> None:
+        """Send the text; or take the file that is offered."""
+        if self.offering:
+            self.post_message(self.Chosen("take"))
+        elif self.text.strip():
+            self.post_message(self.Submitted(self.text))
+
+    def sent(self) -> None:
+        """The text has been taken over: remember it, begin anew."""
+        self._history.add(self.text)
+        self._at, self._draft = None, ""
+        self.text = ""
+
+    def action_new_line(self) -> None:
+        """One more line."""
+        self.insert("\n")
+
+    # --- earlier prompts -----------------------------------------------------------------------
+
+    def action_cursor_up(self, select: bool = False) -> None:
+        """Up; above the first line to the prompt before."""
+        if self.offering:
+            self.post_message(self.Chosen("up"))
+        elif not select and self.navigator.is_first_wrapped_line(self.cursor_location):
+            self._recall(-1)
+        else:
+            super().action_cursor_up(select)
+
+    def action_cursor_down(self, select: bool = False) -> None:
+        """Down; below the last line to the prompt after."""
+        if self.offering:
+            self.post_message(self.Chosen("down"))
+        elif not select and self.navigator.is_last_wrapped_line(self.cursor_location):
+            self._recall(1)
+        else:
+            super().action_cursor_down(select)
+
+    def _recall(self, step: int) -> None:
+        prompts = self._history.prompts
+        here = len(prompts) if self._at is None else self._at
+        there = here + step
+        if not 0 <= there <= len(prompts):
+            return
+        if self._at is None:
+            self._draft = self.text
+        self._at = None if there == len(prompts) else there
+        self.put(self._draft if self._at is None else prompts[self._at])
+
+    # --- files ---------------------------------------------------------------------------------
+
+    def action_leave(self) -> None:
+        """Close the list of files, else leave the editor."""
+        if self.offering:
+            self.post_message(self.Chosen("close"))
+        else:
+            self.post_message(self.Left())
+
+    def action_complete(self) -> None:
+        """Take the file that is offered, else go to the next part of the screen."""
+        if self.offering:
+            self.post_message(self.Chosen("take"))
+        else:
+            self.screen.focus_next()
+
+    @on(TextArea.Changed)
+    @on(TextArea.SelectionChanged)
+    def _look_for_mention(self) -> None:
+        row, column = self.cursor_location
+        found = _MENTION.search(self.document.get_line(row)[:column])
+        self.post_message(self.Mentioned(found[1].replace("\\", "") if found else None))
+
+    def mention(self, path: str) -> None:
+        """Put a path in the place of the word at the cursor."""
+        row, column = self.cursor_location
+        found = _MENTION.search(self.document.get_line(row)[:column])
+        if found is None:
+            return
+        more = path.endswith("/")
+        escaped = re.sub(r"([\s\\,;()\[\]{}!?])", r"\\\1", path)
+        self.replace(f"@{escaped}{'' if more else ' '}", (row, found.start()), (row, column))
+
+
+class PromptBox(Vertical):
+    """The editor in its frame, and above it the files that `@…` may mean."""
+
+    def __init__(self, history: History, *, id: str) -> None:
+        super().__init__(id=id)
+        self.folder = Path()
+        self.area = PromptArea(history)
+        self._files: tuple[str, ...] = ()
+        self._listed: tuple[Path, float] | None = None
+
+    def compose(self) -> ComposeResult:
+        """Files, then text."""
+        yield OptionList(id="files")
+        yield self.area
+
+    def say(self, what: Clean, options: Clean, folder: Path) -> None:
+        """What enter does, with which options; files are offered from below this folder."""
+        self.folder = folder
+        name_frame(self, what, options)
+
+    @property
+    def _offer(self) -> OptionList:
+        return self.query_one("#files", OptionList)
+
+    @on(PromptArea.Mentioned)
+    @work(exclusive=True)
+    async def _offer_files(self, event: PromptArea.Mentioned) -> None:
+        if event.wanted is None:
+            self._close()
+            return
+        folder, now = self.folder, time.monotonic()
+        if self._listed is None or self._listed[0] != folder or now - self._listed[1] > _FRESH:
+            self._files = await asyncio.to_thread(files_below, folder)
+            self._listed = folder, now
+        found = fitting(event.wanted, self._files, most=MOST_OFFERED)
+        offer = self._offer
+        offer.clear_options()
+        offer.add_options(Option(visible_line(path)) for path in found)
+        offer.highlighted = 0 if found else None
+        self.set_class(bool(found), "-offering")
+        self.area.offering = bool(found)
+
+    @on(PromptArea.Chosen)
+    def _choose(self, event: PromptArea.Chosen) -> None:
+        match event.what:
+            case "up":
+                self._offer.action_cursor_up()
+            case "down":
+                self._offer.action_cursor_down()
+            case "take":
+                self._take()
+            case _:
+                self._close()
+
+    @on(OptionList.OptionSelected)
+    def _take(self) -> None:
+        at = self._offer.highlighted
+        self._close()
+        if at is not None:
+            self.area.mention(str(self._offer.get_option_at_index(at).prompt))
+        self.area.focus()
+
+    def _close(self) -> None:
+        self.area.offering = False
+        self.remove_class("-offering")

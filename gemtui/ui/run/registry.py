@@ -1,0 +1,107 @@
+"""The runs of this gemtui: those it started and those it found going on."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Coroutine
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+from gemtui.agent.gemini import GeminiAdapter, GeminiRun
+from gemtui.agent.options import AgentOptions
+from gemtui.agent.run_folder import RunFolder
+from gemtui.runs.enrich import enrich
+from gemtui.runs.kept_session import aftermath_of
+from gemtui.runs.listing import Run, RunState, list_runs, prune
+from gemtui.transcript.model import Transcript
+from gemtui.ui.run.live_run import LiveRun
+
+Spawn = Callable[[Coroutine[Any, Any, None]], object]
+
+
+class RunRegistry:
+    """Starts runs, finds running ones, follows them all; `home` is the CLI's store.
+
+    `spawn` runs a coroutine in the app.
+
+    `changed` is called when there is another run, or one ends (with that run).
+    """
+
+    def __init__(
+        self,
+        adapter: GeminiAdapter,
+        home: Path,
+        *,
+        clock: Callable[[], datetime],
+        see_files: bool,
+        spawn: Spawn,
+        changed: Callable[[LiveRun | None], None],
+    ) -> None:
+        self.adapter, self._home = adapter, home
+        self._see_files = see_files
+        self.runs: list[LiveRun] = []
+        self._clock, self._spawn, self._changed = clock, spawn, changed
+
+    @property
+    def alive(self) -> tuple[LiveRun, ...]:
+        """Runs that go on."""
+        return tuple(run for run in self.runs if run.alive)
+
+    async def start(
+        self, prompt: str, options: AgentOptions, *, before: Transcript | None = None
+    ) -> LiveRun:
+        """Start a run and follow it. Raises CliNotFound, OptionError, OSError."""
+        began = self._clock()
+        run = await asyncio.to_thread(self.adapter.start, prompt, options)
+        return self._add(LiveRun(run, prompt, began=began, before=before))
+
+    async def find(self) -> tuple[Run, ...]:
+        """All runs on this machine's record, newest first."""
+        return await asyncio.to_thread(list_runs, self.adapter.runs)
+
+    async def attach_running(self) -> tuple[LiveRun, ...]:
+        """Follow what others, or an earlier gemtui, left running; the new ones."""
+        known = {run.id for run in self.runs}
+        found = [run for run in await self.find() if run.state is RunState.RUNNING]
+        attached = [await self.attach(run) for run in reversed(found) if run.id not in known]
+        return tuple(filter(None, attached))
+
+    async def attach(self, record: Run) -> LiveRun | None:
+        """Show a run of the record, one that goes on or a past one; None where it is broken."""
+        for known in self.runs:
+            if known.id == record.id:
+                return known
+        opened = await asyncio.to_thread(self._opened, record.folder)
+        if opened is None:
+            return None
+        run, prompt = opened
+        past = record.state is not RunState.RUNNING
+        return self._add(LiveRun(run, prompt, began=record.started, ours=False, past=past))
+
+    def _opened(self, folder: RunFolder) -> tuple[GeminiRun, str] | None:
+        opened = self.adapter.attach(folder)
+        return None if opened is None else (opened, folder.prompt_text())
+
+    def _add(self, run: LiveRun) -> LiveRun:
+        self.runs.append(run)
+        self._spawn(self._follow(run))
+        self._changed(None)
+        return run
+
+    async def _follow(self, run: LiveRun) -> None:
+        """To its end; then with all that its session knows of it."""
+        await run.follow(see_files=self._see_files)
+        ended = run.exit.ended if run.past and run.exit is not None else None
+        run.ended = ended or self._clock()
+        run.told = await asyncio.to_thread(enrich, run.own, self._home, run.session)
+        run.notes = await asyncio.to_thread(_notes, run.run.folder)
+        self._changed(run)
+        if not run.past:
+            await asyncio.to_thread(prune, self.adapter.runs)
+
+
+def _notes(folder: RunFolder) -> tuple[str, ...]:
+    """What there is to say of the session that a run resumed."""
+    found = aftermath_of(folder)
+    return () if found is None else found.notes(folder)

@@ -1,0 +1,54 @@
+"""Sessions that are gone from the store, and of which a run keeps a copy: put back by a key."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING
+
+from gemtui.agent.run_folder import RunFolder
+from gemtui.runs.copies import LastCopy, last_copies, restore
+from gemtui.text import Clean, clean_line, counted, ellipsis, size
+from gemtui.transcript.model import excerpt
+from gemtui.ui.kit.dialogs import Choice, ChooseScreen
+
+if TYPE_CHECKING:
+    from gemtui.ui.kit.app_base import AppBase
+
+
+async def show_lost(app: AppBase) -> None:
+    """Offer the sessions of which only a run's copy is left; put back the one that is chosen."""
+    lost = await asyncio.to_thread(last_copies, app.runs_dir)
+    if not lost:
+        app.say("No session is lost of which a run keeps a copy.")
+        return
+    chosen = await app.push_screen_wait(
+        ChooseScreen(
+            Clean("Put a session back?"),
+            (Clean("Gemini CLI's folder no longer has them; gemtui kept a copy for a run."),),
+            [Choice(copy.folder.id, *_row(app, copy)) for copy in lost],
+        )
+    )
+    copy = next((each for each in lost if each.folder.id == chosen), None)
+    if copy is not None:
+        await restore_from(app, copy.folder)
+
+
+async def restore_from(app: AppBase, folder: RunFolder) -> None:
+    """Put back what a run keeps of a session and what is gone, and say what came of it."""
+    try:
+        restored = await asyncio.to_thread(restore, folder)
+    except OSError as error:
+        app.say(f"It could not be put back: {error}", problem=True)
+        return
+    if restored:
+        app.say(f"Put back: {counted(len(restored), 'file')} of the session")
+    else:
+        app.say("This run keeps no copy of a file that is gone.")
+
+
+def _row(app: AppBase, copy: LastCopy) -> tuple[Clean, Clean]:
+    request = copy.folder.request()
+    about = {} if request is None else request.about or {}
+    prompt = excerpt(str(about.get("prompt") or "(no prompt)"))
+    label = ellipsis(clean_line(prompt), 36, mark=app.glyphs.ellipsis)
+    return label, clean_line(f"{copy.session_id[:8]}  {size(copy.size)}")

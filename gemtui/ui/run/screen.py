@@ -1,0 +1,413 @@
+"""The run pane: a prompt goes in, the transcript grows, files are written, a key stops it."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, ClassVar, cast
+
+from textual import on, work
+from textual.actions import SkipAction
+from textual.app import ComposeResult
+from textual.binding import BindingType
+from textual.content import Content
+from textual.signal import Signal
+
+from gemtui.agent.detect import Detected, detect_cli
+from gemtui.agent.events import DoneStatus
+from gemtui.agent.options import AgentOptions
+from gemtui.paths import prompts_file
+from gemtui.policy.model.rules import ApprovalMode
+from gemtui.text import clean_line
+from gemtui.transcript.model import Transcript
+from gemtui.ui.kit.bars import BarLine, FooterLine
+from gemtui.ui.kit.dialog_guard import DIALOG, DialogGuardScreen
+from gemtui.ui.kit.editor import edit
+from gemtui.ui.kit.keys import BY_ID, Where, bindings
+from gemtui.ui.kit.messages import AllowCallRequested, BackRequested, FileRequested, TranscriptMoved
+from gemtui.ui.run import actions
+from gemtui.ui.run.labels import (
+    ENDED_KEYS,
+    WAITS,
+    cli_words,
+    ended,
+    facts,
+    mark,
+    option_words,
+    position,
+    prompt_words,
+    write_totals,
+)
+from gemtui.ui.run.live_run import LiveRun, Stage
+from gemtui.ui.run.panes import RunPanes
+from gemtui.ui.run.prompt import PromptArea, PromptBox
+from gemtui.ui.run.prompt_sources import History
+from gemtui.ui.run.registry import RunRegistry
+from gemtui.ui.transcript.view import TranscriptView
+
+if TYPE_CHECKING:
+    from gemtui.ui.kit.app_base import AppBase
+
+FRAMES = 15
+"""Times a second that what came in is painted."""
+_CLOCK = 7
+"""Frames between two looks at the clock when nothing comes."""
+
+
+class RunScreen(DialogGuardScreen[None]):
+    """One run at a time is shown; others go on meanwhile, and the list of runs leads to them.
+
+    `may_start`: asked with a run's policy files before it starts; False = the person stays.
+    `changed`: published when a run began (None) or has ended.
+    """
+
+    BINDINGS: ClassVar[list[BindingType]] = bindings(Where.RUN)
+    AUTO_FOCUS = "PromptArea"
+
+    def __init__(
+        self,
+        registry: RunRegistry,
+        folder: Path | None,
+        *,
+        may_start: Callable[[Sequence[Path]], Awaitable[bool]],
+        changed: Signal[LiveRun | None],
+    ) -> None:
+        super().__init__()
+        self.registry = registry
+        self._may_start, self._changed = may_start, changed
+        self.options = AgentOptions(cwd=folder or Path.cwd())
+        self._cli: Detected | None = None
+        self._stage: Stage | None = None
+        self._frame = 0
+        self._queued = False
+        self.ready = asyncio.Event()
+
+    def compose(self) -> ComposeResult:
+        """Header, transcript and side, status, prompt, footer."""
+        glyphs = self.gemtui.glyphs
+        yield BarLine(id="header", mark=glyphs.ellipsis)
+        yield RunPanes(glyphs)
+        yield BarLine(id="status", mark=glyphs.ellipsis)
+        yield PromptBox(History(prompts_file()), id="prompt")
+        yield FooterLine(ascii=glyphs.name == "ascii")
+
+    @property
+    def gemtui(self) -> AppBase:
+        """The app, as ours."""
+        return cast("AppBase", self.app)
+
+    @property
+    def panes(self) -> RunPanes:
+        """What there is to read."""
+        return self.query_one(RunPanes)
+
+    @property
+    def view(self) -> TranscriptView:
+        """The transcript."""
+        return self.panes.view
+
+    @property
+    def run_shown(self) -> LiveRun | None:
+        """The run that is shown; None while there is none."""
+        return self.panes.run_shown
+
+    @property
+    def prompt(self) -> PromptArea:
+        """The prompt editor."""
+        return self.query_one(PromptArea)
+
+    def on_mount(self) -> None:
+        """Begin with what goes on, if something does; look for the CLI."""
+        self.set_interval(1 / FRAMES, self._tick)
+        self._changed.subscribe(self, self._run_changed)
+        alive = self.registry.alive
+        if alive:
+            self.show_run(alive[-1])
+        self._say_options()
+        self._look_for_cli()
+        self._update_header()
+        self.ready.set()
+
+    def on_screen_resume(self) -> None:
+        """Be up to date again; what has ended has been seen now."""
+        if self.run_shown is not None:
+            self.run_shown.looked_at = True
+        self.panes.stale()
+        self._tick()
+        self._update_header()
+
+    @work(exclusive=True, group="cli")
+    async def _look_for_cli(self) -> None:
+        self._cli = await asyncio.to_thread(detect_cli)
+        self._update_header()
+        self._say_nothing_yet()
+
+    # --- what is shown -------------------------------------------------------------------------
+
+    def show_run(self, run: LiveRun, *, fresh: bool = True) -> None:
+        """Show this run from now on; not `fresh`: it continues what is shown."""
+        self._queued = False
+        self.options = replace(self.options, cwd=run.cwd, **({} if run.ours else run.asked))
+        self.panes.show_run(run, fresh=fresh)
+        self._tick()
+        self._say_options()
+
+    def prepare(
+        self, folder: Path, *, resume: str | None = None, before: Transcript | None = None
+    ) -> None:
+        """An empty pane for a new run in this folder, or for going on with a session."""
+        self._queued = False
+        self.options = replace(self.options, cwd=folder, resume=resume)
+        self.query_one("#status", BarLine).say([])
+        self.panes.prepare(before)
+        self._say_nothing_yet()
+        self._say_options()
+        self._update_header()
+        self.prompt.focus()
+
+    def take_policies(self, policies: tuple[Path, ...], mode: ApprovalMode) -> None:
+        """The next run gets these policy files, in this mode."""
+        self.options = replace(self.options, policies=policies, approval_mode=mode)
+        self._say_options()
+        self.prompt.focus()
+
+    def _tick(self) -> None:
+        """Paint what has come since the last frame."""
+        run = self.run_shown
+        if run is None or not self.is_current:
+            return
+        self._frame += 1
+        if self.panes.paint():
+            if self._stage is not run.stage:
+                self._stage = run.stage
+                self.refresh_bindings()
+            self._say_state(run)
+        elif run.alive and self._frame % _CLOCK == 0:
+            self._say_state(run)
+
+    def shows(self, run: LiveRun) -> bool:
+        """Whether this is the run that is shown."""
+        return self.ready.is_set() and run is self.run_shown
+
+    def _run_changed(self, run: LiveRun | None) -> None:
+        """A run began (None) or has ended: say so, send what waits for it."""
+        self._update_header()
+        if run is None or run is not self.run_shown:
+            return
+        self.panes.stale()
+        self._tick()
+        self._say_options()
+        for note in run.notes:
+            self.gemtui.say(note)
+        if self._queued:
+            self._queued = False
+            if run.status is DoneStatus.SUCCESS:
+                self._go_on(self.prompt.text)
+            else:
+                self.gemtui.say("The prompt waits: the run did not end well.")
+                self._say_options()
+        elif ended(run, (), self.gemtui.glyphs) is not None and not self.prompt.text:
+            self.view.focus()
+
+    # --- sending -------------------------------------------------------------------------------
+
+    @on(PromptArea.Submitted)
+    def _submitted(self, event: PromptArea.Submitted) -> None:
+        if self.asking:
+            return
+        if self.run_shown is not None and self.run_shown.alive:
+            self._queued = not self._queued
+            self._say_options()
+        else:
+            self._go_on(event.text)
+
+    def _go_on(self, prompt: str) -> None:
+        """Send a prompt: in the session that is shown where there is one, else in a new one."""
+        run = self.run_shown
+        if self.options.resume is None and run is not None and run.can_go_on:
+            self._send(prompt, resume=run.session, before=run.settled())
+        else:
+            self._send(prompt, resume=self.options.resume, before=self.panes.before)
+
+    @work(exclusive=True, group=DIALOG)
+    async def _send(self, prompt: str, *, resume: str | None, before: Transcript | None) -> None:
+        if not await self._may_start(self.options.policies):
+            return
+        self.query_one("#status", BarLine).say([Content("starting")])
+        options = replace(self.options, resume=resume)
+        run = await actions.start(self.gemtui, self.registry, prompt, options, before)
+        self.query_one("#status", BarLine).say([])
+        if run is None:
+            return
+        if self.prompt.text == prompt:
+            self.prompt.sent()
+        self.panes.before, self.options = None, replace(self.options, resume=None)
+        self.show_run(run, fresh=before is None)
+
+    def action_stop(self) -> None:
+        """Copy what is selected; else SIGTERM, the second time SIGKILL."""
+        run = self.run_shown
+        if self.get_selected_text() is not None:
+            self.action_copy_text()
+        elif run is None or not run.alive:
+            raise SkipAction
+        else:
+            run.stop()
+            self._say_state(run)
+
+    def action_again(self) -> None:
+        """The same prompt once more."""
+        if (run := self._ended()) is not None:
+            self._send(run.prompt, resume=run.resumes, before=run.before)
+
+    def action_follow_up(self) -> None:
+        """To the prompt: what is sent goes on in this session."""
+        self.prompt.focus()
+
+    def action_edit(self) -> None:
+        """The same prompt, to be changed first."""
+        if (run := self._ended()) is not None:
+            self.prompt.put(run.prompt)
+            self.prompt.focus()
+
+    def _ended(self) -> LiveRun | None:
+        run = self.run_shown
+        if run is None or run.alive:
+            self.gemtui.say("There is no run that has ended.")
+            return None
+        return run
+
+    # --- moving about --------------------------------------------------------------------------
+
+    def action_next_part(self) -> None:
+        """To the next part of the screen."""
+        self.focus_next()
+
+    def action_previous_part(self) -> None:
+        """To the part before."""
+        self.focus_previous()
+
+    def action_write(self) -> None:
+        """To the prompt."""
+        self.prompt.focus()
+
+    @on(PromptArea.Left)
+    def _leave_prompt(self) -> None:
+        self.set_focus(None if self.panes.empty else self.view)
+
+    def action_files(self) -> None:
+        """To the written files; where they are out of sight, show them or hide them."""
+        self.panes.to_files()
+
+    @on(BackRequested)
+    def go_back(self) -> bool:
+        """From the files to the transcript, close the words about the end, then to the prompt.
+
+        False at the prompt: there is nothing left to go back from.
+        """
+        if not self.panes.go_back():
+            if self.focused is self.prompt:
+                return False
+            self.prompt.focus()
+        return True
+
+    @on(FileRequested)
+    def _file(self, event: FileRequested) -> None:
+        edit(self.gemtui, event.path, event.line, self.options.cwd)
+
+    # --- looking closer ------------------------------------------------------------------------
+
+    @work(exclusive=True, group=DIALOG)
+    async def action_options(self) -> None:
+        """Change what the next run may do."""
+        chosen = await actions.choose_options(self.gemtui, self.options)
+        if chosen is not None:
+            self.options = chosen
+            self._say_options()
+
+    def action_allow(self) -> None:
+        """The rule that would allow a refused call, in the policy pane."""
+        if (call := self.panes.refused()) is not None:
+            self.post_message(AllowCallRequested(call))
+
+    @work(exclusive=True, group=DIALOG)
+    async def action_command(self) -> None:
+        """The exact command that enter would run."""
+        await actions.show_command(self.gemtui, self.registry, self.prompt.text, self.options)
+
+    @work(exclusive=True, group=DIALOG)
+    async def action_from_file(self) -> None:
+        """A prompt that stands in a file."""
+        text = await actions.prompt_from_file(self.gemtui, self.options.cwd or Path.cwd())
+        if text is not None:
+            self.prompt.put(text)
+            self.prompt.focus()
+
+    def action_new(self) -> None:
+        """An empty pane; what goes on goes on."""
+        self.prepare(self.options.cwd or Path.cwd())
+
+    @work(exclusive=True, group=DIALOG)
+    async def action_runs(self) -> None:
+        """Another run."""
+        run = await actions.choose_run(self.gemtui, self.registry)
+        if run is not None:
+            self.show_run(run)
+
+    def action_stderr(self) -> None:
+        """All that the CLI said on stderr."""
+        if self.run_shown is not None:
+            actions.show_stderr(self.gemtui, self.run_shown)
+
+    def action_copy_command(self) -> None:
+        """The command line of this run."""
+        run = self.run_shown
+        if run is not None:
+            self.gemtui.copy(actions.shell_line(run), "the command line")
+
+    # --- words ---------------------------------------------------------------------------------
+
+    def _update_header(self) -> None:
+        right = [] if self._cli is None else [cli_words(self._cli)]
+        self.query_one("#header", BarLine).say(self.gemtui.tabs("app.runs"), right)
+
+    def _say_nothing_yet(self) -> None:
+        self.panes.say_nothing_yet(None if self._cli is None else self._cli.problem)
+
+    def _say_state(self, run: LiveRun) -> None:
+        glyphs = self.gemtui.glyphs
+        left = [*facts(run, glyphs, self.gemtui.clock())]
+        if totals := write_totals(run.writes(), glyphs):
+            left.insert(1, Content(totals))
+        right = [Content(word) for word in position(self.view, glyphs)]
+        self.query_one("#status", BarLine).say(left, right)
+        keys = [id for id in ENDED_KEYS if self.can(BY_ID[id].action)]
+        self.panes.say_state(run, keys)
+        title = clean_line(run.prompt[:60])
+        self.gemtui.name_window(clean_line(f"{mark(run, glyphs)} gemtui: {title}"))
+
+    def _say_options(self) -> None:
+        resume = self.options.resume
+        words = WAITS if self._queued else prompt_words(self.run_shown, resume)
+        folder = self.options.cwd or Path.cwd()
+        self.query_one(PromptBox).say(words, option_words(self.options), folder)
+
+    @on(TranscriptMoved)
+    def _moved(self) -> None:
+        if self.run_shown is not None:
+            self._say_state(self.run_shown)
+
+    def can(self, action: str) -> bool:
+        """Whether a key does something now."""
+        run = self.run_shown
+        if action == "stop":
+            return (run is not None and run.alive) or bool(self.selections)
+        if action in ("again", "edit", "follow_up"):
+            return run is not None and (run.can_go_on if action == "follow_up" else not run.alive)
+        if action in ("stderr", "copy_command", "files"):
+            return run is not None
+        if action == "allow":
+            return run is not None and run.tools.denied > 0
+        return True

@@ -1,0 +1,136 @@
+"""Beside a run's transcript: the files it wrote, its counters, what it says on stderr."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path, PurePath
+from typing import ClassVar
+
+from textual import on
+from textual.app import ComposeResult
+from textual.binding import BindingType
+from textual.containers import Vertical
+from textual.content import Content
+from textual.message import Message
+
+from gemtui.text import clean, counted
+from gemtui.transcript.writes import FileWrite
+from gemtui.ui.draw.theme import Glyphs
+from gemtui.ui.kit.clean_widgets import Option, OptionList, Static
+from gemtui.ui.kit.keys import Where, bindings
+from gemtui.ui.kit.messages import BackRequested, FileRequested
+from gemtui.ui.run.labels import seen_row, write_row, write_totals
+from gemtui.ui.run.live_run import LiveRun
+
+_STDERR_LINES = 8
+
+
+class WriteList(OptionList):
+    """The written files; the screen is asked for the diff of one or to open it."""
+
+    BINDINGS: ClassVar[list[BindingType]] = bindings(Where.WRITES)
+
+    class DiffRequested(Message):
+        """Show what a call changed."""
+
+        def __init__(self, call: str) -> None:
+            super().__init__()
+            self.call = call
+
+    def __init__(self, glyphs: Glyphs) -> None:
+        super().__init__(id="writes")
+        self._glyphs = glyphs
+        self.shown: tuple[FileWrite, ...] = ()
+        self._seen: tuple[Path, ...] = ()
+
+    def show(self, run: LiveRun) -> None:
+        """The writes of this run; the cursor stays."""
+        writes, seen = run.writes(), run.seen_only()
+        if writes is self.shown and seen == self._seen:
+            return
+        self.shown, self._seen, at = writes, seen, self.highlighted
+        rows = [write_row(each, run.cwd, self._glyphs) for each in writes]
+        rows += [seen_row(path, run.cwd, self._glyphs) for path in seen]
+        self.clear_options()
+        self.add_options(map(Option, rows))
+        if rows:
+            self.highlighted = min(at or 0, len(rows) - 1)
+
+    @property
+    def _chosen(self) -> FileWrite | None:
+        at = self.highlighted
+        return None if at is None or at >= len(self.shown) else self.shown[at]
+
+    @property
+    def _path(self) -> PurePath | None:
+        at = self.highlighted
+        paths = [*(write.path for write in self.shown), *self._seen]
+        return None if at is None or at >= len(paths) else paths[at]
+
+    @on(OptionList.OptionSelected)
+    def action_diff(self) -> None:
+        """The last call that wrote the file, in the transcript."""
+        if (write := self._chosen) is not None:
+            self.post_message(self.DiffRequested(write.calls[-1]))
+
+    def action_open_file(self) -> None:
+        """The file, in the editor."""
+        if (path := self._path) is not None:
+            self.post_message(FileRequested(str(path)))
+
+    def action_back(self) -> None:
+        """Back to the transcript."""
+        self.post_message(BackRequested())
+
+
+class RunSide(Vertical):
+    """All of it, from top to bottom."""
+
+    def __init__(self, glyphs: Glyphs, *, id: str) -> None:
+        super().__init__(id=id)
+        self._glyphs = glyphs
+        self._said: tuple[Content, Content] | None = None
+
+    def compose(self) -> ComposeResult:
+        """Headings and what stands below them."""
+        yield Static(id="writes-heading")
+        yield WriteList(self._glyphs)
+        yield Static(id="counters")
+
+    def show(self, run: LiveRun | None) -> None:
+        """Say how it stands."""
+        if run is None:
+            return
+        writes = self.query_one(WriteList)
+        writes.show(run)
+        totals = write_totals(writes.shown, self._glyphs) or "none yet"
+        heading = Content.assemble(("Files written", "bold"), "  ", (totals, "dim"))
+        said = heading, Content("\n").join(self._counters(run))
+        if said != self._said:
+            self._said = said
+            self.query_one("#writes-heading", Static).update(said[0])
+            self.query_one("#counters", Static).update(said[1])
+
+    def _counters(self, run: LiveRun) -> Sequence[Content]:
+        tools, usage = run.tools, run.usage
+        running = tools.seen - tools.ok - tools.failed - tools.denied
+        pid = f"pid {run.pid}  " if run.alive and run.pid is not None else ""
+        lines = [
+            Content.styled("Run", "bold"),
+            Content(f"{pid}{counted(run.answers(), 'turn')}"),
+            Content(
+                f"tools {tools.ok} ok  {tools.failed} failed  {tools.denied} denied"
+                + (f"  {running} running" if running and run.alive else "")
+            ),
+        ]
+        if usage is not None:
+            named = (("in", usage.input), ("out", usage.output), ("cached", usage.cached))
+            known = (f"{name} {count:,}" for name, count in named if count is not None)
+            lines.append(Content(f"tokens {'  '.join(known)}"))
+        if run.misread:
+            lines.append(Content(f"{counted(run.misread, 'line')} not understood (u)"))
+        if run.stderr:
+            said = clean(run.stderr).split("\n")
+            lines += [Content(""), Content.styled("stderr", "bold")]
+            lines += [Content(line) for line in said[-_STDERR_LINES:]]
+        return lines

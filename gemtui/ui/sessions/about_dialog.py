@@ -1,0 +1,111 @@
+"""All that is known of one session, and its relatives: copies, subagents, the parent."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from datetime import datetime
+
+from textual import on
+from textual.app import ComposeResult
+from textual.content import Content
+
+from gemtui.sessions.summary import Flag, Summary
+from gemtui.text import Clean, clean, clean_line, counted, short_path, size
+from gemtui.ui.draw.lines import own
+from gemtui.ui.kit.clean_widgets import Dialog, Option, OptionList, Static
+from gemtui.ui.kit.dialog_guard import DialogScreen
+from gemtui.ui.kit.keys import Where, bindings
+from gemtui.ui.kit.messages import CopyRequested
+
+
+class AboutScreen(DialogScreen[Summary]):
+    """Closes with the relative that the person wants to read, or with None."""
+
+    BINDINGS = bindings(Where.INFO)
+
+    def __init__(self, summary: Summary, sessions: Sequence[Summary]) -> None:
+        super().__init__()
+        self._summary = summary
+        self._relatives = list(relatives(summary, sessions))
+
+    def compose(self) -> ComposeResult:
+        """Facts, then relatives."""
+        with Dialog(
+            clean_line(self._summary.title), own("enter opens   y copies the id   esc closes")
+        ):
+            lines = [_line(name, value) for name, value in facts(self._summary) if value]
+            yield Static(Content("\n").join(lines))
+            if self._relatives:
+                yield OptionList(*(Option(_relative(what, each)) for what, each in self._relatives))
+
+    @on(OptionList.OptionSelected)
+    def _chosen(self, event: OptionList.OptionSelected) -> None:
+        self.dismiss(self._relatives[event.option_index][1])
+
+    def action_copy_id(self) -> None:
+        """Copy the id."""
+        self.post_message(CopyRequested(self._summary.id, "session id"))
+
+    def action_close(self) -> None:
+        """Back."""
+        self.dismiss(None)
+
+
+def relatives(summary: Summary, sessions: Sequence[Summary]) -> Iterator[tuple[str, Summary]]:
+    """The parent, subagents and copies of a session, each with what it is."""
+    for each in sessions:
+        if each.id == summary.parent:
+            yield "parent", each
+    for each in sessions:
+        if each.parent == summary.id and each is not summary:
+            yield "subagent", each
+    for each in sessions:
+        if summary.path in each.files[1:]:
+            yield "in use", each
+    for copy in summary.copies:
+        yield "copy", copy
+
+
+def facts(summary: Summary) -> Iterator[tuple[str, Clean]]:
+    """What is known, as name and value; unknown things are left out."""
+    yield "id", clean_line(summary.id)
+    yield "project", clean_line(summary.project or f"unknown, folder {summary.project_key}")
+    yield "started", _time(summary.started)
+    yield "updated", _time(summary.when)
+    yield "models", clean_line(", ".join(summary.models))
+    yield "messages", clean_line(_counts(summary))
+    yield "tokens", clean_line(_tokens(summary))
+    yield "wrote", clean_line(", ".join(summary.files_written))
+    yield "marks", clean_line(", ".join(flag for flag in Flag if flag in summary.flags))
+    yield "file", clean_line(f"{short_path(summary.path)}  {size(summary.size)}")
+
+
+def _time(when: datetime | None) -> Clean:
+    return clean_line("" if when is None else f"{when.astimezone():%Y-%m-%d %H:%M:%S}")
+
+
+def _counts(summary: Summary) -> str:
+    failed = f", {summary.tool_failures} failed" if summary.tool_failures else ""
+    more = " or more" if summary.partial else ""
+    return (
+        f"{summary.messages}{more}, {counted(summary.prompts, 'prompt')}, "
+        f"{counted(summary.tool_calls, 'tool call')}{failed}"
+    )
+
+
+def _tokens(summary: Summary) -> str:
+    tokens = summary.tokens
+    known = (
+        ("in", tokens.input), ("cached", tokens.cached), ("out", tokens.output),
+        ("thoughts", tokens.thoughts), ("tool", tokens.tool), ("total", tokens.total),
+    )  # fmt: skip
+    return ", ".join(f"{count:,} {name}" for name, count in known if count is not None)
+
+
+def _line(name: str, value: Clean) -> Content:
+    return Content.assemble((f"{name:<9}", "dim"), value)
+
+
+def _relative(what: str, summary: Summary) -> Content:
+    name = clean(f"{clean_line(summary.title)}  {clean_line(summary.path.name)}")
+    return Content.assemble((f"{what:<9}", "dim"), name)

@@ -1,0 +1,111 @@
+"""Where to write a session, and in which form."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import NamedTuple
+
+from textual import on
+from textual.app import ComposeResult
+from textual.content import Content
+
+from gemtui.export_formats import Format
+from gemtui.paths import typed_path
+from gemtui.text import Clean, short_path, visible_line
+from gemtui.ui.draw.lines import own
+from gemtui.ui.kit.clean_widgets import Dialog, Input, Label, Option, OptionList
+from gemtui.ui.kit.dialog_guard import DialogScreen
+from gemtui.ui.kit.keys import Where, bindings
+
+
+class Export(NamedTuple):
+    """What the person chose."""
+
+    format: Format
+    path: Path
+
+
+FORMS = {
+    Format.MARKDOWN: (".md", "Markdown, to read, keep and send"),
+    Format.HTML: (".html", "One web page that needs nothing else"),
+    Format.TEXT: (".txt", "Plain text"),
+    Format.JSON: (".json", "The stored records, with all that Gemini CLI wrote"),
+    Format.UNIFIED: (".unified.json", "Claude-compatible messages"),
+}
+
+
+class ExportScreen(DialogScreen[Export]):
+    """Closes with an `Export` to a file that is not there yet, or with None."""
+
+    BINDINGS = bindings(Where.DIALOG)
+
+    def __init__(self, title: Clean, stem: str, *, forbidden: Path) -> None:
+        super().__init__()
+        self._heading, self._stem, self._forbidden = title, stem, forbidden
+        self._suffix = FORMS[Format.MARKDOWN][0]
+
+    def compose(self) -> ComposeResult:
+        """The forms, the file, what is wrong with it."""
+        with Dialog(own("Export"), own("enter writes   tab file name   esc closes")):
+            yield Label(Content.styled(self._heading, "bold"))
+            yield OptionList(
+                *(Option(own(text), id=format) for format, (_, text) in FORMS.items()),
+            )
+            yield Label(Content(f"File in {short_path(Path.cwd())}"))
+            yield Input(visible_line(self._free_name(self._suffix)))
+            yield Label(id="problem")
+
+    def _free_name(self, suffix: str) -> str:
+        """A file that is not there yet."""
+        for number in range(1, 1000):
+            more = f"-{number}" if number > 1 else ""
+            name = f"{self._stem}{more}{suffix}"
+            if not _place(name).exists():
+                return name
+        return self._stem + suffix
+
+    @on(OptionList.OptionHighlighted)
+    def _other_form(self, event: OptionList.OptionHighlighted) -> None:
+        name, suffix = self.query_one(Input), FORMS[Format(event.option_id or "")][0]
+        if name.value == self._free_name(self._suffix):
+            name.value = self._free_name(suffix)
+        elif name.value.endswith(self._suffix):
+            name.value = name.value.removesuffix(self._suffix) + suffix
+        self._suffix = suffix
+
+    @on(Input.Changed)
+    def _other_name(self, event: Input.Changed) -> None:
+        self.query_one("#problem", Label).update(own(self._problem(event.value)))
+
+    @on(Input.Submitted)
+    @on(OptionList.OptionSelected)
+    def _chosen(self) -> None:
+        name = self.query_one(Input).value
+        if not self._problem(name):
+            self.dismiss(Export(self._format(), _place(name)))
+
+    def _format(self) -> Format:
+        option = self.query_one(OptionList).highlighted_option
+        return Format(option.id or "") if option is not None else Format.MARKDOWN
+
+    def _problem(self, name: str) -> str:
+        path = _place(name)
+        if not name.strip():
+            return "Name a file."
+        if path.is_dir():
+            return "That is a folder: name a file in it."
+        if path.exists():
+            return "That file exists: choose another name."
+        if not path.parent.is_dir():
+            return "That folder does not exist."
+        if path.resolve().is_relative_to(self._forbidden):
+            return "That folder belongs to Gemini CLI: choose another one."
+        return ""
+
+    def action_close(self) -> None:
+        """Write nothing."""
+        self.dismiss(None)
+
+
+def _place(name: str) -> Path:
+    return typed_path(name.strip()).absolute()

@@ -1,0 +1,60 @@
+"""What is listed, in words: the line above the list, and what stands where there is no row."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from gemtui.sessions.index import Snapshot
+from gemtui.sessions.listing import Rows, View
+from gemtui.ui.draw.theme import UNICODE, Glyphs
+from gemtui.ui.kit.keys import BY_ID
+
+
+def crumbs(view: View, rows: Rows, snapshot: Snapshot | None) -> tuple[str, ...]:
+    """How many, of which projects, in which order; the first words matter most."""
+    amount = f"{rows.shown:,}" if rows.shown == rows.total else f"{rows.shown:,} of {rows.total:,}"
+    words = [amount, "all projects" if view.everywhere else "this project"]
+    if snapshot is not None and not snapshot.complete:
+        words.append(f"reading {snapshot.done:,} of {snapshot.total:,}")
+    words.append(view.order)
+    if view.hidden:
+        words.append("with hidden")
+    elif rows.concealed:
+        words.append(f"{rows.concealed:,} hidden")
+    return tuple(words)
+
+
+def shorter(words: tuple[str, ...]) -> Iterator[tuple[str, ...]]:
+    """The words of `crumbs`; then with a shorter order; then with shorter projects too."""
+    yield words
+    words = tuple(word.removesuffix(" first") for word in words)
+    yield words
+    yield tuple(_SHORT.get(word, word) for word in words)
+
+
+_SHORT = {"all projects": "all", "this project": "this one"}
+
+
+def nothing(
+    view: View, rows: Rows, snapshot: Snapshot | None, glyphs: Glyphs = UNICODE
+) -> tuple[str, ...]:
+    """Why there is no row, and which keys help; one paragraph each."""
+    lines = [_reason(view, rows, snapshot, glyphs)]
+    if rows.elsewhere:
+        lines.append(f"{rows.elsewhere} in other projects: {_key('scope')} shows all projects.")
+    if rows.concealed and not view.query:
+        lines.append(f"{rows.concealed} are hidden: press {_key('hidden')} to see them.")
+    return tuple(lines)
+
+
+def _reason(view: View, rows: Rows, snapshot: Snapshot | None, glyphs: Glyphs) -> str:
+    if view.query:
+        quoted = f'"{view.query}"' if glyphs.name == "ascii" else f"“{view.query}”"
+        return f"Nothing matches {quoted}. {_key('clear_filter')} clears the search."
+    if snapshot is None or not snapshot.complete:
+        return f"Reading{glyphs.ellipsis}"
+    return "No sessions in this project." if rows.elsewhere else "No sessions yet."
+
+
+def _key(action: str) -> str:
+    return BY_ID[f"list.{action}"].footer()

@@ -1,0 +1,400 @@
+"""The list of sessions, drawn by lines: no widget per row, so that 10,000 are no weight."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from textual import events, on
+from textual.geometry import Region, Size
+from textual.message import Message
+from textual.strip import Strip
+
+from gemtui.sessions.index import Snapshot
+from gemtui.sessions.listing import Heading, Listing, Query, Row, Rows, SessionRow, Sort, View
+from gemtui.sessions.summary import Summary
+from gemtui.text import clean_line
+from gemtui.ui.draw.lines import Line, Piece, own, strip_of, wrap
+from gemtui.ui.draw.theme import Look, Role, look_of
+from gemtui.ui.kit.filtering import TypedAhead
+from gemtui.ui.kit.keys import Where, bindings
+from gemtui.ui.kit.messages import CopyRequested
+from gemtui.ui.sessions.labels import crumbs, nothing
+from gemtui.ui.sessions.row import RowContext, draw_row
+from gemtui.ui.sessions.row_index import RowIndex, ScrollAnchor
+
+_MINUTE = 60.0
+
+
+class SessionList(TypedAhead, can_focus=True, inherit_bindings=False):
+    """Sessions as rows; keeps the highlighted one and the scroll position when the store changes.
+
+    `project`: the folder that the narrow scope means; None = there is only the wide one. Ages are
+    counted from the app's clock (see `look_of`) and drawn anew each minute.
+    """
+
+    BINDINGS = bindings(Where.LIST)
+    DEFAULT_CSS = """
+    SessionList {
+        overflow-x: hidden;
+        overflow-y: auto;
+        scrollbar-gutter: stable;
+        scrollbar-size-vertical: 1;
+    }
+    """
+
+    class Highlighted(Message):
+        """The cursor is on another session; None: on a heading, or nowhere."""
+
+        def __init__(self, summary: Summary | None) -> None:
+            super().__init__()
+            self.summary = summary
+
+    class Opened(Message):
+        """Somebody wants to read a session."""
+
+        def __init__(self, summary: Summary) -> None:
+            super().__init__()
+            self.summary = summary
+
+    class FilterRequested(Message):
+        """Somebody wants to type a search."""
+
+    class Typed(Message):
+        """A key that was meant for the search, which did not have the focus yet."""
+
+        def __init__(self, key: str, character: str | None) -> None:
+            super().__init__()
+            self.key, self.character = key, character
+
+    class Arranged(Message):
+        """The rows, or the words about them (`crumbs`), are others now."""
+
+    def __init__(self, project: Path | None = None, *, id: str | None = None) -> None:
+        super().__init__(id=id)
+        self.view = View(everywhere=project is None)
+        self._listing = Listing(project)
+        self._snapshot: Snapshot | None = None
+        self._rows = Rows()
+        self._places = RowIndex()
+        self._cursor = 0
+        self._wanted: str | None = None
+        self._moved = False
+        self._told: str | None = None
+        self._look: Look | None = None
+        self._drawn: dict[int, Sequence[Strip]] = {}
+
+    # --- what others ask and say ---------------------------------------------------------------
+
+    @property
+    def rows(self) -> Rows:
+        """What is listed now."""
+        return self._rows
+
+    @property
+    def highlighted(self) -> Summary | None:
+        """The session under the cursor."""
+        row = self._row
+        return row.entry.summary if isinstance(row, SessionRow) else None
+
+    @property
+    def crumbs(self) -> tuple[str, ...]:
+        """What is listed, in words; the first ones matter most."""
+        return crumbs(self.view, self._rows, self._snapshot)
+
+    def show(self, snapshot: Snapshot) -> None:
+        """List these sessions; the highlighted one and the scroll position stay.
+
+        Until the store has been read once, newer sessions may still turn up above: then the first
+        one is highlighted, unless somebody has moved.
+        """
+        reading = self._snapshot is None or not self._snapshot.complete
+        at_start = reading and not self._moved
+        if at_start:
+            self._wanted = None
+        self._snapshot = snapshot
+        self._listing.take(snapshot.sessions)
+        self._arrange(self.view, typed=at_start)
+
+    def filter(self, text: str) -> None:
+        """List only what matches (see `Query`); "" lists all."""
+        if text != self.view.query:
+            self._arrange(replace(self.view, query=text), typed=True)
+
+    def sort(self, sort: Sort, *, reverse: bool = False) -> None:
+        """Order by a property, from its natural end or the other one."""
+        self._arrange(replace(self.view, sort=sort, reverse=reverse))
+
+    def group(self, grouped: bool) -> None:
+        """A heading per project, or one list."""
+        self._arrange(replace(self.view, grouped=grouped))
+
+    def scope(self, *, everywhere: bool) -> None:
+        """The sessions of all projects, or of the one that the list was made for."""
+        self._arrange(replace(self.view, everywhere=everywhere or self._listing.project is None))
+
+    def hidden(self, shown: bool) -> None:
+        """Also list subagents, checkpoints, copies, ghosts and empty starts, or not."""
+        self._arrange(replace(self.view, hidden=shown))
+
+    def highlight(self, summary: Summary) -> bool:
+        """Put the cursor on a session; False if it is not listed."""
+        found = (self._places.find(key) for key in (str(summary.path), summary.id))
+        place = next((place for place in found if place is not None), None)
+        if place is not None:
+            self._go(place)
+        return place is not None
+
+    # --- arranging -----------------------------------------------------------------------------
+
+    @property
+    def _row(self) -> Row | None:
+        return self._places.rows[self._cursor] if len(self._places) else None
+
+    def _arrange(self, view: View, *, typed: bool = False) -> None:
+        """Make the rows. The cursor stays on its session, or at least on its place.
+
+        `typed`: another search. Where it leaves out the session under the cursor, the first one
+        is highlighted, and the old one again when the search ends.
+        """
+        held, seen, before = self._hold(), self._in_sight(self._cursor), self._row
+        self.view = view
+        self._rows = self._listing.arrange(view)
+        self._places = RowIndex(self._rows.rows, self._width)
+        place = self._places.find(self._wanted)
+        if place is None and before is not None and not typed:
+            place = self._places.find(before.key)
+            place = self._cursor if place is None else place
+        self._cursor = self._places.nearest(self._places.first_session if place is None else place)
+        if not view.query and self._row is not None:
+            self._wanted = self._row.key
+        self._lay_out()
+        self._release(held)
+        if seen or typed:
+            self._scroll_to_cursor()
+        self._tell()
+        self.post_message(self.Arranged())
+
+    def _lay_out(self) -> None:
+        self.virtual_size = Size(self._width, self._places.height)
+        self.refresh()
+
+    @property
+    def _width(self) -> int:
+        return self.scrollable_content_region.width
+
+    def _hold(self) -> ScrollAnchor | None:
+        """What should stand still: the cursor's row if it is in sight, else the top one."""
+        places, top = self._places, self.scroll_offset.y
+        if not places or not top:
+            return None
+        place = self._cursor if self._in_sight(self._cursor) else places.at(top)
+        return ScrollAnchor(places.rows[place].key, places.top(place) - top)
+
+    def _release(self, held: ScrollAnchor | None) -> None:
+        place = None if held is None else self._places.find(held.key)
+        if held is not None and place is not None:
+            self._scroll(self._places.top(place) - held.line)
+
+    def _tell(self) -> None:
+        row = self._row
+        key = None if row is None else row.key
+        if key != self._told:
+            self._told = key
+            self.post_message(self.Highlighted(self.highlighted))
+
+    # --- places and lines ----------------------------------------------------------------------
+
+    def _in_sight(self, place: int) -> bool:
+        top = self.scroll_offset.y
+        return self._places.within(place, top, top + self.size.height)
+
+    def _scroll(self, y: int) -> None:
+        self.scroll_to(y=y, animate=False)
+
+    def _scroll_to_cursor(self) -> None:
+        """Bring the cursor's row into sight, with the heading above it."""
+        places, first, top = self._places, self._cursor, self.scroll_offset.y
+        if not places:
+            return
+        if first and isinstance(places.rows[first - 1], Heading):
+            first -= 1
+        start, end = places.top(first), places.bottom(self._cursor)
+        if end > top + self.size.height:
+            self._scroll(end - self.size.height)
+        elif start < top:
+            self._scroll(start)
+
+    def _go(self, place: int) -> None:
+        if not self._places:
+            return
+        self._cursor = self._places.nearest(place)
+        self._wanted = self._places.rows[self._cursor].key
+        self._moved = True
+        self._scroll_to_cursor()
+        self._tell()
+        self.refresh()
+
+    def _turn_page(self, direction: int) -> None:
+        if self._places:
+            top, bottom = self._places.top(self._cursor), self._places.bottom(self._cursor)
+            step = max(bottom - top, self.size.height - (bottom - top))
+            self._go(self._places.at(top + direction * step))
+
+    # --- drawing -------------------------------------------------------------------------------
+
+    def render_lines(self, crop: Region) -> list[Strip]:
+        """Draw a region; drawings of rows live as long as this call."""
+        self._look = look_of(self.app, self._width)
+        self._drawn = {}
+        return super().render_lines(crop)
+
+    def render_line(self, y: int) -> Strip:
+        """One line of what is in sight."""
+        look = self._look or look_of(self.app, self._width)
+        line = y + self.scroll_offset.y
+        strip = self._line(line, look) if self._places else self._message_line(line, look)
+        return strip.adjust_cell_length(look.width).apply_style(self.rich_style)
+
+    def _line(self, line: int, look: Look) -> Strip:
+        places = self._places
+        if line >= places.height:
+            return Strip([])
+        place = places.at(line)
+        if place not in self._drawn:
+            height = places.bottom(place) - places.top(place)
+            self._drawn[place] = draw_row(places.rows[place], look, self._around(place), height)
+        return self._drawn[place][line - places.top(place)]
+
+    def _around(self, place: int) -> RowContext:
+        return RowContext(
+            query=Query(self.view.query),
+            projects=self.view.everywhere and not self.view.grouped,
+            chosen=place == self._cursor,
+            focused=self.has_focus,
+        )
+
+    def _message_line(self, line: int, look: Look) -> Strip:
+        """Why there is no row: below one empty line, indented."""
+        style, indent = look[Role.MUTED], Piece(own("   "), look[Role.TEXT])
+        lines = [
+            Line((indent, *wrapped.pieces))
+            for text in nothing(self.view, self._rows, self._snapshot, look.glyphs)
+            for wrapped in wrap((Piece(clean_line(text), style),), max(1, look.width - 4))
+        ]
+        return strip_of(lines[line - 1], look.width) if 1 <= line <= len(lines) else Strip([])
+
+    # --- events --------------------------------------------------------------------------------
+
+    def on_mount(self) -> None:
+        """Ages grow."""
+        self.set_interval(_MINUTE, self.refresh)
+
+    def on_resize(self) -> None:
+        """Another width may be another form of row."""
+        held, seen = self._hold(), self._in_sight(self._cursor)
+        self._places.measure(self._width)
+        self._lay_out()
+        self._release(held)
+        if seen:
+            self._scroll_to_cursor()
+
+    @on(events.Focus)
+    @on(events.Blur)
+    def _focus_moved(self) -> None:
+        self.refresh()
+
+    def on_click(self, event: events.Click) -> None:
+        """One click highlights, or folds a group; two open."""
+        inside = event.get_content_offset(self)
+        line = -1 if inside is None else inside.y + self.scroll_offset.y
+        if not 0 <= line < self._places.height:
+            return
+        self._go(self._places.at(line))
+        if event.chain == 2 or isinstance(self._row, Heading):
+            self.action_open()
+
+    # --- actions -------------------------------------------------------------------------------
+
+    def action_cursor_up(self) -> None:
+        """One row up."""
+        self._go(self._cursor - 1)
+
+    def action_cursor_down(self) -> None:
+        """One row down."""
+        self._go(self._cursor + 1)
+
+    def action_page_up(self) -> None:
+        """As many rows up as are in sight."""
+        self._turn_page(-1)
+
+    def action_page_down(self) -> None:
+        """As many rows down as are in sight."""
+        self._turn_page(1)
+
+    def action_first(self) -> None:
+        """To the first row."""
+        self._go(0)
+
+    def action_last(self) -> None:
+        """To the last row."""
+        self._go(len(self._places) - 1)
+
+    def action_open(self) -> None:
+        """Read the session; fold or unfold the group."""
+        self._moved = True
+        if isinstance(self._row, Heading):
+            self.action_fold()
+        elif (summary := self.highlighted) is not None:
+            self.post_message(self.Opened(summary))
+
+    def action_fold(self) -> None:
+        """Fold the group in which the cursor is, or unfold it."""
+        row = self._row
+        if row is None or not self.view.grouped:
+            return
+        group = row.group if isinstance(row, Heading) else row.entry.group
+        self._wanted = f"project {group}"
+        self._arrange(replace(self.view, folded=self.view.folded ^ {group}))
+
+    def action_filter(self) -> None:
+        """Type a search."""
+        self.post_message(self.FilterRequested())
+
+    async def open_search(self) -> None:
+        """The line above the list appears."""
+        self.action_filter()
+
+    def hand_over(self, event: events.Key) -> None:
+        """A key that was typed before the line above had the focus."""
+        self.post_message(self.Typed(event.key, event.character))
+
+    def action_clear_filter(self) -> None:
+        """List all again."""
+        self.filter("")
+
+    def action_scope(self) -> None:
+        """This project or all of them."""
+        self.scope(everywhere=not self.view.everywhere)
+
+    def action_sort(self) -> None:
+        """Order by the next property."""
+        self.sort(self.view.sort.following)
+
+    def action_reverse(self) -> None:
+        """Turn the order."""
+        self.sort(self.view.sort, reverse=not self.view.reverse)
+
+    def action_group(self) -> None:
+        """Group by project, or not."""
+        self.group(not self.view.grouped)
+
+    def action_hidden(self) -> None:
+        """Show what is hidden, or hide it."""
+        self.hidden(not self.view.hidden)
+
+    def action_copy_id(self) -> None:
+        """Copy the id of the session."""
+        if (summary := self.highlighted) is not None:
+            self.post_message(CopyRequested(summary.id, "session id"))

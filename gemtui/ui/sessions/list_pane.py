@@ -1,0 +1,103 @@
+"""The list of sessions with the lines above it: what is listed, and the search."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from rich.style import Style
+from textual import events, on
+from textual.app import ComposeResult
+from textual.containers import Vertical
+from textual.strip import Strip
+from textual.widget import Widget
+
+from gemtui.ui.draw.lines import Line, Piece, Pieces, fit, own, strip_of, width_of
+from gemtui.ui.draw.theme import Look, Role, look_of
+from gemtui.ui.kit.clean_widgets import Input
+from gemtui.ui.kit.filtering import FilterBar
+from gemtui.ui.sessions.labels import shorter
+from gemtui.ui.sessions.list import SessionList
+
+
+class Crumbs(Widget):
+    """One line that says what is listed; what does not fit is said shorter, then left out."""
+
+    DEFAULT_CSS = "Crumbs { height: 1; }"
+
+    words: tuple[str, ...] = ()
+
+    def show(self, words: tuple[str, ...]) -> None:
+        """Say this from now on."""
+        if words != self.words:
+            self.words = words
+            self.refresh()
+
+    def render_line(self, y: int) -> Strip:  # noqa: ARG002
+        """The one line."""
+        look = look_of(self.app, self.size.width)
+        line = Line(fit(self._pieces(look), look.width, own(look.glyphs.ellipsis)))
+        strip = strip_of(line, look.width).adjust_cell_length(look.width)
+        return strip.apply_style(self.rich_style)
+
+    def _pieces(self, look: Look) -> Pieces:
+        """The word "Sessions" gives way first: the tab above the list says it too."""
+        title = Piece(own("Sessions "), look[Role.HEADING])
+        *forms, shortest = shorter(self.words)
+        forms += [shortest[:kept] for kept in range(len(shortest), 0, -1)]
+        lines = [_joined(words, look) for words in forms]
+        lines = [(title, *lines[0]), *lines]
+        fitting = (line for line in lines if width_of(line) < look.width)
+        return (_BLANK, *next(fitting, lines[-1]))
+
+
+_BLANK = Piece(own(" "), Style())
+
+
+def _joined(words: tuple[str, ...], look: Look) -> Pieces:
+    dot = Piece(own(f" {look.glyphs.dot} "), look[Role.MUTED])
+    pieces: list[Piece] = []
+    for word in words:
+        style = look[Role.MUTED if pieces else Role.HEADING]
+        pieces += [dot, Piece(own(word), style)] if pieces else [Piece(own(word), style)]
+    return tuple(pieces)
+
+
+class SessionPane(Vertical):
+    """A `SessionList` with its crumbs and its filter, wired together."""
+
+    DEFAULT_CSS = "SessionPane { width: 1fr; height: 1fr; }"
+
+    def __init__(self, project: Path | None = None, *, id: str | None = None) -> None:
+        super().__init__(id=id)
+        self.list = SessionList(project)
+        self.bar = FilterBar()
+        self._crumbs = Crumbs()
+
+    def compose(self) -> ComposeResult:
+        """Crumbs, filter, list, from top to bottom."""
+        yield self._crumbs
+        yield self.bar
+        yield self.list
+
+    @on(SessionList.Arranged)
+    def _say(self) -> None:
+        self._crumbs.show(self.list.crumbs)
+        if not self.list.view.query and not self.bar.typing:
+            self.bar.close()
+
+    @on(SessionList.FilterRequested)
+    def _type(self) -> None:
+        self.bar.open()
+
+    @on(SessionList.Typed)
+    def _pass_on(self, event: SessionList.Typed) -> None:
+        self.bar.query_one(Input).post_message(events.Key(event.key, event.character))
+
+    @on(FilterBar.Changed)
+    def _search(self, event: FilterBar.Changed) -> None:
+        """In the list's own time: what a child says while its parent acts goes no further up."""
+        self.list.call_next(self.list.filter, event.text)
+
+    @on(FilterBar.Done)
+    def _back(self) -> None:
+        self.list.focus()

@@ -1,0 +1,326 @@
+"""The open session: its heading, its transcript, or words about why it can't be shown."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from textual import on, work
+from textual.app import ComposeResult
+from textual.containers import Vertical
+from textual.content import Content
+from textual.message import Message
+from textual.widget import Widget
+
+from gemtui.errors import GemtuiError, SessionTooLarge
+from gemtui.sessions.records import Problem
+from gemtui.sessions.summary import Flag, Summary
+from gemtui.text import clean_line, counted
+from gemtui.transcript.model import Dropped, Transcript
+from gemtui.ui.draw.theme import Glyphs
+from gemtui.ui.kit.bars import BarLine
+from gemtui.ui.kit.keys import BY_ID
+from gemtui.ui.kit.messages import DroppedRequested
+from gemtui.ui.kit.notice import Notice
+from gemtui.ui.sessions.loader import SessionLoader
+from gemtui.ui.transcript.cursor import place_of_call
+from gemtui.ui.transcript.view import TranscriptView
+from gemtui.ui.transcript.viewport import Viewport
+
+_LOST = {
+    Dropped.REWOUND: "rewound",
+    Dropped.BURIED: "buried",
+    Dropped.FAILED_PROMPT: "failed prompt",
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Left:
+    """A session that was left for one of its subagents: as it was, its file still open."""
+
+    summary: Summary
+    reader: SessionLoader
+    page: Viewport
+
+
+class ReadPane(Vertical):
+    """Shows one session and follows its file; `changed` tells it that the file grew.
+
+    Reading happens in threads; opening another session ends what is under way, so that no late
+    answer is shown.
+    """
+
+    class Changed(Message):
+        """Another session, or a newer state of it, is shown."""
+
+    def __init__(self, *, glyphs: Glyphs, open_thoughts: bool, id: str) -> None:
+        super().__init__(id=id)
+        self._open_thoughts = open_thoughts
+        self.summary: Summary | None = None
+        self._glyphs = glyphs
+        self._left: list[_Left] = []
+        self._shown: SessionLoader | None = None
+        self._wanted = ""
+        self._news = asyncio.Event()
+
+    def compose(self) -> ComposeResult:
+        """Heading, then transcript or notice."""
+        yield BarLine(id="heading", mark=self._glyphs.ellipsis)
+        yield Notice(ascii=self._glyphs.name == "ascii")
+        yield TranscriptView(open_thoughts=self._open_thoughts)
+
+    @property
+    def view(self) -> TranscriptView:
+        """The transcript."""
+        return self.query_one(TranscriptView)
+
+    @property
+    def front(self) -> Widget:
+        """What is to have the focus: the transcript, or the words in its place."""
+        return self.query_one(Notice) if self.has_class("-notice") else self.view
+
+    # --- what is shown -------------------------------------------------------------------------
+
+    def open(self, summary: Summary, *, deeper: bool = False) -> None:
+        """Show a session, unless it is the one that is shown.
+
+        `deeper`: `back` leads to what is shown now, and to where the cursor is there.
+        """
+        before, self.summary = self.summary, summary
+        if before is None or before.path != summary.path:
+            self._wanted = ""
+            if not deeper:
+                self._leave()
+            elif before is not None and self._shown is not None:
+                self._left.append(_Left(summary=before, reader=self._shown, page=self.view.page))
+            self._read(SessionLoader(summary.path))
+        self._say_heading()
+
+    def back(self) -> bool:
+        """To the session that was left for this one; False if there is none."""
+        if not self._left:
+            return False
+        left = self._left.pop()
+        self.summary = left.summary
+        self._read(left.reader, left.page)
+        self._say_heading()
+        return True
+
+    def go_to_call(self, call: str) -> None:
+        """Put the cursor on the tool call with this id, as soon as it has been read."""
+        self._wanted = call
+        self._look_for_call()
+
+    @work(exclusive=True, group="go")
+    async def _look_for_call(self) -> None:
+        page = self.view.page
+        transcript = page.transcript
+        found = await asyncio.to_thread(place_of_call, transcript, self._wanted)
+        if found is not None and transcript is self.view.page.transcript:
+            self._wanted = ""
+            page.go(found, at_top=True)
+            page.fold(False)
+            self.view.refresh_page()
+
+    def forget(self, summary: Summary) -> None:
+        """Show nothing, if it is this session that is shown."""
+        if self.summary is not None and self.summary.path in summary.files:
+            self.clear()
+
+    def clear(self) -> None:
+        """Show nothing."""
+        self.workers.cancel_group(self, "read")
+        self._leave()
+        self._take_over(None)
+        self.summary = None
+        self.query_one("#heading", BarLine).say([_muted("No session to show.")])
+        self._in_front(self.view)
+        self.view.show(Transcript.of(()), fresh=True)
+        self.post_message(self.Changed())
+
+    def take(self, sessions: Sequence[Summary]) -> None:
+        """Say what a newer state of the store says of the session."""
+        if self.summary is not None:
+            path = self.summary.path
+            self.summary = next((each for each in sessions if each.path == path), self.summary)
+            self._say_heading()
+
+    def changed(self, paths: frozenset[Path]) -> None:
+        """Files changed on disk: read on, if it is ours."""
+        if self.summary is None:
+            return
+        path = self.summary.path
+        if not paths.isdisjoint((path, *path.parents)):
+            self._news.set()
+
+    @on(Notice.AgainRequested)
+    def again(self) -> None:
+        """Read the session from the start."""
+        if self.summary is not None:
+            self._read(SessionLoader(self.summary.path))
+
+    @work(exclusive=True, group="read")
+    async def _read(self, reader: SessionLoader, page: Viewport | None = None) -> None:
+        try:
+            if page is not None:
+                self._take_over(reader)
+                self.view.turn_to(page)
+                self._in_front(self.view)
+            while True:
+                self._news.clear()
+                try:
+                    await self._read_on(reader)
+                except SessionTooLarge as error:
+                    self._fail(error)
+                    return
+                except (GemtuiError, OSError) as error:
+                    self._fail(error)
+                await self._news.wait()
+        finally:
+            self._let_go(reader)
+
+    async def _read_on(self, reader: SessionLoader) -> None:
+        """The first screen, and the rest; of what is shown, what is new.
+
+        A file that can't be read now, as while it is written, is shown again as soon as it can.
+        """
+        if self._shown is not reader:
+            transcript = await asyncio.to_thread(reader.first)
+            self._take_over(reader)
+            self.view.show(transcript, fresh=True, loading=not reader.complete)
+            self._in_front(self.view)
+        newer = await asyncio.to_thread(reader.rest)
+        if newer is not None:
+            self.view.show(newer, fresh=False)
+        if self.has_class("-notice"):
+            self._in_front(self.view)
+        if self._wanted:
+            self._look_for_call()
+        self._say_heading()
+
+    def _take_over(self, reader: SessionLoader | None) -> None:
+        before, self._shown = self._shown, reader
+        if before is not None:
+            self._let_go(before)
+
+    def _leave(self) -> None:
+        """There is no way back any more."""
+        left, self._left = self._left, []
+        for each in left:
+            self._let_go(each.reader)
+
+    def _let_go(self, reader: SessionLoader) -> None:
+        """Close the file, unless it is shown or will be again."""
+        if reader is self._shown or any(reader is each.reader for each in self._left):
+            return
+        reader.stop()
+        asyncio.get_running_loop().run_in_executor(None, reader.close)
+
+    def _fail(self, error: Exception) -> None:
+        heading = clean_line("This session can't be shown.")
+        self.query_one(Notice).say(heading, [clean_line(_reason(error))])
+        self._in_front(self.query_one(Notice))
+        self.post_message(self.Changed())
+
+    def _in_front(self, widget: Widget) -> None:
+        had_focus = self.has_focus_within
+        self.set_class(widget is not self.view, "-notice")
+        if had_focus:
+            widget.focus()
+
+    @on(DroppedRequested)
+    async def _toggle_dropped(self) -> None:
+        reader = self._shown
+        if reader is None:
+            return
+        transcript = await asyncio.to_thread(reader.again, dropped=not reader.dropped)
+        if reader is self._shown:
+            self.view.show(transcript, fresh=False)
+            self.post_message(self.Changed())
+
+    # --- words ---------------------------------------------------------------------------------
+
+    def _say_heading(self) -> None:
+        summary = self.summary
+        if summary is None:
+            return
+        title = Content.styled(clean_line(summary.title), "bold")
+        self.query_one("#heading", BarLine).say([title], [*self._facts(summary)])
+        self.post_message(self.Changed())
+
+    def _facts(self, summary: Summary) -> list[Content]:
+        facts = []
+        if Flag.LIVE in summary.flags and not self._gone:
+            facts.append(Content.styled(f"{self._glyphs.running} live", "$text-success"))
+        prompts, total = summary.prompts, summary.tokens.total
+        if prompts:
+            facts.append(_muted(counted(prompts, "prompt")))
+        if total:
+            facts.append(_muted(f"{total:,} tokens"))
+        return facts
+
+    @property
+    def _gone(self) -> bool:
+        return self._shown is not None and self._shown.gone
+
+    @property
+    def problems(self) -> tuple[Problem, ...]:
+        """What of the session's file could not be read."""
+        return () if self._shown is None else self._shown.problems
+
+    @property
+    def words(self) -> tuple[str, ...]:
+        """What is to be said about the file, the most important first."""
+        reader = self._shown
+        if reader is None or self.has_class("-notice"):
+            return ()
+        said: list[str] = []
+        if reader.gone:
+            said.append("This session's file was removed; what was read is kept.")
+        if reader.problems:
+            said.append(
+                f"{self._glyphs.warning} {counted(len(reader.problems), 'line')} can't be read"
+            )
+        if reader.torn:
+            said.append("The last line is incomplete; waiting for the rest.")
+        if reader.lost:
+            said.append(_lost(reader.lost, shown=reader.dropped))
+        return tuple(said)
+
+    @property
+    def position(self) -> tuple[str, ...]:
+        """Where the reader is, the most important first."""
+        view = self.view
+        if not view.total or self.has_class("-notice"):
+            return ()
+        said = [f"message {view.index + 1} of {view.total}"]
+        if view.word:
+            said.insert(0, view.word)
+        if view.found.query:
+            said.append(f"match {view.found}" if view.found.total else str(view.found))
+        if view.following:
+            said.append(f"{self._glyphs.newer} following")
+        return tuple(said)
+
+
+def _reason(error: Exception) -> str:
+    if isinstance(error, FileNotFoundError):
+        return "Its file is not there any more."
+    if isinstance(error, OSError) and error.strerror:
+        return f"{error.filename}: {error.strerror}"
+    return str(error)
+
+
+def _muted(text: str) -> Content:
+    return Content.styled(text, "dim")
+
+
+def _lost(lost: Mapping[Dropped, int], *, shown: bool) -> str:
+    words = [
+        f"{count} {_LOST[why]}{'s' * (count != 1 and why is Dropped.FAILED_PROMPT)}"
+        for why, count in lost.items()
+    ]
+    key, does = BY_ID["transcript.dropped"].footer(), "hides" if shown else "shows"
+    return f"{', '.join(words)}: {key} {does} {'it' if sum(lost.values()) == 1 else 'them'}"

@@ -1,0 +1,295 @@
+"""One row of the list of sessions as lines; pure.
+
+Two lines where the list is a narrow pane (title and age, then the facts), one line with columns
+where it is wide enough. What does not fit is left out in a fixed order, never the sign, the title
+or what went wrong.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from rich.style import Style
+from textual.strip import Strip
+
+from gemtui.sessions.listing import Heading, ListEntry, Query, Row, SessionRow
+from gemtui.sessions.store import SessionKind
+from gemtui.sessions.summary import NO_TITLE, Flag, Summary
+from gemtui.text import Clean, counted, relative
+from gemtui.ui.draw.formats import short
+from gemtui.ui.draw.lines import Line, Piece, Pieces, fit, flat, own, spread, strip_of, width_of
+from gemtui.ui.draw.theme import BOLD, Look, Role
+
+ONE_LINE_FROM = 64
+"""Cells from which on a session is one line with columns."""
+ALL_COLUMNS_FROM = 110
+_GAP = Piece(own("  "), Style())
+_MARGIN = Piece(own(" "), Style())
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RowContext:
+    """What a row needs to know besides itself.
+
+    `query`: what to mark. `projects`: name the project (not below its heading, and not where all
+    rows are of one). `chosen`: the cursor is on it. `focused`: the list has the focus.
+    """
+
+    query: Query
+    projects: bool = True
+    chosen: bool = False
+    focused: bool = False
+
+
+def row_height(row: Row, width: int) -> int:
+    """How many lines a row takes in a list of `width` cells."""
+    return 2 if isinstance(row, SessionRow) and width < ONE_LINE_FROM else 1
+
+
+def draw_row(row: Row, look: Look, around: RowContext, height: int) -> tuple[Strip, ...]:
+    """The lines of a row, each exactly `look.width` cells wide; `height` is 1 or, for a session, 2.
+
+    The height is a parameter, since a list may have another width for a moment than the one that
+    it has laid out its rows for.
+    """
+    if isinstance(row, Heading):
+        return (_heading(row, look, around),)
+    if height == 1:
+        return (_columns(row, look, around),)
+    return _title_line(row, look, around), _facts_line(row, look, around)
+
+
+# --- what both forms have --------------------------------------------------------------------
+
+
+def _line(left: Pieces, right: Pieces, look: Look) -> Strip:
+    """Both ends of a line; `left` gives way where it is too narrow."""
+    room = max(0, look.width - width_of(right) - 1)
+    fitting = fit(left, room, own(look.glyphs.ellipsis))
+    strip = strip_of(Line(spread(fitting, (*right, _MARGIN), look.width, _MARGIN)), look.width)
+    return strip.adjust_cell_length(look.width)
+
+
+def _marked(text: Clean, style: Style, around: RowContext, look: Look) -> Pieces:
+    """The text, with what was searched for in it marked."""
+    pieces: list[Piece] = []
+    at = 0
+    for start, end in around.query.spans(text):
+        pieces.append(Piece(own(text[at:start]), style))
+        pieces.append(Piece(own(text[start:end]), style + look[Role.MATCH]))
+        at = end
+    return (*pieces, Piece(own(text[at:]), style))
+
+
+def _front(row: SessionRow, look: Look, around: RowContext, sign: Piece | None = None) -> Pieces:
+    """The cursor's bar, a sign on the first line, the indent of what belongs to a row above."""
+    indent = "  " * (row.depth - 1) + f"{look.glyphs.bottom_left} " if row.depth else ""
+    shown = Piece(own(indent if sign else " " * len(indent)), look[Role.BORDER])
+    return (_bar(look, around), sign or _MARGIN, _MARGIN, shown)
+
+
+def _bar(look: Look, around: RowContext) -> Piece:
+    role = Role.CURSOR if around.focused else Role.MUTED
+    return Piece(own(look.glyphs.bar), look[role]) if around.chosen else _MARGIN
+
+
+def _sign(summary: Summary, look: Look) -> Piece:
+    glyphs, flags = look.glyphs, summary.flags
+    if Flag.LIVE in flags:
+        return Piece(own(glyphs.running), look[Role.SUCCESS])
+    if not flags.isdisjoint(_WARNED):
+        return Piece(own(glyphs.warning), look[Role.WARNING])
+    if summary.tool_failures:
+        return Piece(own(glyphs.failed), look[Role.ERROR])
+    return Piece(own(" "), Style())
+
+
+_WARNED = frozenset({Flag.FAILED_PROMPT, Flag.TORN, Flag.BURIED})
+
+
+def _title(row: SessionRow, look: Look, around: RowContext) -> Pieces:
+    style = look[Role.MUTED if row.entry.hidden else Role.TEXT]
+    return _marked(row.entry.title, style + BOLD if around.chosen else style, around, look)
+
+
+def _age(summary: Summary, look: Look) -> Piece:
+    return Piece(own(f"{relative(summary.when, look.now):>3}"), look[Role.MUTED])
+
+
+# --- two lines -------------------------------------------------------------------------------
+
+
+def _title_line(row: SessionRow, look: Look, around: RowContext) -> Strip:
+    summary = row.entry.summary
+    front = _front(row, look, around, _sign(summary, look))
+    return _line((*front, *_title(row, look, around)), (_GAP, _age(summary, look)), look)
+
+
+@dataclass(frozen=True, slots=True)
+class RowFact:
+    """A piece of the second line; the one with the highest `rank` is left out first, 0 never."""
+
+    rank: int
+    text: Clean
+    style: Style
+
+
+def _facts_line(row: SessionRow, look: Look, around: RowContext) -> Strip:
+    front = _front(row, look, around)
+    dot = Piece(own(f" {look.glyphs.dot} "), look[Role.MUTED])
+    pieces: list[Piece] = []
+    for fact in _that_fit(_facts(row.entry, look, around), look.width - width_of(front) - 1):
+        pieces += [dot] if pieces else []
+        pieces += _marked(fact.text, fact.style, around, look)
+    return _line((*front, *pieces), (), look)
+
+
+def _facts(entry: ListEntry, look: Look, around: RowContext) -> list[RowFact]:
+    summary, muted = entry.summary, look[Role.MUTED]
+    facts = [
+        *_states(entry, look, around),
+        RowFact(1, entry.project if around.projects else own(""), muted),
+        RowFact(3, _models(entry), muted),
+        RowFact(1, _counted(summary.prompts, "turn", summary, look), muted),
+        RowFact(2, _counted(summary.tool_calls, "tool", summary, look), muted),
+        RowFact(0, _failed(summary), look[Role.ERROR]),
+        RowFact(4, _tokens(summary), muted),
+    ]
+    return [fact for fact in facts if fact.text]
+
+
+def _that_fit(facts: list[RowFact], room: int) -> list[RowFact]:
+    """The facts without those that have to go so that the rest fits."""
+    for rank in (4, 3, 2, 1):
+        if _length(facts) > room:
+            facts = [fact for fact in facts if fact.rank != rank]
+    return facts
+
+
+def _length(facts: Iterable[RowFact]) -> int:
+    return sum(width_of([Piece(fact.text, fact.style)]) + 3 for fact in facts) - 3
+
+
+def _states(entry: ListEntry, look: Look, around: RowContext) -> list[RowFact]:
+    """What is special about it, in words: no sign stands alone."""
+    summary = entry.summary
+    facts = []
+    if _only_the_id_matches(entry, around.query):
+        facts.append(RowFact(0, flat(f"id {summary.id}"), look[Role.MUTED]))
+    if summary.kind is not SessionKind.MAIN:
+        facts.append(RowFact(0, own(summary.kind.value), look[Role.MODEL]))
+    for flag, (word, role) in _FLAG_WORDS.items():
+        if flag in summary.flags and not _goes_without_saying(flag, summary):
+            facts.append(RowFact(0, own(word), look[role]))
+    return facts
+
+
+def _goes_without_saying(flag: Flag, summary: Summary) -> bool:
+    if flag is Flag.DUPLICATE:
+        return Flag.GHOST in summary.flags
+    return flag is Flag.EMPTY and summary.title == NO_TITLE
+
+
+_FLAG_WORDS = {
+    Flag.LIVE: ("live", Role.SUCCESS),
+    Flag.FAILED_PROMPT: ("failed prompt", Role.WARNING),
+    Flag.TORN: ("cut short", Role.WARNING),
+    Flag.BURIED: ("lost messages", Role.WARNING),
+    Flag.GHOST: ("ghost", Role.MODEL),
+    Flag.EMPTY: ("empty", Role.MODEL),
+    Flag.DUPLICATE: ("copy", Role.MODEL),
+}
+
+
+def _only_the_id_matches(entry: ListEntry, query: Query) -> bool:
+    shown = "\n".join((entry.title, entry.project, *entry.models))
+    return bool(query.spans(entry.summary.id)) and not query.spans(shown)
+
+
+def _models(entry: ListEntry) -> Clean:
+    if len(entry.models) < 2:
+        return own("".join(entry.models))
+    return own(f"{entry.models[-1]} +{len(entry.models) - 1}")
+
+
+def _counted(number: int, thing: str, summary: Summary, look: Look) -> Clean:
+    """Such as "12 tools"; nothing for zero, and no number where only the first part was read."""
+    if summary.partial:
+        return own(f"{look.glyphs.ellipsis} {thing}s")
+    return own(counted(number, thing) if number else "")
+
+
+def _failed(summary: Summary) -> Clean:
+    return own(f"{summary.tool_failures} failed" if summary.tool_failures else "")
+
+
+def _tokens(summary: Summary) -> Clean:
+    """In at most four characters and a noun: 812, 1.9k, 47k, 1.2M."""
+    total = None if summary.partial else summary.tokens.total
+    if total is None:
+        return own("")
+    coarse = 9_950 <= total < 999_500
+    return own(f"{total / 1000:.0f}k tokens" if coarse else f"{short(total)} tokens")
+
+
+# --- one line --------------------------------------------------------------------------------
+
+
+def _columns(row: SessionRow, look: Look, around: RowContext) -> Strip:
+    """The columns that fit at the right, words about the state behind the title."""
+    right = _right_columns(row.entry, look, around)
+    states: list[Piece] = []
+    for fact in _states(row.entry, look, around):
+        states += [_GAP, *_marked(fact.text, fact.style, around, look)]
+    front = _front(row, look, around, _sign(row.entry.summary, look))
+    room = look.width - width_of((*front, *states, *right)) - 1
+    title = fit(_title(row, look, around), max(0, room), own(look.glyphs.ellipsis))
+    return _line((*front, *title, *states), right, look)
+
+
+def _right_columns(entry: ListEntry, look: Look, around: RowContext) -> Pieces:
+    summary, muted, all_of_them = entry.summary, look[Role.MUTED], look.width >= ALL_COLUMNS_FROM
+    turns = _number(_counted(summary.prompts, "turn", summary, look), muted, 5)
+    tools = _number(_counted(summary.tool_calls, "tool", summary, look), muted, 5)
+    failed = _number(_failed(summary), look[Role.ERROR], 6)
+    project = _word(entry.project, 10 if look.width < 90 else 16, look, around)
+    pieces: list[Piece] = [*project] if around.projects else []
+    if all_of_them:
+        tokens = _number(_tokens(summary), muted, 6)
+        pieces += (*_word(_models(entry), 14, look, around), *turns, *tools, *tokens, *failed)
+    else:
+        pieces += (*turns, *(failed if summary.tool_failures else (*tools, _MARGIN)))
+    return (*pieces, _GAP, _age(summary, look))
+
+
+def _word(text: Clean, width: int, look: Look, around: RowContext) -> Pieces:
+    marked = _marked(text, look[Role.MUTED], around, look)
+    return (_GAP, *spread(fit(marked, width, own(look.glyphs.ellipsis)), (), width, _MARGIN))
+
+
+def _number(text: Clean, style: Style, letters: int) -> Pieces:
+    """A count and its noun, so that the digits of all rows stand below each other."""
+    number, _, noun = text.partition(" ")
+    return (Piece(own(f" {number:>4} {noun:<{letters}}"), style),)
+
+
+# --- headings --------------------------------------------------------------------------------
+
+
+def _heading(row: Heading, look: Look, around: RowContext) -> Strip:
+    fold = look.glyphs.folded if row.folded else look.glyphs.unfolded
+    number = Piece(own(f"{row.count:>3}"), look[Role.MUTED])
+    style = look[Role.HEADING]
+    name = _end_of_path(row.name, look.width - width_of((_GAP, number)) - 4, style, look)
+    front = (_bar(look, around), Piece(own(f"{fold} "), look[Role.MUTED]))
+    return _line((*front, name), (_GAP, number), look)
+
+
+def _end_of_path(path: Clean, width: int, style: Style, look: Look) -> Piece:
+    """A path that fits, its beginning left out if need be: the end says more."""
+    piece, parts = Piece(path, style), path.split("/")
+    while width_of([piece]) > width and len(parts) > 1:
+        parts = parts[1:]
+        piece = Piece(own("/".join((look.glyphs.ellipsis, *parts))), style)
+    return piece

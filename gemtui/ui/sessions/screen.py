@@ -1,0 +1,389 @@
+"""The sessions pane: the list, and the transcript beside it or over it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, ClassVar, cast
+
+from textual import on, work
+from textual.app import ComposeResult
+from textual.binding import BindingType
+from textual.containers import Horizontal
+from textual.content import Content
+from textual.events import DescendantFocus
+from textual.reactive import reactive
+from textual.timer import Timer
+
+from gemtui.config import Config, Scope
+from gemtui.sessions.index import Snapshot
+from gemtui.sessions.preload import StorePreload
+from gemtui.sessions.store import State
+from gemtui.sessions.summary import Summary
+from gemtui.text import Clean, clean_line, short_path
+from gemtui.ui.draw.lines import fit_end, own
+from gemtui.ui.kit.bars import BarLine, FooterLine
+from gemtui.ui.kit.dialog_guard import DIALOG, DialogGuardScreen
+from gemtui.ui.kit.editor import edit
+from gemtui.ui.kit.keys import Where, bindings
+from gemtui.ui.kit.messages import (
+    BackRequested,
+    ContinueRequested,
+    FileRequested,
+    NewRunRequested,
+    RawRequested,
+    SubagentRequested,
+    TranscriptMoved,
+)
+from gemtui.ui.kit.notice import EmptyStore
+from gemtui.ui.sessions import actions
+from gemtui.ui.sessions.about_dialog import AboutScreen
+from gemtui.ui.sessions.list import SessionList
+from gemtui.ui.sessions.list_pane import SessionPane
+from gemtui.ui.sessions.read_pane import ReadPane
+from gemtui.ui.sessions.store_feed import StoreFeed
+
+if TYPE_CHECKING:
+    from gemtui.ui.kit.app_base import AppBase, Start
+
+PREVIEW_DELAY = 0.08
+"""Seconds the cursor rests on a session before it is shown beside the list."""
+PATH_ROOM = 28
+"""Characters of a path on the first line."""
+_ABOUT_A_SESSION = frozenset({"other_pane", "zoom", "info", "go_on", "export", "delete"})
+ROOM = (60, 15)
+"""Columns and lines below which we say that it is tight."""
+
+
+class SessionsScreen(DialogGuardScreen[None]):
+    """List and transcript; narrow terminals show one of them, `reading` says which."""
+
+    BINDINGS: ClassVar[list[BindingType]] = bindings(Where.SESSIONS)
+    AUTO_FOCUS = ""
+
+    reading: reactive[bool] = reactive(False, init=False)
+
+    def __init__(self, start: Start, config: Config) -> None:
+        super().__init__()
+        self._start, self._config = start, config
+        self._home = start.home
+        self._opening = start.opening
+        self._snapshot: Snapshot | None = None
+        self._resting: Timer | None = None
+        self._polling: str | None = None
+        self._to_highlight: Summary | None = None
+
+    def compose(self) -> ComposeResult:
+        """Header, the two panes, what stands there instead of them, status, footer."""
+        ascii, glyphs = self._config.ascii, self.gemtui.glyphs
+        yield BarLine(id="header", mark=glyphs.ellipsis)
+        with Horizontal(id="panes"):
+            yield SessionPane(self._start.project, id="list-pane")
+            open_thoughts = not self._config.fold_thoughts
+            yield ReadPane(glyphs=glyphs, open_thoughts=open_thoughts, id="read-pane")
+        yield EmptyStore(ascii=ascii)
+        yield BarLine(id="status", mark=glyphs.ellipsis, gives_way="left")
+        yield FooterLine(ascii=ascii)
+
+    @property
+    def gemtui(self) -> AppBase:
+        """The app, as ours."""
+        return cast("AppBase", self.app)
+
+    @property
+    def sessions(self) -> SessionList:
+        """The list of sessions."""
+        return self.query_one(SessionList)
+
+    @property
+    def pane(self) -> ReadPane:
+        """The transcript with its surroundings."""
+        return self.query_one(ReadPane)
+
+    @property
+    def side_by_side(self) -> bool:
+        """Whether list and transcript are both in sight."""
+        return not self.has_class("-narrow") and not self.has_class("-zoom")
+
+    @property
+    def read(self) -> bool:
+        """Whether the whole store has been read."""
+        return self._snapshot is not None and self._snapshot.complete
+
+    def on_screen_resume(self) -> None:
+        """What goes on in the other modes may have changed meanwhile."""
+        self._update_header()
+
+    # --- the store -----------------------------------------------------------------------------
+
+    def on_mount(self) -> None:
+        """Say where we are; read the store; open what we were started with."""
+        config = self._config
+        self.sessions.sort(config.sort)
+        self.sessions.group(config.group)
+        if config.scope is Scope.EVERYWHERE:
+            self.sessions.scope(everywhere=True)
+        self.gemtui.marks_changed.subscribe(self, lambda _: self._update_header())
+        self._follow_store()
+        if self._start.session is None:
+            self.sessions.focus()
+        else:
+            self.show(self._start.session)
+
+    @work(exclusive=True, group="store")
+    async def _follow_store(self) -> None:
+        self._snapshot = None
+        project = None if self.sessions.view.everywhere else self._start.project
+        opening, self._opening = self._opening, None
+        if opening is None:
+            opening = StorePreload(self._home, cache=self._start.cache, project=project)
+        await StoreFeed(opening, show=self._take, changed=self._changed).run()
+
+    def _take(self, snapshot: Snapshot) -> None:
+        """Show a newer state of the store, unless the app is just ending."""
+        if not self.app.is_running:
+            return
+        before, self._snapshot = self._snapshot, snapshot
+        first = before is None
+        self.sessions.show(snapshot)
+        if snapshot.renewed is not None and (before is None or before.renewed is None):
+            self.gemtui.say(snapshot.renewed.what)
+        if first and not self._has_project(snapshot):
+            self.sessions.scope(everywhere=True)
+        self._highlight()
+        self.pane.take(snapshot.sessions)
+        self._show_empty(snapshot)
+        self._update_status()
+
+    def _has_project(self, snapshot: Snapshot) -> bool:
+        wanted = str(self._start.project)
+        return any(each.project == wanted and not each.hidden for each in snapshot.sessions)
+
+    def _show_empty(self, snapshot: Snapshot) -> None:
+        nothing = snapshot.complete and snapshot.state is not State.OK
+        empty = nothing and self.pane.summary is None
+        notice = self.query_one(EmptyStore)
+        if empty:
+            notice.explain(self._home, snapshot)
+        if empty is not self.has_class("-empty"):
+            self.set_class(empty, "-empty")
+            (notice if empty else self.sessions).focus()
+
+    def _changed(self, paths: frozenset[Path], polling: str | None) -> None:
+        self._polling = polling
+        if self.app.is_running:
+            self.pane.changed(paths)
+
+    # --- moving about --------------------------------------------------------------------------
+
+    def show(self, summary: Summary, *, deeper: bool = False) -> None:
+        """Read a session: the keys are the transcript's from now on.
+
+        `deeper`: the way back leads to the session that is read now.
+        """
+        if self._resting is not None:
+            self._resting.stop()
+        self._to_highlight = summary
+        self._highlight()
+        self.pane.open(summary, deeper=deeper)
+        self.reading = True
+        self.call_after_refresh(lambda: self.pane.front.focus())
+
+    def _highlight(self) -> None:
+        """Put the list's cursor on what is read, as soon as it is listed."""
+        if self._to_highlight is not None and self.sessions.highlight(self._to_highlight):
+            self._to_highlight = None
+
+    @on(SessionList.Highlighted)
+    def _highlighted(self, event: SessionList.Highlighted) -> None:
+        if self._resting is not None:
+            self._resting.stop()
+        summary = event.summary
+        self.refresh_bindings()
+        if summary is None and not self.reading and not self.sessions.rows.shown:
+            self.pane.clear()
+        elif summary is not None and self.side_by_side and not self.reading:
+            self._resting = self.set_timer(PREVIEW_DELAY, lambda: self.pane.open(summary))
+
+    @on(SessionList.Opened)
+    def _opened(self, event: SessionList.Opened) -> None:
+        self.show(event.summary)
+
+    @on(BackRequested)
+    def go_back(self) -> bool:
+        """From a subagent to its parent, from the transcript to the list; False if we are there."""
+        if self.reading and self.pane.back():
+            self._to_highlight = self.pane.summary
+            self._highlight()
+        elif self.has_class("-zoom"):
+            self.action_zoom()
+        elif not self.reading or self.has_class("-empty"):
+            return False
+        else:
+            self.sessions.focus()
+        return True
+
+    def on_descendant_focus(self, event: DescendantFocus) -> None:
+        """The pane with the focus is the one a narrow terminal shows."""
+        if self.pane in event.widget.ancestors:
+            self.reading = True
+        elif self.query_one(SessionPane) in event.widget.ancestors:
+            self.reading = False
+
+    def watch_reading(self, reading: bool) -> None:
+        """Show the pane, and in the window's title what is read."""
+        self.set_class(reading, "-reading")
+        if not reading:
+            self._to_highlight = None
+        self._update_status()
+
+    def can(self, action: str) -> bool:
+        """Whether a key does something now: most are about a session, and there may be none."""
+        if action == "other_pane" and self.reading:
+            return not self.has_class("-empty")
+        return action not in _ABOUT_A_SESSION or self._chosen is not None
+
+    def action_other_pane(self) -> None:
+        """To the other pane."""
+        if self.reading:
+            self.sessions.focus()
+        elif (summary := self.sessions.highlighted) is not None:
+            self.show(summary)
+
+    def action_zoom(self) -> None:
+        """The transcript on the whole width, or beside the list again."""
+        if not self.reading:
+            self.action_other_pane()
+        self.toggle_class("-zoom")
+
+    # --- doing things --------------------------------------------------------------------------
+
+    @property
+    def _chosen(self) -> Summary | None:
+        """The session that keys are about: the one read, else the one under the cursor."""
+        return self.pane.summary if self.reading else self.sessions.highlighted
+
+    @work(exclusive=True, group=DIALOG)
+    async def action_export(self) -> None:
+        """Write the session to a file."""
+        if (summary := self._chosen) is not None:
+            await actions.export(self.gemtui, summary, self._home)
+
+    @work(exclusive=True, group=DIALOG)
+    async def action_info(self) -> None:
+        """All about the session, and the way to its relatives."""
+        if (summary := self._chosen) is None:
+            return
+        sessions = self._snapshot.sessions if self._snapshot is not None else ()
+        relative = await self.app.push_screen_wait(AboutScreen(summary, sessions))
+        if relative is not None:
+            self.show(relative)
+
+    async def action_new_run(self) -> None:
+        """The run pane, for the project of the session."""
+        summary = self._chosen
+        project = None if summary is None or summary.project is None else Path(summary.project)
+        self.post_message(NewRunRequested(project or self._start.project or Path.cwd()))
+
+    @work(exclusive=True, group=DIALOG)
+    async def action_go_on(self) -> None:
+        """The run pane, to go on with this session."""
+        if (summary := self._chosen) is not None:
+            self.post_message(ContinueRequested(summary))
+
+    @work(exclusive=True, group=DIALOG)
+    async def action_delete(self) -> None:
+        """Delete the session, after a question."""
+        summary = self._chosen
+        if summary is not None and await actions.delete(self.gemtui, summary, self._home):
+            self.pane.forget(summary)
+            if self.reading and self.pane.summary is None:
+                self.sessions.focus()
+
+    @on(EmptyStore.ElsewhereRequested)
+    @work(exclusive=True, group=DIALOG)
+    async def _look_elsewhere(self) -> None:
+        home = await actions.ask_home(self.gemtui, self._home)
+        if home is not None:
+            self._home = home
+            self.action_refresh()
+
+    @on(EmptyStore.AgainRequested)
+    def action_refresh(self) -> None:
+        """Read the whole store again."""
+        self._update_header()
+        self._follow_store()
+
+    def action_problems(self) -> None:
+        """What could not be read: of the store, and of the open session."""
+        unreadable = self._snapshot.unreadable if self._snapshot is not None else ()
+        actions.show_problems(self.gemtui, (*self.pane.problems, *unreadable))
+
+    @on(RawRequested)
+    def _raw(self, event: RawRequested) -> None:
+        actions.show_raw(self.gemtui, event.spoken, event.block)
+
+    @on(FileRequested)
+    def _file(self, event: FileRequested) -> None:
+        summary = self.pane.summary
+        project = None if summary is None or summary.project is None else Path(summary.project)
+        edit(self.gemtui, event.path, event.line, project)
+
+    @on(SubagentRequested)
+    def _subagent(self, event: SubagentRequested) -> None:
+        sessions = self._snapshot.sessions if self._snapshot is not None else ()
+        found = next((each for each in sessions if each.id == event.agent_id), None)
+        if found is None:
+            self.gemtui.say("The session of this subagent is not stored.", problem=True)
+        else:
+            self.show(found, deeper=True)
+
+    # --- words ---------------------------------------------------------------------------------
+
+    def _update_header(self) -> None:
+        left = self.gemtui.tabs("app.sessions")
+        project = self._start.project
+        folder = "all projects" if project is None else self._short(project)
+        store = "demo" if self._start.demo else self._short(self._home)
+        right = [Content.styled(store, "dim"), Content(folder)]
+        self.query_one("#header", BarLine).say(left, right)
+
+    def on_resize(self) -> None:
+        """Paths have more room, or less."""
+        self._update_header()
+
+    def _short(self, path: Path) -> Clean:
+        """The end of a path, which says most."""
+        room = min(PATH_ROOM, self.size.width // 4)
+        return fit_end(short_path(path), room, own(self.gemtui.glyphs.ellipsis))
+
+    @on(ReadPane.Changed)
+    @on(TranscriptMoved)
+    def _update_status(self) -> None:
+        words, position = [*self._store_words()], [""]
+        if self.reading or self.side_by_side:
+            words += self.pane.words
+            position += self.pane.position
+        self.query_one("#status", BarLine).say(
+            [Content(word) for word in words], [Content(word) for word in position]
+        )
+        self._name_window()
+
+    def _store_words(self) -> Iterator[str]:
+        if self.size.width < ROOM[0] or self.size.height < ROOM[1]:
+            yield f"tight: {ROOM[0]} x {ROOM[1]} is better"
+        snapshot = self._snapshot
+        if snapshot is None:
+            yield "reading"
+            return
+        if not snapshot.complete:
+            yield f"reading {snapshot.done:,} of {snapshot.total:,}"
+        if snapshot.unreadable:
+            yield f"{self.gemtui.glyphs.warning} {len(snapshot.unreadable)} can't be read"
+        if self._polling is not None:
+            yield clean_line(self._polling)
+
+    def _name_window(self) -> None:
+        summary = self.pane.summary if self.reading else None
+        name = "Sessions" if summary is None else summary.title
+        self.gemtui.name_window(clean_line(f"gemtui: {name}"))

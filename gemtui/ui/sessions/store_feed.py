@@ -1,0 +1,96 @@
+"""The list in step with the store: the newest rows at once, then all, then every change.
+
+Plain asyncio. What waits for the disk runs in threads, one at a time; a change that comes while
+another is being read waits and is read together with all that came meanwhile.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+from threading import Event
+
+from gemtui.sessions.index import Snapshot
+from gemtui.sessions.preload import StorePreload
+from gemtui.sessions.summary import Flag
+
+SETTLE = 0.1
+"""Seconds that belong to the painting of the first rows alone."""
+LIVE_CHECK = 20.0
+"""Seconds after which we look whether live sessions are still growing."""
+
+
+class StoreFeed:
+    """Runs until it is cancelled; `show` and `changed` are called on the loop.
+
+    `changed(paths, word)`: files that changed on disk; the word says how we know, None = by events.
+    """
+
+    def __init__(
+        self,
+        opening: StorePreload,
+        *,
+        show: Callable[[Snapshot], None],
+        changed: Callable[[frozenset[Path], str | None], None],
+    ) -> None:
+        self._index, self._first = opening.index, opening.first
+        self._show, self._changed = show, changed
+        self._stopped = Event()
+        self._latest: Snapshot | None = None
+        self._live = False
+        self._waiting: set[Path] = set()
+        self._news = asyncio.Event()
+
+    async def run(self) -> None:
+        """Read, then follow; what happens before the watch begins is told by its first word."""
+        try:
+            self._say(await asyncio.wrap_future(self._first))
+            await asyncio.sleep(SETTLE)
+            async with asyncio.TaskGroup() as group:
+                group.create_task(self._watch())
+                self._say(await self._load())
+                while True:
+                    await self._wait()
+                    paths, self._waiting = frozenset(self._waiting), set()
+                    self._say(await asyncio.to_thread(self._index.update, paths))
+        finally:
+            self._stopped.set()
+            asyncio.get_running_loop().run_in_executor(None, self._index.close)
+
+    async def _wait(self) -> None:
+        """Until something changed, or what was live may no longer be."""
+        with suppress(TimeoutError):
+            await asyncio.wait_for(self._news.wait(), LIVE_CHECK if self._live else None)
+        self._news.clear()
+
+    def _say(self, snapshot: Snapshot) -> None:
+        self._live = any(Flag.LIVE in each.flags for each in snapshot.sessions)
+        self._show(snapshot)
+
+    async def _load(self) -> Snapshot:
+        loop = asyncio.get_running_loop()
+
+        def publish(snapshot: Snapshot) -> None:
+            idle, self._latest = self._latest is None, snapshot
+            if idle:
+                loop.call_soon_threadsafe(self._show_latest)
+
+        return await asyncio.to_thread(
+            self._index.load, publish=publish, cancelled=self._stopped.is_set
+        )
+
+    def _show_latest(self) -> None:
+        snapshot, self._latest = self._latest, None
+        if snapshot is not None and not self._stopped.is_set():
+            self._say(snapshot)
+
+    async def _watch(self) -> None:
+        from gemtui.sessions.watch import watch  # after the first rows: it takes its time
+
+        async for change in watch(self._index.home, stop=asyncio.Event()):
+            self._waiting |= change.paths
+            self._news.set()
+            word = change.reason if change.mode == "polling" else None
+            self._changed(change.paths, word)

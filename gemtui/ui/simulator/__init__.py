@@ -1,0 +1,1 @@
+"""A policy on trial: one call, the calls of past sessions, and rules proposed from them."""

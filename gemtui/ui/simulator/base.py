@@ -1,0 +1,160 @@
+"""What the screens around the policy pane share: their frame, the situation, the way to a rule."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterable
+from pathlib import Path
+from typing import TYPE_CHECKING, ClassVar, cast
+
+from textual.app import ComposeResult
+from textual.content import Content
+from textual.widget import Widget
+
+from gemtui.errors import GemtuiError
+from gemtui.policy.engine.decide import Explanation
+from gemtui.policy.model.rules import Call, Decision, Rule
+from gemtui.sessions.summary import Summary
+from gemtui.text import Clean, clean_line, counted
+from gemtui.ui.kit.bars import BarLine, FooterLine
+from gemtui.ui.kit.dialog_guard import DialogGuardScreen
+from gemtui.ui.kit.messages import SessionRequested
+from gemtui.ui.rules.draw import asked
+from gemtui.ui.simulator.simulation import Simulation
+
+if TYPE_CHECKING:
+    from gemtui.ui.kit.app_base import AppBase
+    from gemtui.ui.rules.form import RuleForm
+
+Taken = tuple[Rule, ...]
+
+
+def refused(found: Explanation) -> bool:
+    """Whether a rule could be wanted that allows it."""
+    return found.decision is not Decision.ALLOW or not found.offered
+
+
+async def form_allowing(
+    app: AppBase, trial: Simulation, call: Call, project: Path | None = None
+) -> RuleForm | None:
+    """The form with the rule that would allow a call made in `project`; None where it can't be.
+
+    It names the call, and what speaks against the rule.
+    """
+    from gemtui.ui.rules.form import RuleForm
+
+    try:
+        rule, doubt = await asyncio.to_thread(trial.allowing, call, project)
+    except GemtuiError as error:
+        app.say(str(error), problem=True)
+        return None
+    what = f"{call.tool[:60]}  {asked(call)[:200]}".rstrip()
+    about = clean_line(f"It would allow  {what}{f'  but {doubt}' if doubt else ''}")
+    return RuleForm(trial.document, rule, project=project or trial.project, about=about)
+
+
+class SimulatorScreen(DialogGuardScreen[Taken]):
+    """Closes with the rules that were taken; `HEADING` says what it is."""
+
+    DEFAULT_CSS = """
+    TrialScreen {
+        & #heading { text-style: bold; }
+        & .gap { height: 1; }
+    }
+    """
+    HEADING: ClassVar[str] = ""
+
+    def __init__(self, trial: Simulation) -> None:
+        super().__init__()
+        self.trial = trial
+
+    def read_session(self, session: Summary | None, call: str) -> None:
+        """Show a session with the cursor on a tool call; None: it is gone."""
+        if session is None:
+            self.gemtui.say("This session is not there any more.", problem=True)
+        else:
+            self.post_message(SessionRequested(session, call))
+
+    @property
+    def gemtui(self) -> AppBase:
+        """The app, as ours."""
+        return cast("AppBase", self.app)
+
+    @property
+    def is_open(self) -> bool:
+        """Whether there is still something to say an answer to: it may come late."""
+        return self.app.is_running and self.is_attached
+
+    def compose(self) -> ComposeResult:
+        """Header, heading, what the screen is about, status, footer."""
+        glyphs = self.gemtui.glyphs
+        yield BarLine(id="header", mark=glyphs.ellipsis)
+        yield BarLine(id="heading", mark=glyphs.ellipsis)
+        yield from self.body()
+        yield BarLine(id="status", mark=glyphs.ellipsis)
+        yield FooterLine(ascii=glyphs.name == "ascii")
+
+    def body(self) -> Iterable[Widget]:
+        """What stands between the lines."""
+        raise NotImplementedError
+
+    def situation_changed(self) -> None:
+        """Decide anew: another mode, another situation, one rule more."""
+        raise NotImplementedError
+
+    def can(self, action: str) -> bool:  # noqa: ARG002
+        """Whether a key does something now."""
+        return True
+
+    def on_mount(self) -> None:
+        """Say where we are."""
+        self.say_where()
+
+    def on_screen_resume(self) -> None:
+        """The header may have changed meanwhile."""
+        self.say_where()
+
+    def about(self) -> Clean:
+        """What stands beside the heading."""
+        return Clean("")
+
+    def say_where(self) -> None:
+        """The policy and the situation that is asked about."""
+        trial = self.trial
+        name = clean_line(f"{trial.draft.name}{'*' if trial.draft.changed or trial.taken else ''}")
+        self.query_one("#header", BarLine).say(self.gemtui.tabs("app.policies"), [Content(name)])
+        somebody = "interactive" if trial.interactive else "headless"
+        words = [Content.styled(f"mode {trial.mode}, {somebody}", "not bold")]
+        if trial.taken:
+            taken = f"{counted(len(trial.taken), 'new rule')}, not saved"
+            words.append(Content.styled(taken, "not bold $text-warning"))
+        about = Content.styled(self.about(), "not bold")
+        self.query_one("#heading", BarLine).say([Content(self.HEADING), about], words)
+
+    def _turn(self) -> None:
+        self.say_where()
+        self.situation_changed()
+
+    def action_mode(self) -> None:
+        """Ask for the next approval mode."""
+        self.trial.next_mode()
+        self._turn()
+
+    def action_interactive(self) -> None:
+        """Headless, or with somebody who can be asked."""
+        self.trial.interactive = not self.trial.interactive
+        self._turn()
+
+    def action_close(self) -> None:
+        """Back to the policy, with what was taken."""
+        self.dismiss(self.trial.taken)
+
+    async def allow(self, call: Call, project: Path | None = None) -> None:
+        """Make the rule that would allow a call made in `project`: a form shows it first."""
+        form = await form_allowing(self.gemtui, self.trial, call, project)
+        if form is None:
+            return
+        made = await self.app.push_screen_wait(form)
+        if made is not None:
+            self.trial.take(made)
+            self._turn()

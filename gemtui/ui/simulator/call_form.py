@@ -1,0 +1,260 @@
+"""A tool call as a person writes it: a tool's name, and its arguments as JSON."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+
+from textual import events, on
+from textual.app import ComposeResult
+from textual.containers import Horizontal, Vertical
+from textual.message import Message
+from textual.widgets import TextArea
+
+from gemtui.jsonout import indented
+from gemtui.policy.model.rules import Call
+from gemtui.policy.model.tool_catalog import TOOLS, tool
+from gemtui.text import Clean, clean, clean_line, size
+from gemtui.ui.draw.lines import own
+from gemtui.ui.kit.clean_widgets import Input, Label, Option, OptionList, Static
+
+MOST_SHOWN = 20_000
+"""Characters of arguments that can be edited; longer ones of a recorded call are shown in part."""
+MOST_OFFERED = 8
+
+
+class CallForm(Vertical):
+    """Says by `Changed` whenever `call` or `problem` may be another.
+
+    A recorded call that is not touched stays exactly what it was, however it is written here.
+    `others`: names to offer beside the CLI's own tools.
+    """
+
+    DEFAULT_CSS = """
+    CallForm {
+        height: auto;
+        & .row { height: 1; }
+        & .row Label { width: 6; color: $text-muted; }
+        & .row Input { width: 1fr; background: $panel; }
+        & OptionList { display: none; height: auto; background: $panel; margin-left: 6; }
+        &.-offering OptionList { display: block; }
+        & TextArea { height: auto; min-height: 3; max-height: 10; background: $panel; padding: 0; }
+        & #args-note { height: auto; max-height: 3; color: $text-muted; }
+        &.-problem #args-note { color: $text-error; }
+    }
+    """
+
+    class Changed(Message):
+        """The call is another one, or there is none that can be read."""
+
+    class _Area(TextArea):
+        async def _on_paste(self, event: events.Paste) -> None:
+            """Whatever is pasted, without what would act on the terminal."""
+            event.prevent_default()
+            event.stop()
+            self.insert(clean(event.text))
+
+    def __init__(self, *, others: Iterable[str] = ()) -> None:
+        super().__init__()
+        self._others = tuple(others)
+        self._template = ""
+        self._taken: tuple[Call, str, str] | None = None
+        self.problem = ""
+        """Why there is no call; "" = there is one."""
+
+    def compose(self) -> ComposeResult:
+        """The name with what it may be, the arguments with what is wrong with them."""
+        with Horizontal(classes="row"):
+            yield Label(own("Tool"))
+            yield Input(id="tool", placeholder=own("name, such as mcp_server_tool"))
+        yield OptionList(id="tools")
+        yield self._Area(
+            id="args",
+            compact=True,
+            soft_wrap=True,
+            highlight_cursor_line=False,
+            tab_behavior="focus",
+        )
+        yield Static(id="args-note")
+
+    def on_mount(self) -> None:
+        """Begin with the tool that matters most."""
+        if not self._tool.value:
+            self._tool.value = "run_shell_command"
+            self._begin_arguments()
+
+    @property
+    def _tool(self) -> Input:
+        return self.query_one("#tool", Input)
+
+    @property
+    def _args(self) -> TextArea:
+        return self.query_one("#args", TextArea)
+
+    @property
+    def _offer(self) -> OptionList:
+        return self.query_one("#tools", OptionList)
+
+    # --- what is written -----------------------------------------------------------------------
+
+    @property
+    def call(self) -> Call | None:
+        """What is written here; None where it can't be read."""
+        if self._taken is not None and self._taken[1:] == (self._tool.value, self._args.text):
+            return self._taken[0]
+        name = self._tool.value.strip()
+        args = _read(self._args.text)
+        return None if isinstance(args, str) or not name else Call(tool=name, args=args)
+
+    def put(self, call: Call) -> None:
+        """Take a recorded call; one without arguments begins with those that its tool takes."""
+        name = clean_line(call.tool)[:200]
+        if not call.args:
+            self._tool.value = name
+            self._begin_arguments()
+            return
+        text = indented(dict(call.args))
+        large = len(text) > MOST_SHOWN
+        shown = text[:MOST_SHOWN] if large else text
+        self._args.read_only = large
+        self._template = ""
+        self._tool.value, self._args.text = name, shown
+        self._taken = call, name, shown
+        self._check()
+
+    def focus_args(self) -> None:
+        """Write arguments, inside of the first text."""
+        area = self._args
+        area.focus()
+        place = area.text.find('""')
+        if place >= 0 and not area.read_only:
+            line = area.text.count("\n", 0, place)
+            area.move_cursor((line, place - area.text.rfind("\n", 0, place)))
+
+    @on(TextArea.Changed)
+    def _written(self) -> None:
+        self._check()
+
+    @on(Input.Changed)
+    def _named(self, event: Input.Changed) -> None:
+        event.stop()
+        self._begin_arguments()
+        self._offer_names(event.value.strip())
+        self._check()
+
+    def _begin_arguments(self) -> None:
+        """Those of the tool that is named now, unless somebody has written some."""
+        name = self._tool.value
+        if self._taken is not None and name != self._taken[1]:
+            self._let_go()
+        template = _template(name.strip())
+        if self._args.text in ("", self._template) and self._args.text != template:
+            self._args.text = self._template = template
+
+    def _let_go(self) -> None:
+        """Another tool: what was shown in part of a recorded call can't be its arguments."""
+        self._taken = None
+        if self._args.read_only:
+            self._args.read_only = False
+            self._args.text = ""
+
+    def _check(self) -> None:
+        """Say what is wrong, or what else the tool takes."""
+        if self._args.read_only:
+            self.problem = ""
+            note = f"{size(len(self._args.text))} of a longer call; all of it is decided on"
+        else:
+            args = _read(self._args.text)
+            self.problem = args if isinstance(args, str) else ""
+            if not self._tool.value.strip():
+                self.problem = "Name a tool."
+            note = self.problem or _more(self._tool.value.strip(), self._args.text)
+        self.set_class(bool(self.problem), "-problem")
+        self.query_one("#args-note", Static).update(clean(note))
+        self.post_message(self.Changed())
+
+    # --- names that are offered ----------------------------------------------------------------
+
+    def _offer_names(self, typed: str) -> None:
+        names = dict.fromkeys((*(each.name for each in TOOLS), *self._others))
+        wanted = typed.lower()
+        found = [name for name in names if wanted in name.lower()]
+        found.sort(key=lambda name: not name.lower().startswith(wanted))
+        offer = self._offer
+        offer.clear_options()
+        offer.add_options(Option(clean_line(name)) for name in found[:MOST_OFFERED])
+        offer.highlighted = 0 if found else None
+        exact = typed in names
+        self.set_class(bool(found) and not exact and self._tool.has_focus, "-offering")
+
+    @property
+    def offering(self) -> bool:
+        """Whether names are offered."""
+        return self.has_class("-offering")
+
+    def close_offer(self) -> None:
+        """No names any more."""
+        self.remove_class("-offering")
+
+    def on_descendant_blur(self, event: events.DescendantBlur) -> None:
+        """Names are offered while one is typed."""
+        if event.widget is self._tool and self.screen.focused is not self._offer:
+            self.close_offer()
+
+    def key_down(self) -> None:
+        """The next name; or all names where none is offered."""
+        if self._tool.has_focus:
+            if self.offering:
+                self._offer.action_cursor_down()
+            else:
+                self._offer_names("")
+                self.add_class("-offering")
+
+    def key_up(self) -> None:
+        """The name before."""
+        if self._tool.has_focus and self.offering:
+            self._offer.action_cursor_up()
+
+    @on(Input.Submitted)
+    def _entered(self, event: Input.Submitted) -> None:
+        event.stop()
+        if self.offering:
+            self._take()
+        else:
+            self.focus_args()
+
+    @on(OptionList.OptionSelected)
+    def _take(self) -> None:
+        at = self._offer.highlighted
+        self.close_offer()
+        if at is not None:
+            self._tool.value = str(self._offer.get_option_at_index(at).prompt)
+            self._begin_arguments()
+        self.focus_args()
+
+
+def _read(text: str) -> dict[str, object] | str:
+    """The arguments, or in a line what is wrong with them."""
+    try:
+        value = json.loads(text or "{}")
+    except json.JSONDecodeError as error:
+        return f"line {error.lineno}, column {error.colno}: {clean_line(error.msg)}"
+    except RecursionError:
+        return "nested too deeply to be arguments"
+    return value if isinstance(value, dict) else "arguments are an object: {…}"
+
+
+def _template(name: str) -> str:
+    known = tool(name)
+    required = () if known is None else known.required
+    return indented(dict.fromkeys(required, "")) if required else "{}"
+
+
+def _more(name: str, text: str) -> Clean:
+    """What else this tool takes, and whether the CLI knows it at all."""
+    known = tool(name)
+    if known is None:
+        own = name.startswith("mcp_")
+        return Clean("" if own else "Gemini CLI has no tool of this name of its own.")
+    rest = [each for each in known.arguments if f'"{each}"' not in text]
+    return Clean(f"also takes {', '.join(rest)}" if rest else "")

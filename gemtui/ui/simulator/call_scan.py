@@ -1,0 +1,178 @@
+"""The tool calls of past sessions, read in a thread while the screen stays awake."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing
+from dataclasses import dataclass, replace
+from datetime import datetime
+from pathlib import Path
+from threading import Event
+from typing import Generic, TypeVar
+
+from gemtui.api import read_store
+from gemtui.policy.model.recorded_call import RecordedCall, Reference
+from gemtui.runs.call_history import ScanStep, recorded_calls, sessions_with_calls
+from gemtui.sessions.index import Index, Snapshot
+from gemtui.sessions.records import Problem
+from gemtui.sessions.summary import Summary
+
+State = TypeVar("State")
+SHOWN = 0.15
+"""Seconds between two states that are shown while sessions are read."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CallScope:
+    """Whose calls are meant: of one `session`, else of a `project`, else of all; `since` when."""
+
+    session: Summary | None = None
+    project: Path | None = None
+    since: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ScanProgress:
+    """How far a reading is: `done` of `total` sessions, `calls` of them. `stopped`: by somebody."""
+
+    done: int = 0
+    total: int = 0
+    calls: int = 0
+    problems: tuple[Problem, ...] = ()
+    ended: bool = False
+    stopped: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CallSink(Generic[State]):
+    """What is done with calls: `feed` takes some, `state(ended)` says what has come of all so far.
+
+    Both are called in the reading's thread; a state is immutable.
+    """
+
+    feed: Callable[[Sequence[RecordedCall]], None]
+    state: Callable[[bool], State]
+
+
+class CallHistory:
+    """A store's calls. All methods but `session` and `forget` may wait for the disk."""
+
+    def __init__(self, home: Path, *, cache: Path | None) -> None:
+        self._home, self._cache = home, cache
+        self._sessions: dict[str, Summary] = {}
+        self._snapshot: Snapshot | None = None
+
+    def forget(self) -> None:
+        """Look at the store again next time."""
+        self._snapshot = None
+
+    def snapshot(self) -> Snapshot:
+        """All sessions, read once. Raises StoreUnreadable."""
+        if self._snapshot is None:
+            with closing(Index(self._home, cache=self._cache)) as index:
+                found = read_store(index)
+            self._sessions = {each.id: each for each in reversed(found.sessions)}
+            self._snapshot = found
+        return self._snapshot
+
+    def session(self, id: str) -> Summary | None:
+        """The session with this id, as far as sessions have been read."""
+        return self._sessions.get(id)
+
+    def first(self, project: Path | None) -> CallScope:
+        """Whose calls to begin with: the project's, or all where it has none."""
+        which = CallScope(project=project)
+        if project is None or sessions_with_calls(self.snapshot(), project=project):
+            return which
+        return CallScope()
+
+    def steps(self, which: CallScope, stopped: Callable[[], bool]) -> Iterator[ScanStep]:
+        """The calls, session by session. Raises StoreUnreadable."""
+        sessions = sessions_with_calls(
+            self.snapshot(), session=which.session, project=which.project
+        )
+        since = which.since
+        if since is not None:
+            sessions = tuple(each for each in sessions if each.when >= since)
+        for step in recorded_calls(sessions, cancelled=stopped):
+            yield step if since is None else _later(step, since)
+
+    def find(self, reference: Reference) -> RecordedCall | None:
+        """The call itself; None where its session is gone or can't be read."""
+        session = self.session(reference.session)
+        if session is None:
+            return None
+        for step in recorded_calls((session,)):
+            for each in step.calls:
+                if Reference.to(each) == reference:
+                    return each
+        return None
+
+
+def _later(step: ScanStep, since: datetime) -> ScanStep:
+    calls = tuple(each for each in step.calls if each.time is None or each.time >= since)
+    return replace(step, calls=calls)
+
+
+class CallScan(Generic[State]):
+    """One reading; `show` is called on the loop, now and then and at the end."""
+
+    def __init__(
+        self,
+        past: CallHistory,
+        which: CallScope,
+        taker: CallSink[State],
+        show: Callable[[ScanProgress, State], None],
+    ) -> None:
+        self._past, self._which, self._taker, self._show = past, which, taker, show
+        self._stopped = Event()
+        self._latest: tuple[ScanProgress, State] | None = None
+
+    def stop(self) -> None:
+        """Read no further; what came until now counts."""
+        self._stopped.set()
+
+    async def run(self) -> None:
+        """To the end, or until it is stopped or cancelled. Raises StoreUnreadable."""
+        loop = asyncio.get_running_loop()
+
+        def publish(progress: ScanProgress) -> None:
+            idle, self._latest = (
+                self._latest is None,
+                (
+                    progress,
+                    self._taker.state(progress.ended),
+                ),
+            )
+            if idle:
+                loop.call_soon_threadsafe(self._show_latest)
+
+        try:
+            await asyncio.to_thread(self._read, publish)
+            self._show_latest()
+        finally:
+            self._stopped.set()
+
+    def _show_latest(self) -> None:
+        latest, self._latest = self._latest, None
+        if latest is not None:
+            self._show(*latest)
+
+    def _read(self, publish: Callable[[ScanProgress], None]) -> None:
+        progress, shown = ScanProgress(), time.monotonic()
+        for step in self._past.steps(self._which, self._stopped.is_set):
+            self._taker.feed(step.calls)
+            problems = (*progress.problems, *([step.problem] if step.problem else []))
+            progress = ScanProgress(
+                done=step.done,
+                total=step.total,
+                calls=progress.calls + len(step.calls),
+                problems=problems[:1000],
+            )
+            if time.monotonic() - shown > SHOWN:
+                publish(progress)
+                shown = time.monotonic()
+        stopped = self._stopped.is_set()
+        publish(replace(progress, ended=True, stopped=stopped))

@@ -1,0 +1,346 @@
+"""Recorded calls: to choose one from, or those behind a number; and one of them, explained."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterable, Sequence
+from typing import TYPE_CHECKING, ClassVar, cast
+
+from textual import on, work
+from textual.app import ComposeResult
+from textual.binding import BindingType
+from textual.content import Content
+from textual.widget import Widget
+
+from gemtui.errors import GemtuiError
+from gemtui.jsonout import indented
+from gemtui.policy.engine.decide import Explanation
+from gemtui.policy.model.recorded_call import RecordedCall, Reference
+from gemtui.text import Clean, clean_line, counted, visible
+from gemtui.ui.draw.lines import BLANK, Line, Piece, flat, laid, own
+from gemtui.ui.draw.theme import Look, Role
+from gemtui.ui.kit import bars
+from gemtui.ui.kit.dialog_guard import DIALOG, AnsweringScreen
+from gemtui.ui.kit.filtering import SearchedRows
+from gemtui.ui.kit.keys import Where, bindings
+from gemtui.ui.kit.line_view import LineView
+from gemtui.ui.kit.row_list import RowList
+from gemtui.ui.rules.draw import draw_explanation
+from gemtui.ui.rules.draw_rows import call_row, call_words
+from gemtui.ui.simulator.base import SimulatorScreen, refused
+from gemtui.ui.simulator.call_scan import CallHistory, CallScan, CallScope, CallSink, ScanProgress
+from gemtui.ui.simulator.scope_dialog import choose_scope, words
+from gemtui.ui.simulator.simulation import Simulation
+
+if TYPE_CHECKING:
+    from gemtui.ui.kit.app_base import AppBase
+
+MOST = 50_000
+"""Calls that can be chosen from, the newest first."""
+_ARGUMENTS = 20_000
+"""Characters of a call's arguments that are shown."""
+GONE = "The session of this call is not there any more."
+
+
+def call_list(past: CallHistory, *, empty: Clean) -> SearchedRows[Reference]:
+    """A list of recorded calls with a search."""
+    return SearchedRows[Reference](
+        lambda call, look: call_row(call, past.session(call.session), look),
+        lambda call: call_words(call, past.session(call.session)),
+        empty=empty,
+    )
+
+
+def said_progress(progress: ScanProgress) -> str:
+    """How far a reading is, or what came of it."""
+    calls, of = counted(progress.calls, "call"), counted(progress.total, "session")
+    if progress.stopped:
+        return f"stopped: {calls} of {progress.done:,} sessions of {progress.total:,}"
+    if progress.ended and not progress.calls:
+        return f"no recorded calls in {of}: w chooses others"
+    if progress.ended:
+        unread = len(progress.problems)
+        return f"{calls} of {of}" + (f", {unread:,} read in part or not at all" if unread else "")
+    return f"reading {progress.done:,} of {of}, {calls}"
+
+
+def said_found(found: SearchedRows[Reference]) -> str:
+    """How many calls a search has found; "" = there is no search."""
+    shown = len(found.rows.items)
+    return f"{shown:,} of {counted(found.total, 'call')}" if found.query_text else ""
+
+
+class PickCallScreen(AnsweringScreen[RecordedCall]):
+    """Closes with a recorded call, or with None."""
+
+    BINDINGS: ClassVar[list[BindingType]] = bindings(Where.CALLS, Where.PICK)
+    AUTO_FOCUS = "RowList"
+
+    def __init__(self, past: CallHistory) -> None:
+        super().__init__()
+        self._past = past
+        self._progress = ScanProgress()
+        self._reading: CallScan[Sequence[Reference]] | None = None
+
+    @property
+    def _gemtui(self) -> AppBase:
+        return cast("AppBase", self.app)
+
+    @property
+    def _list(self) -> SearchedRows[Reference]:
+        return self.query_one(SearchedRows)
+
+    def compose(self) -> ComposeResult:
+        """Calls with a search."""
+        glyphs = self._gemtui.glyphs
+        yield bars.BarLine(id="header", mark=glyphs.ellipsis)
+        yield call_list(self._past, empty=Clean("reading"))
+        yield bars.BarLine(id="status", mark=glyphs.ellipsis)
+        yield bars.FooterLine(ascii=glyphs.name == "ascii")
+
+    def on_mount(self) -> None:
+        """Read the project's calls, or all where it has none."""
+        self._read(None)
+
+    def on_unmount(self) -> None:
+        """Nobody waits for it any more."""
+        if self._reading is not None:
+            self._reading.stop()
+
+    @work(exclusive=True, group="read")
+    async def _read(self, which: CallScope | None) -> None:
+        if self._reading is not None:
+            self._reading.stop()
+        found: list[Reference] = []
+
+        def feed(calls: Sequence[RecordedCall]) -> None:
+            found.extend(Reference.to(each) for each in calls[: MOST - len(found)])
+
+        taker: CallSink[Sequence[Reference]] = CallSink(feed=feed, state=lambda _: tuple(found))
+        try:
+            if which is None:
+                which = await asyncio.to_thread(self._past.first, self._gemtui.start.project)
+            self._say_which(which)
+            self._reading = CallScan(self._past, which, taker, self._take)
+            await self._reading.run()
+        except (GemtuiError, OSError) as error:
+            self._gemtui.say(str(error), problem=True)
+
+    def _take(self, progress: ScanProgress, found: Sequence[Reference]) -> None:
+        if not (self.app.is_running and self.is_attached):
+            return
+        self._list.empty = Clean("no recorded calls here: w chooses others")
+        self._progress = progress
+        self._list.show(found)
+
+    @on(SearchedRows.Searched)
+    def _say(self) -> None:
+        said = [found] if (found := said_found(self._list)) else []
+        said.append(said_progress(self._progress))
+        self.query_one("#status", bars.BarLine).say([Content(each) for each in said])
+
+    def _say_which(self, which: CallScope) -> None:
+        title = [Content.styled("Which recorded call?", "bold")]
+        said = [Content.styled(words(which, self._gemtui.clock()), "dim")]
+        self.query_one("#header", bars.BarLine).say(title, said)
+
+    @on(RowList.Opened)
+    @work(exclusive=True, group="find")
+    async def _chosen(self) -> None:
+        if (reference := self._list.rows.chosen) is None:
+            return
+        recorded = await asyncio.to_thread(self._past.find, reference)
+        if recorded is None:
+            self._gemtui.say(GONE, problem=True)
+        else:
+            self.dismiss(recorded)
+
+    @work(exclusive=True, group=DIALOG)
+    async def action_which(self) -> None:
+        """Whose calls?"""
+        which = await choose_scope(self._gemtui, self._past)
+        if which is not None:
+            self._list.show((), fresh=True)
+            self._read(which)
+
+    def action_filter(self) -> None:
+        """Type a search."""
+        self._list.search()
+
+    def action_close(self) -> None:
+        """End the search, then leave."""
+        if not self._list.clear():
+            self.dismiss(None)
+
+
+class MatchingCallsScreen(SimulatorScreen):
+    """The calls behind a number: `calls` in all. `allowed`: they need no rule that allows them."""
+
+    BINDINGS: ClassVar[list[BindingType]] = bindings(Where.CALL, Where.CALLS)
+    AUTO_FOCUS = "RowList"
+    HEADING = "Calls"
+
+    def __init__(
+        self,
+        trial: Simulation,
+        past: CallHistory,
+        title: Clean,
+        references: Sequence[Reference],
+        *,
+        calls: int,
+        allowed: bool = False,
+    ) -> None:
+        super().__init__(trial)
+        self._allowed = allowed
+        self._past, self._title = past, title
+        self._references, self._calls = references, calls
+
+    def body(self) -> Iterable[Widget]:
+        """Calls with a search."""
+        yield call_list(self._past, empty=Clean("no calls"))
+
+    @property
+    def _list(self) -> SearchedRows[Reference]:
+        return self.query_one(SearchedRows)
+
+    def on_mount(self) -> None:
+        """List them."""
+        super().on_mount()
+        self._list.show(self._references, fresh=True)
+
+    @on(SearchedRows.Searched)
+    def _say(self) -> None:
+        total = self._list.total
+        said = [said_found(self._list) or counted(total, "call")]
+        glyphs = self.gemtui.glyphs
+        said.append(f"in their sessions: {glyphs.ok} succeeded  {glyphs.failed} failed")
+        if self._calls > total:
+            said.append(f"the first of {self._calls:,}")
+        self.query_one("#status", bars.BarLine).say([*map(Content, said)])
+
+    def about(self) -> Clean:
+        """What they have in common."""
+        return self._title
+
+    def situation_changed(self) -> None:
+        """A rule was taken: what is counted is another screen's; go back to it."""
+        self.dismiss(self.trial.taken)
+
+    @on(RowList.Opened)
+    def _opened(self) -> None:
+        if (reference := self._list.rows.chosen) is not None:
+            self._explain(reference)
+
+    @work(exclusive=True, group=DIALOG)
+    async def _explain(self, reference: Reference) -> None:
+        recorded = await self._recorded(reference)
+        if recorded is None:
+            return
+        before = self.trial.taken
+        await self.app.push_screen_wait(CallScreen(self.trial, self._past, recorded))
+        self.say_where()
+        if self.trial.taken != before:
+            self.situation_changed()
+
+    def can(self, action: str) -> bool:
+        """Only what is not allowed yet can be."""
+        return action != "allow" or not self._allowed
+
+    async def _recorded(self, reference: Reference | None) -> RecordedCall | None:
+        if reference is None:
+            return None
+        recorded = await asyncio.to_thread(self._past.find, reference)
+        if recorded is None:
+            self.gemtui.say(GONE, problem=True)
+        return recorded
+
+    @work(exclusive=True, group=DIALOG)
+    async def action_allow(self) -> None:
+        """Make the rule that would allow the call under the cursor."""
+        recorded = await self._recorded(self._list.rows.chosen)
+        if recorded is not None:
+            await self.allow(recorded.call, recorded.project)
+
+    def action_session(self) -> None:
+        """Read the session at this call."""
+        if (reference := self._list.rows.chosen) is not None:
+            self.read_session(self._past.session(reference.session), reference.id)
+
+    def action_filter(self) -> None:
+        """Type a search."""
+        self._list.search()
+
+    def action_close(self) -> None:
+        """End the search, then leave."""
+        if not self._list.clear():
+            super().action_close()
+
+
+class CallScreen(SimulatorScreen):
+    """One recorded call: what would happen to it, why, and its arguments."""
+
+    BINDINGS: ClassVar[list[BindingType]] = bindings(Where.CALL)
+    AUTO_FOCUS = "LineView"
+    HEADING = "One call"
+    DEFAULT_CSS = "CallScreen Drawing { height: 1fr; padding: 0 1; }"
+
+    def __init__(self, trial: Simulation, past: CallHistory, recorded: RecordedCall) -> None:
+        super().__init__(trial)
+        self._past, self._recorded = past, recorded
+        self._found: Explanation | None = None
+
+    def body(self) -> Iterable[Widget]:
+        """The explanation."""
+        yield LineView(what="the explanation")
+
+    def on_mount(self) -> None:
+        """Explain it."""
+        super().on_mount()
+        recorded = self._recorded
+        session = self._past.session(recorded.session)
+        title = clean_line(recorded.session if session is None else session.title)
+        said = [Content(f"it {recorded.ended}"), Content(title)]
+        self.query_one("#status", bars.BarLine).say(said)
+        self.situation_changed()
+
+    @work(exclusive=True, group="answer")
+    async def situation_changed(self) -> None:  # type: ignore[override]
+        """Decide on it."""
+        call = self._recorded.call
+        found = await asyncio.to_thread(lambda: self.trial.engine().explain(call))
+        if self.is_open:
+            self._found = found
+            self.query_one(LineView).show(_explained(self._recorded, found))
+            self.refresh_bindings()
+
+    def can(self, action: str) -> bool:
+        """Only what is not allowed yet can be."""
+        return action != "allow" or (self._found is not None and refused(self._found))
+
+    @work(exclusive=True, group=DIALOG)
+    async def action_allow(self) -> None:
+        """Make the rule that would allow it."""
+        await self.allow(self._recorded.call, self._recorded.project)
+
+    def action_session(self) -> None:
+        """Read the session at this call."""
+        recorded = self._recorded
+        self.read_session(self._past.session(recorded.session), recorded.id)
+
+
+def _explained(recorded: RecordedCall, found: Explanation) -> Callable[[Look], list[Line]]:
+    text = visible(indented(dict(recorded.call.args)))
+    cut = len(text) > _ARGUMENTS
+    shown = text[:_ARGUMENTS].split("\n")
+
+    def draw(look: Look) -> list[Line]:
+        name = Piece(flat(f"Arguments of {recorded.call.tool[:200]}"), look[Role.HEADING])
+        drawn = [Line((name,))]
+        for line in shown:
+            drawn += laid((Piece(own(line), look[Role.CODE]),), look, whole=True)
+        if cut:
+            words = f"{look.glyphs.ellipsis} cut: {len(text):,} characters in all"
+            drawn.append(Line((Piece(own(words), look[Role.MUTED]),)))
+        return draw_explanation(found, look, (*drawn, BLANK))
+
+    return draw

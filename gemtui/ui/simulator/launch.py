@@ -1,0 +1,51 @@
+"""What the policy pane opens around itself: try a call, replay history, suggest rules.
+
+Each is called in a worker of the pane and may wait for screens (`push_screen_wait`). None of them
+changes the draft: rules that a person took come back, and the pane adds them as one step.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from gemtui.policy.model.rules import Call, Rule
+from gemtui.ui.rules.draft import Draft
+from gemtui.ui.simulator.call_scan import CallHistory
+from gemtui.ui.simulator.simulation import Simulation
+
+if TYPE_CHECKING:
+    from gemtui.ui.kit.app_base import AppBase
+
+Taken = tuple[Rule, ...]
+"""Rules that the person took; () = none."""
+
+
+async def try_call(app: AppBase, draft: Draft, call: Call | None = None) -> Taken:
+    """What would happen to one tool call, and why; `call`: the one to begin with."""
+    from gemtui.ui.simulator.try_call import TryScreen
+
+    trial = _trial(app, draft)
+    return await app.push_screen_wait(TryScreen(trial, _past(app), call=call)) or ()
+
+
+async def replay(app: AppBase, draft: Draft) -> Taken:
+    """The tool calls of past sessions under this policy."""
+    from gemtui.ui.simulator.replay import ReplayScreen
+
+    return await app.push_screen_wait(ReplayScreen(_trial(app, draft), _past(app))) or ()
+
+
+async def suggest(app: AppBase, draft: Draft) -> Taken:
+    """Rules that would allow what past sessions did."""
+    from gemtui.ui.simulator.suggest import SuggestScreen
+
+    return await app.push_screen_wait(SuggestScreen(_trial(app, draft), _past(app))) or ()
+
+
+def _trial(app: AppBase, draft: Draft) -> Simulation:
+    return Simulation(draft, app.start.project or Path.cwd())
+
+
+def _past(app: AppBase) -> CallHistory:
+    return CallHistory(app.start.home, cache=app.start.cache)

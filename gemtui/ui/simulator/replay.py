@@ -1,0 +1,151 @@
+"""Replay: what a policy would have done to the tool calls of past sessions, by which rule."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import ClassVar
+
+from textual import on, work
+from textual.binding import BindingType
+from textual.content import Content
+from textual.widget import Widget
+
+from gemtui.policy.model.recorded_call import Reference
+from gemtui.policy.suggest.replay import ReplayCounter, ReplayCounts, ReplayDecision, RuleCount
+from gemtui.text import Clean
+from gemtui.ui.kit.bars import BarLine
+from gemtui.ui.kit.dialog_guard import DIALOG
+from gemtui.ui.kit.keys import Where, bindings
+from gemtui.ui.kit.row_list import RowList
+from gemtui.ui.rules.draw import source
+from gemtui.ui.rules.draw_rows import Heading, Missing, ReplayRow, Total, replay_row, replay_rows
+from gemtui.ui.simulator.call_scan import CallHistory, CallSink, ScanProgress
+from gemtui.ui.simulator.calls import MatchingCallsScreen, said_progress
+from gemtui.ui.simulator.scan_screen import ScanScreen
+from gemtui.ui.simulator.simulation import Simulation
+
+
+class ReplayScreen(ScanScreen[ReplayCounts]):
+    """Numbers that grow while sessions are read; behind each of them its calls."""
+
+    BINDINGS: ClassVar[list[BindingType]] = bindings(Where.REPLAY)
+    AUTO_FOCUS = "RowList"
+    HEADING = "ReplayCounter"
+    DEFAULT_CSS = "ReplayScreen RowList { height: 1fr; margin-top: 1; }"
+
+    def __init__(self, trial: Simulation, past: CallHistory) -> None:
+        super().__init__(trial, past)
+        self._tally: ReplayCounts | None = None
+
+    def body(self) -> Iterable[Widget]:
+        """All numbers, one below the other."""
+        yield RowList[ReplayRow](replay_row, stops=_stops, key=_key, empty=Clean("reading"))
+
+    @property
+    def _rows(self) -> RowList[ReplayRow]:
+        return self.query_one(RowList)
+
+    # --- reading -------------------------------------------------------------------------------
+
+    def situation_changed(self) -> None:
+        """Count anew; the old numbers stay until there are new ones."""
+        self.progress = ScanProgress()
+        self.say()
+        self.read()
+
+    def taker(self) -> CallSink[ReplayCounts]:
+        """A replay of the policy as it is now."""
+        return _taker(self.trial)
+
+    def take(self, found: ReplayCounts) -> None:
+        """The numbers until now."""
+        self._tally = found
+        self._rows.show(replay_rows(found))
+
+    def unreadable(self) -> None:
+        """Said where the numbers would stand."""
+        self._rows.empty = Clean("nothing could be read")
+
+    def say(self) -> None:
+        """How far it is."""
+        said = [said_progress(self.progress)]
+        self.query_one("#status", BarLine).say([Content(each) for each in said])
+        self.refresh_bindings()
+
+    # --- looking closer ------------------------------------------------------------------------
+
+    @on(RowList.Opened)
+    def _opened(self) -> None:
+        row = self._rows.chosen
+        if isinstance(row, Total | RuleCount) and row.calls:
+            self._look_behind(row)
+
+    @work(exclusive=True, group=DIALOG)
+    async def _look_behind(self, row: Total | RuleCount) -> None:
+        if self._tally is None:
+            return
+        before = self.trial.taken
+        title, references = _behind(row, self._tally)
+        screen = MatchingCallsScreen(
+            self.trial,
+            self.past,
+            title,
+            references,
+            calls=row.calls,
+            allowed=row.verdict is ReplayDecision.ALLOW,
+        )
+        await self.app.push_screen_wait(screen)
+        self.say_where()
+        if self.trial.taken != before:
+            self.situation_changed()
+
+    # --- keys ----------------------------------------------------------------------------------
+
+    def can(self, action: str) -> bool:
+        """There is something to stop only while sessions are read."""
+        return action != "stop" or self.reading
+
+
+def _taker(trial: Simulation) -> CallSink[ReplayCounts]:
+    """Feeds a replay; its engine is made in the thread that reads."""
+    made: list[ReplayCounter] = []
+
+    def run() -> ReplayCounter:
+        if not made:
+            made.append(ReplayCounter(trial.engine()))
+        return made[0]
+
+    return CallSink(feed=lambda calls: run().feed(calls), state=lambda _ended: run().tally())
+
+
+def _stops(row: ReplayRow) -> bool:
+    return not isinstance(row, Heading | Missing)
+
+
+def _key(row: ReplayRow) -> object:
+    """What stays of a row when its number grows."""
+    match row:
+        case Total():
+            return row.verdict
+        case RuleCount():
+            return row.rule, row.verdict
+        case _:
+            return row
+
+
+def _behind(row: Total | RuleCount, tally: ReplayCounts) -> tuple[Clean, tuple[Reference, ...]]:
+    """What the number counts, and the calls it counts."""
+    said = _BECOMES[row.verdict]
+    if isinstance(row, RuleCount):
+        by = "by no rule" if row.rule is None else f"by {source(row.rule)}"
+        return Clean(f"{said} {by}"), row.references
+    shares = (each for each in tally.by_rule if each.verdict is row.verdict)
+    return Clean(said), tuple(call for share in shares for call in share.references)
+
+
+_BECOMES = {
+    ReplayDecision.ALLOW: "that would be allowed",
+    ReplayDecision.ASK_USER: "that would be asked about",
+    ReplayDecision.DENY: "that would be denied",
+    ReplayDecision.NOT_OFFERED: "of tools that would not be offered",
+}

@@ -1,0 +1,102 @@
+"""A trial on the calls of past sessions: what replaying them and learning from them share."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Generic, TypeVar
+
+from textual import work
+
+from gemtui.errors import GemtuiError
+from gemtui.text import Clean
+from gemtui.ui.kit.dialog_guard import DIALOG
+from gemtui.ui.simulator.base import SimulatorScreen
+from gemtui.ui.simulator.call_scan import CallHistory, CallScan, CallScope, CallSink, ScanProgress
+from gemtui.ui.simulator.scope_dialog import choose_scope, words
+from gemtui.ui.simulator.simulation import Simulation
+
+State = TypeVar("State")
+
+
+class ScanScreen(SimulatorScreen, Generic[State]):
+    """Reads the calls of `which` sessions in a thread; what comes of them grows on the screen."""
+
+    def __init__(self, trial: Simulation, past: CallHistory) -> None:
+        super().__init__(trial)
+        self.past = past
+        self.which: CallScope | None = None
+        self.progress = ScanProgress()
+        self._reading: CallScan[State] | None = None
+
+    def taker(self) -> CallSink[State]:
+        """What is made of the calls, anew for each reading."""
+        raise NotImplementedError
+
+    def take(self, found: State) -> None:
+        """Show what has been made of them until now."""
+        raise NotImplementedError
+
+    def say(self) -> None:
+        """Say how far it is."""
+        raise NotImplementedError
+
+    def on_mount(self) -> None:
+        """The project's calls first, or all where it has none."""
+        self.situation_changed()
+
+    def on_unmount(self) -> None:
+        """Nobody waits for it any more."""
+        self.action_stop()
+
+    @property
+    def reading(self) -> bool:
+        """Whether sessions are being read."""
+        return not self.progress.ended
+
+    @work(exclusive=True, group="read")
+    async def read(self) -> None:
+        """Read the calls, from the first one on."""
+        self.action_stop()
+        try:
+            if self.which is None:
+                self.which = await asyncio.to_thread(self.past.first, self.gemtui.start.project)
+                self.say_where()
+            self._reading = CallScan(self.past, self.which, self.taker(), self._take)
+            await self._reading.run()
+        except (GemtuiError, OSError) as error:
+            self.progress = ScanProgress(ended=True)
+            self.unreadable()
+            self.gemtui.say(str(error), problem=True)
+            self.say()
+
+    def unreadable(self) -> None:
+        """Nothing could be read: an empty screen may want to say so."""
+
+    def _take(self, progress: ScanProgress, found: State) -> None:
+        if self.is_open:
+            self.progress = progress
+            self.take(found)
+            self.say()
+
+    def about(self) -> Clean:
+        """Whose calls."""
+        return Clean("") if self.which is None else words(self.which, self.gemtui.clock())
+
+    def action_stop(self) -> None:
+        """Read no further."""
+        if self._reading is not None:
+            self._reading.stop()
+
+    @work(exclusive=True, group=DIALOG)
+    async def action_which(self) -> None:
+        """Whose calls?"""
+        which = await choose_scope(self.gemtui, self.past)
+        if which is not None:
+            self.which = which
+            self.say_where()
+            self.situation_changed()
+
+    def action_again(self) -> None:
+        """Read the sessions once more."""
+        self.past.forget()
+        self.situation_changed()

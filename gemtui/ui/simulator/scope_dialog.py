@@ -1,0 +1,141 @@
+"""Which calls are meant: of one session, a project or all; since when."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator
+from datetime import datetime, timedelta
+from pathlib import Path
+from typing import TYPE_CHECKING, ClassVar, cast
+
+from textual import on, work
+from textual.app import ComposeResult
+from textual.binding import BindingType
+from textual.content import Content
+
+from gemtui.errors import GemtuiError
+from gemtui.sessions.summary import Summary
+from gemtui.text import Clean, clean_line, short_path
+from gemtui.ui.kit.bars import BarLine, FooterLine
+from gemtui.ui.kit.dialog_guard import AnsweringScreen
+from gemtui.ui.kit.dialogs import Choice, ChooseScreen
+from gemtui.ui.kit.filtering import SearchedRows
+from gemtui.ui.kit.keys import Where, bindings
+from gemtui.ui.kit.row_list import RowList
+from gemtui.ui.rules.draw_rows import session_row
+from gemtui.ui.simulator.call_scan import CallHistory, CallScope
+
+if TYPE_CHECKING:
+    from gemtui.ui.kit.app_base import AppBase
+
+_ONE = "one"
+
+
+def words(which: CallScope, now: datetime) -> Clean:
+    """Such as "project tidewatch, since yesterday"."""
+    if which.session is not None:
+        said = f'session "{clean_line(which.session.title)[:60]}"'
+    elif which.project is not None:
+        said = f"project {which.project.name or which.project}"
+    else:
+        said = "all projects"
+    if which.since is not None:
+        days = (_midnight(now) - which.since).days
+        said += ", since yesterday" if days == 1 else f", the last {days} days"
+    return clean_line(said)
+
+
+def _midnight(now: datetime) -> datetime:
+    return now.replace(hour=0, minute=0, second=0, microsecond=0)
+
+
+def _offered(project: Path | None, now: datetime) -> Iterator[tuple[str, CallScope]]:
+    for place in dict.fromkeys((project, None)):
+        whose = "This project" if place is not None else "All projects"
+        yield whose, CallScope(project=place)
+        for days, ending in ((1, "since yesterday"), (7, "the last 7 days")):
+            since = _midnight(now) - timedelta(days=days)
+            yield f"{whose}, {ending}", CallScope(project=place, since=since)
+
+
+async def choose_scope(app: AppBase, past: CallHistory) -> CallScope | None:
+    """Ask; None = nobody chose."""
+    project, now = app.start.project, app.clock()
+    offered = list(_offered(project, now))
+    choices = [
+        Choice(str(number), clean_line(label), Clean("") if each.since else _meaning(each))
+        for number, (label, each) in enumerate(offered)
+    ]
+    choices.append(Choice(_ONE, Clean("One session"), Clean("chosen from a list")))
+    chosen = await app.push_screen_wait(ChooseScreen(Clean("Which calls?"), (), choices))
+    if chosen is None:
+        return None
+    if chosen != _ONE:
+        return offered[int(chosen)][1]
+    session = await app.push_screen_wait(PickSessionScreen(past))
+    return None if session is None else CallScope(session=session)
+
+
+def _meaning(which: CallScope) -> Clean:
+    return Clean("every session") if which.project is None else short_path(which.project)
+
+
+class PickSessionScreen(AnsweringScreen[Summary]):
+    """Closes with a session, or with None."""
+
+    BINDINGS: ClassVar[list[BindingType]] = bindings(Where.CALLS)
+    AUTO_FOCUS = "RowList"
+
+    def __init__(self, past: CallHistory) -> None:
+        super().__init__()
+        self._past = past
+
+    @property
+    def _gemtui(self) -> AppBase:
+        return cast("AppBase", self.app)
+
+    def compose(self) -> ComposeResult:
+        """Sessions with a search."""
+        glyphs = self._gemtui.glyphs
+        yield BarLine(id="header", mark=glyphs.ellipsis)
+        yield SearchedRows[Summary](
+            session_row,
+            lambda each: f"{each.title} {each.project} {each.id}",
+            empty=Clean("reading"),
+        )
+        yield FooterLine(ascii=glyphs.name == "ascii")
+
+    @property
+    def _list(self) -> SearchedRows[Summary]:
+        return self.query_one(SearchedRows)
+
+    def on_mount(self) -> None:
+        """List the sessions that called tools."""
+        self.query_one("#header", BarLine).say([Content.styled("Which session?", "bold")])
+        self._fill()
+
+    @work(exclusive=True)
+    async def _fill(self) -> None:
+        try:
+            found = await asyncio.to_thread(self._past.snapshot)
+        except (GemtuiError, OSError) as error:
+            self._gemtui.say(str(error), problem=True)
+            return
+        if not (self.app.is_running and self.is_attached):
+            return
+        some = [each for each in found.sessions if each.tool_calls and not each.hidden]
+        self._list.empty = Clean("no session called a tool")
+        self._list.show(some, fresh=True)
+
+    @on(RowList.Opened)
+    def _chosen(self) -> None:
+        self.dismiss(self._list.rows.chosen)
+
+    def action_filter(self) -> None:
+        """Type a search."""
+        self._list.search()
+
+    def action_close(self) -> None:
+        """End the search, then leave."""
+        if not self._list.clear():
+            self.dismiss(None)

@@ -1,0 +1,117 @@
+"""A draft on trial: its engine in the situation that a screen asks for, with rules taken so far."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from itertools import cycle
+from pathlib import Path
+
+from gemtui.policy.edit.document import Document
+from gemtui.policy.engine.decide import Engine
+from gemtui.policy.file.policy import Policy
+from gemtui.policy.match.path_patterns import exactly
+from gemtui.policy.model.recorded_call import CallStatus, RecordedCall
+from gemtui.policy.model.rules import ApprovalMode, Call, Decision, Rule
+from gemtui.policy.suggest.suggest import suggest
+from gemtui.ui.rules.draft import Draft
+
+_HIGHEST = 999
+_NOT_AS_IT_IS = re.compile(r'["\\\x00-\x1f\x7f]')
+"""Signs that stand in another form in the text that patterns see."""
+
+
+class Simulation:
+    """What the screens around the policy pane decide with. `taken`: rules that are to be added.
+
+    `project`: the folder of a call that nothing else is known of. The engine is
+    made when it is asked for, which may take a while: call `engine` in a thread.
+    """
+
+    def __init__(self, draft: Draft, project: Path) -> None:
+        self.draft, self.project = draft, project
+        self.mode = draft.mode
+        self.interactive = False
+        self.taken: tuple[Rule, ...] = ()
+        self._made: tuple[object, Engine] | None = None
+
+    @property
+    def policy(self) -> Policy:
+        """All rules of a run, those that were taken behind the file's own."""
+        return self._with(*self.taken)
+
+    def _with(self, *rules: Rule) -> Policy:
+        around = self.draft.around
+        return around.before + self._document(*rules).policy + around.after
+
+    @property
+    def document(self) -> Document:
+        """The file with the rules that were taken."""
+        return self._document(*self.taken)
+
+    def _document(self, *rules: Rule) -> Document:
+        document = self.draft.document
+        for rule in rules:
+            document = document.add(rule)
+        return document
+
+    def engine(self) -> Engine:
+        """The engine for the situation as it is now."""
+        key = (self.draft.revision, self.taken, self.mode, self.interactive)
+        if self._made is None or self._made[0] != key:
+            self._made = key, self._engine(self.policy)
+        return self._made[1]
+
+    def _engine(self, policy: Policy) -> Engine:
+        return Engine(policy, mode=self.mode, interactive=self.interactive, setup=self.draft.setup)
+
+    def next_mode(self) -> None:
+        """Ask for the next approval mode."""
+        modes = cycle(ApprovalMode)
+        while next(modes) is not self.mode:
+            pass
+        self.mode = next(modes)
+
+    def take(self, rule: Rule) -> None:
+        """Decide with this rule as well; the pane adds it to the draft in the end."""
+        self.taken = (*self.taken, rule)
+
+    # --- the rule that would allow a call ------------------------------------------------------
+
+    def allowing(self, call: Call, project: Path | None = None) -> tuple[Rule, str]:
+        """A rule by which `call` is allowed, and what is to be said against it ("" = nothing).
+
+        `project`: the folder in which it was made.
+
+        It is what would be proposed if the call had succeeded, else as narrow as can be. Takes as
+        long as a few decisions: for a thread. Raises PolicyError where the file can't be edited.
+        """
+        place = project or self.project
+        done = RecordedCall(call=call, session="", id="", ended=CallStatus.SUCCEEDED, project=place)
+        setup, mode = self.draft.setup, self.mode
+        found = suggest((done,), self.policy, mode=mode, interactive=self.interactive, setup=setup)
+        doubt = " ".join(each.why for each in found.left_out)
+        proposed = [each.rule for each in found.suggestions]
+        rule = proposed[0] if proposed else narrow(call)
+        return self._strong_enough(rule, call), doubt
+
+    def _strong_enough(self, rule: Rule, call: Call) -> Rule:
+        """The rule with a priority above those of its tier that decide otherwise."""
+        for _ in range(3):
+            found = self._engine(self._with(*self.taken, rule)).outcome(call)
+            over = found.rule
+            if over is None or over.decision is Decision.ALLOW or over.tier is not rule.tier:
+                break
+            rule = replace(rule, priority=min(_HIGHEST, int(over.priority) + 1))
+        return rule
+
+
+def narrow(call: Call) -> Rule:
+    """The narrowest allow rule for a call that the fields of a rule can say simply."""
+    rule = Rule(tools=(call.tool,), decision=Decision.ALLOW, priority=100)
+    command, file = call.args.get("command"), call.args.get("file_path")
+    if call.tool == "run_shell_command" and isinstance(command, str) and command.strip():
+        return replace(rule, command_prefixes=(command.strip(),))
+    if isinstance(file, str) and not _NOT_AS_IT_IS.search(file):
+        return replace(rule, args_pattern=exactly((file.removeprefix("./"),), ()))
+    return rule

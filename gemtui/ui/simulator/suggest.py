@@ -1,0 +1,209 @@
+"""Suggest: rules from what past sessions did and succeeded with; a person chooses, a key adds."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import ClassVar
+
+from textual import on, work
+from textual.binding import BindingType
+from textual.containers import Horizontal
+from textual.content import Content
+from textual.widget import Widget
+from textual.widgets import Rule as Ruling
+
+from gemtui.policy.model.recorded_call import RecordedCall
+from gemtui.policy.model.rules import Rule
+from gemtui.policy.suggest.suggest import Evidence, LeftOut, Suggestions
+from gemtui.text import Clean, counted
+from gemtui.ui.kit.bars import BarLine
+from gemtui.ui.kit.dialog_guard import DIALOG
+from gemtui.ui.kit.keys import Where, bindings
+from gemtui.ui.kit.line_view import LineView
+from gemtui.ui.kit.row_list import RowList
+from gemtui.ui.rules.draw_proposal import draw_left_out, draw_suggestion
+from gemtui.ui.rules.draw_rows import Heading, Proposal, SuggestRow, suggest_row
+from gemtui.ui.simulator.call_scan import CallHistory, CallSink, ScanProgress
+from gemtui.ui.simulator.calls import MatchingCallsScreen, said_progress
+from gemtui.ui.simulator.scan_screen import ScanScreen
+from gemtui.ui.simulator.simulation import Simulation
+
+
+class SuggestScreen(ScanScreen[Suggestions | None]):
+    """Proposals and what was left out; beside or below them what speaks for the one chosen."""
+
+    BINDINGS: ClassVar[list[BindingType]] = bindings(Where.SUGGEST)
+    AUTO_FOCUS = "RowList"
+    HEADING = "Suggest"
+    DEFAULT_CSS = """
+    SuggestScreen {
+        & #suggest-panes { layout: vertical; height: 1fr; margin-top: 1; }
+        & RowList { height: 1fr; }
+        & Drawing { height: 45%; padding: 0 2; }
+        & Rule.-horizontal { margin: 0; color: $foreground 30%; }
+        &.-extra #suggest-panes { layout: horizontal; }
+        &.-extra Rule { display: none; }
+        &.-extra Drawing { width: 70; height: 1fr; }
+    }
+    """
+
+    def __init__(self, trial: Simulation, past: CallHistory) -> None:
+        super().__init__(trial, past)
+        self._found: Suggestions | None = None
+        self._chosen: tuple[Rule, ...] = ()
+
+    def body(self) -> Iterable[Widget]:
+        """Rows, and the one under the cursor in full."""
+        rows = RowList[SuggestRow](suggest_row, stops=_stops, key=_key, empty=Clean("reading"))
+        ascii = self.gemtui.glyphs.name == "ascii"
+        rule = Ruling(line_style="ascii" if ascii else "solid")
+        yield Horizontal(rows, rule, LineView(what="the proposal"), id="suggest-panes")
+
+    @property
+    def _rows(self) -> RowList[SuggestRow]:
+        return self.query_one(RowList)
+
+    # --- reading -------------------------------------------------------------------------------
+
+    def situation_changed(self) -> None:
+        """Propose anew."""
+        self.progress, self._found, self._chosen = ScanProgress(), None, ()
+        self._rows.show(())
+        self.say()
+        self.read()
+
+    def taker(self) -> CallSink[Suggestions | None]:
+        """Evidence beside the policy as it is now."""
+        return _taker(self.trial)
+
+    def take(self, found: Suggestions | None) -> None:
+        """The proposals, at the end."""
+        if found is not None:
+            self._found = found
+            self._show_rows()
+
+    def _show_rows(self) -> None:
+        if self._found is not None:
+            self._rows.show(list(_rows(self._found, self._chosen)))
+            self._show_detail()
+
+    @on(RowList.Highlighted)
+    def _show_detail(self) -> None:
+        row, past = self._rows.chosen, self.past
+        drawing = self.query_one(LineView)
+        match row:
+            case Proposal():
+                drawing.show(lambda look: draw_suggestion(row.suggestion, past.session, look))
+            case LeftOut():
+                drawing.show(lambda look: draw_left_out(row, past.session, look))
+            case _:
+                drawing.show(lambda _look: ())
+
+    def say(self) -> None:
+        """How far it is, and how many are chosen."""
+        said = [said_progress(self.progress)]
+        found = self._found
+        if found is not None and found.suggestions:
+            said.insert(
+                0, f"{len(self._chosen)} of {counted(len(found.suggestions), 'rule')} chosen"
+            )
+        self.query_one("#status", BarLine).say([Content(each) for each in said])
+        self.refresh_bindings()
+
+    # --- keys ----------------------------------------------------------------------------------
+
+    def can(self, action: str) -> bool:
+        """Only what is there can be chosen, and only what is chosen can be added."""
+        match action:
+            case "stop":
+                return not self.progress.ended
+            case "add":
+                return bool(self._chosen)
+            case "check" | "check_all":
+                return self._found is not None and bool(self._found.suggestions)
+            case _:
+                return True
+
+    def action_check(self) -> None:
+        """Choose the rule under the cursor, or leave it out."""
+        row = self._rows.chosen
+        if isinstance(row, Proposal):
+            self._choose(row.suggestion.rule, chosen=not row.chosen)
+
+    def _choose(self, rule: Rule, *, chosen: bool) -> None:
+        kept = tuple(each for each in self._chosen if each != rule)
+        self._chosen = (*kept, rule) if chosen else kept
+        self._show_rows()
+        self.say()
+
+    def action_check_all(self) -> None:
+        """All of them, or none where all are chosen."""
+        if self._found is None:
+            return
+        every = tuple(each.rule for each in self._found.suggestions)
+        self._chosen = () if len(self._chosen) == len(every) else every
+        self._show_rows()
+        self.say()
+
+    def action_add(self) -> None:
+        """Back to the policy with the chosen rules, in the order in which they are proposed."""
+        found = self._found
+        proposed = () if found is None else tuple(each.rule for each in found.suggestions)
+        self.dismiss((*self.trial.taken, *(each for each in proposed if each in self._chosen)))
+
+    @on(RowList.Opened)
+    @work(exclusive=True, group=DIALOG)
+    async def _opened(self) -> None:
+        """The examples, to look at each."""
+        row = self._rows.chosen
+        if row is None or isinstance(row, Heading):
+            return
+        found = row.suggestion if isinstance(row, Proposal) else row
+        what = "it would allow" if isinstance(row, Proposal) else "was left out"
+        title = Clean(f"examples of what {what}")
+        before = self.trial.taken
+        screen = MatchingCallsScreen(
+            self.trial, self.past, title, found.examples, calls=found.calls
+        )
+        await self.app.push_screen_wait(screen)
+        self.say_where()
+        if self.trial.taken != before:
+            self.situation_changed()
+
+
+def _taker(trial: Simulation) -> CallSink[Suggestions | None]:
+    """Gathers evidence, made in the thread that reads; there are proposals only at the end."""
+    made: list[Evidence] = []
+
+    def run() -> Evidence:
+        if not made:
+            mode, setup = trial.mode, trial.draft.setup
+            evidence = Evidence(trial.policy, mode=mode, interactive=trial.interactive, setup=setup)
+            made.append(evidence)
+        return made[0]
+
+    def feed(calls: Sequence[RecordedCall]) -> None:
+        run().feed(calls)
+
+    return CallSink(feed=feed, state=lambda ended: run().suggest() if ended else None)
+
+
+def _rows(found: Suggestions, chosen: Sequence[Rule]) -> Iterator[SuggestRow]:
+    more = f"of {counted(found.succeeded, 'call')} that succeeded {found.allowed:,} need no rule"
+    if not found.suggestions:
+        more = f"none to propose: {more}; w chooses other calls"
+    yield Heading(Clean("Rules"), Clean(more))
+    for each in found.suggestions:
+        yield Proposal(each, each.rule in chosen)
+    if found.left_out:
+        yield Heading(Clean(""))
+        yield Heading(Clean("Left out"), Clean("no rule is proposed for these"))
+        yield from found.left_out
+
+
+def _stops(row: SuggestRow) -> bool:
+    return not isinstance(row, Heading)
+
+
+def _key(row: SuggestRow) -> object:
+    return row.suggestion.rule if isinstance(row, Proposal) else row

@@ -1,0 +1,163 @@
+"""Try a call: a tool and its arguments go in, what would happen comes out while one types."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterable
+from typing import ClassVar
+
+from textual import on, work
+from textual.binding import BindingType
+from textual.containers import Horizontal, Vertical
+from textual.content import Content
+from textual.timer import Timer
+from textual.widget import Widget
+
+from gemtui.policy.engine.decide import Explanation
+from gemtui.policy.model.rules import Call
+from gemtui.text import Clean
+from gemtui.ui.draw.lines import Line, Piece
+from gemtui.ui.draw.theme import Look, Role
+from gemtui.ui.kit.bars import BarLine
+from gemtui.ui.kit.dialog_guard import DIALOG
+from gemtui.ui.kit.keys import Where, bindings
+from gemtui.ui.kit.line_view import LineView
+from gemtui.ui.rules.draw import draw_explanation
+from gemtui.ui.simulator.base import SimulatorScreen, refused
+from gemtui.ui.simulator.call_form import CallForm
+from gemtui.ui.simulator.call_scan import CallHistory
+from gemtui.ui.simulator.simulation import Simulation
+
+
+class PolicyAnswer(LineView):
+    """One explanation, or a line in its place."""
+
+    def __init__(self, *, id: str | None = None) -> None:
+        super().__init__(what="the explanation", id=id)
+        self.shown: Explanation | None = None
+
+    def answer(self, found: Explanation) -> None:
+        """Show an explanation; of the same call it stays where it was scrolled to."""
+        fresh = self.shown is None or self.shown.call != found.call
+        self.shown = found
+        self.show(lambda look: draw_explanation(found, look), fresh=fresh)
+
+    def say(self, words: Clean) -> None:
+        """Show words: there is nothing to explain."""
+        self.shown = None
+
+        def draw(look: Look) -> list[Line]:
+            return [Line((Piece(words, look[Role.MUTED]),))]
+
+        self.show(draw)
+
+
+REST = 0.12
+"""Seconds without a keystroke after which the call is decided on."""
+
+
+class TryScreen(SimulatorScreen):
+    """The form, and beside or below it the answer."""
+
+    BINDINGS: ClassVar[list[BindingType]] = bindings(Where.TRY)
+    AUTO_FOCUS = "#args"
+    HEADING = "Try a call"
+    DEFAULT_CSS = """
+    TryScreen {
+        & #try-panes { layout: horizontal; height: 1fr; }
+        & #try-call { width: 46; padding: 0 1; }
+        & #answer { width: 1fr; height: 1fr; padding: 0 1; }
+        &.-extra #try-call { width: 60; }
+        &.-narrow #try-panes { layout: vertical; }
+        &.-narrow #try-call { width: 1fr; height: auto; max-height: 60%; margin-bottom: 1; }
+        &.-narrow #args { max-height: 6; }
+    }
+    """
+
+    def __init__(self, trial: Simulation, past: CallHistory, *, call: Call | None = None) -> None:
+        super().__init__(trial)
+        self._past, self._begin_with = past, call
+        self._resting: Timer | None = None
+
+    def body(self) -> Iterable[Widget]:
+        """Form and answer."""
+        others = [f"mcp_{each.server}_{each.name}" for each in self.trial.draft.setup.mcp_tools]
+        form = Vertical(CallForm(others=others), id="try-call")
+        yield Horizontal(form, PolicyAnswer(id="answer"), id="try-panes")
+
+    @property
+    def form(self) -> CallForm:
+        """The call."""
+        return self.query_one(CallForm)
+
+    @property
+    def answer(self) -> PolicyAnswer:
+        """What would happen."""
+        return self.query_one(PolicyAnswer)
+
+    def on_mount(self) -> None:
+        """Begin with a call, if one was given."""
+        super().on_mount()
+        if self._begin_with is not None:
+            self.form.put(self._begin_with)
+        self.form.focus_args()
+
+    # --- deciding ------------------------------------------------------------------------------
+
+    @on(CallForm.Changed)
+    def _written(self) -> None:
+        if self._resting is not None:
+            self._resting.stop()
+        self._resting = self.set_timer(REST, self.situation_changed)
+
+    def situation_changed(self) -> None:
+        """Decide on what is written."""
+        call = self.form.call
+        if call is None:
+            self.answer.say(Clean("The arguments can't be read yet."))
+            self.refresh_bindings()
+        else:
+            self._decide(call)
+
+    @work(exclusive=True, group="answer")
+    async def _decide(self, call: Call) -> None:
+        status = self.query_one("#status", BarLine)
+        slow = self.set_timer(0.5, lambda: status.say([Content("deciding")]))
+        try:
+            found = await asyncio.to_thread(lambda: self.trial.engine().explain(call))
+        finally:
+            slow.stop()
+        if self.is_open:
+            status.say([])
+            self.answer.answer(found)
+            self.refresh_bindings()
+
+    # --- keys ----------------------------------------------------------------------------------
+
+    def can(self, action: str) -> bool:
+        """Only what is not allowed yet can be."""
+        shown = self.answer.shown if self.is_mounted else None
+        return action != "allow" or (shown is not None and refused(shown))
+
+    @work(exclusive=True, group=DIALOG)
+    async def action_recorded(self) -> None:
+        """Take a recorded call."""
+        from gemtui.ui.simulator.calls import PickCallScreen
+
+        recorded = await self.app.push_screen_wait(PickCallScreen(self._past))
+        if recorded is not None:
+            self.form.put(recorded.call)
+            self.form.focus_args()
+
+    @work(exclusive=True, group=DIALOG)
+    async def action_allow(self) -> None:
+        """Make the rule that would allow this call."""
+        if (call := self.form.call) is not None:
+            await self.allow(call)
+
+    def action_close(self) -> None:
+        """The names that are offered go first."""
+        if self.form.offering:
+            self.form.close_offer()
+        else:
+            super().action_close()

@@ -1,0 +1,312 @@
+"""A tool call as a card: what was asked, how it ended, what it gave."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import islice
+from typing import Any
+
+from rich.cells import cell_len
+
+from gemtui.text import HOLDS_CONTROLS, Clean, counted, ellipsis, visible, visible_line
+from gemtui.transcript.display_model import DiffDisplay
+from gemtui.transcript.model import ToolCall, ToolStatus
+from gemtui.transcript.tools import ToolKind, args_hold_controls, kind_of, target
+from gemtui.ui.draw.bounds import excerpt
+from gemtui.ui.draw.code import highlight
+from gemtui.ui.draw.formats import lasting, time_of_day
+from gemtui.ui.draw.gutter_rows import Body, Row, as_json, remark, styled, whole
+from gemtui.ui.draw.lines import (
+    BLANK,
+    EMPTY,
+    Line,
+    Piece,
+    Pieces,
+    fit,
+    fit_end,
+    own,
+    prefixed,
+    spread,
+    tabless,
+    width_of,
+    wrap,
+)
+from gemtui.ui.draw.theme import BOLD, Look, Role
+from gemtui.ui.transcript.card_body import draw_body
+from gemtui.ui.transcript.head import image_words
+
+_DETAILS = 500
+"""Lines of arguments that are drawn."""
+_SHOWN = {
+    ToolKind.SHELL: ("command",),
+    ToolKind.READ: ("start_line", "end_line"),
+    ToolKind.TODOS: ("todos",),
+    ToolKind.TOPIC: ("title", "summary", "strategic_intent"),
+}
+"""Arguments that the card shows elsewhere."""
+_ENOUGH = 24
+"""Cells that the arguments keep as long as there is something else to drop."""
+_LONG_NAME, _LONG_TARGET = 200, 1_000
+"""Characters of a name and of what was asked that are looked at for the first line."""
+_PATHS = (ToolKind.READ, ToolKind.WRITE, ToolKind.EDIT, ToolKind.LIST)
+
+
+def draw_card(call: ToolCall, look: Look, *, folded: bool) -> tuple[list[Line], bool]:
+    """The lines of a card, and whether folding changes it."""
+    inner = look.narrowed(2)
+    body = draw_body(call, inner, folded=folded)
+    caution = list(_caution(call, inner))
+    command, keys = _unsaid(call, body.facts, look)
+    lines = list(body.lines)
+    if not folded and (command or keys):
+        details = _bounded(_details(call, command, keys, inner), inner)
+        gap = [BLANK] if lines else []
+        lines = [*lines, *gap, *details] if call.status.failed else [*details, *gap, *lines]
+    foldable = body.more or bool(command or keys) if folded else _shrinks(call, inner, lines)
+    lines += [Line(pieces) for pieces in _images(call, inner)]
+    side = (Piece(own(f"{look.glyphs.side} "), look[Role.BORDER]),)
+    return [
+        Line(_title(call, body.facts, look), 2),
+        *prefixed([*caution, *lines], side),
+        _bottom(call, body, look, foldable=foldable, folded=folded),
+    ], foldable
+
+
+def _caution(call: ToolCall, look: Look) -> Iterator[Line]:
+    if args_hold_controls(call.args):
+        words = own(f"{look.glyphs.warning} {HOLDS_CONTROLS}")
+        pieces = fit((Piece(words, look[Role.WARNING]),), look.width, own(look.glyphs.ellipsis))
+        yield Line(pieces, width_of(pieces))
+
+
+def _bounded(lines: Iterator[Line], look: Look) -> list[Line]:
+    kept = list(islice(lines, _DETAILS))
+    if next(lines, None) is not None:
+        kept.append(remark("more arguments left out", look))
+    return kept
+
+
+def _shrinks(call: ToolCall, inner: Look, lines: list[Line]) -> bool:
+    return len(draw_body(call, inner, folded=True).lines) < len(lines)
+
+
+def _images(call: ToolCall, look: Look) -> Iterator[Pieces]:
+    for image in call.images:
+        words = Piece(image_words(image), look[Role.TEXT])
+        yield fit((words,), look.width, own(look.glyphs.ellipsis))
+
+
+# --- the first line ------------------------------------------------------------------------------
+
+
+def state(call: ToolCall, look: Look) -> tuple[str, str, Role]:
+    """Sign, word and role of how a call stands; a word that is said elsewhere is empty here."""
+    glyphs = look.glyphs
+    match call.status:
+        case ToolStatus.SUCCESS if call.exit_code:
+            return glyphs.failed, "", Role.ERROR
+        case ToolStatus.SUCCESS:
+            return glyphs.ok, "", Role.SUCCESS
+        case ToolStatus.ERROR:
+            return glyphs.failed, "failed", Role.ERROR
+        case ToolStatus.RUNNING:
+            return glyphs.running, "", Role.ACCENT
+        case ToolStatus.DENIED:
+            return glyphs.denied, "denied", Role.WARNING
+        case ToolStatus.CANCELLED:
+            return glyphs.denied, "cancelled", Role.WARNING
+        case ToolStatus.INTERRUPTED:
+            return glyphs.interrupted, "interrupted", Role.WARNING
+        case ToolStatus.UNCONFIRMED:
+            return glyphs.interrupted, "unconfirmed", Role.WARNING
+
+
+def _title(call: ToolCall, facts: Pieces, look: Look) -> Pieces:
+    """Sign, name, arguments, counts and duration; the last go first where it is narrow."""
+    front, asked, end = _title_parts(call, facts, look)
+    left = (*front, Piece(own(f"  {asked}"), look[Role.TEXT])) if asked else front
+    lines = own(f"  {_range(call)}") if asked else EMPTY
+    if lines.strip() and width_of(left) + len(lines) + width_of(end) <= look.width - 4:
+        left = (*left, Piece(lines, look[Role.MUTED]))
+    return _boxed(fit(left, look.width - 4, own(look.glyphs.ellipsis)), end, look)
+
+
+def _title_parts(call: ToolCall, facts: Pieces, look: Look) -> tuple[Pieces, Clean, Pieces]:
+    """Sign and name, as much of what was asked as there is room for, and how it ended."""
+    sign, word, role = state(call, look)
+    name = Piece(visible_line(call.name[:_LONG_NAME]), look[Role.TEXT] + BOLD)
+    front = (Piece(own(f"{sign} "), look[role]), name)
+    room = look.width - 4 - width_of(front)
+    asked = _on_one_line(target(call)[:_LONG_TARGET], look)
+    end = _end(call, (Piece(own(word), look[role]),) if word else (), facts, asked, room, look)
+    return front, _fitted(asked, room - width_of(end) - 2, call, look), end
+
+
+def _on_one_line(asked: str, look: Look) -> Clean:
+    return visible_line(asked.strip().replace("\n", look.glyphs.line_end))
+
+
+def _end(
+    call: ToolCall, word: Pieces, facts: Pieces, asked: Clean, room: int, look: Look
+) -> Pieces:
+    """State, counts and duration, as many of them as leave enough room for the arguments."""
+    lasted = own(lasting(call.duration)) if call.duration is not None else EMPTY
+    last = (Piece(own(f"{lasted:>7}"), look[Role.MUTED]),) if lasted else ()
+    wanted = min(_ENOUGH, cell_len(asked)) + 2
+    for end in (_apart(word, facts, last), _apart(word, facts), _apart(word)):
+        if room - width_of(end) >= wanted:
+            return end
+    return _apart(word) if room >= width_of(_apart(word)) else ()
+
+
+def _apart(*groups: Pieces) -> Pieces:
+    """The groups that are there, each with two blanks before it."""
+    pieces: list[Piece] = []
+    for group in filter(None, groups):
+        pieces += [Piece(own("  "), group[0].style), *group]
+    return tuple(pieces)
+
+
+def _range(call: ToolCall) -> str:
+    """The lines that a read asked for: `1-120`."""
+    if kind_of(call.name) is not ToolKind.READ:
+        return ""
+    first, last, offset, limit = map(
+        _line_number, map(call.args.get, ("start_line", "end_line", "offset", "limit"))
+    )
+    if limit is not None:
+        first, last = (offset or 0) + 1, (offset or 0) + limit
+    if first is None and last is None:
+        return ""
+    return f"{1 if first is None else first}-{'' if last is None else last}"
+
+
+def _line_number(value: object) -> int | None:
+    return value if type(value) is int and 0 <= value < 10**9 else None
+
+
+def _fitted(asked: Clean, room: int, call: ToolCall, look: Look) -> Clean:
+    if room < 4:
+        return asked if cell_len(asked) <= room else own("")
+    mark = own(look.glyphs.ellipsis)
+    if kind_of(call.name) in _PATHS:
+        return fit_end(asked, room, mark)
+    return ellipsis(asked, room, mark=mark)
+
+
+def _boxed(left: Pieces, right: Pieces, look: Look) -> Pieces:
+    glyphs, border = look.glyphs, look[Role.BORDER]
+    middle = spread(left, right, look.width - 4, Piece(own(" "), border))
+    first, last = own(f"{glyphs.top_left} "), own(f" {glyphs.top_right}")
+    return (Piece(first, border), *middle, Piece(last, border))
+
+
+# --- the last line -------------------------------------------------------------------------------
+
+
+def _bottom(call: ToolCall, body: Body, look: Look, *, foldable: bool, folded: bool) -> Line:
+    """What is left out, or a word about the end; at the right what a key does here."""
+    glyphs, border = look.glyphs, look[Role.BORDER]
+    words = fit(
+        _closing(call, body, look, foldable=foldable, folded=folded),
+        look.width - 4,
+        own(glyphs.ellipsis),
+    )
+    hint = _hint(call, foldable=foldable, folded=folded)
+    left: Pieces = (Piece(own(f"{glyphs.bottom_left}{glyphs.rule}"), border),)
+    if words:
+        left = (Piece(own(f"{glyphs.bottom_left} "), border), *words, Piece(own(" "), border))
+    right: Pieces = (Piece(own(glyphs.bottom_right), border),)
+    if hint and width_of(left) + len(hint) + 4 <= look.width:
+        right = (Piece(own(f" {hint} "), look[Role.MUTED]), *right)
+    pieces = spread(left, right, look.width, Piece(own(glyphs.rule), border))
+    return Line(pieces, look.width)
+
+
+def _hint(call: ToolCall, *, foldable: bool, folded: bool) -> str:
+    if call.agent_id:
+        return "enter to open its session"
+    if not foldable:
+        return ""
+    return "space to unfold" if folded else "space to fold"
+
+
+def _closing(call: ToolCall, body: Body, look: Look, *, foldable: bool, folded: bool) -> Pieces:
+    said = [_unwritten(call), _rest(body) or body.note]
+    if folded and foldable and not said[1]:
+        said[1] = _withheld(*_unsaid(call, body.facts, look), body.cut)
+    words = own(f" {look.glyphs.dot} ".join(filter(None, said)))
+    if not words and not folded and call.time is not None:
+        words = own(time_of_day(call.time, look))
+    return (Piece(words, look[Role.MUTED]),) if words else ()
+
+
+def _withheld(command: str, keys: Sequence[str], cut: int) -> str:
+    """What there is to see when no line is missing."""
+    arguments = counted(len(keys), "argument") if keys else ""
+    words = " and ".join(filter(None, ("the whole command" if command else "", arguments)))
+    return words or (counted(cut, "long line") if cut else "")
+
+
+def _unwritten(call: ToolCall) -> str:
+    if call.status is ToolStatus.RUNNING:
+        return "running"
+    if call.status is ToolStatus.UNCONFIRMED:
+        return "nothing says how it ended"
+    if call.status is ToolStatus.CANCELLED and isinstance(call.display, DiffDisplay):
+        return "nothing was written"
+    return ""
+
+
+def _rest(body: Body) -> str:
+    if not body.hidden or (body.note and not body.lines):
+        return ""
+    if not body.lines:
+        return counted(body.hidden, "line")
+    return counted(body.hidden, "more line")
+
+
+# --- what was asked, when unfolded ---------------------------------------------------------------
+
+
+def _unsaid(call: ToolCall, facts: Pieces, look: Look) -> tuple[str, tuple[str, ...]]:
+    """The command and the names of the arguments that the card does not show elsewhere."""
+    asked, command = target(call), call.args.get("command")
+    short = len(asked) <= _LONG_TARGET and "\n" not in asked.strip()
+    whole = short and _title_parts(call, facts, look)[1] == _on_one_line(asked, look)
+    known = set(_SHOWN.get(kind_of(call.name), ()))
+    if isinstance(call.display, DiffDisplay):
+        known |= {"content", "old_string", "new_string", "file_path", "absolute_path"}
+    if asked and whole:
+        known |= {key for key, value in call.args.items() if value == asked}
+    shell = kind_of(call.name) is ToolKind.SHELL and isinstance(command, str) and not whole
+    return str(command) if shell else "", tuple(key for key in call.args if key not in known)
+
+
+def _details(call: ToolCall, command: str, keys: Sequence[str], look: Look) -> Iterator[Line]:
+    if command:
+        yield from _command(command, look)
+    for key in keys:
+        yield from _argument(key, call.args[key], look)
+
+
+def _command(command: str, look: Look) -> Iterator[Line]:
+    text = Clean("\n".join(excerpt(command, cleaned=visible).head))
+    for index, pieces in enumerate(highlight(text, own("bash"), look)):
+        gutter = styled(own("  " if index else "$ "), look[Role.MUTED])
+        yield from whole([Row(gutter, pieces)], look)
+
+
+def _argument(key: str, value: Any, look: Look) -> Iterator[Line]:
+    name = Piece(own(f"{visible_line(key[:100])}: "), look[Role.MUTED])
+    text = value if isinstance(value, str) else as_json(value, 1_000)
+    some = excerpt(text, head=200, tail=0, cleaned=visible)
+    if len(some.head) <= 1:
+        words = some.head[0] if some.head else own("")
+        yield from wrap((name, Piece(tabless(words), look[Role.TEXT])), look.width)
+        return
+    yield from wrap((name,), look.width)
+    gutter = styled(own("  "), look[Role.TEXT])
+    yield from whole((Row(gutter, styled(line, look[Role.TEXT])) for line in some.head), look)
+    if some.left_out:
+        yield Line(styled(own(f"  {counted(some.left_out, 'more line')}"), look[Role.MUTED]))

@@ -1,0 +1,321 @@
+"""What a tool gave, by the type of its display: what stands inside a card."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from itertools import groupby
+from typing import assert_never
+
+from gemtui.text import Clean, clean, counted, visible
+from gemtui.transcript.display_model import (
+    Activity,
+    AgentDisplay,
+    DiffDisplay,
+    FilesDisplay,
+    JsonDisplay,
+    MatchesDisplay,
+    ScreenDisplay,
+    Span,
+    TableDisplay,
+    TextDisplay,
+    TodosDisplay,
+)
+from gemtui.transcript.model import ToolCall, ToolStatus
+from gemtui.transcript.tools import ToolKind, kind_of, target
+from gemtui.ui.draw.bounds import LINES, excerpt, line_count
+from gemtui.ui.draw.code import language_of
+from gemtui.ui.draw.gutter_rows import (
+    Body,
+    Row,
+    as_json,
+    left_out,
+    some_lines,
+    some_rows,
+    styled,
+    text_rows,
+)
+from gemtui.ui.draw.lines import BLANK, EMPTY, Line, Piece, fit, flat, own, tabless
+from gemtui.ui.draw.markdown import draw_markdown
+from gemtui.ui.draw.prose import draw_prose
+from gemtui.ui.draw.table import draw_table
+from gemtui.ui.draw.theme import Look, Role, span_style
+from gemtui.ui.transcript.diff import draw_changes, first_changes, read_diff
+
+EDIT, OUTPUT, FAILED_OUTPUT, ERROR, OTHER, TODOS, RESULT = 6, 4, 8, 12, 3, 12, 3
+"""Lines that a folded card shows."""
+TABLE = 300
+"""Rows of a table that are drawn: they cost more than lines."""
+_QUIET = (
+    ToolKind.READ,
+    ToolKind.LIST,
+    ToolKind.GLOB,
+    ToolKind.SEARCH,
+    ToolKind.WEB,
+    ToolKind.MEMORY,
+    ToolKind.TOPIC,
+)
+_PROSE = (
+    ToolKind.WEB,
+    ToolKind.AGENT,
+    ToolKind.TOPIC,
+    ToolKind.PLAN,
+    ToolKind.ASK,
+    ToolKind.MEMORY,
+    ToolKind.MCP,
+    ToolKind.OTHER,
+)
+
+
+def draw_body(call: ToolCall, look: Look, *, folded: bool) -> Body:
+    """What the tool gave; of a call that failed, why."""
+    if call.status in (ToolStatus.ERROR, ToolStatus.DENIED) and (reason := failure(call)):
+        return text_rows(reason, look, folded=folded, head=ERROR, prose=True)
+    match call.display:
+        case DiffDisplay():
+            return _diff(call.display, look, folded=folded)
+        case MatchesDisplay():
+            return _matches(call.display, look, folded=folded)
+        case FilesDisplay():
+            return _files(call.display, look, folded=folded)
+        case AgentDisplay():
+            return _agent(call.display, look, folded=folded)
+        case TodosDisplay():
+            return _todos(call.display, look, folded=folded)
+        case ScreenDisplay():
+            return _screen(call, call.display, look, folded=folded)
+        case TableDisplay():
+            return _table(call.display, look, folded=folded)
+        case JsonDisplay():
+            text = as_json(call.display.value)
+            return text_rows(text, look, folded=folded, head=OTHER, language=own("json"))
+        case TextDisplay() | None:
+            return _text(call, call.display, look, folded=folded)
+        case _:
+            assert_never(call.display)
+
+
+def failure(call: ToolCall) -> str:
+    """Why a call failed, in the words the model got or, without them, those the person got."""
+    shown = call.display.text if isinstance(call.display, TextDisplay) else ""
+    return call.error or shown or call.output or ""
+
+
+# --- text ----------------------------------------------------------------------------------------
+
+
+def _text(call: ToolCall, display: TextDisplay | None, look: Look, *, folded: bool) -> Body:
+    """Text of a tool: what the person saw, or what the model got where that says more."""
+    kind = kind_of(call.name)
+    text, note = _said(call, display.text if display else "")
+    if kind is ToolKind.SHELL:
+        body = text_rows(text, look, folded=folded, tail=_last_lines(call))
+        return replace(body, facts=_exit(call, look))
+    if kind in _PROSE and not _is_data(text):
+        return replace(_prose(text, look, folded=folded, keep=_kept(kind)), note=note)
+    path = flat(target(call)[-200:]) if kind is ToolKind.READ else EMPTY
+    language = own("json") if kind in _PROSE else language_of(path)
+    body = text_rows(text, look, folded=folded, head=_kept(kind), language=language)
+    return replace(body, note=note)
+
+
+def _kept(kind: ToolKind) -> int:
+    return 0 if kind in _QUIET else OTHER
+
+
+def _is_data(text: str) -> bool:
+    return text.lstrip()[:1] in ("{", "[", "<")
+
+
+def _prose(text: str, look: Look, *, folded: bool, keep: int) -> Body:
+    """Markdown; folded, its first lines without the empty ones."""
+    if folded and not keep:
+        hidden = line_count(text)
+        return Body(hidden=hidden, more=hidden > 0)
+    lines = list(draw_prose(text, look, draw_markdown))
+    return some_lines(lines, folded=folded, keep=keep)
+
+
+def _said(call: ToolCall, shown: str) -> tuple[str, Clean]:
+    """The text to show and a note: many tools show a line on how much they gave to the model."""
+    output = call.output or ""
+    if not shown.strip():
+        return output, EMPTY
+    if kind_of(call.name) in _QUIET and "\n" not in shown.strip():
+        return (output, flat(shown)) if line_count(output) > 1 else (output or shown, EMPTY)
+    return shown, EMPTY
+
+
+def _last_lines(call: ToolCall) -> int:
+    return FAILED_OUTPUT if call.exit_code else OUTPUT
+
+
+def _exit(call: ToolCall, look: Look) -> tuple[Piece, ...]:
+    if not call.exit_code:
+        return ()
+    return (Piece(own(f"exit {call.exit_code}"), look[Role.ERROR]),)
+
+
+def _screen(call: ToolCall, display: ScreenDisplay, look: Look, *, folded: bool) -> Body:
+    keep = _last_lines(call)
+    shown = display.lines[-keep:] if folded else display.lines[:LINES]
+    rows = [Row((), tuple(_span(span, look) for span in line)) for line in shown]
+    body = some_rows(rows, look, folded=folded, keep=keep)
+    facts = _exit(call, look)
+    missing = len(display.lines) - len(rows)
+    if not missing:
+        return replace(body, facts=facts)
+    if folded:
+        return replace(body, hidden=missing, more=True, facts=facts)
+    return Body(lines=(*body.lines, left_out(missing, look)), facts=facts)
+
+
+def _span(span: Span, look: Look) -> Piece:
+    return Piece(tabless(flat_spaces(span.text)), span_style(span, look))
+
+
+def flat_spaces(text: str) -> Clean:
+    """Foreign text on one line that keeps its blanks."""
+    return Clean(clean(text).replace("\n", " "))
+
+
+# --- changes, searches, lists ---------------------------------------------------------------------
+
+
+def _diff(display: DiffDisplay, look: Look, *, folded: bool) -> Body:
+    facts = change_counts(display, look)
+    some = excerpt(display.diff, head=LINES, tail=0, cleaned=visible)
+    changes = read_diff(some.head)
+    if not changes and not any(map(_says, some.head)):
+        empty = not display.new and (display.is_new or not display.original)
+        return Body(facts=facts, note=own("empty file" if empty else "no changes"))
+    if not changes:
+        return replace(text_rows(display.diff, look, folded=folded, head=EDIT), facts=facts)
+    if folded:
+        shown = first_changes(changes, EDIT)
+        lines = tuple(draw_changes(shown, look, whole=False))
+        hidden = len(changes) + some.left_out - len(shown)
+        cut = sum(line.pieces[-1].text.endswith(look.glyphs.ellipsis) for line in lines)
+        return Body(lines=lines, hidden=hidden, cut=cut, more=hidden + cut > 0, facts=facts)
+    lines = tuple(draw_changes(changes, look))
+    if some.left_out:
+        lines = (*lines, left_out(some.left_out, look))
+    return Body(lines=lines, facts=facts)
+
+
+def _says(line: str) -> bool:
+    """Whether a line of a diff is more than its head: what is drawn as changes has hunks."""
+    return bool(line.strip()) and not line.startswith(("Index: ", "=====", "--- ", "+++ "))
+
+
+def change_counts(display: DiffDisplay, look: Look) -> tuple[Piece, ...]:
+    """`+6 −2`, as far as they are known."""
+    pieces = []
+    if display.added is not None:
+        pieces.append(Piece(own(f"{look.glyphs.added}{display.added}"), look[Role.ADDED]))
+    if display.removed:
+        pieces.append(Piece(own(f" {look.glyphs.removed}{display.removed}"), look[Role.REMOVED]))
+    return tuple(pieces)
+
+
+def _matches(display: MatchesDisplay, look: Look, *, folded: bool) -> Body:
+    number = len(display.matches)
+    facts = (Piece(own(counted(number, "match", "matches")), look[Role.MUTED]),)
+    files = len({match.path for match in display.matches})
+    note = own(f"in {counted(files, 'file')}") if files else flat(display.summary)
+    rows = list(_match_rows(display, look)) if not folded else []
+    body = some_rows(rows, look, folded=folded, keep=0)
+    return Body(lines=body.lines, more=folded and number > 0, facts=facts, note=note)
+
+
+def _match_rows(display: MatchesDisplay, look: Look) -> Iterator[Row]:
+    for path, matches in groupby(display.matches[:LINES], key=lambda match: match.path):
+        yield Row((), styled(flat(path), look[Role.HEADING]))
+        for match in matches:
+            number = "" if match.line is None else str(match.line)
+            yield Row(
+                styled(own(f"{number:>5}  "), look[Role.MUTED]),
+                styled(flat_spaces(match.text.rstrip()), look[Role.TEXT]),
+            )
+
+
+def _files(display: FilesDisplay, look: Look, *, folded: bool) -> Body:
+    facts = (Piece(own(counted(len(display.files), "entry", "entries")), look[Role.MUTED]),)
+    rows = [Row((), styled(flat(name), look[Role.TEXT])) for name in display.files[: LINES + 1]]
+    for name, reason in display.skipped[:LINES]:
+        text = own(f"{flat(name)}  skipped: {flat(reason) or 'no reason given'}")
+        rows.append(Row((), styled(text, look[Role.WARNING])))
+    body = some_rows([] if folded else rows, look, folded=folded, keep=0)
+    note = flat(display.summary)
+    return Body(lines=body.lines, more=folded and bool(rows), facts=facts, note=note)
+
+
+def _todos(display: TodosDisplay, look: Look, *, folded: bool) -> Body:
+    done = sum(item.status == "completed" for item in display.items)
+    facts = (Piece(own(f"{done} of {len(display.items)} done"), look[Role.MUTED]),)
+    rows = [_todo(flat(item.text), item.status, look) for item in display.items]
+    return replace(some_rows(rows, look, folded=folded, keep=TODOS), facts=facts)
+
+
+def _todo(text: Clean, status: str, look: Look) -> Row:
+    glyphs = look.glyphs
+    sign, role, word = {
+        "completed": (glyphs.done, Role.SUCCESS, ""),
+        "in_progress": (glyphs.doing, Role.ACCENT, "in progress"),
+        "pending": (glyphs.pending, Role.MUTED, ""),
+        "cancelled": (glyphs.denied, Role.MUTED, "cancelled"),
+    }.get(status, (glyphs.pending, Role.MUTED, flat(status)))
+    mark = f"[{sign}] " if glyphs.name == "ascii" else f"{sign} "
+    faded = look[Role.MUTED] if status in ("completed", "cancelled") else look[Role.TEXT]
+    after = (Piece(own(f"  {word}"), look[Role.MUTED]),) if word else ()
+    return Row((Piece(own(mark), look[role]),), (Piece(tabless(text), faded), *after))
+
+
+# --- agents, tables ------------------------------------------------------------------------------
+
+
+def _agent(display: AgentDisplay, look: Look, *, folded: bool) -> Body:
+    facts = (Piece(own(counted(len(display.activities), "step")), look[Role.MUTED]),)
+    result = _result(display.result or "", look, folded=folded)
+    if folded:
+        more = result.more or bool(display.activities)
+        return replace(result, more=more, facts=facts)
+    steps = [_step(step, look) for step in display.activities[:LINES]]
+    gap = [BLANK] if steps and result.lines else []
+    note = flat(f"ended: {display.reason}") if display.reason else EMPTY
+    return Body(lines=(*steps, *gap, *result.lines), facts=facts, note=note)
+
+
+def _step(step: Activity, look: Look) -> Line:
+    glyphs = look.glyphs
+    sign, role = {
+        "completed": (glyphs.ok, Role.SUCCESS),
+        "running": (glyphs.running, Role.ACCENT),
+        "error": (glyphs.failed, Role.ERROR),
+        "cancelled": (glyphs.denied, Role.WARNING),
+    }.get(step.status, (glyphs.bullet, Role.MUTED))
+    words = flat(step.kind.replace("_", " "))
+    pieces = (
+        Piece(own(f"{sign} "), look[role]),
+        Piece(own(f"{words}  "), look[Role.MUTED]),
+        Piece(flat(step.text[:1000]), look[Role.TEXT]),
+    )
+    return Line(fit(pieces, look.width, own(glyphs.ellipsis)))
+
+
+def _result(text: str, look: Look, *, folded: bool) -> Body:
+    if _is_data(text):
+        return text_rows(text, look, folded=folded, head=RESULT, language=own("json"))
+    return _prose(text, look, folded=folded, keep=RESULT)
+
+
+def _table(display: TableDisplay, look: Look, *, folded: bool) -> Body:
+    facts = (Piece(own(counted(len(display.rows), "row")), look[Role.MUTED]),)
+    shown = display.rows[: OTHER if folded else TABLE]
+    head = [styled(flat(name), look[Role.TEXT]) for name in display.columns]
+    rows = [[styled(flat(cell[:1000]), look[Role.TEXT]) for cell in row] for row in shown]
+    hidden = len(display.rows) - len(shown)
+    lines = tuple(draw_table(head, rows, look))
+    if folded:
+        return Body(lines=lines, hidden=hidden, more=hidden > 0, facts=facts)
+    return Body(lines=(*lines, left_out(hidden, look)) if hidden else lines, facts=facts)

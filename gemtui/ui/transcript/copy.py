@@ -1,0 +1,153 @@
+"""What can be copied of a message: a block, the code in it, all of it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple, assert_never
+
+from textual import on
+from textual.app import ComposeResult
+from textual.content import Content
+
+from gemtui.text import Clean, clean, clean_line, ellipsis, visible
+from gemtui.transcript.display_model import DiffDisplay
+from gemtui.transcript.model import (
+    Attachment,
+    Block,
+    Image,
+    Message,
+    Notice,
+    Text,
+    Thought,
+    ToolCall,
+    excerpt,
+)
+from gemtui.transcript.search import block_text
+from gemtui.transcript.shown import output_text
+from gemtui.transcript.tools import target
+from gemtui.ui.draw.lines import own
+from gemtui.ui.kit.clean_widgets import Dialog, Option, OptionList
+from gemtui.ui.kit.dialog_guard import DialogScreen
+from gemtui.ui.kit.keys import Where, bindings
+from gemtui.ui.transcript.drawing import Fence
+
+
+class Copy(NamedTuple):
+    """A text for the clipboard, cleaned, and what to call it."""
+
+    text: str
+    what: str
+
+
+def copies_of_block(block: Block, fences: Sequence[Fence]) -> tuple[Copy, ...]:
+    """What to offer of a block: of a text with one piece of code that, with several all of it."""
+    if not isinstance(block, Text) or not fences:
+        return (copy_of_block(block),)
+    codes = tuple(_code(fence) for fence in fences)
+    return codes if len(codes) == 1 else (*codes, copy_of_block(block))
+
+
+def copy_of_block(block: Block) -> Copy:
+    """A block; of a tool call what it gave, else what it was asked."""
+    match block:
+        case ToolCall():
+            if output := _output(block):
+                diff = isinstance(block.display, DiffDisplay) and not block.error
+                return _copy(output, f"{'diff' if diff else 'output'} of {block.name}")
+            return _copy(visible(target(block)), f"call of {block.name}")
+        case Image():
+            return _copy(block_text(block), "name of the file")
+        case Text() | Thought() | Notice() | Attachment():
+            return _copy(block_text(block), type(block).__name__.lower())
+        case _:
+            assert_never(block)
+
+
+def _code(fence: Fence) -> Copy:
+    return _copy(fence.code, f"{fence.language} code" if fence.language else "code")
+
+
+def copy_of_message(message: Message) -> Copy:
+    """All blocks of a message, an empty line between them."""
+    texts = (_text(block).strip("\n") for block in message.blocks)
+    return _copy("\n\n".join(text for text in texts if text), "message")
+
+
+def _text(block: Block) -> Clean:
+    """A block as it is shown: what is pasted into a shell holds nothing that was not seen."""
+    if isinstance(block, ToolCall):
+        return Clean("\n".join(filter(None, (visible(target(block)), _output(block)))))
+    return clean(block_text(block))
+
+
+def _output(call: ToolCall) -> Clean:
+    cleaned = visible if isinstance(call.display, DiffDisplay) else clean
+    return cleaned(output_text(call))
+
+
+def _copy(text: str, what: str) -> Copy:
+    text = clean(text)
+    lines = text.count("\n") + (not text.endswith("\n"))
+    return Copy(text, clean_line(what if lines == 1 else f"{what}, {lines} lines"))
+
+
+def file_of(call: ToolCall) -> tuple[str, int | None] | None:
+    """The file that a call is about, and the first changed line of it if that is known."""
+    if isinstance(call.display, DiffDisplay):
+        return call.display.path or call.display.name, first_line(call.display.diff)
+    for key in ("file_path", "absolute_path", "path"):
+        if isinstance(path := call.args.get(key), str) and path:
+            return path, None
+    return None
+
+
+def first_line(diff: str) -> int | None:
+    """The line at which a unified diff changes the new file first, from 1."""
+    new: int | None = None
+    for line in diff.splitlines():
+        if line.startswith("@@"):
+            new = _hunk_start(line)
+        elif new is not None and line.startswith(("+", "-")):
+            return max(1, new)
+        elif new is not None:
+            new += 1
+    return new
+
+
+def _hunk_start(line: str) -> int | None:
+    """ "@@ -3,4 +5,6 @@" -> 5."""
+    start = next((word[1:] for word in line.split() if word.startswith("+")), "")
+    number = start.partition(",")[0]
+    return int(number) if number.isascii() and number.isdigit() else None
+
+
+FIRST = 40
+"""Cells of a first line that are shown."""
+
+
+class CopyScreen(DialogScreen[Copy | None]):
+    """Closes with what was chosen, or with None."""
+
+    BINDINGS = bindings(Where.DIALOG)
+
+    def __init__(self, copies: Sequence[Copy]) -> None:
+        super().__init__()
+        self._copies = copies
+
+    def compose(self) -> ComposeResult:
+        """Each thing with its first line."""
+        with Dialog(own("Copy"), own("enter copies   esc closes")):
+            yield OptionList(*(Option(_row(copy)) for copy in self._copies))
+
+    @on(OptionList.OptionSelected)
+    def _chosen(self, event: OptionList.OptionSelected) -> None:
+        self.dismiss(self._copies[event.option_index])
+
+    def action_close(self) -> None:
+        """Close without copying."""
+        self.dismiss(None)
+
+
+def _row(copy: Copy) -> Content:
+    first = ellipsis(clean_line(excerpt(copy.text)), FIRST)
+    return Content.assemble(clean_line(copy.what), "  ", (first, "dim"))

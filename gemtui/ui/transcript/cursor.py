@@ -1,0 +1,113 @@
+"""Where a cursor can be in a transcript, and what it can jump to."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import NamedTuple
+
+from gemtui.transcript.model import Block, Message, Outline, Thought, ToolCall, Transcript
+
+LAST = 1 << 30
+"""As a block index: the last block, whatever its number."""
+
+
+class Cursor(NamedTuple):
+    """The block under the cursor; `block` None is the head line of a message without blocks."""
+
+    message: int
+    block: int | None
+
+
+def order(cursor: Cursor) -> int:
+    """Cursors in the order of the transcript, as a number."""
+    return cursor.message * LAST + (-1 if cursor.block is None else cursor.block)
+
+
+class Target(NamedTuple):
+    """Something to jump to: messages and, in them, blocks (None: the first one).
+
+    `at_top`: it comes to stand on the top row, wherever it was before.
+    """
+
+    message: Callable[[Outline], bool]
+    block: Callable[[Block], bool] | None
+    at_top: bool
+
+
+PROMPT = Target(lambda outline: outline.prompt, None, at_top=True)
+TOOL = Target(
+    lambda outline: outline.calls > 0, lambda block: isinstance(block, ToolCall), at_top=False
+)
+FAILURE = Target(
+    lambda outline: outline.calls > 0,
+    lambda block: isinstance(block, ToolCall) and (block.status.failed or bool(block.exit_code)),
+    at_top=False,
+)
+"""Also commands that ended with an exit code: they look failed."""
+
+
+def next_target(transcript: Transcript, here: Cursor, target: Target, step: int) -> Cursor | None:
+    """The next (`step` 1) or previous (-1) target as seen from a cursor, None if there is none.
+
+    Reads the bodies of messages that may hold one: for a thread.
+    """
+    end = len(transcript) if step > 0 else -1
+    for message in range(here.message, end, step):
+        if target.message(transcript.outlines[message]):
+            for cursor in _in_message(transcript, message, here, target, step):
+                if (order(cursor) - order(here)) * step > 0:
+                    return cursor
+    return None
+
+
+def _in_message(
+    transcript: Transcript, message: int, here: Cursor, target: Target, step: int
+) -> Iterator[Cursor]:
+    if target.block is not None:
+        blocks = list(enumerate(transcript.read(message).blocks))[::step]
+        yield from (Cursor(message, number) for number, block in blocks if target.block(block))
+    elif message != here.message:
+        yield Cursor(message, None)
+
+
+def place_of_call(transcript: Transcript, call: str) -> Cursor | None:
+    """Where the tool call with this id stands, None if it is not there. Reads bodies, as above."""
+    for message, outline in enumerate(transcript.outlines):
+        if outline.calls:
+            for block, each in enumerate(transcript.read(message).blocks):
+                if isinstance(each, ToolCall) and each.id == call:
+                    return Cursor(message, block)
+    return None
+
+
+class Folds:
+    """The reader's choices; what they did not choose is folded in its own way.
+
+    `open_thoughts`: thoughts are unfolded at first.
+    """
+
+    def __init__(self, *, open_thoughts: bool) -> None:
+        self.open_thoughts = open_thoughts
+        self.all: bool | None = None
+        self._choices: dict[str, dict[int, bool]] = {}
+
+    def of(self, message: Message, block: int) -> bool | None:
+        """Whether a block is folded; None: in its own way."""
+        choice = self._choices.get(message.id, {}).get(block, self.all)
+        open = self.open_thoughts and isinstance(message.blocks[block], Thought)
+        return False if choice is None and open else choice
+
+    def choose(self, key: str, block: int, *, folded: bool) -> None:
+        """One block of the message with this id."""
+        self._choices.setdefault(key, {})[block] = folded
+
+    def turn(self, *, folded: bool) -> bool | None:
+        """All blocks: unfolded, then folded, then each in its own way again (None); says which.
+
+        `folded`: whether something that is seen is folded now. Without it nothing would be seen to
+        unfold, and all are folded first.
+        """
+        after = {None: not folded, False: True, True: None}
+        self.all = after[self.all]
+        self._choices.clear()
+        return self.all

@@ -1,0 +1,132 @@
+"""A file's change as lines: numbers, a sign in the gutter, the changed words marked."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from gemtui.text import Clean
+from gemtui.ui.draw.lines import EMPTY, Line, Piece, Pieces, laid, own, prefixed, tabless
+from gemtui.ui.draw.theme import Look, Role
+
+_HUNK = re.compile(r"@@ -(\d{1,9})(?:,\d+)? \+(\d{1,9})(?:,\d+)? @@")
+GAP = "@"
+_ALIKE = 0.5
+"""The share of two lines that must be alike for their difference to be marked by words."""
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """One line of a diff: `sign` is "+", "-", " " or `GAP` between two hunks.
+
+    `number` counts from 1, in the old file where a line was removed, else in the new one.
+    `differs`: where it differs from its counterpart, as a span of `text`.
+    """
+
+    sign: str
+    text: Clean
+    number: int = 0
+    differs: tuple[int, int] | None = None
+
+
+def read_diff(diff: Sequence[Clean]) -> list[Change]:
+    """The lines of one file's unified diff; its head and marks of missing newlines are left out."""
+    changes: list[Change] = []
+    old = new = 0
+    for line in diff:
+        if hunk := _HUNK.match(line):
+            changes += [Change(GAP, EMPTY)] if old or new else []
+            old, new = int(hunk[1]), int(hunk[2])
+        elif (old or new) and not line.startswith("\\"):
+            sign = line[:1] if line[:1] in ("+", "-") else " "
+            changes.append(Change(sign, Clean(line[1:]), old if sign == "-" else new))
+            old, new = old + (sign != "+"), new + (sign != "-")
+    return _compared(changes)
+
+
+def draw_changes(changes: Sequence[Change], look: Look, *, whole: bool = True) -> Iterator[Line]:
+    """The changes, line numbers and signs at the left; not `whole`: each cut to one line."""
+    digits = max(3, len(str(max((change.number for change in changes), default=0))))
+    for change in changes:
+        yield from _gap(digits, look) if change.sign == GAP else _drawn(change, digits, look, whole)
+
+
+def first_changes(changes: Sequence[Change], limit: int) -> Sequence[Change]:
+    """At most `limit` lines that begin and end with an added or removed one."""
+    where = [index for index, change in enumerate(changes) if change.sign in "+-"]
+    start = where[0] if where else 0
+    end = max((index + 1 for index in where if index < start + limit), default=limit)
+    return changes[start:end]
+
+
+def _gap(digits: int, look: Look) -> Iterator[Line]:
+    yield Line((Piece(own(f"{look.glyphs.ellipsis:>{digits}}"), look[Role.MUTED]),), digits)
+
+
+def _drawn(change: Change, digits: int, look: Look, whole: bool) -> Iterator[Line]:
+    role = {"+": Role.ADDED, "-": Role.REMOVED}.get(change.sign, Role.TEXT)
+    sign = {"+": look.glyphs.added, "-": look.glyphs.removed}.get(change.sign, " ")
+    number = Piece(own(f"{change.number:>{digits}} "), look[Role.MUTED])
+    before = (number, Piece(own(f"{sign} "), look[role]))
+    after = (Piece(own(f"{look.glyphs.wrapped:>{digits + 2}} "), look[Role.MUTED]),)
+    lines = laid(_worded(change, role, look), look.narrowed(digits + 3), whole=whole)
+    yield from prefixed(lines, before, after)
+
+
+def _worded(change: Change, role: Role, look: Look) -> Pieces:
+    text = change.text
+    if change.differs is None:
+        return (Piece(tabless(text), look[role]),)
+    start, end = change.differs
+    strong = look[Role.ADDED_WORD if role is Role.ADDED else Role.REMOVED_WORD]
+    parts = ((text[:start], look[role]), (text[start:end], strong), (text[end:], look[role]))
+    return tuple(Piece(tabless(Clean(part)), style) for part, style in parts if part)
+
+
+# --- words ---------------------------------------------------------------------------------------
+
+
+def _compared(changes: list[Change]) -> list[Change]:
+    """Marks what differs between removed lines and those that follow them, one by one."""
+    result = list(changes)
+    index = 0
+    while index < len(changes):
+        removed = _run(changes, index, "-")
+        added = _run(changes, index + removed, "+")
+        for old in range(index, index + min(removed, added)):
+            new = old + removed
+            result[old], result[new] = _pair(changes[old], changes[new])
+        index += max(1, removed + added)
+    return result
+
+
+def _run(changes: Sequence[Change], start: int, sign: str) -> int:
+    end = start
+    while end < len(changes) and changes[end].sign == sign:
+        end += 1
+    return end - start
+
+
+def _pair(old: Change, new: Change) -> tuple[Change, Change]:
+    first = _alike(old.text, new.text)
+    shorter = min(len(old.text), len(new.text)) - first
+    last = min(shorter, _alike(old.text[::-1], new.text[::-1]))
+    longer = max(len(old.text), len(new.text))
+    if not longer or (first + last) / longer < _ALIKE:
+        return old, new
+    return _marked(old, first, last), _marked(new, first, last)
+
+
+def _alike(one: str, other: str) -> int:
+    """Characters at the beginning that are the same."""
+    pairs = zip(one, other, strict=False)
+    return next(
+        (n for n, (left, right) in enumerate(pairs) if left != right), min(len(one), len(other))
+    )
+
+
+def _marked(change: Change, first: int, last: int) -> Change:
+    span = (first, len(change.text) - last)
+    differs = span if span[0] < span[1] else None
+    return Change(change.sign, change.text, change.number, differs)

@@ -1,0 +1,85 @@
+"""A message's head line: who, when, and at the right the model and its tokens."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from gemtui.text import Clean, size
+from gemtui.transcript.model import Author, Dropped, Image, Message, Usage
+from gemtui.ui.draw.formats import moment, short
+from gemtui.ui.draw.lines import Line, Piece, Pieces, fit, flat, own, spread, width_of
+from gemtui.ui.draw.theme import BOLD, Look, Role
+
+_DROPPED = {
+    Dropped.REWOUND: "rewound",
+    Dropped.BURIED: "buried by a later save",
+    Dropped.FAILED_PROMPT: "failed prompt",
+}
+
+
+def draw_head(message: Message, look: Look) -> Line:
+    """One line, the facts at the right dropped where there is no room for them."""
+    who, role = {
+        Author.USER: ("You", Role.ACCENT),
+        Author.MODEL: ("Gemini", Role.MODEL),
+        Author.SYSTEM: ("Gemini CLI", Role.MUTED),
+    }[message.author]
+    left = [*bar(message, look), Piece(own(who), look[role] + BOLD)]
+    if message.time is not None:
+        left.append(Piece(own(f"  {moment(message.time, look)}"), look[Role.MUTED]))
+    if message.dropped is not None:
+        left.append(Piece(own(f"  {_DROPPED[message.dropped]}"), look[Role.WARNING]))
+    front = fit(tuple(left), look.width, own(look.glyphs.ellipsis))
+    room = look.width - width_of(front) - 2
+    end: Pieces = next((end for end in _ends(message, look) if width_of(end) <= room), ())
+    blank = Piece(own(" "), look[Role.MUTED])
+    return Line(spread(front, end, look.width, blank) if end else front, 2)
+
+
+def _ends(message: Message, look: Look) -> Iterator[Pieces]:
+    """Model and tokens, the longest form first."""
+    model = flat((message.model or "")[:100]).removeprefix("gemini-")
+    total, details = _tokens(message.usage, look)
+    named = (Piece(own(model), look[Role.MUTED]),) if model else ()
+    for groups in ((named, details, total), (named, total), (total,), (named,)):
+        pieces = [piece for group in filter(None, groups) for piece in (*group, _gap(look))]
+        yield tuple(pieces[:-1])
+
+
+def _gap(look: Look) -> Piece:
+    return Piece(own("  "), look[Role.MUTED])
+
+
+def _tokens(usage: Usage | None, look: Look) -> tuple[Pieces, Pieces]:
+    """The total, marked if the counters don't add up, and what it is made of."""
+    if usage is None or usage == Usage():
+        return (), ()
+    muted = look[Role.MUTED]
+    total = "tokens unknown" if usage.total is None else f"{short(usage.total)} tokens"
+    pieces = [Piece(own(total), muted)]
+    if not usage.adds_up:
+        mark = own(f"{look.glyphs.warning} does not add up  ")
+        pieces.insert(0, Piece(mark, look[Role.WARNING]))
+    known = [("in", usage.input), ("out", usage.output), ("thoughts", usage.thoughts)]
+    words = [
+        f"{name} {'unknown' if number is None else short(number)}"
+        for name, number in known
+        if number != 0 or name != "thoughts"
+    ]
+    return tuple(pieces), (Piece(own(f" {look.glyphs.dot} ".join(words)), muted),)
+
+
+def bar(message: Message, look: Look) -> Pieces:
+    """What stands at the left of all that somebody said."""
+    role = {Author.USER: Role.ACCENT, Author.MODEL: Role.MODEL, Author.SYSTEM: Role.MUTED}
+    return (Piece(own(f"{look.glyphs.bar} "), look[role[message.author]]),)
+
+
+def image_words(image: Image) -> Clean:
+    """What is known of it: type, size, name or address."""
+    facts = [flat(image.mime_type[:100]) or "unknown type"]
+    if image.size is not None:
+        facts.append(size(image.size))
+    if name := image.name or image.uri:
+        facts.append(flat(name[:400]))
+    return own(f"[{', '.join(facts)}]")

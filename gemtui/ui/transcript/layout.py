@@ -1,0 +1,288 @@
+"""All messages of a transcript, one below the other, drawn when they come into sight.
+
+What was never in sight has an estimated height. When the real one turns out different, everything
+below it moves; `anchor` and `settle` see to it that the reader does not notice.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import compress, count
+from operator import is_not
+from typing import NamedTuple
+
+from gemtui.transcript.model import Outline
+from gemtui.ui.transcript.drawing import Drawn
+
+
+class Heights:
+    """Heights in lines, 0 or more, as a binary indexed tree.
+
+    Changing one height, asking where a message begins and finding the message on a line take
+    about log2(n) steps; building takes n.
+    """
+
+    def __init__(self, heights: Iterable[int] = ()) -> None:
+        self._each: list[int] = []
+        self._sums: list[int] = [0]
+        self.extend(heights)
+
+    def __len__(self) -> int:
+        return len(self._each)
+
+    def __iter__(self) -> Iterator[int]:
+        return iter(self._each)
+
+    def __getitem__(self, index: int) -> int:
+        return self._each[index]
+
+    def __setitem__(self, index: int, height: int) -> None:
+        change = height - self._each[index]
+        self._each[index] = height
+        node, sums = index + 1, self._sums
+        while change and node < len(sums):
+            sums[node] += change
+            node += node & -node
+
+    @property
+    def total(self) -> int:
+        """Lines of all messages together."""
+        return self.top(len(self._each))
+
+    def top(self, index: int) -> int:
+        """The line on which message `index` begins; for `len(self)` the total."""
+        lines = 0
+        while index:
+            lines += self._sums[index]
+            index &= index - 1
+        return lines
+
+    def find(self, line: int) -> tuple[int, int]:
+        """The message on `line`, and which of its lines that is; IndexError outside."""
+        if not 0 <= line < self.total:
+            raise IndexError(line)
+        index, sums = 0, self._sums
+        step = 1 << len(sums).bit_length()
+        while step := step >> 1:
+            if index + step < len(sums) and sums[index + step] <= line:
+                index += step
+                line -= sums[index]
+        return index, line
+
+    def extend(self, heights: Iterable[int]) -> None:
+        """Puts more messages at the end."""
+        old = len(self._each)
+        self._each.extend(heights)
+        sums = self._sums
+        sums.extend(self._each[old:])
+        waiting = old
+        while waiting:
+            self._lift(waiting)
+            waiting &= waiting - 1
+        for node in range(old + 1, len(sums)):
+            parent = node + (node & -node)
+            if parent < len(sums):
+                sums[parent] += sums[node]
+
+    def _lift(self, node: int) -> None:
+        """Adds an old node to its parent if that is new."""
+        parent = node + (node & -node)
+        if parent < len(self._sums):
+            self._sums[parent] += self._sums[node]
+
+    def truncate(self, count: int) -> None:
+        """Keeps the first `count` messages."""
+        del self._each[count:]
+        del self._sums[count + 1 :]
+
+
+ROOM = 5_000
+"""So many lines are kept drawn (about 2 KB each)."""
+
+
+class Anchor(NamedTuple):
+    """Line `line` of message `message` stands on row `row` of the screen (0 = the top one)."""
+
+    message: int
+    line: int
+    row: int
+
+
+class LayoutLine(NamedTuple):
+    """One line of the sheet: the message, its drawing, and which line of that it is."""
+
+    message: int
+    drawn: Drawn
+    line: int
+
+
+class Layout:
+    """Heights and drawings of messages; knows neither text nor terminal.
+
+    `draw(index)` makes the drawing of a message, `guess(outline)` says how high it may become.
+    """
+
+    def __init__(
+        self,
+        draw: Callable[[int], Drawn],
+        guess: Callable[[Outline], int],
+        *,
+        room: int = ROOM,
+    ) -> None:
+        self._draw, self._guess, self._room = draw, guess, room
+        self.outlines: Sequence[Outline] = ()
+        self.heights = Heights()
+        self._measured = bytearray()
+        self._drawings: OrderedDict[str, tuple[Outline, Drawn]] = OrderedDict()
+        self._lines = 0
+
+    def __len__(self) -> int:
+        return len(self.outlines)
+
+    def show(self, outlines: Sequence[Outline]) -> int:
+        """Takes a newer state; returns how many messages at the beginning are the same objects.
+
+        Messages that stand elsewhere now keep what is known about them; changed ones keep their
+        old height until they are seen.
+        """
+        same = _common(self.outlines, outlines)
+        known = {
+            outline.id: (outline, self.heights[index], self._measured[index])
+            for index, outline in enumerate(self.outlines[same:], same)
+        }
+        heights, measured = self._taken_over(outlines[same:], known)
+        for gone in known:
+            self._discard(gone)
+        self.outlines = outlines
+        self.heights.truncate(same)
+        self.heights.extend(heights)
+        self._measured[same:] = measured
+        return same
+
+    def _taken_over(
+        self, outlines: Sequence[Outline], known: dict[str, tuple[Outline, int, int]]
+    ) -> tuple[Iterable[int], bytearray]:
+        """Heights of messages, and which are exact; takes out of `known` what goes on living."""
+        if not known:
+            return map(self._guess, outlines), bytearray(len(outlines))
+        heights, measured = [], bytearray()
+        for outline in outlines:
+            old, height, exact = known.pop(outline.id, (None, 0, 0))
+            heights.append(self._guess(outline) if old is None else height)
+            measured.append(exact if old is outline else 0)
+        return heights, measured
+
+    def drawn(self, index: int) -> Drawn:
+        """The drawing of a message, made now if there is none; its height is exact afterwards."""
+        outline = self.outlines[index]
+        kept = self._drawings.get(outline.id)
+        if kept is not None and kept[0] is outline:
+            self._drawings.move_to_end(outline.id)
+            return kept[1]
+        self._discard(outline.id)
+        drawn = self._draw(index)
+        self._drawings[outline.id] = (outline, drawn)
+        self._lines += drawn.height
+        self.heights[index] = drawn.height
+        self._measured[index] = 1
+        return drawn
+
+    def forget(self, index: int) -> None:
+        """Message `index` looks different now."""
+        self._discard(self.outlines[index].id)
+        self._measured[index] = 0
+
+    def forget_all(self) -> None:
+        """Everything looks different now; the heights stay as estimates."""
+        self._drawings.clear()
+        self._lines = 0
+        self._measured = bytearray(len(self.outlines))
+
+    def anchor(self, top: int, height: int) -> Anchor:
+        """What should hold still while the sheet settles with `top` as the first line.
+
+        That is the first message in sight (or just below) whose height is known, or else whatever
+        is on top.
+        """
+        first, line = self.heights.find(self._clamped(top, 1))
+        row = -line
+        for index in range(first, len(self)):
+            if self._measured[index]:
+                return Anchor(index, max(0, -row), max(0, row))
+            row += self.heights[index]
+            if row > height:
+                break
+        return Anchor(first, line, 0)
+
+    def settle(self, anchor: Anchor, height: int) -> int:
+        """Draws all that is in sight around the anchor; returns the sheet's line on the top row.
+
+        The anchor gives way where the sheet would begin below the top row or end above the last.
+        """
+        line = self._measure(anchor)
+        row = anchor.row - line
+        seen = self._fill_down(anchor.message, height - row) + self._fill_up(anchor.message, row)
+        top = self.heights.top(anchor.message) - row
+        if top > (end := self._clamped(top, height)):
+            seen += self._fill_up(len(self), height)
+            top = max(0, self.heights.total - height)
+        elif top < end:
+            seen += self._fill_down(0, height)
+            top = 0
+        self._trim(seen)
+        return top
+
+    def settle_end(self, height: int) -> int:
+        """Draws the last `height` lines; returns the sheet's line on the top row."""
+        self._trim(self._fill_up(len(self), height))
+        return max(0, self.heights.total - height)
+
+    def place(self, line: int) -> LayoutLine | None:
+        """What stands on a line of the sheet, None below its end."""
+        if not 0 <= line < self.heights.total:
+            return None
+        index, inside = self.heights.find(line)
+        drawn = self.drawn(index)
+        return LayoutLine(index, drawn, inside) if inside < drawn.height else None
+
+    def _clamped(self, top: int, height: int) -> int:
+        return max(0, min(top, self.heights.total - height))
+
+    def _measure(self, anchor: Anchor) -> int:
+        """Draws the anchor's message; returns its line, moved in proportion to the new height."""
+        before = self.heights[anchor.message]
+        after = self.drawn(anchor.message).height
+        line = anchor.line if after == before else anchor.line * after // max(1, before)
+        return min(line, max(0, after - 1))
+
+    def _fill_down(self, index: int, rows: int) -> int:
+        """Draws from message `index` on until `rows` are full; returns how many."""
+        first = index
+        while rows > 0 and index < len(self):
+            rows -= self.drawn(index).height
+            index += 1
+        return index - first
+
+    def _fill_up(self, index: int, rows: int) -> int:
+        """Draws the messages before `index` until `rows` are full; returns how many."""
+        last = index
+        while rows > 0 and index > 0:
+            index -= 1
+            rows -= self.drawn(index).height
+        return last - index
+
+    def _discard(self, key: str) -> None:
+        if (kept := self._drawings.pop(key, None)) is not None:
+            self._lines -= kept[1].height
+
+    def _trim(self, seen: int) -> None:
+        """Gives up the drawings not used for longest, but none of the `seen` newest."""
+        while self._lines > self._room and len(self._drawings) > seen:
+            self._discard(next(iter(self._drawings)))
+
+
+def _common(old: Sequence[Outline], new: Sequence[Outline]) -> int:
+    """How many messages at the beginning are the same objects."""
+    changed = compress(count(), map(is_not, old, new))
+    return next(changed, min(len(old), len(new)))

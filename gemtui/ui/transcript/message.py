@@ -1,0 +1,249 @@
+"""One message as lines: its head line, then its blocks in the order in which they happened."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from typing import assert_never
+
+from gemtui.text import Clean, counted
+from gemtui.transcript.display_model import TodosDisplay
+from gemtui.transcript.model import (
+    Attachment,
+    Author,
+    Block,
+    Image,
+    Level,
+    Message,
+    Notice,
+    Outline,
+    Text,
+    Thought,
+    ToolCall,
+)
+from gemtui.ui.draw.bounds import line_count
+from gemtui.ui.draw.gutter_rows import text_rows
+from gemtui.ui.draw.lines import (
+    BLANK,
+    Code,
+    Line,
+    Piece,
+    Pieces,
+    fit,
+    flat,
+    own,
+    prefixed,
+    strip_of,
+    wrap,
+)
+from gemtui.ui.draw.markdown import draw_markdown, draw_prompt
+from gemtui.ui.draw.prose import draw_prose
+from gemtui.ui.draw.theme import Look, Role
+from gemtui.ui.transcript.card import draw_card
+from gemtui.ui.transcript.card_body import failure
+from gemtui.ui.transcript.drawing import Drawn, Fence, Part
+from gemtui.ui.transcript.head import bar, draw_head, image_words
+
+_SHORT_TEXT = 12
+_KEPT_TEXT = 3
+"""A text of more lines than the first can be folded to the second."""
+_SHORT_FAILURE = 40
+_RECORD = 500
+"""Bytes of a record that are no text: ids, times, counters."""
+
+
+def draw_message(
+    message: Message, look: Look, *, folded: Callable[[int], bool | None] = lambda _: None
+) -> Drawn:
+    """The lines of a message; `folded(block index)` is the reader's choice, None the default."""
+    look = look.dimmed() if message.dropped else look
+    drawing = _Drawing(look)
+    drawing.add([draw_head(message, look)])
+    last: Block | None = None
+    beside = bar(message, look)
+    for index, block in enumerate(message.blocks):
+        choice = folded(index)
+        closed = default_folded(block) if choice is None else choice
+        lines, foldable = _block(block, message, beside, look, folded=closed)
+        if lines and last is not None and _apart(last, block):
+            drawing.lines.append(BLANK)
+        if lines:
+            drawing.add(lines, block=index, foldable=foldable, folded=closed and foldable)
+            last = block
+    if _is_empty_answer(message):
+        drawing.lines += prefixed([_muted(own("(empty answer)"), look)], beside)
+    drawing.lines.append(BLANK)
+    return drawing.done()
+
+
+def _is_empty_answer(message: Message) -> bool:
+    """Whether all that was stored of an answer are its counters."""
+    if message.author is not Author.MODEL or message.blocks or message.original is None:
+        return False
+    return not message.original.get("toolCalls")
+
+
+def default_folded(block: Block) -> bool:
+    """Whether a block starts folded: quiet by default, failures open."""
+    match block:
+        case ToolCall():
+            if block.status.failed:
+                return line_count(failure(block)) > _SHORT_FAILURE
+            return not isinstance(block.display, TodosDisplay)
+        case Thought() | Attachment():
+            return True
+        case Text() | Notice() | Image():
+            return False
+        case _:
+            assert_never(block)
+
+
+def estimate(outline: Outline, width: int) -> int:
+    """About how many lines the message takes, before its body is read; at least 3.
+
+    Its head, the empty line, what its text may take, and cards that are mostly folded. A prompt's
+    bytes are mostly files that the CLI put behind it.
+    """
+    if outline.calls:
+        return 2 + outline.calls * 4 + outline.failures * 2
+    text = max(0, outline.size - _RECORD) // max(20, width - 2)
+    return 3 + min(text, 6 if outline.prompt else 400)
+
+
+@dataclass(slots=True)
+class _Drawing:
+    """Lines and parts as they come."""
+
+    look: Look
+    lines: list[Line] = field(default_factory=list)
+    parts: list[Part] = field(default_factory=list)
+    fences: list[Fence] = field(default_factory=list)
+
+    def add(
+        self,
+        lines: list[Line],
+        *,
+        block: int | None = None,
+        foldable: bool = False,
+        folded: bool = False,
+    ) -> None:
+        start, end = len(self.lines), len(self.lines) + len(lines)
+        self.lines += lines
+        self.parts.append(Part(block=block, start=start, end=end, foldable=foldable, folded=folded))
+        if block is not None:
+            self.fences += _fences(lines, start, block)
+
+    def done(self) -> Drawn:
+        return Drawn(
+            strips=tuple(strip_of(line, self.look.width) for line in self.lines),
+            parts=tuple(self.parts),
+            margins=tuple(line.margin for line in self.lines),
+            joints=tuple(line.joint for line in self.lines),
+            fences=tuple(self.fences),
+        )
+
+
+def _fences(lines: list[Line], offset: int, block: int) -> Iterator[Fence]:
+    spans: list[tuple[Code, int, int]] = []
+    for index, line in enumerate(lines, offset):
+        if line.code is None:
+            continue
+        code, start, end = spans[-1] if spans else (None, 0, 0)
+        if code is line.code and end == index:
+            spans[-1] = (line.code, start, index + 1)
+        else:
+            spans.append((line.code, index, index + 1))
+    for code, start, end in spans:
+        yield Fence(block=block, start=start, end=end, code=code.text, language=code.language)
+
+
+# --- blocks --------------------------------------------------------------------------------------
+
+_LEVELS = {Level.INFO: Role.MUTED, Level.WARNING: Role.WARNING, Level.ERROR: Role.ERROR}
+
+
+def _apart(before: Block, block: Block) -> bool:
+    """Whether an empty line stands between two blocks: around cards, unless both are cards."""
+    if isinstance(before, ToolCall) or isinstance(block, ToolCall):
+        return not (isinstance(before, ToolCall) and isinstance(block, ToolCall))
+    return isinstance(before, Text) and isinstance(block, Text)
+
+
+def _block(
+    block: Block, message: Message, beside: Pieces, look: Look, *, folded: bool
+) -> tuple[list[Line], bool]:
+    inner = look.narrowed(2)
+    match block:
+        case ToolCall():
+            return draw_card(block, look, folded=folded)
+        case Text():
+            lines, foldable = _text(block, message, inner, folded=folded)
+        case Thought():
+            lines, foldable = _thought(block, inner, folded=folded)
+        case Attachment():
+            lines, foldable = _attachment(block, inner, folded=folded)
+        case Notice():
+            lines, foldable = _notice(block, inner), False
+        case Image():
+            words = Piece(image_words(block), look[Role.TEXT])
+            lines, foldable = wrap((words,), inner.width), False
+        case _:
+            assert_never(block)
+    return list(prefixed(lines, beside)), foldable
+
+
+def _text(block: Text, message: Message, look: Look, *, folded: bool) -> tuple[list[Line], bool]:
+    draw = draw_markdown if message.author is Author.MODEL else draw_prompt
+    lines = list(draw_prose(block.text, look, draw))
+    if len(lines) <= _SHORT_TEXT:
+        return lines, False
+    if folded:
+        words = counted(len(lines) - _KEPT_TEXT, "more line")
+        mark = _muted(own(f"{look.glyphs.folded} {words}, space to unfold"), look)
+        lines = [*lines[:_KEPT_TEXT], mark]
+    return lines, True
+
+
+def _muted(words: Clean, look: Look) -> Line:
+    return Line(fit((Piece(words, look[Role.MUTED]),), look.width, own(look.glyphs.ellipsis)))
+
+
+def _thought(block: Thought, look: Look, *, folded: bool) -> tuple[list[Line], bool]:
+    foldable = bool(block.description.strip())
+    subject = flat(block.subject[:400]) or flat(block.description[:400])
+    sign = look.glyphs.folded if folded or not foldable else look.glyphs.unfolded
+    style = look[Role.THOUGHT]
+    head = (Piece(own(f"{sign} "), look[Role.MUTED]), Piece(own(f"thought: {subject}"), style))
+    lines = [Line(fit(head, look.width, own(look.glyphs.ellipsis)))]
+    if not folded and foldable:
+        body = text_rows(
+            block.description, look.narrowed(2), folded=False, role=Role.THOUGHT, prose=True
+        )
+        lines += prefixed(body.lines, (Piece(own("  "), style),))
+    return lines, foldable
+
+
+def _attachment(block: Attachment, look: Look, *, folded: bool) -> tuple[list[Line], bool]:
+    sign = look.glyphs.folded if folded else look.glyphs.unfolded
+    lines = counted(line_count(block.text), "line")
+    head = (
+        Piece(own(f"{sign} attached: {flat(block.name[:400])}"), look[Role.TEXT]),
+        Piece(own(f"  {lines}"), look[Role.MUTED]),
+    )
+    drawn = [Line(fit(head, look.width, own(look.glyphs.ellipsis)))]
+    if not folded:
+        body = text_rows(block.text, look.narrowed(2), folded=False)
+        drawn += prefixed(body.lines, (Piece(own("  "), look[Role.TEXT]),))
+    return drawn, bool(block.text.strip())
+
+
+def _notice(block: Notice, look: Look) -> list[Line]:
+    role = _LEVELS[block.level]
+    sign = {Level.WARNING: look.glyphs.warning, Level.ERROR: look.glyphs.failed}.get(block.level)
+    before = (Piece(own(f"{sign} {block.level}: "), look[role]),) if sign else ()
+    role = Role.TEXT if sign else role
+    lines = text_rows(block.text, look, folded=False, role=role, prose=True).lines
+    if not lines or not before:
+        return list(lines)
+    first = wrap((*before, *lines[0].pieces), look.width)
+    return [*first, *lines[1:]]

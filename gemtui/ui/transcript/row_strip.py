@@ -1,0 +1,176 @@
+"""One row of the screen: a line of the sheet with cursor, hits and selection on it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from rich.segment import Segment
+from rich.style import Style
+from textual.geometry import Offset
+from textual.selection import Selection
+from textual.strip import Strip
+
+from gemtui.ui.draw.theme import Look, Role
+from gemtui.ui.transcript.drawing import Drawn
+from gemtui.ui.transcript.layout import LayoutLine
+from gemtui.ui.transcript.viewport import Viewport
+
+LINES = 1 << 24
+"""More lines than a message can have."""
+
+
+class Mark(NamedTuple):
+    """Characters `start` up to `end` (not included) of a line, to be shown in a style."""
+
+    start: int
+    end: int
+    style: Style
+
+
+def marked(strip: Strip, marks: Sequence[Mark]) -> Strip:
+    """The strip with styles laid over parts of it; later marks over earlier ones."""
+    if not marks:
+        return strip
+    cuts = sorted({cut for mark in marks for cut in mark[:2]})
+    segments: list[Segment] = []
+    position = 0
+    for text, style, _ in strip:
+        ends = [cut - position for cut in cuts if 0 < cut - position < len(text)]
+        for start, end in zip([0, *ends], [*ends, len(text)], strict=True):
+            over = _over(position + start, marks)
+            segments.append(Segment(text[start:end], over if style is None else style + over))
+        position += len(text)
+    return Strip(segments, strip.cell_length)
+
+
+def _over(position: int, marks: Iterable[Mark]) -> Style | None:
+    styles = [mark.style for mark in marks if mark.start <= position < mark.end]
+    return Style.combine(styles) if styles else None
+
+
+def row_of(message: int, line: int) -> int:
+    """A line of a message as the y of a selection: it stays right when other heights change."""
+    return message * LINES + line
+
+
+def place_of(row: int) -> tuple[int, int]:
+    """The message and the line in it that `row_of` stands for."""
+    return divmod(row, LINES)
+
+
+def bounded(selection: Selection, first: int, last: int) -> Selection:
+    """A selection that began or ended outside the widget: from the first or to the last row."""
+    return Selection(
+        Offset(0, first) if selection.start is None else selection.start,
+        Offset(LINES, last) if selection.end is None else selection.end,
+    )
+
+
+def selected_span(selection: Selection, row: int, drawn: Drawn, line: int) -> tuple[int, int]:
+    """The selected characters of a drawn line, its margin left out; (0, 0) if there are none."""
+    if (span := selection.get_span(row)) is None:
+        return 0, 0
+    start, end = span
+    length = len(drawn.strips[line].text)
+    start = max(start, min(drawn.margins[line], length))
+    end = length if end < 0 else min(end, length)
+    return (start, end) if start < end else (0, 0)
+
+
+def text_between(selection: Selection, drawn: Callable[[int], Drawn], messages: int) -> str:
+    """The selected text as it is seen, without margins and without the breaks of wrapping."""
+    assert selection.start is not None
+    assert selection.end is not None
+    pieces: list[str] = []
+    first, last = place_of(selection.start.y)[0], place_of(selection.end.y)[0]
+    for message in range(first, min(last + 1, messages)):
+        shown = drawn(message)
+        for line in range(shown.height):
+            row = row_of(message, line)
+            if selection.start.y <= row <= selection.end.y:
+                start, end = selected_span(selection, row, shown, line)
+                joint = shown.joints[line]
+                pieces += ["\n" if joint is None else joint, shown.strips[line].text[start:end]]
+    return "".join(pieces[1:]).rstrip()
+
+
+GUTTER = 1
+"""Cells at the left for the cursor."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RowFrame:
+    """How rows are finished: `base` lies under all, `marks` gives the hits on a line."""
+
+    width: int
+    look: Look
+    base: Style
+    focused: bool
+    selection: Selection | None
+    selected: Style
+    marks: Callable[[LayoutLine, Look], Sequence[Mark]] | None
+
+
+def draw_row(page: Viewport, row: int, frame: RowFrame) -> Strip:
+    """The row, exactly as wide as the frame; each cell knows where a selection would begin."""
+    place = page.row(row)
+    if place is None:
+        return Strip.blank(frame.width, frame.base)
+    line = marked(place.drawn.strips[place.line], _marks(page, place, frame))
+    strip = Strip([_gutter(page, place, frame), *line], GUTTER + line.cell_length)
+    strip = strip.apply_offsets(-GUTTER, row_of(place.message, place.line))
+    return strip.apply_style(frame.base).crop_extend(0, frame.width, frame.base)
+
+
+def _marks(page: Viewport, place: LayoutLine, frame: RowFrame) -> list[Mark]:
+    marks = [] if frame.marks is None else list(frame.marks(place, frame.look))
+    if frame.selection is not None:
+        selection = in_sight(page, frame.selection)
+        row = row_of(place.message, place.line)
+        start, end = selected_span(selection, row, place.drawn, place.line)
+        marks.append(Mark(start, end, frame.selected))
+    return marks
+
+
+def in_sight(page: Viewport, selection: Selection) -> Selection:
+    """A selection whose open ends are the first and the last row of the window."""
+    if selection.start is not None and selection.end is not None:
+        return selection
+    total = page.sheet.heights.total
+    rows = (page.top, min(page.top + page.height, total) - 1)
+    first, last = (row_of(*page.sheet.heights.find(max(0, row))) for row in rows)
+    return bounded(selection, first, last)
+
+
+def block_selection(page: Viewport) -> Selection:
+    """A selection of the block under the cursor."""
+    start, end = page.inside(page.cursor)
+    first, last = (row_of(page.cursor.message, line) for line in (start, end - 1))
+    return bounded(Selection(None, None), first, last)
+
+
+def _gutter(page: Viewport, place: LayoutLine, frame: RowFrame) -> Segment:
+    look = frame.look
+    if place.message != page.cursor.message or not _under_cursor(page, place):
+        return Segment(" " * GUTTER, Style.null())
+    role = Role.CURSOR if frame.focused else Role.MUTED
+    return Segment("▐" if look.glyphs.name == "unicode" else ">", look[role])
+
+
+def _under_cursor(page: Viewport, place: LayoutLine) -> bool:
+    part = page.part()
+    start, _ = page.inside(page.cursor)
+    return part is not None and start <= place.line < part.end
+
+
+def unseen_mark(count: int, look: Look) -> Segment:
+    """What the last row says when messages came that the reader did not see."""
+    return Segment(f" {look.glyphs.newer} {count} new ", look[Role.ACCENT] + Style(reverse=True))
+
+
+def with_mark(strip: Strip, mark: Segment) -> Strip:
+    """A row with a mark at its right end."""
+    width = strip.cell_length
+    return Strip([*strip.crop(0, width - mark.cell_length), mark], width)

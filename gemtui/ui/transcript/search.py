@@ -1,0 +1,223 @@
+"""A search in one transcript: its hits, the current one, and where they are in a drawing."""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from gemtui.transcript.search import Hit
+from gemtui.ui.draw.theme import Look, Role
+from gemtui.ui.transcript.drawing import Drawn, Part
+from gemtui.ui.transcript.layout import LayoutLine
+from gemtui.ui.transcript.row_strip import Mark
+
+MOST = 10_000
+"""Hits that are kept of one search."""
+KNOWN = 256
+"""Drawings whose hits are remembered."""
+
+
+class MatchSpan(NamedTuple):
+    """Characters `start` up to `end` (not included) of one line of a drawing."""
+
+    line: int
+    start: int
+    end: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SearchState:
+    """How far a search is, for a count such as "3 of 17"; `current` counts from 1, 0 = none."""
+
+    query: str = ""
+    current: int = 0
+    total: int = 0
+    done: bool = True
+    full: bool = False
+    """There are more hits than were kept."""
+    wrapped: str = ""
+    """"end" or "start": the last step went on from the other end."""
+
+    def __str__(self) -> str:
+        more = "+" if self.full or not self.done else ""
+        if not self.total:
+            return "no match" if self.done else "searching"
+        return f"{self.current or '-'} of {self.total}{more}"
+
+
+NOTHING = SearchState()
+
+
+class Search:
+    """The hits of one query in the order of the transcript, and which one is current.
+
+    `origin` is the (message, block) from which the reader started: the first hit there or after it
+    becomes the current one as soon as it is known.
+    """
+
+    def __init__(self, query: str, origin: tuple[int, int]) -> None:
+        self.query, self.origin = query, origin
+        self.hits: list[Hit] = []
+        self.current: int | None = None
+        self.done = False
+        self.wrapped = ""
+
+    @property
+    def full(self) -> bool:
+        """Whether no more hits are kept."""
+        return len(self.hits) >= MOST
+
+    @property
+    def found(self) -> SearchState:
+        """The state as one value."""
+        return SearchState(
+            query=self.query,
+            current=0 if self.current is None else self.current + 1,
+            total=len(self.hits),
+            done=self.done,
+            full=self.full,
+            wrapped=self.wrapped,
+        )
+
+    def add(self, hits: Iterable[Hit], *, done: bool) -> bool:
+        """Takes more hits; True if the first current one was chosen by that."""
+        room = MOST - len(self.hits)
+        self.hits += [hit for hit, _ in zip(hits, range(room), strict=False)]
+        self.done = done
+        if self.current is not None or not self.hits:
+            return False
+        index = bisect_left(self.hits, self.origin, key=_place)
+        if index == len(self.hits):
+            if not done:
+                return False
+            index = 0
+        self.current = index
+        return True
+
+    def cut(self, message: int) -> None:
+        """Forgets the hits from a message on: it changed, and will be searched again."""
+        del self.hits[bisect_left(self.hits, (message, -1), key=_place) :]
+        self.done = False
+        if self.current is not None and self.current >= len(self.hits):
+            self.current = None
+
+    def step(self, step: int, here: tuple[int, int]) -> Hit | None:
+        """The next (1) or previous (-1) hit as seen from the cursor, around the ends."""
+        if not self.hits:
+            return None
+        index = self._from(step, here)
+        self.wrapped = "start" if index >= len(self.hits) else "end" if index < 0 else ""
+        self.current = index % len(self.hits)
+        return self.hits[self.current]
+
+    def _from(self, step: int, here: tuple[int, int]) -> int:
+        if self.current is not None and _place(self.hits[self.current]) == here:
+            return self.current + step
+        if step > 0:
+            return bisect_left(self.hits, here, key=_place)
+        return bisect_right(self.hits, here, key=_place) - 1
+
+    def current_hit(self) -> Hit | None:
+        """The current hit, if there is one."""
+        return None if self.current is None else self.hits[self.current]
+
+    def ordinal(self) -> int:
+        """The how-manieth hit of its block the current one is, from 0."""
+        if self.current is None:
+            return 0
+        return self.current - bisect_left(self.hits, _place(self.hits[self.current]), key=_place)
+
+
+def _place(hit: Hit) -> tuple[int, int]:
+    return hit.message, hit.block
+
+
+def pattern(query: str) -> re.Pattern[str]:
+    """What finds a query in drawn text, where lines may be cut anywhere.
+
+    Case counts only if the query has a capital.
+    """
+    words = (r"\n?".join(map(re.escape, word)) for word in query.split())
+    flags = re.NOFLAG if any(map(str.isupper, query)) else re.IGNORECASE
+    return re.compile(r"\s+".join(words), flags)
+
+
+def spots(drawn: Drawn, part: Part, wanted: re.Pattern[str]) -> Iterator[tuple[MatchSpan, ...]]:
+    """The occurrences in the lines of a part, each as one spot or, if it is wrapped, several."""
+    lines = [_content(drawn, line) for line in range(part.start, part.end)]
+    starts, text = [], ""
+    for line, content in enumerate(lines, part.start):
+        if line > part.start:
+            text += "\n" if drawn.joints[line] is None else drawn.joints[line] or ""
+        starts.append(len(text))
+        text += content
+    for match in wanted.finditer(text):
+        first = bisect_right(starts, match.start()) - 1
+        found = []
+        for row in range(first, len(lines)):
+            if starts[row] >= match.end():
+                break
+            margin, line = drawn.margins[part.start + row], part.start + row
+            start = max(0, match.start() - starts[row])
+            end = min(match.end() - starts[row], len(lines[row]))
+            found.append(MatchSpan(line, margin + start, margin + end))
+        yield tuple(found)
+
+
+def _content(drawn: Drawn, line: int) -> str:
+    return drawn.strips[line].text[drawn.margins[line] :]
+
+
+class HitMarker:
+    """Where a search's hits are in drawings, each drawing looked through once."""
+
+    def __init__(self, search: Search) -> None:
+        self._search = search
+        self._pattern = pattern(search.query)
+        self._known: dict[int, tuple[Drawn, dict[int, list[tuple[MatchSpan, ...]]]]] = {}
+
+    def marks(self, place: LayoutLine, look: Look) -> list[Mark]:
+        """The marks on one line; the current hit stands out."""
+        now = self.current(place.message, place.drawn)
+        found = (
+            Mark(spot.start, spot.end, look[Role.MATCH_CURRENT if spots is now else Role.MATCH])
+            for occurrences in self._spots(place.message, place.drawn).values()
+            for spots in occurrences
+            for spot in spots
+            if spot.line == place.line
+        )
+        return list(found)
+
+    def current(self, message: int, drawn: Drawn) -> tuple[MatchSpan, ...] | None:
+        """Where the current hit is, if it is in this message and to be seen there.
+
+        A drawing may show a text fewer times than the text has it: then the last time counts.
+        """
+        hit = self._search.current_hit()
+        if hit is None or hit.message != message:
+            return None
+        found = self._spots(message, drawn).get(hit.block)
+        return found[min(self._search.ordinal(), len(found) - 1)] if found else None
+
+    def shown(self, message: int, drawn: Drawn) -> bool:
+        """Whether the drawing shows enough of the block to have the current hit in it."""
+        hit = self._search.current_hit()
+        found = None if hit is None else self._spots(message, drawn).get(hit.block)
+        return found is not None and self._search.ordinal() < len(found)
+
+    def _spots(self, message: int, drawn: Drawn) -> dict[int, list[tuple[MatchSpan, ...]]]:
+        known = self._known.get(message)
+        if known is None or known[0] is not drawn:
+            if len(self._known) >= KNOWN:
+                self._known.clear()
+            parts = ((part.block, part) for part in drawn.parts)
+            found = {
+                block: list(spots(drawn, part, self._pattern))
+                for block, part in parts
+                if block is not None
+            }
+            known = self._known[message] = drawn, found
+        return known[1]

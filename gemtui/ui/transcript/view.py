@@ -1,0 +1,368 @@
+"""The transcript on the screen: drawn by lines, with a cursor on blocks."""
+
+from __future__ import annotations
+
+from asyncio import to_thread
+from collections.abc import Callable, Coroutine
+from typing import Any, ClassVar
+
+from rich.style import Style
+from textual import events
+from textual.binding import BindingType
+from textual.geometry import Offset, Size
+from textual.selection import Selection
+from textual.strip import Strip
+
+from gemtui.transcript.model import ToolCall, Transcript
+from gemtui.ui.draw.theme import Look, look_of
+from gemtui.ui.kit.keys import Where, bindings
+from gemtui.ui.kit.messages import (
+    BackRequested,
+    CopyRequested,
+    DroppedRequested,
+    FileRequested,
+    RawRequested,
+    SubagentRequested,
+    TranscriptMoved,
+)
+from gemtui.ui.transcript.copy import Copy, CopyScreen, copies_of_block, copy_of_message, file_of
+from gemtui.ui.transcript.cursor import FAILURE, PROMPT, TOOL, Target, next_target
+from gemtui.ui.transcript.row_strip import (
+    GUTTER,
+    RowFrame,
+    block_selection,
+    draw_row,
+    in_sight,
+    text_between,
+    unseen_mark,
+    with_mark,
+)
+from gemtui.ui.transcript.search_bar import Finder, SearchedView
+from gemtui.ui.transcript.viewport import Viewport
+
+
+def _jump(
+    target: Target, step: int, word: str
+) -> Callable[[TranscriptView], Coroutine[None, None, None]]:
+    """An action that jumps to the next or previous target, or says that there is none."""
+
+    async def action(self: TranscriptView) -> None:
+        page, transcript = self.page, self.page.transcript
+        found = await to_thread(next_target, transcript, page.cursor, target, step)
+        if found is not None:
+            page.jump(found, transcript.outlines[found.message].id, at_top=target.at_top)
+        self._act(lambda: found is not None, word)
+
+    return action
+
+
+class TranscriptView(SearchedView, can_focus=True, inherit_bindings=False):
+    """Shows a transcript, however long: bodies are read and drawn when they come into sight.
+
+    A screen reads `cursor`, `following`, `unseen`, `found` and `word` whenever `TranscriptMoved`
+    comes; what the reader asks for comes as the other messages of `gemtui.ui.kit.messages`.
+    """
+
+    ALLOW_SELECT = True
+    BINDINGS: ClassVar[list[BindingType]] = bindings(Where.TRANSCRIPT)
+    DEFAULT_CSS = """
+    TranscriptView {
+        overflow-x: hidden;
+        overflow-y: scroll;
+        scrollbar-size-vertical: 1;
+    }
+    """
+
+    def __init__(self, *, id: str | None = None, open_thoughts: bool = False) -> None:
+        super().__init__(id=id)
+        self.page = Viewport(open_thoughts=open_thoughts)
+        self.word = ""
+        """What the last key could not do, such as "no failed tool below"; "" if it could."""
+        self.finder = Finder(self)
+        self._frame: RowFrame | None = None
+        self._placing = False
+
+    # --- what is shown -------------------------------------------------------------------------
+
+    def show(
+        self, transcript: Transcript, *, fresh: bool, end: bool = False, loading: bool = False
+    ) -> None:
+        """Another transcript (`fresh`), or a newer state of this one.
+
+        A newer state keeps cursor, place, folds, search and selection. `end`: a fresh one opens at
+        its end. `loading`: the rest is still being read, and will not count as news.
+        """
+        if fresh:
+            self.turn_to(self.page.another())
+        same = self.page.show(transcript, fresh=fresh, end=end, loading=loading)
+        self.finder.changed(same)
+        self.word = ""
+        self.refresh_page()
+
+    def turn_to(self, page: Viewport) -> None:
+        """Show the page of another session, as it was left; the search ends."""
+        self.close_find()
+        self._unselect()
+        self.page, self.word = page, ""
+        self._fit()
+
+    @property
+    def following(self) -> bool:
+        """Whether the reader is at the end and goes on with it."""
+        return self.page.following
+
+    @property
+    def unseen(self) -> int:
+        """Messages that came while the reader was not at the end."""
+        return self.page.unseen
+
+    @property
+    def total(self) -> int:
+        """Messages of the transcript."""
+        return len(self.page.sheet)
+
+    @property
+    def index(self) -> int:
+        """The message under the cursor, from 0."""
+        return self.page.cursor.message
+
+    def on_mount(self) -> None:
+        """Draw anew when the theme changes."""
+        self.app.theme_changed_signal.subscribe(self, lambda _theme: self._fit())
+
+    def on_resize(self) -> None:
+        """Wrap for the new width."""
+        self._fit()
+
+    def on_show(self) -> None:
+        """Be up to date when what was in front of it has gone."""
+        self._fit()
+
+    def _fit(self) -> None:
+        width, height = self.scrollable_size
+        if width <= GUTTER:
+            return
+        look = look_of(self.app, width - GUTTER)
+        if look != self.page.look:
+            self._unselect()
+        self.page.resize(look, height)
+        self.refresh_page()
+
+    def refresh_page(self) -> None:
+        """The screen follows the page: scroll bar, place, lines."""
+        if not self.is_mounted:
+            return
+        self._frame = None
+        self._placing = True
+        size = Size(self.scrollable_size.width, self.page.sheet.heights.total)
+        if size != self.virtual_size:
+            self.virtual_size = size
+        if round(self.scroll_y) != self.page.top:
+            self.scroll_target_y = self.scroll_y = self.page.top
+        self._placing = False
+        self.refresh()
+        self.post_message(TranscriptMoved())
+
+    def watch_scroll_y(self, old_value: float, new_value: float) -> None:
+        """Wheel and scroll bar: the page goes there, and says where that really is.
+
+        A change of size moves it too, before anybody is told of the new size: that is no scrolling.
+        """
+        resized = self.scrollable_size.height != self.page.height
+        if not self._placing and not resized and round(new_value) != self.page.top:
+            self.page.scroll_to(round(new_value))
+            self.refresh_page()
+        super().watch_scroll_y(old_value, self.scroll_y)
+
+    def scroll_to(self, *args: Any, **options: Any) -> None:
+        """Without animation: heights may change on the way."""
+        super().scroll_to(*args, **options | {"animate": False})
+
+    # --- drawing -------------------------------------------------------------------------------
+
+    def render_line(self, y: int) -> Strip:
+        """One row of the window."""
+        look = self.page.look
+        if look is None or not self.page.height:
+            return Strip.blank(self.scrollable_size.width, self.rich_style)
+        strip = draw_row(self.page, y, self._frame or self._new_frame(look))
+        last = y == self.page.height - 1
+        return with_mark(strip, unseen_mark(self.unseen, look)) if last and self.unseen else strip
+
+    def _new_frame(self, look: Look) -> RowFrame:
+        self._frame = RowFrame(
+            width=self.scrollable_size.width,
+            look=look,
+            base=self.rich_style,
+            focused=self.has_focus,
+            selection=self.text_selection,
+            selected=self.selection_style + Style(dim=False),
+            marks=self.finder.marks,
+        )
+        return self._frame
+
+    def notify_style_update(self) -> None:
+        """Other colours below the text."""
+        super().notify_style_update()
+        self._frame = None
+
+    def on_focus(self) -> None:
+        """The cursor looks different with the focus."""
+        self._redraw()
+
+    def on_blur(self) -> None:
+        """The cursor looks different without the focus."""
+        self._redraw()
+
+    def _redraw(self) -> None:
+        self._frame = None
+        self.refresh()
+
+    # --- the mouse -----------------------------------------------------------------------------
+
+    def selection_updated(self, selection: Selection | None) -> None:  # noqa: ARG002
+        """The mouse selects."""
+        self._redraw()
+
+    def get_selection(self, selection: Selection) -> tuple[str, str] | None:
+        """The selected text as it is seen, without frames and without the breaks of wrapping."""
+        if not self.total or not self.page.height:
+            return None
+        whole = in_sight(self.page, selection)
+        return text_between(whole, self.page.sheet.drawn, self.total), "\n"
+
+    def text_select_all(self) -> None:
+        """A double click: the block under the cursor is selected, not all there is."""
+        if self.total:
+            self.screen.selections = {self: block_selection(self.page)}
+
+    def _unselect(self) -> None:
+        if self.is_mounted and self.text_selection is not None:
+            self.screen.clear_selection()
+
+    def on_click(self, event: events.Click) -> None:
+        """The cursor goes there; the first and last line of a card fold it."""
+        offset = event.get_content_offset(self)
+        if offset is None or self.text_selection is not None:
+            return
+        if self._on_unseen_mark(offset):
+            self.action_follow()
+        elif (place := self.page.row(offset.y)) is not None:
+            self.page.put(self.page.at(place))
+            if event.chain == 1 and self.page.is_handle(place):
+                self.page.fold()
+            self.refresh_page()
+
+    def _on_unseen_mark(self, offset: Offset) -> bool:
+        if self.page.look is None or not self.unseen or offset.y != self.page.height - 1:
+            return False
+        mark = unseen_mark(self.unseen, self.page.look)
+        return offset.x >= self.scrollable_size.width - mark.cell_length
+
+    # --- moving --------------------------------------------------------------------------------
+
+    def _act(self, act: Callable[[], object], word: str = "") -> None:
+        """Does something with the page; `word` is said if that is not possible (False)."""
+        self.word = word if act() is False else ""
+        self.refresh_page()
+
+    def action_cursor_up(self) -> None:
+        """The block above, or a line of a long one."""
+        self._act(self.page.up)
+
+    def action_cursor_down(self) -> None:
+        """The block below, or a line of a long one."""
+        self._act(self.page.down)
+
+    def action_page_up(self) -> None:
+        """One screen up."""
+        self._act(lambda: self.page.page(-1))
+
+    def action_page_down(self) -> None:
+        """One screen down."""
+        self._act(lambda: self.page.page(1))
+
+    def action_start(self) -> None:
+        """To the first message."""
+        self._act(self.page.start)
+
+    def action_follow(self) -> None:
+        """To the end, and on with it."""
+        self._act(self.page.follow)
+
+    action_next_prompt = _jump(PROMPT, 1, "no prompt below")
+    action_previous_prompt = _jump(PROMPT, -1, "no prompt above")
+    action_next_tool = _jump(TOOL, 1, "no tool call below")
+    action_previous_tool = _jump(TOOL, -1, "no tool call above")
+    action_next_failure = _jump(FAILURE, 1, "no failed tool below")
+    action_previous_failure = _jump(FAILURE, -1, "no failed tool above")
+
+    # --- folding and opening -------------------------------------------------------------------
+
+    def action_fold(self) -> None:
+        """Fold or unfold the block under the cursor."""
+        self._unselect()
+        self._act(self.page.fold, "nothing to fold here")
+
+    def action_fold_all(self) -> None:
+        """Unfold all, fold all, or each block its own way."""
+        self._unselect()
+        folded = self.page.fold_everything()
+        said = {True: "all folded", False: "all unfolded", None: "folded as at first"}[folded]
+        self.word = said
+        self.refresh_page()
+
+    def action_open(self) -> None:
+        """The session of a subagent; else fold or unfold."""
+        block = self.page.block
+        if isinstance(block, ToolCall) and block.agent_id:
+            self.post_message(SubagentRequested(block.agent_id))
+        else:
+            self.action_fold()
+
+    def action_open_file(self) -> None:
+        """The file of a tool call, in the editor."""
+        block = self.page.block
+        file = file_of(block) if isinstance(block, ToolCall) else None
+        if file is not None:
+            self.post_message(FileRequested(*file))
+        self._act(lambda: file is not None, "no file here")
+
+    def action_raw(self) -> None:
+        """The stored record."""
+        if (spoken := self.page.spoken) is not None:
+            self.post_message(RawRequested(spoken, self.page.block))
+
+    def action_dropped(self) -> None:
+        """With or without what is no longer part of the conversation."""
+        self.post_message(DroppedRequested())
+
+    def action_back(self) -> None:
+        """The search ends, or the transcript."""
+        if self.found.query:
+            self.finder.clear()
+        else:
+            self.post_message(BackRequested())
+
+    # --- copying -------------------------------------------------------------------------------
+
+    def action_copy_block(self) -> None:
+        """The block under the cursor; the code in it, if it has some."""
+        block = self.page.block
+        if block is None:
+            return
+        fences = self.page.sheet.drawn(self.index).fences
+        copies = copies_of_block(block, [f for f in fences if f.block == self.page.cursor.block])
+        if len(copies) == 1:
+            self._copy(copies[0])
+        else:
+            self.app.push_screen(CopyScreen(copies), self._copy)
+
+    def action_copy_message(self) -> None:
+        """All of the message under the cursor."""
+        if (spoken := self.page.spoken) is not None:
+            self._copy(copy_of_message(spoken))
+
+    def _copy(self, copy: Copy | None) -> None:
+        if copy is not None:
+            self.post_message(CopyRequested(copy.text, copy.what))

@@ -1,0 +1,398 @@
+"""What of a transcript stands on the screen: place, cursor, folds and following, without an app."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+
+from gemtui.transcript.model import Block, Message, Outline, Transcript
+from gemtui.ui.draw.theme import Look
+from gemtui.ui.transcript.cursor import LAST, Cursor, Folds, order
+from gemtui.ui.transcript.drawing import Drawn, Part
+from gemtui.ui.transcript.layout import Anchor, Layout, LayoutLine
+from gemtui.ui.transcript.message import draw_message, estimate
+
+EMPTY = Transcript.of(())
+GUESS_WIDTH = 80
+
+
+class Viewport:
+    """A window of `height` lines on a transcript, `top` being the first line in sight.
+
+    The cursor is on a block and always in sight. `following`: the reader is at the end and stays
+    there; `unseen`: messages that came while they were not. `open_thoughts`: unfolded at first.
+    """
+
+    def __init__(self, *, open_thoughts: bool = False) -> None:
+        self.open_thoughts = open_thoughts
+        self.transcript = EMPTY
+        self.look: Look | None = None
+        self.height = 0
+        self._start()
+
+    def another(self) -> Viewport:
+        """An empty page for the same window."""
+        page = Viewport(open_thoughts=self.open_thoughts)
+        page.look, page.height = self.look, self.height
+        return page
+
+    def _start(self) -> None:
+        self.sheet = Layout(self._draw, self._guess)
+        self.top = self.unseen = 0
+        self.cursor = Cursor(0, None)
+        self.following = False
+        self.folds = Folds(open_thoughts=self.open_thoughts)
+        self._stays = self._loading = False
+        self._share = (0, 0.0, -1)
+
+    # --- the transcript ---
+
+    def show(
+        self, transcript: Transcript, *, fresh: bool, end: bool = False, loading: bool = False
+    ) -> int:
+        """Another transcript (`fresh`), or a newer state of this one; returns how much is the same.
+
+        `end`: a fresh one opens at its end. `loading`: it is still being read, so what comes next
+        is not news.
+        """
+        if fresh:
+            self._start()
+        anchor, cursor, on_last = self._anchor(), self._key(self.cursor.message), self._on_last()
+        key = None if anchor is None else self._key(anchor.message)
+        last, news = self._key(len(self.sheet) - 1), not (self._loading or loading)
+        self.transcript, self._loading = transcript, loading
+        same = self.sheet.show(transcript.outlines)
+        if fresh:
+            self.cursor = Cursor(len(transcript) - 1, LAST) if end else Cursor(0, None)
+            self.following = end
+        elif self.following and on_last:
+            self.cursor = Cursor(len(transcript) - 1, LAST)
+        else:
+            self.cursor = self.cursor._replace(message=self._index(*cursor, same))
+        if anchor is not None and key is not None:
+            anchor = anchor._replace(message=self._index(*key, same))
+        if news and last[1]:
+            self.unseen += len(transcript) - 1 - self._index(*last, same)
+        self._rest(None if self.following else anchor or Anchor(0, 0, 0))
+        return same
+
+    def _key(self, index: int) -> tuple[int, str]:
+        known = 0 <= index < len(self.sheet)
+        return index, self.sheet.outlines[index].id if known else ""
+
+    def _index(self, index: int, key: str, same: int) -> int:
+        """Where the message that was number `index` stands now, or a near one if it is gone."""
+        if index < same:
+            return index
+        outlines = self.sheet.outlines
+        found = (i for i in range(same, len(outlines)) if outlines[i].id == key)
+        return next(found, max(0, min(index, len(outlines) - 1)))
+
+    def _anchor(self) -> Anchor | None:
+        return self.sheet.anchor(self.top, self.height) if len(self.sheet) else None
+
+    def _draw(self, index: int) -> Drawn:
+        assert self.look is not None
+        message = self.transcript.read(index)
+        return draw_message(message, self.look, folded=partial(self.folds.of, message))
+
+    def _guess(self, outline: Outline) -> int:
+        return estimate(outline, GUESS_WIDTH if self.look is None else self.look.width)
+
+    # --- the window ---
+
+    def resize(self, look: Look, height: int) -> None:
+        """Other looks or another height.
+
+        What is on the top row stays there, unless the block under the cursor would leave the
+        window; who is on the last block of a followed transcript stays at its end.
+        """
+        cursor, whole = self.cursor, self._is_whole()
+        end = self.following and (self._on_last() or not self.height)
+        self._fit(look, height, end=end)
+        if end or not height or not len(self.sheet):
+            return
+        if self.cursor != self._real(cursor) or (whole and not self._is_whole()):
+            self._measure(cursor.message)
+            self._enter(self._real(cursor), down=True)
+
+    def _is_whole(self) -> bool:
+        """Whether all of the block under the cursor is in sight."""
+        if not self.height or not len(self.sheet):
+            return False
+        start, end = self._span()
+        return self.top <= start and end <= self.top + self.height
+
+    def _fit(self, look: Look, height: int, *, end: bool) -> None:
+        if self.look == look or not self.height or not len(self.sheet):
+            self.look, self.height, anchor = look, height, self._anchor()
+            self._rest(None if end else anchor)
+            return
+        message, share = self._top_share()
+        self.look, self.height = look, height
+        self.sheet.forget_all()
+        line = int(share * self.sheet.drawn(message).height + 1e-6)
+        self._rest(None if end else Anchor(message, line, 0))
+        self._share = (message, share, self.top)
+
+    def _top_share(self) -> tuple[int, float]:
+        """The top row's message and how far into it the row is, 0 to 1.
+
+        The same through many changes of width in a row, so that rounding does not add up.
+        """
+        message, share, top = self._share
+        if top == self.top and message < len(self.sheet):
+            return message, share
+        message, line = self.sheet.heights.find(self.top)
+        return message, line / max(1, self.sheet.heights[message])
+
+    @property
+    def end(self) -> int:
+        """The greatest sensible `top`."""
+        return max(0, self.sheet.heights.total - self.height)
+
+    @property
+    def at_end(self) -> bool:
+        """Whether the last line is in sight."""
+        return self.top >= self.end
+
+    def _rest(self, anchor: Anchor | None) -> None:
+        """Comes to rest around the anchor, or at the end; then puts all else in order."""
+        if not len(self.sheet):
+            self.top, self.cursor = 0, Cursor(0, None)
+            self.following = self.following or not (self._stays or self._loading)
+            return
+        if not self.height:
+            return
+        settle = self.sheet.settle
+        self.top = settle(anchor, self.height) if anchor else self.sheet.settle_end(self.height)
+        self._keep_cursor_in_sight()
+        here = self.following or not self._loading
+        self.following = here and self.at_end and not self._stays
+        if self.at_end:
+            self.unseen = 0
+
+    def scroll_to(self, line: int) -> None:
+        """The reader moves the window so that `line` of the sheet is on the top row."""
+        if not len(self.sheet):
+            return
+        line = max(0, min(line, self.end))
+        self._stays = line < self.top
+        self._move(line)
+
+    def _move(self, line: int) -> None:
+        at_end = line >= self.end and line > self.top
+        self._rest(None if at_end else self.sheet.anchor(line, self.height))
+
+    def page(self, pages: int) -> None:
+        """Moves by whole screens, one line of each kept; at either end the cursor goes there."""
+        top = self.top
+        self.scroll_to(self.top + pages * max(1, self.height - 1))
+        if self.top == top and len(self.sheet):
+            self.cursor = Cursor(len(self.sheet) - 1, LAST) if pages > 0 else Cursor(0, None)
+            self._keep_cursor_in_sight()
+
+    def start(self) -> None:
+        """To the first message."""
+        self._stays, self.cursor = True, Cursor(0, None)
+        self._rest(Anchor(0, 0, 0))
+
+    def follow(self) -> None:
+        """To the end, and on with it."""
+        self._stays = False
+        self.following = True
+        self.cursor = Cursor(max(0, len(self.sheet) - 1), LAST)
+        self._rest(None)
+
+    def row(self, row: int) -> LayoutLine | None:
+        """What stands on a row of the window."""
+        return self.sheet.place(self.top + row)
+
+    # --- the cursor ---
+
+    def stops(self, message: int) -> tuple[Part, ...]:
+        """The parts of a message on which the cursor can stand."""
+        parts = self.sheet.drawn(message).parts
+        seen = [part for part in parts if part.block is not None and part.start < part.end]
+        return tuple(seen) or parts[:1]
+
+    @property
+    def spoken(self) -> Message | None:
+        """The message under the cursor, read anew."""
+        return self.transcript.read(self.cursor.message) if len(self.sheet) else None
+
+    @property
+    def block(self) -> Block | None:
+        """The block under the cursor."""
+        spoken, number = self.spoken, self.cursor.block
+        if spoken is None or number is None or number >= len(spoken.blocks):
+            return None
+        return spoken.blocks[number]
+
+    def is_handle(self, place: LayoutLine) -> bool:
+        """Whether a line is the first or last of a block under the cursor that can be folded."""
+        part = self.part()
+        return part is not None and part.foldable and place.line in (part.start, part.end - 1)
+
+    def part(self) -> Part | None:
+        """The part under the cursor."""
+        return self._part(self.cursor) if len(self.sheet) else None
+
+    def _part(self, cursor: Cursor) -> Part:
+        stops = self.stops(cursor.message)
+        wanted = -1 if cursor.block is None else cursor.block
+        return next((p for p in reversed(stops) if p.block is None or p.block <= wanted), stops[0])
+
+    def _real(self, cursor: Cursor) -> Cursor:
+        return Cursor(cursor.message, self._part(cursor).block)
+
+    def inside(self, cursor: Cursor) -> tuple[int, int]:
+        """The lines of its message that belong to the block under a cursor.
+
+        The head line counts to the first block and the empty line at the end to the last.
+        """
+        stops, part = self.stops(cursor.message), self._part(cursor)
+        end = self.sheet.drawn(cursor.message).height if part is stops[-1] else part.end
+        return 0 if part is stops[0] else part.start, end
+
+    def _span(self) -> tuple[int, int]:
+        start, end = self.inside(self.cursor)
+        top = self.sheet.heights.top(self.cursor.message)
+        return top + start, top + end
+
+    def at(self, place: LayoutLine, *, below: bool = False) -> Cursor:
+        """The cursor for a place; between two blocks that is the upper one, or the one `below`."""
+        stops = self.stops(place.message)
+        if below:
+            part = next((p for p in stops if p.end > place.line), stops[-1])
+        else:
+            part = next((p for p in reversed(stops) if p.start <= place.line), stops[0])
+        return Cursor(place.message, part.block)
+
+    def _keep_cursor_in_sight(self) -> None:
+        last = min(self.top + self.height, self.sheet.heights.total) - 1
+        first_place, last_place = self.sheet.place(self.top), self.sheet.place(last)
+        if first_place is None or last_place is None:
+            return
+        first, final = self.at(first_place, below=True), self.at(last_place)
+        if self.cursor.message < first.message:
+            self.cursor = first
+        elif self.cursor.message > final.message:
+            self.cursor = final
+        else:
+            wanted = self._real(self.cursor)
+            self.cursor = min(max(wanted, first, key=order), final, key=order)
+
+    def put(self, cursor: Cursor) -> None:
+        """The cursor on a block in sight."""
+        self._stays = self._stays or not self._is_last(cursor)
+        self.cursor = self._real(cursor)
+        self._rest(self._anchor())
+
+    def _is_last(self, cursor: Cursor) -> bool:
+        if cursor.message != len(self.sheet) - 1:
+            return False
+        return not self.height or self._part(cursor) is self.stops(cursor.message)[-1]
+
+    def _on_last(self) -> bool:
+        return bool(len(self.sheet)) and self._is_last(self.cursor)
+
+    def down(self) -> None:
+        """To the next block; inside one that goes on below the screen, one line on."""
+        if not len(self.sheet):
+            return
+        if self._span()[1] > self.top + self.height:
+            self.scroll_to(self.top + 1)
+        elif (following := self._neighbour(1)) is None:
+            self.follow()
+        else:
+            self._enter(following, down=True)
+
+    def up(self) -> None:
+        """To the block before; inside one that begins above the screen, one line back."""
+        if not len(self.sheet):
+            return
+        if self._span()[0] < self.top:
+            self.scroll_to(self.top - 1)
+        elif (before := self._neighbour(-1)) is not None:
+            self._enter(before, down=False)
+
+    def _neighbour(self, step: int) -> Cursor | None:
+        message, block = self.cursor
+        blocks = [part.block for part in self.stops(message)]
+        at = blocks.index(block) + step
+        if 0 <= at < len(blocks):
+            return Cursor(message, blocks[at])
+        message += step
+        if not 0 <= message < len(self.sheet):
+            return None
+        self._measure(message)
+        return self._real(Cursor(message, None if step > 0 else LAST))
+
+    def _measure(self, message: int) -> None:
+        """Draws a message while the screen holds still."""
+        anchor = self.sheet.anchor(self.top, self.height)
+        self.sheet.drawn(message)
+        self.top = self.sheet.settle(anchor, self.height)
+
+    def _enter(self, cursor: Cursor, *, down: bool) -> None:
+        """Moves as little as possible to show the block; a tall one shows the nearer end."""
+        self.cursor = cursor
+        start, end = self._span()
+        if end - start > self.height:
+            line = start if down else end - self.height
+        else:
+            line = min(max(self.top, end - self.height), start)
+        self._stays = not (down and self._is_last(cursor))
+        self._move(line)
+
+    # --- jumps and folds ---
+
+    def jump(self, found: Cursor, key: str, *, at_top: bool) -> None:
+        """To a block of the message with this id, which was number `found.message` a moment ago."""
+        outlines = self.sheet.outlines
+        if found.message < len(outlines) and outlines[found.message].id == key:
+            self.go(found, at_top=at_top)
+
+    def go(self, cursor: Cursor, *, at_top: bool = False, line: int | None = None) -> None:
+        """The cursor on any block; the window moves only if its (first) line is not in sight.
+
+        `line`: the line of the message that is to be seen, the first one of the block if None.
+        """
+        self._stays = not self._is_last(cursor)
+        self._measure(cursor.message)
+        self.cursor = self._real(cursor)
+        start, end = self.inside(self.cursor)
+        wanted = start if line is None else line
+        row = self.sheet.heights.top(cursor.message) + wanted - self.top
+        shown = min(end - start, self.height) if line is None else 1
+        if at_top:
+            row = 0
+        elif not 0 <= row <= self.height - shown:
+            row = 0 if end - start > self.height and line is None else self.height // 4
+        self._rest(Anchor(cursor.message, wanted, row))
+
+    def fold(self, folded: bool | None = None) -> bool:
+        """Folds or unfolds the block under the cursor; False if it has nothing to fold."""
+        part = self.part()
+        if part is None or part.block is None or not part.foldable or part.folded is folded:
+            return False
+        key = self.sheet.outlines[self.cursor.message].id
+        self.folds.choose(key, part.block, folded=not part.folded)
+        self._redraw(lambda: self.sheet.forget(self.cursor.message))
+        return True
+
+    def fold_everything(self) -> bool | None:
+        """Unfolds all, then folds all, then back to each one's own way (None); says which."""
+        places = map(self.row, range(self.height))
+        parts = (part for place in places if place is not None for part in place.drawn.parts)
+        folded = self.folds.turn(folded=any(part.folded for part in parts))
+        if len(self.sheet):
+            self._redraw(self.sheet.forget_all)
+        return folded
+
+    def _redraw(self, change: Callable[[], None]) -> None:
+        """Changes what drawings look like while the block under the cursor keeps its row."""
+        row = max(0, self._span()[0] - self.top)
+        change()
+        self._rest(Anchor(self.cursor.message, self.inside(self.cursor)[0], row))

@@ -1,1 +1,0 @@
-"""The widgets that screens are made of."""

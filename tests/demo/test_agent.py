@@ -1,0 +1,304 @@
+"""The demo's stand-in for Gemini CLI: driven by the adapter, seen by the store, ended for good."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import subprocess
+import sys
+from collections.abc import AsyncIterator, Iterator
+from contextlib import closing
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+
+from gemtui.agent import process_tree
+from gemtui.agent.events import (
+    AgentEvent,
+    Done,
+    DoneStatus,
+    ErrorSaid,
+    ResultStatus,
+    ToolResult,
+    ToolUse,
+)
+from gemtui.agent.fold import Fold
+from gemtui.agent.options import AgentOptions
+from gemtui.agent.run_folder import RunFolder
+from gemtui.demo import write_store
+from gemtui.demo.place import PROJECT, install_agent
+from gemtui.policy.file.levels import Level, PermissionPolicy
+from gemtui.policy.model.rules import ApprovalMode
+from gemtui.runs.adapter import GeminiAdapter
+from gemtui.runs.enrich import enrich
+from gemtui.runs.listing import runs_dir
+from gemtui.sessions.index import Index
+from gemtui.sessions.summary import Summary
+from gemtui.transcript.display_model import DiffDisplay
+from gemtui.transcript.model import Thought, ToolCall
+from tests.patience import PATIENCE
+
+SHELL = "run_shell_command"
+
+
+@pytest.fixture
+def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """The home of a demo, and its environment; nothing waits that need not."""
+    yield set_up(tmp_path / "demo", monkeypatch)
+    for folder in runs_dir().glob("*"):
+        process_tree.end_tagged(folder.name)
+
+
+def set_up(place: Path, patch: pytest.MonkeyPatch) -> Path:
+    write_store(place, now=datetime.now(UTC))
+    for name, value in install_agent(place).items():
+        patch.setenv(name, value)
+    patch.setenv("GEMTUI_DEMO_PACE", "0")
+    return place
+
+
+@pytest.fixture
+def project(place: Path) -> Path:
+    return place / PROJECT
+
+
+async def run(options: AgentOptions, prompt: str = "Be polite") -> AsyncIterator[AgentEvent]:
+    """The events of a run by the program that GEMINI_CLI_PATH names."""
+    async with asyncio.timeout(PATIENCE):
+        async for event in GeminiAdapter().run(prompt, options):
+            yield event
+
+
+async def played(options: AgentOptions, prompt: str = "Be polite") -> list[AgentEvent]:
+    return [event async for event in run(options, prompt)]
+
+
+def done(events: list[AgentEvent]) -> Done:
+    payload = events[-1].payload
+    assert isinstance(payload, Done)
+    return payload
+
+
+def results(events: list[AgentEvent]) -> list[tuple[str, ResultStatus]]:
+    payloads = (event.payload for event in events)
+    return [(each.tool_name, each.status) for each in payloads if isinstance(each, ToolResult)]
+
+
+def stored(place: Path, session: str | None) -> Summary:
+    assert session is not None
+    with closing(Index(place / ".gemini", cache=None)) as index:
+        return index.find(session)
+
+
+async def test_it_is_taken_for_the_cli(place: Path) -> None:
+    adapter = GeminiAdapter()
+    assert await adapter.is_available()
+    known = adapter.capabilities()
+    assert known.streams
+    assert known.approval_modes == tuple(map(str, ("default", "auto_edit", "yolo", "plan")))
+    assert known.flags >= {"policy", "session-id", "resume", "skip-trust"}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Played:
+    """A whole run; `calls`: how many were stored when each command had come back. `asked_on`: the
+    events of a second run that resumed its session.
+    """
+
+    place: Path
+    events: list[AgentEvent]
+    calls: list[int]
+    stderr: str
+    asked_on: list[AgentEvent]
+
+    @property
+    def session(self) -> str | None:
+        return done(self.events).resume_token
+
+    @property
+    def project(self) -> Path:
+        return self.place / PROJECT
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Played]:
+    with pytest.MonkeyPatch.context() as patch:
+        place = set_up(tmp_path_factory.mktemp("whole") / "demo", patch)
+        yield asyncio.run(play(place))
+
+
+async def play(place: Path) -> Played:
+    events, calls = [], []
+    async for event in run(AgentOptions(cwd=place / PROJECT)):
+        events.append(event)
+        if isinstance(event.payload, ToolResult) and event.payload.tool_name == SHELL:
+            calls.append(stored(place, event.session_id).tool_calls)
+    (folder,) = runs_dir().iterdir()
+    stderr = RunFolder(folder).stderr.read_text()
+    options = AgentOptions(cwd=place / PROJECT, resume=done(events).resume_token)
+    asked_on = await played(options, "And once more")
+    return Played(place=place, events=events, calls=calls, stderr=stderr, asked_on=asked_on)
+
+
+def test_a_run_writes_tests_fails_repairs_and_passes(whole: Played) -> None:
+    events = whole.events
+    assert done(events).status is DoneStatus.SUCCESS
+    assert [event.type for event in events if event.type == "error"] == []
+    assert whole.stderr == ""
+    assert [name for name, _ in results(events)] == [
+        "read_file", "write_file", "write_file", SHELL, "replace", SHELL, "replace",
+    ]  # fmt: skip
+    outputs = [
+        event.payload.output
+        for event in events
+        if isinstance(event.payload, ToolResult) and event.payload.tool_name == SHELL
+    ]
+    assert ["FAILED (errors=1)" in outputs[0], "OK" in outputs[1]] == [True, True]
+    assert "tries - 1" in (whole.project / "tidewatch/fetch.py").read_text()
+    assert "tidewatch/fetch.py" in (whole.project / "README.md").read_text()
+
+
+def test_the_session_is_stored_while_it_runs(whole: Played) -> None:
+    assert 0 < whole.calls[0] < whole.calls[1] <= 7
+    summary = stored(whole.place, whole.session)
+    assert (summary.title, summary.project) == ("Be polite", str(whole.project))
+
+
+def test_asking_on_goes_on_in_the_session(whole: Played) -> None:
+    assert done(whole.asked_on).resume_token == whole.session
+    assert [name for name, _ in results(whole.asked_on)] == ["read_file", SHELL]
+    summary = stored(whole.place, whole.session)
+    assert (summary.prompts, len(summary.files), summary.problems) == (2, 1, 0)
+    counted = [done(events).tokens for events in (whole.events, whole.asked_on)]
+    assert summary.tokens.total == sum(usage.total or 0 for usage in counted if usage)
+
+
+def test_the_stored_session_tells_what_the_stream_lacks(whole: Played) -> None:
+    fold = Fold("Be polite", began=datetime.now(UTC))
+    for event in whole.events:
+        fold.add(event)
+    live = fold.transcript()
+    told = enrich(live, whole.place / ".gemini", whole.session)
+    assert len(told) == len(live)
+    blocks = [block for message in told for block in message.blocks]
+    calls = [block for block in blocks if isinstance(block, ToolCall)]
+    assert [call.exit_code for call in calls if call.name == SHELL] == [1, None]
+    assert {type(call.display) for call in calls if call.name == "replace"} == {DiffDisplay}
+    assert len([block for block in blocks if isinstance(block, Thought)]) == 3
+    assert sum(message.usage is not None for message in told) == 7
+
+
+async def test_an_abort_ends_the_command_and_its_children(place: Path, project: Path) -> None:
+    stop = asyncio.Event()
+    seen, below = [], 0
+    async for event in run(AgentOptions(cwd=project, abort=stop)):
+        seen.append(event)
+        (folder,) = runs_dir().iterdir()
+        if isinstance(event.payload, ToolUse) and event.payload.tool_name == SHELL:
+            while not (children := unittests(folder.name)):
+                await asyncio.sleep(0)
+            below = len(children)
+            stop.set()
+    assert below > 0
+    assert process_tree.tagged(folder.name) == set()
+    assert done(seen).status is DoneStatus.INTERRUPTED
+    assert seen[-1].metadata == {"complete": False, "exitCode": 0}
+    assert "tries - 2" in (project / "tidewatch/fetch.py").read_text()
+
+
+def unittests(run_id: str) -> list[int]:
+    return [each.pid for each in process_tree.tagged(run_id) if "unittest" in each.cmdline()]
+
+
+@pytest.mark.parametrize("mode", [ApprovalMode.DEFAULT, ApprovalMode.PLAN])
+async def test_a_mode_without_writing_changes_nothing(project: Path, mode: ApprovalMode) -> None:
+    before = {path: path.read_bytes() for path in project.rglob("*") if path.is_file()}
+    events = await played(AgentOptions(cwd=project, approval_mode=mode))
+    assert results(events)[1:] == [("write_file", ResultStatus.DENIED)] * 2
+    assert done(events).status is DoneStatus.SUCCESS
+    assert {path: path.read_bytes() for path in project.rglob("*") if path.is_file()} == before
+
+
+async def test_levels_are_policies_and_hold(project: Path) -> None:
+    levels = PermissionPolicy(file_write=Level.ALLOW, shell_execute=Level.ASK)
+    events = await played(AgentOptions(cwd=project, permissions=levels))
+    assert results(events)[1:] == [
+        ("write_file", ResultStatus.SUCCESS),
+        ("write_file", ResultStatus.SUCCESS),
+        (SHELL, ResultStatus.DENIED),
+    ]
+
+
+async def test_a_session_of_an_old_version_goes_on_in_a_log(place: Path, project: Path) -> None:
+    old = oldest(place)
+    mode = ApprovalMode.DEFAULT
+    options = AgentOptions(cwd=project, resume=old.id, approval_mode=mode)
+    events = await played(options, "And now?")
+    assert done(events).status is DoneStatus.SUCCESS
+    after = stored(place, old.id)
+    assert after.format == "jsonl"
+    assert after.prompts == old.prompts + 1
+
+
+def oldest(place: Path) -> Summary:
+    with closing(Index(place / ".gemini", cache=None)) as index:
+        everything = index.load(publish=lambda _: None, cancelled=lambda: False).sessions
+    return min((each for each in everything if each.format == "json"), key=lambda each: each.when)
+
+
+async def test_every_project_can_be_run_in(place: Path) -> None:
+    levels = PermissionPolicy(file_write=Level.ALLOW)
+    events = await played(AgentOptions(cwd=place / "notes", permissions=levels))
+    assert results(events)[0] == ("list_directory", ResultStatus.SUCCESS)
+    assert done(events).status is DoneStatus.SUCCESS
+    assert (place / "notes/test_fetch.py").exists()
+    assert stored(place, done(events).resume_token).project == str(place / "notes")
+
+
+async def test_nothing_is_played_outside_of_the_demo(place: Path, tmp_path: Path) -> None:
+    mine = tmp_path / "mine"
+    mine.mkdir()
+    events = await played(AgentOptions(cwd=mine, approval_mode=ApprovalMode.YOLO))
+    assert [event.type for event in events] == ["init", "error", "done"]
+    assert isinstance(events[1].payload, ErrorSaid)
+    assert "only in the demo's projects" in events[1].payload.message
+    assert list(mine.iterdir()) == []
+
+
+def stand_in(*words: str, folder: Path, **environ: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "gemtui.demo.agent", *words],
+        cwd=folder,
+        env={**os.environ, **environ},
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "said"),
+    [
+        (["--prompt="], 42, "No input provided"),
+        (["--prompt=x", "--yes"], 1, "--yes"),
+        (["--prompt=x", "--resume=not-there"], 42, "Invalid session identifier"),
+    ],
+)
+def test_bad_starts_have_the_exit_codes_of_the_cli(
+    project: Path, words: list[str], code: int, said: str
+) -> None:
+    ended = stand_in(*words, folder=project)
+    assert (ended.returncode, ended.stdout) == (code, "")
+    assert said in ended.stderr
+
+
+def test_a_turn_limit_in_the_settings(project: Path, tmp_path: Path) -> None:
+    settings = tmp_path / "settings.json"
+    settings.write_text(json.dumps({"model": {"maxSessionTurns": 1}}))
+    ended = stand_in("--prompt=x", folder=project, GEMINI_CLI_SYSTEM_SETTINGS_PATH=str(settings))
+    last = json.loads(ended.stdout.splitlines()[-1])
+    assert (ended.returncode, last["error"]["type"]) == (53, "FatalTurnLimitedError")

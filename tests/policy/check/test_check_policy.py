@@ -1,0 +1,408 @@
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+
+import pytest
+
+from gemtui.policy.check.check_policy import check_files, check_text
+from gemtui.policy.edit.document import Document
+from gemtui.policy.model.rules import Finding, Severity
+
+DATA = Path(__file__).parents[2] / "data/policy/cases.jsonl"
+SHELL = 'toolName = "run_shell_command"\n'
+GLOB = 'toolName = "glob"\n'
+DENY = 'decision = "deny"\npriority = 100\n'
+ALLOW = 'decision = "allow"\npriority = 100\nmodes = ["default", "autoEdit", "yolo"]\n'
+
+
+def rule(*fields: str) -> str:
+    return "[[rule]]\n" + "".join(fields)
+
+
+def only(text: str, severity: Severity) -> Finding:
+    """The one finding of that severity, which names the file."""
+    found = [each for each in check_text(text, "work.toml") if each.severity is severity]
+    assert len(found) == 1, found
+    assert found[0].file == "work.toml"
+    return found[0]
+
+
+def says(finding: Finding, field: str, message: str, way_out: str = "") -> None:
+    assert finding.field == field
+    assert message in finding.message
+    assert way_out in finding.way_out
+
+
+def test_a_plain_policy_has_no_findings() -> None:
+    text = rule(GLOB, DENY) + rule(SHELL, 'commandPrefix = ["git status", "ls"]\n', ALLOW)
+    assert check_text(text, "work.toml") == ()
+    assert check_text("", "work.toml") == ()
+
+
+# --- what the CLI drops with the whole file ------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("text", "number", "message"),
+    [
+        (rule(GLOB, DENY) + rule("toolName = \n"), 2, "line 6, column 12: "),
+        ("# head\n[[rule]\n", 0, "line 2, column "),
+        (rule(GLOB, DENY, "priority = 3\n"), 1, "line 5, column "),
+        (rule('toolName = "glob\n', DENY), 1, "line 2, column 17: "),
+        (rule(GLOB, "decision = 'deny'"), 1, "priority is missing"),
+        ("\ufeff" + rule(GLOB, DENY), 0, "byte order mark"),
+        (rule(GLOB, DENY) + rule('toolName = ["glob", 1]\n', DENY), 2, "mixed types"),
+        (rule('toolName = "glob"\ntoolAnnotations = { a = 1, }\n', "x"), 1, "line 4"),
+    ],
+)
+def test_toml_that_cant_be_read_names_its_line_and_rule(
+    text: str, number: int, message: str
+) -> None:
+    finding = only(text, Severity.ERROR)
+    assert finding.rule == number
+    assert message in finding.message
+    assert "drops the whole file" in finding.message
+    assert finding.way_out
+
+
+@pytest.mark.parametrize(
+    ("fields", "field", "message", "way_out"),
+    [
+        (DENY, "toolName", "toolName is missing", '"*" for any tool'),
+        (f'mcpName = "s"\n{DENY}', "toolName", "toolName is missing", 'toolName = "*"'),
+        (f"toolName = 3\n{DENY}", "toolName", "must be a name", ""),
+        (f"{GLOB}priority = 1\n", "decision", "decision is missing", "allow, deny or ask_user"),
+        (f'{GLOB}decision = "ask"\npriority = 1\n', "decision", '"ask" is no', '"ask_user"'),
+        (f'{GLOB}decision = "Deny"\npriority = 1\n', "decision", '"Deny" is no', '"deny"'),
+        (f'{GLOB}decision = "frob"\npriority = 1\n', "decision", '"frob" is no', ""),
+        (f"{GLOB}decision = true\npriority = 1\n", "decision", "must be one of", ""),
+        (f'{GLOB}decision = "deny"\n', "priority", "priority is missing", "from 0 to 999"),
+        (f'{GLOB}decision = "deny"\npriority = 1.5\n', "priority", "1.5 is no whole", "write 2"),
+        (f'{GLOB}decision = "deny"\npriority = 1000\n', "priority", "1000 is no", "write 999"),
+        (f'{GLOB}decision = "deny"\npriority = -1\n', "priority", "-1 is no", "write 0"),
+        (f'{GLOB}decision = "deny"\npriority = inf\n', "priority", "inf is no", "write 999"),
+        (f'{GLOB}decision = "deny"\npriority = nan\n', "priority", "nan is no", "write 0"),
+        (f'{GLOB}decision = "deny"\npriority = "9"\n', "priority", "must be a whole", ""),
+        (f'{GLOB}{DENY}modes = ["auto_edit"]\n', "modes", '"auto_edit" is no', '"autoEdit"'),
+        (f'{GLOB}{DENY}modes = ["plan", "yol"]\n', "modes", '"yol" is no mode', '"yolo"'),
+        (f'{GLOB}{DENY}modes = "plan"\n', "modes", "must be a list", ""),
+        (f'{GLOB}{DENY}interactive = "no"\n', "interactive", "must be true or false", ""),
+        (f"{GLOB}{DENY}denyMessage = 1\n", "denyMessage", "must be a text", ""),
+        (f"{GLOB}{DENY}argsPattern = [1]\n", "argsPattern", "must be a pattern", ""),
+        (f'{GLOB}{DENY}toolAnnotations = "x"\n', "toolAnnotations", "must be a table", ""),
+        (f"{SHELL}{DENY}commandPrefix = 1\n", "commandPrefix", "must be a text or", ""),
+        (f"{GLOB}{DENY}mcpName = 1\n", "mcpName", "must be a name", ""),
+    ],
+)
+def test_a_field_that_the_schema_refuses(
+    fields: str, field: str, message: str, way_out: str
+) -> None:
+    finding = only(rule(GLOB, 'decision = "allow"\npriority = 1\n') + rule(fields), Severity.ERROR)
+    assert finding.rule == 2
+    says(finding, field, message, way_out)
+    assert "drops the whole file" in finding.message
+
+
+@pytest.mark.parametrize(
+    ("text", "field", "message", "way_out"),
+    [
+        ('[rule]\ntoolName = "glob"\n', "rule", "no [[rule]] tables", "[[rule]]"),
+        ("rule = 3\n", "rule", "no [[rule]] tables", "[[rule]]"),
+        (rule(GLOB, DENY) + f"[[rules]]\n{GLOB}{DENY}", "rules", "no table [[rules]]", "[[rule]]"),
+        (f"[[Rule]]\n{GLOB}", "Rule", "no table [[Rule]]", "[[rule]]"),
+        ("[policy]\nx = 1\n", "policy", "no table [policy]", "leave it out"),
+    ],
+)
+def test_a_table_that_the_cli_does_not_look_at(
+    text: str, field: str, message: str, way_out: str
+) -> None:
+    finding = only(text, Severity.ERROR)
+    assert finding.rule == 0
+    says(finding, field, message, way_out)
+
+
+def test_a_safety_checker_is_known_and_a_stray_key_is_not() -> None:
+    text = '[[safety_checker]]\ntoolName = "*"\n[safety_checker.checker]\n'
+    text += 'type = "in-process"\nname = "allowed-path"\n'
+    assert check_text(text, "work.toml") == ()
+    says(only("version = 1\n", Severity.WARNING), "version", 'no key "version"', "leave it out")
+
+
+# --- what the CLI ends with, drops, ignores or never matches -------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("fields", "field", "message", "way_out"),
+    [
+        (f'toolName = ""\n{DENY}', "toolName", "ends at once", '"*"'),
+        (f'toolName = ["", "glob"]\n{DENY}', "toolName", "ends at once", '"*"'),
+        (f'toolName = "x"\nmcpName = ""\n{DENY}', "mcpName", "ends at once", "name a server"),
+        (f'{GLOB}subagent = ""\n{DENY}', "subagent", "ends at once", "name an agent"),
+        (f'toolName = ""\nmcpName = "s"\n{DENY}', "toolName", "matches nothing", '"*"'),
+        (f'{GLOB}commandPrefix = "git"\n{DENY}', "commandPrefix", "works only with", SHELL.strip()),
+        (
+            f'toolName = ["run_shell_command", "glob"]\ncommandPrefix = "git"\n{DENY}',
+            "commandPrefix",
+            "not in a list",
+            "a rule of its own",
+        ),
+        (f'{GLOB}commandRegex = "git"\n{DENY}', "commandRegex", "works only with", ""),
+        (
+            f'{SHELL}commandPrefix = "git"\ncommandRegex = "ls"\n{ALLOW}',
+            "commandRegex",
+            "ignored beside commandPrefix",
+            "split",
+        ),
+        (
+            f'{SHELL}commandPrefix = "git"\nargsPattern = "ls"\n{ALLOW}',
+            "argsPattern",
+            "ignored beside commandPrefix",
+            "split",
+        ),
+        (f'{SHELL}commandPrefix = ""\n{ALLOW}', "commandPrefix", "no condition", "say which"),
+        (f'{SHELL}commandRegex = ""\n{ALLOW}', "commandRegex", "no condition", ""),
+        (f'{GLOB}argsPattern = ""\n{DENY}', "argsPattern", "no condition", ""),
+        (f"{SHELL}commandPrefix = []\n{ALLOW}", "commandPrefix", "never applies", "fill it"),
+        (f"toolName = []\n{DENY}", "toolName", "never applies", "fill it"),
+        (f'{GLOB}argsPattern = "("\n{DENY}', "argsPattern", "drops the rule", ""),
+        (f'{GLOB}argsPattern = "(?P<a>x)"\n{DENY}', "argsPattern", "drops the rule", "(?<name>"),
+        (f'{GLOB}argsPattern = "(?i)x"\n{DENY}', "argsPattern", "drops the rule", "[Aa]"),
+        (f'{SHELL}commandRegex = "(a+)+"\n{ALLOW}', "commandRegex", "drops the rule", ""),
+        (f'{GLOB}argsPattern = "{"a" * 2049}"\n{DENY}', "argsPattern", "drops the rule", ""),
+        (f'{SHELL}commandPrefix = "{"a" * 2049}"\n{ALLOW}', "commandPrefix", "drops the rule", ""),
+        (f'toolName = "read_*"\n{DENY}', "toolName", "matches nothing", "in a list"),
+        (f'toolName = "mcp_*_x"\n{DENY}', "toolName", "matches nothing", "name the servers"),
+        (f'toolName = "mcp_s*"\n{DENY}', "toolName", "matches nothing", '"mcp_<server>_*"'),
+        (f'toolName = "mcp_s"\n{DENY}', "toolName", "matches nothing", '"mcp_s_*"'),
+        (f'toolName = "s__x"\n{DENY}', "toolName", "older versions", '"mcp_s_x"'),
+        (f'toolName = "x"\nmcpName = "*"\n{DENY}', "mcpName", "matches nothing", "name the server"),
+        (f'toolName = "x_*"\nmcpName = "s"\n{DENY}', "toolName", "matches nothing", '"*"'),
+        (f'toolName = "mcp_s_x"\nmcpName = "s"\n{DENY}', "toolName", "matches nothing", '"x"'),
+    ],
+)
+def test_a_rule_that_does_not_do_what_it_says(
+    fields: str, field: str, message: str, way_out: str
+) -> None:
+    finding = only(rule(fields), Severity.ERROR)
+    assert finding.rule == 1
+    says(finding, field, message, way_out)
+
+
+@pytest.mark.parametrize(
+    "name", ["*", "mcp_*", "mcp_s_*", "mcp_un_der_*", "mcp_s_x", "generalist", "discovered_tool_x"]
+)
+def test_names_that_rules_do_match(name: str) -> None:
+    assert check_text(rule(f'toolName = "{name}"\n{DENY}'), "work.toml") == ()
+
+
+# --- what was hardly meant -----------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("fields", "field", "message", "way_out"),
+    [
+        (f"{GLOB}{DENY}interactve = true\n", "interactve", "no key", "interactive"),
+        (f'{GLOB}{DENY}tool = "x"\n', "tool", "no key", "toolName"),
+        (f'{GLOB}{DENY}deny_messages = "x"\n', "deny_messages", "no key", "denyMessage"),
+        (f'{GLOB}{DENY}frob = "x"\n', "frob", "no key", "leave it out"),
+        (f'toolName = "globb"\n{DENY}', "toolName", 'no tool "globb"', '"glob"'),
+        (f'toolName = "Read_File"\n{DENY}', "toolName", "no tool", '"read_file"'),
+        (f'toolName = "ReadFile"\n{DENY}', "toolName", "no name for rules", '"read_file"'),
+        (f'toolName = "ShellTool"\n{DENY}', "toolName", "no name", '"run_shell_command"'),
+        (f'toolName = "custom-tool"\n{DENY}', "toolName", "no tool", "check the name"),
+        (f'{SHELL}commandPrefix = ["", "ls"]\n{ALLOW}', "commandPrefix", "empty prefix", "take"),
+        (f'{GLOB}argsPattern = "\\\\p{{L}}"\n{DENY}', "argsPattern", "plain characters", "[A-Z"),
+        (f"{GLOB}{DENY}modes = []\n", "modes", "all modes", "leave it out"),
+        (
+            f'{GLOB}decision = "allow"\npriority = 1\ndenyMessage = "x"\n',
+            "denyMessage",
+            "this one says allow",
+            "leave it out",
+        ),
+        (
+            f'{GLOB}decision = "ask_user"\npriority = 1\ndeny_message = "x"\n',
+            "deny_message",
+            "this one says ask_user",
+            "leave it out",
+        ),
+        (f"{GLOB}{DENY}allowRedirection = true\n", "allowRedirection", "allows shell", "leave"),
+        (
+            f'{SHELL}commandPrefix = "x"\n{ALLOW}allowRedirection = true\nallow_redirection = true',
+            "allow_redirection",
+            "ignored beside allowRedirection",
+            "leave",
+        ),
+        (
+            f"{GLOB}{DENY}toolAnnotations = {{ readOnlyHint = true }}\n",
+            "toolAnnotations",
+            "carry no toolAnnotations",
+            "MCP",
+        ),
+        (f'{GLOB}decision = "deny"\npriority = 950\n', "priority", "disableAlwaysAllow", "949"),
+        (f'{GLOB}subagent = "*"\n{DENY}', "subagent", "taken for a name", "leave it out"),
+        (f'{GLOB}subagent = "generlist"\n{DENY}', "subagent", "no agent", '"generalist"'),
+    ],
+)
+def test_a_rule_that_was_hardly_meant_so(
+    fields: str, field: str, message: str, way_out: str
+) -> None:
+    finding = only(rule(fields), Severity.WARNING)
+    assert finding.rule == 1
+    says(finding, field, message, way_out)
+
+
+def test_a_slow_pattern_is_a_warning() -> None:
+    text = rule(GLOB, "argsPattern = '(a|aa)*b'\n", DENY)
+    says(only(text, Severity.WARNING), "argsPattern", "it may take long", "narrower")
+
+
+def test_findings_come_in_the_order_of_the_rules_those_of_the_file_first() -> None:
+    text = rule('toolName = "a_*"\n', DENY) + rule('toolName = ""\n', DENY) + "[[rules]]\nx = 1\n"
+    assert [each.rule for each in check_text(text, "work.toml")] == [0, 1, 2]
+
+
+def test_a_document_gives_each_rule_its_own_findings() -> None:
+    text = rule(GLOB, DENY) + "\n" + rule('toolName = "x_*"\n', DENY)
+    document = Document.parse(text + "\n#off [[rule]]\n#off toolName = 'y_*'\n")
+    assert [[each.field for each in found] for found in document.problems] == [
+        [],
+        ["toolName"],
+        ["decision", "priority"],
+    ]
+    assert document.findings == document.problems[1]
+    assert {each.rule for each in document.problems[2]} == {0}
+
+
+# --- files and folders ---------------------------------------------------------------------------
+
+
+def files(found: tuple[Finding, ...]) -> list[tuple[str, str, str]]:
+    return [(Path(each.file).name, each.severity.value, each.message) for each in found]
+
+
+@pytest.fixture
+def place(tmp_path: Path) -> Path:
+    (tmp_path / "good.toml").write_text(rule(GLOB, DENY))
+    return tmp_path
+
+
+def test_good_files_and_folders_have_no_findings(place: Path) -> None:
+    assert check_files([place / "good.toml", place]) != ()  # the second is below the first
+    assert check_files([place]) == ()
+    (place / ".toml").write_text(rule(SHELL, DENY))
+    (place / "readme.md").write_text("no policy")
+    (place / "empty").mkdir()
+    assert check_files([place]) == ()
+
+
+@pytest.mark.parametrize(
+    ("name", "message", "way_out"),
+    [
+        ("missing.toml", "it is missing", "check the path"),
+        ("good.toml,other.toml", "a comma parts two paths", "by itself"),
+        ("plain", "does not end in .toml", "plain.toml"),
+        ("UPPER.TOML", "does not end in .toml", "UPPER.TOML.toml"),
+        ("pipe", "no file", ""),
+        ("empty", "no .toml file", "put one there"),
+        ("loop.toml", "is missing", ""),
+    ],
+)
+def test_a_path_from_which_the_cli_reads_nothing(
+    place: Path, name: str, message: str, way_out: str
+) -> None:
+    import os
+
+    (place / "plain").write_text(rule(GLOB, DENY))
+    (place / "UPPER.TOML").write_text(rule(GLOB, DENY))
+    os.mkfifo(place / "pipe")
+    (place / "empty").mkdir()
+    (place / "loop.toml").symlink_to("gone")
+    (finding,) = check_files([place / name])
+    assert (finding.file, finding.rule, finding.severity) == (place / name, 0, Severity.ERROR)
+    assert message in finding.message
+    assert way_out in finding.way_out
+
+
+def test_what_the_cli_passes_over_in_a_folder(place: Path) -> None:
+    (place / "link.toml").symlink_to(place / "good.toml")
+    (place / "BIG.TOML").write_text("")
+    (place / "sub.toml").mkdir()
+    found = files(check_files([place]))
+    assert [name for name, _severity, _message in found] == ["BIG.TOML", "link.toml", "sub.toml"]
+    assert {severity for _name, severity, _message in found} == {"error"}
+    assert "small letters" in found[0][2]
+    assert "symbolic link" in found[1][2]
+    assert "folder in a folder" in found[2][2]
+    assert check_files([place / "link.toml"]) == ()  # named itself, it is followed
+
+
+def test_a_file_that_may_not_be_read(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(path: Path, flags: int) -> int:
+        raise PermissionError(13, "Permission denied", str(path))
+
+    monkeypatch.setattr(os, "open", refuse)
+    ((name, severity, message),) = files(check_files([place / "good.toml"]))
+    assert (name, severity) == ("good.toml", "error")
+    assert "can't be read (Permission denied)" in message
+
+
+def test_a_file_that_is_not_utf_8_is_read_with_a_warning(place: Path) -> None:
+    path = place / "latin.toml"
+    path.write_bytes(b"# caf\xe9\n" + rule(GLOB, DENY).encode())
+    ((name, severity, message),) = files(check_files([path]))
+    assert (name, severity) == ("latin.toml", "warning")
+    assert "line 1: it is not UTF-8" in message
+
+
+def test_rules_are_compared_across_files(place: Path) -> None:
+    (place / "b.toml").write_text(rule(GLOB, ALLOW.replace("= 100", "= 50")))
+    (finding,) = check_files([place / "good.toml", place / "b.toml"])
+    assert finding.file == place / "b.toml"
+    assert f"rule 1 of {place / 'good.toml'} (priority 100, deny) is asked first" in finding.message
+
+
+def test_rules_of_a_file_that_is_dropped_stand_in_nobodys_way(place: Path) -> None:
+    (place / "a.toml").write_text(rule(GLOB, DENY.replace("100", "900")) + rule(GLOB, "x = 1\n"))
+    (place / "b.toml").write_text(rule(GLOB, ALLOW.replace("= 100", "= 200")))
+    found = check_files([place / "a.toml", place / "b.toml"])
+    assert {each.file for each in found} == {place / "a.toml"}
+
+
+# --- what the CLI said ---------------------------------------------------------------------------
+
+
+def said() -> list[tuple[str, dict[str, str], list[str]]]:
+    """Observed cases: the files, and what the CLI printed about them."""
+    found = {}
+    for line in DATA.read_text(encoding="utf-8").splitlines():
+        case = json.loads(line)
+        stderr = [each for each in case.get("stderr") or () if "Policy file" in each]
+        found[case["id"].partition("/")[0]] = (case["id"], case["files"], stderr)
+    return [one for one in found.values() if one[1]]
+
+
+def test_whatever_the_cli_complained_of_is_found() -> None:
+    complaints = 0
+    for id, texts, stderr in said():
+        for line in stderr:
+            name = line.partition(" in ")[2].partition(":")[0]
+            found = check_text(texts[name], name)
+            wanted = {Severity.ERROR} if "error" in line.partition(" in ")[0] else set(Severity)
+            assert wanted & {each.severity for each in found}, (id, line)
+            complaints += 1
+    assert complaints >= 8
+
+
+def test_files_that_the_cli_dropped_are_named_as_dropped_and_no_others() -> None:
+    for id, texts, stderr in said():
+        for name, text in texts.items():
+            if not name.endswith(".toml") or text.startswith("-> "):
+                continue  # passed over, as is a symbolic link
+            dropped = any(
+                f"error in {name}:" in line and ("parsing" in line or "Schema" in line)
+                for line in stderr
+            )
+            found = any("drops the whole file" in each.message for each in check_text(text, name))
+            assert found == dropped, (id, name)

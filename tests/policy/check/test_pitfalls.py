@@ -1,0 +1,295 @@
+"""Each surprise: what the engine does with the rule, and with the one that is offered instead."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+
+from gemtui.policy.check.pitfalls import fixed, pitfalls
+from gemtui.policy.engine.decide import Engine
+from gemtui.policy.file.policy import Policy, of
+from gemtui.policy.file.rule_codec import text_of
+from gemtui.policy.match.matching import dropped, pattern_sources
+from gemtui.policy.model.rules import ApprovalMode, Call, Decision, Rule, Severity
+from tests.policy.rule_strategies import RULES
+
+SHELL = "run_shell_command"
+ALLOW, ASK, DENY = Decision.ALLOW, Decision.ASK_USER, Decision.DENY
+OUTSIDE_PLAN = ("default", "autoEdit", "yolo")
+REST = Rule(tools=("*",), decision=ALLOW, priority=1)
+
+
+def rule(decision: Decision, **fields: Any) -> Rule:
+    fields.setdefault("tools", (SHELL,))
+    if decision is ALLOW:
+        fields.setdefault("modes", OUTSIDE_PLAN)
+    return Rule(decision=decision, priority=100, source="work.toml", index=1, **fields)
+
+
+def prefix(decision: Decision, *prefixes: str, **fields: Any) -> Rule:
+    return rule(decision, command_prefixes=prefixes, prefix_list=True, **fields)
+
+
+def pattern(decision: Decision, args_pattern: str, *tools: str, **fields: Any) -> Rule:
+    return rule(decision, tools=tools or ("write_file",), args_pattern=args_pattern, **fields)
+
+
+def run(command: str, **args: Any) -> Call:
+    return Call(tool=SHELL, args={"command": command, **args})
+
+
+def write(path: str) -> Call:
+    return Call(tool="write_file", args={"file_path": path, "content": "x"})
+
+
+def decides(one: Rule, call: Call, *, mode: ApprovalMode = ApprovalMode.DEFAULT) -> bool:
+    """Whether this rule, above one that allows everything, is the one that decides."""
+    outcome = Engine(of([one, REST]), mode=mode, interactive=True).outcome(call)
+    return outcome.rule is not None and outcome.rule.priority == 100
+
+
+def field_of(one: Rule) -> tuple[str, ...]:
+    found = tuple(pitfalls(one))
+    assert all(each.way_out and each.severity is Severity.WARNING for each in found)
+    return tuple(each.field for each in found)
+
+
+@pytest.mark.parametrize(
+    "plain",
+    [
+        prefix(ALLOW, "git status", "pytest"),
+        rule(ALLOW, command_regex="(?:ls|cat) src/"),
+        pattern(ALLOW, '"file_path":"docs/(?![^"]*\\.\\.)'),
+        pattern(ALLOW, '"file_path":"docs/a\\.md"'),
+        pattern(ALLOW, '\\x00"file_path":"(docs/a\\.md|b\\.md)"\\x00'),
+        rule(DENY, tools=("web_fetch",)),
+        rule(ASK, tools=("write_file", "replace")),
+        rule(DENY, tools=("generalist",), deny_message="do it yourself"),
+        rule(ALLOW, tools=("*",), mcp_name="github", modes=()),
+        rule(ALLOW, tools=("read_file",), modes=()),
+    ],
+)
+def test_a_rule_that_does_what_it_says_has_none(plain: Rule) -> None:
+    assert field_of(plain) == ()
+    assert fixed(plain) is None
+
+
+CASES = [
+    # the rule, the field that is named, calls that it should decide and does not, calls that it
+    # does decide and should not, calls that both decide
+    (
+        prefix(DENY, "git push"),
+        "commandPrefix",
+        [
+            run("git  push"),
+            run("X=1 git push"),
+            run("/usr/bin/git push"),
+            run("env git push"),
+            run("git -C . push origin"),
+        ],
+        [],
+        [run("git push origin main"), run("git status && git push")],
+    ),
+    (
+        prefix(DENY, "rm", "git push --force"),
+        "commandPrefix",
+        [run("sudo rm x"), run("git push origin --force")],
+        [],
+        [run("rm -rf x"), run("git push --force")],
+    ),
+    (
+        rule(DENY, command_regex="git push"),
+        "commandRegex",
+        [run("X=1 git push"), run("env git push")],
+        [],
+        [run("git push")],
+    ),
+    (
+        prefix(ALLOW, "pytest "),
+        "commandPrefix",
+        [run("pytest -q"), run("pytest")],
+        [],
+        [run("pytest  -q")],
+    ),
+    (prefix(ALLOW, " pytest"), "commandPrefix", [run("pytest -q")], [], []),
+    (
+        rule(ALLOW, command_regex="^pytest.*$"),
+        "commandRegex",
+        [run("pytest -q")],
+        [],
+        [],
+    ),
+    (
+        rule(ALLOW, command_regex="pytest|ruff check"),
+        "commandRegex",
+        [],
+        [run("echo x", description="then ruff check")],
+        [run("pytest -q"), run("ruff check")],
+    ),
+    (
+        pattern(ALLOW, r'^\{"content":"x"'),
+        "argsPattern",
+        [write("a")],
+        [],
+        [],
+    ),
+    (
+        pattern(ALLOW, r'"content":"x","file_path":"a"\}$'),
+        "argsPattern",
+        [write("a")],
+        [write("a/../../b")],
+        [],
+    ),
+    (
+        pattern(ALLOW, '^"content":"x"'),
+        "argsPattern",
+        [write("a")],
+        [],
+        [],
+    ),
+    (
+        pattern(ALLOW, '"file_path":"docs/'),
+        "argsPattern",
+        [write("./docs/a.md")],
+        [write("docs/../src/x.py"), write("docs/a/../../x")],
+        [write("docs/a.md"), write("docs/a/b.md")],
+    ),
+    (
+        pattern(DENY, '"file_path":"docs/'),
+        "argsPattern",
+        [write("./docs/a.md"), write("/home/me/docs/a.md"), write("src/../docs/a.md")],
+        [],
+        [write("docs/a.md")],
+    ),
+    (
+        rule(ALLOW, tools=("write_file",), modes=()),
+        "modes",
+        [],
+        [],
+        [write("a")],
+    ),
+    (
+        rule(DENY, tools=("search_file_content",)),
+        "toolName",
+        [],
+        [],
+        [Call(tool="grep_search", args={"pattern": "x"})],
+    ),
+]
+
+
+@pytest.mark.parametrize(
+    ("one", "field", "missed", "wrong", "right"), CASES, ids=[text_of([c[0]]) for c in CASES]
+)
+def test_the_offered_rule_does_what_was_meant(
+    one: Rule, field: str, missed: list[Call], wrong: list[Call], right: list[Call]
+) -> None:
+    assert field in field_of(one)
+    better = fixed(one)
+    assert better is not None
+    assert fixed(better) is None, "what is offered is surprising itself"
+    assert not any(dropped(source) for source in pattern_sources(better) if source)
+    assert not any(decides(one, call) for call in missed)
+    for call in (*missed, *right):
+        assert decides(better, call), call
+    for call in wrong:
+        assert not decides(better, call), call
+    assert any(decides(one, call) for call in right) or not right
+
+
+def test_the_offered_rule_comes_back_from_its_file() -> None:
+    for one, *_rest in CASES:
+        better = fixed(one)
+        assert better is not None
+        (read,) = Policy.parse(text_of([better]), source="work.toml").rules
+        assert read == better
+
+
+def outcome(one: Rule, call: Call, mode: ApprovalMode = ApprovalMode.DEFAULT) -> Decision:
+    return Engine(of([one]), mode=mode).outcome(call).decision
+
+
+@pytest.mark.parametrize("tools", [(SHELL,), ("*",)])
+def test_an_ask_of_the_shell_lets_safe_commands_run(tools: tuple[str, ...]) -> None:
+    ask = rule(ASK, tools=tools)
+    assert field_of(ask) == ("decision",)
+    assert outcome(ask, run("ls")) is ALLOW
+    better = fixed(ask)
+    assert better is not None
+    assert outcome(better, run("ls")) is ASK
+    assert outcome(better, run("ls && cat a")) is ASK
+    if tools == ("*",):
+        assert outcome(better, write("a")) is ASK
+
+
+def test_an_allow_of_the_shell_still_asks_for_what_is_dangerous() -> None:
+    allow = rule(ALLOW)
+    assert field_of(allow) == ("decision",)
+    assert outcome(allow, run("rm -rf q")) is ASK
+    assert outcome(allow, run("true && rm -rf q")) is ALLOW
+    assert fixed(allow) is None
+
+
+def test_a_denied_tool_is_hidden_and_its_message_with_it() -> None:
+    deny = rule(DENY, deny_message="ask a person")
+    assert field_of(deny) == ("denyMessage",)
+    better = fixed(deny)
+    assert better is not None
+    for one, offered in ((deny, False), (better, True)):
+        engine = Engine(of([one]), mode=ApprovalMode.YOLO)
+        assert engine.outcome(run("ls")).offered is offered
+        assert engine.outcome(run("ls")).decision is DENY
+    explained = Engine(of([better]), mode=ApprovalMode.YOLO).explain(run("ls"))
+    assert explained.message == "ask a person"
+
+
+def test_an_allow_without_modes_opens_plan_mode() -> None:
+    allow = prefix(ALLOW, "pytest", modes=())
+    assert field_of(allow) == ("modes",)
+    assert decides(allow, run("pytest -q"), mode=ApprovalMode.PLAN)
+    better = fixed(allow)
+    assert better == replace(allow, modes=OUTSIDE_PLAN)
+    assert not decides(better, run("pytest -q"), mode=ApprovalMode.PLAN)
+
+
+@pytest.mark.parametrize("command", ["echo x > a", "pytest -q && ruff check", "ls | wc -l > n"])
+def test_a_prefix_over_more_than_a_command_allows_nothing(command: str) -> None:
+    allow = prefix(ALLOW, command)
+    assert set(field_of(allow)) == {"commandPrefix"}
+    assert outcome(allow, run(command)) is DENY
+    better = fixed(allow)
+    assert better is not None
+    assert outcome(better, run(command)) is ALLOW
+
+
+@pytest.mark.parametrize(
+    ("one", "message"),
+    [
+        (prefix(ALLOW, "rm"), '"rm" allows all that rm can do'),
+        (prefix(ALLOW, "bash -c"), "it can run any other command"),
+        (prefix(ALLOW, "find ."), "switches off the check of dangerous commands"),
+        (pattern(ALLOW, '"description":"x"', SHELL), "without their description"),
+        (pattern(ALLOW, '"file_path":"package\\.json"'), "package.json is a build file"),
+        (pattern(ALLOW, '"file_path":"[a-z]*\\.md'), "goes out again by .."),
+    ],
+)
+def test_what_has_no_better_form_is_said_all_the_same(one: Rule, message: str) -> None:
+    (finding,) = pitfalls(one)
+    assert message in finding.message
+    assert finding.way_out
+    assert fixed(one) is None
+
+
+@settings(deadline=None)
+@given(RULES)
+def test_any_rule_can_be_looked_at(one: Rule) -> None:
+    better = fixed(one)
+    for each in pitfalls(one):
+        assert each.severity is Severity.WARNING
+        assert each.way_out
+    assert better != one
+    if better is not None:
+        assert fixed(better) is None

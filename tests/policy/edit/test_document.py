@@ -1,0 +1,423 @@
+from __future__ import annotations
+
+import tomllib
+from dataclasses import replace
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from gemtui.errors import PolicyError
+from gemtui.policy.check.check_policy import check_text
+from gemtui.policy.edit.document import Document
+from gemtui.policy.file.policy import Policy
+from gemtui.policy.file.rule_codec import text_of
+from gemtui.policy.file.toml_dialect import parse_toml
+from gemtui.policy.model.rules import Decision, Rule
+from tests.policy.rule_strategies import RULES, told
+
+ALLOW = Rule(tools=("read_file",), decision=Decision.ALLOW, priority=5)
+
+FILE = """\
+# The policy of a project.
+# It has a head.
+
+# Tests may run.
+[[rule]]  # one
+toolName = "run_shell_command"
+commandPrefix = ["pytest", "ruff"]  # both are quick
+decision = "allow"
+priority = 200
+
+# --- what is denied ---
+
+[[rule]]
+toolName = [
+  "write_file",  # whole files
+  "replace",
+]
+decision = "deny"
+priority = 300
+denyMessage = '''
+Not [[rule]]
+[[rule]]
+here'''
+[rule.toolAnnotations]
+readOnlyHint = false
+# the hint is a guess
+
+#off [[rule]]
+#off toolName = "web_fetch"
+#off decision = "ask_user"
+#off priority = 1
+
+[[safety_checker]]
+toolName = "*"
+"""
+ENDS = pytest.mark.parametrize("end", ["\n", "\r\n"], ids=["LF", "CRLF"])
+
+
+def parse(text: str, end: str = "\n") -> Document:
+    document = Document.parse(text.replace("\n", end))
+    assert document.locked == ""
+    return document
+
+
+def decided(document: Document) -> list[tuple[str, str]]:
+    """The tools and decisions that the file holds for the CLI."""
+    tables = tomllib.loads(document.text).get("rule", [])
+    return [(str(each["toolName"]), each["decision"]) for each in tables]
+
+
+# --- reading -------------------------------------------------------------------------------------
+
+
+@ENDS
+def test_a_file_is_shown_with_all_its_rules_and_kept_as_it_is(end: str) -> None:
+    document = parse(FILE, end)
+    assert document.text == FILE.replace("\n", end)
+    first, second, third = document.rules
+    assert first.rule is not None
+    assert first.rule.command_prefixes == ("pytest", "ruff")
+    assert first.line == 4
+    assert first.text.startswith("# Tests may run.")
+    assert second.rule is not None
+    assert second.rule.deny_message == "Not [[rule]]\n[[rule]]\nhere"
+    assert second.rule.annotations == {"readOnlyHint": False}
+    assert second.text.endswith(f"# the hint is a guess{end}")
+    assert [each.enabled for each in document.rules] == [True, True, False]
+    assert [each.rule.index for each in document.rules if each.rule] == [1, 2, 0]
+    assert third.rule is not None
+    assert third.rule.tools == ("web_fetch",)
+
+
+@pytest.mark.parametrize("text", ["", "\n", "# only words\n", "x = 1\n", "# no end"])
+def test_a_file_without_rules_takes_one(text: str) -> None:
+    document = parse(text).add(ALLOW)
+    assert document.text.startswith(text)
+    assert decided(document) == [("read_file", "allow")]
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        ("[[rule]]\ntoolName = \n", "line 2, column 12"),
+        ('[[rule]]\ndecision = "allow"\ndecision = "deny"\n', "line 3"),
+        ("[[rule]\n", "line 1"),
+        ("\ufeff[[rule]]\n", "byte order mark"),
+        ('[[rule]]\ntoolName = ["a", 1]\n', "mixed types"),
+        ('rule = [{toolName = "x", decision = "deny", priority = 1}]\n', "[[rule]] tables"),
+        ("rule = []\n", "[[rule]] tables"),
+        ('[rule]\ntoolName = "x"\n', "[[rule]] tables"),
+        ("rule = 3\n", "[[rule]] tables"),
+    ],
+)
+def test_a_file_that_cant_be_edited_says_why(text: str, why: str) -> None:
+    document = Document.parse(text, source="work.toml")
+    assert document.text == text
+    assert why in document.locked
+    assert "editor" in document.locked
+    with pytest.raises(PolicyError, match=r"^work\.toml: "):
+        document.add(ALLOW)
+    with pytest.raises(PolicyError):
+        document.move(0, 0)
+
+
+def test_rules_of_a_broken_file_are_shown_as_far_as_they_can_be() -> None:
+    document = Document.parse(FILE.replace('"write_file",', '"write_file').replace("'''", "'"))
+    assert "line 15" in document.locked
+    assert [each.rule and each.rule.tools for each in document.rules] == [
+        ("run_shell_command",),
+        None,
+        None,
+        ("web_fetch",),
+    ]
+
+
+def test_rules_in_one_inline_list_are_shown() -> None:
+    document = Document.parse('rule = [{toolName = "x", decision = "deny", priority = 1}, {}]\n')
+    assert [each.rule and each.rule.tools for each in document.rules] == [("x",), None]
+
+
+SCRAPS = [
+    "[[rule]]", "\n", "\n", '"""', "'", "#off ", "a = [", "b = 1", "]", "\r", "#", "[x]", '"', " ",
+    "#off [[rule]]\n#off a = 1\n",
+    'toolName = "x"\ndecision = "deny"\npriority = 1\n',
+]  # fmt: skip
+
+
+@settings(deadline=None)
+@given(st.lists(st.sampled_from(SCRAPS), max_size=30).map("".join))
+def test_any_text_is_a_document_and_kept(text: str) -> None:
+    document = Document.parse(text)
+    assert document.text == text
+    if document.locked:
+        return
+    assert told(document.add(ALLOW).rules[-1].rule) == ALLOW
+    for index, entry in enumerate(document.rules):
+        off = document.enable(index, False)
+        assert off.enable(index, True).text == document.enable(index, True).text
+        assert not off.rules[index].enabled
+        assert len(document.remove(index).rules) == len(document.rules) - 1
+        assert document.duplicate(index).rules[index + 1].rule == (
+            entry.rule and replace(entry.rule, index=entry.rule.index + entry.enabled)
+        )
+
+
+# --- changing ------------------------------------------------------------------------------------
+
+
+@ENDS
+def test_one_changed_field_changes_its_value_alone(end: str) -> None:
+    document = parse(FILE, end)
+    rule = document.rules[0].rule
+    assert rule is not None
+    text = document.replace(0, replace(rule, command_prefixes=("pytest",), priority=201)).text
+    before = '["pytest", "ruff"]  # both'
+    expected = FILE.replace(before, '["pytest"]  # both').replace("= 200", "= 201")
+    assert text == expected.replace("\n", end)
+
+
+@ENDS
+def test_a_field_comes_and_goes_on_a_line_of_its_own(end: str) -> None:
+    document = parse(FILE, end)
+    rule = document.rules[1].rule
+    assert rule is not None
+    more = document.replace(1, replace(rule, interactive=False, mcp_name="s"))
+    lines = FILE.replace('  "replace",\n]\n', '  "replace",\n]\nmcpName = "s"\n')
+    lines = lines.replace("priority = 300\n", "priority = 300\ninteractive = false\n")
+    assert more.text == lines.replace("\n", end)
+    assert more.replace(1, rule).text == document.text
+
+
+def test_a_list_over_several_lines_keeps_the_comments_of_what_stays() -> None:
+    document = parse(FILE)
+    rule = document.rules[1].rule
+    assert rule is not None
+    text = document.replace(1, replace(rule, tools=("write_file", "glob"))).text
+    assert '  "write_file",  # whole files\n' in text
+    assert '"glob"' in text
+    assert '"replace"' not in text
+
+
+def test_a_table_of_a_rule_goes_with_all_its_lines() -> None:
+    document = parse(FILE)
+    rule = document.rules[1].rule
+    assert rule is not None
+    text = document.replace(1, replace(rule, annotations=None)).text
+    assert text == FILE.replace("[rule.toolAnnotations]\nreadOnlyHint = false\n", "")
+
+
+def test_dotted_keys_give_way_to_one_value() -> None:
+    text = '[[rule]]\ntoolName = "x"\ntoolAnnotations.a = 1\ntoolAnnotations . "b" = 2\n'
+    document = parse(text + 'decision = "deny"\npriority = 1\n')
+    rule = document.rules[0].rule
+    assert rule is not None
+    assert rule.annotations == {"a": 1, "b": 2}
+    changed = document.replace(0, replace(rule, annotations={"a": 2}))
+    assert changed.text == text.split("toolAnn")[0] + (
+        'toolAnnotations = { a = 2 }\ndecision = "deny"\npriority = 1\n'
+    )
+
+
+def test_older_spellings_stay_until_they_are_changed() -> None:
+    text = '[[rule]]\ntoolName = "x"\ndecision = "deny"\npriority = 1\ndeny_message = "no"\n'
+    document = parse(text)
+    rule = document.rules[0].rule
+    assert rule is not None
+    assert rule.deny_message == "no"
+    assert document.replace(0, replace(rule, priority=2)).text == text.replace("= 1", "= 2")
+    changed = document.replace(0, replace(rule, deny_message="never")).text
+    assert changed == text.replace('deny_message = "no"', 'denyMessage = "never"')
+
+
+def test_what_cant_be_read_in_a_rule_stays_until_it_is_set() -> None:
+    text = '[[rule]]\ntoolName = "x"\nmodes = "plan"\ndecision = "ask"\npriority = "high"\n'
+    document = parse(text)
+    assert document.rules[0].rule is None
+    changed = document.replace(0, replace(ALLOW, tools=("x",)))
+    assert changed.text == text.replace('"ask"', '"allow"').replace('"high"', "5")
+    again = changed.replace(0, replace(ALLOW, tools=("x",), modes=("yolo",)))
+    assert 'modes = ["yolo"]' in again.text
+
+
+def test_a_rule_that_is_off_can_be_changed_and_stays_off() -> None:
+    document = parse(FILE)
+    rule = document.rules[2].rule
+    assert rule is not None
+    changed = document.replace(2, replace(rule, priority=2))
+    assert changed.text == FILE.replace("#off priority = 1", "#off priority = 2")
+
+
+def test_half_a_character_is_refused_with_a_reason() -> None:
+    with pytest.raises(PolicyError, match="lone surrogate"):
+        parse(FILE).add(replace(ALLOW, tools=("\ud83d",)))
+
+
+# --- structure -----------------------------------------------------------------------------------
+
+TOOLS = [
+    ("run_shell_command", "allow"),
+    ("['write_file', 'replace']", "deny"),
+    ("web_fetch", "ask_user"),
+]
+
+
+@ENDS
+@pytest.mark.parametrize("at", [0, 1, 2, 3, None])
+def test_a_rule_is_added_at_its_place(at: int | None, end: str) -> None:
+    document = parse(FILE, end)
+    added = document.add(ALLOW, at)
+    place = 3 if at is None else at
+    assert [each.rule and each.rule.tools[0] for each in added.rules][place] == "read_file"
+    assert [e.text for i, e in enumerate(added.rules) if i != place] == [
+        each.text for each in document.rules
+    ]
+    assert added.text.count("\n") == added.text.count(end)
+    assert added.remove(place).text == document.text
+
+
+@pytest.mark.parametrize("index", [0, 1, 2])
+def test_a_removed_rule_takes_its_comments_along(index: int) -> None:
+    document = parse(FILE)
+    left = document.remove(index)
+    assert left.locked == ""
+    assert len(left.rules) == 2
+    assert document.rules[index].text not in left.text
+    for other in (0, 1, 2):
+        if other != index:
+            assert document.rules[other].text in left.text
+    assert "# The policy of a project." in left.text
+    assert "# --- what is denied ---" in left.text
+    assert "\n\n\n" not in left.text
+
+
+@pytest.mark.parametrize("index", [0, 1, 2])
+@pytest.mark.parametrize("to", [0, 1, 2])
+def test_a_rule_moves_with_its_comments_and_back(index: int, to: int) -> None:
+    document = parse(FILE)
+    moved = document.move(index, to)
+    order = [0, 1, 2]
+    order.insert(to, order.pop(index))
+    assert [each.text for each in moved.rules] == [document.rules[at].text for at in order]
+    assert moved.move(to, index).text == document.text
+
+
+def test_a_copy_stands_right_below() -> None:
+    document = parse(FILE).duplicate(0)
+    assert [each.rule and each.rule.tools[0] for each in document.rules] == [
+        "run_shell_command",
+        "run_shell_command",
+        "write_file",
+        "web_fetch",
+    ]
+    assert document.rules[0].text == document.rules[1].text
+
+
+@ENDS
+def test_a_rule_that_is_off_is_hidden_from_the_cli_and_comes_back_as_it_was(end: str) -> None:
+    document = parse(FILE, end)
+    off = document.enable(1, False)
+    assert decided(off) == TOOLS[:1]
+    assert [each.enabled for each in off.rules] == [True, False, False]
+    assert [each.rule and each.rule.tools for each in off.rules] == [
+        each.rule and each.rule.tools for each in document.rules
+    ]
+    assert off.enable(1, True).text == document.text
+    assert document.enable(1, True) is document
+
+
+def test_rules_below_each_other_without_a_blank_line_are_told_apart() -> None:
+    text = text_of([ALLOW, replace(ALLOW, tools=("glob",))]).replace("\n\n", "\n")
+    document = parse(text)
+    assert len(document.rules) == 2
+    assert document.enable(0, False).enable(1, False).rules[1].enabled is False
+    assert decided(document.move(0, 1)) == [("glob", "allow"), ("read_file", "allow")]
+
+
+def test_a_comment_below_a_rule_stays_with_it_when_it_moves() -> None:
+    one, two = text_of([ALLOW]), text_of([replace(ALLOW, tools=("glob",))])
+    document = parse(f"{one}{two}# of glob")
+    moved = document.move(1, 0)
+    assert moved.rules[0].text == f"{two}# of glob\n"
+    assert moved.rules[1].text == one
+
+
+@pytest.mark.parametrize("index", [-1, 3])
+def test_a_rule_that_is_not_there_is_an_error(index: int) -> None:
+    document = parse(FILE)
+    for change in (document.remove, document.duplicate, lambda at: document.move(0, at)):
+        with pytest.raises(IndexError):
+            change(index)
+    with pytest.raises(IndexError):
+        document.add(ALLOW, index if index < 0 else 4)
+
+
+def test_a_value_that_does_not_equal_itself_locks_nothing() -> None:
+    text = '[[rule]]\ntoolName = "glob"\ndecision = "deny"\npriority = 5\nx = nan\n'
+    document = Document.parse(text)
+    assert document.locked == ""
+    assert document.enable(0, False).enable(0, True).text == text
+
+
+# --- one edit after the other --------------------------------------------------------------------
+
+
+def same(edited: Document, whole: Document) -> None:
+    """An edited document says what a person's editor would find in its text."""
+    assert edited.locked == whole.locked
+    assert edited.rules == whole.rules
+    assert edited.findings == whole.findings == check_text(whole.text, whole.source)
+    assert edited.problems == whole.problems
+    assert edited.policy == whole.policy == Policy.parse(whole.text, source=whole.source)
+    tables = parse_toml(whole.text).get("rule", []) if not whole.locked else []
+    assert whole.locked or len(tables) == sum(each.enabled for each in whole.rules)
+
+
+EDITS = st.sampled_from(["add", "replace", "remove", "duplicate", "move", "enable"])
+
+
+def edited(document: Document, edit: str, data: st.DataObject) -> Document:
+    place = data.draw(st.integers(0, max(len(document.rules) - 1, 0)))
+    if edit == "add" or not document.rules:
+        return document.add(data.draw(RULES), place)
+    match edit:
+        case "replace":
+            return document.replace(place, data.draw(RULES))
+        case "move":
+            return document.move(place, data.draw(st.integers(0, len(document.rules) - 1)))
+        case "enable":
+            return document.enable(place, not document.rules[place].enabled)
+    return getattr(document, edit)(place)  # type: ignore[no-any-return]
+
+
+LINES = st.sampled_from(
+    [
+        *("[[rule]]\n", "#off [[rule]]\n", "[[rule]]\n", 'toolName = "x"\n', "priority = 1\n"),
+        *('#off toolName = "x"\n', "# note\n", "\n", "\r\n", "\n", "#off\n", "#off x = '''\n"),
+        *("[other]\n", "[rule.toolAnnotations]\n", "#off [rule.toolAnnotations]\n", "y = [\n]\n"),
+        *("[[safety_checker]]\n", "[safety_checker.checker]\n", "#off y = [\n", "    # deep\n"),
+        *('x = """\n[[rule]]\n"""\n', 'decision = "deny"', "decision = 'deny'\n"),
+    ]
+)
+
+
+@settings(deadline=None)
+@given(
+    st.sampled_from(["", FILE, FILE.replace("\n", "\r\n")]) | st.lists(LINES).map("".join),
+    st.lists(EDITS, min_size=1, max_size=6),
+    st.data(),
+)
+def test_edits_leave_what_the_whole_text_says(
+    text: str, edits: list[str], data: st.DataObject
+) -> None:
+    document = Document.parse(text)
+    same(document, document)
+    for edit in edits:
+        if document.locked:
+            return
+        try:
+            document = edited(document, edit, data)
+        except PolicyError:
+            continue
+        same(document, Document.parse(document.text))

@@ -1,0 +1,343 @@
+from __future__ import annotations
+
+import os
+import stat
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from gemtui.errors import PolicyChanged, PolicyError, PolicyNotFound
+from gemtui.paths import gemini_home
+from gemtui.policy.edit import store
+from gemtui.policy.edit.document import Document
+from gemtui.policy.edit.store import Origin
+from gemtui.policy.model.rules import Decision, Rule
+
+RULE = Rule(tools=("glob",), decision=Decision.DENY, priority=1)
+TEXT = '# mine\n[[rule]]\ntoolName = "glob"\ndecision = "deny"\npriority = 1\n'
+
+
+@pytest.fixture
+def users(own_places: None) -> Path:
+    """The CLI's own folder of policies."""
+    folder = gemini_home() / "policies"
+    folder.mkdir(parents=True)
+    return folder
+
+
+def mode(path: Path) -> int:
+    return stat.S_IMODE(path.stat().st_mode)
+
+
+# --- which there are -----------------------------------------------------------------------------
+
+
+def test_all_policies_are_listed_with_whose_they_are(users: Path, tmp_path: Path) -> None:
+    for name in ("b", "a", "10", "9"):
+        store.create(name, TEXT)
+    (users / "u.toml").write_text(TEXT)
+    (users / "no.txt").write_text(TEXT)
+    (tmp_path / "folder").mkdir()
+    (tmp_path / "folder/f.toml").write_text(TEXT)
+    (tmp_path / "one.toml").write_text(TEXT)
+    (tmp_path / "admin.toml").write_text(TEXT)
+    found = store.list_policies(
+        {
+            "policyPaths": [
+                f"{tmp_path}/folder",
+                f"{tmp_path}/one.toml",
+                3,
+                str(tmp_path / "gone"),
+            ],
+            "adminPolicyPaths": str(tmp_path / "admin.toml"),
+        }
+    )
+    assert [(each.name, each.origin, each.read_only) for each in found] == [
+        ("10", Origin.OURS, ""),
+        ("9", Origin.OURS, ""),
+        ("a", Origin.OURS, ""),
+        ("b", Origin.OURS, ""),
+        ("u", Origin.USER, ""),
+        ("f", Origin.SETTINGS, ""),
+        ("one", Origin.SETTINGS, ""),
+        ("gone", Origin.SETTINGS, "it is not there"),
+        ("admin", Origin.ADMIN, "it is the administrator's"),
+    ]
+    assert [each.path for each in found][4] == users / "u.toml"
+
+
+def test_no_folder_and_no_settings_is_an_empty_list(own_places: None) -> None:
+    assert store.list_policies() == ()
+    assert store.list_policies({"policyPaths": 3, "adminPolicyPaths": ""}) == ()
+
+
+def test_a_file_that_the_settings_name_again_is_listed_once(users: Path) -> None:
+    (users / "u.toml").write_text(TEXT)
+    (found,) = store.list_policies({"policyPaths": [str(users)]})
+    assert found.origin is Origin.USER
+
+
+def test_a_policy_is_found_by_name_or_path(own_places: None, tmp_path: Path) -> None:
+    ours = store.create("work", TEXT).file.path
+    other = tmp_path / "work"
+    other.write_text("")
+    assert store.find_policy("work") == ours
+    assert store.find_policy("work.toml") == ours
+    assert store.find_policy(str(other)) == other
+    assert store.find_policy(str(tmp_path), folders=True) == tmp_path
+    with pytest.raises(PolicyNotFound, match=r"no policy frob.*check the name"):
+        store.find_policy("frob")
+    with pytest.raises(PolicyNotFound):
+        store.find_policy(str(tmp_path))
+
+
+# --- reading and writing -------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("text", [TEXT, TEXT.replace("\n", "\r\n"), "", "a = \n", "\ufeff" + TEXT])
+def test_what_is_not_changed_is_saved_byte_by_byte(users: Path, text: str) -> None:
+    path = users / "u.toml"
+    path.write_bytes(text.encode())
+    opened = store.open_policy(path)
+    assert (opened.file.origin, opened.document.text) == (Origin.USER, text)
+    store.save(opened, opened.document)
+    assert path.read_bytes() == text.encode()
+    assert list(users.iterdir()) == [path]  # and nothing was backed up
+
+
+def test_a_change_is_saved_with_a_backup_and_the_mode_of_the_file(users: Path) -> None:
+    path = users / "u.toml"
+    path.write_text(TEXT)
+    path.chmod(0o640)
+    opened = store.open_policy(path)
+    saved = store.save(opened, opened.document.add(RULE))
+    backup = users / "u.toml.bak"
+    assert path.read_text() == saved.document.text == TEXT + "\n" + TEXT[7:]
+    assert backup.read_text() == TEXT
+    assert (mode(path), mode(backup)) == (0o640, 0o640)
+    again = store.save(saved, saved.document.remove(0))
+    assert path.read_text() == again.document.text
+    assert backup.read_text() == saved.document.text
+    assert sorted(each.name for each in users.iterdir()) == ["u.toml", "u.toml.bak"]
+
+
+def test_ours_needs_no_backup(own_places: None) -> None:
+    opened = store.create("work", TEXT)
+    store.save(opened, opened.document.add(RULE))
+    assert [each.name for each in store.policies_dir().iterdir()] == ["work.toml"]
+
+
+def test_a_file_that_was_changed_meanwhile_is_not_overwritten(users: Path) -> None:
+    path = users / "u.toml"
+    path.write_text(TEXT)
+    opened = store.open_policy(path)
+    path.write_text("# theirs\n")
+    changed = opened.document.add(RULE)
+    with pytest.raises(PolicyChanged, match="has changed on the disk: read it again"):
+        store.save(opened, changed)
+    assert path.read_text() == "# theirs\n"
+    store.save(opened, changed, force=True)
+    assert path.read_text() == changed.text
+    assert (users / "u.toml.bak").read_text() == "# theirs\n"
+
+
+def test_a_file_that_is_gone_is_not_made_again_unasked(users: Path) -> None:
+    path = users / "u.toml"
+    path.write_text(TEXT)
+    opened = store.open_policy(path)
+    path.unlink()
+    with pytest.raises(PolicyChanged, match="no longer there"):
+        store.save(opened, opened.document)
+    store.save(opened, opened.document, force=True)
+    assert path.read_text() == TEXT
+
+
+def test_a_symbolic_link_stays_one_and_another_target_is_a_change(
+    users: Path, tmp_path: Path
+) -> None:
+    target, other = tmp_path / "dotfiles.toml", tmp_path / "other.toml"
+    for each in (target, other):
+        each.write_text(TEXT)
+    path = users / "u.toml"
+    path.symlink_to(target)
+    opened = store.open_policy(path)
+    saved = store.save(opened, opened.document.add(RULE))
+    assert path.is_symlink()
+    assert target.read_text() == saved.document.text
+    target.write_text(TEXT)
+    path.unlink()
+    path.symlink_to(other)
+    with pytest.raises(PolicyChanged):
+        store.save(opened, opened.document.add(RULE))
+    assert other.read_text() == TEXT
+
+
+def test_a_backup_goes_through_no_symbolic_link(users: Path, tmp_path: Path) -> None:
+    path, precious = users / "u.toml", tmp_path / "precious"
+    path.write_text(TEXT)
+    precious.write_text("precious")
+    (users / "u.toml.bak").symlink_to(precious)
+    opened = store.open_policy(path)
+    store.save(opened, opened.document.add(RULE))
+    assert precious.read_text() == "precious"
+    assert (users / "u.toml.bak").read_text() == TEXT
+
+
+def test_a_read_only_file_says_so(users: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = users / "u.toml"
+    path.write_text(TEXT)
+    monkeypatch.setattr(os, "access", lambda *_: False)  # whoever runs the tests may be root
+    opened = store.open_policy(path)
+    assert opened.file.read_only == "you may not write to it"
+    with pytest.raises(PolicyError, match="can't be saved: you may not write to it"):
+        store.save(opened, opened.document.add(RULE))
+    assert path.read_text() == TEXT
+
+
+def test_the_administrators_policies_are_not_saved(tmp_path: Path) -> None:
+    path = tmp_path / "admin.toml"
+    path.write_text(TEXT)
+    (listed,) = store.list_policies({"adminPolicyPaths": [str(path)]})
+    opened = store.open_policy(listed)
+    with pytest.raises(PolicyError, match="administrator"):
+        store.save(opened, opened.document.add(RULE), force=True)
+
+
+def test_half_a_character_is_not_written(own_places: None) -> None:
+    opened = store.create("work", TEXT)
+    with pytest.raises(PolicyError, match="lone surrogate"):
+        store.save(opened, Document.parse("# \ud800\n"))
+    assert opened.file.path.read_text() == TEXT
+
+
+@pytest.mark.parametrize(
+    ("make", "error", "message"),
+    [
+        (lambda path: None, PolicyNotFound, "there is no policy file"),
+        (lambda path: path.mkdir(), PolicyError, "is no file"),
+        (lambda path: os.mkfifo(path), PolicyError, "is no file"),
+        (lambda path: path.write_bytes(b"\n\xff"), PolicyError, r"not UTF-8 \(line 2\)"),
+        (lambda path: os.truncate(_touched(path), 2**23), PolicyError, "over 4 MiB"),
+    ],
+)
+def test_what_cant_be_opened_says_why(
+    tmp_path: Path, make: object, error: type[PolicyError], message: str
+) -> None:
+    path = tmp_path / "x.toml"
+    assert callable(make)
+    make(path)
+    with pytest.raises(error, match=message) as caught:
+        store.open_policy(path)
+    assert caught.value.path == path
+
+
+def _touched(path: Path) -> Path:
+    path.touch()
+    return path
+
+
+# --- ours ----------------------------------------------------------------------------------------
+
+
+def test_a_new_policy_is_for_its_user_alone(own_places: None) -> None:
+    opened = store.create("work", TEXT)
+    path = opened.file.path
+    assert path == store.policies_dir() / "work.toml"
+    assert (opened.file.name, opened.file.origin) == ("work", Origin.OURS)
+    assert (mode(path), mode(path.parent)) == (0o600, 0o700)
+    assert path.read_text() == opened.document.text == TEXT
+    assert store.create("other.toml").file.name == "other"
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("", "needs a name"),
+        (".toml", "needs a name"),
+        ("../x", "call it x"),
+        ("a/b", "call it a-b"),
+        (".hidden", "call it hidden"),
+        ("a,b", "call it a-b"),
+        ("my policy", "call it my-policy"),
+        ("\x1b[31m", "call it"),
+        ("con", "call it _con"),
+        ("\ud800", "call it"),
+        ("x" * 300, "call it x"),
+    ],
+)
+def test_a_name_that_is_none_is_refused_with_one_that_fits(name: str, message: str) -> None:
+    with pytest.raises(PolicyError, match=message):
+        store.create(name, TEXT)
+
+
+def test_a_name_that_is_taken_is_refused_whatever_has_it(own_places: None, tmp_path: Path) -> None:
+    path = store.create("work", TEXT).file.path
+    with pytest.raises(PolicyError, match="there is a policy work already"):
+        store.create("work")
+    (path.parent / "link.toml").symlink_to(tmp_path / "surprise")
+    with pytest.raises(PolicyError, match="already"):
+        store.create("link")
+    with pytest.raises(PolicyError, match="already"):
+        store.rename(path, "link")
+    assert path.read_text() == TEXT
+    assert not (tmp_path / "surprise").exists()
+
+
+def test_a_link_never_takes_the_place_of_the_file_behind_it(own_places: None) -> None:
+    path = store.create("work", TEXT).file.path
+    link = path.with_name("link.toml")
+    link.symlink_to(path)
+    for one, name in ((link, "work"), (path, "link")):
+        with pytest.raises(PolicyError, match="already"):
+            store.rename(one, name)
+    assert path.read_text() == TEXT
+    assert link.is_symlink()
+
+
+def test_one_of_ours_is_renamed_and_deleted(own_places: None) -> None:
+    path = store.create("work", TEXT).file.path
+    moved = store.rename(path, "play")
+    assert moved == path.with_name("play.toml")
+    assert (moved.read_text(), path.exists()) == (TEXT, False)
+    assert store.rename(moved, "play") == moved
+    store.delete(moved)
+    assert store.list_policies() == ()
+    for change in (store.delete, lambda gone: store.rename(gone, "x")):
+        with pytest.raises(PolicyNotFound):
+            change(moved)
+
+
+def test_what_is_not_ours_is_neither_renamed_nor_deleted(users: Path) -> None:
+    path = users / "u.toml"
+    path.write_text(TEXT)
+    with pytest.raises(PolicyError, match="no policy of gemtui"):
+        store.delete(path)
+    with pytest.raises(PolicyError, match="no policy of gemtui"):
+        store.rename(path, "x")
+    assert path.read_text() == TEXT
+
+
+def test_a_full_disk_leaves_the_old_file(users: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = users / "u.toml"
+    path.write_text(TEXT)
+    opened = store.open_policy(path)
+
+    def full(file: Path, pieces: object) -> None:
+        raise OSError(28, "No space left on device", str(file))
+
+    monkeypatch.setattr(store, "write_whole", full)
+    with pytest.raises(OSError, match="No space left"):
+        store.save(opened, opened.document.replace(0, replace(RULE, priority=2)))
+    assert path.read_text() == TEXT
+
+
+def test_a_pipe_in_the_place_of_the_backup_keeps_the_file_and_nobody_waits(users: Path) -> None:
+    path = users / "u.toml"
+    path.write_text(TEXT)
+    opened = store.open_policy(path)
+    os.mkfifo(users / "u.toml.bak")
+    with pytest.raises(OSError, match="not a regular file") as caught:
+        store.save(opened, opened.document.replace(0, replace(RULE, priority=2)))
+    assert caught.value.filename == str(users / "u.toml.bak")
+    assert path.read_text() == TEXT

@@ -1,0 +1,139 @@
+"""Permission levels -> rules: conformance 50 to 57."""
+
+from __future__ import annotations
+
+import itertools
+import tomllib
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from gemtui.errors import OptionError
+from gemtui.policy.file.levels import (
+    Level,
+    PermissionPolicy,
+    Permissions,
+    approval_mode,
+    policy_text,
+    rules,
+)
+from gemtui.policy.model.rules import ApprovalMode, Decision, Rule
+
+TOOLS = {
+    "file_write": ["replace", "write_file"],
+    "shell_execute": ["run_shell_command"],
+    "network_access": ["google_web_search", "web_fetch"],
+}
+
+
+def short(found: tuple[Rule, ...]) -> list[tuple[str, str, int]]:
+    return [(rule.tools[0], rule.decision.value, int(rule.priority)) for rule in found]
+
+
+@pytest.mark.parametrize("levels", itertools.product(Level, repeat=3))
+def test_every_combination_of_levels(levels: tuple[Level, Level, Level]) -> None:
+    policy = PermissionPolicy(**dict(zip(TOOLS, levels, strict=True)))
+    found = rules(Permissions(levels=policy))
+    wanted = {
+        (tool, *{"allow": ("allow", 997), "ask": ("ask_user", 997), "deny": ("deny", 999)}[level])
+        for name, level in zip(TOOLS, levels, strict=True)
+        for tool in TOOLS[name]
+    }
+    assert set(short(found)) == wanted
+    assert len(found) == 5
+    read = tomllib.loads(policy_text(found))["rule"]
+    assert all(rule["interactive"] is False for rule in read)
+
+
+def test_nothing_said_is_no_rule_and_empty_levels_ask_for_all() -> None:
+    assert rules(Permissions()) == ()
+    found = rules(Permissions(levels=PermissionPolicy()))
+    assert {rule.decision for rule in found} == {Decision.ASK_USER}
+    assert len(found) == 5
+
+
+def test_lists_and_levels_together() -> None:
+    found = rules(
+        Permissions(
+            levels=PermissionPolicy(
+                file_write=Level.DENY, shell_execute=Level.ALLOW, network_access=Level.ALLOW
+            ),
+            only_tools=("custom-tool", "replace", "safe-tool"),
+            disallowed_tools=("custom-tool",),
+        )
+    )
+    assert short(found) == [
+        ("custom-tool", "deny", 999),
+        ("replace", "deny", 999),
+        ("write_file", "deny", 999),
+        ("safe-tool", "allow", 999),
+        ("*", "deny", 998),
+        ("run_shell_command", "allow", 997),
+        ("google_web_search", "allow", 997),
+        ("web_fetch", "allow", 997),
+    ]
+
+
+def test_an_empty_list_of_allowed_tools_denies_all() -> None:
+    assert short(rules(Permissions(only_tools=()))) == [("*", "deny", 998)]
+
+
+@pytest.mark.parametrize("name", ["auto", "bypass", "bypassPermissions", "yolo"])
+def test_yolo_keeps_denies_and_asks_and_needs_no_allow(name: str) -> None:
+    levels = PermissionPolicy(file_write=Level.ALLOW, shell_execute=Level.DENY)
+    found = rules(Permissions(mode=approval_mode(name), levels=levels, only_tools=("glob",)))
+    assert short(found) == [
+        ("run_shell_command", "deny", 999),
+        ("glob", "allow", 999),
+        ("*", "deny", 998),
+        ("google_web_search", "ask_user", 997),
+        ("web_fetch", "ask_user", 997),
+    ]
+
+
+def test_plan_mode_writes_no_allow_of_a_capability() -> None:
+    levels = PermissionPolicy(file_write=Level.ALLOW, shell_execute=Level.ALLOW)
+    found = rules(
+        Permissions(mode=ApprovalMode.PLAN, levels=levels, approved_tools=("write_file",))
+    )
+    assert short(found) == [
+        ("google_web_search", "ask_user", 997),
+        ("web_fetch", "ask_user", 997),
+    ]
+
+
+def test_an_approved_tool_is_allowed_unless_it_is_denied() -> None:
+    found = rules(Permissions(approved_tools=("a", "b"), disallowed_tools=("a",)))
+    assert short(found) == [("a", "deny", 999), ("b", "allow", 997)]
+
+
+@pytest.mark.parametrize("name", ["", "bad*name", "\ud800"])
+def test_names_that_would_be_misread_are_refused_with_their_place(name: str) -> None:
+    with pytest.raises(OptionError, match=r"allowedTools\[1\]"):
+        rules(Permissions(only_tools=("good", name)))
+
+
+@pytest.mark.parametrize(
+    ("name", "mode"),
+    [("acceptEdits", "auto_edit"), ("default", "default"), ("plan", "plan"), ("bypass", "yolo")],
+)
+def test_the_mode_names_of_other_agents(name: str, mode: str) -> None:
+    assert approval_mode(name) == mode
+
+
+def test_an_unknown_mode_names_the_choices() -> None:
+    with pytest.raises(OptionError, match=r"approval_mode.*auto_edit.*'frob'"):
+        approval_mode("frob")
+
+
+NAMES = st.text(
+    st.characters(exclude_categories=["Cs"], exclude_characters="*"), min_size=1, max_size=12
+)
+
+
+@given(name=NAMES | st.just('q"b\\s\nl\x01\x7f🙂'))
+def test_any_name_makes_valid_toml_that_reads_back(name: str) -> None:
+    text = policy_text(rules(Permissions(disallowed_tools=(name,))))
+    (rule,) = tomllib.loads(text)["rule"]
+    assert rule == {"toolName": name, "decision": "deny", "priority": 999, "interactive": False}

@@ -1,0 +1,50 @@
+from __future__ import annotations
+
+import pytest
+
+from gemtui.policy.match.path_pattern_text import files_of
+from gemtui.policy.match.path_patterns import below, exactly
+
+ROOTS = [(), ("/home/me/project/",), ("/a(b)/", "/c [d]/")]
+
+
+@pytest.mark.parametrize("roots", ROOTS, ids=len)
+@pytest.mark.parametrize("folder", ["src", "src/a.b", "my files", "a+b (c)", "ünï", "x|y", "$[1]"])
+def test_a_proposed_folder_is_said_back(folder: str, roots: tuple[str, ...]) -> None:
+    assert files_of(below(folder, roots)) == f"files below {folder}/"
+
+
+@pytest.mark.parametrize("roots", ROOTS, ids=len)
+def test_proposed_files_are_said_back(roots: tuple[str, ...]) -> None:
+    assert files_of(exactly(["README.md"], roots)) == "the file README.md"
+    assert files_of(exactly(["a|b.txt", "c (d)"], roots)) == "the files a|b.txt, c (d)"
+
+
+def test_the_simplest_form_by_hand_is_said_as_it_is() -> None:
+    assert files_of('"file_path":"src/') == "paths that begin with src/"
+    assert files_of(r'\x00"file_path":"src\/a') == "paths that begin with src/a"
+    said = "paths that begin with src/ or tests/"
+    assert files_of('"file_path":"(src|tests)/') == said
+    assert files_of('"file_path":"(src/|tests/)') == said
+
+
+@pytest.mark.parametrize(
+    "pattern",
+    [
+        "",
+        "src/",
+        '"command":"git',
+        '"file_path":"(?:src|docs)/',
+        '"file_path":"(src|docs)?/',
+        '"file_path":"(src|d.cs)/',
+        '"file_path":"(src|)/',
+        '"file_path":"src/.*',
+        '"file_path":"^(?!src/)',
+        '"file_path":"a"',
+        below("src", ()).replace("(?!", "(?=", 1),
+        below("src", ()) + "x",
+        exactly(["a"], ()).replace("a", "a*"),
+    ],
+)
+def test_other_patterns_are_not_put_in_words(pattern: str) -> None:
+    assert files_of(pattern) is None

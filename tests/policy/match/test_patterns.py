@@ -1,0 +1,364 @@
+"""Patterns are read, refused, run and stopped as the CLI's are, on Node 20."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from gemtui.policy.file.policy import Policy
+from gemtui.policy.match import pattern_process, patterns
+from gemtui.policy.match.matching import pattern_sources
+from gemtui.policy.match.patterns import PatternError, PatternTimeout, compile_pattern, slow, unsafe
+from tests.policy.engine.test_cases import CASES
+
+
+def _short(value: str) -> str:
+    return ascii(value)[1:25]
+
+
+@pytest.mark.parametrize(
+    ("pattern", "text", "found"),
+    [
+        ("a", "bab", True),
+        ("^a", "ba", False),
+        ("a$", "ab", False),
+        ('"command":"git push(?:[\\s"]|\\\\")', '{\0"command":"git push"\0}', True),
+        ('\\x00"file_path":"a"\\0', '{\0"file_path":"a"\0}', True),
+        (".", "\n", False),
+        (".", "\u2028", False),
+        ("[^]", "\n", True),
+        ("[]", "a", False),
+        ("\\p{L}", "é", False),
+        ("\\p{L}", "p{L}", True),
+        ("[[:alpha:]]", "a", False),
+        ("[[:alpha:]]", "a]", True),
+        ("\\u{2}", "\x02", False),
+        ("\\u{2}", "uu", True),
+        ("\\u0041\\x42", "AB", True),
+        ("[\\u{2}]", "2", True),
+        ("\\cA", "\x01", True),
+        ("\\c", "\\c", True),
+        ("[\\c1]", "\x11", True),
+        ("\\8", "8", True),
+        ("\\101", "A", True),
+        ("(a)\\1", "aa", True),
+        ("(?<n>a)\\k<n>", "aa", True),
+        ("\\k<n>", "k<n>", True),
+        ("(?<=a)b", "ab", True),
+        ("(?<!a)b", "ab", False),
+        ("a(?=b)", "ab", True),
+        ("(?=a)*b", "b", True),
+        ("a{", "a{", True),
+        ("a{,2}", "a{,2}", True),
+        ("x*?y", "xy", True),
+        ("[\\d-z]", "-", True),
+        ("\\s", "\ufeff", True),
+        ("\\s", "\x85", False),
+        ("\\w", "é", False),
+        ("A", "a", False),
+        ("", "", True),
+    ],
+)
+def test_patterns_match_as_in_javascript(pattern: str, text: str, found: bool) -> None:
+    assert compile_pattern(pattern).matches(text) is found
+
+
+@pytest.mark.parametrize(
+    ("pattern", "text", "found"),
+    [
+        ("^.$", "😀", False),
+        ("^..$", "😀", True),
+        ("😀", "x😀", True),
+        ("^😀+$", "😀😀", False),
+        ("😀{2}", "😀\ude00", True),
+        ("^[😀]$", "😀", False),
+        ("^[😀]{2}$", "😀", True),
+        ("\\ud83d", "😀", True),
+        ("\\ude00$", "😀", True),
+        ("\\ud83d\\ude00", "😀", True),
+        ("\ud83d", "😀", True),
+        ("\ud83d", "\ud83d", True),
+        ("[\\ud800-\\udbff]", "😀", True),
+        ("[\\u0000-\\uffff]", "😀", True),
+        ("^[a-\\uffff]+$", "😀", True),
+        ("[\\ud900-\\ue000]", "\ud83d", False),
+        ("[\\ud900-\\ue000]", "\ue000", True),
+        ("[^\\x00-\\x7f]", "😀", True),
+        ("[\\ue000-\\uffff]", "😀", False),
+        ("\\S\\W\\D", "😀", False),
+        ("\U0010f800", "\ud800", False),
+        ("\\😀", "😀", True),
+    ],
+)
+def test_half_characters_count_as_in_javascript(pattern: str, text: str, found: bool) -> None:
+    assert compile_pattern(pattern).matches(text) is found
+
+
+@pytest.mark.parametrize(
+    ("pattern", "why"),
+    [
+        ("(?P<n>a)", "`(?` is followed by what JavaScript does not know"),
+        ("(?i)a", "`(?` is followed"),
+        ("(?i:a)", "`(?` is followed"),
+        ("(?>a)", "`(?` is followed"),
+        ("(", "a `(` has no `)`"),
+        ("a)", "a `)` has no `(`"),
+        ("[a", "a `[` has no `]`"),
+        ("[a\\", "a `[` has no `]`"),
+        ("a\\", "ends with a `\\`"),
+        ("*a", "nothing stands before the `*`"),
+        ("a**", "nothing stands before the `*`"),
+        ("a|+", "nothing stands before the `+`"),
+        ("{1}", "nothing stands before the `{`"),
+        ("a{1}{2}", "nothing stands before the `{`"),
+        ("\\b+", "nothing stands before the `+`"),
+        ("^*", "nothing stands before the `*`"),
+        ("(?<=a)*", "nothing stands before the `*`"),
+        ("a{2,1}", "the numbers of `{2,1}` are in the wrong order"),
+        ("[b-a]", "the ends of a range in `[]` are in the wrong order"),
+        ("[😀-😂]", "the ends of a range in `[]` are in the wrong order"),
+        ("(?<n>a)|(?<n>b)", "the group's name n is given twice"),
+        ("(?<n>a)\\k", "`\\k` names no group"),
+        ("(?<n>a)[\\k]", "`\\k` can't stand within `[]`"),
+        ("(?<n>a)\\k<m>", "invalid named capture group"),
+        ("(?<1>a)", "invalid token"),
+        ("(" * 300 + ")" * 300, "the groups are too deep"),
+    ],
+    ids=_short,
+)
+def test_what_javascript_refuses_is_an_error_in_words(pattern: str, why: str) -> None:
+    with pytest.raises(PatternError) as caught:
+        compile_pattern(pattern)
+    assert why in str(caught.value)
+    assert not slow(pattern)
+
+
+@pytest.mark.parametrize(
+    "pattern",
+    [
+        *("(a+)+", "(a*)*", "(a?){2}", "(?:a|b)*", "(?:ab)+", "(a{2})+", "(a+)b(c)*", "(?=a)*"),
+        *("\\(a+\\)*", "[(+]x)*", "x" * 2049, "😀" * 1025),
+    ],
+    ids=_short,
+)
+def test_what_the_cli_finds_unsafe(pattern: str) -> None:
+    assert unsafe(pattern)
+
+
+@pytest.mark.parametrize(
+    "pattern",
+    [
+        *(
+            "(a|b)*",
+            "(ab)+",
+            "a+b*",
+            "(a+)",
+            "(a+)b",
+            "((a))*",
+            "(a)+(b)*",
+            "(a+\n)\n*",
+            "(a+\n)*",
+            "",
+        ),
+        *("(a)*b+)*", "(\n+\na)b", "x" * 2048, "😀" * 1024, '(?:[\\s"]|\\\\")'),
+    ],
+    ids=_short,
+)
+def test_what_the_cli_does_not_find_unsafe(pattern: str) -> None:
+    assert unsafe(pattern) is None
+
+
+SLOW = [
+    *("(a|a)*b", "(a|aa)+$", "(\\w|\\d)+x", "(.|\\s)*x", "(a+)+$", "(x+x+)+y", '(?:[^"]|\\\\.)*"'),
+    *("(a*)*b", "^(([a-z])+.)+[A-Z]([a-z])+$", "(?:(a|a)*b)*", "(a|b|ab)*c"),
+    *(".*.*.*b", "\\s*\\s*\\s*x", "(a*)(a*)\\1b", "a{0,900}a{0,900}a{0,900}b", "(a+)+"),
+    *("a?" * 30 + "a" * 30, "(a|a)" * 30 + "b", "(ab?){0,80}" * 20 + "x"),
+]
+QUICK = [
+    *("abc", "a*b", ".*foo", ".*foo.*", ".*rm.*-rf.*", "^.*x$", '[^"]*"[^"]*"', "(ab|cd)*e"),
+    *("a{2000,}", "(\\w+)\\s*=\\s*(.*)", '(?:[^"\\\\]|\\\\.)*"', "(a|b)(c|d)(e|f)", "(a|b)?c{3}"),
+    '"command":"git push(?:[\\s"]|\\\\")',
+    '"file_path":"(src|tests)/.*\\.py"',
+    '"file_path":".*/src/.*\\.py"',
+    '"command":"(npm|yarn) (test|run [a-z:]+) .*"',
+    "[a-z0-9]{1,40}@[a-z]{1,40}\\.com",
+    "(?=.*a)(?=.*b)c",
+    "x" * 2000,
+]
+
+
+@pytest.mark.parametrize("pattern", SLOW, ids=_short)
+def test_a_pattern_that_may_be_slow_is_told(pattern: str) -> None:
+    assert slow(pattern)
+
+
+@pytest.mark.parametrize("pattern", QUICK, ids=_short)
+def test_a_quick_pattern_is_not_called_slow(pattern: str) -> None:
+    assert not slow(pattern)
+
+
+@pytest.mark.parametrize(
+    ("pattern", "text"),
+    [
+        ("(a|a)*b", "a" * 60 + "!b"),
+        ("(a|aa)+$", "a" * 60 + "!"),
+        ("a?" * 30 + "[ab]" * 30, "a" * 29),
+        (".*.*.*[xy]", "a" * 20_000),
+    ],
+    ids=["alternatives", "overlap", "optional", "adjacent"],
+)
+def test_a_pattern_that_would_run_for_ever_is_stopped(
+    pattern: str, text: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(patterns, "LIMIT", 0.2)
+    with pytest.raises(PatternTimeout, match=r"did not end within 0\.2 s") as caught:
+        patterns.Pattern(pattern).matches(text)
+    assert (caught.value.source, caught.value.seconds) == (pattern, 0.2)
+
+
+def test_a_pattern_that_had_to_be_stopped_gets_less_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(patterns, "LIMIT", 0.2)
+    pattern, given = patterns.Pattern("(a|a)*[bc]"), []
+    for _ in range(6):
+        with pytest.raises(PatternTimeout) as caught:
+            pattern.matches("a" * 60)
+        given.append(caught.value.seconds)
+    assert given == [pytest.approx(s) for s in (0.2, 0.1, 0.2 / 3, 0.05, 0.05, 0.05)]
+
+
+def test_a_risky_pattern_that_ends_is_answered_by_the_process() -> None:
+    pattern = compile_pattern("(a|a)*b😀")
+    assert pattern.matches("a" * 60 + "b😀") is True
+    assert pattern.matches("a" * 60) is False
+    assert compile_pattern("(?:a|b|ab)*c").matches("é\ud800" + "ab" * 40 + "c") is True
+
+
+def test_a_process_that_died_is_started_anew() -> None:
+    pattern = patterns.Pattern("(a|a)*[bc]")
+    assert pattern.matches("a" * 60 + "b")
+    process = pattern_process._WORKER._process
+    assert process is not None
+    os.kill(process.pid, signal.SIGKILL)
+    process.wait()
+    assert pattern.matches("a" * 60 + "b")
+
+
+def test_an_ended_process_leaves_nothing_behind() -> None:
+    assert patterns.Pattern("(a|a)*[bc]").matches("a" * 60 + "b")
+    process = pattern_process._WORKER._process
+    assert process is not None
+    pattern_process.end()
+    assert process.poll() is not None
+    pattern_process.end()
+
+
+def test_the_process_ends_with_the_program() -> None:
+    program = (
+        "from gemtui.policy import pattern_process, patterns\n"
+        "assert patterns.Pattern('(a|a)*[bc]').matches('a' * 60 + 'b')\n"
+        "print(pattern_process._WORKER._process.pid)\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-W", "error", "-c", program], capture_output=True, text=True, check=True
+    )
+    assert done.stderr == ""
+    with pytest.raises(ProcessLookupError):
+        os.kill(int(done.stdout), 0)
+
+
+def test_without_a_process_a_risky_match_is_not_tried(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "executable", "/nowhere/python")
+    pattern_process.end()
+    with pytest.raises(PatternTimeout):
+        patterns.Pattern("(a|a)*[bc]").matches("a" * 60 + "b")
+
+
+def test_a_long_text_without_what_the_pattern_needs_is_no_match_at_once() -> None:
+    assert compile_pattern(".*foo.*bar.*baz[x]").matches("foo bar " * 20_000) is False
+
+
+_PIECES = st.sampled_from(
+    [
+        *"ab.*+?()|[]{}^$\\-1,:=!<>n😀\ud800\n",
+        "(?:",
+        "(a",
+        ")*",
+        "\\d",
+        "[^a]",
+        "{2,3}",
+        "\\1",
+        "(?<n>",
+    ]
+)
+
+
+@given(st.lists(_PIECES, max_size=20).map("".join), st.text(max_size=20))
+def test_every_pattern_is_read_or_refused(pattern: str, text: str) -> None:
+    unsafe(pattern)
+    try:
+        made = compile_pattern(pattern)
+    except PatternError:
+        return
+    assert made.matches(text) in (True, False)
+
+
+# --- which patterns are run in this process ------------------------------------------------------
+
+_ATOMS = st.sampled_from(["a", "b", "ab", ".", "\\w", "[^a]", "a?", "^", "$", "\\b", "\\1"])
+_SHAPES = [
+    "{}*",
+    "{}+",
+    "({})*",
+    "({})+x",
+    "({}){{0,5}}",
+    "({}){{3}}",
+    "(?={})",
+    "(?<={})",
+    "({}|b)",
+]
+
+
+def _larger(inner: st.SearchStrategy[str]) -> st.SearchStrategy[str]:
+    shaped = st.builds(str.format, st.sampled_from(_SHAPES), inner)
+    return shaped | st.lists(inner, min_size=2, max_size=4).flatmap(
+        lambda parts: st.sampled_from(["".join(parts), f"(?:{'|'.join(parts)})"])
+    )
+
+
+@settings(
+    deadline=None, max_examples=300, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
+@given(
+    pattern=st.recursive(_ATOMS, _larger, max_leaves=8),
+    unit=st.sampled_from(["a", "b", "ab", "aab"]),
+    times=st.integers(0, 12),
+    end=st.sampled_from(["", "!", "x"]),
+)
+def test_a_search_that_is_run_in_this_process_ends_soon(
+    monkeypatch: pytest.MonkeyPatch, pattern: str, unit: str, times: int, end: str
+) -> None:
+    text = unit * 2**times + end
+    try:
+        quick = compile_pattern(pattern).steps(text) <= patterns.HARMLESS_STEPS
+    except PatternError:
+        return
+    with monkeypatch.context() as patched:
+        patched.setattr(patterns, "HARMLESS_STEPS", -1)
+        if quick:
+            assert compile_pattern(pattern).matches(text) in (True, False)
+
+
+def test_the_patterns_that_were_observed_are_all_quick() -> None:
+    cases = [json.loads(line) for line in CASES.read_text(encoding="utf-8").splitlines()]
+    texts = {text for case in cases for text in case["files"].values()}
+    rules = [rule for text in texts for rule in Policy.parse(text).rules]
+    sources = {source for rule in rules for source in pattern_sources(rule) if source}
+    assert len(sources) > 30
+    assert [source for source in sources if slow(source)] == []

@@ -1,0 +1,124 @@
+"""A policy over recorded calls: numbers by rule that add up."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from gemtui.policy.engine.decide import Engine
+from gemtui.policy.file.policy import Policy
+from gemtui.policy.model.recorded_call import CallStatus, RecordedCall
+from gemtui.policy.model.rules import Call
+from gemtui.policy.suggest.replay import ReplayCounter, ReplayDecision, replay
+
+RULES = """
+[[rule]]
+toolName = "run_shell_command"
+commandPrefix = "git"
+decision = "allow"
+priority = 200
+
+[[rule]]
+toolName = "run_shell_command"
+commandPrefix = "git push"
+decision = "deny"
+priority = 300
+
+[[rule]]
+toolName = "write_file"
+decision = "ask_user"
+priority = 100
+
+[[rule]]
+toolName = "web_fetch"
+decision = "deny"
+priority = 100
+"""
+
+
+def recorded(tool: str, number: int = 0, **args: str) -> RecordedCall:
+    call = Call(tool=tool, args=args)
+    return RecordedCall(
+        call=call, session=f"s{number % 3}", id=f"c{number}", ended=CallStatus.SUCCEEDED
+    )
+
+
+def shell(command: str, number: int = 0) -> RecordedCall:
+    return recorded("run_shell_command", number, command=command)
+
+
+CALLS = [
+    shell("git status"),
+    shell("git push"),
+    shell("git diff", 2),
+    shell("rm x"),
+    recorded("write_file", file_path="a", content="x"),
+    recorded("web_fetch", prompt="http://x"),
+    recorded("read_file", file_path="a"),
+    recorded("save_memory"),
+    recorded("search_file_content", pattern="x"),
+]
+
+
+@pytest.fixture
+def engine() -> Engine:
+    return Engine(Policy.parse(RULES, source="w.toml"))
+
+
+def test_every_call_has_one_verdict(engine: Engine) -> None:
+    tally = replay(CALLS, engine)
+    assert (tally.calls, tally.allow, tally.ask_user, tally.deny, tally.not_offered) == (
+        9, 4, 1, 2, 2,
+    )  # fmt: skip
+    assert sum(share.calls for share in tally.by_rule) == tally.calls
+    for verdict in ReplayDecision:
+        shares = [share for share in tally.by_rule if share.verdict is verdict]
+        assert sum(share.calls for share in shares) == getattr(tally, verdict.value)
+
+
+def test_shares_name_their_rule_and_calls(engine: Engine) -> None:
+    tally = replay(CALLS, engine)
+    by_index = {
+        (share.rule.index, share.verdict): share
+        for share in tally.by_rule
+        if share.rule is not None and share.rule.source.endswith("w.toml")
+    }
+    git = by_index[1, ReplayDecision.ALLOW]
+    assert [each.argument for each in git.references] == ["git status", "git diff"]
+    assert [(each.session, each.id) for each in git.references] == [("s0", "c0"), ("s2", "c2")]
+    assert git.examples == (CALLS[0], CALLS[2])
+    assert by_index[2, ReplayDecision.DENY].calls == 1
+    assert by_index[3, ReplayDecision.ASK_USER].calls == 1
+    assert by_index[4, ReplayDecision.NOT_OFFERED].calls == 1
+
+
+def test_tools_of_other_versions_are_counted_apart(engine: Engine) -> None:
+    tally = replay([*CALLS, recorded("frobnicate"), recorded("frobnicate")], engine)
+    assert tally.unknown == {"save_memory": 1, "frobnicate": 2}
+    assert tally.calls == 11
+
+
+def test_batches_make_no_difference(engine: Engine) -> None:
+    def batches() -> Iterator[list[RecordedCall]]:
+        for start in range(0, len(CALLS), 2):
+            yield CALLS[start : start + 2]
+
+    run = ReplayCounter(engine)
+    seen = []
+    for batch in batches():
+        run.feed(batch)
+        seen.append(run.tally().calls)
+    assert seen == [2, 4, 6, 8, 9]
+    assert run.tally() == replay(CALLS, engine)
+
+
+def test_references_are_bounded_and_counts_are_not(engine: Engine) -> None:
+    tally = replay([shell("git status", number) for number in range(10)], engine, keep=4)
+    (share,) = tally.by_rule
+    assert (share.calls, len(share.references), len(share.examples)) == (10, 4, 3)
+
+
+def test_nothing_is_nothing(engine: Engine) -> None:
+    tally = replay([], engine)
+    assert (tally.calls, tally.by_rule, dict(tally.unknown)) == (0, (), {})

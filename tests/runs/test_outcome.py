@@ -1,0 +1,312 @@
+"""How runs ended, in words: every recorded stream, and what was never recorded."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from gemtui.agent.ndjson import NdjsonReader
+from gemtui.agent.stream import Ending, Limit, Stream
+from gemtui.runs.outcome import (
+    RunOutcome,
+    Status,
+    ToolCounts,
+    plain_message,
+    refusal_words,
+    retry_words,
+)
+
+STREAMS = Path(__file__).parent.parent / "data" / "streams"
+INIT = '{"type":"init","session_id":"s1","model":"auto"}'
+HELLO = '{"type":"message","role":"assistant","content":"hello","delta":true}'
+OK = '{"type":"result","status":"success"}'
+DONE = "Done"
+BROKE_OFF = "The answer broke off: the connection was lost, or Google blocked it"
+NO_OPTION = "Gemini CLI does not take one of these options"
+NO_PROMPT = "There was no prompt"
+NO_LOGIN = "Gemini CLI is not logged in"
+NO_TRUST = "Gemini CLI does not trust this folder"
+NO_SANDBOX = "The sandbox can't be used"
+LOOP = "Done, but Gemini repeated itself and was stopped"
+NOTHING = "Done, but there is no answer"
+MISSED = "Done, but 1 tool call failed: replace"
+UNKNOWN_TOOL = "Done, but 1 tool call failed: frobnicate"
+DENIED = "Gemini denies access (403)"
+REFUSED_2 = "Done, but 2 tool calls were refused"
+TURNS = "The run reached its turn limit"
+STOPPED = "The run was stopped"
+NO_RESULT = "The run ended without a result: the answer may be incomplete"
+
+ENDINGS: dict[str, tuple[Status, str]] = {
+    "ask_user": (Status.REFUSED, REFUSED_2),
+    "auto_edit": (Status.REFUSED, "Done, but 1 tool call was refused"),
+    "bad_args": (Status.WARNING, "Done, but 2 tool calls failed: read_file, write_file"),
+    "badflag": (Status.FAILED, NO_OPTION),
+    "badmode": (Status.FAILED, NO_OPTION),
+    "badsettings": (Status.FAILED, NO_LOGIN),
+    "badsettings2": (
+        Status.WARNING,
+        "Done, but settings are wrong: /home/dev/sc/badsettings2/.gemini/settings.json",
+    ),
+    "bigout": (Status.INCOMPLETE, NO_RESULT),
+    "blocked_prompt": (Status.FAILED, BROKE_OFF),
+    "ctrl-c-tty": (Status.INTERRUPTED, STOPPED),
+    "ctrl-c-tty-in-tool": (Status.INTERRUPTED, STOPPED),
+    "dash_pos": (Status.FAILED, NO_PROMPT),
+    "dash_prompt": (Status.FAILED, NO_OPTION),
+    "dash_prompt2": (Status.FAILED, NO_OPTION),
+    "default_mode": (Status.REFUSED, REFUSED_2),
+    "disk-full": (Status.FAILED, "The disk is full"),
+    "dropmid": (Status.FAILED, BROKE_OFF),
+    "edit-session": (Status.WARNING, MISSED),
+    "empty": (Status.FAILED, "Gemini answered nothing"),
+    "empty_prompt": (Status.FAILED, NO_PROMPT),
+    "err400": (Status.FAILED, "Gemini did not accept the request (400)"),
+    "err400key": (Status.FAILED, "The API key is not valid"),
+    "err401": (Status.FAILED, "Gemini did not accept the login (401)"),
+    "err403": (Status.FAILED, DENIED),
+    "err404": (Status.FAILED, "There is no such model"),
+    "err429quota": (Status.FAILED, "The quota of this model is used up"),
+    "err500mid": (Status.FAILED, "Gemini did not accept the request (400)"),
+    "err503always": (Status.FAILED, "Gemini is overloaded or out of order (503)"),
+    "errevent_mid": (Status.FAILED, BROKE_OFF),
+    "hook-block-prompt": (
+        Status.WARNING,
+        "Done, but a hook blocked it: Agent execution blocked: not allowed prompt",
+    ),
+    "hook-stop": (Status.WARNING, "Done, but a hook stopped it: enough now"),
+    "json_err": (Status.FAILED, DENIED),
+    "json_fmt": (Status.INCOMPLETE, NO_RESULT),
+    "loop_text": (Status.WARNING, LOOP),
+    "loop_tools": (Status.WARNING, LOOP),
+    "malformed_fc": (Status.FAILED, "Gemini made a tool call that can't be read"),
+    "malformed_json": (Status.FAILED, "Gemini sent something that can't be read"),
+    "maxturns": (Status.TURN_LIMIT, TURNS),
+    "maxturns0": (Status.TURN_LIMIT, TURNS),
+    "maxturns_flag": (Status.FAILED, NO_OPTION),
+    "mcp-default": (Status.WARNING, "Done, but 1 tool call failed: mcp_weather_get_forecast"),
+    "noauth": (Status.FAILED, NO_LOGIN),
+    "noauth2": (Status.FAILED, NO_LOGIN),
+    "nofinish": (Status.FAILED, BROKE_OFF),
+    "noprompt": (Status.FAILED, NO_PROMPT),
+    "notrust_default": (Status.FAILED, NO_TRUST),
+    "plan_mode": (Status.REFUSED, REFUSED_2),
+    "policy-deny": (Status.REFUSED, REFUSED_2),
+    "pos_and_p": (Status.FAILED, NO_OPTION),
+    "recitation": (Status.FAILED, "Google's filters blocked the answer"),
+    "sandbox-bogus": (Status.FAILED, NO_SANDBOX),
+    "sandbox-docker": (Status.FAILED, NO_SANDBOX),
+    "sandbox-none": (Status.FAILED, NO_SANDBOX),
+    "sigkill-mid-text": (Status.FAILED, "Gemini CLI was ended from outside (SIGKILL)"),
+    "sigterm-in-tool": (Status.INCOMPLETE, NO_RESULT),
+    "sigterm-mid-text": (Status.INCOMPLETE, NO_RESULT),
+    "text_err": (Status.FAILED, DENIED),
+    "text_fmt": (Status.INCOMPLETE, NO_RESULT),
+    "thoughtonly": (Status.FAILED, "Gemini only thought and answered nothing"),
+    "two_p": (Status.FAILED, "Gemini CLI failed (exit code 1)"),
+    "unknown_tool": (Status.WARNING, UNKNOWN_TOOL),
+    "untrusted": (Status.FAILED, NO_TRUST),
+    "yolo_and_mode": (Status.FAILED, NO_OPTION),
+    "yolo_disabled": (Status.FAILED, "The settings of Gemini CLI forbid yolo mode"),
+    "old/0.8.2-err403": (Status.FAILED, NO_OPTION),
+    "old/0.10.0-edit-session": (Status.FAILED, NO_OPTION),
+    "old/0.10.0-empty": (Status.FAILED, NO_OPTION),
+    "old/0.10.0-err403": (Status.FAILED, NO_OPTION),
+    "old/0.10.0-unknown_tool": (Status.FAILED, NO_OPTION),
+    "old/0.11.3-edit-session": (
+        Status.WARNING,
+        "Done, but 3 tool calls failed: read_file, write_file, replace",
+    ),
+    "old/0.11.3-empty": (Status.WARNING, NOTHING),
+    "old/0.11.3-err403": (Status.WARNING, NOTHING),
+    "old/0.16.0-empty": (Status.WARNING, NOTHING),
+    "old/0.20.2-empty": (Status.WARNING, NOTHING),
+    "old/0.30.1-empty": (Status.WARNING, NOTHING),
+    "old/0.45.2-empty": (Status.FAILED, "Gemini answered nothing"),
+    "old/0.55.1-empty": (Status.FAILED, "Gemini answered nothing"),
+}
+for version in ("0.16.0", "0.20.2", "0.30.1", "0.38.2", "0.45.2", "0.55.1"):
+    ENDINGS[f"old/{version}-edit-session"] = (Status.WARNING, MISSED)
+    ENDINGS[f"old/{version}-err403"] = (Status.FAILED, DENIED)
+for version in ("0.11.3", "0.16.0", "0.20.2", "0.30.1", "0.38.2", "0.45.2", "0.55.1"):
+    ENDINGS[f"old/{version}-unknown_tool"] = (Status.WARNING, UNKNOWN_TOOL)
+
+NAMES = sorted(str(path.relative_to(STREAMS))[:-6] for path in STREAMS.rglob("*.jsonl"))
+
+
+def verdict(output: bytes, ending: Ending, stderr: str = "") -> RunOutcome:
+    stream, reader, tally = Stream(cwd="/p"), NdjsonReader(), ToolCounts()
+    for line in (*reader.feed(output), *reader.close()):
+        for event in stream.feed(line):
+            tally.add(event)
+    assert tally.verdict() is None
+    for event in stream.finish(ending):
+        tally.add(event)
+    found = tally.verdict(stderr)
+    assert found is not None
+    return found
+
+
+def recorded(name: str) -> RunOutcome:
+    stderr = (STREAMS / f"{name}.stderr").read_text("utf-8", "replace")
+    code = int((STREAMS / f"{name}.exit").read_text())
+    output = (STREAMS / f"{name}.jsonl").read_bytes()
+    return verdict(output, Ending(code=code, stderr=stderr), stderr)
+
+
+def said(*lines: str, code: int | None = 0, stderr: str = "", **ending: object) -> RunOutcome:
+    output = "\n".join(lines).encode()
+    return verdict(output, Ending(code=code, stderr=stderr, **ending), stderr)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_every_recorded_stream_has_its_words(name: str) -> None:
+    found = recorded(name)
+    assert (found.status, found.headline) == ENDINGS.get(name, (Status.OK, DONE))
+    assert bool(found.ways_out) or found.status in (Status.OK, Status.WARNING)
+    assert "auth login" not in " ".join(found.ways_out)
+
+
+def test_every_ending_named_here_is_recorded() -> None:
+    assert set(ENDINGS) <= set(NAMES)
+
+
+def test_a_login_that_is_missing_names_all_three_ways() -> None:
+    ways = " ".join(recorded("noauth2").ways_out)
+    assert "GEMINI_API_KEY" in ways
+    assert "Vertex" in ways
+    assert "start gemini once" in ways
+
+
+def test_a_refused_account_has_its_own_words() -> None:
+    words = "IneligibleTierError: This client is no longer supported for individual accounts."
+    found = said(code=1, stderr=words)
+    assert found.headline == "Google refuses this account for Gemini CLI"
+    assert "individual accounts" in found.detail
+    assert "start gemini once" not in " ".join(found.ways_out)
+
+
+def test_refused_tools_say_why() -> None:
+    assert recorded("default_mode").detail.split("\n") == [
+        "write_file: not permitted in this mode",
+        "run_shell_command: not permitted in this mode",
+    ]
+    assert recorded("policy-deny").detail.split("\n") == [
+        "run_shell_command: denied by a policy: Pushing is for people.",
+        "write_file: would have needed a confirmation, which a headless run can't ask for",
+    ]
+    assert refusal_words("Tool execution denied by policy.") == "denied by a policy"
+
+
+def test_a_broken_policy_file_is_a_failure() -> None:
+    words = (
+        "[USER] Policy file error in deny.toml:\n  TOML parsing failed\nUnexpected character\n\n"
+    )
+    found = said(INIT, HELLO, OK, stderr=words * 2)
+    assert found.status is Status.FAILED
+    assert found.headline == "A policy file is broken: its rules did not hold in this run"
+    assert found.detail.count("deny.toml") == 1
+    assert "TOML parsing failed" in found.detail
+    stopped = said(INIT, stderr=words, aborted=True)
+    assert stopped.status is Status.INTERRUPTED
+    assert "its rules did not hold" in stopped.detail
+
+
+def test_a_policy_for_no_tool_is_a_warning() -> None:
+    words = '[USER] Policy file warning in a.toml:\nRule #1: Unrecognized tool name "globx".'
+    found = said(INIT, HELLO, OK, stderr=words)
+    assert found.headline == "Done, but a policy names a tool that is not there: globx"
+
+
+@pytest.mark.parametrize(
+    ("code", "headline"),
+    [
+        (41, NO_LOGIN),
+        (42, "Gemini CLI did not accept the prompt or the session"),
+        (44, NO_SANDBOX),
+        (52, "The settings of Gemini CLI forbid this run"),
+        (54, "A tool failed so that the run could not go on"),
+        (55, NO_TRUST),
+        (130, "The run was cancelled"),
+        (144, "Gemini did not accept the request (400)"),
+        (173, "Too many requests, or the quota is used up (429)"),
+        (244, "Gemini is overloaded or out of order (500)"),
+        (151, "Gemini refused the request (407)"),
+        (-9, "Gemini CLI was ended from outside (SIGKILL)"),
+        (137, "Gemini CLI was ended from outside (SIGKILL)"),
+        (7, "Gemini CLI failed (exit code 7)"),
+    ],
+)
+def test_an_exit_code_alone_has_words(code: int, headline: str) -> None:
+    found = said(code=code)
+    assert (found.status, found.headline) == (Status.FAILED, headline)
+    assert found.ways_out
+
+
+def test_a_program_that_could_not_be_started() -> None:
+    found = said(code=None, problem="spawn gemini ENOENT")
+    assert found.headline == "Gemini CLI could not be started"
+    assert "gemtui doctor" in found.ways_out[0]
+    assert found.detail == "spawn gemini ENOENT"
+    lost = said(INIT, code=None, problem="the supervisor of this run was killed; the run was ended")
+    assert "looked after the run" in lost.headline
+
+
+def test_time_limits_say_which() -> None:
+    found = said(INIT, code=0, limit=Limit.TIMEOUT, limit_seconds=10)
+    assert (found.status, found.headline) == (Status.TIMEOUT, "The run took too long")
+    assert "10s" in found.detail
+    idle = said(INIT, code=0, limit=Limit.IDLE, limit_seconds=10)
+    assert idle.headline == "Nothing came for too long"
+    assert idle.ways_out == ("raise the idle time-out", "or continue the session")
+
+
+def test_a_limit_that_we_counted_is_a_turn_limit() -> None:
+    assert said(INIT, code=0, limit=Limit.TURNS).status is Status.TURN_LIMIT
+
+
+def test_a_success_that_ends_with_another_code_is_said() -> None:
+    found = said(INIT, HELLO, OK, code=3)
+    assert found.headline == "Done, but gemini ended with exit code 3"
+
+
+def test_output_that_could_not_be_read_is_said() -> None:
+    assert "could not be read" in said(INIT, HELLO, "garbage", OK).headline
+
+
+def test_what_was_stopped_in_the_middle_is_counted() -> None:
+    use = '{"type":"tool_use","tool_name":"write_file","tool_id":"t"}'
+    found = said(INIT, use, aborted=True)
+    assert found.detail == "1 tool call had not ended: what came of it is not known"
+    assert found.ways_out == ("continue the session, or run it again",)
+
+
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [
+        ("err500once", "attempt 1 failed (500), trying again"),
+        ("err429retry", "attempt 2 failed (Resource exhausted, retry), trying again in 10 s"),
+        ("plain", None),
+    ],
+)
+def test_retries_are_told_while_they_happen(name: str, words: str | None) -> None:
+    stderr = (STREAMS / f"{name}.stderr").read_text()
+    assert retry_words(stderr) == words
+
+
+def test_retries_on_the_way_are_counted() -> None:
+    assert recorded("err429retry").detail == "Gemini CLI tried again 2 times on its way"
+
+
+@pytest.mark.parametrize(
+    ("message", "plain"),
+    [
+        ('[API Error: {"error":{"code":403,"message":"No."}}]', "No."),
+        ("[API Error: Used up.]\nWait.", "Used up.\nWait."),
+        ("[API Error: [1]]", "[1]"),
+        ("something else", "something else"),
+    ],
+)
+def test_api_errors_are_unwrapped(message: str, plain: str) -> None:
+    assert plain_message(message) == plain

@@ -1,0 +1,166 @@
+"""Files of one JSON value: legacy sessions (contract 1.3) and checkpoints."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import orjson
+import pytest
+
+from gemtui.errors import SessionTooLarge
+from gemtui.sessions import legacy_json
+from gemtui.sessions.load import transcript_of, unified_of
+from gemtui.sessions.records import SessionLog
+from gemtui.transcript.model import (
+    ToolCall,
+    ToolStatus,
+)
+from tests.sessions.logs import (
+    context,
+    gemini,
+    legacy,
+    lines,
+    texts,
+    user,
+)
+
+
+@pytest.mark.parametrize("option", [orjson.OPT_INDENT_2, 0])
+def test_a_legacy_object_pretty_or_on_one_line(tmp_path: Path, option: int) -> None:
+    path = tmp_path / "session-x.json"
+    path.write_bytes(orjson.dumps(legacy(user("u", "ask"), gemini("g", "told")), option=option))
+    log = SessionLog(path)
+    log.refresh()
+    assert texts(log) == ["ask", "told"]
+    assert (log.problems, log.format) == ((), "json")
+
+
+def test_a_legacy_object_on_one_line_that_grows_into_a_log(tmp_path: Path) -> None:
+    path = tmp_path / "session-x.jsonl"
+    path.write_bytes(lines([legacy(user("u", "ask"))]))
+    log = SessionLog(path)
+    log.refresh()
+    assert texts(log) == ["ask"]
+    path.write_bytes(lines([legacy(user("u", "ask")), gemini("g", "told")]))
+    log.refresh()
+    assert texts(log) == ["ask", "told"]
+    assert log.format == "jsonl"
+
+
+def test_a_half_written_legacy_object_keeps_the_last_good_state(tmp_path: Path) -> None:
+    path = tmp_path / "session-x.json"
+    good = orjson.dumps(legacy(user("u", "ask"), gemini("g", "told")), option=orjson.OPT_INDENT_2)
+    path.write_bytes(good)
+    log = SessionLog(path)
+    log.refresh()
+    path.write_bytes(good[: len(good) // 2])
+    log.refresh()
+    assert texts(log) == ["ask", "told"]
+    assert log.torn
+    more = legacy(user("u", "ask"), gemini("g", "told"), user("v", "again"))
+    path.write_bytes(orjson.dumps(more, option=orjson.OPT_INDENT_2))
+    kept = log.outlines[0]
+    log.refresh()
+    assert texts(log) == ["ask", "told", "again"]
+    assert log.outlines[0] is kept
+    assert not log.torn
+
+
+def test_a_file_that_stays_half_written_never_shows_less_than_before(tmp_path: Path) -> None:
+    path = tmp_path / "session-x.json"
+    messages = [user(str(index), f"prompt {index}") for index in range(10)]
+    good = orjson.dumps(legacy(*messages), option=orjson.OPT_INDENT_2)
+    path.write_bytes(good)
+    log = SessionLog(path)
+    log.refresh()
+    for size in (800, 1300, 900):
+        path.write_bytes(good[:size])
+        log.refresh()
+        assert len(texts(log)) == 10
+
+
+def test_a_legacy_object_that_repeats_an_id_loses_no_message(tmp_path: Path) -> None:
+    path = tmp_path / "session-x.json"
+    messages = legacy(user("m", "first"), gemini("m", "answer"), user("m", "second"))
+    path.write_bytes(orjson.dumps(messages))
+    log = SessionLog(path)
+    log.refresh()
+    assert texts(log) == ["first", "answer", "second"]
+    assert [outline.model for outline in log.outlines] == [None, "gemini-x", None]
+
+
+def test_a_legacy_object_first_seen_half_written_shows_its_whole_messages(tmp_path: Path) -> None:
+    path = tmp_path / "session-x.json"
+    data = orjson.dumps(
+        legacy(user("u", "ask"), gemini("g", "told"), user("v", "cut off here")),
+        option=orjson.OPT_INDENT_2,
+    )
+    path.write_bytes(data[: data.index(b"cut off")])
+    log = SessionLog(path)
+    log.refresh()
+    assert texts(log) == ["ask", "told"]
+    assert log.torn
+    assert len(log.problems) == 1
+
+
+def test_a_legacy_object_over_the_limit_is_refused_with_the_limit(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "session-x.json"
+    messages = [user(str(index), "x" * 5000) for index in range(300)]
+    path.write_bytes(orjson.dumps(legacy(*messages), option=orjson.OPT_INDENT_2))
+    monkeypatch.setattr(legacy_json, "LIMIT", 1_200_000)
+    with pytest.raises(SessionTooLarge, match="1,200,000"):
+        SessionLog(path).refresh()
+
+
+def test_the_head_of_a_legacy_object_is_enough_for_a_first_look(tmp_path: Path) -> None:
+    path = tmp_path / "session-x.json"
+    messages = [user(str(index), f"prompt {index}") for index in range(1000)]
+    path.write_bytes(orjson.dumps(legacy(*messages), option=orjson.OPT_INDENT_2))
+    log = SessionLog(path)
+    log.refresh(upto=4096)
+    assert texts(log)[0] == "prompt 0"
+    assert not log.complete
+    log.refresh()
+    assert len(log.outlines) == 1000
+    assert log.complete
+
+
+@pytest.mark.parametrize("option", [orjson.OPT_INDENT_2, 0])
+@pytest.mark.parametrize("bare", [False, True])
+def test_a_checkpoint_reads_like_a_session(tmp_path: Path, option: int, bare: bool) -> None:
+    path = tmp_path / "checkpoint-tag.json"
+    part = {"functionCall": {"id": "c", "name": "read_file", "args": {"file_path": "a"}}}
+    answer = {"functionResponse": {"id": "c", "name": "read_file", "response": {"output": "b"}}}
+    history = [
+        {"role": "user", "parts": [*context()["content"], {"text": "ask"}]},
+        {"role": "model", "parts": [{"text": "look"}, part]},
+        {"role": "user", "parts": [answer]},
+    ]
+    path.write_bytes(orjson.dumps(history if bare else {"history": history}, option=option))
+    log = SessionLog(path)
+    log.refresh()
+    assert texts(log) == ["ask", "look"]
+    tool = transcript_of(log).read(1).blocks[1]
+    assert isinstance(tool, ToolCall)
+    assert (tool.output, tool.status) == ("b", ToolStatus.SUCCESS)
+
+
+@pytest.mark.parametrize("reply_id", [None, "r1"])
+def test_calls_of_a_checkpoint_without_ids_find_their_replies(
+    tmp_path: Path, reply_id: str | None
+) -> None:
+    path = tmp_path / "checkpoint-tag.json"
+    asked = [{"functionCall": {"name": "read_file", "args": {"file_path": p}}} for p in "ab"]
+    given = [{"functionResponse": {"name": "read_file", "response": {"output": o}}} for o in "AB"]
+    if reply_id:
+        given[0]["functionResponse"]["id"] = reply_id
+    history = [{"role": "model", "parts": asked}, {"role": "user", "parts": given}]
+    path.write_bytes(orjson.dumps({"history": history}))
+    log = SessionLog(path)
+    log.refresh()
+    (message,) = transcript_of(log)
+    assert [block.output for block in message.blocks if isinstance(block, ToolCall)] == ["A", "B"]
+    blocks = [block for m in unified_of(log) for block in m.content if isinstance(block, dict)]
+    assert [b["content"] for b in blocks if b["type"] == "tool_result"] == ["A", "B"]

@@ -1,0 +1,159 @@
+"""Roles in every theme, glyphs, and that colours stand in one file only."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import astuple
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+from rich.cells import cell_len
+from rich.style import Style
+from textual.app import App
+from textual.color import Color
+from textual.theme import BUILTIN_THEMES
+
+import gemtui.ui
+from gemtui.transcript.display_model import Span
+from gemtui.ui.draw.theme import (
+    ASCII,
+    DARK,
+    LIGHT,
+    THEMES,
+    UNICODE,
+    Role,
+    look_of,
+    plain_look,
+    span_style,
+)
+
+NOW = datetime(2026, 11, 21, 12, 30, tzinfo=UTC)
+TEXTS = (
+    Role.MUTED,
+    Role.ACCENT,
+    Role.MODEL,
+    Role.SUCCESS,
+    Role.WARNING,
+    Role.ERROR,
+    Role.ADDED_WORD,
+    Role.REMOVED_WORD,
+)
+
+
+@pytest.mark.parametrize("dark", [True, False])
+@pytest.mark.parametrize("role", TEXTS)
+def test_our_themes_are_readable(dark: bool, role: Role) -> None:
+    theme = DARK if dark else LIGHT
+    style = plain_look(80, now=NOW, dark=dark)[role]
+    assert theme.background is not None
+    assert style.color is not None
+    ground = Color.parse(theme.background)
+    if style.bgcolor is not None:
+        ground = Color.from_rich_color(style.bgcolor)
+    assert contrast(Color.from_rich_color(style.color), ground) >= 4.5
+
+
+def contrast(one: Color, other: Color) -> float:
+    """The ratio of WCAG 2."""
+    light, dark = sorted((luminance(one), luminance(other)), reverse=True)
+    return (light + 0.05) / (dark + 0.05)
+
+
+def luminance(color: Color) -> float:
+    parts = (part / 255 for part in color.rgb)
+    red, green, blue = (
+        part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in parts
+    )
+    return 0.2126 * red + 0.7152 * green + 0.0722 * blue
+
+
+class Plain(App[None]):
+    """An app with our themes and nothing else."""
+
+    def on_mount(self) -> None:
+        for theme in THEMES:
+            self.register_theme(theme)
+
+
+async def test_every_theme_gives_every_role() -> None:
+    app = Plain()
+    async with app.run_test():
+        seen = set()
+        for name in (*BUILTIN_THEMES, DARK.name, LIGHT.name):
+            app.theme = name
+            look = look_of(app, 80)
+            assert set(look.styles) == set(Role)
+            seen.add(look)
+        assert len(seen) == len(BUILTIN_THEMES) + 2
+
+
+async def test_themes_with_the_terminals_colours_get_no_others() -> None:
+    app = Plain()
+    async with app.run_test():
+        app.theme = "ansi-dark"
+        for style in look_of(app, 80).styles.values():
+            assert style.color is None or style.color.triplet is None
+            assert style.bgcolor is None
+
+
+async def test_no_color_is_known(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("NO_COLOR", "1")
+    app = Plain()
+    async with app.run_test():
+        assert not look_of(app, 80).colors
+
+
+def test_roles_that_matter_are_told_apart_without_colours() -> None:
+    for look in (plain_look(80, now=NOW), plain_look(80, now=NOW, dark=False)):
+        assert look[Role.MATCH].underline
+        assert look[Role.MATCH_CURRENT].reverse
+        assert look[Role.HEADING].bold
+
+
+def test_a_look_is_a_key_for_what_was_drawn() -> None:
+    look = plain_look(80, now=NOW, tz=UTC)
+    assert look == plain_look(80, now=NOW + timedelta(hours=3), tz=UTC)
+    assert hash(look) == hash(plain_look(80, now=NOW + timedelta(hours=3), tz=UTC))
+    assert look != plain_look(80, now=NOW + timedelta(days=1), tz=UTC)
+    assert look != plain_look(81, now=NOW, tz=UTC)
+    assert look != plain_look(80, now=NOW, tz=UTC, glyphs=ASCII)
+    assert look != plain_look(80, now=NOW, tz=UTC, dark=False)
+    assert look != look.dimmed()
+
+
+def test_glyphs_are_one_cell_and_their_other_form_is_ascii() -> None:
+    assert all(cell_len(glyph) == 1 for glyph in astuple(UNICODE)[1:])
+    assert all(glyph.isascii() for glyph in astuple(ASCII))
+
+
+@pytest.mark.parametrize(
+    ("span", "color", "ground"),
+    [
+        (Span(text="x", fg="#008000"), 2, None),
+        (Span(text="x", fg="#000000"), None, None),
+        (Span(text="x", fg="#000000", bg="#ffffff"), 0, 15),
+        (Span(text="x", fg="\x1b[31m", bg="#zzzzzz"), None, None),
+    ],
+)
+def test_stored_colours_become_the_themes_own(
+    span: Span, color: int | None, ground: int | None
+) -> None:
+    style = span_style(span, plain_look(80, now=NOW))
+    assert (style.color.number if style.color else None) == color
+    assert (style.bgcolor.number if style.bgcolor else None) == ground
+
+
+def test_other_stored_colours_stay() -> None:
+    span = Span(text="x", fg="#12ab9f", bold=True, inverse=True)
+    assert span_style(span, plain_look(80, now=NOW)) == Style(
+        color="#12ab9f", bold=True, reverse=True
+    )
+
+
+def test_colours_stand_in_the_theme_only() -> None:
+    files = [*Path(gemtui.ui.__file__).parent.rglob("*.py")]
+    files += Path(gemtui.ui.__file__).parent.rglob("*.tcss")
+    colour = re.compile(r"#[0-9a-fA-F]{6}\b|#[0-9a-fA-F]{3}\b|\brgb\(")
+    found = [file.name for file in files if colour.search(file.read_text(encoding="utf-8"))]
+    assert found == ["theme.py"]

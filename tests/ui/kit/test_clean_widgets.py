@@ -1,0 +1,160 @@
+"""No widget takes text that is not clean: what types and the linter can't see is found here."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from rich.segment import Segment
+from textual.app import App, ComposeResult
+from textual.color import Color
+from textual.content import Content
+
+import gemtui.ui
+from gemtui.agent.options import AgentOptions
+from gemtui.config import Config
+from gemtui.text import Clean
+from gemtui.ui.app import GemtuiApp
+from gemtui.ui.kit.app_base import Start
+from gemtui.ui.kit.clean_widgets import (
+    Dialog,
+    Input,
+    Label,
+    NoControls,
+    Option,
+    OptionList,
+    Select,
+    Static,
+)
+from gemtui.ui.run.options_dialog import OptionsScreen
+
+PLACE = Path(gemtui.ui.__file__).parent
+DOOR = PLACE / "clean.py"
+ATTRIBUTES = ("border_title", "border_subtitle", "title", "sub_title", "tooltip", "placeholder")
+"""What Textual draws of a widget or an app by assignment; `name_frame` sets the borders."""
+CALLS = ("from_markup", "notify", "visualize", "set_content", "set_title")
+"""What takes text, or reads markup in it."""
+WORDS = ("placeholder", "tooltip")
+"""Arguments that a widget draws."""
+RAW = "raw \x1b]0;owned\x07[/x][@click=app.quit]boom[/]\u202e"
+
+
+def raw_uses(source: str) -> Iterator[tuple[int, str]]:
+    """Where text could reach a widget without having been cleaned: line and what it is."""
+    for node in ast.walk(ast.parse(source)):
+        match node:
+            case ast.Assign(targets=targets):
+                names = [each for target in targets for each in ast.walk(target)]
+                for each in names:
+                    if isinstance(each, ast.Attribute) and each.attr in ATTRIBUTES:
+                        yield node.lineno, each.attr
+            case ast.Call(func=ast.Attribute(attr=name)) if name in CALLS:
+                yield node.lineno, name
+            case ast.Call(keywords=keywords):
+                for keyword in keywords:
+                    if keyword.arg in WORDS and not _is_clean_call(keyword.value):
+                        yield node.lineno, keyword.arg or ""
+                    if keyword.arg == "markup" and not _is_false(keyword.value):
+                        yield node.lineno, "markup"
+
+
+def _is_false(node: ast.expr) -> bool:
+    return isinstance(node, ast.Constant) and node.value is False
+
+
+def _is_clean_call(node: ast.expr) -> bool:
+    """A call of a function that gives clean text, or a text of ours as it stands."""
+    return isinstance(node, (ast.Call, ast.Constant)) or (
+        isinstance(node, ast.Attribute) and node.attr == "help"
+    )
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "dialog.border_title = name",
+        "dialog.border_title, dialog.border_subtitle = name, keys",
+        "self.app.sub_title = name",
+        "Content.from_markup(name)",
+        "app.notify(name)",
+        "Widget(tooltip=name)",
+        "Input(placeholder=f'{name}')",
+        "Static(name, markup=True)",
+    ],
+)
+def test_a_raw_use_is_found(source: str) -> None:
+    assert list(raw_uses(source))
+
+
+def test_the_screens_have_no_other_way_to_a_widget_than_the_door() -> None:
+    found = [
+        (path.relative_to(PLACE).as_posix(), what)
+        for path in sorted(PLACE.rglob("*.py"))
+        if path != DOOR
+        for _, what in raw_uses(path.read_text())
+    ]
+    assert found == [("app.py", "notify")]  # `GemtuiApp.say`, which cleans
+
+
+class Careless(App[None]):
+    """An app that gives raw text to everything, past the types."""
+
+    def compose(self) -> ComposeResult:
+        raw = Clean(RAW)
+        with Dialog(raw, raw):
+            yield Static(raw)
+            yield Label(raw)
+            yield Input(raw, placeholder=raw)
+            yield Select([(raw, "a")], value="a", id="select")
+            yield OptionList(Option(raw), Option(Content(RAW)))
+
+
+async def test_no_markup_is_read_in_what_a_widget_is_given() -> None:
+    app = Careless()
+    async with app.run_test() as pilot:
+        await pilot.pause()
+        static = app.query_one(Static)
+        static.update(Clean(RAW))
+        await pilot.pause()
+        assert "[@click=app.quit]boom[/]" in str(static.render())
+        assert app.query_one(Input).value == "raw ␛]0;owned␇[/x][@click=app.quit]boom[/]⟨U+202E⟩"
+
+
+def test_what_would_act_on_the_terminal_ends_at_the_last_door() -> None:
+    assert any(isinstance(each, NoControls) for each in GemtuiApp.get_line_filters(_app()))
+    plain = [Segment("plain \xa0 é 日本")]
+    black = Color(0, 0, 0)
+    assert NoControls().apply(plain, black) == plain
+    (cleaned,) = NoControls().apply([Segment(RAW + "\x9b2J\u2028\ud800")], black)
+    assert cleaned.text == "raw ]0;owned[/x][@click=app.quit]boom[/]2J"
+
+
+def _app() -> GemtuiApp:
+    return GemtuiApp(Start(home=Path.home()), Config())
+
+
+class Plain(App[None]):
+    """An app without anything."""
+
+
+@pytest.mark.parametrize("there", [True, False])
+async def test_a_hostile_folder_can_be_run_in_and_what_is_wrong_with_it_is_seen(
+    tmp_path: Path, there: bool
+) -> None:
+    folder = tmp_path / "evil  \x1b]0;owned\x07[x"
+    if there:
+        folder.mkdir()
+    app, taken = Plain(), list[AgentOptions | None]()
+    async with app.run_test(size=(120, 40)) as pilot:
+        screen = OptionsScreen(AgentOptions(cwd=folder))
+        await app.push_screen(screen, taken.append)
+        await pilot.press("ctrl+s")
+        await pilot.pause()
+        if there:
+            assert [each.cwd for each in taken if each] == [folder]
+        else:
+            assert not taken
+            said = str(screen.query_one("#problem", Label).render())
+            assert "evil ␛]0;owned␇[x" in said

@@ -1,0 +1,59 @@
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from gemtui.errors import GemtuiError
+from gemtui.ui.kit.editor import NoEditor, editor_command, written_file
+
+FILE = Path("/src/a b.py")
+
+
+@pytest.mark.parametrize(
+    ("setting", "environ", "words"),
+    [
+        ("nano", {"VISUAL": "vim", "EDITOR": "ed"}, ["nano", "+7", "/src/a b.py"]),
+        ("", {"VISUAL": "vim -R", "EDITOR": "ed"}, ["vim", "-R", "+7", "/src/a b.py"]),
+        ("", {"EDITOR": "/opt/bin/hx"}, ["/opt/bin/hx", "/src/a b.py:7"]),
+        ("code --wait", {}, ["code", "--wait", "--goto", "/src/a b.py:7"]),
+        ("'my ed' -x", {}, ["my ed", "-x", "/src/a b.py"]),
+    ],
+)
+def test_the_setting_comes_first_and_the_line_as_the_editor_wants_it(
+    setting: str, environ: dict[str, str], words: list[str]
+) -> None:
+    assert editor_command(setting, environ, FILE, 7) == words
+
+
+def test_without_a_line_there_is_only_the_file() -> None:
+    assert editor_command("vim", {}, FILE) == ["vim", "/src/a b.py"]
+
+
+@pytest.mark.parametrize("setting", ["", "   ", "vim 'unclosed"])
+def test_no_editor_is_an_error_with_the_way_out(setting: str) -> None:
+    with pytest.raises(NoEditor, match=r"EDITOR|can't be understood"):
+        editor_command(setting, {}, FILE)
+
+
+def test_a_relative_path_is_meant_in_the_project(tmp_path: Path) -> None:
+    (tmp_path / "a.py").touch()
+    assert written_file("a.py", tmp_path) == tmp_path / "a.py"
+    assert written_file(str(tmp_path / "a.py"), Path("/elsewhere")) == tmp_path / "a.py"
+
+
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [("gone.py", "not there any more"), ("folder", "no regular"), ("pipe", "no regular")],
+)
+def test_what_is_no_file_is_said(tmp_path: Path, name: str, words: str) -> None:
+    (tmp_path / "folder").mkdir()
+    os.mkfifo(tmp_path / "pipe")
+    with pytest.raises(GemtuiError, match=words):
+        written_file(name, tmp_path)
+
+
+def test_a_relative_path_without_a_project_is_said() -> None:
+    with pytest.raises(GemtuiError, match="folder of this session is not known"):
+        written_file("a.py", None)

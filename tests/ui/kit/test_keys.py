@@ -1,0 +1,81 @@
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from importlib import import_module
+from pkgutil import walk_packages
+
+import pytest
+from textual.binding import Binding
+from textual.dom import DOMNode
+
+import gemtui.ui
+from gemtui.ui.kit.keys import BY_ID, KEYS, RANKED, Where, bindings, keys_of, name
+
+
+def test_ids_are_unique() -> None:
+    assert len(BY_ID) == len(KEYS)
+
+
+@pytest.mark.parametrize("where", Where)
+def test_a_key_means_one_thing_in_one_place(where: Where) -> None:
+    used = Counter(key for entry in keys_of(where) for key in entry.keys.split(","))
+    assert [key for key, times in used.items() if times > 1] == []
+
+
+def test_every_key_has_words() -> None:
+    assert [key.id for key in KEYS if not (key.label and key.help and key.action)] == []
+
+
+def test_bindings_carry_the_ids_of_their_keys() -> None:
+    ids = {binding.id for binding in bindings(Where.RAW)}  # type: ignore[union-attr]
+    assert ids == {key.id for key in keys_of(Where.RAW)}
+
+
+@pytest.mark.parametrize(
+    ("key", "shown"),
+    [("ctrl+p", "^p"), ("up", "↑"), ("full_stop", "."), ("shift+tab", "shift+tab"), ("G", "G")],
+)
+def test_keys_are_named_as_people_know_them(key: str, shown: str) -> None:
+    assert name(key) == shown
+
+
+def test_ascii_names_have_no_arrows() -> None:
+    assert all(key.shown(ascii=True).isascii() for key in KEYS)
+
+
+def bound() -> Iterator[tuple[type[DOMNode], str]]:
+    """Every class of ours that takes a key of the table, with the key's id."""
+    for kind in subclasses(DOMNode):
+        if kind.__module__.startswith("gemtui."):
+            for binding in vars(kind).get("BINDINGS", ()):
+                if isinstance(binding, Binding) and binding.id in BY_ID:
+                    yield kind, binding.id
+
+
+for module in walk_packages(gemtui.ui.__path__, "gemtui.ui."):
+    import_module(module.name)  # so that all screens and widgets are there
+
+
+def subclasses(kind: type[DOMNode]) -> Iterator[type[DOMNode]]:
+    for each in kind.__subclasses__():
+        yield each
+        yield from subclasses(each)
+
+
+def test_every_key_does_something() -> None:
+    assert {id for _, id in bound()} == BY_ID.keys()
+
+
+def test_every_action_exists() -> None:
+    missing = [
+        (kind.__name__, id)
+        for kind, id in bound()
+        if not hasattr(kind, f"action_{BY_ID[id].action}")
+    ]
+    assert missing == []
+
+
+def test_keys_in_the_footer_are_ranked_once() -> None:
+    assert set(RANKED) <= BY_ID.keys()
+    assert len(RANKED) == len(set(RANKED))

@@ -1,0 +1,705 @@
+"""The policy pane at the keys."""
+
+from __future__ import annotations
+
+import json
+import tomllib
+from pathlib import Path
+
+import pytest
+from textual import events
+from textual.widgets import Input, OptionList, Select
+
+from gemtui.config import Config
+from gemtui.policy.edit.store import policies_dir
+from gemtui.policy.model.rules import ApprovalMode, Decision
+from gemtui.ui.rules.form import Tick
+from gemtui.ui.run.prompt import PromptArea
+from gemtui.ui.run.screen import RunScreen
+from tests.fake_cli import INIT, OK, FakeCli
+from tests.ui.people import NARROW, WIDE
+from tests.ui.planners import WORK, planner, policy
+
+SIZES = pytest.mark.parametrize("size", [WIDE, NARROW], ids=["wide", "narrow"])
+BARS = str.maketrans("", "", "▁▂▃▄▅▆▇█")
+"""Scroll bars are drawn plainly by the program, not by its tests."""
+FIRST = """\
+[[rule]]
+toolName = "glob"
+decision = "allow"
+priority = 7
+"""
+
+
+def rules(path: Path) -> list[dict[str, object]]:
+    """What stands in a file."""
+    found: list[dict[str, object]] = tomllib.loads(path.read_text())["rule"]
+    return found
+
+
+# --- what is shown -------------------------------------------------------------------------------
+
+
+@SIZES
+async def test_somebody_who_never_wrote_a_policy_learns_how_to_begin(
+    home: Path, size: tuple[int, int]
+) -> None:
+    async with planner(home, size) as me:
+        await me.sees("No policy yet.", "A policy says what an agent may do")
+        await me.sees("s   Suggest rules from what past sessions did", "l   Simple view")
+        await me.sees("a add", "^s save", "s suggest")
+        assert "enter edit" not in me.text
+
+
+@SIZES
+async def test_the_strongest_rule_stands_first_with_its_words(
+    home: Path, size: tuple[int, int]
+) -> None:
+    policy("work")
+    async with planner(home, size) as me:
+        await me.sees("work", "4 rules", "300  ⊘ deny", "200  ✓ allow", 'prefix "pytest"')
+        assert me.tools == ["run_shell_command", "run_shell_command", "write_file", "read_file"]
+
+
+async def test_what_it_becomes_is_the_command_of_a_run(home: Path, fake_cli: FakeCli) -> None:
+    path, cli = policy("work"), fake_cli()
+    async with planner(home, NARROW) as me:
+        await me.press("v")
+        await me.sees("--output-format=stream-json", f"--policy={path}"[:40])
+        await me.press("m")
+        await me.sees("--approval-mode=auto_edit")
+        await me.press("escape", "y")
+        assert f"{cli} --output-format=stream-json --approval-mode=auto_edit" in me.app.clipboard
+
+
+async def test_without_a_cli_the_words_are_those_of_the_newest_one(home: Path) -> None:
+    policy("work")
+    async with planner(home, NARROW) as me:
+        await me.press("v")
+        await me.sees("no Gemini CLI is installed: these are the words for")
+
+
+async def test_a_search_leaves_the_rules_that_hold_its_words(home: Path) -> None:
+    policy("work")
+    async with planner(home, NARROW) as me:
+        await me.press("slash")
+        await me.type("allow write")
+        await me.until(lambda: me.tools == ["write_file"])
+        await me.press("enter")
+        await me.sees("1 of 4 rules")
+        await me.press("escape")
+        await me.until(lambda: len(me.tools) == 4)
+
+
+async def test_ascii_has_a_sign_and_a_word_for_everything(home: Path) -> None:
+    policy("work")
+    async with planner(home, WIDE, Config(ascii=True)) as me:
+        await me.press("space")
+        await me.sees(". deny", "+ allow")
+        assert me.text.translate(BARS).isascii(), me.text
+        await me.press("l")
+        await me.sees("( ) allow")
+        assert me.text.translate(BARS).isascii(), me.text
+        await me.press("l", "enter")
+        await me.form()
+        assert me.text.translate(BARS).isascii(), me.text
+
+
+async def test_text_of_a_file_does_not_reach_the_terminal_as_it_is(home: Path) -> None:
+    hostile = (
+        FIRST
+        + 'denyMessage = "\\u001b]52;c;aGk=\\u0007[/x] \\u202eevil"\nwhat = "[@click=app.quit]x"\n'
+    )
+    policy("work", hostile)
+    async with planner(home) as me:
+        await me.sees("✓ allow")
+        assert not {"\x1b", "\x07", "\u202e"} & set(me.text)
+        await me.press("enter")
+        await me.form()
+        assert not {"\x1b", "\x07", "\u202e"} & set(me.text)
+
+
+# --- changing rules ------------------------------------------------------------------------------
+
+
+@SIZES
+async def test_a_rule_is_added_in_a_form_and_saved(home: Path, size: tuple[int, int]) -> None:
+    path = policy("work", FIRST)
+    async with planner(home, size) as me:
+        await me.press("a")
+        await me.fill(tools="run_shell_command", command_prefixes="git status")
+        await me.press("ctrl+s")
+        await me.until(lambda: len(me.draft.entries) == 2)
+        await me.sees("3 Policy *", "1 unsaved change")
+        assert len(rules(path)) == 1
+        await me.press("ctrl+s")
+        await me.until(lambda: len(rules(path)) == 2)
+        assert rules(path)[1] == {
+            "toolName": "run_shell_command",
+            "commandPrefix": "git status",
+            "decision": "allow",
+            "priority": 100,
+        }
+        await me.sees("[3 Policy] ")
+
+
+async def test_a_rule_is_changed_and_its_comment_stays(home: Path) -> None:
+    path = policy("work")
+    async with planner(home) as me:
+        await me.press("enter")
+        await me.fill(priority="250")
+        await me.press("ctrl+s")
+        await me.sees("+priority = 250", "−priority = 300")
+        await me.press("ctrl+s")
+        await me.until(lambda: path.read_text() == WORK.replace("300", "250"))
+
+
+async def test_the_form_says_what_is_wrong_while_one_types_and_takes_no_error(home: Path) -> None:
+    policy("work", FIRST)
+    async with planner(home) as me:
+        await me.press("enter")
+        form = await me.form()
+        await me.fill(priority="1000")
+        await me.sees("Priority: a whole number from 0 to 999")
+        await me.press("ctrl+s")
+        assert me.app.screen is form
+        await me.fill(priority="9", args_pattern="(")
+        await me.sees("✗ error")
+        await me.press("ctrl+s")
+        assert me.app.screen is form
+        await me.press("escape")
+        await me.until(lambda: me.app.screen is me.pane)
+        assert not me.draft.changed
+
+
+async def test_the_form_completes_tools_and_names_their_arguments(home: Path) -> None:
+    async with planner(home) as me:
+        await me.press("a")
+        form = await me.form()
+        await me.type("run_sh")
+        await me.until(lambda: form.query_one("#tools", Input)._suggestion)
+        await me.press("right")
+        await me.sees("arguments: command")
+        assert form.query_one("#tools", Input).value == "run_shell_command"
+        await me.fill(tools="writefile")
+        await me.sees("write_file?")
+
+
+async def test_choices_of_the_form_are_taken_by_keys(home: Path) -> None:
+    policy("work", FIRST)
+    async with planner(home) as me:
+        await me.press("enter")
+        form = await me.form()
+        form.query_one("#decision", Select).focus()
+        await me.press("enter", "down", "down", "enter")
+        form.query_one("#plan").focus()
+        await me.press("space")
+        form.query_one("#interactive", Select).focus()
+        await me.press("enter", "down", "enter", "ctrl+s")
+        await me.until(lambda: me.draft.changed)
+        rule = me.draft.entries[0].rule
+        assert rule is not None
+        assert (rule.decision, rule.modes, rule.interactive) == (Decision.DENY, ("plan",), False)
+
+
+async def test_rules_are_deleted_doubled_switched_off_and_all_of_it_taken_back(home: Path) -> None:
+    policy("work")
+    async with planner(home) as me:
+        await me.press("d")
+        assert me.tools == ["run_shell_command", "write_file", "read_file"]
+        await me.press("down", "c")
+        assert me.tools == ["run_shell_command", "write_file", "write_file", "read_file"]
+        await me.press("space")
+        await me.sees("◌ allow", "off")
+        assert [entry.enabled for entry in me.draft.entries].count(False) == 1
+        await me.press("u", "u", "u")
+        assert me.draft.document.text == WORK
+        assert not me.draft.changed
+        await me.press("U")
+        assert me.tools == ["run_shell_command", "write_file", "read_file"]
+        assert me.said[-1] == "Done again: delete rule 1"
+
+
+async def test_the_same_key_pressed_quickly_acts_on_the_next_rule(home: Path) -> None:
+    policy("work")
+    async with planner(home) as me:
+        await me.pilot.press("d", "d", "d")
+        await me.pilot.pause()
+        assert me.tools == ["read_file"]
+
+
+async def test_a_mode_that_no_rule_has_is_mended_in_the_form(home: Path) -> None:
+    policy("work", FIRST + 'modes = ["auto_edit"]\n')
+    async with planner(home) as me:
+        await me.press("enter")
+        form = await me.form()
+        await me.sees('"auto_edit" is no mode in a rule')
+        form.query_one("#autoEdit", Tick).focus()
+        await me.press("space")
+        await me.press("ctrl+s")
+        await me.until(lambda: me.draft.changed)
+        (entry,) = me.draft.entries
+        assert entry.rule is not None
+        assert entry.rule.modes == ("autoEdit",)
+
+
+async def test_what_is_wrong_with_the_file_as_a_whole_is_said_without_a_key(home: Path) -> None:
+    policy("work", FIRST.replace("[[rule]]", "[[rules]]"))
+    async with planner(home, NARROW) as me:
+        await me.sees("✗ error: ", "rules")
+
+
+async def test_a_file_as_it_is_is_not_written_again(home: Path) -> None:
+    path = policy("work")
+    before = path.stat().st_mtime_ns
+    async with planner(home) as me:
+        await me.press("ctrl+s")
+        await me.sees("There is nothing to save")
+        assert path.stat().st_mtime_ns == before
+
+
+async def test_an_empty_policy_says_what_counts_beside_it(home: Path) -> None:
+    folder = home / ".gemini/policies"
+    folder.mkdir()
+    (folder / "mine.toml").write_text(FIRST)
+    async with planner(home, NARROW) as me:
+        await me.sees("No policy yet.", "Besides, Gemini CLI loads 1 policy file by itself")
+
+
+@pytest.mark.parametrize("key", ["t", "a", "h", "s", "f"])
+async def test_keys_in_one_burst_with_one_that_opens_something_change_no_rule(
+    home: Path, key: str
+) -> None:
+    policy("work")
+    async with planner(home) as me:
+        for each in (key, *"dddlumc"):
+            me.app.post_message(events.Key(each, each))
+        await me.until(lambda: me.app.screen is not me.pane)
+        await me.press("escape")
+        await me.until(lambda: me.app.screen is me.pane)
+        assert len(me.draft.entries) == 4
+        assert not me.draft.changed
+        await me.sees("d delete")
+
+
+async def test_a_search_typed_in_one_burst_changes_no_rule(home: Path) -> None:
+    policy("work")
+    async with planner(home) as me:
+        await me.press("tab")
+        assert me.app.focused is not me.pane.main.rules
+        for each in ("slash", *"ddd"):
+            me.app.post_message(events.Key(each, "/" if each == "slash" else each))
+        await me.until(lambda: isinstance(me.app.focused, Input))
+        await me.settled()
+        assert len(me.draft.entries) == 4
+
+
+async def test_a_folder_of_files_is_typed_in_the_form(home: Path) -> None:
+    async with planner(home) as me:
+        await me.press("a")
+        await me.fill(tools="write_file, replace", folder="/etc")
+        await me.sees("Files below: a folder of the project, such as src/")
+        await me.fill(folder="src")
+        await me.press("ctrl+s")
+        await me.sees("files below src/")
+        (entry,) = me.draft.entries
+        assert entry.rule is not None
+        await me.press("enter")
+        form = await me.form()
+        assert form.query_one("#folder", Input).value == "src/"
+        assert form.query_one("#args_pattern", Input).value == ""
+        await me.press("ctrl+s")
+        await me.until(lambda: me.app.screen is me.pane)
+        assert me.draft.entries == (entry,)
+
+
+async def test_a_rule_moves_and_takes_the_priority_of_its_neighbour(home: Path) -> None:
+    policy("work")
+    async with planner(home) as me:
+        await me.press("down", "down", "K")
+        assert me.tools == ["run_shell_command", "write_file", "run_shell_command", "read_file"]
+        assert "It has priority 200 now" in me.said[-1]
+        assert me.pane.main.rules.cursor == 1
+        await me.press("J")
+        assert me.tools == ["run_shell_command", "run_shell_command", "write_file", "read_file"]
+        assert me.pane.main.rules.cursor == 2
+
+
+async def test_nothing_moves_beyond_the_ends(home: Path) -> None:
+    policy("work")
+    async with planner(home) as me:
+        await me.press("K", "end", "J")
+        assert not me.draft.changed
+
+
+# --- levels --------------------------------------------------------------------------------------
+
+
+@SIZES
+async def test_levels_are_chosen_by_arrows_and_become_rules(
+    home: Path, size: tuple[int, int]
+) -> None:
+    async with planner(home, size) as me:
+        await me.press("l")
+        await me.sees("Write files", "(●) unset")
+        await me.press("left", "left", "left")
+        await me.until(lambda: len(me.draft.entries) == 2)
+        await me.press("down", "left")
+        await me.until(lambda: len(me.draft.entries) == 3)
+        await me.press("l")
+        await me.sees("⊘ deny", "run_shell_command", "✓ allow", "headless only")
+        await me.press("u", "u", "u", "u")
+        assert me.draft.document.text == ""
+
+
+async def test_escape_goes_from_the_levels_to_the_rules(home: Path) -> None:
+    policy("work")
+    async with planner(home, NARROW) as me:
+        await me.press("l")
+        await me.sees("levels and lists", "esc back")
+        await me.press("escape")
+        await me.sees("the highest priority wins")
+        assert me.app.focused is me.pane.main.rules
+
+
+async def test_the_mode_belongs_to_the_run_and_not_to_the_file(home: Path) -> None:
+    policy("work", FIRST)
+    async with planner(home, NARROW) as me:
+        await me.press("l", "down", "down", "down", "right")
+        await me.sees("(●) auto_edit")
+        assert me.draft.mode is ApprovalMode.AUTO_EDIT
+        assert not me.draft.changed
+
+
+async def test_a_list_of_tools_is_typed_and_read_back(home: Path) -> None:
+    async with planner(home, NARROW) as me:
+        await me.press("l", "up")
+        await me.press(*["down"] * 9, "enter")
+        await me.sees("names with commas")
+        await me.type("save_memory, write_todos")
+        await me.press("enter")
+        await me.sees("Never           save_memory, write_todos")
+        assert {entry.rule.decision for entry in me.draft.entries if entry.rule} == {Decision.DENY}
+        await me.press("enter")
+        await me.until(lambda: me.app.focused and me.app.focused.id == "names")
+        await me.press("end", "shift+home", "delete", "enter")
+        await me.until(lambda: not me.draft.entries)
+
+
+# --- drawers -------------------------------------------------------------------------------------
+
+
+async def test_narrow_shows_the_file_and_the_tools_over_the_rules(home: Path) -> None:
+    policy("work")
+    async with planner(home, NARROW) as me:
+        await me.press("v")
+        await me.sees("work.toml", "# what I do all day", "Findings")
+        await me.press("escape")
+        await me.sees("4 rules")
+        await me.press("p")
+        await me.sees("headless", "interactive", "run_shell_command")
+        await me.press("escape", "d")
+        assert len(me.tools) == 3
+
+
+async def test_the_side_shows_what_became_of_the_rule_under_the_cursor(home: Path) -> None:
+    policy("work")
+    async with planner(home) as me:
+        await me.press("end", "d")
+        await me.sees("−[[rule]]", "1 unsaved change")
+
+
+# --- findings ------------------------------------------------------------------------------------
+
+
+async def test_on_a_low_screen_what_matters_is_in_sight(home: Path) -> None:
+    async with planner(home, (50, 12)) as me:
+        await me.sees("No policy yet.", "A policy says what an agent may do")
+        await me.press("a")
+        await me.fill(tools="run_shel")
+        await me.sees("there is no tool", "Take (ctrl+s)")
+
+
+async def test_a_finding_stands_beside_its_rule_and_a_key_takes_the_better_form(home: Path) -> None:
+    policy(
+        "work",
+        FIRST.replace('"glob"', '"run_shell_command"\ncommandPrefix = "git push"').replace(
+            "allow", "deny"
+        ),
+    )
+    async with planner(home) as me:
+        await me.sees("! warning", "x takes it")
+        before = me.draft.document.text
+        await me.press("x")
+        await me.until(lambda: me.draft.document.text != before)
+        await me.press("u")
+        assert me.draft.document.text == before
+
+
+async def test_a_key_leads_to_the_next_finding(home: Path) -> None:
+    policy("work", WORK.replace('"write_file", "replace"', '"writefile"'))
+    async with planner(home) as me:
+        await me.press("end", "exclamation_mark")
+        await me.until(lambda: me.pane.main.rules.chosen)
+        chosen = me.pane.main.rules.chosen
+        assert chosen is not None
+        assert chosen.worst is not None
+        await me.sees("writefile")
+
+
+async def test_a_file_that_is_no_toml_is_said_and_left_alone(home: Path) -> None:
+    path = policy("work", "[[rule]\nbroken")
+    async with planner(home, NARROW) as me:
+        await me.sees("✗", "o   Open the file in your editor")
+        await me.press("a")
+        await me.until(lambda: me.said)
+        assert me.app.screen is me.pane
+        assert path.read_text() == "[[rule]\nbroken"
+
+
+# --- files ---------------------------------------------------------------------------------------
+
+
+async def test_a_first_policy_gets_a_name_when_it_is_saved(home: Path) -> None:
+    async with planner(home, NARROW) as me:
+        await me.press("l", "left")
+        await me.until(lambda: me.draft.changed)
+        await me.press("ctrl+s")
+        await me.sees("Name of the policy")
+        await me.press("enter")
+        await me.until((policies_dir() / "work.toml").exists)
+        await me.until(lambda: not me.draft.changed)
+        await me.sees("--policy=…/work.toml")
+
+
+async def test_another_policy_is_opened_renamed_and_deleted(home: Path) -> None:
+    policy("a", FIRST)
+    policy("b")
+    async with planner(home) as me:
+        await me.press("f")
+        await me.sees("Yours in gemtui", "open now")
+        await me.press("down", "enter")
+        await me.until(lambda: me.draft.name == "b")
+        await me.press("f")
+        await me.sees("open now")
+        await me.press("r")
+        await me.sees("New name of b")
+        await me.press("end", "shift+home", "delete", *"daily", "enter")
+        await me.until(lambda: me.draft.name == "daily")
+        assert sorted(path.name for path in policies_dir().glob("*.toml")) == [
+            "a.toml",
+            "daily.toml",
+        ]
+        await me.press("f")
+        await me.sees("open now")
+        await me.press("d")
+        await me.sees("Delete this policy?")
+        await me.press("y")
+        await me.until(lambda: not (policies_dir() / "daily.toml").exists())
+        await me.sees("No policy yet.")
+
+
+async def test_changes_are_asked_about_before_another_file_is_opened(home: Path) -> None:
+    a, _ = policy("a", FIRST), policy("b")
+    async with planner(home) as me:
+        await me.press("d", "f")
+        await me.sees("Yours in gemtui")
+        await me.press("down", "enter")
+        await me.sees("a has changes that are not saved")
+        await me.press("escape")
+        assert me.draft.name == "a"
+        await me.press("f")
+        await me.sees("Yours in gemtui")
+        await me.press("down", "enter")
+        await me.sees("changes that are not saved")
+        await me.press("down", "enter")
+        await me.until(lambda: me.draft.name == "b")
+        assert "glob" not in a.read_text()
+
+
+async def test_the_cli_own_files_are_saved_on_purpose_with_a_backup(home: Path) -> None:
+    folder = home / ".gemini" / "policies"
+    folder.mkdir()
+    path = folder / "mine.toml"
+    path.write_text(FIRST)
+    async with planner(home) as me:
+        await me.press("f")
+        await me.sees("Gemini CLI's own folder")
+        await me.press("enter")
+        await me.sees("✓ allow", "Gemini CLI's own")
+        await me.press("space", "ctrl+s")
+        await me.sees("Save mine.toml?")
+        await me.press("escape")
+        assert path.read_text() == FIRST
+        await me.press("ctrl+s")
+        await me.sees("Save mine.toml?")
+        await me.press("down", "enter")
+        await me.until(lambda: path.read_text() != FIRST)
+        backups = [each for each in folder.iterdir() if each != path]
+        assert [each.read_text() for each in backups] == [FIRST]
+
+
+async def test_a_file_that_may_not_be_written_says_so(home: Path) -> None:
+    path = home / "machine.toml"
+    path.write_text(FIRST)
+    settings = {"adminPolicyPaths": [str(path)]}
+    (home / ".gemini/settings.json").write_text(json.dumps(settings))
+    async with planner(home) as me:
+        await me.press("f")
+        await me.sees("The administrator's", "machine")
+        await me.press("enter")
+        await me.sees("read-only: it is the administrator's")
+        await me.press("d", "ctrl+s")
+        await me.until(lambda: any("can't be saved" in said for said in me.said))
+        assert path.read_text() == FIRST
+
+
+async def test_a_file_that_changes_is_read_again_unless_there_are_changes_here(home: Path) -> None:
+    path = policy("work", FIRST)
+    async with planner(home) as me:
+        await me.sees("✓ allow")
+        path.write_text(WORK)
+        await me.until(lambda: len(me.draft.entries) == 4)
+        await me.press("d")
+        path.write_text(FIRST)
+        await me.sees("changed on the disk")
+        assert len(me.draft.entries) == 3
+        await me.press("ctrl+s")
+        await me.sees("The file has changed on the disk")
+        await me.press("down", "enter")
+        await me.until(lambda: me.draft.document.text == FIRST)
+        await me.press("u")
+        assert len(me.draft.entries) == 3
+
+
+async def test_a_changed_file_can_be_overwritten_on_purpose(home: Path) -> None:
+    path = policy("work")
+    async with planner(home) as me:
+        await me.press("d")
+        path.write_text(FIRST)
+        await me.sees("changed on the disk")
+        await me.press("ctrl+s")
+        await me.sees("The file has changed on the disk")
+        await me.press("down", "down", "enter")
+        await me.until(lambda: len(rules(path)) == 3)
+
+
+# --- leaving, and running ------------------------------------------------------------------------
+
+
+async def test_a_file_that_is_gone_is_written_again_on_purpose(home: Path) -> None:
+    path = policy("work")
+    async with planner(home) as me:
+        path.unlink()
+        await me.press("ctrl+s")
+        await me.sees("The file is gone from the disk")
+        assert "Read it again" not in me.text
+        await me.press("down", "enter")
+        await me.until(path.exists)
+        assert path.read_text() == WORK
+
+
+async def test_other_panes_keep_the_draft_and_its_mark(home: Path) -> None:
+    policy("work")
+    async with planner(home) as me:
+        await me.press("d", "1")
+        await me.sees("3 Policy *")
+        await me.press("3")
+        assert len(me.draft.entries) == 3
+
+
+async def test_quitting_asks_about_what_is_not_saved(home: Path) -> None:
+    path = policy("work")
+    async with planner(home) as me:
+        await me.press("d", "ctrl+q")
+        await me.sees("work has changes that are not saved")
+        await me.press("escape")
+        assert me.app.is_running
+        await me.press("ctrl+q")
+        await me.sees("changes that are not saved")
+        await me.press("down", "enter")
+        await me.until(lambda: len(rules(path)) == 3 and me.app._exit)
+
+
+async def test_a_run_from_here_gets_the_policy_and_the_mode(
+    home: Path, fake_cli: FakeCli, tmp_path: Path
+) -> None:
+    path = policy("work")
+    fake_cli(f"print:{INIT}", f"print:{OK}")
+    async with planner(home) as me:
+        await me.press("m", "r")
+        await me.until(lambda: isinstance(me.app.screen, RunScreen))
+        screen = me.app.screen
+        assert isinstance(screen, RunScreen)
+        assert screen.options.policies == (path,)
+        assert screen.options.approval_mode is ApprovalMode.AUTO_EDIT
+        assert isinstance(me.app.focused, PromptArea)
+        await me.sees("policy work", "mode auto_edit")
+
+
+async def test_the_run_pane_offers_policies_and_says_when_one_is_not_saved(home: Path) -> None:
+    path = policy("work")
+    async with planner(home) as me:
+        await me.press("d", "2")
+        await me.sees("enter starts a run")
+        await me.press("ctrl+o")
+        await me.sees("Gemini CLI's own ones only")
+        me.app.screen.query_one("#policies", Select).focus()
+        await me.press("enter", "down", "enter", "ctrl+s")
+        await me.sees("policy work")
+        screen = me.app.screen
+        assert isinstance(screen, RunScreen)
+        assert screen.options.policies == (path,)
+        await me.type("go")
+        await me.press("enter")
+        await me.sees("work has changes that are not saved", "Save and run")
+        await me.press("escape")
+        assert not me.app.runs.alive
+        assert me.app.screen.query(OptionList) is not None
+
+
+REFUSED = {"type": "tool_not_registered", "message": 'Tool "run_shell_command" not found.'}
+
+
+async def test_a_refused_call_of_a_run_leads_to_the_rule_that_would_allow_it(
+    home: Path, fake_cli: FakeCli
+) -> None:
+    path = policy("work", FIRST)
+    (home / ".gemini/trustedFolders.json").write_text(
+        json.dumps({str(home / "project"): "TRUST_FOLDER"})
+    )
+    call = {"type": "tool_use", "tool_name": "run_shell_command", "tool_id": "t1"}
+    given = json.dumps(call | {"parameters": {"command": "pytest -q tests"}})
+    result = {"type": "tool_result", "tool_id": "t1", "status": "error", "error": REFUSED}
+    steps = (INIT, given, json.dumps(result), OK)
+    fake_cli(*("print:" + step.replace("\\", "\\\\") for step in steps))
+    async with planner(home) as me:
+        await me.press("2")
+        await me.type("go")
+        await me.press("enter")
+        await me.sees("run_shell_command", "1 denied")
+        screen = me.app.screen
+        assert isinstance(screen, RunScreen)
+        await me.until(lambda: screen.run_shown and screen.run_shown.told is not None)
+        await me.sees("p   The rule that would allow the refused call")
+        screen.view.focus()
+        await me.press("p")
+        form = await me.form()
+        assert form.query_one("#tools", Input).value == "run_shell_command"
+        assert form.query_one("#command_prefixes", Input).value.startswith("pytest")
+        await me.sees("It would allow  run_shell_command  pytest -q tests")
+        assert not me.draft.changed
+        await me.press("ctrl+s")
+        await me.until(lambda: len(me.draft.entries) == 2)
+        assert len(rules(path)) == 1
+
+
+async def test_a_large_policy_is_edited_without_holding_up_the_screen(home: Path) -> None:
+    policy("work", "\n".join(FIRST.replace("7", str(number % 999)) for number in range(400)))
+    async with planner(home) as me:
+        await me.sees("400 rules")
+        await me.press("d", "end", "c")
+        await me.until(lambda: "duplicate" in me.draft._steps[-1].what)
+        assert len(me.draft.entries) == 400
+        await me.press("u", "u")
+        await me.until(lambda: not me.draft.changed)

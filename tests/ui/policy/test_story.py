@@ -1,0 +1,95 @@
+"""From yesterday's sessions to a policy, by keys alone, in the policy pane."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from gemtui.policy.engine.decide import Engine
+from gemtui.policy.model.rules import Call, Decision
+from gemtui.ui.kit.row_list import RowList
+from gemtui.ui.policy.screen import PolicyScreen
+from gemtui.ui.simulator.calls import CallScreen
+from gemtui.ui.simulator.suggest import SuggestScreen
+from tests.ui.histories import Trier, write_history
+from tests.ui.people import NARROW, WIDE, person
+
+SIZES = pytest.mark.parametrize("size", [WIDE, NARROW], ids=["wide", "narrow"])
+
+
+async def choose(me: Trier, text: str) -> None:
+    """Put the cursor on the row that holds a text, from the first one down."""
+    rows = me.app.screen.query_one(RowList)
+    await me.press("home")
+    for _ in rows.items:
+        if text in me.line("▌"):
+            return
+        await me.press("down")
+    raise AssertionError(f"no row with {text}:\n{me.text}")
+
+
+@SIZES
+async def test_the_tests_and_src_and_nothing_else(tmp_path: Path, size: tuple[int, int]) -> None:
+    home, project = write_history(tmp_path)
+    async with person(home, size, project=project) as somebody:
+        me = Trier(somebody.app, somebody.pilot)
+        await me.press("3")
+        await me.sees("No policy yet.")
+        await me.press("s")
+        await me.sees("Suggest", "files below src/", "8 calls of 2 sessions")
+        await me.press("w", "down", "enter")
+        await me.sees("since yesterday", "7 calls of 1 session", "files below src/")
+        await choose(me, "files below src/")
+        await me.press("space")
+        await choose(me, 'prefix "pytest"')
+        await me.press("space")
+        await me.sees("2 of 2 rules chosen")
+        await me.press("a")
+        await me.until(lambda: isinstance(me.app.screen, PolicyScreen))
+        pane = me.app.screen
+        assert isinstance(pane, PolicyScreen)
+        await me.until(lambda: len(pane.draft.entries) == 2)
+        assert pane.draft.changed
+
+        engine = Engine(pane.draft.policy)
+
+        def decided(tool: str, **args: str) -> Decision:
+            return engine.outcome(Call(tool=tool, args=args)).decision
+
+        assert decided("run_shell_command", command="pytest -x") is Decision.ALLOW
+        assert decided("write_file", file_path="src/new.py", content="") is Decision.ALLOW
+        assert decided("write_file", file_path="docs/new.md", content="") is Decision.DENY
+        assert decided("run_shell_command", command="npm publish") is Decision.DENY
+
+        await me.press("h")
+        await me.sees("Replay", "8 calls of 2 sessions")
+        await choose(me, "deny")
+        await me.press("enter")
+        await me.sees("rm -rf build", "npm test")
+        await choose(me, "rm -rf build")
+        await me.press("enter")
+        await me.sees("One call", "⊘ deny", "it succeeded")
+        await me.press("o")
+        await me.sees("[1 Sessions]", "rm -rf build")
+        assert getattr(me.view.page.block, "id", None) == "call-6"
+        await me.press("3")
+        assert isinstance(me.app.screen, CallScreen)
+        await me.press("escape", "escape", "escape")
+        await me.until(lambda: me.app.screen is pane)
+        await me.press("u")
+        assert not pane.draft.entries
+
+
+async def test_nothing_is_added_by_leaving(tmp_path: Path) -> None:
+    home, project = write_history(tmp_path)
+    async with person(home, WIDE, project=project) as somebody:
+        me = Trier(somebody.app, somebody.pilot)
+        await me.press("3", "s")
+        await me.until(lambda: isinstance(me.app.screen, SuggestScreen))
+        await me.sees("files below src/")
+        await me.press("space", "escape")
+        await me.until(lambda: isinstance(me.app.screen, PolicyScreen))
+        pane = me.app.screen
+        assert isinstance(pane, PolicyScreen)
+        assert not pane.draft.changed

@@ -1,0 +1,154 @@
+"""How the run pane looks in its states, wide and narrow.
+
+After a change that is meant: `pytest tests/ui/test_run_snapshots.py --snapshot-update`, and look at
+what changed before it is committed.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+
+import pytest
+from pytest_textual_snapshot import SVGImageExtension  # type: ignore[import-untyped]
+from syrupy.assertion import SnapshotAssertion
+
+from gemtui.agent.stream import Stream
+from gemtui.ui.run.screen import RunScreen
+from tests.fake_cli import FakeCli
+from tests.ui.people import NARROW, NOW, WIDE, Person, person
+
+SIZES = {"wide": WIDE, "narrow": NARROW}
+AT = "2026-11-21T00:59:{:02}.000Z"
+MOMENT = int(NOW.timestamp() * 1000)
+"""What the clock says for an event that brings no time of its own."""
+Scene = Callable[[Person, FakeCli], Awaitable[None]]
+
+
+def event(second: int, **fields: object) -> str:
+    """A step of the child that prints an event of this second."""
+    line = json.dumps({"timestamp": AT.format(second), **fields})
+    return "print:" + line.replace("\\", "\\\\")
+
+
+def call(second: int, id: str, name: str, **args: str) -> str:
+    return event(second, type="tool_use", tool_name=name, tool_id=id, parameters=args)
+
+
+def said(second: int, text: str) -> str:
+    return event(second, type="message", role="assistant", content=text, delta=True)
+
+
+def result(second: int, id: str, status: str = "success", **more: object) -> str:
+    return event(second, type="tool_result", tool_id=id, status=status, **more)
+
+
+STEPS = [
+    event(1, type="init", session_id="s1", model="gemini-2.5-pro"),
+    said(2, "I will add the test first, then change the reader."),
+    call(
+        3,
+        "t1",
+        "write_file",
+        file_path="tests/test_tail.py",
+        content="def test_tail():\n    pass\n",
+    ),
+    call(3, "t2", "replace", file_path="reader.py", old_string="lines", new_string="lines, tail"),
+    call(3, "t3", "run_shell_command", command="pytest -q"),
+    result(4, "t1"),
+    result(4, "t2"),
+]
+REFUSED = {"type": "tool_not_registered", "message": 'Tool "run_shell_command" not found.'}
+END = [
+    result(5, "t3", "error", error=REFUSED),
+    said(6, "The file is written. I may not run the tests here."),
+    event(7, type="result", status="success", stats={"input_tokens": 1200, "output_tokens": 80}),
+]
+
+
+async def settled(me: Person) -> None:
+    screen = me.app.screen_stack[0]
+    assert isinstance(screen, RunScreen)
+    await me.until(lambda: screen.run_shown and screen.run_shown.told is not None)
+    await me.painted(screen)
+
+
+async def ask(me: Person, *keys: str) -> None:
+    await me.type("Add a test for the tail record.")
+    await me.press("enter", *keys)
+
+
+async def empty(me: Person, cli: FakeCli) -> None:
+    del me, cli
+
+
+async def options(me: Person, cli: FakeCli) -> None:
+    del cli
+    await me.press("ctrl+o")
+    await me.sees("Turns at most")
+
+
+async def ended(me: Person, cli: FakeCli) -> None:
+    cli(*STEPS, *END)
+    await ask(me)
+    await settled(me)
+    await me.sees("refused")
+
+
+async def files(me: Person, cli: FakeCli) -> None:
+    await ended(me, cli)
+    await me.press("w")
+    await me.sees("Files written")
+
+
+async def failed(me: Person, cli: FakeCli) -> None:
+    cli("err:Please set an Auth method in your settings", "exit:41")
+    await ask(me)
+    await settled(me)
+
+
+async def stopped(me: Person, cli: FakeCli) -> None:
+    cli(*STEPS, "wait")
+    await ask(me)
+    await me.sees("pytest -q")
+    await me.press("ctrl+c")
+    await settled(me)
+    await me.sees("interrupted")
+
+
+SCENES: dict[str, Scene] = {
+    "empty": empty,
+    "options": options,
+    "ended": ended,
+    "files": files,
+    "failed": failed,
+    "stopped": stopped,
+}
+
+
+@pytest.mark.parametrize("size", SIZES)
+@pytest.mark.parametrize("scene", SCENES)
+async def test_each_state_of_a_run(
+    home: Path,
+    fake_cli: FakeCli,
+    monkeypatch: pytest.MonkeyPatch,
+    snapshot: SnapshotAssertion,
+    scene: str,
+    size: str,
+) -> None:
+    project = home / "project"
+    project.mkdir()
+    (home / ".gemini/trustedFolders.json").write_text(json.dumps({str(project): "TRUST_FOLDER"}))
+    monkeypatch.setenv("HOME", str(home))
+    defaults = Stream.__init__.__kwdefaults__
+    assert defaults is not None
+    monkeypatch.setitem(defaults, "clock", lambda: MOMENT)
+    fake_cli()
+    async with person(home / ".gemini", SIZES[size], project=project) as me:
+        await me.press("2")
+        await me.sees("enter starts a run", "gemini 0.61.0")
+        await SCENES[scene](me, fake_cli)
+        await me.pilot.pause()
+        picture = me.app.export_screenshot(title="gemtui")
+        assert picture == snapshot.use_extension(SVGImageExtension), me.text

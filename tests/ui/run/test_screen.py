@@ -1,0 +1,472 @@
+"""The run pane at the keys, with a real child in the place of the CLI."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import pytest
+from textual.widgets import OptionList
+
+from gemtui.agent import process_tree
+from gemtui.agent.gemini import GeminiAdapter
+from gemtui.agent.options import AgentOptions
+from gemtui.agent.trust import remember, remembered
+from gemtui.runs.listing import RunState, list_runs, runs_dir
+from gemtui.ui.kit.dialogs import ChooseScreen
+from gemtui.ui.run.live_run import Stage
+from gemtui.ui.run.screen import RunScreen
+from gemtui.ui.run.side import WriteList
+from tests.fake_cli import INIT, OK, FakeCli, ends, says, uses
+from tests.runs.test_orphans import kill_watchers, start
+from tests.ui.people import NARROW, WIDE, Person, person
+
+SIZES = pytest.mark.parametrize("size", [WIDE, NARROW], ids=["wide", "narrow"])
+START = f"print:{INIT}"
+END = f"print:{OK}"
+
+
+class Runner(Person):
+    """A person in the run pane."""
+
+    @property
+    def pane(self) -> RunScreen:
+        screen = self.app.screen_stack[0]
+        assert isinstance(screen, RunScreen)
+        return screen
+
+    async def ask(self, prompt: str) -> None:
+        await self.type(prompt)
+        await self.press("enter")
+
+    async def ended(self) -> None:
+        await self.until(lambda: self.pane.run_shown and not self.pane.run_shown.alive)
+        await self.until(lambda: self.pane.run_shown and self.pane.run_shown.told is not None)
+        await self.painted(self.pane)
+
+
+@pytest.fixture
+def project(tmp_path: Path, home: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder that Gemini CLI trusts."""
+    folder = tmp_path / "project"
+    folder.mkdir()
+    (home / ".gemini/trustedFolders.json").write_text(json.dumps({str(folder): "TRUST_FOLDER"}))
+    return folder
+
+
+@asynccontextmanager
+async def runner(home: Path, project: Path, size: tuple[int, int] = WIDE) -> AsyncIterator[Runner]:
+    """Somebody in the run pane, in this project."""
+    async with person(home / ".gemini", size, project=project) as me:
+        somebody = Runner(me.app, me.pilot)
+        await somebody.press("2")
+        await somebody.sees("enter starts a run")
+        yield somebody
+        for run in me.app.runs.alive:
+            if not me.app._exit:
+                run.stop()
+                await run.run.wait()
+
+
+@SIZES
+async def test_a_run_streams_and_its_card_goes_from_running_to_done(
+    home: Path, project: Path, fake_cli: FakeCli, tmp_path: Path, size: tuple[int, int]
+) -> None:
+    gate, last = tmp_path / "gate", tmp_path / "last"
+    steps = [START, says("I write it."), uses("t1", "write_file", "a.txt"), f"until:{gate}"]
+    fake_cli(*steps, ends("t1"), says("Written."), f"until:{last}", END)
+    async with runner(home, project, size) as me:
+        await me.ask("write a file")
+        await me.sees("● write_file", "I write it.", "● running")
+        gate.touch()
+        await me.sees("✓ write_file", "Written.", "1 file")
+        last.touch()
+        await me.sees("✓ done", "enter goes on")
+
+
+async def test_the_written_files_and_the_way_to_their_cards(
+    home: Path, project: Path, fake_cli: FakeCli
+) -> None:
+    steps = [uses("t1", "write_file", "a.txt"), uses("t2", "replace", "b.txt")]
+    steps += [uses("t3", "write_file", "c.txt"), ends("t1"), ends("t2", "error")]
+    fake_cli(START, says("Three."), *steps, "exit:1")
+    async with runner(home, project) as me:
+        await me.ask("go")
+        await me.sees("b.txt not written", "c.txt unconfirmed", "1 file")
+        await me.ended()
+        await me.press("w", "down", "d")
+        assert me.app.focused is me.pane.view
+        block = me.pane.view.page.block
+        assert getattr(block, "id", None) == "t2"
+
+
+async def test_files_that_something_else_changed_are_seen(
+    home: Path, project: Path, fake_cli: FakeCli
+) -> None:
+    fake_cli(START, uses("t1", "write_file", "a.txt"), ends("t1"), says("Now wait."), "wait")
+    async with runner(home, project) as me:
+        await me.ask("go")
+        await me.sees("Now wait.")
+        (project / "a.txt").write_text("by the tool")
+
+        def shown() -> bool:
+            (project / "by-shell.txt").write_text(str(asyncio.get_running_loop().time()))
+            return "? by-shell.txt seen" in me.text
+
+        await me.until(shown)
+        assert "? a.txt seen" not in me.text
+
+
+async def test_narrow_shows_the_files_instead_of_the_transcript(
+    home: Path, project: Path, fake_cli: FakeCli
+) -> None:
+    fake_cli(START, uses("t1", "write_file", "a.txt"), ends("t1"), says("Done it."), END)
+    async with runner(home, project, NARROW) as me:
+        await me.ask("go")
+        await me.sees("Done it.", "✓ done")
+        await me.press("escape", "w")
+        await me.sees("Files written")
+        assert isinstance(me.app.focused, WriteList)
+        await me.press("escape")
+        await me.sees("Done it.")
+
+
+@SIZES
+async def test_ctrl_c_stops_the_run_and_says_what_it_did(
+    home: Path, project: Path, fake_cli: FakeCli, size: tuple[int, int]
+) -> None:
+    fake_cli(START, says("On and on"), "wait")
+    async with runner(home, project, size) as me:
+        await me.ask("go on")
+        await me.sees("On and on")
+        await me.press("ctrl+c")
+        await me.sees("◌ interrupted", "It ended on SIGTERM.", "finished writes are kept")
+        assert [run.state for run in list_runs(runs_dir())] == [RunState.ENDED]
+
+
+async def test_ctrl_c_twice_kills(home: Path, project: Path, fake_cli: FakeCli) -> None:
+    fake_cli("stubborn", START, says("Never"), "wait")
+    async with runner(home, project) as me:
+        await me.ask("go on")
+        await me.sees("Never")
+        await me.press("ctrl+c")
+        await me.sees("Stopping (SIGTERM)… press ctrl+c again to kill")
+        await me.press("ctrl+c")
+        await me.sees("had to be killed (SIGKILL)")
+
+
+async def test_ctrl_c_copies_what_is_selected_and_does_not_stop(
+    home: Path, project: Path, fake_cli: FakeCli
+) -> None:
+    fake_cli(START, says("On and on"), "wait")
+    async with runner(home, project) as me:
+        await me.ask("go on")
+        await me.sees("On and on")
+        await me.type("half")
+        await me.press("shift+left", "ctrl+c")
+        assert me.app.clipboard == "f"
+        assert me.pane.run_shown is not None
+        assert me.pane.run_shown.stage is Stage.RUNNING
+
+
+@SIZES
+async def test_a_failed_run_says_why_and_what_one_can_do(
+    home: Path, project: Path, fake_cli: FakeCli, size: tuple[int, int]
+) -> None:
+    fake_cli("err:Please set an Auth method", "exit:41")
+    async with runner(home, project, size) as me:
+        await me.ask("hello")
+        await me.sees("✗", "Please set an Auth method", "Run the same prompt again")
+        await me.press("r")
+        await me.until(lambda: len(list_runs(runs_dir())) == 2)
+        await me.ended()
+        await me.press("e")
+        assert me.pane.prompt.text == "hello"
+
+
+async def test_a_follow_up_goes_on_in_the_same_session(
+    home: Path, project: Path, fake_cli: FakeCli, tmp_path: Path
+) -> None:
+    fake_cli(START, says("First answer."), END)
+    async with runner(home, project) as me:
+        await me.ask("first question")
+        await me.sees("First answer.", "goes on with session s1")
+        fake_cli(START, says("Second answer."), END)
+        await me.ask("second question")
+        await me.sees("first question", "First answer.", "second question", "Second answer.")
+        await me.ended()
+        assert "--resume=s1" in (tmp_path / "words").read_text().splitlines()
+
+
+def store_session(home: Path, project: Path) -> None:
+    """A session of this project, half an hour old."""
+    chats = home / ".gemini/tmp/project/chats"
+    chats.mkdir(parents=True)
+    (chats.parent / ".project_root").write_text(str(project))
+    at = {"timestamp": "2026-11-21T00:30:00.000Z"}
+    records = [
+        {"sessionId": "abcdef12-0000", "projectHash": "x", "startTime": at["timestamp"]},
+        {"id": "m1", "type": "user", "content": [{"text": "stored question"}], **at},
+        {"id": "m2", "type": "gemini", "content": "Stored answer.", **at},
+    ]
+    path = chats / "session-2026-11-21T00-30-abcdef12.jsonl"
+    path.write_text("".join(f"{json.dumps(record)}\n" for record in records))
+    os.utime(path, (0, 0))
+
+
+async def test_a_stored_session_goes_on_in_the_run_pane(
+    home: Path, project: Path, fake_cli: FakeCli, tmp_path: Path
+) -> None:
+    store_session(home, project)
+    fake_cli(START, says("Fresh answer."), END)
+    async with person(home / ".gemini", WIDE, project=project) as me:
+        await me.sees("stored question")
+        await me.press("c")
+        await me.sees("goes on with session abcdef12", "Stored answer.")
+        await me.type("and now")
+        await me.press("enter")
+        await me.sees("Stored answer.", "and now", "Fresh answer.", "✓ done")
+        assert "--resume=abcdef12-0000" in (tmp_path / "words").read_text().splitlines()
+        (record,) = list_runs(runs_dir())
+        assert list(record.folder.path.glob("before-*.jsonl"))
+
+
+async def test_a_follow_up_is_followed_to_its_end(
+    home: Path, project: Path, fake_cli: FakeCli
+) -> None:
+    long = "\\\\n\\\\n".join(f"Line {number}." for number in range(60))
+    fake_cli(START, says(long), END)
+    async with runner(home, project, NARROW) as me:
+        await me.ask("much")
+        await me.sees("Line 59.", "goes on with session s1")
+        await me.ended()
+        fake_cli(START, says(long), uses("t1", "read_file", "a.txt"), ends("t1"), says("Bye."), END)
+        await me.ask("more")
+        await me.sees("Bye.", "✓ done")
+        await me.ended()
+        assert me.pane.view.following
+
+
+async def test_a_stopped_run_is_followed_on(home: Path, project: Path, fake_cli: FakeCli) -> None:
+    long = "\\\\n\\\\n".join(f"Line {number}." for number in range(60))
+    fake_cli(START, says(long), "wait")
+    async with runner(home, project) as me:
+        await me.ask("much")
+        await me.sees("Line 59.")
+        await me.press("ctrl+c")
+        await me.sees("◌ interrupted")
+        await me.ended()
+        fake_cli(START, says("Bye."), END)
+        await me.press("c")
+        await me.ask("more")
+        await me.sees("Bye.", "✓ done")
+        assert me.pane.view.following
+
+
+async def test_a_prompt_written_meanwhile_is_sent_when_the_run_ends(
+    home: Path, project: Path, fake_cli: FakeCli, tmp_path: Path
+) -> None:
+    gate = tmp_path / "gate"
+    fake_cli(START, says("First answer."), f"until:{gate}", END)
+    async with runner(home, project) as me:
+        await me.ask("first")
+        await me.sees("First answer.")
+        await me.ask("and then")
+        await me.sees("will be sent when the run ends")
+        fake_cli(START, says("Second answer."), END)
+        gate.touch()
+        await me.sees("and then", "Second answer.")
+
+
+async def test_two_runs_at_once_and_the_list_that_leads_to_them(
+    home: Path, project: Path, fake_cli: FakeCli
+) -> None:
+    async with runner(home, project) as me:
+        fake_cli(START, says("I am one"), "wait")
+        await me.ask("run one")
+        await me.sees("I am one")
+        await me.press("ctrl+n")
+        fake_cli(START, says("I am two"), "wait")
+        await me.ask("run two")
+        await me.sees("I am two")
+        assert len(me.app.runs.alive) == 2
+        await me.press("ctrl+l")
+        await me.sees("run one", "run two")
+        await me.press("down", "enter")
+        await me.sees("I am one")
+        await me.press("ctrl+c")
+        await me.sees("◌ interrupted")
+        assert [run.prompt for run in me.app.runs.alive] == ["run two"]
+
+
+async def test_an_unknown_folder_is_trusted_only_when_the_person_says_so(
+    home: Path, project: Path, fake_cli: FakeCli
+) -> None:
+    (home / ".gemini/trustedFolders.json").unlink()
+    fake_cli(START, says("Hello."), END)
+    async with runner(home, project) as me:
+        await me.ask("hi")
+        await me.sees("Trust this folder?")
+        await me.press("enter")
+        assert me.pane.prompt.text == "hi"
+        assert list_runs(runs_dir()) == ()
+        await me.press("enter", "down", "enter")
+        await me.sees("Hello.")
+        await me.ended()
+        await me.ask("again")
+        await me.until(lambda: len(list_runs(runs_dir())) == 2)
+        (record, _) = list_runs(runs_dir())
+        request = record.folder.request()
+        assert request is not None
+        assert request.environ["GEMINI_CLI_TRUST_WORKSPACE"] == "true"
+
+
+def asked(me: Person) -> bool:
+    """Whether the list of a dialog takes keys."""
+    list_ = me.app.focused if isinstance(me.app.screen, ChooseScreen) else None
+    return isinstance(list_, OptionList) and list_.highlighted is not None
+
+
+async def test_a_trusted_folder_can_be_taken_back(home: Path, project: Path) -> None:
+    remember(project)
+    async with person(home / ".gemini", NARROW, project=project) as me:
+        await me.press("f3")
+        await me.until(lambda: asked(me))
+        await me.sees("Trusted folders", str(project))
+        await me.press("enter")
+        await me.sees("Trust it no longer?")
+        await me.press("n")
+        await me.until(lambda: asked(me))
+        assert remembered(project)
+        await me.press("enter")
+        await me.sees("Trust it no longer?")
+        await me.press("y")
+        await me.until(lambda: not remembered(project))
+        await me.until(lambda: any("told to trust no folder" in said for said in me.said))
+
+
+async def test_an_orphan_is_said_at_the_start_and_ended_in_the_list(
+    home: Path, project: Path, fake_cli: FakeCli, tmp_path: Path
+) -> None:
+    fake_cli(START, "orphan", "wait")
+    run = await asyncio.to_thread(start, tmp_path, runs_dir())
+    await asyncio.to_thread(kill_watchers, run)
+    async with person(home / ".gemini", NARROW, project=project) as me:
+        await me.until(lambda: any("nobody in charge" in said for said in me.said))
+        await me.press("2", "ctrl+l")
+        await me.sees("orphaned", "x stops")
+        await me.press("x")
+        await me.sees("interrupted", "x stops")
+        assert process_tree.tagged(run.folder.id) == set()
+        await me.press("x")
+        await me.until(lambda: any("Nothing of this run" in said for said in me.said))
+
+
+async def test_leaving_asks_and_a_run_left_alone_is_found_again(
+    home: Path, project: Path, fake_cli: FakeCli
+) -> None:
+    fake_cli(START, says("I go on."), "wait")
+    async with runner(home, project) as me:
+        await me.ask("long one")
+        await me.sees("I go on.")
+        await me.press("ctrl+q")
+        await me.sees("A run still goes on.", "Leave it running")
+        await me.press("enter")
+        assert me.app.is_running
+        (left,) = me.app.runs.alive
+        await me.press("ctrl+q", "down", "enter")
+        await me.until(lambda: me.app._exit)
+    async with person(home / ".gemini", WIDE, project=project) as me:
+        await me.until(lambda: any("still goes on" in said for said in me.said))
+        await me.press("2")
+        await me.sees("long one", "I go on.", "● running")
+        await me.press("ctrl+c")
+        await me.sees("◌ interrupted")
+    assert (await left.run.wait()).aborted
+
+
+async def test_without_a_cli_the_pane_says_what_to_do(
+    home: Path, project: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.delenv("GEMINI_CLI_PATH", raising=False)
+    async with runner(home, project) as me:
+        await me.sees("gemini was not found on PATH", "no gemini")
+        await me.ask("hello")
+        await me.until(lambda: any("Nothing was started" in said for said in me.said))
+        assert me.pane.prompt.text == "hello"
+
+
+async def test_the_exact_command_before_it_runs(
+    home: Path, project: Path, fake_cli: FakeCli
+) -> None:
+    fake_cli()
+    async with runner(home, project) as me:
+        await me.type("hello")
+        await me.press("ctrl+t")
+        await me.sees("What enter will run", "--output-format=stream-json --session-id=")
+
+
+async def test_options_are_taken_over_and_wrong_ones_named(
+    home: Path, project: Path, fake_cli: FakeCli
+) -> None:
+    fake_cli()
+    async with runner(home, project) as me:
+        await me.press("ctrl+o")
+        await me.sees("Turns at most")
+        await me.type("gemini-2.5-pro")
+        await me.press("ctrl+s")
+        await me.sees("model gemini-2.5-pro")
+        await me.press("ctrl+o", "tab")
+        await me.type("/nowhere")
+        await me.press("ctrl+s")
+        await me.sees("is no folder")
+
+
+async def test_files_are_offered_behind_an_at_sign(
+    home: Path, project: Path, fake_cli: FakeCli
+) -> None:
+    fake_cli()
+    (project / "notes two.md").touch()
+    (project / "src").mkdir()
+    (project / "src/reader.py").touch()
+    async with runner(home, project) as me:
+        await me.type("look at @read")
+        await me.sees("src/reader.py")
+        await me.press("tab")
+        assert me.pane.prompt.text == "look at @src/reader.py "
+        await me.type("and @not")
+        await me.sees("notes two.md")
+        await me.press("enter")
+        assert me.pane.prompt.text == r"look at @src/reader.py and @notes\ two.md "
+
+
+async def test_earlier_prompts_come_back(home: Path, project: Path, fake_cli: FakeCli) -> None:
+    fake_cli(START, says("Yes."), END)
+    async with runner(home, project) as me:
+        await me.ask("first")
+        await me.sees("Yes.", "✓ done")
+        await me.ended()
+        await me.type("draft")
+        await me.press("up")
+        assert me.pane.prompt.text == "first"
+        await me.press("down")
+        assert me.pane.prompt.text == "draft"
+
+
+async def test_a_run_of_another_gemtui_is_seen_and_not_asked_about(
+    home: Path, project: Path, fake_cli: FakeCli
+) -> None:
+    fake_cli(START, says("Not yours."), "wait")
+    run = await asyncio.to_thread(GeminiAdapter().start, "theirs", AgentOptions(cwd=project))
+    async with person(home / ".gemini", WIDE, project=project) as me:
+        await me.sees("2 Run ●")
+        await me.press("ctrl+q")
+        await me.until(lambda: me.app._exit)
+    assert run.exit() is None
+    run.abort()
+    await run.wait()

@@ -1,0 +1,293 @@
+"""What one can do with a session: export, delete, open its files."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import shutil
+import signal
+import stat
+import sys
+import tempfile
+from pathlib import Path
+
+import pytest
+
+from gemtui.agent.gemini import GeminiAdapter
+from gemtui.agent.options import AgentOptions
+from gemtui.config import Config
+from gemtui.sessions.summary import Flag
+from gemtui.ui.kit.messages import FileRequested
+from tests.fake_cli import INIT, FakeCli
+from tests.terminal import Terminal
+from tests.ui.people import NARROW, STORE, WIDE, copy_store, person
+
+
+@pytest.fixture
+def store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    folder = tmp_path / "work"
+    folder.mkdir()
+    monkeypatch.chdir(folder)
+    return copy_store(tmp_path)
+
+
+async def test_export_writes_the_form_and_file_that_were_chosen(store: Path) -> None:
+    async with person(store, NARROW) as me:
+        await me.press("down", "e")
+        await me.sees("Markdown", "Write-a-haiku-file-63a18d40.md")
+        await me.press("down", "down")
+        await me.sees("Write-a-haiku-file-63a18d40.txt")
+        await me.press("enter")
+        path = Path("Write-a-haiku-file-63a18d40.txt")
+        await me.until(path.exists)
+        await me.until(lambda: any("Written: " in said for said in me.said))
+        assert "frog leaps in" in path.read_text()
+
+
+async def test_export_of_records_is_json(store: Path) -> None:
+    async with person(store, NARROW) as me:
+        await me.press("enter")
+        await me.sees("Answer one.")
+        await me.press("e", "down", "down", "down", "tab", "ctrl+u", *"out.json", "enter")
+        await me.until(lambda: any("Written: " in said for said in me.said))
+        assert json.loads(Path("out.json").read_text())["session"]["title"] == "first question"
+
+
+async def test_export_overwrites_nothing_and_leaves_the_store_alone(store: Path) -> None:
+    Path("there.md").write_text("mine")
+    async with person(store, NARROW) as me:
+        await me.press("e", "tab", "ctrl+u", *"there.md", "enter")
+        await me.sees("That file exists: choose another name.")
+        await me.press("ctrl+u", *str(store / "tmp" / "x.md"), "enter")
+        await me.sees("That folder belongs to Gemini CLI")
+        await me.press("ctrl+u", *"missing/x.md", "enter")
+        await me.sees("That folder does not exist.")
+        await me.press("ctrl+u", *"~nobody-has-it/x.md", "enter")
+        await me.sees("~nobody-has-it/x.md", "That folder does not exist.")
+        await me.press("escape")
+    assert Path("there.md").read_text() == "mine"
+    assert not (store / "tmp" / "x.md").exists()
+
+
+async def test_delete_lists_the_files_and_takes_no_for_an_answer(store: Path) -> None:
+    async with person(store, WIDE) as me:
+        await me.press("down", "d")
+        await me.sees("Delete this session?", "Write a haiku file", "to the system's trash")
+        await me.sees(*(path.name for path in me.chosen.files))
+        files = me.chosen.files
+        await me.press("enter")
+        assert all(path.exists() for path in files)
+        await me.press("d")
+        await me.sees("Delete this session?")
+        await me.press("n")
+        assert all(path.exists() for path in files)
+
+
+@pytest.fixture
+def trash(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A trash of the test's own: the system's is looked for once per process."""
+    place = tmp_path / "trash"
+    place.mkdir()
+
+    def move(path: Path) -> None:
+        shutil.move(path, tempfile.mkdtemp(dir=place))
+
+    monkeypatch.setattr("send2trash.send2trash", move)
+    return place
+
+
+async def test_delete_moves_the_files_away_and_the_row_with_them(store: Path, trash: Path) -> None:
+    async with person(store, NARROW) as me:
+        await me.press("down")
+        gone, others = me.chosen, set(store.rglob("session-*")) - set(me.chosen.files)
+        await me.press("d")
+        await me.sees("Delete this session?")
+        await me.press("y")
+        await me.until(lambda: not any(path.exists() for path in gone.files))
+        await me.until(lambda: "Write a haiku file" not in me.text)
+        assert all(path.exists() for path in others)
+        assert {path.name for path in trash.glob("*/*")} == {path.name for path in gone.files}
+        assert "2 paths moved to the trash" in me.said
+
+
+async def test_delete_from_the_transcript_leads_to_the_list(store: Path, trash: Path) -> None:
+    async with person(store, NARROW) as me:
+        await me.press("down", "enter")
+        await me.sees("frog leaps in")
+        gone = me.home.pane.summary
+        assert gone is not None
+        await me.press("d")
+        await me.sees("Delete this session?", "Write a haiku file")
+        await me.press("y")
+        await me.until(lambda: me.rows.has_focus)
+        assert not any(path.exists() for path in gone.files)
+
+
+async def test_deleting_a_live_session_says_so(store: Path, trash: Path) -> None:
+    async with person(store, NARROW) as me:
+        me.chosen.path.touch()
+        os.utime(me.chosen.path)
+        await me.until(lambda: Flag.LIVE in me.chosen.flags)
+        await me.press("d")
+        await me.sees("It is still written to")
+
+
+async def test_the_last_session_deleted_leaves_the_empty_store(tmp_path: Path, trash: Path) -> None:
+    home = copy_store(tmp_path)
+    for path in (*home.glob("tmp/*/chats/**/*.json*"), *home.glob("tmp/*/checkpoint-*")):
+        if "9babadd1" not in path.name:
+            path.unlink()
+    async with person(home, WIDE) as me:
+        await me.sees("Add a docstring to Stock", "run_shell_command")
+        await me.press("d")
+        await me.sees("Delete this session?")
+        await me.press("y")
+        await me.sees("No sessions yet.")
+
+
+async def test_without_a_trash_it_asks_again_before_deleting_for_good(
+    store: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def no_trash(path: Path) -> None:
+        raise OSError("there is no trash")
+
+    monkeypatch.setattr("send2trash.send2trash", no_trash)
+    async with person(store, NARROW) as me:
+        await me.press("down")
+        gone = me.chosen.files
+        await me.press("d")
+        await me.sees("Delete this session?")
+        await me.press("y")
+        await me.sees("Delete for good?", "Write a haiku file", "does not take it")
+        await me.sees("The system says: there is no trash")
+        assert all(path.exists() for path in gone)
+        await me.press("y")
+        await me.until(lambda: not any(path.exists() for path in gone))
+
+
+async def test_a_file_that_is_gone_is_said(store: Path) -> None:
+    async with person(store, NARROW) as me:
+        await me.press("down", "enter")
+        await me.sees("write_file")
+        await me.press("right_square_bracket", "o")
+        await me.until(lambda: any("is not there any more" in said for said in me.said))
+
+
+def test_the_editor_gets_the_terminal_and_the_file(tmp_path: Path) -> None:
+    home = tmp_path / "home"
+    shutil.copytree(STORE, home)
+    written, seen = tmp_path / "haiku.txt", tmp_path / "seen"
+    written.write_text("old pond\n")
+    for path in home.glob(".gemini/tmp/notes/chats/*63a18d40*"):
+        path.write_text(path.read_text().replace("/home/dev/notes/haiku.txt", str(written)))
+    editor = tmp_path / "ed it"
+    editor.write_text(f'#!/bin/sh\necho "$@" > "{seen}"\necho EDITING\nread line\n')
+    editor.chmod(editor.stat().st_mode | stat.S_IXUSR)
+    environ = dict(os.environ, GEMINI_CLI_HOME=str(home), VISUAL=f"'{editor}' --wait")
+    words = [sys.executable, "-m", "gemtui", "--session", "63a18d40"]
+    with Terminal(words, environ=environ, folder=tmp_path) as terminal:
+        terminal.shows("write_file", "? keys")
+        terminal.press("]", "o")
+        terminal.shows("EDITING")
+        terminal.press("\n")
+        terminal.until(
+            lambda: "EDITING" not in terminal.text and "write_file" in terminal.text, "the app"
+        )
+        terminal.press("\x11")
+        assert terminal.wait() == 0
+    assert seen.read_text() == f"--wait {written}\n"
+
+
+async def test_no_editor_is_said_with_the_way_out(
+    store: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("VISUAL", "EDITOR"):
+        monkeypatch.delenv(name, raising=False)
+    async with person(store, NARROW, config=Config()) as me:
+        me.home.post_message(FileRequested(str(store / "projects.json")))
+        await me.until(lambda: any("no editor is set" in said for said in me.said))
+
+
+def test_ctrl_c_in_an_editor_is_the_editors(tmp_path: Path) -> None:
+    home, editor = tmp_path / "home", tmp_path / "editor"
+    shutil.copytree(STORE, home)
+    written = tmp_path / "haiku.txt"
+    written.write_text("old pond\n")
+    for path in home.glob(".gemini/tmp/notes/chats/*63a18d40*"):
+        path.write_text(path.read_text().replace("/home/dev/notes/haiku.txt", str(written)))
+    editor.write_text(
+        f"#!{sys.executable}\nimport signal\n"
+        "signal.signal(signal.SIGINT, lambda *_: print('KEPT', flush=True))\n"
+        "print('EDITING', flush=True)\ninput()\n"
+    )
+    editor.chmod(0o755)
+    environ = dict(os.environ, GEMINI_CLI_HOME=str(home), VISUAL=str(editor))
+    words = [sys.executable, "-m", "gemtui", "--session", "63a18d40"]
+    with Terminal(words, environ=environ, folder=tmp_path) as terminal:
+        terminal.shows("write_file", "? keys")
+        terminal.press("]", "o")
+        terminal.shows("EDITING")
+        os.killpg(terminal.process.pid, signal.SIGINT)  # as the terminal does for ctrl+c
+        terminal.shows("KEPT")
+        terminal.press("\n")
+        terminal.until(
+            lambda: "EDITING" not in terminal.text and "write_file" in terminal.text, "the app"
+        )
+        terminal.press("\x11")
+        assert terminal.wait() == 0
+
+
+@pytest.mark.parametrize("name", ["n" * 300, "a" * 4096, "file/below", "loop"])
+async def test_a_file_that_can_not_be_is_said(store: Path, name: str) -> None:
+    Path("file").touch()
+    Path("loop").symlink_to("loop")
+    async with person(store, NARROW) as me:
+        await me.press("down", "e", "tab", "ctrl+u")
+        await me.burst(f"\x1b[200~{name}\x1b[201~")
+        await me.press("enter")
+        await me.until(
+            lambda: (
+                "That folder does not exist." in me.text
+                or any("Nothing was written" in said for said in me.said)
+            )
+        )
+
+
+@pytest.mark.parametrize("project", ["/" + "n" * 300, "/a\0b", "/dev/null/x"])
+async def test_a_project_that_can_not_be_is_said(tmp_path: Path, project: str) -> None:
+    store = copy_store(tmp_path)
+    for marker in store.rglob(".project_root"):
+        marker.write_text(project)
+    async with person(store, WIDE) as me:
+        await me.press("c")
+        await me.until(lambda: any("can't be continued" in said for said in me.said))
+        await me.press("n")
+        await me.sees("enter starts a run")
+        await me.type("look at @x")
+        await me.press("ctrl+g")
+        await me.sees("Prompt from a file")
+        await me.burst(f"\x1b[200~{'n' * 300}\x1b[201~\r")
+        await me.sees("There is no such file.")
+        await me.press("escape", "ctrl+o")
+        await me.sees("Turns at most")
+        await me.press("ctrl+s")
+        await me.until(lambda: "is no folder" in me.text or "not a path" in me.text)
+
+
+async def test_a_session_in_which_a_run_goes_on_is_not_deleted(
+    store: Path, fake_cli: FakeCli, tmp_path: Path
+) -> None:
+    fake_cli(f"print:{INIT}", "wait")
+    async with person(store, WIDE) as me:
+        await me.press("down")
+        chosen = me.chosen
+        await me.press("d")
+        await me.sees("Delete this session?")
+        options = AgentOptions(cwd=tmp_path, resume=chosen.id)
+        run = await asyncio.to_thread(GeminiAdapter().start, "go on", options)
+        await me.press("y")
+        await me.until(lambda: any("A run goes on in this session" in said for said in me.said))
+        assert chosen.path.exists()
+        run.abort()
+        await run.wait()

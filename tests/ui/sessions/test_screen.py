@@ -1,0 +1,248 @@
+"""Finding, opening and reading sessions, as a person does it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from gemtui.sessions.index import Index
+from gemtui.ui.kit.text_screen import RawScreen
+from tests.ui.people import NARROW, WIDE, copy_store, person
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Path:
+    return copy_store(tmp_path)
+
+
+async def test_wide_shows_the_session_under_the_cursor_beside_the_list(store: Path) -> None:
+    async with person(store, WIDE) as me:
+        await me.sees("first question", "Answer one.")
+        await me.press("down")
+        await me.sees("frog leaps in")
+        assert me.rows.has_focus
+
+
+async def test_wide_enter_goes_to_the_transcript_and_escape_back(store: Path) -> None:
+    async with person(store, WIDE) as me:
+        await me.press("down", "enter")
+        await me.sees("frog leaps in")
+        assert me.view.has_focus
+        await me.press("escape")
+        assert me.rows.has_focus
+        assert "frog leaps in" in me.text
+
+
+async def test_narrow_shows_one_pane_at_a_time(store: Path) -> None:
+    async with person(store, NARROW) as me:
+        await me.sees("Write a haiku file", "Collecting a list of fruit")
+        assert not me.view.is_on_screen
+        await me.press("down", "enter")
+        await me.sees("frog leaps in")
+        assert "Collecting a list of fruit" not in me.text
+        await me.press("escape")
+        await me.sees("Collecting a list of fruit")
+        assert me.chosen.title == "Write a haiku file"
+
+
+async def test_q_goes_back_first_and_out_then(store: Path) -> None:
+    async with person(store, NARROW) as me:
+        await me.press("enter")
+        await me.sees("Answer one.")
+        await me.press("q")
+        assert me.rows.has_focus
+        assert me.app.is_running
+        await me.press("q")
+        assert me.app.return_code == 0
+
+
+async def test_a_wider_terminal_shows_both_panes_and_keeps_the_place(store: Path) -> None:
+    async with person(store, NARROW) as me:
+        await me.press("down", "enter")
+        await me.sees("frog leaps in")
+        await me.pilot.resize_terminal(*WIDE)
+        await me.sees("Collecting a list of fruit", "frog leaps in")
+        assert me.view.has_focus
+        await me.pilot.resize_terminal(*NARROW)
+        await me.until(lambda: "Collecting a list of fruit" not in me.text)
+        assert "frog leaps in" in me.text
+
+
+@pytest.mark.parametrize("size", [WIDE, NARROW])
+async def test_tab_goes_to_the_other_pane(store: Path, size: tuple[int, int]) -> None:
+    async with person(store, size) as me:
+        await me.press("tab")
+        assert me.view.has_focus
+        await me.press("tab")
+        assert me.rows.has_focus
+
+
+async def test_zoom_gives_the_transcript_the_whole_width(store: Path) -> None:
+    async with person(store, WIDE) as me:
+        await me.press("down", "z")
+        await me.until(lambda: me.view.size.width > 110)
+        assert me.view.has_focus
+        await me.press("escape")
+        await me.until(lambda: me.view.size.width < 110)
+
+
+async def test_a_session_given_at_the_start_is_open(store: Path) -> None:
+    wanted = Index(store, cache=None).find("9babadd1")
+    async with person(store, NARROW, session=wanted) as me:
+        await me.sees("Add a docstring to Stock", "run_shell_command")
+        assert me.view.has_focus
+        await me.press("escape")
+        await me.until(lambda: me.chosen.id == wanted.id)
+
+
+async def test_the_project_of_the_folder_comes_first_and_all_are_one_key_away(store: Path) -> None:
+    async with person(store, NARROW, project=Path("/home/dev/notes")) as me:
+        await me.sees("Write a haiku file")
+        assert "Rename add to put" not in me.text
+        await me.press("a")
+        await me.sees("Rename add to put")
+
+
+async def test_a_folder_without_sessions_shows_all_projects(store: Path, tmp_path: Path) -> None:
+    async with person(store, NARROW, project=tmp_path) as me:
+        await me.sees("all projects", "Rename add to put")
+
+
+async def test_the_first_line_says_where_and_the_last_what_one_can_do(store: Path) -> None:
+    async with person(store, NARROW, project=Path("/home/dev/notes")) as me:
+        lines = me.text.splitlines()
+        assert "gemtui" in lines[0]
+        assert "Sessions" in lines[0]
+        assert "/home/dev/notes" in lines[0]
+        assert "enter open" in lines[-1]
+        assert lines[-1].rstrip().endswith("? keys  ^p commands")
+        await me.press("enter")
+        await me.until(lambda: "space fold" in me.text.splitlines()[-1])
+        for words in ("/ find", "y copy", "esc back", "e export", "? keys"):
+            assert words in me.text.splitlines()[-1]
+
+
+async def test_raw_json_of_what_is_under_the_cursor(store: Path) -> None:
+    async with person(store, NARROW) as me:
+        await me.press("down", "enter")
+        await me.sees("write_file")
+        await me.press("right_square_bracket", "v")
+        await me.sees('"name": "write_file"', '"args"')
+        await me.press("y")
+        assert '"write_file"' in me.app.clipboard
+        assert any("Copied the tool call" in said for said in me.said)
+        await me.press("escape")
+        assert not isinstance(me.app.screen, RawScreen)
+        assert me.view.has_focus
+
+
+async def test_copying_the_id_says_so(store: Path) -> None:
+    async with person(store, NARROW) as me:
+        await me.press("y")
+        assert me.app.clipboard == me.chosen.id
+        await me.until(lambda: "Copied session id" in me.text.splitlines()[-2])
+        assert not me.app._notifications
+
+
+async def test_ctrl_c_with_nothing_selected_says_how_to_quit(store: Path) -> None:
+    async with person(store, NARROW) as me:
+        await me.press("ctrl+c")
+        assert any("^q quits" in said for said in me.said)
+        assert me.app.is_running
+
+
+async def test_copies_and_subagents_can_be_reached(store: Path) -> None:
+    async with person(store, NARROW) as me:
+        await me.press("slash")
+        await me.type("fruit")
+        await me.press("enter", "i")
+        await me.sees("cc1b3512-9f81-4eb0-b0f9-e9621be330ba", "copy ")
+        copy = me.chosen.copies[0]
+        await me.press("enter")
+        await me.until(lambda: me.home.pane.summary is copy)
+
+
+async def test_one_prompt_is_no_prompts(store: Path) -> None:
+    async with person(store, NARROW, session=Index(store, cache=None).find("9babadd1")) as me:
+        await me.press("i")
+        await me.sees("3, 1 prompt, 4 tool calls")
+
+
+async def test_a_subagent_opens_from_its_card_and_leads_back(store: Path) -> None:
+    async with person(store, NARROW) as me:
+        await me.press("slash")
+        await me.type("investigator")
+        await me.press("enter", "enter")
+        await me.sees("invoke_agent")
+        await me.press("right_square_bracket", "enter")
+        await me.until(lambda: me.home.pane.summary and me.home.pane.summary.parent)
+        await me.press("i")
+        await me.sees("parent")
+        await me.press("enter")
+        await me.sees("invoke_agent")
+
+
+async def test_the_way_back_from_a_subagent_is_its_card(store: Path) -> None:
+    async with person(store, NARROW) as me:
+        await me.press("slash")
+        await me.type("investigator")
+        await me.press("enter", "enter")
+        await me.sees("invoke_agent")
+        await me.press("right_square_bracket")
+        parent, card = me.home.pane.summary, me.view.page.cursor
+        assert card != (0, 0)
+        await me.press("enter")
+        await me.sees("SummaryOfFindings")
+        await me.until(lambda: me.home.pane.summary is not parent)
+        await me.press("home", "escape")
+        await me.sees("invoke_agent")
+        assert me.home.pane.summary is parent
+        assert me.view.page.cursor == card
+        assert me.view.has_focus
+        await me.press("escape")
+        assert me.rows.has_focus
+
+
+async def test_find_marks_and_counts(store: Path) -> None:
+    async with person(store, NARROW) as me:
+        await me.press("down", "enter")
+        await me.sees("frog leaps in")
+        await me.press("slash")
+        await me.type("haiku")
+        await me.sees("match 1 of ")
+        await me.press("escape", "n")
+        await me.sees("match 2 of ")
+
+
+async def test_what_the_mouse_selects_is_copied_with_ctrl_c(store: Path) -> None:
+    async with person(store, NARROW) as me:
+        await me.press("down", "enter")
+        await me.sees("frog leaps in")
+        row = next(n for n, line in enumerate(me.text.splitlines()) if "frog leaps" in line)
+        column = me.text.splitlines()[row].index("frog")
+        await me.pilot.mouse_down(offset=(column, row))
+        await me.pilot.hover(offset=(column + 9, row))
+        await me.pilot.mouse_up(offset=(column + 9, row))
+        await me.press("ctrl+c")
+        assert "frog leap" in me.app.clipboard
+        assert any("Copied" in said and "characters" in said for said in me.said)
+
+
+async def test_dropped_messages_can_be_shown_and_hidden(store: Path) -> None:
+    async with person(store, NARROW) as me:
+        await me.press("enter")
+        await me.sees("3 rewound: . shows them", "of 7")
+        await me.press("full_stop")
+        await me.sees("3 rewound: . hides them", "of 10")
+        await me.press("full_stop")
+        await me.sees("of 7")
+
+
+async def test_a_session_with_nothing_but_a_failed_prompt_shows_that(store: Path) -> None:
+    failed = Index(store, cache=None).find("71ada263")
+    async with person(store, NARROW, session=failed) as me:
+        await me.sees("failed prompt", "This one is empty", "1 failed prompt: . hides it", "of 1")
+        await me.press("full_stop")
+        await me.sees("1 failed prompt: . shows it")
+        assert not me.view.total

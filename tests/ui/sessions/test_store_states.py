@@ -1,0 +1,246 @@
+"""Stores that are missing, empty, closed or damaged, and sessions that can't be shown."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from gemtui.sessions.cache import FILE
+from gemtui.sessions.index import Index
+from gemtui.ui.kit.keys import acting
+from tests.conftest import nobody
+from tests.sessions import logs
+from tests.sessions.stores import session, uuid
+from tests.ui.people import NARROW, WIDE, Person, copy_store, person
+
+
+@pytest.mark.parametrize("size", [WIDE, NARROW])
+async def test_no_store_says_where_we_looked_and_what_to_do(
+    tmp_path: Path, size: tuple[int, int]
+) -> None:
+    async with person(tmp_path / ".gemini", size) as me:
+        await me.sees("No Gemini sessions here yet.", ".gemini/tmp", "gemtui --demo")
+        await me.sees("Look again in the same place", "Look in another folder")
+        await me.until(lambda: "r look again" in me.text.splitlines()[-1])
+
+
+async def test_the_help_of_an_empty_store_has_only_keys_that_act(tmp_path: Path) -> None:
+    async with person(tmp_path / ".gemini", NARROW) as me:
+        await me.sees("No Gemini sessions here yet.")
+        ids = {key.id for key, _ in acting(me.home)}
+        assert {"empty.again", "sessions.new_run", "sessions.refresh", "app.quit"} <= ids
+        assert not {"sessions.zoom", "sessions.info", "sessions.export", "sessions.go_on"} & ids
+        assert not {"sessions.other_pane", "sessions.delete"} & ids
+
+
+async def test_nothing_is_shown_beside_an_empty_list(tmp_path: Path) -> None:
+    async with person(copy_store(tmp_path), WIDE, project=tmp_path) as me:
+        await me.sees("Answer one.")
+        await me.press("a")
+        await me.sees("No sessions in this project.", "No session to show.")
+        assert "Answer one." not in me.text
+        assert "message 1" not in me.text
+        await me.press("a")
+        await me.sees("Answer one.")
+
+
+async def test_nothing_is_shown_beside_a_search_that_finds_nothing(tmp_path: Path) -> None:
+    async with person(copy_store(tmp_path), WIDE) as me:
+        await me.sees("Answer one.")
+        await me.press("slash")
+        await me.type("haiku")
+        await me.sees("frog leaps in")
+        await me.type("zzz")
+        await me.sees("Nothing matches", "No session to show.")
+        assert "frog leaps in" not in me.text
+
+
+async def test_an_empty_store_says_how_many_projects_we_looked_in(tmp_path: Path) -> None:
+    for name in ("a", "b"):
+        (tmp_path / "tmp" / name / "chats").mkdir(parents=True)
+    async with person(tmp_path, NARROW) as me:
+        await me.sees("No sessions yet.", "We looked in 2 projects")
+
+
+async def test_a_closed_store_says_what_the_system_said(tmp_path: Path) -> None:
+    (tmp_path / "tmp").symlink_to("tmp")
+    async with person(tmp_path, NARROW) as me:
+        await me.sees("The sessions can't be read.", "Too many levels of symbolic links")
+        await me.press("y")
+        assert "Too many levels of symbolic links" in me.app.clipboard
+
+
+async def test_a_file_in_place_of_the_store_is_named(tmp_path: Path) -> None:
+    (tmp_path / "tmp").write_text("")
+    async with person(tmp_path, NARROW) as me:
+        await me.sees("There can be no Gemini sessions here.", "/tmp  is not a folder")
+
+
+async def test_the_first_session_replaces_the_empty_screen(tmp_path: Path) -> None:
+    home = tmp_path / "home" / ".gemini"
+    home.mkdir(parents=True)
+    async with person(home, NARROW) as me:
+        await me.sees("No Gemini sessions here yet.")
+        copy_store(tmp_path / "other").rename(home / "other")
+        (home / "other" / "tmp").rename(home / "tmp")
+        await me.sees("Write a haiku file")
+        assert me.rows.has_focus
+
+
+async def test_looking_elsewhere_takes_another_folder(tmp_path: Path) -> None:
+    store = copy_store(tmp_path)
+    async with person(tmp_path / "nothing", NARROW) as me:
+        await me.sees("No Gemini sessions here yet.")
+        await me.press("o", "ctrl+u", *"/nowhere", "enter")
+        await me.sees("There is no such folder.")
+        await me.press("ctrl+u", *str(store.parent), "enter")
+        await me.sees("Write a haiku file")
+
+
+async def test_looking_again_finds_what_came(tmp_path: Path) -> None:
+    async with person(tmp_path / "home" / ".gemini", NARROW) as me:
+        await me.sees("No Gemini sessions here yet.")
+        copy_store(tmp_path)
+        await me.press("r")
+        await me.sees("Write a haiku file")
+
+
+async def test_a_session_that_is_none_any_more_says_why_and_can_be_tried_again(
+    tmp_path: Path,
+) -> None:
+    store = copy_store(tmp_path)
+    async with person(store, NARROW) as me:
+        path = me.chosen.path
+        kept = path.read_bytes()
+        path.unlink()
+        path.mkdir()
+        await me.press("enter")
+        await me.sees("This session can't be shown.", "is no regular")
+        await me.press("y")
+        assert "is no regular file" in me.app.clipboard
+        path.rmdir()
+        path.write_bytes(kept)
+        await me.press("r")
+        await me.sees("Answer one.")
+        assert me.view.has_focus
+        await me.press("escape")
+        await me.sees("Collecting a list of fruit")
+
+
+async def test_a_log_that_is_cut_and_written_again_is_shown_again(tmp_path: Path) -> None:
+    async with person(copy_store(tmp_path), NARROW) as me:
+        path = me.chosen.path
+        kept = path.read_bytes()
+        await me.press("enter")
+        await me.sees("Answer one.")
+        path.write_bytes(kept[:20])
+        await me.sees("This session can't be shown.", "cut off before its first message")
+        path.write_bytes(kept)
+        await me.sees("Answer one.")
+        assert me.view.has_focus
+
+
+async def test_a_log_that_is_cut_when_it_is_opened_is_shown_once_it_is_whole(
+    tmp_path: Path,
+) -> None:
+    async with person(copy_store(tmp_path), NARROW) as me:
+        path = me.chosen.path
+        kept = path.read_bytes()
+        path.write_bytes(kept[:20])
+        await me.press("enter")
+        await me.sees("This session can't be shown.")
+        path.write_bytes(kept)
+        await me.sees("Answer one.")
+
+
+async def test_folders_and_files_that_become_unreadable_are_named_and_come_back(
+    open_folder: Path,
+) -> None:
+    home = open_folder / ".gemini"
+    with nobody():
+        paths = [session(home, uuid(number), key=f"p{number}") for number in (1, 2, 3)]
+    junk = logs.write(paths[0].with_name("session-junk.jsonl"), ["no session"])
+    async with person(home, WIDE) as me:
+        await me.sees("! 1 can't be read")
+        await me.press("exclamation_mark")
+        await me.sees("session-junk.jsonl")
+        await me.press("escape")
+        junk.unlink()
+        await me.until(lambda: "can't be read" not in me.text)
+        with nobody():
+            project, chats, file = paths[0].parent.parent, paths[1].parent, paths[2]
+            project.chmod(0)
+            await me.until(lambda: listed(me) == {uuid(2), uuid(3)})
+            await me.sees("! 1 can't be read")
+            file.chmod(0)
+            await me.sees("! 2 can't be read")
+            chats.chmod(0)
+            await me.until(lambda: listed(me) == {uuid(3)})
+            await me.press("exclamation_mark")
+            await me.sees(*map(str, (project, chats, file)), "Permission denied")
+            await me.press("escape")
+            for place in (project, chats, file):
+                place.chmod(0o700)
+            await me.until(lambda: listed(me) == {uuid(1), uuid(2), uuid(3)})
+            await me.until(lambda: "can't be read" not in me.text)
+
+
+def listed(me: Person) -> set[str]:
+    snapshot = me.home._snapshot
+    return set() if snapshot is None else {each.id for each in snapshot.sessions}
+
+
+async def test_a_damaged_cache_is_told(tmp_path: Path) -> None:
+    store, cache = copy_store(tmp_path), tmp_path / "cache"
+    async with person(store, WIDE, cache=cache):
+        pass
+    (cache / FILE).write_bytes(b"no database")
+    async with person(store, WIDE, cache=cache) as me:
+        await me.until(lambda: any("damaged" in said and "made anew" in said for said in me.said))
+
+
+async def test_files_that_are_no_sessions_are_counted_and_named(tmp_path: Path) -> None:
+    store = copy_store(tmp_path)
+    junk = store / "tmp" / "greeter" / "chats" / "session-2026-11-20T23-00-deadbeef.jsonl"
+    junk.write_text("this is no JSON\n")
+    async with person(store, NARROW) as me:
+        await me.sees("! 1 can't be read")
+        await me.press("exclamation_mark")
+        await me.sees("What could not be read", "deadbeef.jsonl")
+
+
+async def test_a_file_removed_while_it_is_read_stays_on_the_screen(tmp_path: Path) -> None:
+    async with person(copy_store(tmp_path), WIDE) as me:
+        await me.press("enter")
+        await me.sees("Answer one.")
+        me.chosen.path.unlink()
+        await me.sees("This session's file was removed; what was read is kept.", "Answer one.")
+        await me.press("end", "home")
+        await me.sees("Answer one.")
+        assert "live" not in me.text.splitlines()[1]
+
+
+async def test_damaged_lines_are_counted_in_the_status_line(tmp_path: Path) -> None:
+    store = copy_store(tmp_path)
+    async with person(store, NARROW) as me:
+        with me.chosen.path.open("ab") as file:
+            file.write(b"{broken}\n")
+        await me.press("enter")
+        await me.sees("! 1 line can't be read")
+        await me.press("exclamation_mark")
+        await me.sees("What could not be read", f"{me.chosen.path.name}, line", "not JSON")
+
+
+async def test_a_tight_terminal_says_so_and_works(tmp_path: Path) -> None:
+    async with person(copy_store(tmp_path), (50, 12)) as me:
+        await me.sees("60 x 15 is better", "first question")
+        await me.press("enter")
+        await me.sees("Answer one.")
+
+
+async def test_a_file_can_be_read_without_any_store(tmp_path: Path) -> None:
+    store = copy_store(tmp_path)
+    session = Index(store, cache=None).find("9babadd1")
+    async with person(tmp_path / "nothing", NARROW, session=session) as me:
+        await me.sees("Add a docstring to Stock", "run_shell_command")

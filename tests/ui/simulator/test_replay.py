@@ -1,0 +1,236 @@
+"""Replay: numbers, the calls behind them, the rule that would allow one, and a screen that stays
+awake meanwhile.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from gemtui.runs.call_history import ScanStep, recorded_calls
+from gemtui.sessions.summary import Summary
+from gemtui.ui.kit.keys import acting
+from gemtui.ui.simulator import call_scan
+from gemtui.ui.simulator.call_scan import CallHistory
+from gemtui.ui.simulator.calls import PickCallScreen
+from gemtui.ui.simulator.replay import ReplayScreen
+from tests.ui.histories import EVIL, call, trier
+from tests.ui.people import NARROW, WIDE
+
+SIZES = pytest.mark.parametrize("size", [WIDE, NARROW], ids=["wide", "narrow"])
+READ = "8 calls of 2 sessions"
+
+
+@SIZES
+async def test_the_numbers_and_the_rules_behind_them(tmp_path: Path, size: tuple[int, int]) -> None:
+    async with trier(ReplayScreen, tmp_path, size) as me:
+        await me.sees(READ)
+        words = ("✓ allow ", "? ask ", "⊘ deny ", "◌ not offered ")
+        counted = [me.line(word).partition(word)[2].split()[:2] for word in words]
+        assert counted == [["4", "50%"], ["0", "0%"], ["2", "25%"], ["2", "25%"]]
+        await me.sees("By rule", 'prefix "pytest" or', 'prefix "rm"', "rule 1", "built-in")
+
+
+async def test_behind_a_number_are_its_calls_and_behind_a_call_its_reasons(tmp_path: Path) -> None:
+    async with trier(ReplayScreen, tmp_path) as me:
+        await me.sees(READ)
+        await me.press("down", "down", "enter")
+        await me.sees("Calls  that would be denied", "2 calls", "rm -rf build", "npm test")
+        await me.press("/")
+        await me.type("rm")
+        await me.press("enter")
+        await me.sees("1 of 2 calls")
+        await me.press("enter")
+        await me.sees("One call", "it succeeded", "⊘ deny  by rule 1", '"command": "rm -rf build"')
+        await me.sees("Nothing is removed here.")
+        await me.press("escape", "escape")
+        await me.sees("npm test")
+        await me.press("escape")
+        await me.sees("By rule")
+
+
+async def test_only_what_is_refused_is_to_be_allowed(tmp_path: Path) -> None:
+    async with trier(ReplayScreen, tmp_path) as me:
+        await me.sees(READ)
+        await me.press("enter")
+        await me.sees("Calls  that would be allowed", "4 calls")
+        assert "call.allow" not in {key.id for key, _ in acting(me.app.screen)}
+        await me.press("enter")
+        await me.sees("One call", "✓ allow")
+        assert "call.allow" not in {key.id for key, _ in acting(me.app.screen)}
+
+
+async def test_a_number_of_nothing_opens_nothing(tmp_path: Path) -> None:
+    async with trier(ReplayScreen, tmp_path) as me:
+        await me.sees(READ)
+        await me.press("down", "enter")
+        assert isinstance(me.app.screen, ReplayScreen)
+
+
+async def test_a_rule_for_a_denied_call_changes_the_numbers(tmp_path: Path) -> None:
+    async with trier(ReplayScreen, tmp_path) as me:
+        await me.sees(READ)
+        await me.press("down", "down", "enter")
+        await me.sees("npm test")
+        await me.press("/")
+        await me.type("npm")
+        await me.press("enter", "a")
+        await me.sees("A new rule", "npm test")
+        await me.press("ctrl+s")
+        await me.sees("1 new rule, not saved", "By rule", 'prefix "npm test"', READ)
+        assert "5" in me.line("✓ allow ").split()
+        await me.press("escape")
+        await me.until(lambda: me.taken)
+        assert me.taken is not None
+        assert [rule.command_prefixes for rule in me.taken] == [("npm test",)]
+
+
+async def test_mode_and_situation_count_anew(tmp_path: Path) -> None:
+    async with trier(ReplayScreen, tmp_path) as me:
+        await me.sees(READ)
+        await me.press("i")
+        await me.sees("mode default, interactive")
+        await me.until(lambda: "3" in me.line("? ask ").split())
+        await me.press("m")
+        await me.sees("mode auto_edit, interactive")
+        await me.until(lambda: "1" in me.line("? ask ").split())
+
+
+async def test_whose_calls_are_counted_is_asked(tmp_path: Path) -> None:
+    async with trier(ReplayScreen, tmp_path) as me:
+        await me.sees(READ, "project ")
+        await me.press("w")
+        await me.sees("This project, since yesterday")
+        await me.press("down", "enter")
+        await me.sees("7 calls of 1 session", "since yesterday")
+        await me.press("w")
+        await me.sees("Which calls?")
+        await me.press("end", "enter")
+        await me.sees("Which session?", "Look around", "Read a page")
+        await me.press("/")
+        await me.type("look")
+        await me.press("enter", "enter")
+        await me.sees('session "Look around"', "1 call of 1 session")
+
+
+async def test_without_a_project_all_calls_count(tmp_path: Path) -> None:
+    async with trier(ReplayScreen, tmp_path, project=False) as me:
+        await me.sees("9 calls of 3 sessions", "all projects")
+
+
+async def test_a_project_without_calls_begins_with_all_of_them(tmp_path: Path) -> None:
+    async with trier(ReplayScreen, tmp_path, project=tmp_path / "elsewhere") as me:
+        await me.sees("9 calls of 3 sessions", "all projects")
+
+
+async def test_a_list_without_calls_says_so(tmp_path: Path, home: Path) -> None:
+    async with trier(ReplayScreen, tmp_path) as me:
+        me.app.push_screen(PickCallScreen(CallHistory(home / ".gemini", cache=None)))
+        await me.sees("no recorded calls here: w chooses others")
+        assert "reading" not in me.text
+
+
+class Gate:
+    """Steps that wait, one after the other, until somebody lets them come."""
+
+    def __init__(self, steps: Callable[..., Iterator[ScanStep]]) -> None:
+        self._steps = steps
+        self.open = threading.Semaphore(0)
+
+    def __call__(
+        self, sessions: Sequence[Summary], *, cancelled: Callable[[], bool], **more: Any
+    ) -> Iterator[ScanStep]:
+        for step in self._steps(sessions, cancelled=cancelled, **more):
+            while not self.open.acquire(timeout=0.01):
+                if cancelled():
+                    return
+            yield step
+
+
+@pytest.fixture
+def gate(monkeypatch: pytest.MonkeyPatch) -> Gate:
+    gate = Gate(recorded_calls)
+    monkeypatch.setattr(call_scan, "recorded_calls", gate)
+    monkeypatch.setattr(call_scan, "SHOWN", 0.0)
+    return gate
+
+
+async def test_numbers_grow_while_the_keys_go_on_working(tmp_path: Path, gate: Gate) -> None:
+    async with trier(ReplayScreen, tmp_path) as me:
+        gate.open.release(2)
+        await me.sees("reading 1 of 2 sessions, 7 calls", "By rule")
+        await me.press("down", "down", "enter")
+        await me.sees("2 calls")
+        gate.open.release(9)
+        await me.press("escape")
+        await me.sees(READ)
+
+
+async def test_reading_is_stopped_and_what_was_counted_stays(tmp_path: Path, gate: Gate) -> None:
+    async with trier(ReplayScreen, tmp_path) as me:
+        gate.open.release(2)
+        await me.sees("reading 1 of 2 sessions")
+        assert "replay.stop" in {key.id for key, _ in acting(me.app.screen)}
+        await me.press("ctrl+c")
+        await me.sees("stopped: 7 calls of 1 sessions of 2", "By rule")
+        assert "replay.stop" not in {key.id for key, _ in acting(me.app.screen)}
+        gate.open.release(9)
+        await me.press("r")
+        await me.sees(READ)
+
+
+async def test_who_leaves_ends_the_reading(tmp_path: Path, gate: Gate) -> None:
+    async with trier(ReplayScreen, tmp_path) as me:
+        await me.press("escape")
+        await me.until(lambda: me.taken == ())
+
+
+async def test_a_session_that_cannot_be_read_is_said(tmp_path: Path) -> None:
+    async with trier(ReplayScreen, tmp_path) as me:
+        await me.sees(READ)
+        (broken,) = (tmp_path / ".gemini/tmp/tide/chats").glob("*00000002*")
+        broken.unlink()
+        await me.press("i")
+        await me.sees("7 calls of 2 sessions, 1 read in part or not at all")
+        await me.press("r")
+        await me.sees("7 calls of 1 session")
+
+
+async def test_a_call_whose_session_is_gone_is_said(tmp_path: Path) -> None:
+    async with trier(ReplayScreen, tmp_path) as me:
+        await me.sees(READ)
+        await me.press("down", "down", "enter")
+        await me.sees("rm -rf build")
+        for path in (tmp_path / ".gemini/tmp/tide/chats").iterdir():
+            path.unlink()
+        await me.press("enter")
+        await me.until(lambda: any("not there any more" in said for said in me.said))
+
+
+async def test_hostile_calls_are_shown_harmlessly(tmp_path: Path) -> None:
+    hostile = [
+        call(20, f"mcp_x_{EVIL}", **{EVIL: EVIL}),
+        call(21, "run_shell_command", command=EVIL),
+        call(22, EVIL),
+    ]
+    async with trier(ReplayScreen, tmp_path, calls=hostile) as me:
+
+        def harmless() -> bool:
+            return "\x1b" not in me.text and "\u202e" not in me.text
+
+        await me.sees("11 calls of 3 sessions", "Tools of other versions", "evil")
+        assert harmless()
+        for row in ("down", "down"):
+            await me.press(row)
+        await me.press("enter")
+        await me.sees("Calls  that would be denied", "evil")
+        assert harmless()
+        await me.press("/")
+        await me.type("evil")
+        await me.press("enter", "enter")
+        await me.sees("One call", "Arguments of", "evil")
+        assert harmless()

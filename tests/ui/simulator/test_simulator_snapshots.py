@@ -1,0 +1,109 @@
+"""How the screens around the policy pane look, wide and narrow, and without box characters.
+
+After a change that is meant: `pytest tests/ui/test_policy_around_snapshots.py --snapshot-update`,
+and look at what changed before it is committed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+
+import pytest
+from pytest_textual_snapshot import SVGImageExtension  # type: ignore[import-untyped]
+from syrupy.assertion import SnapshotAssertion
+
+from gemtui.config import Config
+from gemtui.ui.simulator.base import SimulatorScreen
+from gemtui.ui.simulator.replay import ReplayScreen
+from gemtui.ui.simulator.suggest import SuggestScreen
+from gemtui.ui.simulator.try_call import TryScreen
+from tests.ui.histories import Trier, trier
+from tests.ui.people import NARROW, WIDE
+
+SIZES = {"wide": WIDE, "narrow": NARROW}
+Scene = Callable[[Trier], Awaitable[None]]
+
+
+async def tried(me: Trier) -> None:
+    await me.type("rm -rf build")
+    await me.sees('"command": "rm -rf build"', "by rule 1", "Nothing is removed here.")
+
+
+async def picked(me: Trier) -> None:
+    await me.press("ctrl+l")
+    await me.sees("8 calls of 2 sessions", "rm -rf build")
+
+
+async def replayed(me: Trier) -> None:
+    await me.sees("8 calls of 2 sessions", "By rule")
+
+
+async def behind(me: Trier) -> None:
+    await replayed(me)
+    await me.press("down", "down", "enter")
+    await me.sees("2 calls", "rm -rf build")
+
+
+async def explained(me: Trier) -> None:
+    await behind(me)
+    await me.press("enter")
+    await me.sees("One call", "Arguments of")
+
+
+async def which(me: Trier) -> None:
+    await replayed(me)
+    await me.press("w")
+    await me.sees("Which calls?")
+
+
+async def suggested(me: Trier) -> None:
+    await me.sees("files below src/", "evidence")
+    await me.press("space")
+    await me.sees("1 of ")
+
+
+SCENES: dict[str, tuple[type[SimulatorScreen], Scene]] = {
+    "try": (TryScreen, tried),
+    "pick": (TryScreen, picked),
+    "replay": (ReplayScreen, replayed),
+    "behind": (ReplayScreen, behind),
+    "call": (ReplayScreen, explained),
+    "which": (ReplayScreen, which),
+    "suggest": (SuggestScreen, suggested),
+}
+
+
+async def drawn(folder: Path, scene: str, size: tuple[int, int], config: Config | None) -> str:
+    kind, act = SCENES[scene]
+    async with trier(kind, folder, size, config=config) as me:
+        await act(me)
+        await me.pilot.pause()
+        return me.app.export_screenshot(title="gemtui")
+
+
+@pytest.fixture
+def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder that the screens call `~`."""
+    monkeypatch.setenv("HOME", str(tmp_path))
+    return tmp_path
+
+
+@pytest.mark.parametrize("size", SIZES)
+@pytest.mark.parametrize("scene", SCENES)
+async def test_each_screen(place: Path, snapshot: SnapshotAssertion, scene: str, size: str) -> None:
+    assert await drawn(place, scene, SIZES[size], None) == snapshot.use_extension(SVGImageExtension)
+
+
+@pytest.mark.parametrize("scene", ["try", "replay", "suggest"])
+async def test_without_box_characters(place: Path, snapshot: SnapshotAssertion, scene: str) -> None:
+    picture = await drawn(place, scene, NARROW, Config(ascii=True))
+    assert picture == snapshot.use_extension(SVGImageExtension)
+
+
+async def test_without_colours(
+    place: Path, snapshot: SnapshotAssertion, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("NO_COLOR", "1")
+    picture = await drawn(place, "replay", NARROW, None)
+    assert picture == snapshot.use_extension(SVGImageExtension)

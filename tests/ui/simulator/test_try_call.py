@@ -1,0 +1,205 @@
+"""Try a call: what somebody types, takes from a past session, and is told."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from textual.widgets import Input, TextArea
+
+from gemtui.policy.model.rules import Call, Decision
+from gemtui.ui.kit.keys import acting
+from gemtui.ui.simulator.call_form import CallForm
+from gemtui.ui.simulator.try_call import TryScreen
+from tests.hostile import ATTACK
+from tests.ui.histories import trier
+from tests.ui.people import NARROW, WIDE, Person
+
+SIZES = pytest.mark.parametrize("size", [WIDE, NARROW], ids=["wide", "narrow"])
+
+
+def args_of(me: Person) -> str:
+    return me.app.screen.query_one("#args", TextArea).text
+
+
+@SIZES
+async def test_the_answer_comes_while_one_types(tmp_path: Path, size: tuple[int, int]) -> None:
+    async with trier(TryScreen, tmp_path, size) as me:
+        await me.sees("run_shell_command", '"command": ""', "also takes")
+        await me.type("rm x")
+        await me.sees('"command": "rm x"', "⊘ deny  by rule 1", "Nothing is removed here.")
+        assert "⊘ deny" in me.line(" headless  ")
+        assert "⊘ deny" in me.line(" interactive  ")
+        await me.press(*["backspace"] * 4)
+        await me.type("pytest -q")
+        await me.sees("✓ allow  by rule 2", "yes, the model is told")
+
+
+@SIZES
+async def test_every_rule_that_was_looked_at_says_why(
+    tmp_path: Path, size: tuple[int, int]
+) -> None:
+    async with trier(TryScreen, tmp_path, size) as me:
+        await me.type("pytest")
+        await me.sees("Rules looked at", "4.300  no")
+        await me.press("tab", "end")
+        await me.sees("4.200  decides")
+        await me.press("y")
+        await me.until(lambda: "Rules looked at" in me.app.clipboard)
+
+
+async def test_what_is_wrong_with_the_arguments_is_said_at_once(tmp_path: Path) -> None:
+    async with trier(TryScreen, tmp_path) as me:
+        await me.press("end")
+        await me.type(",")
+        await me.sees("line 3, column 1", "can't be read yet")
+        await me.press("backspace")
+        await me.sees("also takes", "Rules looked at")
+
+
+async def test_arguments_are_an_object(tmp_path: Path) -> None:
+    async with trier(TryScreen, tmp_path) as me:
+        me.app.screen.query_one("#args", TextArea).text = "[1]"
+        await me.sees("arguments are an object")
+
+
+async def test_a_tool_is_chosen_from_those_there_are(tmp_path: Path) -> None:
+    async with trier(TryScreen, tmp_path) as me:
+        await me.press("shift+tab")
+        me.app.screen.query_one("#tool", Input).value = ""
+        await me.type("write_f")
+        await me.sees("write_file")
+        await me.press("enter")
+        await me.until(lambda: '"file_path": ""' in args_of(me))
+        await me.type("src/a.py")
+        await me.sees('"file_path": "src/a.py"', '"content": ""', "interactive  ? ask")
+
+
+async def test_arguments_that_somebody_wrote_stay_when_the_tool_changes(tmp_path: Path) -> None:
+    async with trier(TryScreen, tmp_path) as me:
+        await me.type("ls")
+        me.app.screen.query_one("#tool", Input).value = "read_file"
+        await me.until(lambda: '"command": "ls"' in args_of(me))
+
+
+async def test_a_tool_of_a_server_is_free_to_name(tmp_path: Path) -> None:
+    async with trier(TryScreen, tmp_path) as me:
+        me.app.screen.query_one("#tool", Input).value = "mcp_github_search"
+        await me.until(lambda: args_of(me) == "{}")
+        await me.sees("Rules looked at")
+        me.app.screen.query_one("#tool", Input).value = "reed_file"
+        await me.sees("has no tool of this name")
+
+
+@SIZES
+async def test_a_call_of_a_past_session_is_tried(tmp_path: Path, size: tuple[int, int]) -> None:
+    async with trier(TryScreen, tmp_path, size) as me:
+        await me.press("ctrl+l")
+        await me.sees("Which recorded call?", "8 calls of 2 sessions", "rm -rf build")
+        assert "web_fetch" not in me.text
+        await me.press("/")
+        await me.type("rm build")
+        await me.press("enter")
+        await me.sees("1 of 8 calls")
+        await me.press("enter")
+        await me.sees("Try a call", '"command": "rm -rf build"', "⊘ deny  by rule 1")
+
+
+async def test_calls_of_all_projects_are_a_key_away(tmp_path: Path) -> None:
+    async with trier(TryScreen, tmp_path) as me:
+        await me.press("ctrl+l")
+        await me.sees("8 calls of 2 sessions")
+        await me.press("w")
+        await me.sees("Which calls?", "All projects", "since yesterday")
+        await me.press("down", "down", "down", "enter")
+        await me.sees("9 calls of 3 sessions", "web_fetch")
+
+
+async def test_a_search_ends_before_the_list_does(tmp_path: Path) -> None:
+    async with trier(TryScreen, tmp_path) as me:
+        await me.press("ctrl+l")
+        await me.sees("rm -rf build")
+        await me.press("/")
+        await me.type("zzz")
+        await me.sees("nothing matches")
+        await me.press("enter", "escape")
+        await me.sees("rm -rf build")
+        await me.press("escape")
+        await me.sees("Try a call")
+
+
+async def test_mode_and_situation_turn_the_answer(tmp_path: Path) -> None:
+    async with trier(TryScreen, tmp_path) as me:
+        await me.type("npm test")
+        await me.sees("mode default, headless", "⊘ deny  by built-in")
+        await me.press("ctrl+t")
+        await me.sees("mode default, interactive", "? ask  by built-in")
+        await me.press("ctrl+o", "ctrl+o", "ctrl+o")
+        await me.sees("mode yolo, interactive", "✓ allow  by built-in")
+
+
+async def test_the_rule_that_would_allow_it(tmp_path: Path) -> None:
+    async with trier(TryScreen, tmp_path) as me:
+        await me.type("npm test")
+        await me.sees("⊘ deny")
+        await me.press("ctrl+n")
+        await me.sees("A new rule", "npm test")
+        await me.press("ctrl+s")
+        await me.sees("✓ allow  by rule 3", "1 new rule, not saved")
+        await me.press("escape")
+        await me.until(lambda: me.taken is not None)
+        assert me.taken is not None
+        (rule,) = me.taken
+        assert rule.decision is Decision.ALLOW
+        assert rule.command_prefixes == ("npm test",)
+
+
+async def test_what_is_allowed_needs_no_rule(tmp_path: Path) -> None:
+    async with trier(TryScreen, tmp_path) as me:
+        await me.type("pytest")
+        await me.sees("✓ allow  by rule 2")
+        assert "try.allow" not in {key.id for key, _ in acting(me.app.screen)}
+
+
+async def test_a_rule_against_a_deny_is_stronger_than_that(tmp_path: Path) -> None:
+    async with trier(TryScreen, tmp_path) as me:
+        await me.type("rm build.log")
+        await me.sees("⊘ deny  by rule 1")
+        await me.press("ctrl+n")
+        await me.sees("A new rule")
+        await me.press("ctrl+s")
+        await me.sees("✓ allow  by rule 3", "4.301")
+
+
+async def test_a_tool_alone_begins_with_its_arguments(tmp_path: Path) -> None:
+    async with trier(TryScreen, tmp_path, call=Call(tool="glob")) as me:
+        await me.sees('"pattern": ""')
+        await me.type("**")
+        await me.sees('"pattern": "**"', "✓ allow  by built-in")
+
+
+async def test_a_long_recorded_call_is_decided_whole_and_shown_in_part(tmp_path: Path) -> None:
+    content = "x" * 300_000 + "needle"
+    policy = """
+[[rule]]
+toolName = "write_file"
+argsPattern = "needle"
+decision = "allow"
+priority = 100
+"""
+    call = Call(tool="write_file", args={"file_path": "a", "content": content})
+    async with trier(TryScreen, tmp_path, policy=policy, call=call) as me:
+        await me.sees("of a longer call", "✓ allow  by rule 1")
+        assert len(args_of(me)) < 30_000
+        me.app.screen.query_one("#tool", Input).value = "replace"
+        await me.until(lambda: not me.app.screen.query_one("#args", TextArea).read_only)
+        assert "xxx" not in args_of(me)
+
+
+async def test_a_hostile_call_is_shown_harmlessly_and_decided_as_it_is(tmp_path: Path) -> None:
+    call = Call(tool=f"mcp_a_{ATTACK}", args={ATTACK: ATTACK})
+    async with trier(TryScreen, tmp_path, call=call) as me:
+        await me.sees("evil")
+        assert me.app.screen.query_one(CallForm).call is call
+        assert "\x1b" not in me.text
+        assert "\u202e" not in me.text

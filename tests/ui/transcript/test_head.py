@@ -1,0 +1,131 @@
+"""The head line: who, when, which model, how many tokens; and what was dropped."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import timedelta
+
+import pytest
+
+from gemtui.transcript.model import (
+    Author,
+    Block,
+    Dropped,
+    Message,
+    Text,
+    Thought,
+    Usage,
+    outline,
+)
+from gemtui.ui.draw.formats import lasting, short
+from gemtui.ui.draw.theme import Role
+from gemtui.ui.transcript.message import draw_message, estimate
+from tests.ui.transcript.samples import AT, look, said
+
+USAGE = Usage(input=1700, output=120, cached=900, thoughts=80, tool=0, total=1900)
+
+
+def head(message: Message, width: int = 74) -> str:
+    return draw_message(message, look(width)).strips[0].text
+
+
+def test_today_needs_no_date() -> None:
+    assert head(said(author=Author.USER, time=AT)) == "▌ You  12:04"
+    assert head(said(author=Author.USER, time=AT - timedelta(days=1))) == "▌ You  2026-11-20 12:04"
+    assert head(said(author=Author.SYSTEM)) == "▌ Gemini CLI"
+
+
+def test_model_and_tokens_stand_at_the_right_and_drop_out_one_by_one() -> None:
+    message = said(time=AT, model="gemini-2.5-pro", usage=USAGE)
+    wide = head(message)
+    assert wide.startswith("▌ Gemini  12:04   ")
+    assert wide.endswith("2.5-pro  in 1.7k · out 120 · thoughts 80  1.9k tokens")
+    assert len(wide) == 74
+    assert head(message, 50).endswith("  2.5-pro  1.9k tokens")
+    assert head(message, 30).endswith("  1.9k tokens")
+    assert head(message, 24) == "▌ Gemini  12:04  2.5-pro"
+    assert head(message, 20) == "▌ Gemini  12:04"
+
+
+def test_an_answer_of_which_only_counters_were_stored_says_that_it_is_empty() -> None:
+    def shown(record: dict[str, object], *blocks: Block) -> list[str]:
+        message = replace(said(*blocks, usage=USAGE), original=record)
+        return [strip.text.rstrip() for strip in draw_message(message, look(74)).strips[1:]]
+
+    assert shown({}) == ["▌ (empty answer)", ""]
+    assert shown({"toolCalls": [{}]}) == [""], "its calls stand elsewhere"
+    assert shown({}, Thought(subject="s", description="")) == ["▌ ▸ thought: s", ""]
+
+
+def test_counters_that_do_not_add_up_are_marked_and_shown_as_they_are() -> None:
+    wrong = Usage(input=10, output=5, thoughts=0, tool=0, total=99)
+    assert "! does not add up  99 tokens" in head(said(usage=wrong))
+
+
+def test_unknown_is_not_zero() -> None:
+    assert head(said(usage=Usage(output=7))).endswith(
+        "in unknown · out 7 · thoughts unknown  tokens unknown"
+    )
+    assert head(said(usage=Usage())) == "▌ Gemini"
+
+
+@pytest.mark.parametrize(
+    ("why", "word"),
+    [
+        (Dropped.REWOUND, "rewound"),
+        (Dropped.FAILED_PROMPT, "failed prompt"),
+        (Dropped.BURIED, "buried by a later save"),
+    ],
+)
+def test_what_is_no_longer_part_of_it_is_labelled_and_without_colours(
+    why: Dropped, word: str
+) -> None:
+    drawing = draw_message(said(Text(text="**a** `b`"), dropped=why), look(74))
+    assert word in drawing.strips[0].text
+    muted = look(74)[Role.MUTED].color
+    colors = {segment.style.color for strip in drawing.strips for segment in strip if segment.style}
+    assert colors == {muted}
+
+
+@pytest.mark.parametrize(
+    ("number", "text"),
+    [
+        (0, "0"),
+        (999, "999"),
+        (1000, "1.0k"),
+        (1949, "1.9k"),
+        (18_240, "18.2k"),
+        (99_960, "100k"),
+        (999_499, "999k"),
+        (999_600, "1.0M"),
+        (1_234_567, "1.2M"),
+        (250_000_000, "250M"),
+    ],
+)
+def test_counters_are_short(number: int, text: str) -> None:
+    assert short(number) == text
+
+
+@pytest.mark.parametrize(
+    ("seconds", "text"),
+    [
+        (0, "0 ms"),
+        (0.012, "12 ms"),
+        (0.9996, "1.0 s"),
+        (4.2, "4.2 s"),
+        (59.96, "1 m 0 s"),
+        (72, "1 m 12 s"),
+        (3599.7, "1 h 0 m"),
+        (3780, "1 h 3 m"),
+    ],
+)
+def test_durations_are_short(seconds: float, text: str) -> None:
+    assert lasting(timedelta(seconds=seconds)) == text
+
+
+def test_estimates_grow_with_what_is_there() -> None:
+    short_one = outline(said(Text(text="ok")))
+    long_one = outline(said(Text(text="word " * 4000)))
+    assert estimate(short_one, 80) == 3
+    real = draw_message(said(Text(text="word " * 4000)), look(80)).height
+    assert 0.7 * real < estimate(long_one, 80) < 1.3 * real

@@ -1,0 +1,463 @@
+"""Place, cursor, folds and following, without an app."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from gemtui.transcript.model import Transcript
+from gemtui.ui.transcript.cursor import FAILURE, PROMPT, TOOL, Cursor, Target, next_target
+from gemtui.ui.transcript.viewport import Viewport
+from tests.ui.talks import Talk, answer, long_talk, look, paragraphs, prompt, tool
+
+HEIGHT = 12
+
+
+def page_of(talk: Talk, *, height: int = HEIGHT, width: int = 60, end: bool = False) -> Viewport:
+    page = Viewport()
+    page.resize(look(width), height)
+    page.show(talk.now(), fresh=True, end=end)
+    return page
+
+
+def screen(page: Viewport) -> list[str]:
+    rows = (page.row(row) for row in range(page.height))
+    return ["" if place is None else place.drawn.strips[place.line].text.rstrip() for place in rows]
+
+
+def jump(page: Viewport, target: Target, step: int) -> bool:
+    found = next_target(page.transcript, page.cursor, target, step)
+    if found is not None:
+        key = page.transcript.outlines[found.message].id
+        page.jump(found, key, at_top=target.at_top)
+    return found is not None
+
+
+def under_cursor(page: Viewport) -> str:
+    """The first line of the block under the cursor that says something of its own."""
+    part = page.part()
+    assert part is not None
+    return page.sheet.drawn(page.cursor.message).strips[part.start].text
+
+
+# --- moving ------------------------------------------------------------------------------------
+
+
+def test_opens_at_the_start_with_the_cursor_on_the_first_block() -> None:
+    page = page_of(long_talk())
+    assert screen(page)[1] == "▌ question 0"
+    assert page.cursor == (0, 0)
+    assert not page.following
+
+
+def test_opens_at_the_end_if_asked_to() -> None:
+    page = page_of(long_talk(), end=True)
+    assert "t19" in under_cursor(page)
+    assert page.at_end
+    assert page.following
+
+
+def test_down_goes_from_block_to_block_and_the_block_is_whole_on_the_screen() -> None:
+    page = page_of(long_talk())
+    seen = []
+    for _ in range(9):
+        seen.append(page.cursor)
+        start, end = page.inside(page.cursor)
+        top = page.sheet.heights.top(page.cursor.message)
+        assert page.top <= top + start
+        assert top + end <= page.top + HEIGHT
+        page.down()
+    assert seen[:6] == [(0, 0), (1, 0), (1, 1), (1, 2), (2, 0), (3, 0)]
+    for back in reversed(seen):
+        page.up()
+        assert page.cursor == back
+
+
+def test_down_and_up_walk_a_tall_block_by_lines() -> None:
+    page = page_of(Talk(prompt("p", "hi"), answer("a", paragraphs(20)), prompt("q", "thanks")))
+    page.down()
+    assert page.cursor == (1, 0)
+    assert screen(page)[0] == "▌ Gemini"
+    tops = []
+    while page.cursor == (1, 0):
+        tops.append(page.top)
+        page.down()
+    assert tops == list(range(tops[0], tops[0] + 41 - HEIGHT + 1))
+    assert page.cursor == (2, 0)
+    page.up()
+    assert screen(page)[-2:] == ["▌ paragraph 19", ""]
+    for _ in range(41 - HEIGHT):
+        page.up()
+    assert (page.cursor, screen(page)[0]) == ((1, 0), "▌ Gemini")
+    page.up()
+    assert page.cursor == (0, 0)
+
+
+def test_pages_and_both_ends() -> None:
+    page = page_of(long_talk())
+    before = screen(page)
+    page.page(1)
+    assert screen(page)[0] == before[-1]
+    page.page(-1)
+    assert screen(page) == before
+    for _ in range(200):
+        page.page(1)
+    assert page.following
+    assert page.cursor == (39, 2)
+    page.start()
+    assert (page.top, page.cursor, page.following) == (0, (0, 0), False)
+
+
+def test_scrolling_keeps_the_cursor_in_sight() -> None:
+    page = page_of(long_talk())
+    page.scroll_to(30)
+    place = page.row(0)
+    assert place is not None
+    assert page.cursor == page.at(place, below=True)
+    page.scroll_to(0)
+    assert page.cursor.message < 4
+
+
+@pytest.mark.parametrize(
+    ("target", "expected"),
+    [
+        (PROMPT, [(2, 0), (4, 0), (6, 0)]),
+        (TOOL, [(1, 2), (3, 2), (5, 2)]),
+        (FAILURE, [(9, 2), (19, 2), (29, 2)]),
+    ],
+)
+def test_jumps_go_from_one_to_the_next_and_back(
+    target: Target, expected: list[tuple[int, int]]
+) -> None:
+    page = page_of(long_talk())
+    seen = []
+    for _ in expected:
+        assert jump(page, target, 1)
+        seen.append(page.cursor)
+    assert seen == expected
+    assert jump(page, target, -1)
+    assert page.cursor == expected[-2]
+
+
+def test_a_jump_to_a_prompt_puts_it_on_the_top_row() -> None:
+    page = page_of(long_talk())
+    jump(page, PROMPT, 1)
+    assert screen(page)[:2] == ["▌ You", "▌ question 1"]
+
+
+def test_a_jump_without_a_target_moves_nothing() -> None:
+    page = page_of(long_talk(3))
+    before = page.top, page.cursor
+    assert not jump(page, FAILURE, 1)
+    assert not jump(page, PROMPT, -1)
+    assert (page.top, page.cursor) == before
+
+
+@given(
+    st.lists(st.sampled_from(["up", "down", "page", "back", "fold", "tool", "end"]), max_size=25)
+)
+def test_the_cursor_is_always_on_a_real_block_in_sight(steps: list[str]) -> None:
+    page = page_of(long_talk(6))
+    act: dict[str, Callable[[], object]] = {
+        "up": page.up,
+        "down": page.down,
+        "page": lambda: page.page(1),
+        "back": lambda: page.page(-1),
+        "fold": page.fold,
+        "tool": lambda: jump(page, TOOL, 1),
+        "end": page.follow,
+    }
+    for step in steps:
+        act[step]()
+        start, end = page.inside(page.cursor)
+        top = page.sheet.heights.top(page.cursor.message)
+        assert top + start < page.top + HEIGHT
+        assert top + end > page.top
+        assert 0 <= page.top <= page.end
+        part = page.part()
+        assert part is not None
+        assert part.block == page.cursor.block
+
+
+def test_a_command_that_ended_with_an_exit_code_counts_as_failed() -> None:
+    talk = Talk(answer("a", tool("t"), replace(tool("u"), exit_code=1)))
+    page = page_of(talk)
+    assert jump(page, FAILURE, 1)
+    assert page.cursor == (0, 1)
+
+
+def test_a_jump_that_comes_too_late_goes_nowhere() -> None:
+    talk = long_talk()
+    page = page_of(talk)
+    page.show(talk.become(talk.messages[1:]), fresh=False)
+    page.jump(Cursor(4, 0), "p2", at_top=True)
+    page.jump(Cursor(400, 0), "p200", at_top=True)
+    assert page.cursor == (0, 0)
+    assert page.top == 0
+
+
+# --- folding -----------------------------------------------------------------------------------
+
+
+def test_folding_keeps_the_block_on_its_row() -> None:
+    page = page_of(long_talk())
+    jump(page, TOOL, 1)
+    jump(page, TOOL, 1)
+    before = screen(page)
+    row = next(row for row, line in enumerate(before) if "run t1" in line)
+    assert page.fold()
+    assert "run t1" in screen(page)[row]
+    assert any("row 5" in line for line in screen(page))
+    assert page.fold()
+    assert screen(page) == before
+
+
+def test_folding_a_tall_block_from_inside_shows_its_head() -> None:
+    page = page_of(
+        Talk(prompt("p", "hi"), answer("a", tool("t", paragraphs(40))), prompt("q", "?"))
+    )
+    jump(page, TOOL, 1)
+    page.fold()
+    page.scroll_to(page.top + 30)
+    page.fold()
+    assert "run t" in "\n".join(screen(page))
+    assert page.cursor == (1, 0)
+
+
+def test_fold_all_goes_round_and_begins_with_what_is_folded() -> None:
+    page = page_of(long_talk(2), height=60)
+    first = screen(page)
+    assert page.fold_everything() is False
+    assert any("row 2" in line for line in screen(page))
+    assert any("a description" in line for line in screen(page))
+    assert page.fold_everything() is True
+    assert not any("row 2" in line for line in screen(page))
+    assert page.fold_everything() is None
+    assert screen(page) == first
+
+
+def test_fold_all_folds_at_once_where_nothing_is_folded() -> None:
+    page = page_of(Talk(answer("a", paragraphs(20))), height=60)
+    first = screen(page)
+    assert page.fold_everything() is True
+    assert screen(page) != first
+    assert page.fold_everything() is None
+    assert screen(page) == first
+
+
+def test_what_cannot_be_folded_says_so() -> None:
+    page = page_of(long_talk())
+    assert not page.fold()
+
+
+def test_folds_stay_when_the_message_changes() -> None:
+    talk = long_talk(2)
+    page = page_of(talk, height=40)
+    jump(page, TOOL, 1)
+    page.fold()
+    changed = replace(talk.messages[1], model="gemini-2.5-pro")
+    page.show(talk.become((talk.messages[0], changed, *talk.messages[2:])), fresh=False)
+    part = page.part()
+    assert part is not None
+    assert not part.folded
+    assert page.cursor == (1, 2)
+
+
+# --- newer states ------------------------------------------------------------------------------
+
+
+def test_only_bodies_in_sight_are_read_and_unchanged_ones_never_again() -> None:
+    talk = long_talk(500)
+    page = page_of(talk)
+    assert len(talk.reads) < 8
+    talk.reads.clear()
+    page.show(talk.add(prompt("new", "more")), fresh=False)
+    screen(page)
+    assert talk.reads == []
+
+
+def test_messages_that_come_scroll_into_sight_only_at_the_end() -> None:
+    talk = long_talk()
+    page = page_of(talk, end=True)
+    page.show(talk.add(prompt("n1", "new one")), fresh=False)
+    assert "▌ new one" in screen(page)
+    assert page.cursor == (40, 0)
+    page.scroll_to(page.top - 1)
+    before = screen(page)
+    page.show(talk.add(prompt("n2", "two"), prompt("n3", "three")), fresh=False)
+    assert screen(page) == before
+    assert (page.following, page.unseen) == (False, 2)
+    page.follow()
+    assert (page.following, page.unseen) == (True, 0)
+    assert "▌ three" in screen(page)
+
+
+def test_the_cursor_key_up_ends_following_and_down_to_the_end_begins_it() -> None:
+    page = page_of(long_talk(19), end=True)
+    page.up()
+    assert page.at_end
+    assert not page.following
+    page.down()
+    assert page.following
+
+
+def test_a_cursor_elsewhere_stays_while_the_end_is_followed() -> None:
+    talk = Talk(prompt("p", "one"), prompt("q", "two"))
+    page = page_of(talk)
+    page.show(talk.now(), fresh=False)
+    assert page.following
+    page.put(page.cursor)
+    assert page.cursor == (0, 0)
+    page.show(talk.add(prompt("r", "three")), fresh=False)
+    assert page.cursor == (0, 0)
+
+
+def test_what_is_still_being_read_is_no_news() -> None:
+    talk = long_talk(3)
+    page = Viewport()
+    page.resize(look(), 100)
+    page.show(talk.now(), fresh=True, loading=True)
+    assert not page.following
+    page.show(long_talk(30).now(), fresh=False)
+    assert (page.top, page.unseen, page.following) == (0, 0, False)
+
+
+def test_messages_woven_in_above_are_no_news_and_move_nothing() -> None:
+    talk = long_talk()
+    page = page_of(talk)
+    page.scroll_to(60)
+    before, cursor = screen(page), under_cursor(page)
+    woven = (prompt("lost", "a lost prompt"), *talk.messages)
+    page.show(talk.become(woven), fresh=False)
+    assert screen(page) == before
+    assert under_cursor(page) == cursor
+    assert page.unseen == 0
+
+
+def test_a_rewound_end_leaves_a_real_cursor() -> None:
+    talk = long_talk()
+    page = page_of(talk, end=True)
+    page.show(talk.become(talk.messages[:3]), fresh=False)
+    assert page.cursor.message <= 2
+    assert screen(page)[-1] == ""
+    page.show(talk.become(()), fresh=False)
+    assert screen(page) == [""] * HEIGHT
+    for act in (page.up, page.down, page.fold, page.follow, page.start):
+        act()
+    page.page(1)
+    page.scroll_to(3)
+    assert page.top == 0
+
+
+def test_another_session_starts_anew() -> None:
+    page = page_of(long_talk(), end=True)
+    page.fold_everything()
+    page.show(long_talk(7).now(), fresh=True)
+    assert (page.top, page.cursor, page.following) == (0, (0, 0), False)
+    assert page.folds.all is None
+
+
+def test_a_message_that_grows_while_it_is_followed() -> None:
+    talk = Talk(prompt("p", "go"), answer("a", paragraphs(3)))
+    page = page_of(talk, end=True)
+    for count in range(4, 30):
+        page.show(talk.become((talk.messages[0], answer("a", paragraphs(count)))), fresh=False)
+        assert f"▌ paragraph {count - 1}" in screen(page)
+        assert page.following
+
+
+# --- other sizes -------------------------------------------------------------------------------
+
+
+def test_another_width_keeps_the_message_at_the_top_and_comes_back_exactly() -> None:
+    talk = Talk(*(answer(f"a{n}", f"start {n} " + "many words " * 60) for n in range(20)))
+    page = page_of(talk)
+    page.scroll_to(page.sheet.heights.top(7) + 5)
+    before, top = screen(page), page.row(0)
+    assert top is not None
+    for width in (*range(59, 30, -1), *range(30, 61)):
+        page.resize(look(width), HEIGHT)
+        place = page.row(0)
+        assert place is not None
+        assert place.message == top.message
+    assert screen(page) == before
+
+
+def test_another_height_keeps_the_top_row_or_the_followed_end() -> None:
+    page = page_of(long_talk())
+    page.scroll_to(40)
+    before = screen(page)
+    page.resize(look(), HEIGHT - 5)
+    assert screen(page) == before[: HEIGHT - 5]
+    page.follow()
+    page.resize(look(), HEIGHT)
+    assert page.at_end
+    assert page.following
+
+
+@given(
+    cursor=st.tuples(st.integers(4, 50), st.integers(0, 2)),
+    sizes=st.lists(st.tuples(st.integers(24, 120), st.integers(3, 40)), min_size=1, max_size=5),
+)
+def test_the_cursor_keeps_its_block_in_sight_through_other_sizes(
+    cursor: tuple[int, int], sizes: list[tuple[int, int]]
+) -> None:
+    page = page_of(long_talk(30), width=119, height=36)
+    page.go(Cursor(*cursor))
+    kept = page.cursor
+    for width, height in sizes:
+        page.resize(look(width), height)
+        assert page.cursor == kept
+        top = page.sheet.heights.top(kept.message)
+        start, end = (top + line for line in page.inside(kept))
+        assert page.top <= start
+        assert min(end, start + height) <= page.top + height
+
+
+def test_a_lower_window_keeps_the_cursor_of_a_transcript_that_was_all_in_sight() -> None:
+    page = page_of(long_talk(2), height=40)
+    assert page.following
+    page.resize(look(), HEIGHT)
+    assert (page.top, page.cursor, page.following) == (0, (0, 0), False)
+    page.resize(look(), 40)
+    assert page.following
+
+
+def test_shown_before_there_is_a_size() -> None:
+    page = Viewport()
+    page.show(long_talk().now(), fresh=True, end=True)
+    page.resize(look(), HEIGHT)
+    assert page.at_end
+    assert page.following
+    assert "t19" in under_cursor(page)
+
+
+def test_a_transcript_without_a_body_that_can_be_drawn_is_still_shown() -> None:
+    page = page_of(Talk(answer("empty"), answer("blank", "  \n "), prompt("p", "hello")))
+    seen = [page.cursor.message]
+    for step in (page.down, page.down, page.up, page.up):
+        step()
+        seen.append(page.cursor.message)
+    assert seen == [0, 1, 2, 1, 0]
+
+
+def test_a_hundred_thousand_outlines_are_not_read() -> None:
+    talk = long_talk(10)
+    outlines = talk.now().outlines
+    many = tuple(replace(outlines[n % 20], id=f"m{n}") for n in range(100_000))
+    reads: list[int] = []
+
+    def read(index: int) -> object:
+        reads.append(index)
+        return replace(talk.messages[index % 20], id=f"m{index}")
+
+    page = Viewport()
+    page.resize(look(), HEIGHT)
+    page.show(Transcript(outlines=many, read=read), fresh=True)  # type: ignore[arg-type]
+    page.follow()
+    screen(page)
+    assert len(reads) < 20
