@@ -21,7 +21,7 @@ class LineView(ScrollView, can_focus=True, inherit_bindings=False):
 
     BINDINGS = bindings(Where.DRAWING)
     DEFAULT_CSS = """
-    Drawing {
+    LineView {
         overflow-x: hidden;
         overflow-y: auto;
         scrollbar-gutter: stable;

@@ -58,7 +58,7 @@ def in_brief(shown: CommandPreview, glyphs: Glyphs) -> Content:
         said = f"{glyphs.warning} {shown.problem}"
     else:
         said = " ".join(_PATH.sub(f"{glyphs.ellipsis}/", word) for word in shown.argv)
-    return Content("\n").join([heading("CommandPreview"), Content(visible_line(said))])
+    return Content("\n").join([heading("Becomes"), Content(visible_line(said))])
 
 
 def finding_lines(finding: Finding, glyphs: Glyphs, *, fixable: bool) -> Iterator[Content]:
@@ -99,7 +99,7 @@ class PolicySide(Vertical):
         """Headings and what stands below them."""
         yield Static(id="becomes-heading")
         with VerticalScroll(id="becomes-place", can_focus=False):
-            yield Static(id="preview")
+            yield Static(id="becomes")
         yield Static(id="toml-heading")
         yield LineView(what="the file with its changes", id="toml")
         yield Static(id="findings-heading")
@@ -109,7 +109,7 @@ class PolicySide(Vertical):
     def become(self, shown: CommandPreview) -> None:
         """Show another command."""
         self.query_one("#becomes-heading", Static).update(
-            heading("CommandPreview", shown.taker or OURS)
+            heading("Becomes", shown.taker or OURS)
         )
         self.query_one("#becomes", Static).update(command_content(shown, self._glyphs))
 

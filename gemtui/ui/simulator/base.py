@@ -57,7 +57,7 @@ class SimulatorScreen(DialogGuardScreen[Taken]):
     """Closes with the rules that were taken; `HEADING` says what it is."""
 
     DEFAULT_CSS = """
-    TrialScreen {
+    SimulatorScreen {
         & #heading { text-style: bold; }
         & .gap { height: 1; }
     }

@@ -282,7 +282,7 @@ class CallScreen(SimulatorScreen):
     BINDINGS: ClassVar[list[BindingType]] = bindings(Where.CALL)
     AUTO_FOCUS = "LineView"
     HEADING = "One call"
-    DEFAULT_CSS = "CallScreen Drawing { height: 1fr; padding: 0 1; }"
+    DEFAULT_CSS = "CallScreen LineView { height: 1fr; padding: 0 1; }"
 
     def __init__(self, trial: Simulation, past: CallHistory, recorded: RecordedCall) -> None:
         super().__init__(trial)

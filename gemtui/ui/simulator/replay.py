@@ -30,7 +30,7 @@ class ReplayScreen(ScanScreen[ReplayCounts]):
 
     BINDINGS: ClassVar[list[BindingType]] = bindings(Where.REPLAY)
     AUTO_FOCUS = "RowList"
-    HEADING = "ReplayCounter"
+    HEADING = "Replay"
     DEFAULT_CSS = "ReplayScreen RowList { height: 1fr; margin-top: 1; }"
 
     def __init__(self, trial: Simulation, past: CallHistory) -> None:

@@ -39,11 +39,11 @@ class SuggestScreen(ScanScreen[Suggestions | None]):
     SuggestScreen {
         & #suggest-panes { layout: vertical; height: 1fr; margin-top: 1; }
         & RowList { height: 1fr; }
-        & Drawing { height: 45%; padding: 0 2; }
+        & LineView { height: 45%; padding: 0 2; }
         & Rule.-horizontal { margin: 0; color: $foreground 30%; }
         &.-extra #suggest-panes { layout: horizontal; }
         &.-extra Rule { display: none; }
-        &.-extra Drawing { width: 70; height: 1fr; }
+        &.-extra LineView { width: 70; height: 1fr; }
     }
     """
 
