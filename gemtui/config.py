@@ -1,7 +1,7 @@
 """Our own settings: one TOML file, read once into a frozen `Config`.
 
 The fields of `Config` are the only place where a setting is defined and described: the reader and
-the README's table come from them.
+the table in assets/settings.md come from them.
 """
 
 from __future__ import annotations

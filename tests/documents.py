@@ -1,0 +1,135 @@
+"""The parts of the documents that follow from the program.
+
+    python -m tests.documents
+
+writes them anew, each between two comments such as `<!-- keys -->` and `<!-- end of keys -->`.
+"""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import click
+
+from gemtui.cli import root
+from gemtui.config import settings
+from gemtui.ui.kit.keys import Where, keys_of
+
+HERE = Path(__file__).parents[1]
+ASSETS = HERE / "assets"
+NAMES = {Where.SESSIONS: "List and transcript"}
+
+
+def documents() -> list[Path]:
+    """The README and all that it leads to."""
+    return [HERE / "README.md", *sorted(ASSETS.glob("*.md"))]
+
+
+def keys() -> Iterator[str]:
+    """A table for each place where keys act."""
+    for place in Where:
+        if found := keys_of(place):
+            yield from (f"## {NAMES.get(place, place)}", "", "| key | does |", "| --- | --- |")
+            for key in found:
+                faces = " ".join(f"`{face}`" for face in key.shown().split())
+                yield f"| {faces} | {key.help} |"
+            yield ""
+
+
+def options() -> Iterator[str]:
+    """A table of all settings."""
+    yield "| setting and default | values | what it does |"
+    yield "| --- | --- | --- |"
+    for each in settings():
+        yield f"| `{each.toml}` | {each.values} | {each.doc} |"
+    yield ""
+
+
+def commands() -> Iterator[str]:
+    """What each command takes."""
+    for names, command in _commands(root, ("gemtui",)):
+        context = click.Context(command, info_name=" ".join(names))
+        yield f"### {' '.join(names)}"
+        yield ""
+        yield f"`{' '.join([*names, *command.collect_usage_pieces(context)])}`"
+        yield ""
+        yield " ".join(_inline(command.help or "").split())
+        yield ""
+        yield from _options(command, context)
+
+
+def _commands(
+    command: click.Command, names: tuple[str, ...]
+) -> Iterator[tuple[tuple[str, ...], click.Command]]:
+    yield names, command
+    if isinstance(command, click.Group):
+        for name, each in command.commands.items():
+            yield from _commands(each, (*names, name))
+
+
+def _options(command: click.Command, context: click.Context) -> Iterator[str]:
+    found = [
+        option
+        for option in command.get_params(context)
+        if isinstance(option, click.Option) and "--help" not in option.opts
+    ]
+    if found:
+        yield "| option | does |"
+        yield "| --- | --- |"
+        for option in found:
+            value = "" if option.is_flag else f" {option.make_metavar(context)}"
+            words = f"{', '.join((*option.opts, *option.secondary_opts))}{value}"
+            yield f"| `{_cell(words)}` | {_cell(_inline(option.help or ''))} |"
+        yield ""
+
+
+def _inline(words: str) -> str:
+    """Words that stand in Markdown as they are."""
+    pieces = words.split("`")
+    return "`".join(
+        p if at % 2 else re.sub(r"([*~<\[])", r"\\\1", p) for at, p in enumerate(pieces)
+    )
+
+
+def _cell(words: str) -> str:
+    """What stands in one cell of a table."""
+    return words.replace("|", "\\|")
+
+
+def contracts() -> Iterator[str]:
+    """The layers that `lint-imports` holds, as pyproject.toml has them."""
+    told = tomllib.loads((HERE / "pyproject.toml").read_text(encoding="utf-8"))
+    for contract in told["tool"]["importlinter"]["contracts"]:
+        yield f"* {contract['name']}."
+        if "layers" in contract:
+            yield from ("", "  ```text", *(f"  {each}" for each in contract["layers"]), "  ```")
+        yield ""
+
+
+PARTS: dict[str, Callable[[], Iterator[str]]] = {
+    "keys": keys,
+    "settings": options,
+    "commands": commands,
+    "contracts": contracts,
+}
+
+
+def rewritten(text: str) -> str:
+    """A document with every part as it should be. Raises ValueError where one has no end."""
+    for name, part in PARTS.items():
+        begin, end = f"<!-- {name} -->\n", f"<!-- end of {name} -->\n"
+        before, found, rest = text.partition(begin)
+        if found:
+            _, closed, after = rest.partition(end)
+            if not closed:
+                raise ValueError(f"{name} has no {end}")
+            text = before + begin + "\n" + "\n".join(part()) + "\n" + end + after
+    return text
+
+
+if __name__ == "__main__":
+    for document in documents():
+        document.write_text(rewritten(document.read_text(encoding="utf-8")), encoding="utf-8")
