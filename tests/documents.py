@@ -20,7 +20,34 @@ from gemtui.ui.kit.keys import Where, keys_of
 
 HERE = Path(__file__).parents[1]
 ASSETS = HERE / "assets"
-NAMES = {Where.SESSIONS: "List and transcript"}
+PANES = {
+    "Everywhere": (Where.APP, Where.FILTER, Where.RAW, Where.NOTICE, Where.CONFIRM, Where.DIALOG),
+    "Sessions": (
+        Where.SESSIONS,
+        Where.LIST,
+        Where.TRANSCRIPT,
+        Where.FIND,
+        Where.INFO,
+        Where.EMPTY,
+    ),
+    "Runs": (Where.PROMPT, Where.RUN, Where.WRITES, Where.OPTIONS, Where.RUN_LIST),
+    "Policies": (Where.POLICY, Where.RULES, Where.LEVELS, Where.RULE, Where.POLICY_FILES),
+    "Try, replay, suggest": (
+        Where.TRY,
+        Where.REPLAY,
+        Where.SUGGEST,
+        Where.ROWS,
+        Where.CALLS,
+        Where.PICK,
+        Where.CALL,
+        Where.DRAWING,
+    ),
+}
+NAMES = {
+    Where.APP: "Any place",
+    Where.SESSIONS: "List and transcript",
+    Where.RUN_LIST: "List of runs",
+}
 
 
 def documents() -> list[Path]:
@@ -29,13 +56,15 @@ def documents() -> list[Path]:
 
 
 def keys() -> Iterator[str]:
-    """A table for each place where keys act."""
-    for place in Where:
-        if found := keys_of(place):
-            yield from (f"## {NAMES.get(place, place)}", "", "| key | does |", "| --- | --- |")
-            for key in found:
+    """A table for each place where keys act, pane by pane."""
+    for pane, places in PANES.items():
+        yield from (f"## {pane}", "")
+        for place in places:
+            name = NAMES.get(place, place)
+            yield from (f"### {name}", "", "| key | does |", "| --- | --- |")
+            for key in keys_of(place):
                 faces = " ".join(f"`{face}`" for face in key.shown().split())
-                yield f"| {faces} | {key.help} |"
+                yield f"| {faces} | {_cell(key.help)} |"
             yield ""
 
 

@@ -14,7 +14,8 @@ import pytest
 from click.testing import CliRunner
 
 from gemtui.cli import main, root
-from tests.documents import ASSETS, HERE, PARTS, documents, rewritten
+from gemtui.ui.kit.keys import Where, keys_of
+from tests.documents import ASSETS, HERE, PANES, PARTS, documents, rewritten
 from tests.fake_cli import INIT, OK, FakeCli, ends, says, uses
 
 DATA = Path(__file__).parent / "data" / "sessions"
@@ -32,6 +33,11 @@ def test_its_tables_are_those_of_the_program(path: Path) -> None:
 def test_every_table_has_a_place() -> None:
     everything = "".join(TEXTS.values())
     assert [name for name in PARTS if everything.count(f"<!-- {name} -->") != 1] == []
+
+
+def test_the_keys_of_every_place_are_told() -> None:
+    told = [place for places in PANES.values() for place in places]
+    assert sorted(told) == sorted(place for place in Where if keys_of(place))
 
 
 def test_a_table_that_says_otherwise_is_found() -> None:

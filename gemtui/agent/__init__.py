@@ -1,1 +1,1 @@
-"""One process of the Gemini CLI: where it is installed and which version it is."""
+"""One process of an agent: options to a command, a supervised run, its output as events."""
