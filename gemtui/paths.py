@@ -16,7 +16,7 @@ _APP = "gemtui"
 
 
 def gemini_home(environ: Mapping[str, str] = os.environ) -> Path:
-    """The CLI's folder: `$GEMINI_CLI_HOME/.gemini` if that is set, else `~/.gemini` (contract)."""
+    """The CLI's folder: `$GEMINI_CLI_HOME/.gemini` if that is set, else `~/.gemini`."""
     base = environ.get("GEMINI_CLI_HOME") or environ.get("HOME")
     return (Path(base) if base else Path.home()).absolute() / ".gemini"
 

@@ -1,7 +1,4 @@
-"""Gemini CLI as a response provider: a prompt in, the answer and the written files out (ADR-0014).
-
-Where the CLI does otherwise than that design expected, conformance sections 1 and 4 decide.
-"""
+"""Gemini CLI as a response provider: a prompt in, the answer and the written files out."""
 
 from __future__ import annotations
 
@@ -47,13 +44,12 @@ class ProviderResult:
 
 
 class GeminiCliProvider:
-    """Answers prompts by headless runs of Gemini CLI (ADR-0014).
+    """Answers prompts by headless runs of Gemini CLI.
 
-    `config` may hold `model`, `sandbox`, `approval_mode`, `include_directories`,
-    `allowed_tools` (no confirmation for these), `working_dir` and `timeout` (seconds). The
-    default approval mode is `yolo`, as designed for unattended use: every tool runs unasked,
-    shell commands included. Unknown keys warn; wrong values raise a ValueError that names the
-    key.
+    `config` may hold `model`, `sandbox`, `approval_mode`, `include_directories`, `allowed_tools`
+    (no confirmation for these), `working_dir` and `timeout` (seconds). The default approval mode is
+    `yolo`, for unattended use: every tool runs without a question, shell commands included. Unknown
+    keys warn; wrong values raise a ValueError that names the key.
     """
 
     def __init__(self, config: Mapping[str, Any] | None = None) -> None:
@@ -190,7 +186,7 @@ _CHECKS = {
 
 
 def _check(config: Mapping[str, Any]) -> None:
-    """Refuse wrong values, warn of unknown keys; None = left out (conformance 45)."""
+    """Raise ValueError for a wrong value, warn of unknown keys; None = left out."""
     for key, value in config.items():
         if key not in _CHECKS:
             warnings.warn(

@@ -1,4 +1,4 @@
-"""The provider: ADR-0014 as conformance section 4 decides."""
+"""The provider: configuration, answers, files, failures."""
 
 from __future__ import annotations
 

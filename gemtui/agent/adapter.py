@@ -11,15 +11,18 @@ from gemtui.agent.run_folder import Request, RunFolder
 
 
 class AgentAdapter(Protocol):
-    """Turns one agent's runs into events (GEMINI-001)."""
+    """What an agent must offer to be run: whether it is here, and the events of a run."""
 
     agent: str
 
     async def is_available(self) -> bool:
-        """Whether the agent can be run here; answers within seconds, never raises (GEMINI-002)."""
+        """Whether the agent can be run here; answers within seconds, never raises."""
 
     def run(self, prompt: str, options: AgentOptions) -> AsyncIterator[AgentEvent]:
-        """The events of one run: one init first, one done last (GEMINI-003, GEMINI-004)."""
+        """Run the prompt and yield the events of the run: one `init` first, one `done` last.
+
+        Closing the iterator, or cancelling the task that reads it, ends the run.
+        """
 
 
 class Guard(Protocol):

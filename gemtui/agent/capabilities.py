@@ -23,7 +23,7 @@ MODELS = (
 """Names for `--model` that 0.61.0 knows itself; any other one goes to the API as it is."""
 
 STREAM_JSON = "stream-json"
-"""The output format that a run needs; CLIs before 0.11 have none (contract 2)."""
+"""The output format that a run needs; CLIs before 0.11 lack it (assets/gemini-cli.md#events)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,8 +46,8 @@ class Capabilities:
     def to_dict(self) -> dict[str, object]:
         """For `gemtui doctor --json`.
 
-        `web_search` and `thinking` are the agent's own (conformance 3): the search is a tool, and
-        thoughts stand in the stored session, never in the stream.
+        `web_search` and `thinking` are the agent's own: the search is a tool, and thoughts stand in
+        the stored session, never in the stream.
         """
         return {
             "stream": self.streams,

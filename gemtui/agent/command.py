@@ -1,7 +1,8 @@
 """Options -> the exact command: words, environment, and files for one run. Pure, and shown first.
 
-Every word is one that the CLI found here knows. What the design of 2025 did by deprecated flags is
-done by a policy file and by settings of this run's own (GEMINI-006, GEMINI-007, conformance 1).
+Every flag is one that the installed CLI knows. Permissions are told by policy files and the turn
+limit by settings, both written for this run alone; only a CLI without policy files is told by flags
+that newer ones call deprecated (`legacy_flags`).
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ _LISTS = frozenset(
 """Words whose value the CLI cuts at commas and strips of blanks."""
 
 ARGUMENT_LIMIT = 100_000
-"""Bytes of a prompt handed over as one word; Linux takes 131,071 (contract 3)."""
+"""Bytes of a prompt handed over as one word; Linux takes 131,071."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -166,7 +167,7 @@ def _check_words(argv: Sequence[str], known: Capabilities) -> None:
 
 
 def _mode(options: AgentOptions, machine: Machine) -> list[str]:
-    """One flag for the mode, never together with --yolo (contract 4.1).
+    """One flag for the mode, never together with --yolo, which the CLI refuses.
 
     None for the default, which the run's settings name: the user's own may say otherwise.
     """
@@ -201,7 +202,10 @@ def _policy_files(ruled: Sequence[Rule]) -> dict[str, str]:
 def _policies(
     options: AgentOptions, machine: Machine, files: Mapping[str, str], folder: Path
 ) -> Iterable[str]:
-    """`--policy` replaces the user's folder, so it is named again between ours (contract 4.3)."""
+    """The paths for `--policy`, which replaces the user's folder: so that is named between ours.
+
+    See assets/gemini-cli.md#policy-files.
+    """
     ours = {name: folder / name for name in files if name != SETTINGS}
     if not ours and not options.policies:
         return []
@@ -238,7 +242,7 @@ def _servers(options: AgentOptions, older: LegacyFlags | None) -> Sequence[str]:
 
 
 def _settings_text(options: AgentOptions, machine: Machine, older: LegacyFlags | None) -> str:
-    """The machine's own settings with this run's on top (contract 4.4)."""
+    """The machine's settings with this run's on top (assets/gemini-cli.md#settings)."""
     ours: dict[str, Any] = {
         "general": {"sessionRetention": {"enabled": False}, "enableAutoUpdate": False}
     }

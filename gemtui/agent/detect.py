@@ -1,7 +1,7 @@
 """Where the Gemini CLI is installed, and which version it is.
 
-Looked for in this order: `GEMINI_CLI_PATH` (ignored if nothing is there, conformance 84), `PATH`,
-and the places where npm, mise, nvm, Volta, Bun and Homebrew put it. Reading sessions needs none.
+Looked for in this order: `GEMINI_CLI_PATH` (ignored if nothing is there), `PATH`, and the places
+where npm, mise, nvm, Volta, Bun and Homebrew put it. Reading sessions needs none.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from gemtui.processes import find_program
 
 INSTALL_LINK = "https://github.com/google-gemini/gemini-cli"
 VERSION_LIMIT = 5.0
-"""Seconds that `gemini --version` may take; 0.5-2 s is usual (contract 2)."""
+"""Seconds that `gemini --version` may take; 0.5 to 2 are usual."""
 HELP_LIMIT = 20.0
 """Seconds that `gemini --help` may take."""
 

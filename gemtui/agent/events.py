@@ -1,7 +1,7 @@
 """What an agent says while it runs, in one vocabulary for every agent.
 
-The event types and payloads are those of the adapter's design (GEMINI-004, conformance section 2).
-Python names are snake_case; `AgentEvent.to_dict` gives the JSON form with camelCase names.
+They are the same for every agent. Python names are snake_case; `AgentEvent.to_dict` gives the JSON
+form with camelCase names, one object a line in `gemtui run --json`.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ class ResultStatus(StrEnum):
 
 
 class DoneStatus(StrEnum):
-    """How a run ended (GEMINI-005)."""
+    """How a run ended, as its `done` event says."""
 
     SUCCESS = "success"
     ERROR = "error"
@@ -57,7 +57,7 @@ class TextDelta:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Thinking:
-    """A thought summary. Gemini's stream has none (contract 2); other agents' may."""
+    """A thought summary. Gemini's stream has none; other agents' may."""
 
     summary: str
 
@@ -94,7 +94,7 @@ class ErrorSaid:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PermissionRequest:
-    """The agent asks whether it may; Gemini's stream never does (contract 5)."""
+    """The agent asks whether it may; Gemini's stream never does."""
 
     tool_name: str
     tool_use_id: str

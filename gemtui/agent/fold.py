@@ -194,7 +194,7 @@ class Fold:
         )
 
     def _end(self) -> None:
-        """The run is over: a call that nobody confirmed stays unconfirmed (conformance 27)."""
+        """The run is over: a call that nobody confirmed stays unconfirmed."""
         self._close()
         for index, message in enumerate(self._messages):
             if any(_is_running(block) for block in message.blocks):
@@ -218,7 +218,7 @@ class Fold:
 
 
 def _ended(call: ToolCall, result: ToolResult, event: AgentEvent) -> ToolCall:
-    """The call with its result; an edit's change is rebuilt from its arguments (contract 2)."""
+    """The call with its result; an edit's change, which no stream has, is made of its arguments."""
     status = _STATUS[result.status]
     text = result.output if isinstance(result.output, str) or result.output is None else None
     output = text if text is not None or result.output is None else pretty(result.output)

@@ -1,7 +1,7 @@
 """The adapter for Google's Gemini CLI: prompts in, events out, by way of a supervised run.
 
-The CLI never writes to a pipe of ours, since a pipe loses the tail of its output (contract 0, trap
-1): a supervisor gives it files in the run's folder, and this module reads them as they grow.
+The CLI never writes to a pipe, which loses the end of its output (assets/gemini-cli.md#stdout): a
+supervisor gives it files in the run's folder, and this module reads them as they grow.
 """
 
 from __future__ import annotations
@@ -189,7 +189,7 @@ def owner_lives(owner: Owner | None) -> bool:
 
 
 class GeminiAdapter:
-    """Runs Gemini CLI (GEMINI-001 to GEMINI-008).
+    """Runs Gemini CLI, each run in a process tree and a folder of its own.
 
     `cli`: the program, else the one found on this machine. `runs`: the folder for run folders.
     `guard`: told before a run starts and after it has ended.
@@ -309,7 +309,7 @@ class GeminiAdapter:
 
         Setting `options.abort`, cancelling the task or closing the iterator ends the run's whole
         process tree; the iterator is closed only when that is done. Raises OptionError before the
-        start; a CLI that can't be started is told by events (conformance 31).
+        start; a CLI that can't be started is told by events.
         """
         options.check()
         try:
@@ -335,7 +335,7 @@ async def _on_set(event: asyncio.Event | None, act: Callable[[], None]) -> None:
 
 
 def unstarted(error: Exception, options: AgentOptions) -> list[AgentEvent]:
-    """The events of a run that could not be started (conformance 31)."""
+    """The events of a run that could not be started: `init`, `error`, `done`."""
     stream = Stream(cwd=str(options.cwd or Path.cwd()), model=options.model, resumed=options.resume)
     return list(stream.finish(Ending(code=None, problem=str(error))))
 

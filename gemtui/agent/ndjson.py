@@ -1,7 +1,7 @@
 """Chunks of bytes -> lines -> JSON values: bounded, and never raising.
 
-Lines end with a line feed and with nothing else: U+2028, U+2029 and U+0085 stand unescaped in
-what the CLI writes (contract 0, trap 9).
+Lines end with a line feed and with nothing else: U+2028, U+2029 and U+0085 stand unescaped in what
+the CLI writes (assets/gemini-cli.md#stdout).
 """
 
 from __future__ import annotations
@@ -93,7 +93,7 @@ def _parsed(line: bytes) -> Parsed | Malformed:
 async def read_ndjson(
     chunks: AsyncIterable[bytes | str], *, limit: int = LINE_LIMIT
 ) -> AsyncIterator[Parsed | Malformed]:
-    """Values of a stream of newline-delimited JSON, cut into chunks anywhere (GEMINI-003).
+    """Values of a stream of newline-delimited JSON, cut into chunks anywhere.
 
     Yields `Parsed` (`ok` True, `data`) or `Malformed` (`ok` False, `error`, `raw`) a line, blank
     lines left out, a last line without line feed included. Never raises for what it reads; a line

@@ -15,14 +15,14 @@ from gemtui.policy.model.rules import ApprovalMode
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AgentOptions:
-    """One run's options (GEMINI-007); None and empty mean: as the CLI has it.
+    """The options of one run. None, or an empty value, leaves the choice to the CLI.
 
     `only_tools`: nothing else exists; `approved_tools`: no confirmation for these. `policies`:
     policy files to load between our denies and our allows. `resume`: a full session id.
     `max_turns`: at least 0. `timeout`, `idle_timeout`: seconds. `environment`: added to the
-    process's own. `trust`: trust the folder for this run (contract 4.5). `prompt_in_argv`: hand
-    the prompt over as `--prompt=…` instead of by a file on stdin; it is then visible in `ps`.
-    `abort`: setting it ends the run.
+    process's own. `trust`: trust the folder for this run. `prompt_in_argv`: hand the prompt over as
+    `--prompt=…` instead of by a file on stdin; it is then visible in `ps`. `abort`: setting it ends
+    the run.
     """
 
     cwd: Path | None = None

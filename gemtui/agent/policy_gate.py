@@ -1,4 +1,4 @@
-"""Policy files looked at before a run: what is broken keeps it from starting (conformance 58).
+"""Policy files looked at before a run: what is broken keeps it from starting.
 
 The files that a run names must hold: the CLI would drop what is wrong in them and go on without it.
 The user's own files are the user's, and hold for every session: what is broken there is said, and

@@ -1,7 +1,7 @@
 """The process tree of a run: found by parent, by group and by tag, and ended as a whole.
 
-A shell tool runs in a session of its own and outlives the CLI (contract 0, trap 4); it still
-inherits our tag.
+A shell tool runs in a session of its own and outlives the CLI, but inherits our tag
+(assets/gemini-cli.md#process-tree).
 """
 
 from __future__ import annotations

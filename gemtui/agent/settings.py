@@ -71,7 +71,7 @@ def system_settings_path(environ: Mapping[str, str], platform: str = sys.platfor
 
 
 def settings_places(environ: Mapping[str, str], project: Path | None) -> list[Path]:
-    """The settings files of a run, from the lowest to the highest (contract 4.4).
+    """The settings files of a run, from the lowest to the highest (assets/gemini-cli.md#settings).
 
     Those of the machine are left out where the CLI passes over them, as are those of the project
     for None.

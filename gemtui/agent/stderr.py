@@ -1,4 +1,4 @@
-"""What the CLI says on stderr: noise in good runs, the only voice of bad starts (contract 2.2)."""
+"""What the CLI says on stderr: noise in good runs, the only word of starts that failed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A whole stream -> events: exactly one init first, exactly one done last (conformance 2).
+"""A whole stream -> events: exactly one init first, exactly one done last.
 
 Pure state over parsed lines; the adapter feeds it and tells how the process ended.
 """

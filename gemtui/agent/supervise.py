@@ -291,7 +291,7 @@ class Supervisor:
 
 
 def _start_words(error: OSError, request: Request) -> str:
-    """Why the CLI could not be started, as the adapter's design words it (conformance 31)."""
+    """Why the CLI could not be started, for the `error` event."""
     if not is_folder(Path(request.cwd)):
         return f"spawn gemini: the folder {request.cwd} is not there"
     if isinstance(error, FileNotFoundError):

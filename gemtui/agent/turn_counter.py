@@ -16,8 +16,8 @@ class TurnLimit:
     """Tells when turn number `limit` is over; None = never.
 
     A turn is one answer of the model with all tools that it calls: the CLI tells all calls first,
-    then all results (contract 2), and asks the model again after the last one. An answer without
-    calls ends the run by itself.
+    then all results (assets/gemini-cli.md#events), and asks the model again after the last one. An
+    answer without calls ends the run by itself.
     """
 
     def __init__(self, limit: int | None) -> None:

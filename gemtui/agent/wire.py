@@ -1,6 +1,6 @@
 """The shapes on the wire: one stream-json object, read with every name that versions have used.
 
-Nothing here raises or keeps state; `stream.py` turns a whole stream into events (conformance 2).
+Nothing here raises or keeps state; `stream.py` turns a whole stream into events.
 """
 
 from __future__ import annotations
@@ -108,9 +108,9 @@ def tool_result(event: Part) -> WireToolResult:
 
 
 def refused(result: WireToolResult, name: str) -> bool:
-    """Whether an error result means that the call was not allowed (conformance 2).
+    """Whether an error result means that the call was not allowed (assets/gemini-cli.md#refusals).
 
-    A built-in tool that is "not found" is not permitted in this mode (contract 0, trap 12).
+    A built-in tool that is "not found" is one that is not permitted in this mode.
     """
     if result.error_type == "policy_violation":
         return True
@@ -184,7 +184,7 @@ def _done_status(event: Part, said: WireError) -> DoneStatus:
 
 
 def _tokens(stats: Part) -> Usage | None:
-    """The stream's counters: no thoughts, the router's own calls included (conformance 78)."""
+    """The stream's counters: no thoughts, the router's own calls included."""
 
     def count(*names: str) -> int | None:
         return next((stats[name] for name in names if type(stats.get(name)) is int), None)

@@ -9,8 +9,7 @@ from gemtui.transcript.tools import ToolKind, asked_path, kind_of
 class WrittenFiles:
     """Fed with a run's events; `paths` holds each file once, in the order of its first success.
 
-    Paths stand as the calls named them: relative ones mean the run's folder (ADR-0014, "File
-    Write Tracking"; conformance 19-27).
+    Paths stand as the calls named them: relative ones mean the run's folder.
     """
 
     def __init__(self) -> None:

@@ -214,7 +214,7 @@ def _path(wanted: str) -> Path:
 
 
 def _finding(finding: Finding) -> dict[str, Any]:
-    """As interfaces have it; the way out is a part of the message."""
+    """One entry of `gemtui policy check --json`; the way out is a part of the message."""
     return {
         "file": str(finding.file),
         "rule": finding.rule,

@@ -27,7 +27,7 @@ _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 def run(words: RunArguments) -> int:
-    """Run the prompt; the exit code is that of interfaces.
+    """Run the prompt; returns the exit code (`run_show`).
 
     Raises click.UsageError, OptionError, CliNotFound, SessionNotFound, SessionAmbiguous, OSError.
     """

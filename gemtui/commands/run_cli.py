@@ -15,7 +15,7 @@ LEVELS = ("allow", "ask", "deny")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunArguments:
-    """What was typed; names as in interfaces, None or empty = not given."""
+    """The arguments of `gemtui run`; None or empty = not given."""
 
     prompt: str | None = None
     prompt_file: Path | None = None

@@ -18,7 +18,7 @@ from gemtui.policy.model.rules import ApprovalMode
 from gemtui.sessions.store import SessionKind
 
 LARGEST = 8 * 1024 * 1024
-"""Bytes of a prompt; the CLI would cut a longer one (contract 3)."""
+"""Bytes of a prompt; the CLI would cut a longer one."""
 TOO_LARGE = "the prompt is over 8 MiB: Gemini CLI would cut it; name files in it"
 
 

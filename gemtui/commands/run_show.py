@@ -37,7 +37,7 @@ _CODES = {
     Status.TIMEOUT: 124,
     Status.INTERRUPTED: 130,
 }
-"""Exit codes of interfaces."""
+"""Exit codes of `gemtui run`."""
 
 
 class Show:

@@ -83,7 +83,7 @@ def main(words: list[str]) -> int:
 
 
 def _end(_number: int, _frame: FrameType | None) -> None:
-    """Go at once with exit code 0, without a result and without our children (contract 0)."""
+    """Go at once with exit code 0, without a result and without our children, as the CLI does."""
     os._exit(0)
 
 
@@ -170,7 +170,7 @@ def _slug(home: Path, root: Path) -> str:
 
 
 def _settings(home: Path) -> Mapping[str, Any]:
-    """The user's settings with the run's own on top, section by section (contract 4.4)."""
+    """The user's settings with the run's own on top, section by section."""
     named = os.environ.get("GEMINI_CLI_SYSTEM_SETTINGS_PATH")
     merged: dict[str, Any] = {}
     for path in (home / ".gemini" / "settings.json", *([Path(named)] if named else [])):

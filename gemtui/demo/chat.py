@@ -139,7 +139,7 @@ class Chat:
         return self._file(folder, f"checkpoint-{tag}.json", json.dumps(whole, indent=2))
 
     def ghost(self, chats: Path, when: datetime) -> Path:
-        """What a resume leaves behind: the same id, nothing but the context (contract 1.6)."""
+        """What a resume leaves behind: the same id, nothing but the context."""
         again = Chat(self.work, "ghost", start=when, model=self.model)
         again.id = again._header["sessionId"] = self.id
         return again.write(chats)

@@ -14,7 +14,7 @@ from gemtui.demo.workspace import Call, Json, Workspace
 
 
 class Said:
-    """Stdout as `--output-format=stream-json` has it (contract 2): one object a line, at once."""
+    """Stdout as `--output-format=stream-json` has it: one object a line, at once."""
 
     def __call__(self, kind: str, **fields: Any) -> None:
         """Say one event."""
@@ -87,7 +87,7 @@ class LiveChat(Chat):
 def find_log(chats: Path, id: str) -> Path | None:
     """The log of a stored session, None where there is none.
 
-    A session of an older CLI gets a log beside its file, as the CLI does it (contract 1.4).
+    A session of an older CLI gets a log beside its file, as the CLI does it.
     """
     logs = sorted(chats.glob(f"session-*-{id[:8]}.jsonl"), key=lambda log: log.stat().st_size)
     if logs:

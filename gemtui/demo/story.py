@@ -234,7 +234,7 @@ def _refused(calls: Sequence[Call]) -> bool:
 
 
 def _result(call: Call, refused: str) -> dict[str, object]:
-    """A tool_result's fields: the string form of the display only (contract 2)."""
+    """A tool_result's fields: the string form of the display only."""
     if refused:
         message = call.response["error"]
         error = {"type": refused, "message": message}

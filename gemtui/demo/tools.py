@@ -42,7 +42,7 @@ class Rights:
     """Which calls the mode, the settings and the policy files allow, as the CLI decides it."""
 
     def __init__(self, mode: str, settings: Mapping[str, Any], policies: Sequence[Path]) -> None:
-        """A broken file is said as the CLI does, and one that is missing not (contract 0, 11)."""
+        """A broken policy file is said on stderr and one that is missing is not, as by the CLI."""
         policy = Policy.load(policies)
         for finding in policy.findings:
             if finding.severity is Severity.ERROR and Path(finding.file).exists():
@@ -113,7 +113,7 @@ class Bench(Workspace):
         return call
 
     def _run(self, command: str, why: str) -> Call:
-        """In a session of its own, which outlives us if we are ended (contract 0, trap 4)."""
+        """In a session of its own, which outlives us if we are ended."""
         began = time.monotonic()
         path = os.pathsep.join((str(Path(sys.executable).parent), os.environ.get("PATH", "")))
         with tempfile.TemporaryFile() as output:

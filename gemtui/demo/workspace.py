@@ -16,7 +16,7 @@ Json = dict[str, Any]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Call:
-    """A finished tool call: an entry of `toolCalls[]` (contract 1.2) without its id and time.
+    """A finished tool call: an entry of `toolCalls[]` without its id and time.
 
     `response`: {"output": …} or {"error": …}. `seconds`: how long it took.
     """

@@ -1,7 +1,7 @@
 """Why a run failed, by what the CLI said and the code it ended with: plain words and ways out.
 
-The meaning comes from the words first: exit codes are HTTP statuses mod 256 (contract 0, trap 5),
-and 1 stands for anything. No way out names a command that does not exist (conformance 1, 86).
+The meaning comes from the words first: many exit codes are HTTP statuses mod 256, and 1 stands for
+anything (assets/gemini-cli.md#exit-codes). No way out names a command that does not exist.
 """
 
 from __future__ import annotations

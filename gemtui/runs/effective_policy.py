@@ -52,10 +52,10 @@ def effective_policy(
     """What holds for a run that gemtui would start with `policies`.
 
     `--policy` replaces the user's own files, so gemtui names them again, before the others; with
-    `alone` it is as `gemini --policy …` has it (contract 4.3). Without policies both are a plain
-    run. `settings`: a file in the place of the machine's merged settings. `workspace`: the run's
-    folder, whose own settings count where it is trusted. Raises OptionError for a settings file
-    that is not there, OSError for one that can't be read or is no settings file.
+    `alone` it is as `gemini --policy …` has it. Without policies both are a plain run. `settings`:
+    a file in the place of the machine's merged settings. `workspace`: the run's folder, whose own
+    settings count where it is trusted. Raises OptionError for a settings file that is not there,
+    OSError for one that can't be read or is no settings file.
     """
     read, merged = _settings(settings, workspace, environ)
     files = [*(() if alone and policies else _user_files(merged, workspace, environ)), *policies]
@@ -75,7 +75,7 @@ def effective_policy(
 def _user_files(
     settings: Mapping[str, Any], workspace: Path | None, environ: Mapping[str, str]
 ) -> list[Path]:
-    """The user's own: what the settings name, else the folder (contract 4.3)."""
+    """The user's own: what the settings name, else the folder."""
     home = gemini_home(environ)
     named = _paths(settings.get("policyPaths"), home, workspace) or [home / "policies"]
     return [path for path in named if is_there(path)]
@@ -87,7 +87,7 @@ def _admin_files(
     workspace: Path | None,
     environ: Mapping[str, str],
 ) -> list[Path]:
-    """The system's folder; where it holds none, those that are named (contract 4.3)."""
+    """The system's folder; where it holds none, those that are named."""
     system = system_settings_path({}).parent / "policies"
     if any(system.glob("*.toml")):
         return [system]

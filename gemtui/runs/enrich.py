@@ -1,8 +1,8 @@
 """What the stored session adds to a run that has ended.
 
 The stream has no thoughts, no diffs, one sum of tokens, no exit codes, and after a dropped
-connection it holds an answer's text twice (contract 0 and 2). The session has all that, once. What
-the session lacks (an interrupted answer, a failed prompt, errors) the stream keeps.
+connection it holds an answer's text twice (assets/gemini-cli.md#events). The session has all that,
+once. What the session lacks (an interrupted answer, a failed prompt, errors) the stream keeps.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""How a run ended, in words a person can act on: every row of contract 2.1.
+"""How a run ended, in words a person can act on.
 
-Success is the CLI's word; ours is more careful (contract 0, trap 7): refused tools, loops, blocked
-prompts and missing answers are no plain success. What can't be seen in the stream can't be said:
-an answer that the model cut at its token limit looks like any other.
+Success is the CLI's word (assets/gemini-cli.md#endings); ours is more careful: refused tools,
+loops, blocked prompts and missing answers are no plain success. What can't be seen in the stream
+can't be said: an answer that the model cut at its token limit looks like any other.
 """
 
 from __future__ import annotations
@@ -142,8 +142,9 @@ _BY_POLICY = re.compile(r"Tool execution denied by policy\.?\s*(.*)", re.DOTALL)
 
 
 def refusal_words(output: str) -> str:
-    """Why a tool was refused, for a person: the CLI calls a tool "not found" that is not permitted
-    (contract 0, trap 12).
+    """Why a tool was refused, for a person: "not found" may mean that it is not permitted.
+
+    See assets/gemini-cli.md#refusals.
     """
     if "requires user confirmation" in output:
         return "would have needed a confirmation, which a headless run can't ask for"
@@ -223,7 +224,7 @@ _POLICY_ERROR = re.compile(r"^.*Policy file error in .*$(?:\n(?!\s*$).*){0,4}", 
 
 
 def _with_policy(verdict: RunOutcome, stderr: str) -> RunOutcome:
-    """A policy file that was dropped counts as a failure: every deny in it was gone (trap 11)."""
+    """A policy file that was dropped counts as a failure: every deny in it was gone."""
     found = list(dict.fromkeys(match[0].strip() for match in _POLICY_ERROR.finditer(stderr)))
     if not found:
         return verdict
@@ -309,7 +310,7 @@ _WAIT = re.compile(r"Retrying after (\d+)\s*ms")
 
 def retry_words(stderr: str) -> str | None:
     """The last retry that a piece of stderr tells of, for the status line of a run that waits:
-    `attempt 2 failed (503), trying again in 10 s`. None where there is none (trap 13).
+    `attempt 2 failed (503), trying again in 10 s`. None where there is none.
     """
     found = list(_ATTEMPT.finditer(stderr))
     if not found:

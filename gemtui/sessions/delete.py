@@ -72,7 +72,7 @@ class Deleted:
 
 def plan(session: Summary, home: Path, *, copies: bool = True) -> Deletion:
     """What belongs to a session and to no other: its files, its subagents' chats, its cut tool
-    outputs, its plans (contract 1.1).
+    outputs, its plans (assets/gemini-cli.md#places).
 
     `copies`: with the other files of this id; without them only the file in use, and the newest
     copy takes its place. Symbolic links are never followed out of the store; what is no longer

@@ -26,8 +26,8 @@ def parse(data: bytes) -> tuple[dict[str, Any], bool] | None:
 
     A list stands for a checkpoint of older versions: its history alone.
 
-    The CLI rewrites the file in place, so a reader can catch it half-written (contract 1.3): what
-    stands before the last complete message is still good.
+    The CLI rewrites the file in place, so a reader can catch it half-written: what stands before
+    the last complete message is still good.
     """
     try:
         value = loads(data)

@@ -48,7 +48,7 @@ def transcript_of(log: SessionLog, *, dropped: bool = False) -> Transcript:
 
 
 def records_of(log: SessionLog) -> Iterator[Mapping[str, Any]]:
-    """Every record after replay as stored, richer fields kept (contract 1.6)."""
+    """Every record after replay as stored, richer fields kept (assets/gemini-cli.md#ghosts)."""
     for entry in log.replay.entries:
         record = read_record(log.source, entry)
         if record is not None:
@@ -214,7 +214,7 @@ class _Late:
 
 
 def _late_calls(entries: Sequence[ReplayedMessage]) -> _Late:
-    """Find calls that the CLI attached to an earlier record than their turn (contract 1.2)."""
+    """Find calls that the CLI attached to an earlier record than their turn."""
     late = _Late(moved={}, after={})
     latest = list(accumulate((_time(entry) for entry in entries), max))
     for index, entry in enumerate(entries):

@@ -1,4 +1,4 @@
-"""Files that hold the same session become one summary, over the whole store (contract 1.1-1.7).
+"""Files that hold the same session become one summary, over the whole store.
 
 Migration copies every session, a resume leaves a frozen `.json` or a ghost beside it: the newest
 file that still says something is the one in use, the others are its copies. Sessions that only
@@ -88,7 +88,7 @@ def merged(files: Iterable[Summary], projects: Projects, now: datetime) -> Summa
 
 
 def _rank(summary: Summary) -> tuple[bool, bool, datetime, int, bool, datetime, str]:
-    """Greater = rather the one in use (contract 1.4); of equals that in the folder by name."""
+    """Greater = rather the one in use; of equals that in the folder by name."""
     return (
         summary.spoken > 0,
         Flag.EMPTY not in summary.flags,

@@ -1,4 +1,4 @@
-"""Which folder of the user's a folder below `~/.gemini/tmp` belongs to (contract 1.1)."""
+"""Which folder of the user's a folder below `~/.gemini/tmp` belongs to."""
 
 from __future__ import annotations
 
@@ -49,8 +49,9 @@ class Projects:
     def root_of(self, key: str, project_hash: str | None = None) -> str | None:
         """The project of a folder below `tmp`, None = unknown.
 
-        In the order of the contract: marker (of `tmp`, then of `history`), registry, hash of a
-        known path; `project_hash` is what a session in the folder says.
+        Looked for in this order (assets/gemini-cli.md#places): marker (of `tmp`, then of
+        `history`), registry, hash of a known path; `project_hash` is what a session in the folder
+        says.
         """
         return (
             self._markers.get(key)

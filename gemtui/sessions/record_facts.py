@@ -13,7 +13,7 @@ from gemtui.transcript.parts import instant, objects, parts_of, string, usage_of
 from gemtui.transcript.tools import call_status, written_path
 
 RICH_FIELDS = ("tokens", "thoughts", "model", "toolCalls")
-"""What a message loses when a resume restores it by `$set.messages` (contract 1.6)."""
+"""What a message loses when a resume restores it (assets/gemini-cli.md#ghosts)."""
 
 
 class RecordKind(Enum):
@@ -22,7 +22,7 @@ class RecordKind(Enum):
     MESSAGE = "message"
     CONTEXT = "context"
     REPLY = "reply"
-    """Only functionResponse parts: they repeat `toolCalls[].result` (contract 1.2)."""
+    """Only functionResponse parts: they repeat `toolCalls[].result`."""
 
 
 class CallFact(NamedTuple):

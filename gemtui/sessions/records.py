@@ -1,7 +1,7 @@
 """A session file, read and replayed: all of it once, then only what is new.
 
-Both formats and all versions (contract 1.2-1.5), in memory that grows with the number of records,
-not with their size.
+Both formats and all versions (assets/gemini-cli.md#session-files, #older-formats), in memory that
+grows with the number of records, not with their size.
 """
 
 from __future__ import annotations
@@ -94,8 +94,8 @@ class SessionLog:
         """Read what is new; True if anything changed.
 
         Of a log only new bytes are read, of a legacy object all; a file that shrank, was replaced
-        or rewritten is read from the start (contract 1.5). `upto`: stop after about that many
-        bytes. `cancelled` is asked once per megabyte.
+        or rewritten is read from the start (assets/gemini-cli.md#growth). `upto`: stop after about
+        that many bytes. `cancelled` is asked once per megabyte.
         """
         info = self.path.stat()
         if not stat.S_ISREG(info.st_mode):
@@ -299,7 +299,7 @@ class SessionLog:
             )
 
     def _last(self, line: bytes) -> bool:
-        """Take a last line without line feed if it is whole (contract 1.5)."""
+        """Take a last line without line feed if it is whole."""
         if not line.isspace() and values_in(line) <= legacy_json.VALUES and not _is_object(line):
             return False
         self._apply(line, len(line))
@@ -360,7 +360,7 @@ class SessionLog:
 
 
 def read_record(source: Source | None, entry: ReplayedMessage) -> Record | None:
-    """The stored record of an entry with the fields that a resume lost (contract 1.6)."""
+    """The stored record of an entry with the fields that a resume lost."""
     record = None if source is None else source.at(entry.slot)
     if record is None or source is None or not entry.borrowed:
         return record

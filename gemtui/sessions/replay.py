@@ -1,8 +1,8 @@
 """The replay of a session log: records in, the conversation as it stands out.
 
 Pure state, no files: `SessionLog` feeds it one parsed line after the other and tells where each
-stands. The rules are those of contract 1.2 and 1.6; what a later line drops is remembered with the
-reason, so that failed prompts and rewound messages can still be found.
+stands. For what each line means see assets/gemini-cli.md#session-files. What a later line drops is
+remembered with the reason, so that failed prompts and rewound messages can still be found.
 """
 
 from __future__ import annotations
@@ -32,8 +32,8 @@ class ReplayedMessage(NamedTuple):
     """One message record in the replay.
 
     `own`: which rich fields the record itself carries. `borrowed`: fields that it lost when a
-    resume restored it, each with the place of the earlier record that has it (contract 1.6).
-    `birth`: order of first appearance in the log.
+    resume restored it, each with the place of the earlier record that has it. `birth`: order of
+    first appearance in the log.
     """
 
     id: str
@@ -57,7 +57,7 @@ class Replay:
     def __init__(self) -> None:
         self.metadata: dict[str, Any] = {}
         self.started: datetime | None = None
-        """The earliest start that any header names; a resume writes a later one (contract 1.6)."""
+        """The earliest start that any header names; a resume writes a later one."""
         self.calls: dict[str, StoredCall] = {}
         self.replies: dict[str, StoredCall] = {}
         self.parts: set[str] = set()

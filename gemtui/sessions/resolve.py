@@ -32,7 +32,7 @@ def newest_first(places: Iterable[ChatFile]) -> list[ChatFile]:
 def fits(place: ChatFile, wanted: str) -> bool:
     """Whether the name of a file allows for a session with this id or prefix.
 
-    Names carry the first eight characters of a session's id (contract 1.1).
+    Names carry the first eight characters of a session's id.
     """
     if place.kind is SessionKind.MAIN:
         return not place.name_id or place.name_id.startswith(wanted[:_SHORT])
@@ -65,8 +65,8 @@ def latest(
 
 def said_update(place: ChatFile) -> float:
     """The last update that the two ends of a file name, else the time of the file: what a look
-    costs. A log says it at its end, an object of older versions at its start (contract 1.2, 1.3);
-    a backup that was put back, or a file that git wrote, has a time of its own.
+    costs. A log says it at its end, an object of older versions at its start; a backup that was put
+    back, or a file that git wrote, has a time of its own.
     """
     said = [moment for found in _UPDATED.findall(_ends(place)) if (moment := _moment(found))]
     return max([place.mtime_ns / 1e9, *said])

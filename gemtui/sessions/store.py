@@ -1,4 +1,4 @@
-"""Where the CLI keeps its sessions (contract 1.1), found by names and `stat`: no session is read.
+"""Where the CLI keeps its sessions, found by names and `stat` alone: no session is read.
 
 What stands in `chats/` was written by others: whatever is no regular file (a folder named like a
 session, a FIFO, a symbolic link) is not opened; it is said, as is what may not be read.

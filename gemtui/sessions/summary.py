@@ -22,7 +22,7 @@ class Flag(StrEnum):
     LIVE = "live"
     """The file grew within the last minute."""
     GHOST = "ghost"
-    """It replays to nothing while another file with this id replays to something (contract 1.6)."""
+    """Empty, beside another file with this id that is not (assets/gemini-cli.md#ghosts)."""
     EMPTY = "empty"
     """Nobody ever said anything in it: at most the CLI noted something down."""
     FAILED_PROMPT = "failed_prompt"
@@ -103,7 +103,7 @@ class Summary:
 
     @property
     def when(self) -> datetime:
-        """What lists sort by: the last update, else the file's time (contract 1.7)."""
+        """What lists sort by: the last update, else the file's time."""
         return self.updated or self.modified
 
     @property

@@ -1,8 +1,8 @@
 """What stands in a stored `content`: the words a person typed, and what the CLI put around them.
 
-The rules are those of contract 1.2: a content is a string, one part, or a list of parts and
-strings; `displayContent` is what was typed; session and hook context and replies to tool calls are
-no prompts; parts with `thought: true` are no answer text.
+See assets/gemini-cli.md#messages: a content is a string, one part, or a list of parts and strings;
+`displayContent` is what was typed; session and hook context and replies to tool calls are no
+prompts; parts with `thought: true` are no answer text.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ class Typed(NamedTuple):
 
     @property
     def prompt(self) -> bool:
-        """A person asked something here (contract 1.2: context and tool replies are no prompts)."""
+        """Whether a person asked something here; context and tool replies are no prompts."""
         return bool(self.text.strip() or self.media)
 
 

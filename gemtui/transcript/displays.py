@@ -1,6 +1,7 @@
 """`resultDisplay`, what the CLI showed a person of a tool's result: stored value -> typed display.
 
-The shapes are those of contract 1.2. A value that fits none of them stays whole as a `JsonDisplay`.
+For their forms see assets/gemini-cli.md#displays. A value of any other form stays whole, as a
+`JsonDisplay`.
 """
 
 from __future__ import annotations

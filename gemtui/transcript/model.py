@@ -26,7 +26,7 @@ class Author(StrEnum):
 
 
 class Level(StrEnum):
-    """How serious a notice is; the record types of the CLI (contract 1.2)."""
+    """How serious a notice is; the record types of the CLI."""
 
     INFO = "info"
     WARNING = "warning"
@@ -40,7 +40,7 @@ class ToolStatus(StrEnum):
     SUCCESS = "success"
     ERROR = "error"
     CANCELLED = "cancelled"
-    """The person refused it or stopped the request: an edit was *not* written (contract 1.2)."""
+    """The person refused it or stopped the request: an edit was *not* written."""
     DENIED = "denied"
     """A policy refused it, or the tool is not permitted in this mode."""
     INTERRUPTED = "interrupted"
@@ -65,8 +65,8 @@ class Dropped(StrEnum):
 class Usage:
     """Token counters of one model answer, or a sum; None = unknown, 0 = measured zero.
 
-    `input` includes `cached`; `output` excludes `thoughts`;
-    total = input + output + thoughts + tool (conformance 78-83).
+    `input` includes `cached`; `output` excludes `thoughts`; total = input + output + thoughts +
+    tool.
     """
 
     input: int | None = None

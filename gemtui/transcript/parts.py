@@ -1,6 +1,6 @@
 """Reading the pieces of stored records: each value may be of any type, and nothing raises here.
 
-A content of the Gemini API is a string, one part, or a list of parts and strings (contract 1.2).
+A content of the Gemini API is a string, one part, or a list of parts and strings.
 """
 
 from __future__ import annotations
@@ -102,7 +102,7 @@ def pretty(value: object) -> str:
 
 
 def usage_of(tokens: object) -> Usage | None:
-    """The six stored counters (conformance 78-83) as they are, None if there are none."""
+    """The six stored counters as they are, None if there are none."""
     if not isinstance(tokens, Mapping):
         return None
     return Usage(

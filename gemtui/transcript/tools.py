@@ -69,7 +69,7 @@ _KINDS = {
     "ask_user": ToolKind.ASK,
     "activate_skill": ToolKind.OTHER,
 }
-"""All built-in tools, those of older versions included (contract 4.2)."""
+"""All built-in tools, those of older versions included."""
 
 UNKNOWN_TOOL = "unknown_tool"
 
@@ -92,7 +92,7 @@ def is_builtin(name: str) -> bool:
 
 
 def tool_call(raw: Mapping[str, Any], *, asked: datetime | None = None) -> ToolCall:
-    """One stored `toolCalls[]` entry (contract 1.2), whatever shape it is in; never raises.
+    """One stored `toolCalls[]` entry, whatever shape it is in; never raises.
 
     `asked`: the time of its record, from which `duration` counts. A call without a name is
     `unknown_tool`; one without an id takes that of its response, else the empty string.
@@ -169,7 +169,7 @@ _NOT_REGISTERED = re.compile(r'Tool "[^"]*" not found|\btool_not_registered\b')
 
 
 def call_status(raw: Mapping[str, Any]) -> ToolStatus:
-    """How a stored call ended (conformance section 2, contract 1.2).
+    """How a stored call ended (assets/gemini-cli.md#tool-calls, #refusals).
 
     A refusal is told by the words of the error: a policy, a confirmation that headless runs don't
     support, or a built-in tool that does not exist in this mode. A call without a status is judged

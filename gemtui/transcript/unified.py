@@ -1,8 +1,8 @@
 """The Claude-compatible unified message, a pure projection of one stored record.
 
 For interchange: it reorders (thinking, tool calls with their results, then text) and renames tools,
-which is why it can't be the model that the screen draws. The rules are those of conformance
-section 3; whatever they leave out stands under `_original`, whole and uncleaned.
+which is why it can't be the model that the screen draws. The record as it was given stands under
+`_original`, whole and uncleaned.
 """
 
 from __future__ import annotations
@@ -111,7 +111,7 @@ class UnifiedMessage:
     original: Mapping[str, Any] = field(repr=False)
 
     def to_dict(self) -> dict[str, Any]:
-        """The JSON shape of interfaces.md; a model and a usage that are not known are left out."""
+        """The JSON form; a model and a usage that are not known are left out."""
         shape: dict[str, Any] = {
             "id": self.id,
             "role": self.role,
@@ -133,7 +133,7 @@ def _no_reply(_id: str) -> Part | None:
 def parse_message(
     record: Mapping[str, Any], *, reply: Callable[[str], Part | None] = _no_reply
 ) -> UnifiedMessage:
-    """One stored message record (contract 1.2) as a unified message; never raises.
+    """One stored message record as a unified message; never raises.
 
     Takes records of both formats as they stand in the file. Calls that a restored record holds
     only as `functionCall` parts become tool_use, `functionResponse` parts tool_result blocks.
@@ -218,7 +218,7 @@ def _thinking(thought: Part) -> str:
 
 
 def _text(parts: list[Part]) -> Iterator[UnifiedBlock]:
-    """One block of all answer text; parts with `thought: true` are none (contract 1.2)."""
+    """One block of all answer text; parts with `thought: true` are none."""
     text = "".join(string(part.get("text")) for part in parts if not part.get("thought"))
     if text.strip():
         yield {"type": "text", "text": text}

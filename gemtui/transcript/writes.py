@@ -1,7 +1,7 @@
 """The file-write tracker: which files the tool calls of a conversation wrote, and how much.
 
-A projection of tool calls. A file counts as written only once its call has succeeded (ADR-0014,
-conformance 19-27); a call that failed or that nobody confirmed is told apart.
+A projection of tool calls. A file counts as written only once its call has succeeded; a call that
+failed or that nobody confirmed is told apart.
 """
 
 from __future__ import annotations

@@ -119,7 +119,7 @@ def test_every_recorded_stream_folds() -> None:
         assert not any(call.status is ToolStatus.RUNNING for call in calls), path
 
 
-# --- file writes: conformance 19-27 ------------------------------------------------------------
+# --- file writes -------------------------------------------------------------------------------
 
 
 def written(*objects: dict[str, Any]) -> dict[str, WriteStatus]:

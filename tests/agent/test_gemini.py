@@ -1,4 +1,4 @@
-"""The adapter with real children: events, abort, limits; conformance 31 to 40."""
+"""The adapter with real children: events, abort, limits."""
 
 from __future__ import annotations
 

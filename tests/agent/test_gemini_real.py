@@ -1,4 +1,4 @@
-"""The adapter and the real CLI on loopback: contract sections 0, 2, 3 and 6."""
+"""The adapter and the real CLI on loopback."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Chunks -> lines -> values: conformance 1-9."""
+"""Chunks -> lines -> values."""
 
 from __future__ import annotations
 

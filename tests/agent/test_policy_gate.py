@@ -1,4 +1,4 @@
-"""Policy files looked at before a run (conformance 58)."""
+"""Policy files looked at before a run."""
 
 from __future__ import annotations
 

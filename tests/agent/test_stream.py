@@ -1,4 +1,4 @@
-"""Streams -> events: conformance 10-18, 29, 32-34, and every recorded stream with its exit code."""
+"""Streams -> events, and every recorded stream with its exit code."""
 
 from __future__ import annotations
 

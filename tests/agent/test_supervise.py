@@ -1,4 +1,4 @@
-"""One process tree and its owner, with real children: conformance 36, 37, 39; contract 3 and 6."""
+"""One process tree and its owner, with real children."""
 
 from __future__ import annotations
 

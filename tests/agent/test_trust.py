@@ -1,4 +1,4 @@
-"""Which folders Gemini CLI works in, and what the person said (contract 4.5)."""
+"""Which folders Gemini CLI works in, and what the person said."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Resuming with the real CLI: the session is still there after its next start (contract 1.6)."""
+"""Resuming with the real CLI: the session is still there after its next start."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Files of one JSON value: legacy sessions (contract 1.3) and checkpoints."""
+"""Files of one JSON value: legacy sessions and checkpoints."""
 
 from __future__ import annotations
 

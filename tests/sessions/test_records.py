@@ -1,4 +1,4 @@
-"""Session logs, read and replayed: contract 1.2 to 1.6, conformance 72-76."""
+"""Session logs, read and replayed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Hand-made records and calls in the shapes of contract 1.2."""
+"""Hand-made records and calls in the forms of assets/gemini-cli.md#messages."""
 
 from __future__ import annotations
 

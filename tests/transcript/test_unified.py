@@ -41,7 +41,7 @@ def test_no_shape_makes_it_raise(record: dict[str, Any]) -> None:
     assert shape["role"] in ("user", "assistant", "system")
 
 
-# --- conformance 59-68, 74, 75, 77 ------------------------------------------------------------
+# --- stored sessions -------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -246,7 +246,7 @@ def test_an_unknown_time_is_null(timestamp: Any) -> None:
     assert parse_message(record(timestamp=timestamp)).to_dict()["timestamp"] is None
 
 
-# --- conformance 80-83 ------------------------------------------------------------------------
+# --- tokens ----------------------------------------------------------------------------------
 
 
 def test_counters_are_read_as_they_are() -> None:

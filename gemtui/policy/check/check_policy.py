@@ -1,4 +1,4 @@
-"""What is wrong, or hardly meant, in policy files (contract 4.3, policy-engine).
+"""What is wrong, or hardly meant, in policy files (assets/gemini-cli.md#policy-files).
 
 An error is what the CLI drops, ignores or fails open on; a warning what it accepts and what was
 hardly meant. A run with errors in its policy should not start.

@@ -1,4 +1,4 @@
-"""What is wrong in one rule: what the CLI drops, ignores or never matches (contract 4.3)."""
+"""What is wrong in one rule: what the CLI drops, ignores or never matches."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Where the engine does something else than a rule seems to say, and the form that does it.
 
-Each surprise was observed (policy-engine); what is offered instead is a rule that the engine reads
-as a person would read the first one.
+Each was observed in the real CLI (assets/gemini-cli.md#args-text, #shell-rules, #tool-names). What
+is offered instead is a rule that the engine reads as a person would read the first one.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The rules that the CLI brings along, tier 1 (contract 4.2, observed in CLI 0.61.0)."""
+"""The rules that the CLI brings along, tier 1 (observed in 0.61.0, assets/gemini-cli.md#tools)."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ _PLAN_NAME = rf"{_NAME}\.md"
 def _plan_paths() -> Iterator[str]:
     """Where plans may be written: `.gemini/tmp/PROJECT[/SESSION]/plans/`, `plans/`, or by name.
 
-    Only letters, digits, `_` and `-` are allowed in a plan's name (policy-engine, "Settings").
+    Only letters, digits, `_` and `-` are allowed in a plan's name (assets/gemini-cli.md#plan-mode).
     """
     for session in (rf"{_NAME}{_SLASH}", ""):
         kept = rf"\.gemini{_SLASH}tmp{_SLASH}{_NAME}{_SLASH}{session}plans{_SLASH}{_PLAN_NAME}"

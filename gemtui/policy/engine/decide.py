@@ -1,4 +1,4 @@
-"""What the CLI's policy engine decides on a call, and why (policy-engine, contract 4.3)."""
+"""What the CLI's policy engine decides on a call, and why. `Engine` is for many calls."""
 
 from __future__ import annotations
 

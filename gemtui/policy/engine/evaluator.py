@@ -1,7 +1,7 @@
 """The decision on a call: the first rule that matches, then what the engine adds by itself.
 
 Shell commands are taken apart and their parts checked too; build files and `.vscode` are protected
-whatever the rules say (policy-engine).
+whatever the rules say (assets/gemini-cli.md#protected-files).
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """What the engine protects whatever the rules allow: build files, `.vscode`, paths outside.
 
-policy-engine, "Beyond any rule".
+See assets/gemini-cli.md#protected-files.
 """
 
 from __future__ import annotations

@@ -1,6 +1,7 @@
-"""Which tools exist at all in a set-up: only those can be offered, hidden or called (contract 4.2).
+"""Which tools exist at all in a set-up: only those can be offered, hidden or called.
 
-Rules hide tools that exist; what is not here is not found, whatever the rules say.
+Rules hide tools that exist; what is not here is not found, whatever the rules say
+(assets/gemini-cli.md#settings-as-rules).
 """
 
 from __future__ import annotations

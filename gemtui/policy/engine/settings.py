@@ -1,4 +1,4 @@
-"""Settings and flags of the CLI that act as rules (contract 4.3, policy-engine, "Settings")."""
+"""Settings and flags of the CLI that act as rules (assets/gemini-cli.md#settings-as-rules)."""
 
 from __future__ import annotations
 
@@ -102,7 +102,7 @@ def _shell(tool: str) -> str:
 
 
 def _allowed(tools: tuple[str, ...], source: str) -> Iterator[Rule]:
-    """Allows; a shell command named with arguments denies every other one (policy-engine)."""
+    """Allow rules; one for a single shell command brings a deny of all other commands along."""
     yield from _listed(tools, 300, source, ())
     if any(_narrowed(tool) is not None for tool in tools):
         yield _rule(SHELL, Decision.DENY, 290, source)

@@ -1,7 +1,7 @@
 """How the engine decides on a shell command: as a whole, then each of its parts.
 
-policy-engine, "Shell". A rule without a pattern leaves room for the engine's own judgement of safe
-and dangerous commands, on the command as a whole only.
+See assets/gemini-cli.md#shell-rules. A rule without a pattern leaves room for the engine's own
+judgement of safe and dangerous commands, on the command as a whole only.
 """
 
 from __future__ import annotations

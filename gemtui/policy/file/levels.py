@@ -1,7 +1,7 @@
-"""The portable permission levels, and the policy rules that stand for them (GEMINI-006).
+"""The portable permission levels, and the policy rules that stand for them.
 
-The mapping is that of conformance section 2, "Permission policy". Every rule counts headless only
-(`interactive = false`): these policies are written for one run that nobody can answer.
+An allow and an ask become rules of priority 997, a deny one of 999. Every rule counts headless only
+(`interactive = false`): these policies are written for one run in which nobody can be asked.
 """
 
 from __future__ import annotations
@@ -106,7 +106,7 @@ def _rule(tool: str, decision: Decision, priority: int) -> Rule:
 
 
 def check_names(permissions: Permissions) -> None:
-    """Refuse names that the CLI would misread; OptionError names the position (conformance 55)."""
+    """Raise OptionError, naming the position, for a name that the CLI would misread."""
     for field, names in (
         ("allowedTools", permissions.only_tools or ()),
         ("approvedTools", permissions.approved_tools),
@@ -185,5 +185,5 @@ def _levels(permissions: Permissions) -> Iterable[tuple[Level, tuple[str, ...]]]
 
 
 def policy_text(rules: Iterable[Rule]) -> str:
-    """The rules as a policy file of the CLI (contract 4.3)."""
+    """The rules as the text of a policy file."""
     return text_of(rules)

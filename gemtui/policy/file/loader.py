@@ -1,7 +1,8 @@
-"""Policy files as the CLI loads them: what becomes rules, and what it drops (policy-engine).
+"""Policy files as the CLI loads them: what becomes rules, and what it drops.
 
 A file whose TOML or schema is wrong is dropped whole. A rule whose pattern can't be used is dropped
 alone. An empty name keeps the CLI from starting, and stays in the rules so that the engine says so.
+See assets/gemini-cli.md#policy-files.
 """
 
 from __future__ import annotations

@@ -30,7 +30,7 @@ class Policy:
         tier: Tier = Tier.USER,
         folder: Path | None = None,
     ) -> Self:
-        """The rules of files and folders, as `--policy` takes them (policy-engine, "files").
+        """The rules of files and folders, as `--policy` takes them.
 
         One path or several, in their order; `folder`: where relative ones begin, None = here. Never
         raises: a path that is not there, and a file

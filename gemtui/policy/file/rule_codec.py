@@ -188,7 +188,7 @@ def _escaped(found: re.Match[str]) -> str:
 
 
 def text_of(rules: Iterable[Rule]) -> str:
-    """The rules as a policy file that the CLI reads back as they are (contract 4.3).
+    """The rules as a policy file that the CLI reads back as they are.
 
     Raises PolicyError for what no file can say: half of a character, a priority with a fraction.
     """

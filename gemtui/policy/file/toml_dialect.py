@@ -1,4 +1,4 @@
-"""TOML as the CLI's own reader takes it, which is not quite TOML 1.0 (policy-engine, "Dropped").
+"""TOML as the CLI's own reader takes it, which is not quite TOML 1.0.
 
 It takes a comma at the end of an inline table, and refuses a list of mixed types.
 """

@@ -1,7 +1,7 @@
 """A call's arguments as the text that rules with patterns are matched against.
 
 It is JSON in JavaScript's spelling with sorted keys and no blanks, and a NUL stands before and
-behind every pair of the outermost object (policy-engine, "argsPattern").
+behind every pair of the outermost object (assets/gemini-cli.md#args-text).
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Rules made ready to be matched: each table of a file is one rule per tool and per prefix.
 
 The engine sorts these by effective priority; of equal ones the first loaded comes first
-(policy-engine, "Priorities and files").
+(assets/gemini-cli.md#priorities).
 """
 
 from __future__ import annotations
@@ -122,7 +122,7 @@ def _of_server(server: str, tool: str) -> str:
 def pattern_sources(rule: Rule) -> tuple[str | None, ...]:
     """The patterns on the arguments' text, one rule each; (None,) = no condition, () = no rule.
 
-    A prefix wins over a commandRegex, and that over an argsPattern (policy-engine, "Shell").
+    A prefix wins over a commandRegex, and that over an argsPattern.
     """
     if _has_prefix(rule):
         return tuple(_prefix_pattern(prefix) for prefix in rule.command_prefixes)

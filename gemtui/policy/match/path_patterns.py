@@ -1,8 +1,8 @@
 """The folder that is worth a rule for a written file, and the pattern that lets only it pass.
 
 The engine's text of a call's arguments has NUL marks round every top-level pair, and the path as
-the model sent it (policy-engine, "argsPattern"): so a pattern can hold the one pair, and has to
-shut `..` out by itself.
+the model sent it (assets/gemini-cli.md#args-text): so a pattern can match exactly one pair, and has
+to shut `..` out by itself.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Patterns as people write them, and as the engine's text of arguments needs them.
 
-The text is JSON with a NUL before and behind every outermost pair (policy-engine, "argsPattern").
+The text is JSON with a NUL before and behind every outermost pair (assets/gemini-cli.md#args-text).
 """
 
 from __future__ import annotations

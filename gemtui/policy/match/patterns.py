@@ -1,4 +1,4 @@
-"""JavaScript's regular expressions, as the CLI's rules use them (policy-engine, "argsPattern").
+"""JavaScript's regular expressions, as the CLI's rules use them (assets/gemini-cli.md#args-text).
 
 The package `regress` reads and runs them. It backtracks and can't be interrupted, so a pattern
 that may take long on a text is run in a process of its own, which is ended after `LIMIT` seconds.

@@ -1,4 +1,4 @@
-"""The words of the CLI's policy engine: rules, tiers, decisions, modes (contract 4.3).
+"""The words of the CLI's policy engine: rules, tiers, decisions, modes.
 
 A `Rule` here has every field of a `[[rule]]` table; what a file says is read by
 `gemtui.policy.file.loader` and written by `gemtui.policy.edit.document`.

@@ -1,4 +1,4 @@
-"""The CLI's tools by name, with their arguments (contract 4.2)."""
+"""The CLI's tools by name, with their arguments (assets/gemini-cli.md#tools)."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ AGENTS = ("generalist", "codebase_investigator", "cli_help")
 """Agents that come with the CLI: in rules, tool names for the calls of `invoke_agent`."""
 
 ALIASES: Mapping[str, str] = MappingProxyType({"search_file_content": "grep_search"})
-"""Older names that rules match, in both directions (policy-engine, "Names")."""
+"""Older names that rules match, in both directions (assets/gemini-cli.md#tool-names)."""
 
 CLASSES: Mapping[str, str] = MappingProxyType(
     {
@@ -134,7 +134,7 @@ BUILT_IN: Mapping[ApprovalMode, str] = MappingProxyType(
         ApprovalMode.YOLO: "everything is allowed; any rule of a policy file goes before that",
     }
 )
-"""What the CLI's own rules come to, below those of every policy file (contract 4.2, 4.3)."""
+"""What the CLI's own rules come to, below those of every policy file."""
 
 _BY_NAME = {each.name: each for each in TOOLS}
 

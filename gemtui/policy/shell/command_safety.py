@@ -1,7 +1,7 @@
 """Commands that the CLI judges by itself, whatever the rules say: known safe, and dangerous.
 
 Only a rule without conditions on arguments, or no rule at all, leaves room for this judgement
-(policy-engine, "Shell: what happens outside the rules").
+(assets/gemini-cli.md#safe-commands).
 """
 
 from __future__ import annotations

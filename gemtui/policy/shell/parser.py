@@ -1,7 +1,6 @@
 """What the CLI sees in a shell command: its parts, redirections, opened wrappers, roots.
 
-The CLI parses with tree-sitter's bash grammar, and so do we (policy-engine, "Shell: prefixes and
-splitting").
+The CLI parses with tree-sitter's bash grammar, and so do we (assets/gemini-cli.md#shell-rules).
 """
 
 from __future__ import annotations

@@ -1,9 +1,8 @@
 """The words of a command as the CLI's own word splitter sees them, which is not how a shell does.
 
 The CLI judges commands by the words that the JavaScript package shell-quote makes of them
-(policy-engine, "Shell: what happens outside the rules"). Its habits are kept here: variables are
-empty, `#` starts a comment within a word, a quote without its end is dropped, and so is the
-character after `$?`.
+(assets/gemini-cli.md#safe-commands). Its habits are kept here: variables are empty, `#` starts a
+comment within a word, a quote without its end is dropped, and so is the character after `$?`.
 """
 
 from __future__ import annotations

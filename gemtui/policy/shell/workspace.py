@@ -1,7 +1,6 @@
 """Where a run works, and whether a path that a command names leaves it, as the CLI judges that.
 
-The rules are those of the CLI's own judgement of commands (policy-engine, "Shell: what happens
-outside the rules").
+It is a part of the CLI's own judgement of commands (assets/gemini-cli.md#safe-commands).
 """
 
 from __future__ import annotations

@@ -30,7 +30,7 @@ LONGEST = 20_000
 """Characters of a command that is looked at; no rule is proposed for a longer one."""
 
 REDIRECTING = (ApprovalMode.AUTO_EDIT, ApprovalMode.YOLO)
-"""Modes in which an allow holds for redirections, too (contract 4.3)."""
+"""Modes in which an allow holds for redirections, too."""
 
 
 class CallGroup:

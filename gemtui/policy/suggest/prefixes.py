@@ -1,9 +1,9 @@
 """The command prefix that is worth a rule for a shell command, or why none is.
 
 A rule with a prefix switches the CLI's own judgement of safe and dangerous commands off
-(policy-engine, "Shell: what happens outside the rules"): whatever follows the prefix is allowed.
-So a prefix is proposed only where no arguments turn the command into one that deletes, takes
-rights, publishes, or runs any other command.
+(assets/gemini-cli.md#safe-commands): whatever follows the prefix is allowed. So a prefix is
+proposed only where no arguments turn the command into one that deletes, takes rights, publishes, or
+runs any other command.
 """
 
 from __future__ import annotations

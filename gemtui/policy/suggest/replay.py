@@ -2,7 +2,8 @@
 
 A call is decided as the CLI of today would decide it under the name and with the arguments that
 were recorded. Names are not translated, but for the one alias that the engine itself knows
-(policy-engine, "Names"): a tool that the CLI no longer has is not offered, and is counted apart.
+(assets/gemini-cli.md#tool-names): a tool that the CLI no longer has is not offered, and is counted
+apart.
 """
 
 from __future__ import annotations

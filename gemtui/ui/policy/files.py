@@ -57,7 +57,7 @@ def policy_context(opened: Opened | None, folder: Path) -> PolicyContext:
 
 
 def _files_of(path: Path) -> list[Path]:
-    """The files of a folder as the CLI loads them (policy-engine, "files")."""
+    """The files of a folder as the CLI loads them."""
     if not is_folder(path):
         return [path]
     named = (each for each in path.iterdir() if each.name.endswith(".toml"))

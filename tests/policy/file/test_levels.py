@@ -1,4 +1,4 @@
-"""Permission levels -> rules: conformance 50 to 57."""
+"""Permission levels -> rules."""
 
 from __future__ import annotations
 
