@@ -169,17 +169,52 @@ SHAPES = dict(
 )
 
 
+def names(shape: str) -> list[str]:
+    """The names in `"version", "home"`."""
+    return [name.strip('" \n') for name in shape.split(",")]
+
+
 @pytest.mark.parametrize("command", WORDS)
 def test_its_json_has_the_names_that_are_told(
     command: str, work: Path, capsysbinary: pytest.CaptureFixture[bytes]
 ) -> None:
     main([*command.split(), *WORDS[command].split()])
-    told = [name.strip('" ') for name in SHAPES[command].split(",")]
-    assert list(orjson.loads(capsysbinary.readouterr().out)) == told
+    assert list(orjson.loads(capsysbinary.readouterr().out)) == names(SHAPES[command])
 
 
-def test_the_other_json_needs_a_run_or_is_no_object() -> None:
+@pytest.mark.parametrize("command", ["runs show", "runs stop", "runs restore"])
+def test_the_json_about_one_run_has_the_names_that_are_told(
+    command: str, work: Path, fake_cli: FakeCli, capsysbinary: pytest.CaptureFixture[bytes]
+) -> None:
+    fake_cli(f"print:{INIT}", says("Done."), f"print:{OK}")
+    assert main(["run", "--quiet", "hi"]) == 0
+    capsysbinary.readouterr()
+    main([*command.split(), "latest", "--json"])
+    assert list(orjson.loads(capsysbinary.readouterr().out)) == names(SHAPES[command])
+
+
+def test_all_json_is_looked_at() -> None:
     assert SHAPES.keys() - WORDS.keys() == {"runs show", "runs stop", "runs restore"}
+
+
+def test_sessions_runs_and_events_have_the_names_that_are_told(
+    work: Path, fake_cli: FakeCli, capsysbinary: pytest.CaptureFixture[bytes]
+) -> None:
+    text = TEXTS[ASSETS / "commands.md"]
+    told = {
+        name: names(shape)
+        for name, shape in re.findall(r"^\*\*An? (\w+)\*\*[^{]*\{([^}]+)\}", text, re.M)
+    }
+    fake_cli(f"print:{INIT}", says("Done."), f"print:{OK}")
+    main(["run", "--json", "--quiet", "hi"])
+    events = [orjson.loads(line) for line in capsysbinary.readouterr().out.splitlines()]
+    assert {name for event in events for name in event} == set(told["event"])
+    main(["runs", "--json"])
+    (run,) = orjson.loads(capsysbinary.readouterr().out)["runs"]
+    assert list(run) == told["run"]
+    main(["sessions", "--everywhere", "--json"])
+    for session in orjson.loads(capsysbinary.readouterr().out)["sessions"]:
+        assert list(session) == told["session"]
 
 
 # --- programs ------------------------------------------------------------------------------------
