@@ -1,4 +1,4 @@
-"""Stored sessions for programs: `list_sessions` and `load_session`, re-exported by `gemtui`."""
+"""Stored sessions for programs: `list_sessions` and `load_session`, exported by `gemtui`."""
 
 from __future__ import annotations
 
@@ -25,23 +25,24 @@ from gemtui.transcript.unified import UnifiedMessage, parse_message
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DroppedRecord:
-    """A stored record that is no longer part of the conversation, and why."""
+    """A stored record that is no longer part of the conversation, and the reason."""
 
     why: Dropped
     record: Mapping[str, Any]
 
     def to_dict(self) -> dict[str, Any]:
-        """`{"why", "record"}` of `gemtui show --format json`."""
+        """Return `{"why", "record"}`, as in `gemtui show --format json`."""
         return {"why": self.why.value, "record": self.record}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Session:
-    """A stored session, read whole.
+    """A stored session, read whole into memory.
 
-    `session` says what it is; `records` are the stored records after replay, uncleaned;
-    `messages` is their Claude-compatible projection without session context and tool replies;
-    `dropped` holds what was rewound, buried or failed; `problems` what could not be read.
+    `session`: its summary. `records`: the stored records after replay, as they are in the file.
+    `messages`: the conversation as Claude-compatible messages, without session context and replies
+    to tool calls. `dropped`: what was rewound, replaced or failed. `problems`: what could not be
+    read.
     """
 
     session: Summary
@@ -51,7 +52,7 @@ class Session:
     problems: tuple[Problem, ...] = ()
 
     def to_dict(self) -> dict[str, Any]:
-        """The value that `gemtui show --format json` prints."""
+        """Return the value that `gemtui show --format json` prints."""
         return {
             "version": 1,
             "session": self.session.to_dict(),
@@ -67,12 +68,12 @@ def list_sessions(
     home: str | os.PathLike[str] | None = None,
     hidden: bool = False,
 ) -> list[Summary]:
-    """The stored sessions, newest first; an empty list where there are none.
+    """Return the stored sessions, newest first; an empty list if there are none.
 
-    `project`: only those of this folder; None = of all projects. `home`: the CLI's folder, or the
-    one that holds `.gemini`; None = as the CLI finds it. `hidden` adds ghosts, empty starts,
-    subagents, checkpoints, and the other files of a session as sessions of their own. Summaries
-    are kept in our cache folder. Raises StoreUnreadable.
+    `project`: only the sessions of this folder; None = of all. `home`: the CLI's folder, or the one
+    that holds `.gemini`; None = as the CLI finds it. `hidden`: include ghosts, empty starts,
+    subagents, checkpoints, and a session's other files as sessions of their own. The summaries are
+    kept in our cache folder. Raises StoreUnreadable.
     """
     folder = _folder(project)
     with closing(_index(home)) as index:
@@ -86,11 +87,11 @@ def load_session(
     project: str | os.PathLike[str] | None = None,
     home: str | os.PathLike[str] | None = None,
 ) -> Session:
-    """One session, read whole into memory.
+    """Return one session, read whole into memory.
 
     `session_id`: a full id, a unique prefix, "latest", or the path of a session, subagent or
-    checkpoint file; None = the newest one. `project` narrows ids and the newest one down to a
-    folder's sessions; `home` as for `list_sessions`. Raises SessionNotFound (`.searched`),
+    checkpoint file; None = the newest one. `project`: consider only the sessions of this folder,
+    for ids and "latest". `home`: as for `list_sessions`. Raises SessionNotFound (`.searched`),
     SessionAmbiguous (`.candidates`), NotASession, SessionTooLarge, StoreUnreadable, OSError.
     """
     with closing(_index(home)) as index:
@@ -106,9 +107,10 @@ def load_session(
 
 
 def read_store(index: Index, *, project: Path | None = None) -> Snapshot:
-    """Every session of the store; `project`: whose are wanted.
+    """Return a snapshot of every session in the store.
 
-    Raises StoreUnreadable where none of it may be read.
+    `project`: the folder whose sessions are wanted, so that those stored under its path's hash are
+    found. Raises StoreUnreadable if none of the store may be read.
     """
     if project is not None:
         index.expect(project)
@@ -127,7 +129,10 @@ def read_store(index: Index, *, project: Path | None = None) -> Snapshot:
 
 
 def listed(snapshot: Snapshot, *, project: Path | None, hidden: bool) -> Iterator[Summary]:
-    """The sessions of the folder `project` (None = of all), newest first; copies follow theirs."""
+    """Yield the sessions of the folder `project` (None = of all), newest first.
+
+    `hidden`: include those that lists hide; a session's copies follow it.
+    """
     names = frozenset[str]() if project is None else folder_names(project)
     for summary in snapshot.sessions:
         if (project is None or summary.project in names) and (hidden or not summary.hidden):
@@ -136,7 +141,10 @@ def listed(snapshot: Snapshot, *, project: Path | None, hidden: bool) -> Iterato
 
 
 def problem_dict(problem: Problem) -> dict[str, Any]:
-    """`{"file", "line", "what"}` of `gemtui show --format json`; line null = the whole file."""
+    """Return `{"file", "line", "what"}`, as in `gemtui show --format json`.
+
+    A line that is null means the whole file.
+    """
     return {"file": str(problem.path), "line": problem.line, "what": problem.what}
 
 

@@ -1,7 +1,6 @@
-"""Where Gemini CLI keeps its things, and where we keep ours.
+"""Where Gemini CLI keeps its files, and where gemtui keeps its own.
 
-Ours follow the system (XDG on Linux, Library on macOS); nothing of ours is ever kept in Gemini's
-folder.
+gemtui's follow the system (XDG on Linux, Library on macOS) and are never in Gemini's folder.
 """
 
 from __future__ import annotations
@@ -16,15 +15,15 @@ _APP = "gemtui"
 
 
 def gemini_home(environ: Mapping[str, str] = os.environ) -> Path:
-    """The CLI's folder: `$GEMINI_CLI_HOME/.gemini` if that is set, else `~/.gemini`."""
+    """Return the CLI's folder: `$GEMINI_CLI_HOME/.gemini` if that is set, else `~/.gemini`."""
     base = environ.get("GEMINI_CLI_HOME") or environ.get("HOME")
     return (Path(base) if base else Path.home()).absolute() / ".gemini"
 
 
 def typed_path(text: str | os.PathLike[str]) -> Path:
-    """A path as a person or a settings file names it: `~` and `~name` are home directories.
+    """Return a path as a user or a settings file names it: `~` and `~name` are home directories.
 
-    A name that nobody has, or can have, stays as it is, as in a shell.
+    A name that no user has is kept as it is, as in a shell.
     """
     try:
         return Path(os.path.expanduser(text))  # noqa: PTH111  (Path.expanduser raises for it)
@@ -33,7 +32,7 @@ def typed_path(text: str | os.PathLike[str]) -> Path:
 
 
 def config_file(environ: Mapping[str, str] = os.environ) -> Path:
-    """Our settings; `$GEMTUI_CONFIG` names another file. It need not exist."""
+    """Return our settings file, which need not exist; `$GEMTUI_CONFIG` names another one."""
     chosen = environ.get("GEMTUI_CONFIG")
     if chosen:
         return typed_path(chosen)
@@ -41,15 +40,15 @@ def config_file(environ: Mapping[str, str] = os.environ) -> Path:
 
 
 def cache_dir() -> Path:
-    """Folder for what can be made again: the summaries of sessions, their titles included."""
+    """Return the folder for what can be made again, such as the summaries of sessions."""
     return platformdirs.user_cache_path(_APP, appauthor=False)
 
 
 def state_dir() -> Path:
-    """Folder for what should outlive a start and is no setting."""
+    """Return the folder for what is kept between starts and is no setting."""
     return platformdirs.user_state_path(_APP, appauthor=False)
 
 
 def prompts_file() -> Path:
-    """The prompts of earlier runs, as the run pane offers them again."""
+    """Return the file with the prompts of earlier runs, which the run pane offers again."""
     return state_dir() / "prompts.jsonl"

@@ -32,12 +32,16 @@ _LOOK = 0.1
 """Seconds between two looks whether somebody still wants the answer."""
 _GOOD = (Status.OK, Status.WARNING, Status.REFUSED)
 TIMEOUT = 600
-"""Seconds that a run may take unless the configuration says else."""
+"""Seconds that a run may take unless the configuration says otherwise."""
 
 
 @dataclass(frozen=True, slots=True)
 class ProviderResult:
-    """What a run gave. `files`: each path written, as the tool named it -> None, in order."""
+    """What a run gave.
+
+    `response`: the answer. `files`: each path that was written, as the tool named it, in order; the
+    values are None.
+    """
 
     response: str
     files: dict[str, None] = field(default_factory=dict)
@@ -59,7 +63,7 @@ class GeminiCliProvider:
 
     @classmethod
     def get_metadata(cls) -> dict[str, Any]:
-        """What a registry of providers wants to know of this one."""
+        """Return the name, the configuration keys and the abilities of this provider."""
         return {
             "name": "gemini-cli",
             "description": "Gemini CLI AI agent via subprocess",
@@ -82,7 +86,10 @@ class GeminiCliProvider:
         system_prompt: str | None = None,
         response_timeout: float | None = None,
     ) -> ProviderResult:
-        """As `agenerate`, for callers that wait; also in a thread whose event loop runs."""
+        """Run the prompt and wait for the answer; as `agenerate`.
+
+        It can also be called in a thread whose event loop is running.
+        """
         answer = self.agenerate(prompt, context, system_prompt, response_timeout)
         try:
             asyncio.get_running_loop()
@@ -97,14 +104,15 @@ class GeminiCliProvider:
         system_prompt: str | None = None,
         response_timeout: float | None = None,
     ) -> ProviderResult:
-        """Run the prompt and give back what was answered and which files were written.
+        """Run the prompt; return the answer and the files that were written.
 
         `context["prompt_file"]`: a file that the CLI is told to process instead of `prompt`.
-        `context["project_root"]`: the folder to run in unless the configuration names one.
-        `response_timeout`: seconds, instead of the configured ones. The response is all that the
-        model said, from the stored session where that is found, since a stream repeats what it
-        retries. Raises ProviderError for a run that failed or ended without a result, with the
-        partial answer and the files written by then. Cancelling the task ends the run.
+        `context["project_root"]`: the folder to run in, unless the configuration names one.
+        `system_prompt`: comes before the prompt, with a blank line between. `response_timeout`:
+        seconds, instead of the configured number. The answer is taken from the stored session if it
+        is found, since the stream repeats what was tried again. Raises ProviderError, with the
+        partial answer and the files written so far, for a run that failed or ended without a
+        result. Cancelling the task ends the run.
         """
         await asyncio.to_thread(self.validate)
         context = context or {}

@@ -1,1 +1,1 @@
-"""One process of an agent: options to a command, a supervised run, its output as events."""
+"""Agents: how a command-line agent is found, started, supervised and read as a stream of events."""

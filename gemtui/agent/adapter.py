@@ -26,18 +26,19 @@ class AgentAdapter(Protocol):
 
 
 class Guard(Protocol):
-    """Somebody who looks after what runs touch; the agent's own store, for one. Both may block.
+    """Looks after what runs touch, for one the agent's own store. Both methods may block.
 
-    `supervisor`: the module that is started to supervise a run, and that does the guard's part as
-    long as the run goes on, whoever follows it.
+    `supervisor`: the name of the module that is started to supervise a run. It does the guard's
+    part as long as the run goes on, whoever follows it.
     """
 
     supervisor: str
 
     def before(self, folder: RunFolder, request: Request, environ: Mapping[str, str]) -> None:
-        """A run is about to start in `folder`; OSError keeps it from starting."""
+        """Called before a run starts in `folder`; raising OSError keeps it from starting."""
 
     def after(self, folder: RunFolder) -> None:
-        """The run has ended; called at least once by whoever follows it, and may be again. There is
-        nothing left to do unless its supervisor was killed.
+        """Called once the run has ended, by whoever follows it; may be called again.
+
+        There is nothing left to do unless the run's supervisor was killed.
         """

@@ -1,4 +1,4 @@
-"""Which words an installed CLI knows, read from its own `--help`."""
+"""What the command line of an installed CLI takes, read from its own `--help`."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ NEWEST = Capabilities(
 
 
 def parse_help(text: str) -> Capabilities:
-    """The capabilities that a `--help` text names; none for a text that is none."""
+    """Return the capabilities that a `--help` text names; none if it is no such text."""
     lines = dict(_FLAG.findall(text))
     return Capabilities(
         flags=frozenset(lines),

@@ -1,8 +1,9 @@
-"""Options -> the exact command: words, environment, and files for one run. Pure, and shown first.
+"""Build the exact command of a run from its options: arguments, environment and private files.
 
-Every flag is one that the installed CLI knows. Permissions are told by policy files and the turn
-limit by settings, both written for this run alone; only a CLI without policy files is told by flags
-that newer ones call deprecated (`legacy_flags`).
+Nothing is started or written here, so that the command can be shown first. Every flag is one that
+the installed CLI knows. Permissions are told by policy files and the turn limit by settings, both
+written for this run alone; only a CLI without policy files is told by flags that newer ones call
+deprecated (`legacy_flags`).
 """
 
 from __future__ import annotations
@@ -43,11 +44,11 @@ ARGUMENT_LIMIT = 100_000
 class Machine:
     """What a command depends on beside its options.
 
-    `environ`: ours. `user_policies`: what `--policy` would replace and therefore has to name
-    again: the user's folder, or the settings' `policyPaths`. `system_settings`: the machine's own
-    settings, which a run's settings file would hide and therefore hold as well.
-    `settings_unread`: why the CLI would pass over such a file; None = it reads it. `problems`:
-    what the person should know of the machine, whatever is run.
+    `environ`: our environment. `user_policies`: the user's policy folder, or the `policyPaths` of
+    the settings; `--policy` would replace them, so a run names them again. `system_settings`: the
+    machine's settings, which the run's settings file hides and therefore repeats.
+    `settings_unread`: why the CLI would ignore that file; None = it reads it. `problems`: what the
+    user should know of the machine, whatever is run.
     """
 
     cli: Path
@@ -61,10 +62,12 @@ class Machine:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Command:
-    """What will be run. `files`: name in the run's folder -> text; `secrets`: which of them are
-    removed at the end. `stdin`: the prompt goes in by file. `turn_limit`: turns after which we end
-    the run, where the CLI reads no settings of ours; 0 always, which older ones take for no limit.
-    `notes`: what the person should know.
+    """A command that can be run.
+
+    `files`: name in the run's folder -> text. `secrets`: those of them that are removed at the end.
+    `stdin`: the prompt is given by a file on stdin. `turn_limit`: number of turns after which we
+    end the run, where the CLI ignores our settings, and always where it is 0, which older versions
+    take for no limit. `notes`: what the user should know.
     """
 
     argv: tuple[str, ...]
@@ -88,7 +91,7 @@ _OUTSIDE_ASCII = re.compile(r"[^ -~]")
 
 
 def quoted(word: str) -> Clean:
-    """One word for bash or zsh; what could not be seen in it stands there as `$'…'` escapes."""
+    """Quote a word for bash or zsh; characters that could not be seen become `$'…'` escapes."""
     if visible(word) == word:
         return Clean(shlex.quote(word))
     escaped = word.replace("\\", "\\\\").replace("'", "\\'")
@@ -105,10 +108,11 @@ def _escape(found: re.Match[str]) -> str:
 def command_of(
     prompt: str, options: AgentOptions, machine: Machine, *, folder: Path, session_id: str | None
 ) -> Command:
-    """The command for one prompt; `folder` is where its files will stand.
+    """Return the command that runs `prompt` with `options`.
 
-    `session_id` is asked for where the CLI lets us; None = it makes one. Raises OptionError for
-    options that do not fit, and for those that this CLI has no words for.
+    `folder`: where its files will be written. `session_id`: the id that the new session is to have,
+    where the CLI takes one; None = the CLI chooses. Raises OptionError for options that don't fit
+    together, and for those that this CLI has no flag for.
     """
     options.check()
     known = machine.capabilities

@@ -1,7 +1,7 @@
-"""Where the Gemini CLI is installed, and which version it is.
+"""Find the installed Gemini CLI, its version and what its command line takes.
 
 Looked for in this order: `GEMINI_CLI_PATH` (ignored if nothing is there), `PATH`, and the places
-where npm, mise, nvm, Volta, Bun and Homebrew put it. Reading sessions needs none.
+where npm, mise, nvm, Volta, Bun and Homebrew put it. Reading sessions needs no CLI.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ _VERSION_FILE, _HELP_FILE = "cli-version.json", "cli-help.json"
 
 
 class FoundBy(StrEnum):
-    """What led to the CLI."""
+    """Where the CLI was found."""
 
     VARIABLE = "GEMINI_CLI_PATH"
     PATH = "PATH"
@@ -55,7 +55,7 @@ class Cli:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Answer:
-    """What the CLI answered to one word: `text`, or `problem` in words; the other one is None."""
+    """The CLI's answer to one flag: either `text`, or `problem` in words; the other is None."""
 
     text: str | None = None
     problem: str | None = None
@@ -64,7 +64,10 @@ class Answer:
 def find_cli(
     environ: Mapping[str, str] = os.environ, *, places: Iterable[Path] | None = None
 ) -> Cli | None:
-    """The CLI that a run would start, or None; `places` replaces the usual ones."""
+    """Return the CLI that a run would start, or None.
+
+    `places`: folders to look in instead of the usual ones.
+    """
     named = environ.get("GEMINI_CLI_PATH")
     if named and is_file(Path(named)):
         return Cli(path=Path(named).absolute(), found_by=FoundBy.VARIABLE)
@@ -102,9 +105,9 @@ def version_of(
     environ: Mapping[str, str] = os.environ,
     limit: float = VERSION_LIMIT,
 ) -> Answer:
-    """The version of the CLI at `cli`, asked at most once per change of the file.
+    """Return the version of the CLI at `cli`, asked for once per change of its file.
 
-    `cache` is our cache folder (None: don't remember); `limit` in seconds. Never raises: what
+    `cache`: our cache folder, None = remember nothing. `limit`: seconds to wait. Never raises: what
     went wrong is the answer's `problem`.
     """
     try:
@@ -227,10 +230,10 @@ def _remember(cache: Path, name: str, key: list[str | int], answer: str) -> None
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Detected:
-    """The CLI that a run would start. `problem`: why it can't, with the way out; None = it can.
+    """The CLI that a run would start.
 
-    `cli` None: not found. `version` None: it did not say, or took too long; it may run all the
-    same.
+    `cli`: None = not found. `version`: None = it did not answer in time, and may run all the same.
+    `problem`: why no run can be started, with the way out; None = it can.
     """
 
     cli: Cli | None
@@ -252,9 +255,10 @@ class Detected:
 
 
 def detect_cli(environ: Mapping[str, str] = os.environ) -> Detected:
-    """Look for the CLI and ask it for its version and options, once per change of its file.
+    """Find the CLI, its version and its flags. Never raises.
 
-    Never raises. Asking takes seconds, looking up an earlier answer milliseconds.
+    The CLI is asked once per change of its file, which takes seconds; later calls read the answer
+    from the cache, in milliseconds.
     """
     cli = find_cli(environ)
     if cli is None:

@@ -1,7 +1,7 @@
-"""What an agent says while it runs, in one vocabulary for every agent.
+"""The events of a run, the same for every agent.
 
-They are the same for every agent. Python names are snake_case; `AgentEvent.to_dict` gives the JSON
-form with camelCase names, one object a line in `gemtui run --json`.
+Python names are snake_case; `AgentEvent.to_dict` gives the JSON form with camelCase names, one
+object a line in `gemtui run --json`.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ class Init:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TextSaid:
-    """A whole piece of the answer: all deltas since the last one, joined."""
+    """A complete piece of the answer: all deltas since the last one, joined."""
 
     content: str
 
@@ -94,7 +94,7 @@ class ErrorSaid:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PermissionRequest:
-    """The agent asks whether it may; Gemini's stream never does."""
+    """The agent asks for the permission to call a tool; Gemini's stream never does."""
 
     tool_name: str
     tool_use_id: str
@@ -106,8 +106,8 @@ class PermissionRequest:
 class Done:
     """The last event of every run.
 
-    `tool_uses`: distinct calls seen. `tokens`: None = unknown, never estimated. `resume_token`:
-    the session to resume, the CLI's own id or the one that was resumed.
+    `tool_uses`: number of different calls. `tokens`: None = unknown; never an estimate.
+    `resume_token`: id of the session to resume, the CLI's own or the one that was resumed.
     """
 
     status: DoneStatus
@@ -146,7 +146,10 @@ _REQUIRED = {"output"}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AgentEvent:
-    """One event of a run; `timestamp` in milliseconds since 1970, `session_id` as far as known."""
+    """One event of a run.
+
+    `timestamp`: milliseconds since 1970. `session_id`: as far as it is known by then.
+    """
 
     payload: Payload
     timestamp: int
@@ -156,11 +159,11 @@ class AgentEvent:
 
     @property
     def type(self) -> str:
-        """The name of the payload's type on the wire."""
+        """The name of the payload's type in JSON, such as `tool_use`."""
         return _TYPES[type(self.payload)]
 
     def to_dict(self) -> dict[str, Any]:
-        """`{type, agent, timestamp, sessionId, payload, metadata?}`, unknown optionals left out."""
+        """Return `{type, agent, timestamp, sessionId, payload, metadata?}` without what is unknown."""
         event = {
             "type": self.type,
             "agent": self.agent,

@@ -1,9 +1,9 @@
-"""A run's events -> its transcript, growing: the only place that changes one.
+"""Fold the events of a run into its transcript.
 
-Events are added as they come, at a cost that does not grow with the run; `transcript` makes an
-immutable snapshot whenever somebody wants to paint. Messages that did not change keep their
-outlines, so that a view draws only what is new. The shape is that of a stored session: one model
-message per answer, its text before the calls it announces.
+Adding an event costs the same however long the run is; `transcript` makes an immutable snapshot
+when one is wanted. Messages that did not change keep their outlines, so that a view draws only what
+is new. The result has the form of a stored session: one model message for each answer, its text
+before the calls that it announces.
 """
 
 from __future__ import annotations
@@ -73,7 +73,10 @@ class _Open:
 
 
 class Fold:
-    """The transcript of one run. `prompt` is its first message; `model` names who answers."""
+    """The growing transcript of one run.
+
+    `prompt` is its first message; `model` names who answers.
+    """
 
     def __init__(self, prompt: str, *, began: datetime, model: str | None = None) -> None:
         self._model = model
@@ -116,7 +119,7 @@ class Fold:
             self._end()
 
     def transcript(self) -> Transcript:
-        """The conversation so far; the growing message is its last one."""
+        """Return the conversation so far; the message that is still growing is its last one."""
         messages, outlines = tuple(self._messages), tuple(self._outlines)
         if self._open is not None:
             last = self._open.message()

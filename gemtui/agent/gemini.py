@@ -1,4 +1,4 @@
-"""The adapter for Google's Gemini CLI: prompts in, events out, by way of a supervised run.
+"""Run Gemini CLI: prompts in, events out, by way of a supervised process.
 
 The CLI never writes to a pipe, which loses the end of its output (assets/gemini-cli.md#stdout): a
 supervisor gives it files in the run's folder, and this module reads them as they grow.
@@ -56,7 +56,7 @@ _OWNER_LOOK = 25
 
 
 class GeminiRun:
-    """One run in its folder: its events, and the way to end it."""
+    """A run in its folder: follow its events, wait for it, or end it."""
 
     def __init__(
         self,
@@ -74,9 +74,10 @@ class GeminiRun:
         self._found_lost = not self.supervised()
 
     def abort(self) -> None:
-        """End the whole tree by SIGTERM, SIGKILL after the grace period; a second time: at once.
+        """End the run's process tree by SIGTERM, then SIGKILL; a second call sends SIGKILL at once.
 
-        A signal to the supervisor means the same, and needs no room on the disk.
+        It is told by a file in the run's folder and by a signal to the supervisor, so that a full
+        disk does not keep a run from being ended.
         """
         if self.exit() is None:
             again = self.folder.aborted() is not None
@@ -92,13 +93,13 @@ class GeminiRun:
                 os.kill(owner.pid, signal.SIGTERM)
 
     def exit(self) -> Exit | None:
-        """How the run ended; None while it goes on."""
+        """How the run's process ended; None while it goes on."""
         if self._supervisor is not None:
             self._supervisor.poll()
         return self.folder.exit() or self._lost
 
     def supervised(self) -> bool:
-        """Whether the run's supervisor lives, or has ended as it should."""
+        """Whether the run's supervisor is alive, or has ended after writing how the run ended."""
         if self.folder.exit() is not None:
             return True
         if self._supervisor is not None:
@@ -106,7 +107,7 @@ class GeminiRun:
         return owner_lives(self.folder.owner()) or self.folder.exit() is not None
 
     async def events(self) -> AsyncGenerator[AgentEvent, None]:
-        """All events of the run from its first one; `done` comes once everything has been read."""
+        """Yield the run's events from the first one on; `done` comes once all output is read."""
         about = self.request.about or {}
         stream = Stream(
             cwd=self.request.cwd,
@@ -169,7 +170,7 @@ class GeminiRun:
         return (request.idle_timeout if limit == "idle" else request.timeout) or 0
 
     async def wait(self) -> Exit:
-        """Until the run has ended."""
+        """Wait until the run has ended, and return how."""
         while (ended := self.exit()) is None:
             await asyncio.sleep(STEP)
             await asyncio.to_thread(self._check_owner)
@@ -178,7 +179,7 @@ class GeminiRun:
 
 
 def owner_lives(owner: Owner | None) -> bool:
-    """Whether this very supervisor still runs; its pid may belong to somebody else by now."""
+    """Whether this very supervisor still runs; by now its pid may belong to another process."""
     if owner is None:
         return False
     try:
@@ -191,8 +192,8 @@ def owner_lives(owner: Owner | None) -> bool:
 class GeminiAdapter:
     """Runs Gemini CLI, each run in a process tree and a folder of its own.
 
-    `cli`: the program, else the one found on this machine. `runs`: the folder for run folders.
-    `guard`: told before a run starts and after it has ended.
+    `cli`: the program; None = the one found on this machine. `runs`: the folder that holds the
+    runs' folders. `guard`: called before a run starts and after it has ended.
     """
 
     agent = "gemini"
@@ -211,7 +212,7 @@ class GeminiAdapter:
         self._guard = guard
 
     async def is_available(self) -> bool:
-        """Whether a CLI is there and answers `--version` within five seconds."""
+        """Whether a CLI is installed and answers `--version` within five seconds. Never raises."""
         return await asyncio.to_thread(self._answers)
 
     def _answers(self) -> bool:
@@ -221,7 +222,7 @@ class GeminiAdapter:
             return False
 
     def cli(self) -> Path:
-        """The program that a run starts. Raises CliNotFound."""
+        """Return the program that a run starts. Raises CliNotFound."""
         if self._cli is not None:
             return self._cli
         found = find_cli(self._environ)
@@ -230,13 +231,13 @@ class GeminiAdapter:
         return found.path
 
     def capabilities(self) -> Capabilities:
-        """What the program's command line takes. Raises CliNotFound."""
+        """Return what the program's command line takes. Raises CliNotFound."""
         return capabilities_of(self.cli(), cache=cache_dir(), environ=self._environ)
 
     def machine(self, cwd: Path | None = None) -> Machine:
-        """What a command in `cwd` depends on beside its options. May take seconds.
+        """Return what a command in the folder `cwd` depends on beside its options.
 
-        Raises CliNotFound.
+        May take seconds, since the CLI is asked. Raises CliNotFound.
         """
         cli = self.cli()
         version = version_of(cli, cache=cache_dir(), environ=self._environ).text
@@ -251,7 +252,7 @@ class GeminiAdapter:
         )
 
     def command(self, prompt: str, options: AgentOptions, *, id: str | None = None) -> Command:
-        """The command that `start` would run. Raises CliNotFound and OptionError."""
+        """Return the command that `start` would run. Raises CliNotFound, OptionError."""
         id = id or str(uuid.uuid4())
         return command_of(
             prompt,
@@ -262,9 +263,9 @@ class GeminiAdapter:
         )
 
     def start(self, prompt: str, options: AgentOptions) -> GeminiRun:
-        """Start a run; it goes on when nobody reads its events. Blocks for up to seconds.
+        """Start a run, which goes on even if nobody reads its events. May block for seconds.
 
-        Raises CliNotFound, OptionError, and OSError where the run's folder can't be written.
+        Raises CliNotFound, OptionError, and OSError if the run's folder can't be written.
         """
         id = str(uuid.uuid4())
         command = self.command(prompt, options, id=id)
@@ -300,16 +301,16 @@ class GeminiAdapter:
             raise
 
     def attach(self, folder: RunFolder) -> GeminiRun | None:
-        """A run that was started earlier, by us or by another gemtui; None for a broken folder."""
+        """Return a run that any gemtui started earlier; None if its folder can't be read."""
         request = folder.request()
         return None if request is None else GeminiRun(folder, request, guard=self._guard)
 
     async def run(self, prompt: str, options: AgentOptions) -> AsyncGenerator[AgentEvent, None]:
-        """Run a prompt: one init first, one done last.
+        """Run a prompt and yield its events: one `init` first, one `done` last.
 
         Setting `options.abort`, cancelling the task or closing the iterator ends the run's whole
-        process tree; the iterator is closed only when that is done. Raises OptionError before the
-        start; a CLI that can't be started is told by events.
+        process tree; the iterator is closed only when that is done. Raises OptionError before
+        anything is started. A CLI that is missing or can't be started is told by events.
         """
         options.check()
         try:
@@ -335,7 +336,7 @@ async def _on_set(event: asyncio.Event | None, act: Callable[[], None]) -> None:
 
 
 def unstarted(error: Exception, options: AgentOptions) -> list[AgentEvent]:
-    """The events of a run that could not be started: `init`, `error`, `done`."""
+    """Return the events of a run that could not be started: `init`, `error`, `done`."""
     stream = Stream(cwd=str(options.cwd or Path.cwd()), model=options.model, resumed=options.resume)
     return list(stream.finish(Ending(code=None, problem=str(error))))
 
@@ -375,9 +376,10 @@ def _supervise(
 def planned_machine(
     adapter: GeminiAdapter, cwd: Path | None = None, environ: Mapping[str, str] = os.environ
 ) -> tuple[Machine, str]:
-    """What commands in `cwd` depend on; without a CLI the newest known one, and words that say so.
+    """Return what commands in `cwd` depend on, and a remark if no CLI is installed.
 
-    The words are "" where a CLI is there. May take seconds: the CLI is asked.
+    Without a CLI the newest known one is assumed; the remark is "" where there is one. May take
+    seconds, since the CLI is asked.
     """
     try:
         return adapter.machine(cwd), ""

@@ -1,8 +1,8 @@
-"""A second process beside the supervisor of a run, which takes over where the supervisor is killed.
+"""A second process that ends a run if its supervisor is killed.
 
-Nothing can be done by a process that gets SIGKILL, and no signal at a parent's death reaches the
-commands that the CLI starts in sessions of their own. A pipe tells of any death: what waits at its
-one end reads the end of the file once nobody holds the other.
+A process can do nothing about its own SIGKILL, and no signal at a parent's death reaches the
+commands that the CLI starts in sessions of their own. A pipe tells of any death: whoever reads its
+one end sees the end of the file once nobody holds the other.
 """
 
 from __future__ import annotations
@@ -14,10 +14,10 @@ from contextlib import suppress
 
 
 def stand_guard(take_over: Callable[[], object]) -> Callable[[], None]:
-    """Fork a process that calls `take_over` if this one dies; calling the result ends it before.
+    """Fork a process that calls `take_over` if this one dies; return a function that ends it.
 
-    To be called while there is one thread. Programs that are started from here on don't keep the
-    pipe open. Raises OSError.
+    To be called while there is only one thread. Programs that are started afterwards don't inherit
+    the pipe. Raises OSError.
     """
     theirs, ours = os.pipe()
     pid = os.fork()

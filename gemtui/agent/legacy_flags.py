@@ -1,9 +1,9 @@
-"""Rules in the words of a CLI that knows no policy files (before 0.30).
+"""Policy rules as flags and settings, for a CLI without policy files (before 0.30).
 
-Such a CLI hears three things (seen with 0.25.0 and 0.28.2): `--allowed-tools` needs no confirmation
+Such a CLI knows three things (seen with 0.25.0 and 0.28.2): `--allowed-tools` needs no confirmation
 (with `run_shell_command(git)` by prefix, and no other command then), `tools.exclude` takes a tool
-away, `tools.core` takes away all others. A deny by prefix it takes and ignores. Nobody can be asked
-in a headless run, so an ask means a refusal here as well.
+away, `tools.core` takes away all others. It accepts a deny by prefix and ignores it. Nobody can be
+asked in a headless run, so an ask is a refusal here as well.
 """
 
 from __future__ import annotations
@@ -25,9 +25,10 @@ _SEARCHES = frozenset({"grep_search", "search_file_content"})
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LegacyFlags:
-    """What is said to it. `core`: None = all tools exist. `notes`: what can't be said.
+    """The flags and settings that stand for rules.
 
-    With a core list no MCP server may be there: `NO_SERVER` is the only one to be named.
+    `core`: the only tools that exist, None = all. `notes`: what could not be expressed. With a core
+    list no MCP server may be there: `NO_SERVER` is the only one to be named.
     """
 
     allowed: tuple[str, ...] = ()
@@ -37,12 +38,12 @@ class LegacyFlags:
 
     @property
     def flags(self) -> tuple[str, ...]:
-        """Words of the command line."""
+        """The arguments for the command line."""
         return tuple(f"--allowed-tools={name}" for name in self.allowed)
 
     @property
     def settings(self) -> dict[str, Any]:
-        """The settings' `tools`."""
+        """The `tools` table of the settings."""
         tools: dict[str, Any] = {"exclude": list(self.exclude)} if self.exclude else {}
         if self.core is not None:
             tools["core"] = list(self.core)
@@ -78,10 +79,10 @@ class _Standing:
 
 
 def legacy_flags_for(rules: Iterable[Rule], mode: ApprovalMode | None) -> LegacyFlags:
-    """The words for these rules, in load order, in a headless run of that mode.
+    """Return what stands for these rules, in load order, in a headless run of this mode.
 
-    Raises OptionError for a rule whose refusals would be lost; an allow that can't be said is left
-    out, which only refuses more, and noted. In yolo all is allowed without a word.
+    Raises OptionError for a rule whose refusals would be lost. An allow that can't be expressed is
+    left out, which only refuses more, and noted. In yolo everything is allowed anyway.
     """
     mode = mode or ApprovalMode.DEFAULT
     here = [rule for rule in rules if _counts(rule, mode)]

@@ -1,4 +1,4 @@
-"""Chunks of bytes -> lines -> JSON values: bounded, and never raising.
+"""Newline-delimited JSON: bytes in chunks -> lines -> values. Memory is bounded, nothing raises.
 
 Lines end with a line feed and with nothing else: U+2028, U+2029 and U+0085 stand unescaped in what
 the CLI writes (assets/gemini-cli.md#stdout).
@@ -15,7 +15,7 @@ import orjson
 from gemtui.jsonin import loads
 
 LINE_LIMIT = 64 * 1024 * 1024
-"""Bytes. A longer line is cut there and reported, its rest is passed over."""
+"""Bytes. A longer line is cut there and reported; the rest of it is skipped."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -28,7 +28,7 @@ class Parsed:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Malformed:
-    """A line that is not; `raw` without its line end, undecodable bytes replaced."""
+    """A line that is not JSON; `raw` without its line end, undecodable bytes replaced."""
 
     error: str
     raw: str
@@ -36,7 +36,7 @@ class Malformed:
 
 
 class NdjsonReader:
-    """Feed it chunks cut anywhere; it gives each line's value as soon as the line is whole."""
+    """Incremental reader: chunks cut anywhere in, each line's value out once the line is whole."""
 
     def __init__(self, *, limit: int = LINE_LIMIT) -> None:
         self._limit = limit
@@ -45,7 +45,7 @@ class NdjsonReader:
         self._skipping = False
 
     def feed(self, chunk: bytes | str) -> Iterator[Parsed | Malformed]:
-        """The lines that this chunk completes."""
+        """Yield the values of the lines that this chunk completes."""
         data = chunk.encode("utf-8", "surrogatepass") if isinstance(chunk, str) else chunk
         *ends, rest = data.split(b"\n")
         for end in ends:
@@ -53,7 +53,7 @@ class NdjsonReader:
         yield from self._keep(rest)
 
     def close(self) -> Iterator[Parsed | Malformed]:
-        """The last line, if it had no line feed."""
+        """Yield the value of the last line, if it had no line feed."""
         yield from self._complete(b"")
 
     def _complete(self, end: bytes) -> Iterator[Parsed | Malformed]:
@@ -93,11 +93,11 @@ def _parsed(line: bytes) -> Parsed | Malformed:
 async def read_ndjson(
     chunks: AsyncIterable[bytes | str], *, limit: int = LINE_LIMIT
 ) -> AsyncIterator[Parsed | Malformed]:
-    """Values of a stream of newline-delimited JSON, cut into chunks anywhere.
+    """Yield the values of a stream of newline-delimited JSON, whose chunks may be cut anywhere.
 
-    Yields `Parsed` (`ok` True, `data`) or `Malformed` (`ok` False, `error`, `raw`) a line, blank
-    lines left out, a last line without line feed included. Never raises for what it reads; a line
-    over `limit` bytes is cut and reported.
+    Each line gives `Parsed` (`ok` True, `data`) or `Malformed` (`ok` False, `error`, `raw`); blank
+    lines give nothing, a last line without line feed counts. Never raises for what it reads; a line
+    of more than `limit` bytes is cut and reported.
     """
     reader = NdjsonReader(limit=limit)
     async for chunk in chunks:

@@ -1,4 +1,4 @@
-"""What a caller may ask of a run; the same names as `gemtui run` and the config file use."""
+"""The options of a run; `gemtui run` and the config file use the same names."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from gemtui.policy.model.rules import ApprovalMode
 class AgentOptions:
     """The options of one run. None, or an empty value, leaves the choice to the CLI.
 
-    `only_tools`: nothing else exists; `approved_tools`: no confirmation for these. `policies`:
-    policy files to load between our denies and our allows. `resume`: a full session id.
-    `max_turns`: at least 0. `timeout`, `idle_timeout`: seconds. `environment`: added to the
-    process's own. `trust`: trust the folder for this run. `prompt_in_argv`: hand the prompt over as
-    `--prompt=…` instead of by a file on stdin; it is then visible in `ps`. `abort`: setting it ends
-    the run.
+    `only_tools`: no other tool exists. `approved_tools`: need no confirmation. `policies`: policy
+    files that are loaded between our denies and our allows. `resume`: the full id of a session.
+    `max_turns`: 0 or more. `timeout`, `idle_timeout`: seconds. `environment`: added to that of this
+    process. `trust`: trust the folder, for this run. `prompt_in_argv`: pass the prompt as
+    `--prompt=…`, where `ps` shows it, instead of by a file on stdin. `abort`: setting this event
+    ends the run.
     """
 
     cwd: Path | None = None
@@ -48,7 +48,7 @@ class AgentOptions:
 
     @property
     def tools(self) -> Permissions:
-        """What these options say about tools."""
+        """The part of the options that is about tools."""
         return Permissions(
             mode=self.approval_mode,
             levels=self.permissions,
@@ -58,9 +58,9 @@ class AgentOptions:
         )
 
     def check(self) -> None:
-        """Raise OptionError, naming the option, for what can't be run.
+        """Raise OptionError, naming the option, for a value that can't be used.
 
-        What policy files say is looked at where the command is made.
+        The contents of policy files are checked where the command is made.
         """
         check_names(self.tools)
         for name in ("timeout", "idle_timeout"):

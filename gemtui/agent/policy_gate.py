@@ -1,8 +1,7 @@
-"""Policy files looked at before a run: what is broken keeps it from starting.
+"""Check policy files before a run: an error in one that the run names keeps it from starting.
 
-The files that a run names must hold: the CLI would drop what is wrong in them and go on without it.
-The user's own files are the user's, and hold for every session: what is broken there is said, and
-the run goes on as any other session would.
+The CLI would drop what is wrong in such a file and go on without it. The user's own policy files
+hold for every session: errors in them are reported, and the run goes on as any session would.
 """
 
 from __future__ import annotations
@@ -18,11 +17,10 @@ _SAID = 3
 
 
 def remarks(policies: Sequence[Path], mode: ApprovalMode | None) -> tuple[str, ...]:
-    """What these files say and hardly mean; the first few, and how to see the rest.
+    """Return the warnings about these files; the first few, and how to see the rest.
 
-    `mode`: that of the run; what matters only in another one is left out.
-
-    Raises OptionError for the first thing that the CLI would drop or ignore in them.
+    `mode`: the approval mode of the run; what matters only in another one is left out. Raises
+    OptionError for the first thing that the CLI would drop or ignore.
     """
     found = [each for each in _findings(policies) if each.mode in (None, mode)]
     errors = [each for each in found if each.severity is Severity.ERROR]
@@ -34,7 +32,7 @@ def remarks(policies: Sequence[Path], mode: ApprovalMode | None) -> tuple[str, .
 
 
 def broken_at_home(policies: Sequence[Path]) -> Iterator[str]:
-    """What is broken in the user's own policy files, which every session of the CLI loads."""
+    """Yield the errors in the user's own policy files, which every session of the CLI loads."""
     found = _findings([path for path in policies if not _is_empty_folder(path)])
     errors = [each for each in found if each.severity is Severity.ERROR]
     if errors:
@@ -52,7 +50,7 @@ def _is_empty_folder(path: Path) -> bool:
 
 
 def finding_words(finding: Finding) -> str:
-    """A finding as one line: file, rule, field, what is wrong, and the way out."""
+    """Return a finding as one line: file, rule, field, what is wrong, and the way out."""
     place = f", rule {finding.rule}" if finding.rule else ""
     field = f", {finding.field}" if finding.field else ""
     way_out = f": {finding.way_out}" if finding.way_out else ""

@@ -1,4 +1,4 @@
-"""The process tree of a run: found by parent, by group and by tag, and ended as a whole.
+"""Find the processes of a run by parent, by group and by tag, and end all of them.
 
 A shell tool runs in a session of its own and outlives the CLI, but inherits our tag
 (assets/gemini-cli.md#process-tree).
@@ -22,7 +22,7 @@ _AFTER_KILL = 5.0
 
 
 def descendants(pid: int) -> set[psutil.Process]:
-    """All processes below `pid` and itself, as far as they can be seen."""
+    """Return the process `pid` and all below it, as far as they can be seen."""
     with suppress(psutil.Error):
         return _with_children(psutil.Process(pid))
     return set()
@@ -35,10 +35,10 @@ def _with_children(process: psutil.Process) -> set[psutil.Process]:
 
 
 def by_run() -> dict[str, set[psutil.Process]]:
-    """All living processes that carry a run's tag in their environment, by the run's id.
+    """Return all living processes that carry a run's tag in their environment, by the run's id.
 
-    One pass over the processes of the machine, about 0.1 ms for each. Those of other people can't
-    be seen.
+    One pass over the processes of the machine, about 0.1 ms for each. Those of other users can't be
+    seen.
     """
     found: dict[str, set[psutil.Process]] = {}
     for process in psutil.process_iter():
@@ -50,7 +50,7 @@ def by_run() -> dict[str, set[psutil.Process]]:
 
 
 def tagged(run_id: str) -> set[psutil.Process]:
-    """All living processes that carry the run's tag, wherever they hang now."""
+    """Return all living processes that carry the run's tag, whatever their parent is now."""
     return by_run().get(run_id, set())
 
 
@@ -78,9 +78,9 @@ def alive(processes: Iterable[psutil.Process]) -> set[psutil.Process]:
 
 
 def send(processes: Iterable[psutil.Process], number: signal.Signals) -> None:
-    """Signal each process, and each whole process group that one of them leads.
+    """Send a signal to each process, and to the whole process group that one of them leads.
 
-    Our own process and group are never meant.
+    Never to our own process and group.
     """
     ours = os.getpgid(0)
     for process in processes:
@@ -94,10 +94,10 @@ def send(processes: Iterable[psutil.Process], number: signal.Signals) -> None:
 
 
 def end_tagged(run_id: str, *, grace: float = 0.0) -> int:
-    """End all processes that carry the run's tag, and all below them; how many processes it were.
+    """End all processes that carry the run's tag and all below them; return their number.
 
-    SIGTERM first and SIGKILL after `grace` seconds; 0 = SIGKILL at once. What the kernel does not
-    let go within some seconds is left.
+    SIGTERM first, and SIGKILL after `grace` seconds; 0 = SIGKILL at once. Processes that don't end
+    within some seconds after SIGKILL are left.
     """
     ended: set[psutil.Process] = set()
     began = time.monotonic()

@@ -1,8 +1,8 @@
-"""One run's private folder: what was asked, what came out, how it ended.
+"""The private folder of a run: what was asked, what came out, how it ended.
 
-The supervisor of a run and gemtui share nothing but this folder, so that either can die and the
-other goes on. The folder is 0700 and every file in it 0600: prompts, answers and file contents of
-the user's project stand in it.
+The supervisor of a run and gemtui share nothing but this folder, so that either can die while the
+other goes on. The folder is 0700 and every file in it 0600, since they hold prompts, answers and
+the contents of the user's files.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ RUN_TAG = "GEMTUI_RUN"
 """Environment variable that every process of a run inherits; its value is the run's id."""
 
 KILLED = "the supervisor of this run was killed; the run was ended"
-"""The problem of a run that was ended since nobody was in charge of it any more."""
+"""The problem of a run that was ended because its supervisor had been killed."""
 
 RESERVE = 16 * 1024
 _TEMPORARY = "tmp"
@@ -42,16 +42,16 @@ T = TypeVar("T")
 
 
 class Abort(StrEnum):
-    """How a run is asked to end."""
+    """How quickly a run is to be ended."""
 
     TERM = "term"
     """SIGTERM to the whole tree, SIGKILL after the grace period."""
     KILL = "kill"
-    """SIGKILL at once."""
+    """SIGKILL to the whole tree at once."""
 
 
 class About(TypedDict, total=False):
-    """What the list of runs and a screen that is attached again show of a run."""
+    """What the list of runs, and a screen that attaches to a run, show of it."""
 
     prompt: str
     model: str | None
@@ -66,11 +66,11 @@ class About(TypedDict, total=False):
 class Request:
     """What the supervisor is to start.
 
-    `argv`: the whole command, its first word an absolute path. `environ`: added to the
-    supervisor's own. `stdin`: the prompt goes in by file, else stdin is empty. `secrets`: names of
-    files in the folder that are removed when the run has ended. Times in seconds, None = no limit;
-    `turn_limit`: turns of the model after which the run is ended, where the CLI can't be told.
-    `about`: what the run's list shows of it (prompt, options), read by nobody here.
+    `argv`: the whole command, its first item an absolute path. `environ`: added to the supervisor's
+    own. `stdin`: the prompt is given by a file on stdin; else stdin is empty. `secrets`: names of
+    files in the folder that are removed when the run has ended. Times are in seconds, None = no
+    limit. `turn_limit`: number of the model's turns after which the run is ended, where the CLI
+    can't be told. `about`: what the list of runs shows.
     """
 
     id: str
@@ -88,7 +88,7 @@ class Request:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Owner:
-    """The supervisor of a run: `pid` with its start time, since pids are used again."""
+    """The supervisor of a run: its `pid`, and its start time, since pids are used again."""
 
     pid: int
     began: float
@@ -97,11 +97,11 @@ class Owner:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Exit:
-    """How a run's process ended.
+    """How the process of a run ended.
 
-    `code` as Popen gives it (negative = signal), None = it never started or nobody was there to
-    see; then `problem` says why. `limit`: "timeout", "idle" or "turns" if a limit ended it.
-    `ended_others`: how many left-over processes were ended; `running_on`: pids of background
+    `code`: as `Popen.returncode`, negative = signal; None = it was not started, or nobody saw it
+    end, and `problem` says why. `limit`: "timeout", "idle" or "turns" if a limit ended it.
+    `ended_others`: number of left-over processes that were ended. `running_on`: pids of background
     commands that a finished run left running on purpose.
     """
 
@@ -124,7 +124,7 @@ class RunFolder:
 
     @classmethod
     def create(cls, runs: Path, id: str) -> RunFolder:
-        """A new private folder for the run `id`; its name is the id."""
+        """Make a new private folder for the run `id`, which is its name, below `runs`."""
         runs.mkdir(mode=0o700, parents=True, exist_ok=True)
         path = runs / id
         path.mkdir(mode=0o700)
@@ -137,7 +137,7 @@ class RunFolder:
 
     @property
     def prompt(self) -> Path:
-        """The prompt as the CLI reads it."""
+        """The file that the CLI reads the prompt from."""
         return self.path / "prompt.txt"
 
     @property
@@ -159,19 +159,19 @@ class RunFolder:
     # --- temporary files -----------------------------------------------------------------------
 
     def make_temporary(self, parent: str | None = None) -> Path:
-        """A new private folder for the run's temporary files, below `parent` or the system's own.
+        """Make a private folder for temporary files, below `parent` or where the system has them.
 
-        It stands outside of the run's folder since sockets are made in it, whose paths may have no
-        more than some 100 bytes. Raises OSError.
+        It is not in the run's folder because sockets are made in it, whose paths may have no more
+        than about 100 bytes. Raises OSError.
         """
         place = Path(tempfile.mkdtemp(prefix=self._prefix, dir=parent))
         (self.path / _TEMPORARY).symlink_to(place)
         return place
 
     def remove_temporary(self) -> None:
-        """Remove the run's temporary files, once nothing of it runs any more.
+        """Remove the temporary files of a run, once none of its processes runs.
 
-        Only the reports that the CLI has written about its errors are kept, in the run's folder.
+        The reports that the CLI has written about its errors are kept, in the run's folder.
         """
         link = self.path / _TEMPORARY
         with suppress(OSError):
@@ -202,9 +202,7 @@ class RunFolder:
                 shutil.move(report, self.path / report.name)
 
     def clean(self, request: Request | None) -> None:
-        """Remove what is not to be kept of a run of which nothing runs any more: secrets and
-        temporary files.
-        """
+        """Remove the secrets and temporary files of a run, once none of its processes runs."""
         self.remove_secrets(() if request is None else request.secrets)
         self.remove_temporary()
 
@@ -215,7 +213,7 @@ class RunFolder:
                 (self.path / Path(name).name).unlink(missing_ok=True)
 
     def prompt_text(self) -> str:
-        """What was asked; empty where that can't be read."""
+        """Return the prompt; "" if it can't be read."""
         with suppress(OSError):
             return read_small(self.prompt, LARGEST_PROMPT).decode("utf-8", "replace")
         return ""
@@ -223,40 +221,40 @@ class RunFolder:
     # --- request, owner, abort, exit -----------------------------------------------------------
 
     def ask(self, request: Request) -> None:
-        """Write what is to be started; the supervisor reads it."""
+        """Write the request, for the supervisor."""
         self._store("request.json", request)
 
     def request(self) -> Request | None:
-        """What was to be started; None if the folder holds no readable request."""
+        """Return the request; None if the folder holds none that can be read."""
         return self._stored("request.json", Request)
 
     def own(self, owner: Owner) -> None:
-        """The supervisor says who it is."""
+        """Write down who supervises the run."""
         self._store("supervisor.json", owner)
 
     def owner(self) -> Owner | None:
-        """Who supervises the run, or did; None before it has started."""
+        """Return who supervises the run, or did; None before it has started."""
         return self._stored("supervisor.json", Owner)
 
     def abort(self, how: Abort) -> None:
-        """Ask the supervisor to end the run; asking again can only make it harder."""
+        """Ask the supervisor to end the run; a later call can only make it quicker."""
         write_whole(self.path / "abort", (how.value.encode(),))
 
     def aborted(self) -> Abort | None:
-        """What has been asked so far."""
+        """Return how the run was asked to end; None = it was not."""
         try:
             return Abort(read_small(self.path / "abort").decode("ascii"))
         except (OSError, ValueError):
             return None
 
     def reserve(self) -> None:
-        """Keep room on the disk for the last word: a run may well fill it."""
+        """Reserve space for the exit record: the run may fill the disk."""
         write_whole(self.path / "reserve", (bytes(RESERVE),))
 
     def tell_full(self) -> None:
-        """Where the disk is full, say so behind the CLI's own words: some of them were not kept.
+        """If the disk is full, say so at the end of stderr: a part of the output was not kept.
 
-        Asking the disk for a little more is the only question that knows of quotas, too.
+        Writing a little more is the only way to ask that knows of quotas, too.
         """
         reserve = self.path / "reserve"
         try:
@@ -269,7 +267,7 @@ class RunFolder:
                 said.write(words.encode())
 
     def finish(self, ended: Exit) -> None:
-        """The last word of the supervisor."""
+        """Write the exit record."""
         (self.path / "reserve").unlink(missing_ok=True)
         self._store("exit.json", ended)
 

@@ -1,4 +1,4 @@
-"""Settings of the CLI that a run must know: the machine's own, and the user's policy files."""
+"""The CLI's settings files that a run depends on, and the policy files that they name."""
 
 from __future__ import annotations
 
@@ -23,13 +23,12 @@ CHECKED_SINCE = (0, 60)
 
 
 def settings_unread(path: Path, *, version: str | None) -> str | None:
-    """Why the CLI would pass over the settings file that a run of ours puts at `path`; None = read.
+    """Return why the CLI would ignore our settings file for a run at `path`; None = it reads it.
 
-    Since 0.60 (seen in 0.61.0) it takes such a file, and those of the machine itself, only if root
-    owns the file and every folder above it, and neither group nor others may write there. That
-    leaves an ordinary user, and any place below /tmp, without settings for one run. What does not
-    exist yet will be ours.
-    `version`: of the CLI, None = unknown, which counts as new.
+    Since 0.60 (seen in 0.61.0) it reads such a file, and those of the machine, only if root owns
+    the file and every folder above it, and neither group nor others may write there. So an ordinary
+    user has no settings for one run, and nobody has any below /tmp. A file that does not exist yet
+    counts as ours. `version`: of the CLI, None = unknown, which counts as new.
     """
     numbers = re.match(r"(\d+)\.(\d+)", version or "")
     if numbers and (int(numbers[1]), int(numbers[2])) < CHECKED_SINCE:
@@ -60,7 +59,7 @@ def _unsafe(place: Path) -> str | None:
 
 
 def system_settings_path(environ: Mapping[str, str], platform: str = sys.platform) -> Path:
-    """Where the machine's own settings stand, unless the environment names another file."""
+    """Return where the machine's settings are, unless the environment names another file."""
     if named := environ.get(SETTINGS_VARIABLE):
         return Path(named)
     if platform == "darwin":
@@ -86,7 +85,7 @@ def settings_places(environ: Mapping[str, str], project: Path | None) -> list[Pa
 
 
 def system_settings(environ: Mapping[str, str], *, version: str | None) -> dict[str, Any]:
-    """The machine's own settings, as far as a CLI of this version reads them."""
+    """Return the machine's settings, as far as a CLI of this version reads them."""
     path = system_settings_path(environ)
     return read_settings(path) if settings_unread(path, version=version) is None else {}
 
@@ -121,17 +120,17 @@ def _expanded(path: str, home: Path) -> Path:
 
 
 def read_settings(path: Path, environ: Mapping[str, str] | None = None) -> dict[str, Any]:
-    """A settings file of the CLI; empty where it can't be read. Arguments as of `load_settings`."""
+    """As `load_settings`, but return an empty dict where the file can't be read."""
     with suppress(OSError):
         return load_settings(path, environ)
     return {}
 
 
 def load_settings(path: Path, environ: Mapping[str, str] | None = None) -> dict[str, Any]:
-    """A settings file of the CLI, comments left out.
+    """Read a settings file of the CLI, which may hold comments.
 
-    `environ`: what `$NAME`, `${NAME}` and `${NAME:-else}` in its texts stand for (seen in 0.61.0);
-    None = they are left as they are. Raises OSError, also for what is no JSON object.
+    `environ`: what `$NAME`, `${NAME}` and `${NAME:-else}` in strings are replaced from (seen in
+    0.61.0); None = they are kept. Raises OSError, also for what is no JSON object.
     """
     found = object_of(_COMMENT.sub(rb"\1", read_small(path)), path)
     settings: dict[str, Any] = found if environ is None else _with_variables(found, environ)
@@ -139,10 +138,10 @@ def load_settings(path: Path, environ: Mapping[str, str] | None = None) -> dict[
 
 
 def settings_problems(environ: Mapping[str, str], project: Path | None = None) -> tuple[str, ...]:
-    """Which settings files of the CLI are there and can't be read, each with why and the way out.
+    """Return which settings files exist and can't be read, each with why and the way out.
 
-    `project`: the folder of a run, whose own settings are looked at as well. What settings say is
-    not judged.
+    `project`: the folder of a run, whose own settings are looked at as well. The values in the
+    files are not judged.
     """
     places = [*settings_places(environ, project), gemini_home(environ) / "trustedFolders.json"]
     return tuple(problem for path in places if (problem := _problem(path)))

@@ -1,4 +1,7 @@
-"""What the CLI says on stderr: noise in good runs, the only word of starts that failed."""
+"""The parts of the CLI's stderr that mean something to a person.
+
+In good runs it is noise; for a start that failed it is the only place that says why.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +26,7 @@ _NOISE = re.compile(
 
 
 def told(text: str) -> str:
-    """The lines that mean something to a person, each once, cleaned; the last 2,000 characters."""
+    """Return the lines that mean something, each once, cleaned; the last 2,000 characters."""
     said = _USAGE.split(clean(text))[0]
     lines = (line.rstrip() for line in said.split("\n"))
     kept = dict.fromkeys(line for line in lines if line.strip() and not _NOISE.search(line))
@@ -31,7 +34,7 @@ def told(text: str) -> str:
 
 
 def last_words(path: Path) -> str:
-    """What the end of a stderr file tells; empty where there is no file."""
+    """Return the same for the end of a stderr file; "" if there is no file."""
     try:
         return told(read_end(path, TAIL).decode("utf-8", "replace"))
     except OSError:

@@ -1,4 +1,4 @@
-"""A whole stream -> events: exactly one init first, exactly one done last.
+"""Turn a whole stream of CLI output into events: exactly one `init` first, one `done` last.
 
 Pure state over parsed lines; the adapter feeds it and tells how the process ended.
 """
@@ -37,21 +37,21 @@ SIGTERM = 15
 
 
 class Limit(StrEnum):
-    """Which limit of ours ended a run."""
+    """The limits of ours that can end a run."""
 
     TIMEOUT = "GEMINI_TIMEOUT"
     IDLE = "GEMINI_IDLE_TIMEOUT"
     TURNS = "GEMINI_MAX_TURNS"
-    """We counted the turns, where the CLI reads no settings of ours."""
+    """We counted the turns, since the CLI does not read our settings."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ending:
     """How the process of a run ended.
 
-    `code`: as Popen gives it, negative = signal, None = it could not be started; then `problem`
-    says why. `aborted`: we were asked to end it. `limit`: a limit of ours (of `limit_seconds`, if
-    it is one of time) ended it. `stderr`: its last lines.
+    `code`: as `Popen.returncode`, negative = signal; None = it could not be started, and `problem`
+    says why. `aborted`: we were asked to end it. `limit`: the limit that ended it, if any;
+    `limit_seconds` for one of time. `stderr`: its last lines.
     """
 
     code: int | None
@@ -104,7 +104,7 @@ class Stream:
         self._result: wire.WireResult | None = None
 
     def feed(self, line: Parsed | Malformed) -> Iterator[AgentEvent]:
-        """The events of one line; nothing more once a result has come."""
+        """Yield the events of one line; nothing more once a result has come."""
         if self._result is not None:
             return
         if isinstance(line, Malformed):
@@ -115,7 +115,7 @@ class Stream:
             yield from self._malformed(Malformed(error="no JSON object", raw=repr(line.data)))
 
     def finish(self, ending: Ending) -> Iterator[AgentEvent]:
-        """What is left to say once the process has gone and all its output has been read."""
+        """Yield the last events, once the process has ended and all its output has been read."""
         yield from self._open({}, self._clock())
         yield from self._flush(self._clock())
         for payload in self._last_errors(ending):

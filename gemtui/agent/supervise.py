@@ -1,8 +1,8 @@
-"""The owner of one run: starts the CLI, watches its limits, ends its tree, writes the exit record.
+"""Supervise one run: start the CLI, watch its limits, end its processes, write the exit record.
 
 Run as `python -m gemtui.agent.supervise FOLDER` in a session of its own, so that it outlives the
-screen: gemtui only reads the folder, and can die and come back. SIGTERM, SIGINT and SIGHUP to the
-supervisor mean the same as an abort by file.
+screen: gemtui only reads the folder, and can end and come back. SIGTERM, SIGINT and SIGHUP to the
+supervisor end the run, as does the abort file.
 """
 
 from __future__ import annotations
@@ -46,17 +46,17 @@ _AFTER_KILL = 5.0
 
 
 class Keeper(Protocol):
-    """Somebody who looks after what the run touches, from before its start until after its end."""
+    """Looks after what a run touches, from before its start until after its end."""
 
     def look(self) -> float:
-        """Look once; in how many seconds to look again."""
+        """Look once; return the number of seconds until the next look."""
 
     def close(self) -> object:
-        """Look a last time: all processes of the run are gone."""
+        """Look a last time, once no process of the run is left."""
 
 
 KeeperOf = Callable[[RunFolder, Request], Keeper | None]
-"""Who looks after what a run touches; None = nobody need."""
+"""Returns the keeper of a run; None = it needs none."""
 
 
 def _nobody(_folder: RunFolder, _request: Request) -> None:
@@ -64,7 +64,7 @@ def _nobody(_folder: RunFolder, _request: Request) -> None:
 
 
 class Supervisor:
-    """One run from its request to its exit record; a keeper is asked to look all the while."""
+    """Takes one run from its request to its exit record, and lets a keeper look meanwhile."""
 
     def __init__(self, folder: RunFolder, request: Request, keeper_of: KeeperOf = _nobody) -> None:
         self.folder = folder
@@ -82,7 +82,7 @@ class Supervisor:
         self._turns = TurnWatch(folder.stdout, request.turn_limit)
 
     def run(self) -> None:
-        """Start, watch, end, write the record; the record is written whatever happens."""
+        """Start, watch and end the run; the exit record is written whatever happens."""
         for number in _SIGNALS:
             signal.signal(number, self._on_signal)
         signal.pthread_sigmask(signal.SIG_UNBLOCK, _SIGNALS)
@@ -300,7 +300,10 @@ def _start_words(error: OSError, request: Request) -> str:
 
 
 def main(words: list[str], *, keeper_of: KeeperOf = _nobody) -> int:
-    """Supervise the run whose folder the first word names; 2 if there is nothing to start."""
+    """Supervise the run whose folder is the first argument; return the exit code.
+
+    That is 2 if there is nothing to start.
+    """
     folder = RunFolder(Path(words[0]))
     request = folder.request()
     if request is None:

@@ -1,4 +1,4 @@
-"""A file that somebody else writes -> chunks, until the writer has ended and all is read."""
+"""Follow a file that another process writes, until that has ended and everything is read."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ STEP = 0.02
 async def tail(
     path: Path, *, ended: Callable[[], bool], offset: int = 0, step: float = STEP
 ) -> AsyncIterator[bytes]:
-    """What is written to `path` from `offset` on, in chunks of at most 256 KiB.
+    """Yield what is written to `path` from `offset` on, in chunks of at most 256 KiB.
 
-    `ended` tells that nobody writes any more; what was written before it said so is still given.
-    The file need not exist yet; what is no regular file, or can't be read, gives nothing. An empty
-    chunk is given after each look that found nothing new, so that a reader can do something else
-    meanwhile.
+    `ended`: whether the writer has ended; what it wrote before is still given. `step`: seconds
+    between two looks. An empty chunk follows each look that found nothing new, so that the reader
+    can do something else. The file need not exist yet; what is no regular file, or can't be read,
+    gives nothing.
     """
     while (file := _opened(path)) is None:
         if ended():

@@ -1,8 +1,7 @@
-"""Whether Gemini CLI will work in a folder, and what the person has said about it.
+"""Whether Gemini CLI will work in a folder, and which folders the user told gemtui to trust.
 
 The CLI refuses to run headless in a folder that nobody has trusted. Trusting also switches on the
-project's own settings, hooks and MCP servers, so the person is asked once per folder and never
-taken for granted.
+project's own settings, hooks and MCP servers, so the user is asked, once per folder.
 """
 
 from __future__ import annotations
@@ -30,10 +29,10 @@ _DISTRUST = "DO_NOT_TRUST"
 
 
 class Place(StrEnum):
-    """What stands now at the path of a folder that was trusted."""
+    """What is now at the path of a folder that was trusted."""
 
     SAME = "same"
-    """The folder that the person trusted, as far as can be told."""
+    """The folder that the user trusted, as far as can be told."""
     REPLACED = "replaced"
     """Another folder, or a link to one: it is not trusted."""
     GONE = "gone"
@@ -41,8 +40,9 @@ class Place(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class TrustedFolder:
-    """A folder that the person told gemtui to trust: its real path, and what tells it from another
-    one that takes its place; None = not known.
+    """A folder that the user told gemtui to trust.
+
+    Its real path, and what tells it from another folder at the same path; None = not known.
     """
 
     path: str
@@ -84,10 +84,10 @@ def _level_by_cli(folder: Path, environ: Mapping[str, str]) -> str | None:
 
 
 def remembered(folder: Path, environ: Mapping[str, str] = os.environ) -> bool:
-    """Whether the person has told us to trust this very folder, and not told the CLI otherwise.
+    """Whether the user told gemtui to trust this very folder, and not told the CLI otherwise.
 
-    A folder that has taken the place of the one that was trusted is not meant, as far as its inode
-    and its owner tell, nor is what a link leads to by now.
+    Another folder at its path does not count, as far as inode and owner tell, nor does what a link
+    leads to by now.
     """
     path = str(resolved(folder))
     known = any(each.path == path and each.place is Place.SAME for each in trusted_folders())
@@ -95,7 +95,7 @@ def remembered(folder: Path, environ: Mapping[str, str] = os.environ) -> bool:
 
 
 def trusted_folders() -> tuple[TrustedFolder, ...]:
-    """All folders that the person told us to trust, the first one first."""
+    """Return all folders that the user told gemtui to trust, the earliest first."""
     try:
         value = orjson.loads(read_small(_file()))
     except (OSError, orjson.JSONDecodeError):
@@ -114,7 +114,7 @@ def _folder(value: Any) -> TrustedFolder | None:
 
 
 def remember(folder: Path) -> None:
-    """The person trusts this folder. Raises OSError."""
+    """Trust this folder from now on. Raises OSError."""
     path = resolved(folder)
     facts = path.stat()
     others = [each for each in trusted_folders() if each.path != str(path)]
@@ -122,9 +122,9 @@ def remember(folder: Path) -> None:
 
 
 def forget(folder: Path) -> bool:
-    """The person trusts this folder no longer; False where it was not in the list.
+    """Trust this folder no longer; return False if it was not in the list. Raises OSError.
 
-    `folder` may be gone, or be a link by now: its path counts as it stands as well. Raises OSError.
+    The folder may be gone or be a link by now: its path as it is written counts, too.
     """
     named = {os.path.abspath(folder), str(resolved(folder))}  # noqa: PTH100 (`..` goes)
     known = trusted_folders()

@@ -1,4 +1,4 @@
-"""Counting the model's turns in a run, where the CLI can't be told to stop by itself."""
+"""Count the model's turns in a run, where the CLI can't be told to stop by itself."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _CALL, _RESULT = b'"tool_use"', b'"tool_result"'
 class TurnLimit:
     """Tells when turn number `limit` is over; None = never.
 
-    A turn is one answer of the model with all tools that it calls: the CLI tells all calls first,
+    A turn is one answer of the model with all tools that it calls: the CLI reports all calls first,
     then all results (assets/gemini-cli.md#events), and asks the model again after the last one. An
     answer without calls ends the run by itself.
     """
@@ -29,27 +29,27 @@ class TurnLimit:
 
     @property
     def last_is_over(self) -> bool:
-        """Whether nothing more is wanted."""
+        """Whether the last turn is over."""
         return self._limit is not None and self._over >= self._limit
 
     def says(self) -> None:
-        """The model says something."""
+        """Count text of the model."""
         self.exceeded = self.exceeded or self.last_is_over
 
     def calls(self, id: str) -> None:
-        """The model calls a tool."""
+        """Count a tool call."""
         self.says()
         self._waiting.add(id)
 
     def has_result(self, id: str) -> None:
-        """A tool has ended."""
+        """Count the result of a tool call."""
         if id in self._waiting:
             self._waiting.remove(id)
             self._over += not self._waiting
 
 
 class TurnWatch:
-    """Counts the turns in the growing output of a CLI, for a supervisor: nobody else may be there.
+    """Counts the turns in the growing output file of a CLI, for the supervisor.
 
     Only lines that can be a call or a result are parsed, so that a fast answer costs next to
     nothing.
@@ -63,7 +63,7 @@ class TurnWatch:
         self._rest = b""
 
     def last_is_over(self) -> bool:
-        """Read what is new; whether nothing more is wanted."""
+        """Read what is new; return whether the last turn is over."""
         if self._counts:
             for line in self._new_lines():
                 self._count(line)

@@ -1,4 +1,4 @@
-"""Dataclasses of ours that were stored as JSON, read again by the types of their fields."""
+"""Read dataclasses that were stored as JSON, by the types of their fields."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ _hints = cache(get_type_hints)
 
 
 def record_of(kind: type[T], stored: Mapping[str, Any]) -> T:
-    """The dataclass `kind` from its stored fields; those it does not know are passed over.
+    """Return the dataclass `kind` made of stored fields; unknown fields are ignored.
 
-    Raises TypeError where a field has another type than it should, or is missing.
+    Raises TypeError if a field is missing or has another type than it should.
     """
     return kind(**_fields(kind, stored))
 

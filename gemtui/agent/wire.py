@@ -1,4 +1,4 @@
-"""The shapes on the wire: one stream-json object, read with every name that versions have used.
+"""Read one object of the CLI's JSON stream, with every field name that versions have used.
 
 Nothing here raises or keeps state; `stream.py` turns a whole stream into events.
 """
@@ -57,7 +57,7 @@ class WireError:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WireResult:
-    """A result object. `dump`: the object itself as JSON, for want of any other words."""
+    """A result object. `dump`: the object itself as JSON, where it has no other message."""
 
     status: DoneStatus
     message: str

@@ -1,4 +1,4 @@
-"""Which files a run's events say were written: only calls that came back with success count."""
+"""The files that a run wrote, by its events: only calls that ended with success count."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from gemtui.transcript.tools import ToolKind, asked_path, kind_of
 
 
 class WrittenFiles:
-    """Fed with a run's events; `paths` holds each file once, in the order of its first success.
+    """Collects the files that a run wrote; `paths` in the order of their first success.
 
-    Paths stand as the calls named them: relative ones mean the run's folder.
+    Paths are as the calls named them: relative ones are below the run's folder.
     """
 
     def __init__(self) -> None:
@@ -17,7 +17,7 @@ class WrittenFiles:
         self._asked: dict[str, str] = {}
 
     def add(self, event: AgentEvent) -> None:
-        """Take one event in."""
+        """Take one more event into account."""
         match event.payload:
             case ToolUse(tool_name=name, tool_use_id=id, input=args):
                 path = asked_path(args)

@@ -1,1 +1,1 @@
-"""Our own runs: their folders, and where a run meets the session that it stored."""
+"""The runs that gemtui started: their records, how they ended, and the sessions they resume."""

@@ -1,4 +1,4 @@
-"""The adapter as everybody should use it: what a run resumes is kept safe."""
+"""The adapter to use for Gemini CLI: it keeps the sessions safe that runs resume."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from gemtui.runs.resume import ResumeGuard
 
 
 class GeminiAdapter(gemini.GeminiAdapter):
-    """Runs Gemini CLI; a session that a run resumes is copied before and looked after meanwhile.
+    """Runs Gemini CLI; a session is copied before a run resumes it, and watched meanwhile.
 
-    `cli`: the program, None = the one found on this machine. `runs`: the folder for run folders,
-    None = gemtui's own.
+    `cli`: the program; None = the one found on this machine. `runs`: the folder that holds the
+    runs' folders; None = gemtui's own.
     """
 
     def __init__(

@@ -1,6 +1,6 @@
-"""What agents really did: the tool calls of stored sessions, as the policy half takes them.
+"""The tool calls of stored sessions, as the policy engine takes them.
 
-Sessions are read one after the other and let go again, so that memory holds one batch of calls.
+Sessions are read one after the other and closed again, so that memory holds one batch of calls.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from gemtui.transcript.parts import instant, mapping, string
 from gemtui.transcript.tools import UNKNOWN_TOOL, call_status, stored_args
 
 BATCH = 200
-"""Calls at most in one step."""
+"""Number of calls in one step at most."""
 BATCH_SIZE = 4_000_000
 """Characters of arguments after which a step ends, too."""
 _UNNAMED = "subagent"
@@ -43,11 +43,11 @@ _COPIES = frozenset({Flag.GHOST, Flag.DUPLICATE})
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ScanStep:
-    """Some calls, and how far the reading is.
+    """Some calls, and how far the reading has come.
 
-    `done` of `total` sessions have been read; the calls are those of the next one, or the last
-    ones of the session that made `done` grow. `problem`: why a session could not be read, or only
-    in part.
+    `done` of `total` sessions have been read; `calls` belong to the next one, or are the last ones
+    of the session that made `done` grow. `problem`: why a session could not be read, or only in
+    part.
     """
 
     calls: tuple[RecordedCall, ...]
@@ -59,10 +59,11 @@ class ScanStep:
 def sessions_with_calls(
     snapshot: Snapshot, *, session: Summary | None = None, project: Path | None = None
 ) -> tuple[Summary, ...]:
-    """The sessions whose calls count, newest first, each with its subagents behind it.
+    """Return the sessions whose calls count, newest first, each followed by its subagents.
 
-    One `session`, those of a `project`, or all. Ghosts, copies and checkpoints only repeat what
-    another file tells. Of subagents all count: a policy holds for what they do as well.
+    `session`: only this one. `project`: only those of this folder. Ghosts, copies and checkpoints
+    are left out, as they repeat what another file has; subagents are not, as policies hold for
+    them.
     """
     subagents: dict[str | None, list[Summary]] = {}
     for each in filter(_is_subagent, snapshot.sessions):
@@ -85,10 +86,10 @@ def _is_subagent(session: Summary) -> bool:
 def recorded_calls(
     sessions: Sequence[Summary], *, cancelled: Callable[[], bool] = never
 ) -> Iterator[ScanStep]:
-    """The calls of these sessions; the last step of each makes `done` grow.
+    """Yield the calls of these sessions in steps; the last step of each session makes `done` grow.
 
-    `cancelled` is asked between steps and within large files. A session that can't be read is said
-    by a step without calls. Never raises for what a file holds.
+    `cancelled` is asked between steps and within large files. A session that can't be read gives a
+    step without calls. Never raises for what a file holds.
     """
     agents: dict[str, str] = {}
     for done, session in enumerate(sessions):

@@ -1,7 +1,7 @@
-"""Why a run failed, by what the CLI said and the code it ended with: plain words and ways out.
+"""Why a run failed, in plain words with ways out, from what the CLI said and its exit code.
 
-The meaning comes from the words first: many exit codes are HTTP statuses mod 256, and 1 stands for
-anything (assets/gemini-cli.md#exit-codes). No way out names a command that does not exist.
+The words count first: many exit codes are HTTP statuses mod 256, and 1 stands for anything
+(assets/gemini-cli.md#exit-codes). No way out names a command that does not exist.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _FLAGS = ("gemtui doctor says what this Gemini CLI takes", "update Gemini CLI")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Cause:
-    """Why a run failed: one line in plain words, and what a person can do, the best first."""
+    """Why a run failed: one line, and what a person can do about it, the best first."""
 
     headline: str
     ways_out: tuple[str, ...] = ()
@@ -129,8 +129,10 @@ _SHELL = 128
 
 
 def cause_of(said: str, stderr: str, code: int | None) -> Cause:
-    """The cause of a failed run. `said`: its error message; `stderr`: what stood there; `code`: as
-    Popen gives it, None = not started.
+    """Return the cause of a failed run.
+
+    `said`: its error message. `stderr`: what it wrote there. `code`: as `Popen.returncode`, None =
+    it was not started.
     """
     found = _by_words(said) or (None if _http(said, None) else _by_words(stderr))
     status = _http(said, code)

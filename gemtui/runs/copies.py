@@ -26,8 +26,8 @@ from gemtui.sessions.store import SessionKind, Store
 class LastCopy:
     """A run that keeps what the store no longer has of a session.
 
-    `files`: place in the store -> the copy; there nothing is, or a file that holds less. `size`:
-    bytes of the copies.
+    `files`: place in the store -> the copy; that place is empty, or holds a file with less in it.
+    `size`: bytes of the copies.
     """
 
     folder: RunFolder
@@ -37,16 +37,16 @@ class LastCopy:
 
     @property
     def in_the_way(self) -> Mapping[Path, Path]:
-        """Those at whose place a file stands that holds less: nothing can be put back there."""
+        """The copies at whose place a file with less in it stands: they can't be put back there."""
         return {path: copy for path, copy in self.files.items() if os.path.lexists(path)}
 
     def is_named(self, id: str) -> bool:
-        """Whether an id, or the first letters of one, mean this run or its session."""
+        """Whether an id, or the beginning of one, means this run or its session."""
         return len(id) > 1 and (self.folder.id.startswith(id) or self.session_id.startswith(id))
 
 
 def last_copy_words(copy: LastCopy) -> str:
-    """What a person should know of it: one line, with the way out."""
+    """Return what a person should know of it: one line, with the way out."""
     return (
         f"run {copy.folder.id[:8]} keeps the only copy of session {copy.session_id}: "
         f"gemtui runs restore {copy.folder.id[:8]} puts it back"
@@ -54,10 +54,10 @@ def last_copy_words(copy: LastCopy) -> str:
 
 
 def last_copies(runs: Path) -> tuple[LastCopy, ...]:
-    """The runs in the folder `runs` that keep the only copy of a session, newest first.
+    """Return the runs in the folder `runs` that keep the only copy of a session, newest first.
 
-    Of several runs that keep one session it is the newest that holds it all. Reads the store's
-    folders, and no session but those that are gone or have been rewritten.
+    Of several runs that keep one session it is the newest that has all of it. Reads the store's
+    folders, and of the sessions only those that are gone or have been rewritten.
     """
     holders: dict[tuple[Path, str], list[Path]] = {}
     stores: dict[Path, Store] = {}
@@ -81,15 +81,16 @@ def last_copies(runs: Path) -> tuple[LastCopy, ...]:
 
 
 def restore(folder: RunFolder) -> tuple[Path, ...]:
-    """Put every file that a run keeps of a session and that is gone back in its newest state; which
-    ones. A file that is there, whatever is in it, is never touched. Raises OSError.
+    """Put the files of a session that are gone back, each in its newest state; return which.
+
+    A file that exists is never touched, whatever is in it. Raises OSError.
     """
     kept = kept_of(folder)
     return () if kept is None else put_back(kept)
 
 
 def forget(runs: Path, home: Path, session_id: str) -> None:
-    """Remove all copies of a session that a person has deleted, if the store has no more of it.
+    """Remove all copies of a session that the user has deleted, if the store has no more of it.
 
     Raises OSError.
     """

@@ -1,4 +1,4 @@
-"""What stands for a run on this machine: its policy files in their order, and the settings."""
+"""The policy that is in force for a run on this machine: files in their order, and settings."""
 
 from __future__ import annotations
 
@@ -26,9 +26,11 @@ from gemtui.policy.model.rules import Tier
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EffectivePolicy:
-    """`policy`: all rules of files, in load order. `files`: those that exist and take part, as
-    they are named to the CLI; `admin` of the admin tier. `settings`: the files that were read.
-    `problems`: settings files that can't be read, each with the way out.
+    """The policy of a run, and where it comes from.
+
+    `policy`: the rules of all files, in load order. `files`: those that exist and take part, as
+    they are named to the CLI; `admin`: those of the administrator's tier. `settings`: the files
+    that were read. `problems`: settings files that can't be read, each with the way out.
     """
 
     policy: Policy
@@ -49,13 +51,13 @@ def effective_policy(
     workspace: Path | None = None,
     environ: Mapping[str, str] = os.environ,
 ) -> EffectivePolicy:
-    """What holds for a run that gemtui would start with `policies`.
+    """Return the policy of a run that gemtui would start with the files `policies`.
 
-    `--policy` replaces the user's own files, so gemtui names them again, before the others; with
-    `alone` it is as `gemini --policy …` has it. Without policies both are a plain run. `settings`:
-    a file in the place of the machine's merged settings. `workspace`: the run's folder, whose own
-    settings count where it is trusted. Raises OptionError for a settings file that is not there,
-    OSError for one that can't be read or is no settings file.
+    `--policy` replaces the user's own files, so gemtui names these first; `alone`: as `gemini
+    --policy` by itself has it. Without `policies` both mean a plain run. `admin`: as
+    `--admin-policy`. `settings`: a file to use instead of the machine's merged settings.
+    `workspace`: the run's folder, whose own settings count if it is trusted. Raises OptionError for
+    a settings file that does not exist, OSError for one that can't be read or is no settings file.
     """
     read, merged = _settings(settings, workspace, environ)
     files = [*(() if alone and policies else _user_files(merged, workspace, environ)), *policies]

@@ -1,8 +1,8 @@
-"""What the stored session adds to a run that has ended.
+"""Add to the transcript of a run that has ended what its stored session knows.
 
-The stream has no thoughts, no diffs, one sum of tokens, no exit codes, and after a dropped
-connection it holds an answer's text twice (assets/gemini-cli.md#events). The session has all that,
-once. What the session lacks (an interrupted answer, a failed prompt, errors) the stream keeps.
+The stream has no thoughts, diffs or exit codes, only one sum of tokens, and after a dropped
+connection an answer's text twice (assets/gemini-cli.md#events). The session has all that, once.
+What the session lacks (an interrupted answer, a failed prompt, errors) is kept from the stream.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ from gemtui.transcript.model import Author, Block, Message, Text, ToolCall, Tool
 
 
 def enrich(live: Transcript, home: Path, session_id: str | None) -> Transcript:
-    """A run's transcript with all that its session in the store `home` knows of it.
+    """Return a run's transcript with everything that its session in the store `home` adds.
 
-    Messages that the stream has told keep their ids and their order, so that a view stays where it
-    is. `live` itself comes back where the session or this run in it can't be found. Reads files:
-    for worker threads.
+    Messages from the stream keep their ids and their order, so that a view stays where it is.
+    Returns `live` itself if the session, or this run in it, can't be found. Reads files: call it in
+    a worker thread.
     """
     told = list(live)
     stored = stored_part(told, home, session_id) if session_id else ()
@@ -34,10 +34,10 @@ def enrich(live: Transcript, home: Path, session_id: str | None) -> Transcript:
 
 
 def stored_part(told: Sequence[Message], home: Path, session_id: str) -> tuple[Message, ...]:
-    """The messages of one run in its stored session, its prompt first; none where not found.
+    """Return the messages of one run in its stored session, the prompt first; () if not found.
 
-    A resume gives all older records the time of the resume, so that times tell nothing: the run is
-    found by its tool calls, or without any by what was said.
+    The run is found by its tool calls, or without any by what was said: its times tell nothing,
+    since a resume gives all older records the time of the resume.
     """
     try:
         path = Index(home, cache=None).find(session_id).path

@@ -1,9 +1,8 @@
-"""What a run's folder keeps of the session that the run goes on with, and the way back.
+"""What a run's folder keeps of the session that the run resumes, and how it is put back.
 
-`before.json` names a copy of each of its files as they were before the run, `now.json` their newest
-state: a hard link, so that all that is written to the file is kept as well, or a copy that is
-brought up to date where there can be no link. `after.json` says what was found when the run had
-ended.
+`before.json` names a copy of each of the session's files as it was before the run; `now.json` their
+newest states: hard links, so that what is written to a file is kept as well, or copies that are
+updated where there can be no link. `after.json` says what was found when the run had ended.
 """
 
 from __future__ import annotations
@@ -35,9 +34,9 @@ _PIECE = 256 * 1024
 class KeptSession:
     """A session that a run resumes.
 
-    `files`: place in the store -> its copy from before the run. `seen`: files that bore the
-    session's short id then, whatever was in them. `newest`: place in the store -> the newest state
-    that is kept, files that came with the run included.
+    `files`: place in the store -> its copy from before the run. `seen`: files that had the
+    session's short id in their names then, whatever was in them. `newest`: place in the store ->
+    the newest state that is kept, including files that appeared during the run.
     """
 
     session_id: str
@@ -48,17 +47,18 @@ class KeptSession:
 
     @property
     def states(self) -> Mapping[Path, Path]:
-        """Place in the store -> the newest state of it that the run's folder has."""
+        """Place in the store -> the newest state of it in the run's folder."""
         return {**self.files, **self.newest}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Aftermath:
-    """What was found and done while the run went on and once it had ended.
+    """What was found and done during a run and after it.
 
-    `ghosts`: empty second files, removed. `restored`: files of the session that were gone, put back
-    in their newest state. `lost`: files that are gone and could not be put back. `changed`: logs
-    that no longer begin with what was in them. `problems`: what went wrong, in words.
+    `ghosts`: empty second files that were removed. `restored`: files of the session that were gone
+    and were put back in their newest state. `lost`: files that are gone and could not be put back.
+    `changed`: logs that no longer begin with what was in them. `problems`: what went wrong, in
+    words.
     """
 
     ghosts: tuple[Path, ...] = ()
@@ -68,7 +68,7 @@ class Aftermath:
     problems: tuple[str, ...] = ()
 
     def notes(self, folder: RunFolder) -> tuple[str, ...]:
-        """What a person should know of it, a sentence each; empty where all is as it should be."""
+        """Return what the user should know of it, a sentence each; empty if all is well."""
         return (
             *(f"{path} was gone, and has been put back" for path in self.restored),
             *(f"{path} is gone: its copy is kept in {folder.path}" for path in self.lost),
@@ -81,7 +81,7 @@ class Aftermath:
 
 
 def keep(folder: RunFolder, home: Path, session_id: str) -> KeptSession:
-    """Copy every file of a session, subagents' included, into the run's folder. Raises OSError."""
+    """Copy every file of a session, and of its subagents, into the run's folder. Raises OSError."""
     places = list(named(Store(home), session_id))
     mine = [place.path for place in places if _may_hold(place, session_id)]
     files = {path: folder.path / f"before-{at}{path.suffix}" for at, path in enumerate(mine)}
@@ -99,7 +99,7 @@ def keep(folder: RunFolder, home: Path, session_id: str) -> KeptSession:
 
 
 def kept_of(folder: RunFolder) -> KeptSession | None:
-    """What a run's folder keeps of a session; None if the run resumed none."""
+    """Return what a run's folder keeps of a session; None if the run resumed none."""
     found = _read(folder, _BEFORE)
     session_id, home = string(found.get("session_id")), string(found.get("home"))
     if not session_id or not home or "\0" in session_id + home:
@@ -114,7 +114,7 @@ def kept_of(folder: RunFolder) -> KeptSession | None:
 
 
 def write_newest(folder: RunFolder, newest: Mapping[Path, Path], done: Aftermath) -> None:
-    """Say which files of the folder are the newest states, and what has been done so far.
+    """Write down which files are the newest states, and what has been done so far.
 
     Raises OSError.
     """
@@ -122,23 +122,23 @@ def write_newest(folder: RunFolder, newest: Mapping[Path, Path], done: Aftermath
 
 
 def done_so_far(folder: RunFolder) -> Aftermath:
-    """What `write_newest` has noted."""
+    """Return what `write_newest` has written of what has been done."""
     return _aftermath(_read(folder, _NOW))
 
 
 def write_aftermath(folder: RunFolder, found: Aftermath) -> None:
-    """Say what was found after the run. Raises OSError."""
+    """Write down what was found after the run. Raises OSError."""
     _write(folder, _AFTER, _aftermath_json(found))
 
 
 def aftermath_of(folder: RunFolder) -> Aftermath | None:
-    """What was found after a run; None if nobody has looked yet, or it resumed nothing."""
+    """Return what was found after a run; None if nobody has looked, or it resumed nothing."""
     found = _read(folder, _AFTER)
     return _aftermath(found) if found else None
 
 
 def keeping(runs: Path) -> Iterator[RunFolder]:
-    """The folders of runs that keep a session, newest first."""
+    """Yield the folders of runs that keep a session, newest first."""
     found = []
     for path in runs.glob(f"*/{_BEFORE}"):
         with suppress(OSError):
@@ -148,7 +148,7 @@ def keeping(runs: Path) -> Iterator[RunFolder]:
 
 
 def unsettled(runs: Path) -> Iterator[RunFolder]:
-    """The folders of runs that resumed a session, and after which nobody has looked yet."""
+    """Yield the folders of runs that resumed a session and after which nobody has looked yet."""
     return (folder for folder in keeping(runs) if not (folder.path / _AFTER).exists())
 
 
@@ -165,7 +165,7 @@ def drop_kept(folder: RunFolder) -> None:
 
 
 def named(store: Store, session_id: str) -> Iterator[ChatFile]:
-    """Files whose names say that they are of this session: of its own, and of its subagents."""
+    """Yield the files that are named like files of this session or of its subagents."""
     for place in store.files():
         main = place.kind is SessionKind.MAIN and place.name_id == session_id[:8]
         if main or (place.kind is SessionKind.SUBAGENT and place.parent == session_id):
@@ -185,7 +185,7 @@ def _may_hold(place: ChatFile, session_id: str) -> bool:
 
 
 def holds(path: Path, session_id: str | None) -> bool | None:
-    """Whether a file of this session says something, or did; None where that can't be said.
+    """Whether a file of this session says anything, or once did; None = that can't be told.
 
     `session_id` None: a file that does not name its session.
     """
@@ -215,8 +215,9 @@ def goes_on(path: Path, copy: Path) -> bool:
 
 
 def covers(path: Path, copy: Path) -> bool:
-    """Whether a file holds all that a copy of the session holds: the same and more, or as many
-    messages.
+    """Whether a file holds all that a copy of the session holds.
+
+    That is the same and more, or at least as many messages.
     """
     try:
         if path.samefile(copy) or goes_on(path, copy):
@@ -247,18 +248,18 @@ def copy_file(path: Path, to: Path) -> None:
 
 
 def put_back(kept: KeptSession) -> tuple[Path, ...]:
-    """Put every file of the session that is gone back in its newest state; which ones.
+    """Put the files of a session that are gone back, each in its newest state; return which.
 
-    A file that is there, whatever is in it, is never touched. Raises OSError.
+    A file that exists is never touched, whatever is in it. Raises OSError.
     """
     return tuple(path for path in kept.states if put_file_back(kept, path))
 
 
 def put_file_back(kept: KeptSession, path: Path) -> bool:
-    """Put one file back, whole and on the disk, or not at all; False where something is there.
+    """Put one file back, whole and durably, or not at all; False if a file is there.
 
-    The newest state comes back as the file that it is, if it is still that file, so that a CLI
-    that goes on writes to it; the copy from before the run is copied. Raises OSError.
+    The newest state comes back as the very file that was removed, if that still exists, so that a
+    CLI that goes on writes to it; a copy from before the run is copied. Raises OSError.
     """
     if os.path.lexists(path):
         return False

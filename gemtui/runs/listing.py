@@ -1,7 +1,7 @@
-"""Past and present runs, as their folders tell, and the bound on what they take.
+"""The past and present runs, as their folders tell, and the limits on what they take.
 
-A run's folder stays when the run has ended: it is the record of what was asked and what came out.
-The oldest ones go once all together are too many or too large; a run that goes on never does.
+A run's folder stays when the run has ended, as the record of what was asked and what came out. The
+oldest are removed when there are too many or they are too large, never one that goes on.
 """
 
 from __future__ import annotations
@@ -49,24 +49,24 @@ _LIMITS = {"timeout": Limit.TIMEOUT, "idle": Limit.IDLE, "turns": Limit.TURNS}
 
 
 class RunState(StrEnum):
-    """Where a run stands."""
+    """Whether a run goes on, and whether its supervisor does."""
 
     RUNNING = "running"
-    """Its supervisor lives: one can attach to it."""
+    """Its supervisor is alive: one can attach to it."""
     ENDED = "ended"
     LOST = "lost"
-    """Nobody watches it, and nobody wrote how it ended: its supervisor was killed."""
+    """Its supervisor was killed before it could write how the run ended."""
     ORPHANED = "orphaned"
-    """Its supervisor was killed as well, and its processes go on."""
+    """Its supervisor was killed, and processes of the run go on."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Run:
-    """One run. `status`, `complete`, `exit`: None while nobody knows how it ended.
+    """A run, as its folder tells. `status`, `complete`, `exit`: None = not known how it ended.
 
-    `complete`: the CLI gave a result. `prompt`: its first line. `session`: the id to resume,
-    None = unknown. `size`: bytes that only the folder holds. `pids`: its processes that go on with
-    nobody in charge, such as background commands that it left behind.
+    `complete`: the CLI gave a result. `prompt`: its first line. `session`: the id to resume, None =
+    unknown. `size`: bytes that removing the folder would free. `pids`: its processes that go on
+    without a supervisor, such as background commands that it left behind.
     """
 
     folder: RunFolder
@@ -90,7 +90,7 @@ class Run:
 
     @property
     def alive(self) -> bool:
-        """Whether some process of it goes on: then its folder stays."""
+        """Whether any process of the run goes on, so that its folder must stay."""
         return self.state is RunState.RUNNING or bool(self.pids)
 
     def to_dict(self) -> dict[str, Any]:
@@ -116,11 +116,11 @@ class Run:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DiskUsage:
-    """What all run folders take; `private`: nobody but the user may look into them.
+    """What all run folders take on the disk.
 
-    `orphaned`: ids of runs whose processes go on though their supervisor was killed. `broken`: as
-    `broken_runs` gives them.
-    `only_copies`: runs that keep what is left of a session.
+    `private`: only the user may look into them. `orphaned`: ids of runs whose processes go on
+    without a supervisor. `broken`: as `broken_runs` returns them. `only_copies`: runs that keep the
+    only copy of a session.
     """
 
     place: Path
@@ -132,7 +132,7 @@ class DiskUsage:
     only_copies: tuple[LastCopy, ...] = ()
 
     def to_dict(self) -> dict[str, Any]:
-        """What `gemtui doctor --json` says of it."""
+        """Return what `gemtui doctor --json` shows of it."""
         return {
             "path": str(self.place),
             "runs": self.runs,
@@ -151,12 +151,12 @@ class DiskUsage:
 
 
 def runs_dir() -> Path:
-    """The folder that holds the runs' folders."""
+    """Return the folder that holds the runs' folders."""
     return state_dir() / "runs"
 
 
 def list_runs(place: Path) -> tuple[Run, ...]:
-    """The runs in the folder `place`, newest first; broken folders are passed over."""
+    """Return the runs in the folder `place`, newest first, without broken folders."""
     found = [run for folder in _folders(place) if (run := _run(folder)) is not None]
     unwatched = any(run.state is not RunState.RUNNING for run in found)
     living = process_tree.by_run() if unwatched else {}
@@ -174,7 +174,7 @@ def _with_processes(run: Run, living: Iterable[psutil.Process]) -> Run:
 
 
 def orphaned_words(id: str) -> str:
-    """What there is to say and to do where the processes of a run go on with nobody in charge."""
+    """Return what to tell, and what to do, about a run whose processes go on unsupervised."""
     return f"the processes of run {id[:8]} go on with nobody in charge: gemtui runs stop {id[:8]}"
 
 
@@ -185,10 +185,10 @@ _CANDIDATES = 20
 
 
 def find_run(place: Path, wanted: str) -> Run:
-    """The run in the folder `place` that `wanted` names: its id, the id of the session that it
-    stored, a unique prefix of either, or `latest`.
+    """Return the run in the folder `place` that `wanted` names.
 
-    Raises RunNotFound, and RunAmbiguous with one line for each candidate as a note.
+    `wanted`: the run's id, the id of the session that it stored, a unique prefix of either, or
+    `latest`. Raises RunNotFound, and RunAmbiguous with a note for each candidate.
     """
     runs = list_runs(place)
     found = runs[:1] if wanted == LATEST else _named(runs, wanted)
@@ -219,7 +219,7 @@ def _named(runs: Iterable[Run], wanted: str) -> tuple[Run, ...]:
 
 
 def broken_runs(place: Path) -> tuple[Path, ...]:
-    """The folders in `place` that hold no run that can be read, those just made left out."""
+    """Return the folders in `place` that hold no readable run, without those just made."""
     return tuple(folder.path for folder in _folders(place) if _is_broken(folder))
 
 
@@ -232,7 +232,7 @@ def _is_broken(folder: RunFolder) -> bool:
 
 
 def usage(place: Path) -> DiskUsage:
-    """How many folders there are, and how much they hold."""
+    """Return how many folders there are and what they take."""
     folders = list(_folders(place))
     return DiskUsage(
         place=place,
@@ -246,10 +246,10 @@ def usage(place: Path) -> DiskUsage:
 
 
 def prune(place: Path, *, runs: int = MOST_RUNS, size: int = MOST_BYTES) -> int:
-    """Remove the oldest ended runs beyond these bounds, never the newest run, nor one that keeps
-    the only copy of a session; how many it were.
+    """Remove the oldest ended runs beyond these limits; return how many.
 
-    Of those that stay, what only a run that goes on needs is removed, where nobody has done it.
+    `runs`: number of runs. `size`: bytes. Never removed are the newest run, and runs that keep the
+    only copy of a session. Of those that stay, files that only a living run needs are removed.
     """
     kept, bytes_kept, doomed = 0, 0, []
     for run in list_runs(place):
@@ -263,8 +263,9 @@ def prune(place: Path, *, runs: int = MOST_RUNS, size: int = MOST_BYTES) -> int:
 
 
 def clear(place: Path) -> int:
-    """Remove every run of which no process goes on and that keeps no only copy of a session; how
-    many were removed.
+    """Remove every run that has ended, unless it keeps the only copy of a session.
+
+    Returns how many were removed.
     """
     return _remove(place, [run for run in list_runs(place) if not run.alive])
 

@@ -1,7 +1,7 @@
-"""Files that change in a run's folder while it goes on, whoever changes them.
+"""Files that change in a run's folder during the run, whoever changes them.
 
-The stream names only what file tools wrote; a shell command writes files as well. What is seen here
-is not said to be the run's work: it happened meanwhile.
+The stream names only the files that file tools wrote, while shell commands write files as well. A
+file seen here need not be the run's work.
 """
 
 from __future__ import annotations
@@ -19,18 +19,18 @@ from gemtui.files import is_folder
 from gemtui.processes import FOLDER, find_program
 
 MOST = 200
-"""Files that are told of one run."""
+"""Number of files that are reported for one run at most."""
 _GIT_LIMIT = 5.0
 _NO_COMMANDS = ("--no-pager", "-c", "core.fsmonitor=false", "-c", "safe.bareRepository=explicit")
 _FROM_RULES_ALONE = ("--no-index", "--stdin", "-z")
 
 
 async def seen_files(folder: Path, *, most: int = MOST) -> AsyncGenerator[tuple[Path, ...]]:
-    """All files seen so far, in the order in which they were first seen, at every change.
+    """Yield, at every change, all files seen so far, in the order of their first change.
 
-    Left out: what git's rules ignore, hidden files, what tools and package managers keep, folders.
-    Ends by itself where the system won't watch the folder, and beyond `most` files; the home folder
-    and the root are too much to watch.
+    Left out are folders, hidden files, what git's rules ignore, and what tools and package managers
+    keep. Ends by itself if the system can't watch the folder, beyond `most` files, and at once for
+    the home folder and the root, which are too large.
     """
     if not is_folder(folder) or folder in (Path.home(), Path(folder.anchor)):
         return

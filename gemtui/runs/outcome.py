@@ -39,13 +39,13 @@ _DETAIL = 600
 
 
 class Status(StrEnum):
-    """How a run ended, finer than the CLI has it."""
+    """How a run ended, in more detail than the CLI tells."""
 
     OK = "ok"
     WARNING = "warning"
-    """It ended well, and something in it did not."""
+    """It succeeded, but something in it went wrong."""
     REFUSED = "refused"
-    """It ended well, and tools were not permitted."""
+    """It succeeded, but tools were not permitted."""
     INCOMPLETE = "incomplete"
     """It ended without a result: what is there may not be all."""
     FAILED = "failed"
@@ -56,8 +56,10 @@ class Status(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunOutcome:
-    """How a run ended. `headline`: one line of ours. `detail`: what was said, raw and foreign, may
-    be empty. `ways_out`: what a person can do, the best first.
+    """How a run ended.
+
+    `headline`: one line of ours. `detail`: what was said, raw and foreign, maybe empty. `ways_out`:
+    what a person can do, the best first.
     """
 
     status: Status
@@ -67,7 +69,7 @@ class RunOutcome:
 
 
 class ToolCounts:
-    """What of a run's events tells how it went; feed it all of them, then ask for the verdict."""
+    """Collects from a run's events how it went: `add` all of them, then ask for `verdict`."""
 
     def __init__(self) -> None:
         self.done: Done | None = None
@@ -86,11 +88,11 @@ class ToolCounts:
 
     @property
     def unconfirmed(self) -> int:
-        """Calls that were begun and of whose end nothing is known."""
+        """Number of calls that were begun and of whose end nothing is known."""
         return len(self._open)
 
     def add(self, event: AgentEvent) -> None:
-        """Take one event in."""
+        """Take one more event into account."""
         payload = event.payload
         if isinstance(payload, TextSaid):
             self.answered = self.answered or bool(payload.content.strip())
@@ -118,7 +120,10 @@ class ToolCounts:
             self.failed[result.tool_name] += 1
 
     def verdict(self, stderr: str = "") -> RunOutcome | None:
-        """How the run ended; None while it goes on. `stderr`: what it said there, or its end."""
+        """Return how the run ended; None while it goes on.
+
+        `stderr`: what it wrote there, or the end of it.
+        """
         if self.done is None:
             return None
         return _with_policy(_ended(self, self.done.status, stderr), stderr)
@@ -142,9 +147,9 @@ _BY_POLICY = re.compile(r"Tool execution denied by policy\.?\s*(.*)", re.DOTALL)
 
 
 def refusal_words(output: str) -> str:
-    """Why a tool was refused, for a person: "not found" may mean that it is not permitted.
+    """Return why a tool was refused, for a person.
 
-    See assets/gemini-cli.md#refusals.
+    "Not found" may mean that it is not permitted (assets/gemini-cli.md#refusals).
     """
     if "requires user confirmation" in output:
         return "would have needed a confirmation, which a headless run can't ask for"
@@ -309,8 +314,9 @@ _WAIT = re.compile(r"Retrying after (\d+)\s*ms")
 
 
 def retry_words(stderr: str) -> str | None:
-    """The last retry that a piece of stderr tells of, for the status line of a run that waits:
-    `attempt 2 failed (503), trying again in 10 s`. None where there is none.
+    """Return the last retry that a piece of stderr tells of; None if there is none.
+
+    For the status line of a run that waits: `attempt 2 failed (503), trying again in 10 s`.
     """
     found = list(_ATTEMPT.finditer(stderr))
     if not found:
@@ -336,7 +342,7 @@ _API_ERROR = re.compile(r"^\[API Error: (.*)\](\n.*)?$", re.DOTALL)
 
 
 def plain_message(said: str) -> str:
-    """An error as a person reads it: `[API Error: {"error": {"message": …}}]` without wrapping."""
+    """Return an error as a person reads it, without `[API Error: {"error": {"message": …}}]`."""
     found = _API_ERROR.match(said.strip())
     text = f"{found[1]}{found[2] or ''}" if found else said.strip()
     try:
@@ -355,7 +361,10 @@ _NAMES = ("Gemini", "Google")
 
 
 def one_line(verdict: RunOutcome, *, resume: str | None = None) -> Clean:
-    """`what (what was said): way out; way out`; `resume` is the session that one can continue."""
+    """Return `what (what was said): way out; way out`.
+
+    `resume`: the id of the session that can be continued.
+    """
     what = verdict.headline
     if not what.startswith(_NAMES):
         what = what[:1].lower() + what[1:]

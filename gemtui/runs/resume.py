@@ -1,7 +1,7 @@
-"""What keeps a session safe that a run resumes: a copy of it before, a keeper meanwhile and after.
+"""Keep a session safe that a run resumes: a copy before the run, a keeper during and after it.
 
 The keeper works in the run's supervisor, so that it is there as long as the run goes on, whoever
-follows the run. Where the supervisor was killed, whoever comes next does its last part.
+follows it. If the supervisor was killed, the next gemtui does the keeper's last part.
 """
 
 from __future__ import annotations
@@ -25,9 +25,10 @@ class ResumeGuard:
     supervisor = "gemtui.runs.supervisor"
 
     def before(self, folder: RunFolder, request: Request, environ: Mapping[str, str]) -> None:
-        """Copy the session that the run will resume. Raises OSError: then it must not start.
+        """Copy the session that the run will resume.
 
-        Any start of the CLI cleans up, so what earlier runs left behind is put right first.
+        Any start of the CLI cleans up, so what earlier runs left is settled first. Raises OSError,
+        which keeps the run from starting.
         """
         settle_left(folder.path.parent)
         resumed = string((request.about or {}).get("resume"))
@@ -35,9 +36,9 @@ class ResumeGuard:
             keep(folder, gemini_home({**environ, **request.environ}), resumed)
 
     def after(self, folder: RunFolder) -> None:
-        """Put the session right, once; for a run that resumed none there is nothing to do.
+        """Settle the session once; does nothing for a run that resumed none.
 
-        On a full disk it is done and not written down.
+        If the disk is full it is settled without being written down.
         """
         kept = kept_of(folder)
         if kept is not None and aftermath_of(folder) is None:
@@ -46,11 +47,10 @@ class ResumeGuard:
 
 
 def settle_left(runs: Path) -> tuple[RunFolder, ...]:
-    """Put right what ended runs have left while nobody looked on: their supervisor was killed, say.
-    Which runs. Cheap where there is nothing to do.
+    """Settle the sessions of ended runs whose supervisors could not, say because they were killed.
 
-    Where processes of such a run still go on, its session is put right for now, and the run stays
-    open.
+    Returns these runs. Cheap if there is nothing to do. While processes of such a run go on, its
+    session is settled for now and will be again.
     """
     left = tuple(folder for folder in unsettled(runs) if _is_over(folder))
     for folder in left:

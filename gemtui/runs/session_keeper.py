@@ -1,12 +1,11 @@
-"""Looks after the files of a session while a run goes on in it, and once it has ended.
+"""Look after the files of a session while a run resumes it, and once that has ended.
 
-`--resume` opens a new chat under the same id before it goes on in the old file. In a later minute
-than the session's own that leaves a ghost: a second file with this id and nothing in it. Gemini CLI
-removes files with nothing in them whenever it starts in that project, and with them every file of
-that id: the conversation, its subagents, its tool outputs. So the ghost is removed as soon as it is
-whole (the CLI opens it by name for two records, within a millisecond, and never again), and what
-vanishes all the same is put back at once: the CLI writes each record to the file of that name, so
-it goes on in it.
+`--resume` opens a new session under the same id before it goes on in the old file; in a later
+minute than the session's own that leaves a ghost, a second file with this id and nothing in it. The
+next start of the CLI in that project would remove every file of that id
+(assets/gemini-cli.md#ghosts). So the ghost is removed as soon as it is whole: the CLI opens it by
+name for two records, within a millisecond, and never again. What vanishes all the same is put back
+at once: the CLI opens the file by its name for each record, so it goes on in it.
 """
 
 from __future__ import annotations
@@ -39,7 +38,7 @@ from gemtui.runs.kept_session import (
 from gemtui.sessions.store import Store
 
 QUICK = 0.002
-"""Seconds between two looks until the CLI has said its first word: by then the ghost is there."""
+"""Seconds between two looks until the CLI's first output: by then the ghost exists."""
 STEP = 0.02
 _RECENT = 50_000_000
 """Nanoseconds within which a folder may change again and keep its time: file systems count in
@@ -55,7 +54,7 @@ Stamp = tuple[int, int, int]
 
 
 class Keeper:
-    """Looks after one session; `look` again and again while the run goes on, `close` at its end."""
+    """Looks after one session: call `look` again and again during the run, `close` at its end."""
 
     def __init__(self, folder: RunFolder, kept: KeptSession) -> None:
         self._folder, self._kept = folder, kept
@@ -67,7 +66,7 @@ class Keeper:
         self._said = False
 
     def look(self) -> float:
-        """Put right what has happened since the last look; in how many seconds to look again.
+        """Settle what has happened since the last look; return the seconds until the next one.
 
         Raises OSError.
         """
@@ -81,9 +80,9 @@ class Keeper:
         return STEP if self._said else QUICK
 
     def close(self) -> Aftermath:
-        """Put right what the run has left behind, and write down what was found.
+        """Settle what the run has left behind, write down what was found, and return it.
 
-        Raises OSError where that can't be written, after all else has been done.
+        Raises OSError if that can't be written, after everything else has been done.
         """
         self._said = True
         self._look_everywhere()

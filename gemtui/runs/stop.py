@@ -1,4 +1,4 @@
-"""The end of a run, whoever is in charge of it: its supervisor, or nobody any more."""
+"""End a run, whether its supervisor is alive or not."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from gemtui.runs.listing import Run, RunState
 from gemtui.runs.resume import ResumeGuard
 
 GRACE = 3.0
-"""Seconds between SIGTERM and SIGKILL for processes that nobody is in charge of."""
+"""Seconds between SIGTERM and SIGKILL for processes without a supervisor."""
 
 
 def stop(run: Run) -> bool:
-    """End all processes of a run; whether none is left. Takes some seconds.
+    """End all processes of a run; return whether none is left. Takes some seconds.
 
-    A supervisor that lives does it, and writes how the run ended; else it is done and written here.
-    Raises OSError where that can't be written.
+    The supervisor does it, and writes how the run ended; if it is dead, both are done here. Raises
+    OSError if that can't be written.
     """
     request = run.folder.request()
     if run.state is RunState.RUNNING and request is not None:

@@ -1,7 +1,7 @@
 """The program that supervises one run and looks after the session that it resumes.
 
-`python -m gemtui.runs.supervisor FOLDER`; what a run that resumes nothing does not need is not
-imported for it.
+Run as `python -m gemtui.runs.supervisor FOLDER`. What a run that resumes nothing does not need is
+not imported for it.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from gemtui.agent.supervise import Keeper, main
 
 
 def keeper_of(folder: RunFolder, request: Request) -> Keeper | None:
-    """Who looks after the session of a run; None where it resumes none."""
+    """Return who looks after the session of a run; None if it resumes none."""
     if not (request.about or {}).get("resume"):
         return None
     from gemtui.runs.kept_session import kept_of
