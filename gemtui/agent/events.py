@@ -163,7 +163,9 @@ class AgentEvent:
         return _TYPES[type(self.payload)]
 
     def to_dict(self) -> dict[str, Any]:
-        """Return `{type, agent, timestamp, sessionId, payload, metadata?}` without what is unknown."""
+        """Return `{type, agent, timestamp, sessionId, payload, metadata?}`, the last if there is
+        any.
+        """
         event = {
             "type": self.type,
             "agent": self.agent,

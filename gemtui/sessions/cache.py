@@ -1,10 +1,10 @@
 """Summaries kept between starts: one SQLite file in our cache folder, private to the user.
 
 It holds titles (the first words of prompts), paths of written files and counts, so the folder is
-0700 and the file 0600. A row counts only while inode, size, time and mode of its session file are
-the same, and every row carries a checksum: a damaged cache is replaced by an empty one, whatever
-the damage is, and `renewed` says so. Where that is no help (locked, not writable, written by a
-newer gemtui), gemtui works without it and `problem` says so.
+0700 and the file 0600. A row is valid while inode, size, time and mode of its session file are
+unchanged. Every row carries a checksum: a damaged cache is replaced by an empty one, whatever the
+damage, and `renewed` says so. Where that does not help (the file is locked, not writable, or
+written by a newer gemtui), gemtui works without it and `problem` says so.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from gemtui.sessions.summary import Flag, Summary, TitleSource, summarise
 from gemtui.transcript.model import Usage
 
 VERSION = 3
-"""Of the rows. A cache of an older version is made anew, one of a newer is left alone."""
+"""Of the rows. A cache of an older version is replaced, one of a newer version is left alone."""
 APPLICATION = 0x67656D00
 """With the version added it is the file's application id: a version that does not fit is damage."""
 FILE = "sessions.sqlite3"
@@ -45,7 +45,7 @@ _TABLE = """
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Unread:
-    """A file that is no session, or one that is too large: it need not be tried again."""
+    """A file that holds no session, or one that is too large: it need not be read again."""
 
     what: str
 
@@ -56,10 +56,11 @@ _Row = tuple[bytes, bytes, bytes, bytes]
 
 
 class Cache:
-    """The summaries of one store; every method does nothing, or finds nothing, without a file.
+    """The cached summaries of one store; without a file every method does or finds nothing.
 
     `folder`: our cache folder, None = no cache. Several programs may use one cache at once.
-    `problem`: why there is no cache, if so. `renewed`: why it was made anew, if it was.
+    `problem`: why there is no cache, if so. `renewed`: why it was replaced by an empty one, if it
+    was.
     """
 
     def __init__(self, folder: Path | None, home: Path) -> None:
@@ -73,7 +74,7 @@ class Cache:
             self._open(self.path)
 
     def close(self) -> None:
-        """Close the file; the cache is empty from then on."""
+        """Close the file; from then on nothing is found and nothing is kept."""
         with self._lock:
             if self._database is not None:
                 self._database.close()
@@ -82,7 +83,7 @@ class Cache:
     # --- rows --------------------------------------------------------------------------------
 
     def get(self, places: Iterable[ChatFile]) -> dict[str, Known]:
-        """What is known of these files as they are now."""
+        """Return, by path, what is cached of these files in their present state."""
         by_path = {os.fsencode(place.name): place for place in places}
         found: dict[str, Known] = {}
         renewed = self.renewed
@@ -99,7 +100,7 @@ class Cache:
         return found if self.renewed is renewed else {}
 
     def put(self, known: Iterable[tuple[ChatFile, Known]]) -> None:
-        """Keep what was found out; a later row for the same file replaces the earlier."""
+        """Keep what was read; a row replaces an earlier one of the same file."""
         rows: list[tuple[bytes | int, ...]] = []
         for place, each in known:
             data = _packed(each)
@@ -109,7 +110,7 @@ class Cache:
         self._change("insert or replace into summary values (?,?,?,?,?)", rows)
 
     def keep_only(self, places: Iterable[ChatFile]) -> None:
-        """Forget files of this store that are no longer there."""
+        """Remove the rows of files of this store that no longer exist."""
         there = {os.fsencode(place.name) for place in places}
         gone: list[tuple[bytes]] = []
         with self._used() as database:
@@ -355,7 +356,7 @@ def _time(seconds: float | None) -> datetime | None:
 
 
 def never() -> bool:
-    """Nobody cancels this."""
+    """Never cancelled."""
     return False
 
 
@@ -366,7 +367,11 @@ def read_file(
     upto: int | None = None,
     cancelled: Callable[[], bool] = never,
 ) -> Known | Problem | None:
-    """What a file holds; a Problem may go away by itself, None = the file is gone."""
+    """Read a session file; return its summary or why it holds none.
+
+    A Problem may go away by itself; None = the file is gone. `upto`: read only about that many
+    bytes. `cancelled` is asked while reading.
+    """
     try:
         log.refresh(upto=upto, cancelled=cancelled)
         return summarise(log, place)
@@ -383,12 +388,12 @@ def read_file(
 
 
 def refused(path: Path, error: OSError) -> Problem:
-    """What the system said of a path that we asked it for."""
+    """Return the problem that the system's refusal to open a path is."""
     return Problem(path=path, line=None, what=f"can't be read: {error.strerror or error}")
 
 
 def worth_keeping(place: ChatFile, known: Known | Problem | None) -> list[tuple[ChatFile, Known]]:
-    """What goes to the cache: what stands as long as the file does not change."""
+    """Return the row to cache, if what was read is valid as long as the file is unchanged."""
     if isinstance(known, Unread) or (isinstance(known, Summary) and not known.partial):
         return [(place, known)]
     return []

@@ -1,7 +1,7 @@
-"""The summaries that are known so far, merged to sessions, kept in step file by file.
+"""The summaries known so far, merged into sessions and updated file by file.
 
-Only the sessions that a change touches are merged again; all others stay the same objects, so that
-a list sees by identity what changed.
+Only the sessions that a change affects are merged again; all others remain the same objects, so
+that a list sees by identity what changed.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ Stamp = tuple[int, ...]
 
 
 class Catalog:
-    """Files in, sessions out. Not for two threads at once."""
+    """Summaries of files in, sessions out. Not thread-safe."""
 
     def __init__(self, projects: Projects) -> None:
         self._projects = projects
@@ -36,33 +36,36 @@ class Catalog:
 
     @property
     def whole(self) -> bool:
-        """Whether every file here has been read to its end."""
+        """Whether every file in the catalog has been read to its end."""
         return not self._partial
 
     def use(self, projects: Projects) -> None:
-        """Find every session's project anew."""
+        """Take new knowledge of projects, and find every session's project again."""
         self._projects = projects
         for _, summary in self._files.values():
             self._learn(summary)
         self._changed |= self._groups.keys()
 
     def learn(self, paths: Iterable[str]) -> None:
-        """These absolute paths may be the projects of sessions that have none yet."""
+        """Take absolute paths that may be the projects of sessions without one."""
         if self._projects.learn(paths):
             self._changed |= self._homeless
 
     def knows(self, path: str, stamp: Stamp, *, whole: bool) -> bool:
-        """Whether a file is here as it is now; `whole`: its head alone does not count."""
+        """Whether a file is in the catalog in its present state.
+
+        `whole`: a file of which only the head was read does not count.
+        """
         known = self._files.get(path)
         return known is not None and known[0] == stamp and not (whole and known[1].partial)
 
     def file(self, path: str) -> Summary | None:
-        """The summary of one file, not merged."""
+        """Return the summary of one file, not merged with others; None if it is not known."""
         known = self._files.get(path)
         return None if known is None else known[1]
 
     def put(self, stamp: Stamp, summary: Summary) -> None:
-        """Take the summary of one file, in place of an earlier one."""
+        """Add the summary of one file, or replace an earlier one."""
         path = str(summary.path)
         before = self._files.get(path)
         if before is not None and identity(before[1]) != identity(summary):
@@ -74,7 +77,7 @@ class Catalog:
         self._learn(summary)
 
     def drop(self, path: str) -> None:
-        """Forget a file that is gone."""
+        """Remove a file that is gone."""
         known = self._files.pop(path, None)
         self._partial.discard(path)
         if known is not None:
@@ -82,19 +85,22 @@ class Catalog:
             self._changed.add(identity(known[1]))
 
     def drop_all_but(self, paths: Iterable[str]) -> None:
-        """Forget every file that is not among these."""
+        """Remove every file that is not among these."""
         for path in self._files.keys() - set(paths):
             self.drop(path)
 
     def sessions(self, now: datetime) -> tuple[Summary, ...]:
-        """All sessions, newest first; copies hang on theirs."""
+        """Return all sessions, newest first, each with its copies.
+
+        `now`: the time by which a session counts as live.
+        """
         self._merge(now)
         if self._listed is None:
             self._listed = newest_first(chain.from_iterable(self._sessions.values()))
         return self._listed
 
     def sessions_of(self, paths: Iterable[str], now: datetime) -> tuple[Summary, ...]:
-        """The sessions that these files belong to, as far as they are known, newest first."""
+        """Return the sessions that these files belong to, as far as known, newest first."""
         self._merge(now)
         known = [each[1] for path in paths if (each := self._files.get(path)) is not None]
         files = {summary.path for summary in known}
@@ -146,5 +152,5 @@ class Catalog:
 
 
 def newest_first(sessions: Iterable[Summary]) -> tuple[Summary, ...]:
-    """Sessions in the order of lists."""
+    """Return sessions in the order in which lists show them."""
     return tuple(sorted(sessions, key=lambda each: (each.when, each.id), reverse=True))

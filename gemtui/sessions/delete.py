@@ -1,8 +1,7 @@
-"""Deleting a session: that session's files, nothing else, after a plan that a person has seen.
+"""Delete a session's files, and nothing else, after a plan that the user has seen.
 
-The only place of gemtui that removes anything below `~/.gemini`. A plan names every file and
-folder with its size; carrying it out goes to the system's trash, and refuses when anything has
-changed since the plan was made: then the session is live.
+A plan names every file and folder with its size. Carrying it out moves them to the system's trash,
+and is refused if anything has changed since the plan was made: then the session is in use.
 """
 
 from __future__ import annotations
@@ -28,9 +27,9 @@ whatever case: some file systems don't mind it."""
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Item:
-    """One file or folder to delete; `size` in bytes and `files` count all that is in it.
+    """One file or folder to delete; `size` (bytes) and `files` include everything in it.
 
-    `seen`: what it was like, to notice changes.
+    `seen`: its state when the plan was made, to notice changes.
     """
 
     path: Path
@@ -42,7 +41,7 @@ class Item:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Deletion:
-    """What deleting a session removes, in that order; the session's own files come last.
+    """What deleting a session removes, in this order; the session's own files come last.
 
     `home` and `copies`: as they were given to `plan`.
     """
@@ -60,7 +59,7 @@ class Deletion:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Deleted:
-    """What was removed, and whether it can be had back from the system's trash."""
+    """What was removed, and whether it can be restored from the system's trash."""
 
     paths: tuple[Path, ...]
     trashed: bool
@@ -71,12 +70,13 @@ class Deleted:
 
 
 def plan(session: Summary, home: Path, *, copies: bool = True) -> Deletion:
-    """What belongs to a session and to no other: its files, its subagents' chats, its cut tool
-    outputs, its plans (assets/gemini-cli.md#places).
+    """Return everything that belongs to this session alone.
 
-    `copies`: with the other files of this id; without them only the file in use, and the newest
-    copy takes its place. Symbolic links are never followed out of the store; what is no longer
-    there is left out. Raises DeletionFailed if nothing of it is in the store.
+    That is its files, its subagents' sessions, its tool outputs and its plans
+    (assets/gemini-cli.md#places). `copies`: include the other files of this id; without them only
+    the file in use is deleted, and the newest copy takes its place. Symbolic links are never
+    followed out of the store, and files that no longer exist are left out. Raises DeletionFailed if
+    nothing of it is in the store.
     """
     items = _planned(session, home, copies=copies)
     if not items:
@@ -99,9 +99,10 @@ def _planned(session: Summary, home: Path, *, copies: bool) -> tuple[Item, ...]:
 def carry_out(deletion: Deletion, *, permanent: bool = False) -> Deleted:
     """Move everything in a plan to the system's trash.
 
-    Where there is no trash: removes for good if `permanent`, else raises. Raises DeletionFailed,
-    whose `left` names what is still there and why; if anything has changed since the plan was
-    made, or has come, nothing is touched; what changes only while others are removed is left.
+    `permanent`: remove for good where there is no trash; otherwise that raises. Raises
+    DeletionFailed, whose `left` names what still exists and why. Nothing is removed if anything has
+    changed, or has been added, since the plan was made; what changes while others are being removed
+    is left.
     """
     changed = _changed(deletion)
     if changed:

@@ -1,4 +1,4 @@
-"""All sessions of a store as summaries: the newest at once, all of them soon, changes as they come.
+"""All sessions of a store as summaries: the newest at once, then all of them, then changes.
 
 Methods are synchronous and meant for worker threads; `load` may run in one while `update` runs in
 another. What was read is kept in a cache (`cache.py`), so that a second start reads next to
@@ -47,13 +47,13 @@ _PUBLISH = 0.25
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Snapshot:
-    """The store as far as it is known at one moment.
+    """What is known of the store at one moment.
 
-    `sessions`: newest first, one per session id, hidden ones (`Summary.hidden`) included; the
-    other files of a session are its `copies`. `done` of `total` files are known; `complete`: all
-    of them, whole. `unreadable`: files that hold no session we can read, and folders that may not
-    be read. `looked`: the places that were looked at. `cache`: why there is no cache, if so;
-    `renewed`: why it was made anew, if it was.
+    `sessions`: newest first, one per session id, hidden ones (`Summary.hidden`) included; a
+    session's other files are its `copies`. `done` of `total` files are known; `complete`: all of
+    them have been read to their ends. `unreadable`: files that hold no session that can be read,
+    and folders that may not be read. `looked`: the places that were searched. `cache`: why there is
+    no cache, if so; `renewed`: why it was replaced, if it was.
     """
 
     sessions: tuple[Summary, ...]
@@ -72,7 +72,10 @@ def _nothing() -> None:
 
 
 class Index:
-    """The sessions below `home` (`~/.gemini`); `cache`: our cache folder, None = keep nothing."""
+    """The sessions below `home` (`~/.gemini`).
+
+    `cache`: our cache folder, None = keep nothing.
+    """
 
     def __init__(self, home: Path, *, cache: Path | None) -> None:
         self.home = home
@@ -89,11 +92,11 @@ class Index:
 
     @property
     def renewed(self) -> Problem | None:
-        """Why the cache was damaged and has been made anew; None if it was not."""
+        """Why the cache was replaced by an empty one; None if it was not."""
         return self._cache.renewed
 
     def close(self) -> None:
-        """Let all files go."""
+        """Close all files."""
         with self._updating:
             for log in self._logs.values():
                 log.close()
@@ -101,7 +104,7 @@ class Index:
             self._cache.close()
 
     def expect(self, project: Path) -> None:
-        """Take the sessions that only name the hash of this folder's path for its own.
+        """Count sessions that only name the hash of this folder's path as belonging to it.
 
         `quick` and `find` do so for the project that they are given.
         """
@@ -113,8 +116,10 @@ class Index:
     # --- the three ways to look --------------------------------------------------------------
 
     def quick(self, *, project: Path | None, limit: int) -> Snapshot:
-        """The newest `limit` sessions, of one project or of all, from the cache or the head of
-        their files; counts of what was read in part are lower bounds (`Summary.partial`).
+        """Return the newest `limit` sessions, from the cache or the first part of their files.
+
+        `project`: only those of this folder; None = of all. Counts of sessions that were read in
+        part (`Summary.partial`) are lower bounds.
         """
         store = self._scan()
         scope = self._scope(store, project, read=False)
@@ -131,19 +136,21 @@ class Index:
     def load(
         self, *, publish: Callable[[Snapshot], None], cancelled: Callable[[], bool]
     ) -> Snapshot:
-        """Everything, newest first; publishes what is there now and then, and fills the cache.
+        """Read everything, newest first, and fill the cache; return the whole store.
 
-        `cancelled` is asked between files and within large ones; what was read until then stays.
+        `publish` is called with what is known by then, a few times a second. `cancelled` is asked
+        between files and within large ones; what was read until then is kept.
         """
         store = self._scan()
         self._catch_up(store, _Seldom(lambda: publish(self._snapshot(store))), cancelled)
         return self._snapshot(store)
 
     def update(self, paths: Iterable[Path]) -> Snapshot:
-        """After these paths changed, appeared or vanished: only they are read, and of a log only
-        what is new. Any other path than a session's file makes it look at the whole store again,
-        as does one that nobody may look at any more.
-        Without paths it only brings up to date which sessions are live.
+        """Read what changed, appeared or vanished at these paths; return the store as it is now.
+
+        Of a log only what is new is read. Any path that is not a session's file makes it look at
+        the whole store again, as does one that may no longer be read. Without paths it only updates
+        which sessions are live.
         """
         with self._updating:
             wanted = set(paths)
@@ -155,10 +162,11 @@ class Index:
             return self._snapshot(self._store or self._scan())
 
     def find(self, wanted: str, *, project: Path | None = None) -> Summary:
-        """The session that a full id, a unique prefix, a file's path or "latest" names.
+        """Return the session that a full id, a unique prefix, a file's path or "latest" names.
 
-        `project` narrows ids and "latest" down to a folder's sessions. Raises SessionNotFound,
-        SessionAmbiguous, StoreUnreadable; for a path NotASession, SessionTooLarge, OSError.
+        `project`: consider only the sessions of this folder, for ids and "latest". Raises
+        SessionNotFound, SessionAmbiguous, StoreUnreadable; for a path NotASession, SessionTooLarge,
+        OSError.
         """
         if resolve.is_path(wanted):
             return self._at(typed_path(wanted).absolute())

@@ -13,21 +13,20 @@ from gemtui.jsonin import loads
 from gemtui.transcript.parts import Part, objects, parts_of, string
 
 LIMIT = 128 * 1024 * 1024
-"""Bytes. One JSON value can only be parsed whole, in about five times its size of memory."""
+"""Bytes. One JSON value can only be parsed whole, which takes about five times its size."""
 
 VALUES = 5_000_000
-"""JSON values that are parsed at once: half a gigabyte of memory, however few bytes they are."""
+"""JSON values that are parsed at once: half a gigabyte of memory, whatever their size."""
 
 _MESSAGE_END = b"\n    }"
 
 
 def parse(data: bytes) -> tuple[dict[str, Any], bool] | None:
-    """The object in `data` and whether it was cut; None if nothing of it can be read.
+    """Return the object in `data`, and whether it was cut; None if nothing of it can be read.
 
-    A list stands for a checkpoint of older versions: its history alone.
-
-    The CLI rewrites the file in place, so a reader can catch it half-written: what stands before
-    the last complete message is still good.
+    A list is taken for a checkpoint of older versions, which is its history alone. The CLI rewrites
+    the file in place, so a reader can catch it half-written: everything before the last complete
+    message is still used.
     """
     try:
         value = loads(data)
@@ -40,7 +39,7 @@ def parse(data: bytes) -> tuple[dict[str, Any], bool] | None:
 
 
 def holds_messages(line: bytes) -> bool:
-    """Whether a line is an object that carries its messages itself."""
+    """Whether a line is an object that holds its messages itself, as a legacy session does."""
     value = loads(line)
     return isinstance(value.get("messages"), list) or isinstance(value.get("history"), list)
 
@@ -72,21 +71,21 @@ def is_session(value: Mapping[str, Any]) -> bool:
 
 
 def looks_like_session(head: bytes) -> bool:
-    """Whether a file that begins so, too large to be parsed, is such an object."""
+    """Whether a file too large to be parsed, by its beginning, is such an object."""
     return head.lstrip()[:1] in (b"{", b"[") and any(
         name in head for name in (b'"messages"', b'"history"', b'"role"')
     )
 
 
 def records_in(value: Mapping[str, Any], path: Path) -> list[Mapping[str, Any]]:
-    """The message records of a legacy object, or those a checkpoint's history stands for."""
+    """Return the message records of a legacy session, or of a checkpoint's history."""
     if isinstance(value.get("history"), list) and "messages" not in value:
         return _history(objects(value["history"]), path.stem)
     return objects(value.get("messages"))
 
 
 def entries_in(value: Mapping[str, Any]) -> int:
-    """How many messages an object says to have, those included that are none."""
+    """Return the length of an object's list of messages, including what is no message."""
     found = value.get("messages", value.get("history"))
     return len(found) if isinstance(found, list) else 0
 

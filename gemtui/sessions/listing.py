@@ -1,7 +1,7 @@
-"""What a list of sessions shows: scope, search, order, groups, and what stays hidden.
+"""What a list of sessions shows: scope, search, order, groups, hidden sessions.
 
 `Listing` keeps what is costly (cleaned texts, the order) from one snapshot to the next, so that a
-keystroke in the search of 10,000 sessions is a few milliseconds. It draws nothing.
+keystroke in the search of 10,000 sessions takes a few milliseconds. It draws nothing.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class Sort(StrEnum):
 
     @property
     def following(self) -> Sort:
-        """The next one, for a key that goes through them."""
+        """The next one, for a key that cycles through them."""
         all_of_them = list(Sort)
         return all_of_them[(all_of_them.index(self) + 1) % len(all_of_them)]
 
@@ -51,10 +51,10 @@ _WORDS = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class View:
-    """How the reader wants the list.
+    """How the list is to be shown.
 
-    `reverse` turns the order that is natural for `sort` (newest, most, A first). `folded`: the
-    keys of the groups of which only the heading shows.
+    `reverse`: the opposite of the natural order of `sort` (newest, most, A first). `folded`: keys
+    of the groups of which only the heading is shown.
     """
 
     query: str = ""
@@ -75,10 +75,10 @@ class View:
 
 
 class Query:
-    """A search over the facts in the list: words that must all occur, `!word` must not.
+    """A search for sessions: words that must all occur, `!word` must not.
 
-    A word minds case if it has a capital. It searches what a row can show (title, project,
-    models) and the id; the text inside of the sessions is not its business.
+    A word with a capital is case-sensitive. Searched are title, project, models and id, not the
+    text of the sessions.
     """
 
     def __init__(self, text: str) -> None:
@@ -90,7 +90,7 @@ class Query:
         return bool(self.wanted or self.unwanted)
 
     def select(self, entries: Iterable[ListEntry]) -> list[ListEntry]:
-        """The entries that match, in their order."""
+        """Return the entries that match, in their order."""
         found = list(entries)
         for word in self.wanted:
             found = _having(word, found, True)
@@ -99,7 +99,7 @@ class Query:
         return found
 
     def spans(self, text: str) -> list[tuple[int, int]]:
-        """Where wanted words stand in a text: (start, end), in order, not overlapping."""
+        """Return where wanted words are in a text: (start, end), in order, not overlapping."""
         return [match.span() for match in self._pattern.finditer(text)] if self.wanted else []
 
     @cached_property
@@ -126,11 +126,11 @@ def _any_case(word: str) -> str:
 
 
 class ListEntry:
-    """One session with its texts made ready: cleaned, named, searchable.
+    """One session with its texts prepared: cleaned, labelled, searchable.
 
-    `key` is unique in a listing and stays with the session. `project` is a short name that tells
-    projects of the same name apart; `group` is the same for all sessions of a project. `plain` is
-    what a search looks through, `lower` the same in small letters.
+    `key`: unique in a listing, and the same for the session in later ones. `project`: a short
+    label, unique among projects; `group`: the same for all sessions of a project. `plain`: the text
+    that is searched, `lower`: the same in lower case.
     """
 
     __slots__ = (
@@ -151,20 +151,20 @@ class ListEntry:
 
 @dataclass(frozen=True, slots=True)
 class SessionRow:
-    """A session in the list; `depth` > 0: it stands below the session that it belongs to."""
+    """A session in the list; `depth` > 0: it is below the session that it belongs to."""
 
     entry: ListEntry
     depth: int = 0
 
     @property
     def key(self) -> str:
-        """What tells this row from the others, from one snapshot to the next."""
+        """Identifies the row from one snapshot to the next."""
         return self.entry.key
 
 
 @dataclass(frozen=True, slots=True)
 class Heading:
-    """The head of a group; `count` sessions match in it, and show unless it is `folded`."""
+    """The heading of a group; `count` sessions match in it, shown unless it is `folded`."""
 
     group: str
     name: Clean
@@ -173,7 +173,7 @@ class Heading:
 
     @property
     def key(self) -> str:
-        """What tells this row from the others, from one snapshot to the next."""
+        """Identifies the row from one snapshot to the next."""
         return f"project {self.group}"
 
 
@@ -182,11 +182,11 @@ Row = SessionRow | Heading
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rows:
-    """What to show.
+    """The rows to show, and what is not among them.
 
     `shown`: sessions that match, those in folded groups included. `total`: sessions in the whole
-    store, hidden ones only if they are asked for. `concealed`: hidden ones of this scope that are
-    not asked for. `elsewhere`: matches in other projects, counted only if none is shown.
+    store, hidden ones only if they are shown. `concealed`: hidden sessions of this scope that are
+    not shown. `elsewhere`: matches in other projects, counted only if no row is shown.
     """
 
     rows: tuple[Row, ...] = ()
@@ -200,9 +200,9 @@ class Rows:
 
 
 class Listing:
-    """Sessions of a store, arranged as a `View` wants them.
+    """The sessions of a store, arranged as a `View` says.
 
-    `project`: the folder that the narrow scope means; None where there is none.
+    `project`: the folder of the narrow scope; None if there is none.
     """
 
     def __init__(self, project: Path | None = None) -> None:
@@ -212,7 +212,7 @@ class Listing:
         self._ordered: tuple[tuple[Sort, bool], list[ListEntry]] | None = None
 
     def take(self, sessions: Sequence[Summary]) -> None:
-        """Show these sessions from now on; newest first, as a snapshot has them."""
+        """Replace the sessions; newest first, as in a snapshot."""
         labels = project_labels(sessions)
         old = self._entries if labels == self._labels else {}
         self._labels = labels
@@ -225,7 +225,7 @@ class Listing:
         self._ordered = None
 
     def arrange(self, view: View) -> Rows:
-        """The rows for a view."""
+        """Return the rows for a view."""
         ordered = self._in_order(view)
         scoped = [entry for entry in ordered if self._in_scope(entry, view)]
         found = _matching(scoped, view)
@@ -346,12 +346,15 @@ def _sort(entries: Iterable[ListEntry], sort: Sort, reverse: bool) -> list[ListE
 
 
 def group_of(summary: Summary) -> str:
-    """The same for all sessions of one project, in whichever of its folders they lie."""
+    """Return a key that is equal for all sessions of one project, whatever their folders."""
     return summary.project or summary.project_key
 
 
 def project_labels(sessions: Iterable[Summary]) -> dict[str, Clean]:
-    """A short name for each project, by group: its folder's name, with the one above if needed."""
+    """Return a short label for each project, by group.
+
+    It is the folder's name, with the folder above it where names are equal.
+    """
     folders = {group_of(summary): summary.project for summary in sessions}
     by_name: defaultdict[str, list[str]] = defaultdict(list)
     for group, folder in folders.items():
@@ -378,5 +381,5 @@ def _longer_name(group: str, folder: str | None) -> str:
 
 @lru_cache
 def short_model(model: str) -> Clean:
-    """A model's name without what they all begin with: `2.5-pro`."""
+    """Return a model's name without the common beginning: `2.5-pro`."""
     return clean_line(model.removeprefix("models/").removeprefix("gemini-"))

@@ -1,4 +1,4 @@
-"""A session log -> transcript, stored records, unified messages."""
+"""Read a session log as a transcript, as stored records, or as unified messages."""
 
 from __future__ import annotations
 
@@ -32,11 +32,11 @@ from gemtui.transcript.unified import UnifiedMessage, parse_message
 
 
 def transcript_of(log: SessionLog, *, dropped: bool = False) -> Transcript:
-    """The conversation as it stands; bodies are read from the file when they are asked for.
+    """Return the conversation as it is now; bodies are read from the file when they are needed.
 
-    `dropped` weaves in the messages that were rewound, buried or failed, each marked. A snapshot:
-    which messages there are does not change when the log is refreshed; the next one has the same
-    outlines for messages that did not change.
+    `dropped`: include the messages that were rewound, replaced or failed, each marked. It is a
+    snapshot: refreshing the log does not change which messages there are, and the next one has the
+    same outlines for messages that did not change.
     """
     items = _items(log.replay, dropped=dropped)
     calls = _LogCalls(log.replay, log.source)
@@ -48,7 +48,10 @@ def transcript_of(log: SessionLog, *, dropped: bool = False) -> Transcript:
 
 
 def records_of(log: SessionLog) -> Iterator[Mapping[str, Any]]:
-    """Every record after replay as stored, richer fields kept (assets/gemini-cli.md#ghosts)."""
+    """Yield every record after replay as stored, with fields that a resume lost.
+
+    See assets/gemini-cli.md#ghosts.
+    """
     for entry in log.replay.entries:
         record = read_record(log.source, entry)
         if record is not None:
@@ -56,7 +59,7 @@ def records_of(log: SessionLog) -> Iterator[Mapping[str, Any]]:
 
 
 def dropped_of(log: SessionLog) -> Iterator[tuple[Dropped, Mapping[str, Any]]]:
-    """Records of messages that the conversation no longer holds, with the reason."""
+    """Yield the records that are no longer part of the conversation, each with the reason."""
     for entry, why in log.replay.dropped:
         record = read_record(log.source, entry)
         if record is not None:
@@ -64,7 +67,7 @@ def dropped_of(log: SessionLog) -> Iterator[tuple[Dropped, Mapping[str, Any]]]:
 
 
 def unified_of(log: SessionLog) -> Iterator[UnifiedMessage]:
-    """The conversation as unified messages, without session context and pure tool replies."""
+    """Yield the conversation as unified messages, without session context and mere replies."""
     calls = _LogCalls(log.replay, log.source)
     for entry in log.replay.entries:
         if entry.facts.kind is RecordKind.MESSAGE:
@@ -74,8 +77,10 @@ def unified_of(log: SessionLog) -> Iterator[UnifiedMessage]:
 
 
 def calls_of(log: SessionLog) -> Iterator[Mapping[str, Any]]:
-    """Every tool call of the conversation as a `toolCalls[]` entry, those included that stand only
-    as parts; as many as the session's summary counts, in the order of their records.
+    """Yield every tool call of the conversation as a `toolCalls[]` entry, in record order.
+
+    Calls that exist only as `functionCall` parts are included, so that there are as many as the
+    session's summary counts.
     """
     lookup = _LogCalls(log.replay, log.source)
     for entry in log.replay.entries:

@@ -1,9 +1,9 @@
-"""Files that hold the same session become one summary, over the whole store.
+"""Merge the files that hold the same session into one summary, over the whole store.
 
-Migration copies every session, a resume leaves a frozen `.json` or a ghost beside it: the newest
-file that still says something is the one in use, the others are its copies. Sessions that only
-share the first eight characters of their ids are different sessions, and so are those of two
-projects that were given the same id (`--session-id nightly`).
+A migration copies every session, and a resume leaves a frozen `.json` or a ghost behind: the newest
+file that says anything is the one in use, the others are its copies. Sessions that share only the
+first eight characters of their ids are different sessions, and so are those of two projects that
+were given the same id (`--session-id nightly`).
 """
 
 from __future__ import annotations
@@ -24,16 +24,16 @@ Identity = tuple[SessionKind, str, str]
 
 
 def identity(summary: Summary) -> Identity:
-    """The identity of the session that a file holds; `apart` tells projects apart in it."""
+    """Return what the files of one session share; `apart` also separates projects."""
     checkpoint = summary.kind is SessionKind.CHECKPOINT
     return summary.kind, summary.id, summary.project_key if checkpoint else ""
 
 
 def apart(files: Iterable[Summary], projects: Projects) -> list[list[Summary]]:
-    """Files that share one identity, those of each session together.
+    """Return files that share one identity, grouped by session.
 
-    Files of one folder are one session, and so are those of the same project: migration copies
-    keep the hash of its path. What tells of no project goes with the only one there is.
+    Files of one folder are one session, as are those of one project: migration copies keep the hash
+    of its path. A file that names no project belongs to the only one there is.
     """
     above: dict[str, str] = {}
 
@@ -66,14 +66,14 @@ def _project_hash(file: Summary, projects: Projects) -> str:
 
 
 def is_live(modified: datetime, now: datetime) -> bool:
-    """Whether a file grew within the last minute; times in the future are not live."""
+    """Whether a file was written within the last minute; times in the future don't count."""
     return timedelta() <= now - modified < LIVE_FOR
 
 
 def merged(files: Iterable[Summary], projects: Projects, now: datetime) -> Summary:
-    """The session that `files`, of which none stands `apart`, hold.
+    """Return the summary of the session that `files`, one group of `apart`, hold.
 
-    It carries all files, the others as copies by rank, and the project that any of them knows.
+    It has all files, the others as copies by rank, and the project that any of them knows.
     """
     first, *others = sorted(files, key=_rank, reverse=True)
     project = _project((first, *others), projects)

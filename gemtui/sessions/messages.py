@@ -1,4 +1,4 @@
-"""One stored record -> one transcript message."""
+"""Turn one stored record into one message of a transcript."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from gemtui.transcript.tools import call_from_parts, tool_call
 
 
 class Calls(Protocol):
-    """Where tool calls and replies that other records hold are looked up, by call id."""
+    """Looks up, by call id, tool calls and replies that are in other records."""
 
     def call(self, id: str) -> Mapping[str, Any] | None:
         """The stored `toolCalls` entry with this id."""
@@ -42,10 +42,10 @@ def message_of(
     only: frozenset[int] | None = None,
     rest: bool = True,
 ) -> Message:
-    """The message of one record under the id it has in the replay; never raises.
+    """Return the message of one record, under the id that it has in the replay. Never raises.
 
-    `only`: the places of those of its tool calls that belong here, None = all; `rest`: with its
-    text, thoughts and all else.
+    `calls`: looks up what is in other records. `only`: indexes of the tool calls that belong here,
+    None = all. `rest`: include its text, thoughts and everything else.
     """
     kind = record.get("type")
     if kind == "user":

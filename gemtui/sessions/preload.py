@@ -1,4 +1,4 @@
-"""A store that is read from the moment somebody wants it, while everything else starts."""
+"""Start reading a store in a thread while the rest of the program is loaded."""
 
 from __future__ import annotations
 
@@ -12,9 +12,10 @@ FIRST_ROWS = 40
 
 
 class StorePreload:
-    """A store from the moment somebody wants it: a thread reads its newest rows at once.
+    """A store whose newest rows a thread begins to read when this is made.
 
-    `project`: whose sessions come first; None = all, as where it has none. `first`: gives the rows.
+    `project`: the folder whose sessions come first; None = all, also if it has none. `first`:
+    returns the rows.
     """
 
     def __init__(self, home: Path, *, cache: Path | None, project: Path | None) -> None:

@@ -1,4 +1,4 @@
-"""Which folder of the user's a folder below `~/.gemini/tmp` belongs to."""
+"""Which of the user's folders a folder below `~/.gemini/tmp` belongs to."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ _DEEPEST = 64
 
 
 class Projects:
-    """The project folders that are known, by slug, by marker and by the hash of their path.
+    """The known project folders, by slug, by marker and by the hash of their path.
 
-    `keys`: the folders below `tmp`. `learn` adds paths met elsewhere, so that a folder that is
-    named by a hash gets its path.
+    `keys`: the folders below `tmp`. `learn` adds paths from elsewhere, so that folders named by a
+    hash get their paths.
     """
 
     def __init__(self, home: Path, keys: Iterable[str] = ()) -> None:
@@ -35,7 +35,7 @@ class Projects:
         self.learn(root for root in self._markers.values() if root)
 
     def learn(self, paths: Iterable[str]) -> bool:
-        """Remember absolute paths as possible projects; True if one was new."""
+        """Add absolute paths as possible projects; return True if any was new."""
         known = len(self._by_hash)
         for path in paths:
             if path.startswith("/") and len(path) <= _LONGEST:
@@ -43,15 +43,15 @@ class Projects:
         return len(self._by_hash) > known
 
     def says_the_same(self, other: Projects) -> bool:
-        """Whether registry and markers are those of `other`."""
+        """Whether registry and markers are equal to those of `other`."""
         return self._registry == other._registry and self._markers == other._markers
 
     def root_of(self, key: str, project_hash: str | None = None) -> str | None:
-        """The project of a folder below `tmp`, None = unknown.
+        """Return the project of a folder below `tmp`; None = unknown.
 
         Looked for in this order (assets/gemini-cli.md#places): marker (of `tmp`, then of
-        `history`), registry, hash of a known path; `project_hash` is what a session in the folder
-        says.
+        `history`), registry, hash of a known path. `project_hash`: the hash that a session in the
+        folder names.
         """
         return (
             self._markers.get(key)
@@ -61,15 +61,13 @@ class Projects:
         )
 
     def keys_of(self, folder: Path) -> frozenset[str]:
-        """The folders below `tmp` that belong to a folder of the user's."""
+        """Return the folders below `tmp` that belong to one of the user's folders."""
         names = folder_names(folder)
         self.learn(names)
         return frozenset(key for key in self._markers if self.root_of(key) in names)
 
     def unplaced(self) -> frozenset[str]:
-        """The folders below `tmp` of which neither their name nor anything beside them says
-        whose they are: only the sessions in them can.
-        """
+        """Return the folders below `tmp` whose project only the sessions in them can tell."""
         return frozenset(
             key for key in self._markers if not is_hash(key) and self.root_of(key) is None
         )
@@ -85,7 +83,7 @@ def _marker(home: Path, key: str) -> str | None:
 
 
 def path_hash(path: str) -> str:
-    """The name of a legacy project folder: hex sha256 of the absolute path."""
+    """Return the name of a legacy project folder: hex SHA-256 of the absolute path."""
     return hashlib.sha256(os.fsencode(path)).hexdigest()
 
 
@@ -95,14 +93,14 @@ def is_hash(key: str) -> bool:
 
 
 def folder_names(folder: Path) -> frozenset[str]:
-    """The absolute paths under which the CLI may know a folder."""
+    """Return the absolute paths under which the CLI may know a folder."""
     return frozenset({str(folder.absolute()), os.path.realpath(folder)})
 
 
 def ancestors(paths: Iterable[str]) -> list[str]:
-    """The folders above absolute file paths: one of them may be the project.
+    """Return the folders above absolute file paths, one of which may be the project.
 
-    None for a path that no file can have, and no deeper ones than people make.
+    Paths that no file can have are left out, and folders deeper than people make them.
     """
     found: dict[str, None] = {}
     for path in paths:
@@ -113,7 +111,7 @@ def ancestors(paths: Iterable[str]) -> list[str]:
 
 
 def registered(path: Path) -> Mapping[str, str] | None:
-    """`projects.json` as {absolute path: slug}; None if it is missing or damaged."""
+    """Return `projects.json` as {absolute path: slug}; None if it is missing or damaged."""
     with suppress(OSError):
         projects = read_object(path, _REGISTRY_LIMIT).get("projects")
         if isinstance(projects, dict):
@@ -122,7 +120,7 @@ def registered(path: Path) -> Mapping[str, str] | None:
 
 
 def registry_problem(home: Path) -> str | None:
-    """Why the registry of projects in the CLI's folder can't be read, with the way out.
+    """Return why the registry of projects can't be read, with the way out.
 
     None = it can, or there is none.
     """

@@ -1,4 +1,4 @@
-"""What gemtui remembers of every record once its body has been let go."""
+"""What is kept in memory of every record once its body has been let go."""
 
 from __future__ import annotations
 
@@ -35,11 +35,11 @@ class CallFact(NamedTuple):
 
 
 class RecordFacts(NamedTuple):
-    """One record, summed up.
+    """The facts of one record.
 
-    `has`: which of RICH_FIELDS it carries. `says`: it holds text or calls. `calls`: its
-    toolCalls; `part_ids`: ids of functionCall parts that no toolCalls entry stands for;
-    `replies`: its functionResponses. `digest`: equal for two records that say the same.
+    `has`: which of RICH_FIELDS it carries. `says`: it holds text or calls. `calls`: its toolCalls.
+    `part_ids`: ids of functionCall parts that are not among its toolCalls. `replies`: its
+    functionResponses. `digest`: equal for two records that say the same.
     """
 
     outline: Outline
@@ -53,7 +53,7 @@ class RecordFacts(NamedTuple):
 
 
 def facts_of(record: Mapping[str, Any], size: int) -> RecordFacts:
-    """Sum up one message record of `size` bytes; never raises, whatever it holds."""
+    """Return the facts of one message record of `size` bytes; never raises."""
     kind = record.get("type")
     if kind == "user":
         return _user(record, typed(record), size)

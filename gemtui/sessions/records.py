@@ -1,4 +1,4 @@
-"""A session file, read and replayed: all of it once, then only what is new.
+"""Read and replay a session file: all of it once, then only what is new.
 
 Both formats and all versions (assets/gemini-cli.md#session-files, #older-formats), in memory that
 grows with the number of records, not with their size.
@@ -26,7 +26,7 @@ from gemtui.transcript.model import Outline
 
 CHUNK = 1024 * 1024
 LINE_LIMIT = 128 * 1024 * 1024
-"""Bytes. A longer line is passed over and reported; the CLI writes none of that size."""
+"""Bytes. A longer line is skipped and reported; the CLI writes none of that size."""
 HELD_LIMIT = 500_000
 """Messages, calls and replies of one session: about half a gigabyte of memory."""
 PROBLEMS = 100
@@ -39,7 +39,7 @@ def _never() -> bool:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Problem:
-    """Something in a file that could not be read; `line` counts from 1, None = the whole file."""
+    """Something in a file that could not be read; `line` from 1, None = the whole file."""
 
     path: Path
     line: int | None
@@ -47,10 +47,10 @@ class Problem:
 
 
 class SessionLog:
-    """One session file. `refresh` reads what is new; the properties say what stands now.
+    """One session file. `refresh` reads what is new; the properties give the present state.
 
-    Raises from `refresh`: NotASession, SessionTooLarge, OSError. Damaged lines only count as
-    `problems`. Not for two threads at once, but `record` may be called while `refresh` runs.
+    `refresh` raises NotASession, SessionTooLarge, OSError; damaged lines are only added to
+    `problems`. Not thread-safe, but `record` may be called while `refresh` runs.
     """
 
     def __init__(self, path: Path) -> None:
@@ -83,7 +83,7 @@ class SessionLog:
         self.close()
 
     def close(self) -> None:
-        """Let the file go. Outlines stay; bodies can't be read any more."""
+        """Close the file. Outlines remain; bodies can't be read any more."""
         if self._source is not None:
             self._source.close()
         self._source = None
@@ -91,11 +91,11 @@ class SessionLog:
     # --- reading -----------------------------------------------------------------------------
 
     def refresh(self, *, upto: int | None = None, cancelled: Callable[[], bool] = _never) -> bool:
-        """Read what is new; True if anything changed.
+        """Read what is new; return True if anything changed.
 
-        Of a log only new bytes are read, of a legacy object all; a file that shrank, was replaced
-        or rewritten is read from the start (assets/gemini-cli.md#growth). `upto`: stop after about
-        that many bytes. `cancelled` is asked once per megabyte.
+        Of a log only new bytes are read, of a legacy object everything; a file that shrank, was
+        replaced or rewritten is read from the start (assets/gemini-cli.md#growth). `upto`: stop
+        after about that many bytes. `cancelled` is asked once per megabyte.
         """
         info = self.path.stat()
         if not stat.S_ISREG(info.st_mode):
@@ -324,17 +324,17 @@ class SessionLog:
 
     @property
     def replay(self) -> Replay:
-        """The replayed state: entries, dropped messages, calls by id."""
+        """The state of the replay: entries, dropped messages, calls by id."""
         return self._replay
 
     @property
     def source(self) -> Source | None:
-        """Where bodies are read from; None once closed."""
+        """The file from which bodies are read; None once closed."""
         return self._source
 
     @property
     def problems(self) -> tuple[Problem, ...]:
-        """What could not be read, at most the first hundred; `problem_count` counts all."""
+        """What could not be read, the first hundred at most; `problem_count` counts all."""
         if not self.torn or self.format == "json":
             return tuple(self._problems)
         last = Problem(path=self.path, line=self._line + 1, what="the last line is incomplete")
@@ -352,7 +352,7 @@ class SessionLog:
 
     @property
     def dropped(self) -> Sequence[Outline]:
-        """Messages that the log holds and the conversation no longer does, with the reason."""
+        """The messages that are in the log and no longer in the conversation, with the reason."""
         return [
             self._replay.intern(replace(self._replay.outline(entry), dropped=why))
             for entry, why in self._replay.dropped
@@ -360,7 +360,7 @@ class SessionLog:
 
 
 def read_record(source: Source | None, entry: ReplayedMessage) -> Record | None:
-    """The stored record of an entry with the fields that a resume lost."""
+    """Return the stored record of an entry, with the fields that a resume lost."""
     record = None if source is None else source.at(entry.slot)
     if record is None or source is None or not entry.borrowed:
         return record

@@ -1,7 +1,7 @@
-"""The replay of a session log: records in, the conversation as it stands out.
+"""Replay a session log: records in, the conversation as it is now out.
 
-Pure state, no files: `SessionLog` feeds it one parsed line after the other and tells where each
-stands. For what each line means see assets/gemini-cli.md#session-files. What a later line drops is
+Pure state, no files: `SessionLog` feeds it one parsed line after the other, with its place in the
+file. For what each line means see assets/gemini-cli.md#session-files. What a later line drops is
 remembered with the reason, so that failed prompts and rewound messages can still be found.
 """
 
@@ -18,9 +18,9 @@ from gemtui.transcript.parts import instant, objects
 
 
 class Slot(NamedTuple):
-    """Where a record stands: its line in the file, and its place in that line's message list.
+    """The place of a record: its line in the file, and its index in that line's message list.
 
-    `offset`, `length` in bytes; `place` -1 = the line is the record.
+    `offset` and `length` in bytes; `place` -1 = the line is the record.
     """
 
     offset: int
@@ -31,9 +31,9 @@ class Slot(NamedTuple):
 class ReplayedMessage(NamedTuple):
     """One message record in the replay.
 
-    `own`: which rich fields the record itself carries. `borrowed`: fields that it lost when a
-    resume restored it, each with the place of the earlier record that has it. `birth`: order of
-    first appearance in the log.
+    `own`: which rich fields the record itself has. `borrowed`: fields that it lost when a resume
+    restored it, each with the place of the earlier record that has it. `birth`: order of first
+    appearance in the log.
     """
 
     id: str
@@ -45,14 +45,14 @@ class ReplayedMessage(NamedTuple):
 
 
 class StoredCall(NamedTuple):
-    """A tool call or a reply seen anywhere in the log."""
+    """A tool call or a reply, wherever in the log it is."""
 
     slot: Slot
     fact: CallFact
 
 
 class Replay:
-    """The state of a session log after the lines fed so far."""
+    """The state of a session log after the lines so far."""
 
     def __init__(self) -> None:
         self.metadata: dict[str, Any] = {}
@@ -69,9 +69,9 @@ class Replay:
         self._derived: dict[tuple[Outline, tuple[bool, ...]], Outline] = {}
 
     def feed(self, line: Mapping[str, Any], offset: int, length: int) -> str | None:
-        """Apply one line, as the CLI would; also a message without an id, which the CLI ignores.
+        """Apply one line as the CLI does, and also a message without an id, which the CLI ignores.
 
-        Returns what of the line is left out, in words; None = nothing.
+        Returns what of the line was left out, in words; None = nothing.
         """
         if isinstance(target := line.get("$rewindTo"), str):
             self._rewind(target)
@@ -105,10 +105,10 @@ class Replay:
         *,
         unique: bool = False,
     ) -> None:
-        """`$set.messages`: clear, then fill from the list; what it leaves out counts as dropped.
+        """Apply `$set.messages`: clear, then fill from the list; what is not in it is dropped.
 
-        `unique`: an id that comes again in the list is another message (legacy objects), not the
-        same one written again.
+        `unique`: an id that comes again in the list is another message (as in legacy objects), not
+        the same one written again.
         """
         before = list(self._entries.values())
         self._entries = {}
@@ -200,7 +200,7 @@ class Replay:
 
     @property
     def entries(self) -> list[ReplayedMessage]:
-        """Every record after replay, context and tool replies included, in order."""
+        """Every record after replay in order, session context and tool replies included."""
         return list(self._entries.values())
 
     @property
@@ -209,16 +209,16 @@ class Replay:
         return sorted(self._dropped.values(), key=lambda item: item[0].birth)
 
     def outline(self, entry: ReplayedMessage) -> Outline:
-        """The outline of an entry, with calls that only stand as parts counted as well."""
+        """Return the outline of an entry, which also counts calls that exist only as parts."""
         if not entry.facts.part_ids:
             return entry.facts.outline
         known = tuple(id in self.calls or id in self.replies for id in entry.facts.part_ids)
         return self.intern(self._with_parts(entry), known)
 
     def intern(self, outline: Outline, known: tuple[bool, ...] = ()) -> Outline:
-        """One object for equal derived outlines: identity is what tells a view of a change.
+        """Return one object for equal derived outlines, since views compare by identity.
 
-        `known`: which of the calls that stand as parts have been answered so far.
+        `known`: which of the calls that exist only as parts have been answered so far.
         """
         return self._derived.setdefault((outline, known), outline)
 
@@ -244,7 +244,7 @@ def _is_message(line: Mapping[str, Any]) -> bool:
 
 
 def left_out(count: int) -> str | None:
-    """A word about entries of a message list that are no messages; None if there are none."""
+    """Return words about entries of a message list that are no messages; None if all are."""
     return f"{count:,} of its messages are no JSON objects: left out" if count else None
 
 

@@ -1,4 +1,4 @@
-"""Which session a word on the command line means."""
+"""Find the session that an argument on the command line names."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""Where the CLI keeps its sessions, found by names and `stat` alone: no session is read.
+"""The files of the CLI's store, found by names and `stat` alone: no session is read.
 
-What stands in `chats/` was written by others: whatever is no regular file (a folder named like a
-session, a FIFO, a symbolic link) is not opened; it is said, as is what may not be read.
+Others may write into `chats/`: what is no regular file (a folder named like a session, a FIFO, a
+symbolic link) is not opened but reported, as is what may not be read.
 """
 
 from __future__ import annotations
@@ -29,27 +29,26 @@ class SessionKind(StrEnum):
 
 
 class State(StrEnum):
-    """How the store was found."""
+    """Whether the store exists and can be read."""
 
     MISSING = "missing"
-    """There is no folder: the CLI has not kept a session here yet."""
+    """There is no folder: the CLI has not stored a session here yet."""
     NO_FOLDER = "no_folder"
-    """Something else stands in its place: the CLI can keep no session here."""
+    """Something that is no folder is in its place: the CLI can't store sessions here."""
     EMPTY = "empty"
     UNREADABLE = "unreadable"
-    """It is there, and the operating system lets us read none of it."""
+    """The operating system lets us read none of it."""
     OK = "ok"
 
 
 class ChatFile(NamedTuple):
     """One file that may hold a session, as its name and `stat` describe it.
 
-    A plain tuple with a plain string for the path: a store may have ten thousand of them, and a
-    list waits for the look at all. `name`: the absolute path. `project_key`: the folder below
-    `tmp`, "" = outside the store. `name_id`: what the name says of the id: the first eight
-    characters of a session's, all of a subagent's, the tag of a checkpoint, "" = nothing.
-    `parent`: session id in whose folder a subagent's file stands. `size` in bytes. `mode`: as
-    `stat` has it.
+    `name`: the absolute path. `project_key`: the folder below `tmp`, "" = outside the store.
+    `name_id`: what the name has of the id: the first eight characters of a session's, all of a
+    subagent's, the tag of a checkpoint, "" = nothing. `parent`: id of the session in whose folder a
+    subagent's file is. `size`: bytes. `mode`: as `stat` has it. It is a plain tuple with a string
+    for the path, since a store may have ten thousand of them and a list waits for all.
     """
 
     name: str
@@ -77,7 +76,7 @@ class ChatFile(NamedTuple):
 
     @property
     def stamp(self) -> tuple[int, ...]:
-        """Equal as long as neither the file nor who may read it changed."""
+        """Equal as long as neither the file nor who may read it changes."""
         return self.inode, self.size, self.mtime_ns, self.mode
 
 
@@ -97,10 +96,10 @@ _FIRST, _LAST = EARLIEST.timestamp(), LATEST.timestamp()
 
 
 class Store:
-    """The store at one moment: it looks once, when it is made.
+    """The store at one moment: it is searched once, when this is made.
 
-    `looked`: the places that were looked at, for "we looked in …". `problems`: what is there and
-    could not be read, or is no file or folder where one belongs.
+    `looked`: the places that were searched. `problems`: what exists and could not be read, or is no
+    file or folder where one belongs.
     """
 
     def __init__(self, home: Path) -> None:
@@ -235,7 +234,7 @@ def _form(mode: int) -> str:
 
 
 def place_of(path: Path, home: Path) -> ChatFile | None:
-    """What one path is in the store now, by name and `stat`; None if it is no session's file.
+    """Return what a path is in the store, by name and `stat`; None if it is no session's file.
 
     Raises OSError where the system does not say.
     """
@@ -250,7 +249,7 @@ def place_of(path: Path, home: Path) -> ChatFile | None:
 
 
 def file_anywhere(path: Path) -> ChatFile | None:
-    """A regular file that is no part of the store as a session without a project; else None."""
+    """Return a regular file outside the store as a session without a project; else None."""
     try:
         info = path.stat()
     except (OSError, ValueError):
@@ -268,8 +267,9 @@ def _chat_file(
 
 
 def name_of(path: Path, home: Path) -> tuple[str, SessionKind, str, str | None] | None:
-    """(project key, kind, name id, parent) as the place and the name say, without a look at it;
-    None where the CLI keeps no session.
+    """Return (project key, kind, name id, parent) as place and name tell, without a `stat`.
+
+    None where the CLI stores no session.
     """
     tmp = home / "tmp"
     match path.relative_to(tmp).parts if path.is_relative_to(tmp) else ():

@@ -1,4 +1,4 @@
-"""What a list shows of a session: one immutable summary, made of outlines, never of bodies."""
+"""The summary of a session that lists show, made of outlines, never of bodies."""
 
 from __future__ import annotations
 
@@ -17,20 +17,20 @@ from gemtui.transcript.parts import instant
 
 
 class Flag(StrEnum):
-    """What is special about a session; the names are those of `gemtui sessions --json`."""
+    """A property of a session; the names are those of `gemtui sessions --json`."""
 
     LIVE = "live"
-    """The file grew within the last minute."""
+    """The file was written within the last minute."""
     GHOST = "ghost"
     """Empty, beside another file with this id that is not (assets/gemini-cli.md#ghosts)."""
     EMPTY = "empty"
-    """Nobody ever said anything in it: at most the CLI noted something down."""
+    """Nobody said anything in it; at most the CLI noted something down."""
     FAILED_PROMPT = "failed_prompt"
     """All that was asked failed and was taken out again; the text is still in the log."""
     BURIED = "buried"
     """The log holds messages that a later `$set.messages` dropped and nothing restored."""
     TORN = "torn"
-    """Its last line is cut, or a legacy object was caught half-written."""
+    """Its last line is cut, or a legacy object was read half-written."""
     DUPLICATE = "duplicate"
     """Another file with this id is the one in use."""
 
@@ -58,14 +58,13 @@ _HIDDEN = frozenset({Flag.GHOST, Flag.EMPTY, Flag.DUPLICATE})
 class Summary:
     """A session in a list.
 
-    `title` is raw and foreign, folded to one line of at most 200 characters. `files`: the one in
-    use first, then those of `copies`. `size` in bytes and `modified` are those of the file in
-    use. `started`, `updated`: what the session says, None = it doesn't. `messages`: after replay,
-    without session context and tool replies; `spoken`: those of them that a person or the model
-    wrote. `tokens` are sums. `partial`: only the first part
-    was read, so that counts are lower bounds. `problems`: places that could not be read.
-    `copies`: the other files with this id. `directories`, `project_hash`: what the header says,
-    to find the project by.
+    `title`: raw and foreign, on one line, 200 characters at most. `files`: the one in use first,
+    then those of `copies`. `size` (bytes) and `modified`: of the file in use. `started`, `updated`:
+    as the session says, None = it does not. `messages`: after replay, without session context and
+    tool replies; `spoken`: those of them that a person or the model wrote. `tokens`: sums.
+    `partial`: only the first part was read, so that counts are lower bounds. `problems`: number of
+    places that could not be read. `copies`: the other files with this id. `directories`,
+    `project_hash`: as in the header, to find the project by.
     """
 
     id: str
@@ -103,16 +102,16 @@ class Summary:
 
     @property
     def when(self) -> datetime:
-        """What lists sort by: the last update, else the file's time."""
+        """The time that lists sort by: the last update, else the file's time."""
         return self.updated or self.modified
 
     @property
     def hidden(self) -> bool:
-        """Ghosts, empty starts, subagents, checkpoints and copies: only `--hidden` lists them."""
+        """Whether lists hide it: ghosts, empty starts, subagents, checkpoints and copies."""
         return self.kind is not SessionKind.MAIN or not _HIDDEN.isdisjoint(self.flags)
 
     def to_dict(self) -> dict[str, Any]:
-        """SESSION of `gemtui sessions --json`; times in ISO 8601 UTC with Z, null = unknown."""
+        """Return SESSION of `gemtui sessions --json`; times in ISO 8601 UTC, null = unknown."""
         return {
             "id": self.id,
             "title": self.title,
@@ -138,14 +137,14 @@ class Summary:
 
 
 def iso(when: datetime | None) -> str | None:
-    """A time as JSON reports write it: ISO 8601, UTC, milliseconds, Z."""
+    """Return a time as JSON reports write it: ISO 8601, UTC, milliseconds, Z."""
     if when is None:
         return None
     return when.astimezone(UTC).isoformat(timespec="milliseconds").removesuffix("+00:00") + "Z"
 
 
 def usage_dict(usage: Usage) -> dict[str, int | None]:
-    """The six counters by name; null = unknown."""
+    """Return the six counters by name; null = unknown."""
     return {
         "input": usage.input,
         "output": usage.output,
@@ -157,8 +156,10 @@ def usage_dict(usage: Usage) -> dict[str, int | None]:
 
 
 def summarise(log: SessionLog, place: ChatFile) -> Summary:
-    """The summary of one file, as far as `log` has read it; `LIVE`, `GHOST` and `DUPLICATE` are
-    not known from one file alone, nor is the project of a folder named by a hash.
+    """Return the summary of one file, as far as `log` has read it.
+
+    `LIVE`, `GHOST` and `DUPLICATE` can't be known from one file alone, nor can the project of a
+    folder named by a hash.
     """
     outlines, dropped, header = log.outlines, log.dropped, log.metadata
     title, source = _title(place, header.get("summary"), outlines, dropped)

@@ -1,11 +1,11 @@
-"""Changes of the store as they happen.
+"""Watch the store for changes.
 
-By the system's events where it tells us, else by looking every two seconds, with a word why. The
-store may come later, go, and come again: what is watched is then the nearest folder above it.
+By the system's events where it tells us, else by looking every two seconds, with the reason. The
+store may not exist yet, vanish, and come back: meanwhile the nearest folder above it is watched.
 
-watchfiles does not say when the system refuses to watch a folder, and leaves out all that come
-after one that may not be read. So it is given each folder by itself, again whenever one comes, goes
-or gets other rights; and each time we ask the system whether it would watch one more.
+watchfiles does not tell when the system refuses to watch a folder, and drops all that come after
+one that may not be read. So it is given each folder by itself, again whenever one comes, goes or
+gets other rights, and each time we ask the system whether it would watch one more.
 """
 
 from __future__ import annotations
@@ -34,8 +34,9 @@ _NETWORK = frozenset(
 
 
 def network_file_system(path: Path) -> str | None:
-    """The kind of network or shared file system that `path` is on; None if it is a local one, or
-    the system does not say.
+    """Return the kind of network or shared file system that `path` is on.
+
+    None if it is a local one, or the system does not say.
     """
     import psutil  # 20 ms that only a watch needs
 
@@ -51,13 +52,13 @@ def network_file_system(path: Path) -> str | None:
 
 
 STEP = 20
-"""Milliseconds of silence after which changes are told; also how often the system is asked."""
+"""Milliseconds of silence after which changes are reported; also how often we ask the system."""
 GATHER = 200
-"""Milliseconds after which changes are told although more are coming."""
+"""Milliseconds after which changes are reported although more are coming."""
 GLANCE = 500
-"""Milliseconds between looks at what no event tells: whether the store is still the same folder."""
+"""Milliseconds between checks of what no event tells: whether the store is the same folder."""
 POLL = 2.0
-"""Seconds between two looks without events; more where one look takes long."""
+"""Seconds between two looks without events; more if one look takes long."""
 _LOOK_SHARE = 20
 
 Mode = Literal["events", "polling"]
@@ -76,11 +77,11 @@ class Changed:
 
 
 async def watch(home: Path, *, stop: asyncio.Event) -> AsyncGenerator[Changed]:
-    """Every change of what the CLI stores below `home`, until `stop` is set or it is cancelled.
+    """Yield every change of what the CLI stores below `home`, until `stop` is set.
 
-    The first `Changed` comes as soon as changes are seen and names the whole store: what happened
-    before is for the caller to look at. Nothing is raised for a store that is missing or can't be
-    watched. A cancellation sets `stop` as well.
+    The first `Changed` comes once changes are being watched and names the whole store: what
+    happened before is for the caller to read. A store that is missing or can't be watched raises
+    nothing. Cancelling the iteration sets `stop` as well.
     """
     kind = await asyncio.to_thread(network_file_system, home / "tmp")
     reason = f"the store is on a network file system ({kind})" if kind else None
