@@ -3,16 +3,24 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
+from textual import events
 
 from gemtui.agent.options import AgentOptions
 from gemtui.policy.model.rules import ApprovalMode
 from gemtui.runs.listing import list_runs, runs_dir
+from gemtui.text import Clean
+from gemtui.ui.kit.dialog_guard import AnsweringScreen
+from gemtui.ui.kit.dialogs import AskScreen, Choice, ChooseScreen, ConfirmScreen
+from gemtui.ui.run.list_dialog import RunListScreen, Wanted, What
 from gemtui.ui.run.mode import RUN_MODE
 from gemtui.ui.run.screen import RunScreen
 from gemtui.ui.sessions.screen import SessionsScreen
+from gemtui.ui.transcript.copy import Copy, CopyScreen
 from tests.fake_cli import INIT, OK, FakeCli, says
 from tests.ui.people import NARROW, WIDE, copy_store, person
 
@@ -131,3 +139,30 @@ async def test_a_run_that_ends_while_the_run_pane_is_made_is_told_of(
         gate.touch()
         await me.until(lambda: not run.alive and run.told is not None)
         await me.sees("Done.")
+
+
+FIRST, SECOND = Choice("first", Clean("First")), Choice("second", Clean("Second"))
+RUN = Wanted("first", What.OPEN)
+
+
+@pytest.mark.parametrize(
+    ("screen", "keys", "answer"),
+    [
+        (lambda: ChooseScreen(Clean("Which?"), (), (FIRST, SECOND)), ["enter"], "first"),
+        (lambda: ChooseScreen(Clean("Which?"), (), (FIRST, SECOND)), ["down", "enter"], "second"),
+        (lambda: RunListScreen((FIRST, SECOND)), ["enter"], RUN),
+        (lambda: CopyScreen((Copy("all", "text"),)), ["down", "enter"], Copy("all", "text")),
+        (lambda: AskScreen(Clean("?"), value="", problem=lambda _: ""), [*"abc", "enter"], "abc"),
+        (lambda: ConfirmScreen(Clean("?"), Clean("?"), (), yes="Yes", no="No"), ["enter"], False),
+    ],
+)
+async def test_a_dialog_that_is_just_being_made_takes_its_first_keys(
+    store: Path, screen: Callable[[], AnsweringScreen[Any]], keys: list[str], answer: object
+) -> None:
+    answers: list[object] = []
+    async with person(store, NARROW) as me:
+        me.app.push_screen(screen(), answers.append)
+        for key in keys:
+            await me.app.on_event(events.Key(key, key if len(key) == 1 else None))
+        await me.until(lambda: answers)
+        assert answers == [answer]

@@ -129,14 +129,21 @@ class AppBase(App[None]):
         return super().pop_screen()
 
     async def on_event(self, event: events.Event) -> None:
-        """Keys that came in one burst with the one that closed a screen, or us, are for nobody."""
-        if isinstance(event, events.InputEvent | events.Paste) and self._is_late(event):
-            return
+        """Keys that came in one burst with the one that closed a screen, or us, are for nobody;
+        those for a screen that is just being made wait for it.
+        """
+        if isinstance(event, events.InputEvent | events.Paste):
+            if self._is_late(event) or self._is_early(event):
+                return
         await super().on_event(event)
 
     def _is_late(self, event: events.Event) -> bool:
         ends = self._exit or not self.screen_stack
         return ends or (not isinstance(event, events.MouseEvent) and event.time <= self._popped)
+
+    def _is_early(self, event: events.Event) -> bool:
+        new = isinstance(event, events.Key | events.Paste) and not event.is_forwarded
+        return new and isinstance(self.screen, AnsweringScreen) and self.screen.holds_back(event)
 
     def on_unmount(self) -> None:
         """Give the title back."""

@@ -17,10 +17,25 @@ LOW = [(0, "-low"), (18, "-high")]
 class AnsweringScreen(Screen[ScreenResultType]):
     """Closes with the first answer it gets; it goes once nothing stands over it.
 
-    A burst of keys may answer twice, and a worker may answer while something else is shown.
+    A burst of keys may answer twice, and a worker may answer while something else is shown. Keys
+    that come before it has its widgets, its focus and its cursor wait for them.
     """
 
     _answer: tuple[ScreenResultType | None] | None = None
+    _ready = False
+    _early: tuple[events.Event, ...] = ()
+
+    def holds_back(self, event: events.Event) -> bool:
+        """Whether a key or a paste is kept until there is something here that takes it."""
+        if not self._ready:
+            self._early += (event,)
+        return not self._ready
+
+    async def _take_early(self) -> None:
+        self._ready = True
+        early, self._early = self._early, ()
+        for event in early:
+            await self.app.on_event(event)
 
     def dismiss(self, result: ScreenResultType | None = None) -> AwaitComplete:
         """Close with `result`, unless there is an answer already."""
@@ -35,6 +50,8 @@ class AnsweringScreen(Screen[ScreenResultType]):
 
     @on(events.ScreenResume)
     def _uncovered(self) -> None:
+        if not self._ready:
+            self.app.call_later(self._take_early)  # behind what asks for the focus
         if self._answer is not None:
             self._go()
 
