@@ -191,6 +191,14 @@ def is_file(path: Path) -> bool:
     return False
 
 
+def is_private(path: Path) -> bool:
+    """Whether a folder is at a path that nobody but its owner may look into; it never raises."""
+    with suppress(OSError, ValueError):
+        facts = path.stat()
+        return stat.S_ISDIR(facts.st_mode) and not facts.st_mode & 0o077
+    return False
+
+
 def resolved(path: Path) -> Path:
     """An absolute path without links, as far as they lead anywhere; it never raises."""
     try:

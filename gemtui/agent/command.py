@@ -21,6 +21,7 @@ from gemtui.agent.capabilities import STREAM_JSON, Capabilities
 from gemtui.agent.legacy_flags import NEWER, NO_SERVER, LegacyFlags, legacy_flags_for
 from gemtui.agent.options import AgentOptions
 from gemtui.agent.policy_gate import broken_at_home, remarks
+from gemtui.agent.run_folder import SETTINGS
 from gemtui.agent.settings import SETTINGS_VARIABLE
 from gemtui.errors import OptionError
 from gemtui.files import is_there
@@ -28,7 +29,7 @@ from gemtui.policy.file.levels import policy_text, rules
 from gemtui.policy.model.rules import ApprovalMode, Decision, Rule
 from gemtui.text import Clean, visible
 
-DENIES, ALLOWS, SETTINGS = "policy-first.toml", "policy-last.toml", "settings.json"
+DENIES, ALLOWS = "policy-first.toml", "policy-last.toml"
 TRUST_VARIABLE = "GEMINI_CLI_TRUST_WORKSPACE"
 
 _LISTS = frozenset(

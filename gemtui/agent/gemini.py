@@ -20,13 +20,14 @@ import psutil
 from gemtui.agent import process_tree
 from gemtui.agent.adapter import Guard
 from gemtui.agent.capabilities import NEWEST, Capabilities
-from gemtui.agent.command import SETTINGS, Command, Machine, command_of
+from gemtui.agent.command import Command, Machine, command_of
 from gemtui.agent.detect import INSTALL_LINK, capabilities_of, find_cli, version_of
 from gemtui.agent.events import AgentEvent
 from gemtui.agent.ndjson import NdjsonReader
 from gemtui.agent.options import AgentOptions
 from gemtui.agent.run_folder import (
     KILLED,
+    SETTINGS,
     Abort,
     About,
     Exit,
@@ -99,12 +100,15 @@ class GeminiRun:
         return self.folder.exit() or self._lost
 
     def supervised(self) -> bool:
-        """Whether the run's supervisor is alive, or has ended after writing how the run ended."""
+        """Whether the run's supervisor is alive, is just being started, or has ended after writing
+        how the run ended.
+        """
         if self.folder.exit() is not None:
             return True
         if self._supervisor is not None:
             return self._supervisor.poll() is None or self.folder.exit() is not None
-        return owner_lives(self.folder.owner()) or self.folder.exit() is not None
+        lives = self.folder.is_starting() or owner_lives(self.folder.owner())
+        return lives or self.folder.exit() is not None
 
     async def events(self) -> AsyncGenerator[AgentEvent, None]:
         """Yield the run's events from the first one on; `done` comes once all output is read."""

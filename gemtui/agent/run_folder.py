@@ -11,6 +11,7 @@ import os
 import shutil
 import stat
 import tempfile
+import time
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
@@ -30,6 +31,12 @@ RUN_TAG = "GEMTUI_RUN"
 
 KILLED = "the supervisor of this run was killed; the run was ended"
 """The problem of a run that was ended because its supervisor had been killed."""
+
+SETTINGS = "settings.json"
+"""The file of a run that may hold secrets: the CLI's settings as they are for this run."""
+
+STARTING = 60
+"""Seconds that a new folder may be without a supervisor before its run counts as lost."""
 
 RESERVE = 16 * 1024
 _TEMPORARY = "tmp"
@@ -202,8 +209,11 @@ class RunFolder:
                 shutil.move(report, self.path / report.name)
 
     def clean(self, request: Request | None) -> None:
-        """Remove the secrets and temporary files of a run, once none of its processes runs."""
-        self.remove_secrets(() if request is None else request.secrets)
+        """Remove the secrets and temporary files of a run, once none of its processes runs.
+
+        Without a request, every file that may hold secrets.
+        """
+        self.remove_secrets((SETTINGS,) if request is None else request.secrets)
         self.remove_temporary()
 
     def remove_secrets(self, names: Iterable[str]) -> None:
@@ -231,6 +241,19 @@ class RunFolder:
     def own(self, owner: Owner) -> None:
         """Write down who supervises the run."""
         self._store("supervisor.json", owner)
+
+    def is_starting(self) -> bool:
+        """Whether the run was asked for so lately that its supervisor may not have said yet who it
+        is.
+        """
+        return self.owner() is None and self.is_young("request.json")
+
+    def is_young(self, name: str = "") -> bool:
+        """Whether a file of the folder, or the folder itself, was written less than
+        `STARTING` ago."""
+        with suppress(OSError):
+            return time.time() - (self.path / name).stat().st_mtime < STARTING
+        return False
 
     def owner(self) -> Owner | None:
         """Return who supervises the run, or did; None before it has started."""

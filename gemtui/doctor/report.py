@@ -24,7 +24,7 @@ from gemtui.config import Config, load_config
 from gemtui.doctor.policies import PolicyReport, look_at_policies, policy_problems, policy_rows
 from gemtui.doctor.terminal import Terminal, look_at_terminal, terminal_rows
 from gemtui.errors import ConfigError
-from gemtui.files import is_folder, is_there
+from gemtui.files import is_private, is_there
 from gemtui.paths import cache_dir, config_file, gemini_home, prompts_file
 from gemtui.runs.copies import last_copy_words
 from gemtui.runs.listing import (
@@ -206,11 +206,11 @@ def _own_files(environ: Mapping[str, str], cache: Path, found: Snapshot) -> OwnF
         cache=cache,
         cache_files=len(sizes),
         cache_bytes=sum(sizes),
-        cache_private=is_folder(cache) and not cache.stat().st_mode & 0o077,
+        cache_private=is_private(cache),
         cache_problem=None if found.cache is None else f"{found.cache.path}: {found.cache.what}",
         cache_renewed=None if found.renewed is None else found.renewed.what,
         prompts=prompts_file(),
-        prompts_bytes=prompts_file().stat().st_size if is_there(prompts_file()) else None,
+        prompts_bytes=_bytes(prompts_file()),
     )
 
 
@@ -222,6 +222,13 @@ def _sizes(folder: Path) -> Iterator[int]:
                 yield Path(place, name).lstat().st_size
             except OSError:
                 continue
+
+
+def _bytes(file: Path) -> int | None:
+    try:
+        return file.stat().st_size
+    except OSError:
+        return None
 
 
 # --- saying --------------------------------------------------------------------------------------

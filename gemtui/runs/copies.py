@@ -19,7 +19,13 @@ from gemtui.runs.kept_session import (
     named,
     put_back,
 )
-from gemtui.sessions.store import SessionKind, Store
+from gemtui.sessions.cache import read_file
+from gemtui.sessions.records import SessionLog
+from gemtui.sessions.store import SessionKind, Store, file_anywhere
+from gemtui.sessions.summary import Summary, TitleSource
+
+_HEAD = 64 * 1024
+"""Bytes of a copy that are read for the title of its session."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,6 +49,17 @@ class LastCopy:
     def is_named(self, id: str) -> bool:
         """Whether an id, or the beginning of one, means this run or its session."""
         return len(id) > 1 and (self.folder.id.startswith(id) or self.session_id.startswith(id))
+
+
+def title_of(copy: LastCopy) -> str:
+    """The title of the session, as the beginning of the copies tells it; "" where none does."""
+    for path in copy.files.values():
+        if (place := file_anywhere(path)) is not None:
+            with SessionLog(path) as log:
+                known = read_file(log, place, upto=_HEAD)
+            if isinstance(known, Summary) and known.title_source is not TitleSource.NONE:
+                return known.title
+    return ""
 
 
 def last_copy_words(copy: LastCopy) -> str:

@@ -19,7 +19,7 @@ import orjson
 
 from gemtui.agent.run_folder import RunFolder
 from gemtui.errors import GemtuiError
-from gemtui.files import write_whole
+from gemtui.files import is_file, is_there, write_whole
 from gemtui.jsonfile import read_object
 from gemtui.sessions.records import SessionLog
 from gemtui.sessions.store import ChatFile, SessionKind, Store
@@ -140,16 +140,17 @@ def aftermath_of(folder: RunFolder) -> Aftermath | None:
 def keeping(runs: Path) -> Iterator[RunFolder]:
     """Yield the folders of runs that keep a session, newest first."""
     found = []
-    for path in runs.glob(f"*/{_BEFORE}"):
-        with suppress(OSError):
-            found.append((path.stat().st_mtime_ns, path.parent))
+    with suppress(OSError), os.scandir(runs) as entries:
+        for path in (Path(entry.path) for entry in entries):
+            with suppress(OSError):
+                found.append(((path / _BEFORE).stat().st_mtime_ns, path))
     for _, folder in sorted(found, reverse=True):
         yield RunFolder(folder)
 
 
 def unsettled(runs: Path) -> Iterator[RunFolder]:
     """Yield the folders of runs that resumed a session and after which nobody has looked yet."""
-    return (folder for folder in keeping(runs) if not (folder.path / _AFTER).exists())
+    return (folder for folder in keeping(runs) if not is_there(folder.path / _AFTER))
 
 
 def drop_kept(folder: RunFolder) -> None:
@@ -337,7 +338,7 @@ def _pairs(folder: RunFolder, found: Mapping[str, object]) -> dict[Path, Path]:
         for each in objects(found.get("files"))
         if not any("\0" in string(text) for text in each.values())
     }
-    return {path: copy for path, copy in pairs.items() if path.is_absolute() and copy.is_file()}
+    return {path: copy for path, copy in pairs.items() if path.is_absolute() and is_file(copy)}
 
 
 def _pairs_json(files: Mapping[Path, Path]) -> object:

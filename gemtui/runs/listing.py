@@ -7,9 +7,9 @@ oldest are removed when there are too many or they are too large, never one that
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import stat
-import time
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -27,7 +27,7 @@ from gemtui.agent.ndjson import NdjsonReader, Parsed
 from gemtui.agent.run_folder import Exit, RunFolder
 from gemtui.agent.stream import Ending, Limit, Stream
 from gemtui.errors import RunAmbiguous, RunNotFound
-from gemtui.files import open_regular
+from gemtui.files import is_folder, is_private, is_there, open_regular
 from gemtui.paths import state_dir
 from gemtui.runs.copies import LastCopy, last_copies
 from gemtui.sessions.summary import iso
@@ -39,12 +39,12 @@ CLEAR = "gemtui runs clear"
 """The command that removes all runs that have ended."""
 CLEAR_PROMPTS = f"{CLEAR} --prompts"
 """The command that removes the prompts of the run pane as well."""
-BROKEN = "holds no run that can be read: look into it, and remove it"
+BROKEN = f"holds no run that can be read: look into it; {CLEAR} takes what a start has left"
 """What is said of a folder among the runs' that is broken."""
+_ID = re.compile("[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
+"""The name of a folder that was made for a run."""
 _EDGE = 64 * 1024
 """Bytes at either end of a run's output that are read for its first and its last object."""
-_STARTING = 60
-"""Seconds that a new folder may be without a supervisor before its run counts as lost."""
 _LIMITS = {"timeout": Limit.TIMEOUT, "idle": Limit.IDLE, "turns": Limit.TURNS}
 
 
@@ -224,11 +224,9 @@ def broken_runs(place: Path) -> tuple[Path, ...]:
 
 
 def _is_broken(folder: RunFolder) -> bool:
-    try:
-        young = time.time() - folder.path.stat().st_mtime < _STARTING
-    except OSError:
-        return False
-    return not young and (folder.request() is None or _made(folder) is None)
+    unread = folder.request() is None or _made(folder) is None
+    young = folder.is_young() and (not is_there(folder.prompt) or folder.is_young("prompt.txt"))
+    return unread and is_folder(folder.path) and not young
 
 
 def usage(place: Path) -> DiskUsage:
@@ -238,7 +236,7 @@ def usage(place: Path) -> DiskUsage:
         place=place,
         runs=len(folders),
         bytes=sum(_size(folder.path) for folder in folders),
-        private=place.is_dir() and not place.stat().st_mode & 0o077,
+        private=is_private(place),
         orphaned=tuple(run.id for run in list_runs(place) if run.state is RunState.ORPHANED),
         broken=broken_runs(place),
         only_copies=last_copies(place),
@@ -256,18 +254,22 @@ def prune(place: Path, *, runs: int = MOST_RUNS, size: int = MOST_BYTES) -> int:
         _tidy(run)
         too_much = kept >= runs or bytes_kept + run.size > size
         if too_much and kept and not run.alive:
-            doomed.append(run)
+            doomed.append(run.folder)
         else:
             kept, bytes_kept = kept + 1, bytes_kept + run.size
+    for folder in _abandoned(place):
+        folder.clean(None)
     return _remove(place, doomed)
 
 
 def clear(place: Path) -> int:
-    """Remove every run that has ended, unless it keeps the only copy of a session.
+    """Remove every run that has ended, unless it keeps the only copy of a session, and the folders
+    that starts which broke off have left.
 
     Returns how many were removed.
     """
-    return _remove(place, [run for run in list_runs(place) if not run.alive])
+    ended = [run.folder for run in list_runs(place) if not run.alive]
+    return _remove(place, [*ended, *_abandoned(place)])
 
 
 def _tidy(run: Run) -> None:
@@ -276,24 +278,44 @@ def _tidy(run: Run) -> None:
         run.folder.clean(run.folder.request())
 
 
-def _remove(place: Path, runs: Sequence[Run]) -> int:
-    """The one door out for runs: what is the only copy of a session stays."""
-    last = {each.folder for each in last_copies(place)} if runs else set()
+def _abandoned(place: Path) -> tuple[RunFolder, ...]:
+    """The broken folders that were made for a run of which nothing goes on."""
+    broken = [RunFolder(path) for path in broken_runs(place) if _ID.fullmatch(path.name)]
+    living = process_tree.by_run() if broken else {}
+    return tuple(folder for folder in broken if folder.id not in living)
+
+
+def _remove(place: Path, folders: Sequence[RunFolder]) -> int:
+    """The one door out for runs: what is the only copy of a session, or may be, stays."""
+    last = {each.folder for each in last_copies(place)} if folders else set()
     removed = 0
-    for run in runs:
-        _tidy(run)
-        if run.folder in last:
+    for folder in folders:
+        folder.clean(folder.request())
+        if folder in last or not _is_readable(folder):
             continue
-        shutil.rmtree(run.folder.path, ignore_errors=True)
-        removed += not run.folder.path.exists()
+        shutil.rmtree(folder.path, ignore_errors=True)
+        removed += not is_there(folder.path)
     return removed
+
+
+def _is_readable(folder: RunFolder) -> bool:
+    """Whether every file of a folder can be read; else one may be an only copy unseen."""
+    try:
+        with os.scandir(folder.path) as entries:
+            for entry in entries:
+                if entry.is_file(follow_symlinks=False):
+                    open_regular(Path(entry.path)).close()
+    except OSError:
+        return False
+    return True
 
 
 def _folders(place: Path) -> Iterator[RunFolder]:
     with suppress(OSError), os.scandir(place) as entries:
         for entry in entries:
-            if entry.is_dir(follow_symlinks=False):
-                yield RunFolder(Path(entry.path))
+            with suppress(OSError):
+                if entry.is_dir(follow_symlinks=False):
+                    yield RunFolder(Path(entry.path))
 
 
 def _size(folder: Path) -> int:
@@ -314,7 +336,7 @@ def _run(folder: RunFolder) -> Run | None:
     if request is None or made is None:
         return None
     about = request.about or {}
-    state = RunState.ENDED if ended is not None else _state(folder, made)
+    state = RunState.ENDED if ended is not None else _state(folder)
     stream = Stream(
         cwd=request.cwd, session_id=about.get("session_id"), resumed=about.get("resume")
     )
@@ -343,10 +365,8 @@ def _made(folder: RunFolder) -> datetime | None:
         return None
 
 
-def _state(folder: RunFolder, made: datetime) -> RunState:
-    owner = folder.owner()
-    starting = owner is None and time.time() - made.timestamp() < _STARTING
-    if starting or owner_lives(owner):
+def _state(folder: RunFolder) -> RunState:
+    if folder.is_starting() or owner_lives(folder.owner()):
         return RunState.RUNNING
     return RunState.ENDED if folder.exit() is not None else RunState.LOST
 

@@ -71,7 +71,7 @@ def _kept(folder: Path, paths: Iterable[Path]) -> list[Path]:
     A repository's own settings can name commands for git to run. Of those that `check-ignore`
     would, one comes with the index and one with objects that are fetched: neither is looked at.
     """
-    files = [path for path in paths if not path.is_dir()]
+    files = [path for path in paths if not is_folder(path)]
     git = find_program("git")
     if not files or git is None:
         return files

@@ -9,9 +9,10 @@ import orjson
 import pytest
 
 from gemtui.agent.capabilities import Capabilities
-from gemtui.agent.command import SETTINGS, Command, Machine, command_of
+from gemtui.agent.command import Command, Machine, command_of
 from gemtui.agent.legacy_flags import LegacyFlags, legacy_flags_for
 from gemtui.agent.options import AgentOptions
+from gemtui.agent.run_folder import SETTINGS
 from gemtui.errors import OptionError
 from gemtui.policy.file.levels import Level, PermissionPolicy
 from gemtui.policy.file.policy import Policy

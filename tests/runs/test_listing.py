@@ -5,16 +5,19 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from uuid import uuid4
 
 import psutil
 import pytest
 
 from gemtui.agent.events import DoneStatus
-from gemtui.agent.run_folder import About, Exit, Owner, Request, RunFolder
-from gemtui.runs.listing import RunState, clear, list_runs, prune, usage
+from gemtui.agent.gemini import GeminiAdapter
+from gemtui.agent.run_folder import RUN_TAG, About, Exit, Owner, Request, RunFolder
+from gemtui.runs.listing import RunState, broken_runs, clear, list_runs, prune, usage
 
 INIT = '{"type":"init","session_id":"s1","model":"auto"}\n'
 OK = '{"type":"result","status":"success","stats":{}}\n'
@@ -112,6 +115,57 @@ def test_newest_first_and_what_is_no_run_is_passed_over(tmp_path: Path) -> None:
     (broken.path / "request.json").write_text('{"argv": [')
     assert [run.id for run in list_runs(tmp_path)] == ["new", "mid", "old"]
     assert list_runs(tmp_path / "nowhere") == ()
+
+
+def abandoned(place: Path, id: str) -> RunFolder:
+    """What a start has left that broke off an hour ago, before it had asked for anything."""
+    folder = RunFolder.create(place, id)
+    for path in (folder.write("prompt.txt", "Do it."), folder.write("settings.json", "{}")):
+        os.utime(path, (time.time() - 3600,) * 2)
+    return folder
+
+
+def test_what_a_start_has_left_is_named_its_secrets_go_and_it_is_cleared(tmp_path: Path) -> None:
+    folder, young = abandoned(tmp_path, str(uuid4())), abandoned(tmp_path, str(uuid4()))
+    young.write("prompt.txt", "Just now.")
+    stranger = abandoned(tmp_path, "notes")
+    prune(tmp_path)
+    assert broken_runs(tmp_path) in ((folder.path, stranger.path), (stranger.path, folder.path))
+    assert not (folder.path / "settings.json").exists()
+    assert (young.path / "settings.json").exists()
+    assert (stranger.path / "settings.json").exists()
+    assert clear(tmp_path) == 1
+    assert set(tmp_path.iterdir()) == {young.path, stranger.path}
+
+
+def test_what_a_start_has_left_stays_while_something_of_it_goes_on(tmp_path: Path) -> None:
+    folder = abandoned(tmp_path, str(uuid4()))
+    environ = {**os.environ, RUN_TAG: folder.id}
+    with subprocess.Popen(
+        [sys.executable, "-c", "print(flush=True); input()"],
+        stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=environ,
+    ) as process:  # fmt: skip
+        assert process.stdout is not None
+        process.stdout.readline()
+        assert clear(tmp_path) == prune(tmp_path) == 0
+        assert (folder.path / "settings.json").exists()
+        process.communicate()
+    assert clear(tmp_path) == 1
+
+
+async def test_a_run_is_not_lost_before_its_supervisor_has_said_who_it_is(tmp_path: Path) -> None:
+    folder = RunFolder.create(tmp_path, "new")
+    folder.ask(Request(id="new", argv=("/bin/true",), cwd="/", environ={}))
+    run = GeminiAdapter(runs=tmp_path).attach(folder)
+    assert run is not None
+    assert run.supervised()
+    with subprocess.Popen([sys.executable, "-m", "gemtui.agent.supervise", str(folder.path)]):
+        ended = await run.wait()
+    assert (ended.code, ended.problem) == (0, None)
+    (folder.path / "exit.json").unlink()
+    (folder.path / "supervisor.json").unlink()
+    os.utime(folder.path / "request.json", (0, 0))
+    assert not run.supervised()
 
 
 def test_the_oldest_ended_runs_go(tmp_path: Path, someone: Owner) -> None:

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from gemtui.files import read_small
+from gemtui.files import is_file, read_small
 from gemtui.policy.file.rule_codec import read_rule
 from gemtui.policy.file.schema import schema_problems
 from gemtui.policy.file.toml_dialect import TomlError, parse_toml
@@ -157,4 +157,4 @@ def _files(path: Path) -> tuple[Sequence[Path], str]:
         return (), f"it can't be read ({error.strerror})"
     if not path.name.endswith(".toml"):
         return (), "its name does not end in .toml"
-    return ((path,), "") if path.is_file() else ((), "it is no file")
+    return ((path,), "") if is_file(path) else ((), "it is no file")

@@ -132,10 +132,9 @@ class AppBase(App[None]):
         """Keys that came in one burst with the one that closed a screen, or us, are for nobody;
         those for a screen that is just being made wait for it.
         """
-        if isinstance(event, events.InputEvent | events.Paste):
-            if self._is_late(event) or self._is_early(event):
-                return
-        await super().on_event(event)
+        typed = isinstance(event, events.InputEvent | events.Paste)
+        if not (typed and (self._is_late(event) or self._is_early(event))):
+            await super().on_event(event)
 
     def _is_late(self, event: events.Event) -> bool:
         ends = self._exit or not self.screen_stack

@@ -60,7 +60,10 @@ def _files_of(path: Path) -> list[Path]:
     """The files of a folder as the CLI loads them."""
     if not is_folder(path):
         return [path]
-    named = (each for each in path.iterdir() if each.name.endswith(".toml"))
+    try:
+        named = [each for each in path.iterdir() if each.name.endswith(".toml")]
+    except OSError:  # which the policy that is read of it says
+        return []
     found = (each for each in named if is_file(each) and not each.is_symlink())
     return sorted(found, key=lambda each: each.name.encode("utf-8", "surrogateescape"))
 

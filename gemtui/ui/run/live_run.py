@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import time
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import datetime
 from enum import StrEnum
@@ -191,7 +192,7 @@ class LiveRun:
         """Keep what stderr says; a retry counts as a sign of life."""
         path, size = self.run.folder.stderr, 0
         while True:
-            now = path.stat().st_size if path.exists() else 0
+            now = _size(path)
             if now != size:
                 said = await asyncio.to_thread(_tail, path)
                 self.stderr, self.retry = told(said), retry_words(said[size - now :])
@@ -275,6 +276,12 @@ class LiveRun:
         if self.alive:
             self.stage = Stage.STOPPING if self.stage is Stage.RUNNING else Stage.KILLING
             self.run.abort()
+
+
+def _size(path: Path) -> int:
+    with suppress(OSError):
+        return path.stat().st_size
+    return 0
 
 
 def _tail(path: Path) -> str:

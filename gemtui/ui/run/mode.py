@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from textual.signal import Signal
 
 from gemtui.errors import GemtuiError
-from gemtui.files import is_folder
+from gemtui.files import is_folder, is_there
 from gemtui.sessions.load import transcript_of
 from gemtui.sessions.records import SessionLog
 from gemtui.sessions.summary import Flag, Summary
@@ -202,6 +202,6 @@ def _tidy(place: Path) -> None:
 def _may_run(place: Path) -> bool:
     """Whether some run's folder holds no last word."""
     try:
-        return any(not (folder / "exit.json").exists() for folder in place.iterdir())
+        return any(not is_there(folder / "exit.json") for folder in place.iterdir())
     except OSError:
         return False

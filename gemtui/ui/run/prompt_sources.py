@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import orjson
@@ -76,7 +77,7 @@ def _walk(folder: Path) -> Iterator[str]:
                 path = parent + entry.name
                 if path != clean(path):
                     continue
-                if entry.is_dir(follow_symlinks=False):
+                if _is_folder(entry):
                     below.append(f"{path}/")
                     yield f"{path}/"
                 else:
@@ -91,6 +92,12 @@ def _entries(folder: Path) -> list[os.DirEntry[str]]:
     except (OSError, ValueError):  # a NUL in the name
         return []
     return sorted(kept, key=lambda entry: entry.name)
+
+
+def _is_folder(entry: os.DirEntry[str]) -> bool:
+    with suppress(OSError):
+        return entry.is_dir(follow_symlinks=False)
+    return False
 
 
 def fitting(wanted: str, paths: Iterable[str], *, most: int) -> tuple[str, ...]:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from gemtui.agent.run_folder import RunFolder
-from gemtui.runs.copies import LastCopy, last_copies, restore
+from gemtui.runs.copies import LastCopy, last_copies, restore, title_of
 from gemtui.text import Clean, clean_line, counted, ellipsis, size
 from gemtui.transcript.model import excerpt
 from gemtui.ui.kit.dialogs import Choice, ChooseScreen
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
 
 async def show_lost(app: AppBase) -> None:
     """Offer the sessions of which only a run's copy is left; put back the one that is chosen."""
-    lost = await asyncio.to_thread(last_copies, app.runs_dir)
+    lost = await asyncio.to_thread(_lost, app.runs_dir)
     if not lost:
         app.say("No session is lost of which a run keeps a copy.")
         return
@@ -25,10 +26,10 @@ async def show_lost(app: AppBase) -> None:
         ChooseScreen(
             Clean("Put a session back?"),
             (Clean("Gemini CLI's folder no longer has them; gemtui kept a copy for a run."),),
-            [Choice(copy.folder.id, *_row(app, copy)) for copy in lost],
+            [Choice(copy.folder.id, *_row(app, copy, title)) for copy, title in lost],
         )
     )
-    copy = next((each for each in lost if each.folder.id == chosen), None)
+    copy = next((each for each, _ in lost if each.folder.id == chosen), None)
     if copy is not None:
         await restore_from(app, copy.folder)
 
@@ -46,9 +47,17 @@ async def restore_from(app: AppBase, folder: RunFolder) -> None:
         app.say("This run keeps no copy of a file that is gone.")
 
 
-def _row(app: AppBase, copy: LastCopy) -> tuple[Clean, Clean]:
-    request = copy.folder.request()
+def _lost(runs: Path) -> list[tuple[LastCopy, str]]:
+    """Each copy with the title of its session, else with the prompt of the run that keeps it."""
+    return [(copy, title_of(copy) or _prompt(copy.folder)) for copy in last_copies(runs)]
+
+
+def _prompt(folder: RunFolder) -> str:
+    request = folder.request()
     about = {} if request is None else request.about or {}
-    prompt = excerpt(str(about.get("prompt") or "(no prompt)"))
-    label = ellipsis(clean_line(prompt), 36, mark=app.glyphs.ellipsis)
+    return excerpt(str(about.get("prompt") or "(no prompt)"))
+
+
+def _row(app: AppBase, copy: LastCopy, title: str) -> tuple[Clean, Clean]:
+    label = ellipsis(clean_line(title), 36, mark=app.glyphs.ellipsis)
     return label, clean_line(f"{copy.session_id[:8]}  {size(copy.size)}")

@@ -10,6 +10,7 @@ from textual.app import ComposeResult
 from textual.content import Content
 
 from gemtui.export_formats import Format
+from gemtui.files import is_folder, is_there, resolved
 from gemtui.paths import typed_path
 from gemtui.text import Clean, short_path, visible_line
 from gemtui.ui.draw.lines import own
@@ -60,7 +61,7 @@ class ExportScreen(DialogScreen[Export]):
         for number in range(1, 1000):
             more = f"-{number}" if number > 1 else ""
             name = f"{self._stem}{more}{suffix}"
-            if not _place(name).exists():
+            if not is_there(_place(name)):
                 return name
         return self._stem + suffix
 
@@ -92,13 +93,13 @@ class ExportScreen(DialogScreen[Export]):
         path = _place(name)
         if not name.strip():
             return "Name a file."
-        if path.is_dir():
+        if is_folder(path):
             return "That is a folder: name a file in it."
-        if path.exists():
+        if is_there(path):
             return "That file exists: choose another name."
-        if not path.parent.is_dir():
+        if not is_folder(path.parent):
             return "That folder does not exist."
-        if path.resolve().is_relative_to(self._forbidden):
+        if resolved(path).is_relative_to(self._forbidden):
             return "That folder belongs to Gemini CLI: choose another one."
         return ""
 

@@ -31,7 +31,7 @@ from gemtui.ui.kit.clean_widgets import (
 from gemtui.ui.run.options_dialog import OptionsScreen
 
 PLACE = Path(gemtui.ui.__file__).parent
-DOOR = PLACE / "clean.py"
+DOOR = PLACE / "kit" / "clean_widgets.py"
 ATTRIBUTES = ("border_title", "border_subtitle", "title", "sub_title", "tooltip", "placeholder")
 """What Textual draws of a widget or an app by assignment; `name_frame` sets the borders."""
 CALLS = ("from_markup", "notify", "visualize", "set_content", "set_title")
@@ -95,7 +95,7 @@ def test_the_screens_have_no_other_way_to_a_widget_than_the_door() -> None:
         if path != DOOR
         for _, what in raw_uses(path.read_text())
     ]
-    assert found == [("app.py", "notify")]  # `GemtuiApp.say`, which cleans
+    assert found == [("kit/app_base.py", "notify")]  # `AppBase.say`, which cleans
 
 
 class Careless(App[None]):

@@ -1,0 +1,65 @@
+"""Whatever of the runs' folders the file system refuses, what the app does with them goes on."""
+
+from __future__ import annotations
+
+import errno
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from gemtui.runs.copies import last_copies
+from gemtui.runs.kept_session import keep
+from gemtui.runs.listing import broken_runs, clear, list_runs, prune, usage
+from gemtui.runs.resume import settle_left
+from gemtui.ui.run import mode
+from gemtui.ui.run.live_run import _size
+from gemtui.ui.run.prompt_sources import History, files_below
+from tests.runs.test_listing import add_run, unended
+from tests.sessions.faults import injected
+from tests.sessions.stores import session, uuid
+
+REFUSALS = [errno.EACCES, errno.EIO, errno.ELOOP, errno.ENAMETOOLONG, errno.ENOENT]
+
+
+@pytest.fixture
+def runs(tmp_path: Path) -> Path:
+    """An ended run, a lost one, a broken one, and one that keeps the only copy of a session."""
+    place = tmp_path / "state" / "runs"
+    add_run(place, "ended")
+    unended(place, "lost", None)
+    (place / "broken").mkdir()
+    kept = add_run(place, "kept")
+    stored = session(tmp_path / ".gemini", uuid(1), key="plain")
+    keep(kept, tmp_path / ".gemini", uuid(1))
+    stored.unlink()
+    return place
+
+
+@pytest.mark.parametrize(
+    "look",
+    [
+        list_runs,
+        broken_runs,
+        usage,
+        last_copies,
+        settle_left,
+        mode._may_run,
+        mode._tidy,
+        prune,
+        files_below,
+        lambda place: _size(place / "ended" / "stderr.txt"),
+        lambda place: History(place / "prompts.jsonl").add("go"),
+        clear,
+    ],
+)
+def test_a_place_that_stays_closed(
+    runs: Path, look: Callable[[Path], object], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (stored,) = (runs.parents[1] / ".gemini").rglob("plain/chats")
+    for place in (runs.parent, runs, *sorted(runs.rglob("*"))):
+        for error in REFUSALS:
+            with injected(monkeypatch) as faults:
+                faults.fail_below(place, error)
+                look(runs)
+    assert any(stored.iterdir()) or last_copies(runs), "the only copy of a session is lost"
