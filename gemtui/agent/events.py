@@ -163,9 +163,7 @@ class AgentEvent:
         return _TYPES[type(self.payload)]
 
     def to_dict(self) -> dict[str, Any]:
-        """Return `{type, agent, timestamp, sessionId, payload, metadata?}`, the last if there is
-        any.
-        """
+        """Return the event as JSON: `{type, agent, timestamp, sessionId, payload, metadata?}`."""
         event = {
             "type": self.type,
             "agent": self.agent,

@@ -1,1 +1,1 @@
-"""What a run may do."""
+"""The CLI's policy engine rebuilt: rules, decisions, policy files, checks, suggestions."""

@@ -34,13 +34,13 @@ class Level(StrEnum):
 
 
 class ToolStatus(StrEnum):
-    """Where a tool call stands."""
+    """How far a tool call has come, or how it ended."""
 
     RUNNING = "running"
     SUCCESS = "success"
     ERROR = "error"
     CANCELLED = "cancelled"
-    """The person refused it or stopped the request: an edit was *not* written."""
+    """The user refused it or stopped the request: an edit was *not* written."""
     DENIED = "denied"
     """A policy refused it, or the tool is not permitted in this mode."""
     INTERRUPTED = "interrupted"
@@ -49,7 +49,7 @@ class ToolStatus(StrEnum):
 
     @property
     def failed(self) -> bool:
-        """Whether a jump to failed tools stops here and `tool_failures` counts it."""
+        """Whether it counts as a failed call, for the key that jumps to those and for counts."""
         return self in (ToolStatus.ERROR, ToolStatus.CANCELLED, ToolStatus.DENIED)
 
 
@@ -119,7 +119,7 @@ class Thought:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Notice:
-    """A word of the CLI: "Request cancelled.", "Conversation checkpoint saved …"."""
+    """A message of the CLI: "Request cancelled.", "Conversation checkpoint saved …"."""
 
     level: Level
     text: str
@@ -148,13 +148,13 @@ class Attachment:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ToolCall:
-    """A tool call and, where it is known, its result.
+    """A tool call and, if it is known, its result.
 
-    `name` is Gemini's own. `output` and `error` are what the model got (all text parts joined),
-    `display` is what the CLI showed the person. `time` is when the CLI recorded the result;
-    `duration` is measured in a run and, in a stored session, the time from the answer that asked
-    for the call to the recorded result (waiting for the person's approval included).
-    `agent_id`: session id of the subagent behind it.
+    `name`: Gemini's own. `output`, `error`: what the model got, all text parts joined. `display`:
+    what the CLI showed the user. `time`: when the result was recorded. `duration`: measured in a
+    run; in a stored session the time from the answer that asked for the call to the recorded
+    result, waiting for the user's approval included. `agent_id`: session id of the subagent that
+    did the work.
     """
 
     id: str
@@ -200,12 +200,12 @@ class Message:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Outline:
-    """What one needs of a message without its body: small, kept for every message.
+    """What is kept in memory of every message, without its body.
 
-    Identity is meaning: a view that holds an outline and finds the very same object (`is`) in a
-    newer transcript knows that the message did not change.
-    `size`: bytes of its JSON, for height estimates. `excerpt`: first line of a prompt, clipped.
-    `writes`: files that its successful calls wrote, as the call named them.
+    Compared by identity: if a view finds the very same object in a newer transcript, the message
+    did not change. `size`: bytes of its JSON, for estimates of its height. `excerpt`: the first
+    line of a prompt, clipped. `writes`: files that its successful calls wrote, as the calls named
+    them.
     """
 
     id: str
@@ -224,10 +224,10 @@ class Outline:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Transcript:
-    """A conversation at one moment: outlines at hand, bodies read when asked for.
+    """A conversation at one moment: outlines in memory, bodies read when needed.
 
-    `read(i)` makes the message of `outlines[i]`; it may touch the disk (some hundred microseconds)
-    and never raises for damaged data: what can't be read any more becomes a notice.
+    `read(i)` returns the message of `outlines[i]`. It may read the disk (some hundred microseconds)
+    and never raises: what can't be read any more becomes a notice.
     """
 
     outlines: Sequence[Outline]

@@ -1,4 +1,4 @@
-"""Find in one transcript."""
+"""Search in one transcript."""
 
 from __future__ import annotations
 
@@ -36,10 +36,10 @@ class Hit(NamedTuple):
 def find(
     transcript: Transcript, query: str, *, cancelled: Callable[[], bool] = lambda: False
 ) -> Iterator[Hit]:
-    """The places where the query occurs, in the order of the transcript.
+    """Yield the places where the query occurs, in the order of the transcript.
 
-    Case counts only if the query has a capital; white space in it matches any white space. Reads
-    one message after the other and stops as soon as `cancelled()` says so.
+    Case counts only if the query has a capital; white space in it matches any white space. Messages
+    are read one after the other, until `cancelled()` is true.
     """
     if not (wanted := pattern(query)):
         return

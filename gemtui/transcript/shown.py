@@ -1,4 +1,4 @@
-"""What a person sees of a tool call: which of its results to show, and that as plain text."""
+"""What a user sees of a tool call: which of its results is shown, and that as plain text."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a stored tool call is: its kind under all names, how it ended, what it gave and showed."""
+"""Interpret stored tool calls: their kind, how they ended, what they returned and showed."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ UNKNOWN_TOOL = "unknown_tool"
 
 
 def kind_of(name: str) -> ToolKind:
-    """The kind of a tool by its name, older names and both forms of MCP names included."""
+    """Return the kind of a tool, by any name that versions or MCP servers have given it."""
     if kind := _KINDS.get(name):
         return kind
     if name.startswith("tracker_"):
@@ -122,16 +122,16 @@ def tool_call(raw: Mapping[str, Any], *, asked: datetime | None = None) -> ToolC
 
 
 def call_from_parts(call: Mapping[str, Any], response: Mapping[str, Any] | None) -> ToolCall:
-    """A call of which only the API parts are left: in restored messages and checkpoints.
+    """Return a call of which only the API parts exist, as in restored messages and checkpoints.
 
-    `call`: the object of a `functionCall` part, empty if only the response is there; `response`:
-    the object of its `functionResponse` part, None if there is none (then it is unconfirmed).
+    `call`: the object of a `functionCall` part, empty if only the response exists. `response`: the
+    object of its `functionResponse` part; None = there is none, and the call is unconfirmed.
     """
     return tool_call(raw_from_parts(call, response))
 
 
 def raw_from_parts(call: Mapping[str, Any], response: Mapping[str, Any] | None) -> Part:
-    """Such a call in the form of a stored `toolCalls[]` entry."""
+    """Return such a call in the form of a stored `toolCalls[]` entry."""
     reply = response or {}
     return {
         "id": string(call.get("id")) or string(reply.get("id")),
@@ -142,7 +142,7 @@ def raw_from_parts(call: Mapping[str, Any], response: Mapping[str, Any] | None) 
 
 
 def stored_args(value: object) -> Part:
-    """The arguments of a stored call, whatever form they are in; never raises."""
+    """Return the arguments of a stored call, in whatever form; never raises."""
     if isinstance(value, str):
         try:
             value = orjson.loads(value.encode(errors="replace"))
@@ -341,10 +341,10 @@ _TARGETS: dict[ToolKind, tuple[str, ...]] = {
 
 
 def target(call: ToolCall) -> str:
-    """The one argument that says what a call is about: its path, command, pattern, query.
+    """Return the argument that says what a call is about: its path, command, pattern, query.
 
-    Of a tool that is not built in, the first argument that is text or a number. Raw text, maybe of
-    several lines; empty if there is nothing.
+    For a tool that is not built in, the first argument that is text or a number. Raw text, maybe of
+    several lines; "" if there is none.
     """
     keys = _TARGETS.get(kind_of(call.name)) or tuple(call.args)
     return next(filter(None, (_argument(call.args.get(key)) for key in keys)), "")
@@ -360,10 +360,10 @@ _CONTENTS = frozenset({"content", "old_string", "new_string"})
 
 
 def args_hold_controls(args: Mapping[str, Any]) -> bool:
-    """Whether an argument of a call holds characters that a person would not see.
+    """Whether an argument of a call holds characters that a reader would not see.
 
-    That is `gemtui.text.holds_controls` for each text, and each text in a list. The contents of
-    files aside: there such characters change nothing about what the call does.
+    That is `gemtui.text.holds_controls` for each text and each text in a list. The contents of
+    files don't count: there such characters change nothing about what the call does.
     """
     values = (value for name, value in args.items() if name not in _CONTENTS)
     texts = (each for value in values for each in (value if isinstance(value, list) else [value]))
@@ -371,15 +371,15 @@ def args_hold_controls(args: Mapping[str, Any]) -> bool:
 
 
 def asked_path(args: Part) -> str:
-    """The file that the arguments of a call name, under its older names too; empty if none."""
+    """Return the file that a call's arguments name, under older names too; "" if none."""
     return next(filter(None, (string(args.get(key)) for key in _PATHS)), "")
 
 
 def written_path(raw: Mapping[str, Any]) -> str | None:
-    """The path that a stored call wrote, None if it wrote none.
+    """Return the path that a stored call wrote, None if it wrote none.
 
-    Only a successful write or edit did: a cancelled one still carries its proposed diff. The path
-    of the diff is absolute where there is one, that of the arguments need not be.
+    Only a successful write or edit did; a cancelled one still carries its proposed diff. The path
+    is absolute if the call has a diff; that in the arguments need not be.
     """
     if kind_of(string(raw.get("name"))) not in (ToolKind.WRITE, ToolKind.EDIT):
         return None

@@ -17,7 +17,7 @@ from gemtui.transcript.tools import ToolKind, asked_path, kind_of
 
 
 class WriteStatus(StrEnum):
-    """What is known of a file write."""
+    """Whether a file write succeeded."""
 
     YES = "written"
     PENDING = "pending"
@@ -51,9 +51,9 @@ _WRITTEN = {
 
 
 def writes_of(calls: Iterable[ToolCall], root: PurePath | None = None) -> tuple[FileWrite, ...]:
-    """The writes of these calls, each file once per ending, in the order of the first call.
+    """Return the writes of these calls, each file once per ending, in the order of first calls.
 
-    `root`: the folder that relative paths mean. A call without a path is passed over.
+    `root`: the folder of relative paths. A call without a path is skipped.
     """
     found: dict[tuple[PurePath, WriteStatus], FileWrite] = {}
     for call in calls:

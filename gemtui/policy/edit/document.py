@@ -1,8 +1,7 @@
-"""A policy file as a person edits it: comments, order and layout stay, only what changed changes.
+"""A policy file that is being edited: comments, order and layout are kept.
 
-The text is cut into rules and what stands between them; an edit touches the lines of one rule.
-A rule that is switched off stays in the file, each of its lines behind `#off `, which is a comment
-to the CLI.
+The text is cut into blocks, rules and what is between them; an edit changes the lines of one rule.
+A rule that is switched off stays in the file with `#off ` before each line, a comment to the CLI.
 """
 
 from __future__ import annotations
@@ -38,9 +37,9 @@ from gemtui.policy.model.rules import Decision, Finding, Rule
 class RuleEntry:
     """One rule of a document.
 
-    `number`: by which the CLI and findings call it, from 1; 0 = it is switched off. `rule`: as far
-    as it can be read, None where it has no decision or priority that can be; its `index` is the
-    number. `text`: its lines, comments included; `line`: the first of them, from 1.
+    `number`: from 1, as the CLI and findings count; 0 = it is switched off. `rule`: as far as it
+    can be read, None without a readable decision or priority; its `index` is the number. `text`:
+    its lines, comments included. `line`: the first of them, from 1.
     """
 
     number: int
@@ -50,7 +49,7 @@ class RuleEntry:
 
     @property
     def enabled(self) -> bool:
-        """Whether it counts; else it is switched off."""
+        """Whether it is in force; else it is switched off."""
         return self.number > 0
 
 
@@ -82,19 +81,19 @@ class Document:
 
     @cached_property
     def rules(self) -> tuple[RuleEntry, ...]:
-        """In file order, those that are switched off included."""
+        """The rules in file order, those that are switched off included."""
         return tuple(_entries(self.text, self._pieces, self.source))
 
     @cached_property
     def findings(self) -> tuple[Finding, ...]:
-        """All that the checks say, that of the file as a whole first."""
+        """The findings of all checks, those about the file as a whole first."""
         if self.locked:
             return check_text(self.text, self.source)
         return check_tables(self._checked, self._enabled, self._rest, self.source)
 
     @cached_property
     def problems(self) -> tuple[tuple[Finding, ...], ...]:
-        """For each of `rules`, what the checks say of it; one that is off is looked at alone."""
+        """For each of `rules` its findings; a rule that is off is checked by itself."""
         found: defaultdict[int, list[Finding]] = defaultdict(list)
         for each in self.findings:
             found[each.rule].append(each)
@@ -126,7 +125,7 @@ class Document:
     # --- changes -----------------------------------------------------------------------------
 
     def add(self, rule: Rule, at: int | None = None) -> Self:
-        """With `rule` before the one at `at` (from 0), or as the last."""
+        """Return the document with `rule` before the one at `at` (from 0), or at the end."""
         last = len(self._places)
         place = last if at is None else at
         if not 0 <= place <= last:
@@ -134,7 +133,10 @@ class Document:
         return self._with_rule(place, Block(kind=BlockKind.RULE, text=self._own(rule_text(rule))))
 
     def replace(self, index: int, rule: Rule) -> Self:
-        """With the fields that differ changed in the rule at `index`; its comments stay."""
+        """Return the document with the fields of the rule at `index` changed that differ.
+
+        Its comments are kept.
+        """
         at = self._at(index)
         piece = self._pieces[at]
         changed = _changed(piece.toml, rule)
@@ -142,7 +144,7 @@ class Document:
         return self._with(at, at + 1, [replace(piece, text=text)])
 
     def remove(self, index: int) -> Self:
-        """Without the rule at `index` and the comments that belong to it."""
+        """Return the document without the rule at `index` and its comments."""
         at = self._at(index)
         above, below = self._pieces[:at][-1:], self._pieces[at + 1 :][:1]
         if not above or above[0].kind is BlockKind.GAP:
@@ -155,11 +157,11 @@ class Document:
         return self._with(at, at + 1, [])
 
     def duplicate(self, index: int) -> Self:
-        """With a copy of the rule at `index` right after it."""
+        """Return the document with a copy of the rule at `index` right after it."""
         return self._with_rule(index + 1, self._pieces[self._at(index)])
 
     def move(self, index: int, to: int) -> Self:
-        """With the rule at `index` at the place `to`; those between move up or down."""
+        """Return the document with the rule at `index` moved to the place `to`."""
         if self._at(index) == self._at(to):
             return self
         places = self._places
@@ -173,7 +175,10 @@ class Document:
         return self._with(start, end, list(self._kept_apart(pieces[start:end])))
 
     def enable(self, index: int, on: bool) -> Self:
-        """With the rule at `index` switched on, or off and kept in the file as a comment."""
+        """Return the document with the rule at `index` switched on or off.
+
+        A rule that is off stays in the file as a comment.
+        """
         at = self._at(index)
         piece = self._pieces[at]
         if on is (piece.kind is BlockKind.RULE):

@@ -40,7 +40,7 @@ PLAN_READ_ONLY = (
     "You are in Plan Mode with access to read-only tools. Execution of scripts (including those "
     "from skills) is blocked."
 )
-"""Both as the CLI says them to the model, word for word: they are shown as what it would answer."""
+"""Both word for word as the CLI says them to the model, since they are shown as its answer."""
 
 _SLASH = r"[\\/]+"
 _NAME = r"[\w-]+"

@@ -27,7 +27,7 @@ __all__ = [
 
 
 class Engine:
-    """One policy in one mode and setup, made ready for many calls."""
+    """A policy in one mode and setup, prepared for many calls."""
 
     def __init__(
         self,
@@ -49,11 +49,11 @@ class Engine:
         self._made_of = policy, setup
 
     def outcome(self, call: Call) -> Outcome:
-        """The decision on one call."""
+        """Return the decision on one call."""
         return self._judge.outcome(call)
 
     def explain(self, call: Call) -> Explanation:
-        """The decision on one call with its reasons."""
+        """Return the decision on one call with its reasons."""
         return explanation(call, self._judge, self._counterpart()._judge)
 
     def _counterpart(self) -> Engine:
@@ -74,14 +74,14 @@ def decide(
     *,
     setup: Setup | None = None,
 ) -> Explanation:
-    """What the CLI would do with `call` under `policy`, and why.
+    """Return what the CLI would do with `call` under `policy`, and why.
 
-        decide(Policy.load("work.toml"), Call("glob", {"pattern": "*.py"})).decision
+    `decide(Policy.load("work.toml"), Call("glob", {"pattern": "*.py"})).decision`
 
     `call`: a Call, or a mapping as `Call.of` takes it. `mode`: default, auto_edit (or autoEdit, as
     in rules), plan, yolo. `interactive`: somebody can be asked. `setup`: settings, flags and
-    servers that take part; None = none. Only what is given here counts, and nothing of this
-    machine; `Engine` is faster for many calls. OptionError for a mode or a call that is none.
+    servers that take part; None = none. Nothing of this machine is read. For many calls `Engine` is
+    faster. Raises OptionError for a mode that does not exist and for what is no call.
     """
     engine = Engine(policy, mode=approval_mode(mode), interactive=interactive, setup=setup)
     return engine.explain(Call.of(call))

@@ -1,4 +1,4 @@
-"""A decision on its way: what the engine says of a call, and what it added to the rule."""
+"""The decision on a call while it is being made: the rule, and what the engine added to it."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from gemtui.policy.model.rules import Decision
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Evaluation:
-    """A decision. `ready`: the rule that answers for it; None = no rule, or not the rule alone.
+    """A decision. `ready`: the rule that decided; None = no rule, or not the rule alone.
 
-    `matched`: the rule that matched first, where the engine made another decision of it. `note`:
-    why it did, a clause in plain words. `message`: what the CLI tells the model beside a refusal,
-    where that does not come from the rule. `stuck`: a pattern did not end, so the CLI would not
-    either; the note tells which.
+    `matched`: the rule that matched first, if the engine then decided otherwise. `note`: why it
+    did, a clause in plain words. `message`: what the CLI tells the model about a refusal, if that
+    does not come from the rule. `stuck`: a pattern did not end, so that the CLI would not either;
+    the note says which.
     """
 
     decision: Decision

@@ -1,6 +1,6 @@
-"""The decision on a call: the first rule that matches, then what the engine adds by itself.
+"""Decide on a call: the first rule that matches, then what the engine adds by itself.
 
-Shell commands are taken apart and their parts checked too; build files and `.vscode` are protected
+Shell commands are parsed and their parts checked too; build files and `.vscode` are protected
 whatever the rules say (assets/gemini-cli.md#protected-files).
 """
 
@@ -35,9 +35,10 @@ ALWAYS_ALLOW = 950
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ToolAvailability:
-    """A tool before any arguments. `by`: the rule that hides it; None: the default does.
+    """Whether a tool can be called at all, whatever the arguments.
 
-    `offered`: the model is told of it. `found`: a call of it is looked at at all.
+    `offered`: the model is told of it. `found`: a call of it is decided on. `by`: the rule that
+    hides it; None = the default does.
     """
 
     known: RegisteredTool
@@ -48,10 +49,10 @@ class ToolAvailability:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ToolContext:
-    """Everything about calls of one tool, by one agent, that does not hang on arguments.
+    """Everything about calls of one tool, by one agent, that does not depend on the arguments.
 
     `rules`: those that apply, up to the first without a pattern. `settled`: the outcome of every
-    such call, None where arguments count.
+    such call; None if it depends on the arguments.
     """
 
     standing: ToolAvailability
@@ -62,7 +63,7 @@ class ToolContext:
 
 
 class Evaluator:
-    """All rules of a run, sorted, in one mode, headless or not."""
+    """All rules of a run, sorted, in one mode, headless or interactive."""
 
     def __init__(
         self,
@@ -86,7 +87,7 @@ class Evaluator:
         self._matters: dict[tuple[str, str | None, str | None], ToolContext] = {}
 
     def outcome(self, call: Call) -> Outcome:
-        """The decision on one call."""
+        """Return the decision on one call."""
         matter = self.matter(call)
         if matter.settled and "additional_permissions" not in call.args:
             return matter.settled
@@ -95,7 +96,7 @@ class Evaluator:
         return Outcome(decision=verdict.decision, offered=matter.standing.offered, rule=rule)
 
     def verdict(self, call: Call) -> Evaluation:
-        """The decision on one call, with what the engine did on the way."""
+        """Return the decision on one call, with what the engine added on the way."""
         matter = self.matter(call)
         if self.stopped or not matter.standing.found:
             return Evaluation(decision=Decision.DENY, ready=matter.standing.by)
@@ -126,7 +127,7 @@ class Evaluator:
         return Decision.ALLOW if self.mode is ApprovalMode.YOLO else self.default
 
     def matter(self, call: Call) -> ToolContext:
-        """What is known of calls like this one."""
+        """Return what is known of all calls of this tool by this agent."""
         agent = call.args.get("agent_name") if call.tool == AGENT_TOOL else None
         agent = agent if isinstance(agent, str) else None
         key = call.tool, call.subagent, agent
@@ -176,11 +177,14 @@ class Evaluator:
         return tuple(found)
 
     def mismatch(self, ready: CompiledRule, subject: Subject) -> str | None:
-        """Why a rule does not apply, whatever the arguments; None = it does."""
+        """Return why a rule does not apply, whatever the arguments; None = it does."""
         return mismatch(ready, subject, self.mode.in_rules, self.interactive)
 
     def standing(self, tool: str, *, subagent: bool = False) -> ToolAvailability:
-        """Whether a tool exists, is offered, and what hides it; `subagent`: to one of those."""
+        """Return whether a tool exists, is offered, and what hides it.
+
+        `subagent`: to a subagent.
+        """
         found = self._standings.get((tool, subagent))
         if found is None:
             known = self.registry.known(tool, subagent=subagent)
@@ -226,5 +230,5 @@ def _called(tool: str) -> tuple[str, ...]:
 
 
 def call_of_shell(subject: Subject) -> bool:
-    """Whether it is the shell that is called."""
+    """Whether the call is one of the shell tool."""
     return subject.names[0] == SHELL

@@ -1,4 +1,4 @@
-"""A decision in words: which rule, why not the ones before it, what happens with nobody to ask."""
+"""Explain a decision: which rule, why not the ones before it, what happens when nobody is asked."""
 
 from __future__ import annotations
 
@@ -28,7 +28,10 @@ _DOES = {
 
 
 def explanation(call: Call, judge: Evaluator, other: Evaluator) -> Explanation:
-    """The decision on a call with its reasons; `other` judges with somebody to ask, or nobody."""
+    """Return the decision on a call with its reasons.
+
+    `judge` decides; `other` is its counterpart, interactive if `judge` is headless and the reverse.
+    """
     verdict, standing = judge.verdict(call), judge.matter(call).standing
     asked, unasked = (judge, other) if judge.interactive else (other, judge)
     allowed = unasked.verdict(call).decision is Decision.ALLOW
@@ -57,7 +60,7 @@ def _message(judge: Evaluator, call: Call, verdict: Evaluation) -> str | None:
 
 
 def place(rule: Rule) -> str:
-    """Where a rule stands, in words that fit into a sentence."""
+    """Return where a rule comes from, as words within a sentence."""
     if rule.index:
         return f"rule {rule.index} of {PurePath(rule.source).name or 'the policy'}"
     if rule.tier is Tier.BUILTIN:

@@ -74,7 +74,7 @@ def protected(
     interactive: bool,
     workspace: Path | None,
 ) -> Evaluation:
-    """The verdict after the engine's own protections; only an allow is ever changed."""
+    """Return the decision after the engine's own protections; only an allow is ever changed."""
     if verdict.decision is not Decision.ALLOW:
         return verdict
     if "additional_permissions" in args and _wants_outside(args, workspace):
@@ -105,7 +105,7 @@ def _build_file(verdict: Evaluation, interactive: bool) -> Evaluation:
 
 
 def target(args: Mapping[str, Any]) -> str | None:
-    """The file that an edit is about; None = no argument names one."""
+    """Return the file that an edit is about; None = no argument names one."""
     for key in _PATH_KEYS:
         value = args.get(key)
         if value is not None:

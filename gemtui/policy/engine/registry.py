@@ -1,4 +1,4 @@
-"""Which tools exist at all in a set-up: only those can be offered, hidden or called.
+"""Which tools exist at all in a setup: only those can be offered, hidden or called.
 
 Rules hide tools that exist; what is not here is not found, whatever the rules say
 (assets/gemini-cli.md#settings-as-rules).
@@ -34,9 +34,10 @@ _FOREIGN = re.compile(r"[^a-zA-Z0-9_\-.:]")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RegisteredTool:
-    """A tool that a call may name. `absent`: why the CLI does not find it; "" = it exists.
+    """A tool that a call may name.
 
-    `short`: the name of an MCP tool on its server. `also`: other names by which it is excluded.
+    `absent`: why the CLI does not find it; "" = it exists. `short`: the name of an MCP tool on its
+    server. `also`: other names by which settings exclude it.
     """
 
     name: str
@@ -48,7 +49,7 @@ class RegisteredTool:
 
 
 class Registry:
-    """The tools of one set-up in one mode."""
+    """The tools of one setup in one mode."""
 
     def __init__(self, setup: Setup, mode: ApprovalMode) -> None:
         self._settings, self._mode = setup.settings, mode
@@ -66,9 +67,9 @@ class Registry:
         self._excluded = {*excluded, *old, *(ALIASES[name] for name in excluded if name in ALIASES)}
 
     def known(self, name: str, *, subagent: bool = False) -> RegisteredTool:
-        """What is known of the tool that a call names, aliases followed.
+        """Return what is known of the tool that a call names, aliases followed.
 
-        `subagent`: one makes the call, and has a tool to end its work with.
+        `subagent`: a subagent calls it, which has a tool to end its work with.
         """
         if subagent and name == ENDING:
             return RegisteredTool(name=name)
@@ -163,11 +164,11 @@ def _absent(known: RegisteredTool, why: str) -> RegisteredTool:
 
 
 def qualified(tool: McpTool) -> str:
-    """The name by which the model calls an MCP tool."""
+    """Return the name by which the model calls an MCP tool."""
     return valid_name(f"{tool.server}_{tool.name}")
 
 
 def valid_name(name: str) -> str:
-    """A name as MCP tools have it: with their prefix, `_` for odd characters, cut in the middle."""
+    """Return a name as MCP tools have it: prefixed, odd characters as `_`, cut in the middle."""
     name = _FOREIGN.sub("_", name if name.startswith(MCP_PREFIX) else MCP_PREFIX + name)
     return name if len(name) <= LONGEST_NAME else f"{name[:30]}...{name[-30:]}"

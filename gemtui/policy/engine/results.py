@@ -1,4 +1,4 @@
-"""What is asked of the policy engine beside the rules, and its answers."""
+"""What the policy engine is given beside the rules, and what it answers."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from gemtui.policy.model.rules import ApprovalMode, Call, Decision, Rule
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class McpTool:
-    """A tool of an MCP server, as `tools/list` names it; `name` is the server's own, short one."""
+    """A tool of an MCP server, as `tools/list` returns it; `name` is the server's, short one."""
 
     server: str
     name: str
@@ -23,10 +23,10 @@ class McpTool:
 class Setup:
     """What takes part in a decision beside the policy files.
 
-    `settings`: the merged settings.json. `allowed_tools`: `--allowed-tools`. `mcp_tools`: what is
-    known of the servers' tools; a name `mcp_<server>_<tool>` is split by the settings' servers
-    when it is not there. `workspace`: the run's folder; None = the paths in commands are not
-    resolved against one.
+    `settings`: the merged settings. `allowed_tools`: as `--allowed-tools`. `mcp_tools`: the
+    servers' tools, as far as known; a name `mcp_<server>_<tool>` that is not among them is split by
+    the servers that the settings name. `workspace`: the run's folder; None = paths in commands are
+    not resolved.
     """
 
     settings: Mapping[str, Any] = field(default_factory=dict)
@@ -37,10 +37,10 @@ class Setup:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Outcome:
-    """The decision alone, for many calls. `rule`: None = no rule, the mode's default decided.
+    """A decision without reasons. `rule`: None = no rule, the mode's default decided.
 
-    `found`: False = the call fails as not found, whatever the rules say; the decision is deny then.
-    A tool that is called by its old name is found though it is not offered.
+    `found`: False = the call fails as not found, whatever the rules say, and the decision is deny.
+    A tool that is called by an old name is found though it is not offered.
     """
 
     decision: Decision
@@ -60,13 +60,13 @@ class Considered:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Explanation:
-    """The answer to "what would happen to this call".
+    """A decision on a call, with its reasons.
 
-    `decision`: as asked (headless or interactive; headless an ask is `ask_user` here and acts as a
-    refusal). `headless`: allow or deny; `interactive`: all three. `offered`: whether the model is
-    told of the tool at all in the situation asked for; a call of one that is not offered fails as
-    not found, unless it uses an old name: then `found` is true all the same. `because`: a sentence.
-    `message`: what the model is told beside a refusal, a rule's denyMessage mostly.
+    `decision`: as asked for, headless or interactive; headless, `ask_user` acts as a refusal.
+    `headless`: allow or deny. `interactive`: allow, deny or ask_user. `offered`: whether the model
+    is told of the tool in the situation that was asked for; a call of a tool that is not offered
+    fails as not found, unless `found` is true, as for an old name. `because`: one sentence.
+    `message`: what the model is told about a refusal, mostly a rule's denyMessage.
     """
 
     call: Call

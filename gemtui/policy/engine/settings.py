@@ -16,7 +16,7 @@ _WITH_ARGUMENTS = re.compile(r"([a-zA-Z0-9_-]+)\((.*)\)")
 
 
 def table(settings: Mapping[str, Any], *path: str) -> Mapping[str, Any]:
-    """The table at a path of settings; empty where there is none."""
+    """Return the table at a path of settings; empty if there is none."""
     here: Any = settings
     for name in path:
         here = here.get(name) if isinstance(here, Mapping) else None
@@ -24,7 +24,7 @@ def table(settings: Mapping[str, Any], *path: str) -> Mapping[str, Any]:
 
 
 def names(settings: Mapping[str, Any], *path: str) -> tuple[str, ...] | None:
-    """The list of names at a path of settings; None = not set."""
+    """Return the list of names at a path of settings; None = not set."""
     *groups, last = path
     value = table(settings, *groups).get(last)
     if not isinstance(value, list | tuple):
@@ -33,7 +33,7 @@ def names(settings: Mapping[str, Any], *path: str) -> tuple[str, ...] | None:
 
 
 def always_allow_off(settings: Mapping[str, Any]) -> bool:
-    """Whether the rules of priority 950 are dropped, allow or not."""
+    """Whether all rules of priority 950 are dropped, denies as well."""
     return bool(
         table(settings, "security").get("disableAlwaysAllow")
         or table(settings, "admin").get("secureModeEnabled")
@@ -41,7 +41,7 @@ def always_allow_off(settings: Mapping[str, Any]) -> bool:
 
 
 def fatal(setup: Setup, mode: ApprovalMode) -> str | None:
-    """Why the CLI ends before it starts with these settings; None = it starts."""
+    """Return why the CLI would not start with these settings; None = it starts."""
     off = table(setup.settings, "security").get("disableYoloMode")
     if mode is ApprovalMode.YOLO and (
         off or table(setup.settings, "admin").get("secureModeEnabled")
@@ -51,9 +51,9 @@ def fatal(setup: Setup, mode: ApprovalMode) -> str | None:
 
 
 def setting_rules(setup: Setup, *, interactive: bool) -> tuple[Rule, ...]:
-    """The rules that settings and flags make, in the order in which the CLI loads them.
+    """Return the rules that settings and flags stand for, in the CLI's load order.
 
-    They come after all files, so a file's rule of the same priority wins.
+    They are loaded after all files, so that a file's rule of equal priority wins.
     """
     return tuple(_rules(setup, interactive))
 

@@ -1,7 +1,7 @@
-"""How the engine decides on a shell command: as a whole, then each of its parts.
+"""Decide on a shell command: as a whole, then each of its parts.
 
-See assets/gemini-cli.md#shell-rules. A rule without a pattern leaves room for the engine's own
-judgement of safe and dangerous commands, on the command as a whole only.
+See assets/gemini-cli.md#shell-rules. Under a rule without a pattern the engine also judges whether
+the command as a whole is safe or dangerous (`gemtui.policy.shell.command_safety`).
 """
 
 from __future__ import annotations
@@ -19,18 +19,21 @@ from gemtui.policy.shell.parser import CommandPart, ParsedCommand, has_redirecti
 
 ALLOW, DENY, ASK = Decision.ALLOW, Decision.DENY, Decision.ASK_USER
 TOO_DEEP = 60
-"""How deep commands inside commands are followed; deeper ones are taken for unparsable."""
+"""Depth to which commands inside commands are followed; deeper ones count as unparsable."""
 
 
 class ShellRules:
-    """The decision on shell commands in one mode; `default` where no rule matches."""
+    """Decides on shell commands in one mode; `default` where no rule matches."""
 
     def __init__(self, *, mode: ApprovalMode, default: Decision, workspace: Path | None) -> None:
         self.mode, self.default, self.workspace = mode, default, workspace
         self.yolo = mode is ApprovalMode.YOLO
 
     def check(self, rules: tuple[CompiledRule, ...], args: Mapping[str, Any]) -> Evaluation:
-        """The decision on a call with these raw arguments, under the rules that apply to it."""
+        """Return the decision on a call with these raw arguments.
+
+        `rules`: those that apply to the shell tool, sorted.
+        """
         command = args.get("command")
         dir_path = args.get("dir_path")
         if not isinstance(command, str):
@@ -40,7 +43,7 @@ class ShellRules:
         return _Command(self, rules, dir_path).decided(command, args)
 
     def judgement(self, command: str, decision: Decision, dir_path: str | None) -> Evaluation:
-        """The engine's own judgement of a command put beside a rule's decision."""
+        """Return a rule's decision after the engine's own judgement of the command."""
         if decision is DENY:
             return Evaluation(decision=DENY)
         found = judge(command, workspace=self.workspace, dir_path=dir_path)

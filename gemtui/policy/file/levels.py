@@ -1,7 +1,7 @@
-"""The portable permission levels, and the policy rules that stand for them.
+"""The portable permission levels, and the policy rules that they stand for.
 
-An allow and an ask become rules of priority 997, a deny one of 999. Every rule counts headless only
-(`interactive = false`): these policies are written for one run in which nobody can be asked.
+An allow and an ask become rules of priority 997, a deny one of 999. All of them apply headless only
+(`interactive = false`): they are written for one run in which nobody can be asked.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _MODE_NAMES = {
 
 
 def approval_mode(name: str) -> ApprovalMode:
-    """The mode of this name, those of other agents included; OptionError names the choices."""
+    """Return the mode of this name, also by other agents' names for it. Raises OptionError."""
     if name in _MODE_NAMES:
         return _MODE_NAMES[name]
     try:
@@ -47,10 +47,10 @@ def approval_mode(name: str) -> ApprovalMode:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PermissionPolicy:
-    """Three capabilities that every agent has in some form; None = left out, which asks.
+    """Levels for three capabilities that every agent has in some form; None = left out.
 
-    A level's word will do for it: `PermissionPolicy(shell_execute="deny")`. OptionError for
-    another.
+    Levels may be given as strings: `PermissionPolicy(shell_execute="deny")`. Raises OptionError for
+    any other.
     """
 
     file_write: Level | str | None = None
@@ -63,7 +63,7 @@ class PermissionPolicy:
             object.__setattr__(self, name, _level(name, getattr(self, name)))
 
     def policy(self, mode: ApprovalMode | str | None = None) -> Policy:
-        """The rules that stand for these levels in a headless run in this mode."""
+        """Return the rules that these levels stand for in a headless run in this mode."""
         chosen = None if mode is None else approval_mode(mode)
         return Policy(rules=rules(Permissions(mode=chosen, levels=self)))
 
@@ -83,15 +83,15 @@ CAPABILITIES: Mapping[str, tuple[str, ...]] = MappingProxyType(
         "network_access": ("google_web_search", "web_fetch"),
     }
 )
-"""The tools of each level."""
+"""The tools of each capability."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Permissions:
-    """All that a run's options say about tools.
+    """Everything that a run's options say about tools.
 
-    `levels`: None = nothing was said. `only_tools`: nothing else exists; None = no such list, ()
-    = no tool at all. `approved_tools` need no confirmation, `disallowed_tools` are denied.
+    `levels`: None = nothing was said. `only_tools`: the only ones that exist; None = no such list,
+    () = no tool at all. `approved_tools`: need no confirmation. `disallowed_tools`: are denied.
     """
 
     mode: ApprovalMode | None = None
@@ -128,10 +128,10 @@ def _problem(name: str) -> str | None:
 
 
 def rules(permissions: Permissions) -> tuple[Rule, ...]:
-    """The rules, in the order in which they are written: ties go to the first.
+    """Return the rules for these permissions, in file order, in which ties go to the first.
 
-    In plan mode no allow is written, since it would open writes and shell there; under yolo
-    allowed levels need no rule, while denies and asks are written all the same.
+    In plan mode no allow is written, since it would open writes and shell there; under yolo an
+    allow needs no rule, while denies and asks are written all the same.
     """
     check_names(permissions)
     denied = _denied(permissions)
@@ -185,5 +185,5 @@ def _levels(permissions: Permissions) -> Iterable[tuple[Level, tuple[str, ...]]]
 
 
 def policy_text(rules: Iterable[Rule]) -> str:
-    """The rules as the text of a policy file."""
+    """Return the rules as the text of a policy file."""
     return text_of(rules)

@@ -1,8 +1,8 @@
-"""Policy files as the CLI loads them: what becomes rules, and what it drops.
+"""Load policy files as the CLI does: what becomes rules, and what is dropped.
 
-A file whose TOML or schema is wrong is dropped whole. A rule whose pattern can't be used is dropped
-alone. An empty name keeps the CLI from starting, and stays in the rules so that the engine says so.
-See assets/gemini-cli.md#policy-files.
+A file whose TOML or schema is wrong is dropped whole, a rule whose pattern can't be used alone. A
+rule with an empty name, which keeps the CLI from starting, is kept, so that the engine says so. See
+assets/gemini-cli.md#policy-files.
 """
 
 from __future__ import annotations
@@ -21,20 +21,20 @@ from gemtui.policy.match.matching import dropped, kills, pattern_sources
 from gemtui.policy.model.rules import Decision, Finding, Rule, Severity, Tier
 
 LARGEST = 4 * 1024 * 1024
-"""Bytes of a file that can be a policy; a larger one is said and not read."""
+"""Bytes of a policy file; a larger one is reported and not read."""
 TOO_LARGE = "it is over 4 MiB, which is no policy file"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Loaded:
-    """What files gave: rules in load order, and what was dropped."""
+    """The result of loading: rules in load order, and what was dropped."""
 
     rules: tuple[Rule, ...] = ()
     findings: tuple[Finding, ...] = ()
 
 
 def read_text(text: str, *, source: str, tier: Tier = Tier.USER) -> Loaded:
-    """The rules of one file's text; never raises."""
+    """Return the rules of one file's text; never raises."""
     try:
         document = parse_toml(text)
     except TomlError as error:
@@ -54,7 +54,7 @@ def read_text(text: str, *, source: str, tier: Tier = Tier.USER) -> Loaded:
 
 
 def read_rules(rules: Iterable[Rule]) -> Loaded:
-    """The rules of a file that the schema takes, without those that are dropped alone."""
+    """Return the rules of a file that the schema accepts, without those dropped alone."""
     every = tuple(rules)
     return Loaded(
         rules=tuple(rule for rule in every if _kept(rule)),
@@ -101,10 +101,10 @@ def _finding(source: str, rule: int, field: str, message: str) -> Finding:
 def read_paths(
     paths: Iterable[Path | str], *, tier: Tier = Tier.USER, folder: Path | None = None
 ) -> Loaded:
-    """The rules of files and folders as `--policy` takes them: commas part paths.
+    """Return the rules of files and folders as `--policy` takes them, with commas between paths.
 
-    `folder`: against which relative ones are resolved; None = the current one. What is missing, or
-    does not end in `.toml`, gives no rules and a finding.
+    `folder`: the folder of relative paths; None = the current one. A path that does not exist, or
+    that does not end in `.toml`, gives a finding instead of rules.
     """
     rules: list[Rule] = []
     findings: list[Finding] = []

@@ -1,4 +1,4 @@
-"""A policy: every rule that a run is given by files, in the order in which the CLI loads them."""
+"""A policy: all rules that a run is given by files, in the CLI's load order."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from gemtui.policy.model.rules import Finding, Rule, Tier
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Policy:
-    """Rules as the CLI would load them, and what it would drop.
+    """Rules as the CLI would load them.
 
     `rules`: in load order, which settles ties. `findings`: what was dropped or is doubtful.
     """
@@ -30,11 +30,11 @@ class Policy:
         tier: Tier = Tier.USER,
         folder: Path | None = None,
     ) -> Self:
-        """The rules of files and folders, as `--policy` takes them.
+        """Return the rules of one path or several, files or folders, as `--policy` takes them.
 
-        One path or several, in their order; `folder`: where relative ones begin, None = here. Never
-        raises: a path that is not there, and a file
-        that the CLI would drop, give no rules and a finding that says so.
+        `tier`: whose rules they are. `folder`: the folder of relative paths, None = the current
+        one. Never raises: a path that does not exist, or a file that the CLI would drop, gives a
+        finding.
         """
         several = [paths] if isinstance(paths, str | Path) else paths
         loaded = read_paths(several, tier=tier, folder=folder)
@@ -42,25 +42,25 @@ class Policy:
 
     @classmethod
     def parse(cls, text: str, *, source: str = "policy.toml", tier: Tier = Tier.USER) -> Self:
-        """The rules of one policy file's text."""
+        """Return the rules of one policy file's text."""
         loaded = read_text(text, source=source, tier=tier)
         return cls(rules=loaded.rules, findings=loaded.findings)
 
     @classmethod
     def of_file(cls, rules: Iterable[Rule]) -> Self:
-        """The rules of one policy file that has been read, without those that the CLI drops."""
+        """Return the rules of a policy file that has been read, without those the CLI drops."""
         loaded = read_rules(rules)
         return cls(rules=loaded.rules, findings=loaded.findings)
 
     def to_toml(self) -> str:
-        """The rules as one policy file that the CLI reads back as they are."""
+        """Return one policy file with these rules, which the CLI reads back as they are."""
         return text_of(self.rules)
 
     def __add__(self, other: Policy) -> Policy:
-        """Both, this one loaded first."""
+        """Return both policies as one, this one loaded first."""
         return Policy(rules=(*self.rules, *other.rules), findings=(*self.findings, *other.findings))
 
 
 def of(rules: Iterable[Rule]) -> Policy:
-    """A policy of these rules, in this order."""
+    """Return a policy of these rules, in this order."""
     return Policy(rules=tuple(rules))

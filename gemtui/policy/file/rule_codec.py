@@ -1,6 +1,7 @@
-"""The fields of a rule by the names of the file: read as far as they can be, and written.
+"""Read and write the fields of a rule by the names that the file uses.
 
-What the CLI accepts is for `reading`; here a rule with mistakes is still a rule to show and mend.
+Whether the CLI accepts them is for `schema` to say; here a rule with mistakes is still a rule that
+can be shown and mended.
 """
 
 from __future__ import annotations
@@ -52,7 +53,7 @@ _LISTS = {
 
 
 def readable(table: Mapping[str, Any]) -> tuple[dict[str, Any], set[str]]:
-    """Arguments for `Rule` from a `[[rule]]` table, and the known keys that could not be read."""
+    """Return the arguments for `Rule` from a `[[rule]]` table, and the keys that can't be read."""
     table = {OLD_KEYS.get(key, key): value for key, value in table.items() if key in OLD_KEYS} | {
         key: value for key, value in table.items() if key not in OLD_KEYS
     }
@@ -68,9 +69,9 @@ def readable(table: Mapping[str, Any]) -> tuple[dict[str, Any], set[str]]:
 
 
 def read_rule(table: Mapping[str, Any]) -> Rule | None:
-    """The rule of a `[[rule]]` table, as far as it can be read, without its place in a file.
+    """Return the rule of a `[[rule]]` table, as far as it can be read, without its place.
 
-    None where its decision or priority can't be.
+    None if its decision or priority can't be read.
     """
     arguments, _unread = readable(table)
     return Rule(**arguments) if {"decision", "priority"} <= arguments.keys() else None
@@ -103,9 +104,9 @@ def _all_text(values: Iterable[Any]) -> bool:
 
 
 def said(rule: Rule) -> dict[str, Any]:
-    """The fields of a rule that are not as when left out, by the file's names, in our order.
+    """Return the fields of a rule that differ from the defaults, by the file's names, in order.
 
-    A rule for any tool says so, since the CLI drops a file in which toolName is missing.
+    A rule for any tool has toolName, too, since the CLI drops a file in which that is missing.
     """
     values: dict[str, Any] = {
         "toolName": _one_or_list(rule.tools, rule.tool_list, "*"),
@@ -139,9 +140,9 @@ _HIDDEN = re.compile('[\x00-\x1f"\\\\\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2
 
 
 def value_text(value: Any) -> str:
-    """A value as TOML on one line, everything that can't be seen escaped.
+    """Return a value as TOML on one line, with everything that can't be seen escaped.
 
-    Raises PolicyError for what no TOML file holds: half of a character, lists of mixed types.
+    Raises PolicyError for what TOML can't hold: lone surrogates, lists of mixed types.
     """
     match value:
         case bool():
@@ -167,7 +168,7 @@ def value_text(value: Any) -> str:
 
 
 def key_text(key: str) -> str:
-    """A key, in quotes where it needs them."""
+    """Return a key, in quotes where it needs them."""
     return key if re.fullmatch("[A-Za-z0-9_-]+", key) else _quoted(key)
 
 
@@ -188,15 +189,15 @@ def _escaped(found: re.Match[str]) -> str:
 
 
 def text_of(rules: Iterable[Rule]) -> str:
-    """The rules as a policy file that the CLI reads back as they are.
+    """Return the rules as a policy file that the CLI reads back as they are.
 
-    Raises PolicyError for what no file can say: half of a character, a priority with a fraction.
+    Raises PolicyError for what a file can't hold: lone surrogates, a priority with a fraction.
     """
     return "\n".join(rule_text(rule) for rule in rules)
 
 
 def rule_text(rule: Rule) -> str:
-    """One rule as a `[[rule]]` table, ended by a newline. Raises PolicyError as `text_of`."""
+    """Return one rule as a `[[rule]]` table, with a newline at the end. Raises PolicyError."""
     if rule.priority != int(rule.priority):
         raise PolicyError(
             f"a priority of {rule.priority:g} can't be written: Gemini CLI drops a file with one"
@@ -206,7 +207,7 @@ def rule_text(rule: Rule) -> str:
 
 
 def list_text(old: str, values: Sequence[str]) -> str:
-    """A list's TOML with other items; where it can be, those that stay keep lines and comments."""
+    """Return a list's TOML with other items; those that remain keep lines and comments."""
     try:
         array = tomlkit.parse(f"list = {old}\n")["list"]
         assert isinstance(array, Array)

@@ -1,4 +1,4 @@
-"""What the CLI's schema refuses in a policy file; it drops the whole file for one wrong field."""
+"""What the CLI's schema refuses in a policy file; one wrong field drops the whole file."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class SchemaProblem:
 
 
 def schema_problems(document: Mapping[str, Any]) -> tuple[SchemaProblem, ...]:
-    """Everything that the schema refuses; () = the file is loaded. Unknown keys are let be."""
+    """Return everything that the schema refuses; () = the file is loaded. Unknown keys pass."""
     return (
         *_tables(document, "rule", _RULE, ("toolName", "decision", "priority")),
         *_tables(document, "safety_checker", _CHECKER, ("toolName", "checker")),

@@ -1,6 +1,6 @@
-"""TOML as the CLI's own reader takes it, which is not quite TOML 1.0.
+"""Read TOML as the CLI's reader does, which is not quite TOML 1.0.
 
-It takes a comma at the end of an inline table, and refuses a list of mixed types.
+It accepts a comma at the end of an inline table, and refuses a list of mixed types.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class TomlError(GemtuiError):
 
 
 def parse_toml(text: str) -> dict[str, Any]:
-    """The document as the CLI reads it. Raises TomlError where the CLI drops the whole file."""
+    """Return the document as the CLI reads it; raise TomlError where the CLI drops the file."""
     if text.startswith("\ufeff"):
         raise TomlError("the file begins with a byte order mark", line=1, column=1)
     try:

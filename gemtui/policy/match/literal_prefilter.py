@@ -1,6 +1,6 @@
-"""Letters that a text must hold for a pattern to be found in it: they are looked for much faster.
+"""Find the literal text that every match of a pattern needs; searching for it is much faster.
 
-Most calls are told apart by them, and a pattern is run on the others only.
+Most calls are told apart by it, and the pattern is run on the others only.
 """
 
 from __future__ import annotations
@@ -12,12 +12,12 @@ _ESCAPED = re.compile(r"\\(.)", re.DOTALL)
 
 
 def is_literal(source: str) -> bool:
-    """Whether a pattern is nothing but letters: it is found where they are."""
+    """Whether a pattern is plain text, so that finding the text is a match."""
     return _LETTERS.fullmatch(source) is not None
 
 
 def required_literal(source: str, *, prefix: bool) -> str:
-    """The letters with which a pattern begins, as far as every match needs them; "" = none.
+    """Return the text with which every match of a pattern begins; "" = none.
 
     `prefix`: the pattern was made of a commandPrefix, whose one alternative is at its end.
     """

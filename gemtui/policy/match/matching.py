@@ -1,4 +1,4 @@
-"""Rules made ready to be matched: each table of a file is one rule per tool and per prefix.
+"""Rules prepared for matching: each table of a file is one rule per tool and per prefix.
 
 The engine sorts these by effective priority; of equal ones the first loaded comes first
 (assets/gemini-cli.md#priorities).
@@ -27,8 +27,8 @@ AGENT_TOOL: Final = "invoke_agent"
 class CompiledRule:
     """A rule for one tool name and at most one pattern; `key` is its effective priority.
 
-    `needle`: letters that stand in every text that the pattern is found in; most texts are told
-    apart by them alone. `literal`: the pattern is nothing but the needle.
+    `needle`: text that every match of the pattern holds; most calls are told apart by it.
+    `literal`: the pattern is nothing but the needle.
     """
 
     rule: Rule
@@ -54,7 +54,7 @@ class CompiledRule:
 class Subject:
     """What of a call is looked at before its arguments.
 
-    `names`: every name by which rules know the tool. `server`: None = no MCP tool.
+    `names`: every name by which rules know the tool. `server`: its MCP server; None = it has none.
     """
 
     names: tuple[str, ...]
@@ -64,7 +64,7 @@ class Subject:
 
 
 def compile_rules(rules: Iterable[Rule]) -> tuple[CompiledRule, ...]:
-    """The rules as the engine sorts them; those whose pattern it would drop are left out."""
+    """Return the rules in the engine's order, without those whose pattern it drops."""
     every = [one for rule in rules for one in _each(rule)]
     return tuple(sorted(every, key=lambda one: -one.key))
 
@@ -87,7 +87,7 @@ def _each(rule: Rule) -> Iterator[CompiledRule]:
 
 
 def dropped(source: str) -> str | None:
-    """Why the CLI drops a rule with this pattern; None = it keeps it."""
+    """Return why the CLI drops a rule with this pattern; None = it keeps it."""
     try:
         compile_pattern(source)
     except PatternError as error:
@@ -96,7 +96,7 @@ def dropped(source: str) -> str | None:
 
 
 def kills(rule: Rule) -> str | None:
-    """The empty field for which the CLI ends at once when it loads a rule; None = it goes on."""
+    """Return the empty field because of which the CLI would not start; None = it starts."""
     kept = [source for source in pattern_sources(rule) if not source or not dropped(source)]
     if not kept or not tool_names(rule):
         return None
@@ -108,7 +108,7 @@ def kills(rule: Rule) -> str | None:
 
 
 def tool_names(rule: Rule) -> tuple[str, ...]:
-    """The names that the engine compares with a call's; () = a list without names, no rule."""
+    """Return the names that are compared with a call's; () = an empty list, which is no rule."""
     tools = rule.tools if rule.tools or rule.tool_list else ("*",)
     if not rule.mcp_name:
         return tools
@@ -208,7 +208,7 @@ def _said(rule: Rule) -> str:
 
 
 def first_match(rules: Iterable[CompiledRule], args: Mapping[str, Any]) -> CompiledRule | None:
-    """The first rule whose pattern is found in the arguments, or that has none."""
+    """Return the first rule without a pattern, or whose pattern is found in the arguments."""
     text: str | None = None
     for ready in rules:
         pattern = ready.pattern

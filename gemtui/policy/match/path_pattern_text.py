@@ -1,4 +1,7 @@
-"""Patterns for files in words: what `folders` makes, and its simplest forms by hand, said back."""
+"""Say in words what a pattern on arguments means for files.
+
+It knows the patterns that `path_patterns` makes, and the simplest that people write.
+"""
 
 from __future__ import annotations
 
@@ -17,9 +20,9 @@ _END = re.compile(r'"(?:\\x00|\\0)?')
 
 
 def files_of(pattern: str) -> str | None:
-    """What a pattern on arguments says of files, such as "files below src/"; None = something else.
+    """Return what a pattern says of files, such as "files below src/"; None = something else.
 
-    Only patterns that mean just that are put in words.
+    Only patterns that mean exactly that are put in words.
     """
     front = _FRONT.match(pattern)
     if front is None:

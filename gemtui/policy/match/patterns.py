@@ -56,7 +56,7 @@ _LONG_STEPS: Final = 1e8
 
 
 class PatternTimeout(GemtuiError):
-    """The pattern did not end in time on a text; `seconds` it was given."""
+    """A pattern did not end on a text within `seconds`."""
 
     def __init__(self, source: str, seconds: float) -> None:
         super().__init__(f"the pattern {source!r} did not end within {seconds:g} s")
@@ -80,7 +80,7 @@ class Pattern:
         self._stopped = 0
 
     def matches(self, text: str) -> bool:
-        """Whether the pattern is found anywhere in the text; PatternTimeout when it can't end."""
+        """Whether the pattern is found anywhere in the text. Raises PatternTimeout."""
         if not text.isascii():
             text = _in_halves(text)
         if self.steps(text) <= HARMLESS_STEPS:
@@ -224,7 +224,7 @@ def _row(node: Node) -> Iterator[Node]:
 
 @lru_cache(maxsize=4096)
 def compile_pattern(source: str) -> Pattern:
-    """The pattern made ready, cached; PatternError when JavaScript can't read it."""
+    """Return the compiled pattern, cached. Raises PatternError if JavaScript can't read it."""
     return Pattern(source)
 
 
@@ -253,7 +253,7 @@ def unsafe(source: str) -> str | None:
 
 
 def slow(source: str) -> bool:
-    """Whether the pattern may be slow on a long text; not where it can't be read at all."""
+    """Whether the pattern may be slow on a long text; False if it can't be read at all."""
     try:
         return most_steps(RegexParser(source).read(), _LONG) > _LONG_STEPS
     except PatternError:

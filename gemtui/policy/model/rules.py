@@ -1,7 +1,7 @@
-"""The words of the CLI's policy engine: rules, tiers, decisions, modes.
+"""The vocabulary of the CLI's policy engine: rules, tiers, decisions, modes, calls, findings.
 
-A `Rule` here has every field of a `[[rule]]` table; what a file says is read by
-`gemtui.policy.file.loader` and written by `gemtui.policy.edit.document`.
+A `Rule` has every field of a `[[rule]]` table; `gemtui.policy.file.rule_codec` reads and writes
+them.
 """
 
 from __future__ import annotations

@@ -140,12 +140,12 @@ _BY_NAME = {each.name: each for each in TOOLS}
 
 
 def tool(name: str) -> Tool | None:
-    """The tool of this name, or of the alias that rules know; None = not one of the CLI's own."""
+    """Return the tool of this name, or of an alias that rules know; None = the CLI has none."""
     return _BY_NAME.get(ALIASES.get(name, name))
 
 
 def nearest(name: str) -> str | None:
-    """The tool or agent that was probably meant by a name that none has."""
+    """Return the tool or agent that was probably meant by a name that none has."""
     if name in FORMER:
         return FORMER[name]
     names = (*_BY_NAME, *AGENTS)

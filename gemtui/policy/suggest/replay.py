@@ -25,7 +25,7 @@ EXAMPLES = 3
 
 
 class ReplayDecision(StrEnum):
-    """What becomes of a call. Each call has one: they add up to all calls."""
+    """What becomes of a recorded call. Each call has one, so that they add up."""
 
     ALLOW = "allow"
     ASK_USER = "ask_user"
@@ -40,10 +40,10 @@ _VERDICTS = {decision: ReplayDecision(decision) for decision in Decision}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RuleCount:
-    """The calls of one rule with one verdict. `rule`: None = no rule, the mode decided.
+    """The calls of one rule with one decision. `rule`: None = no rule, the mode decided.
 
-    `references`: in the order of the calls; fewer than `calls` beyond the bound. `examples`: the
-    first three calls, whole.
+    `references`: in the order of the calls, up to a limit. `examples`: the first three calls,
+    whole.
     """
 
     rule: Rule | None
@@ -90,10 +90,7 @@ class _Share:
 
 
 class ReplayCounter:
-    """A replay that is fed as calls come; `tally` may be asked for at any time.
-
-    Not for two threads at once.
-    """
+    """Replays calls as they come; `tally` returns the counts so far. Not thread-safe."""
 
     def __init__(self, engine: Engine, *, keep: int = KEPT) -> None:
         self._engine = engine
@@ -103,7 +100,7 @@ class ReplayCounter:
         self._known: dict[str, bool] = {}
 
     def feed(self, calls: Iterable[RecordedCall]) -> None:
-        """Decide on these calls, too."""
+        """Decide on more calls."""
         for recorded in calls:
             outcome = self._engine.outcome(recorded.call)
             verdict = replay_decision(outcome)
@@ -124,7 +121,7 @@ class ReplayCounter:
                 self._unknown[tool] += 1
 
     def tally(self) -> ReplayCounts:
-        """What has come of all calls so far."""
+        """Return the counts of all calls so far."""
         counts: Counter[ReplayDecision] = Counter()
         for share in self._shares.values():
             counts[share.verdict] += share.calls
@@ -141,7 +138,7 @@ class ReplayCounter:
 
 
 def replay_decision(outcome: Outcome) -> ReplayDecision:
-    """What becomes of a call with this outcome."""
+    """Return what becomes of a call with this outcome."""
     return _VERDICTS[outcome.decision] if outcome.found else ReplayDecision.NOT_OFFERED
 
 
@@ -151,7 +148,7 @@ def is_known(tool: str) -> bool:
 
 
 def replay(calls: Iterable[RecordedCall], engine: Engine, *, keep: int = KEPT) -> ReplayCounts:
-    """What `engine` decides on all these calls."""
+    """Return what `engine` decides on all these calls; `keep`: number of references kept."""
     run = ReplayCounter(engine, keep=keep)
     run.feed(calls)
     return run.tally()
