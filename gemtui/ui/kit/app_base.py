@@ -1,6 +1,6 @@
-"""What every screen may ask of the app: its settings, clock and signs, and its voice.
+"""The app as its screens know it: settings, clock, glyphs, messages to the user.
 
-Screens and dialogs know this class alone; only `GemtuiApp`, which is made of all panes, knows them.
+Screens and dialogs know this class alone; only `GemtuiApp` knows the panes.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The three lines around a screen: where we are, what is happening, what one can do."""
+"""The lines round a screen: where we are, what is happening, which keys act."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def _least(parts: Sequence[Content]) -> int:
 
 
 class BarLine(Widget):
-    """One line with two ends; `say` sets what stands there, `tell` what does for some seconds."""
+    """One line with two ends; `say` sets its parts, `tell` shows a message for some seconds."""
 
     def __init__(self, *, id: str, mark: str = "…", gives_way: Side = "right") -> None:
         super().__init__(id=id)
@@ -69,7 +69,7 @@ class BarLine(Widget):
         self._telling: Timer | None = None
 
     def say(self, left: Sequence[Content], right: Sequence[Content] = ()) -> None:
-        """Show these parts from now on, the more important ones first in both."""
+        """Show these parts from now on; in both, the more important ones come first."""
         if (list(left), list(right)) != (list(self._left), list(self._right)):
             self._left, self._right = left, right
             self.refresh()
@@ -107,7 +107,7 @@ class BarLine(Widget):
 
 
 class FooterLine(BarLine):
-    """The keys that act on what has the focus; a click on one is the key."""
+    """The keys that act on the focused widget; a click on one acts like the key."""
 
     def __init__(self, *, ascii: bool = False) -> None:
         super().__init__(id="footer", mark="")

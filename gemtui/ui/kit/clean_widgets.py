@@ -30,7 +30,7 @@ _NOTHING = Clean("")
 
 
 class Static(widgets.Static):
-    """Words on one or more lines."""
+    """Text on one or more lines."""
 
     def __init__(
         self, words: Words = _NOTHING, *, id: str | None = None, classes: str | None = None
@@ -38,18 +38,18 @@ class Static(widgets.Static):
         super().__init__(_content(words), id=id, classes=classes)
 
     def update(self, content: Words = _NOTHING, *, layout: bool = True) -> None:  # type: ignore[override]
-        """Say something else."""
+        """Show another text."""
         super().update(_content(content), layout=layout)
 
 
 class Label(widgets.Label):
-    """Words beside a field, or over one."""
+    """The label of a field."""
 
     def __init__(self, words: Words = _NOTHING, *, id: str | None = None) -> None:
         super().__init__(_content(words), id=id)
 
     def update(self, content: Words = _NOTHING, *, layout: bool = True) -> None:  # type: ignore[override]
-        """Say something else."""
+        """Show another text."""
         super().update(_content(content), layout=layout)
 
 
@@ -61,7 +61,7 @@ class Button(widgets.Button):
 
 
 class Input(widgets.Input):
-    """A field of one line; what is put or pasted into it becomes visible."""
+    """A field of one line; control characters that are put or pasted into it become visible."""
 
     def __init__(
         self,
@@ -87,7 +87,7 @@ class Input(widgets.Input):
 
 
 class Select(widgets.Select[str]):
-    """One of several values. `choices`: words and value of each."""
+    """A choice of one value; `choices`: words and value of each."""
 
     def __init__(self, choices: Iterable[tuple[Clean, str]], *, value: str, id: str) -> None:
         rows = [(Text(words), choice) for words, choice in choices]
@@ -102,7 +102,7 @@ class Option(option_list.Option):
 
 
 class OptionList(widgets.OptionList):
-    """Rows of which one can be chosen."""
+    """Rows, one of which can be chosen."""
 
     def __init__(self, *options: Option, id: str | None = None) -> None:
         super().__init__(*options, id=id, markup=False, compact=True)
@@ -117,7 +117,7 @@ class Dialog(Vertical):
 
 
 def name_frame(widget: Widget, title: Words, end: Words = _NOTHING) -> None:
-    """Words in the upper and in the lower border of a widget."""
+    """Put words into the upper and the lower border of a widget."""
     widget.border_title, widget.border_subtitle = _content(title), _content(end)
 
 

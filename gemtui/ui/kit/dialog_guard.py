@@ -1,4 +1,4 @@
-"""Screens that answer and screens that ask: the keys of one burst act once, or not at all."""
+"""Screens that close with an answer, and screens that ask: a burst of keys acts only once."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ class AnsweringScreen(Screen[ScreenResultType]):
 
 
 class DialogScreen(ModalScreen[ScreenResultType], AnsweringScreen[ScreenResultType]):
-    """Stands over the screen that asks."""
+    """A dialog over the screen that asks."""
 
 
 class DialogGuardScreen(AnsweringScreen[ScreenResultType]):

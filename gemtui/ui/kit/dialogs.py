@@ -1,4 +1,4 @@
-"""A question with several answers, each with what it means."""
+"""General dialogs: choose an answer, confirm, enter a text."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class Choice(NamedTuple):
 
 
 class ChooseScreen(DialogScreen[str]):
-    """Closes with the id of the answer, or with None. The first answer is under the cursor."""
+    """Closes with the id of the chosen answer, or with None. The cursor begins at the first."""
 
     BINDINGS = bindings(Where.DIALOG)
 
@@ -61,7 +61,7 @@ def _row(choice: Choice) -> Content:
 
 
 class ConfirmScreen(DialogScreen[bool]):
-    """Closes with True only if the person said so; enter alone does not."""
+    """Closes with True only if the user confirms; enter alone does not."""
 
     BINDINGS = bindings(Where.CONFIRM)
     AUTO_FOCUS = "#no"
@@ -97,7 +97,7 @@ class ConfirmScreen(DialogScreen[bool]):
 
 
 class AskScreen(DialogScreen[str]):
-    """Closes with a text of which `problem` has nothing to say, or with None."""
+    """Closes with a text to which `problem` does not object, or with None."""
 
     BINDINGS = bindings(Where.DIALOG)
 

@@ -1,4 +1,4 @@
-"""The command that opens a file in the person's editor."""
+"""The command that opens a file in the user's editor."""
 
 from __future__ import annotations
 

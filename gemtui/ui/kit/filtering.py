@@ -1,4 +1,4 @@
-"""Rows with a search: a line above them in which somebody types, and what matches below."""
+"""Rows with a search: a line to type in, and below it the rows that match."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The keys that work where the person is: a list that can be searched, and run from."""
+"""The keys that act on the present screen: a list that can be searched, and run from."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from gemtui.ui.kit.keys import Key, Where, bindings
 
 
 class HelpScreen(DialogScreen[Key]):
-    """Closes with the key whose action the person chose, or with None."""
+    """Closes with the key whose action was chosen, or with None."""
 
     BINDINGS = bindings(Where.DIALOG)
 

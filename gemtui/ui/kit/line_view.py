@@ -1,4 +1,4 @@
-"""A drawing that is longer than its place: made for the width, scrolled by keys, copied whole."""
+"""A scrollable drawing: drawn for the present width, copied whole."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What widgets and workers say to screens."""
+"""Messages from widgets and workers to screens and to the app."""
 
 from __future__ import annotations
 

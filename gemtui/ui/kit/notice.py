@@ -1,4 +1,4 @@
-"""Words in the place of a transcript or of the whole store: what happened, which keys help."""
+"""A notice in the place of a transcript or of the whole store: what happened, which keys help."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Any number of things as rows of one line each, with a cursor; drawn as they come into sight."""
+"""A list of any length with a cursor; rows of one line, drawn when they come into view."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Text as it is, over the whole screen: a stored record, an error with all that was said."""
+"""Plain text over the whole screen: a stored record, an error with its details."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from gemtui.ui.kit.messages import CopyRequested
 
 
 class RawText(Log):
-    """Lines that scroll; long ones go on in the next line, and are copied whole."""
+    """Lines that scroll; long ones are wrapped, and copied whole."""
 
     BINDINGS = bindings(Where.RAW)
 

@@ -1,4 +1,4 @@
-"""Errors of Textual that end the app, mended where they are: its own widgets inherit them, too."""
+"""Fixes for errors of Textual that end the app; they apply to its own widgets, too."""
 
 from __future__ import annotations
 

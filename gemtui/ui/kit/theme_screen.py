@@ -1,4 +1,4 @@
-"""Choose colours: the one under the cursor is shown at once."""
+"""Choose a theme; the one under the cursor is shown at once."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from gemtui.ui.kit.keys import Where, bindings
 
 
 class ThemeScreen(DialogScreen[str]):
-    """Closes with the name of the theme that was chosen, or with None and the old one back."""
+    """Closes with the name of the chosen theme, or with None after restoring the old one."""
 
     BINDINGS = bindings(Where.DIALOG)
 

@@ -1,1 +1,1 @@
-"""The run pane: a prompt goes in, a transcript grows, files are written, a key stops it."""
+"""The run pane: a prompt, the growing transcript, the files that are written."""

@@ -1,4 +1,4 @@
-"""Starting a run as a person does it: the questions before it, and what may go wrong."""
+"""What the user does with runs: start, stop, list, show; with the questions that come before."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from gemtui.ui.run.registry import RunRegistry
 
 LARGEST_PROMPT = 10_000_000
-"""Bytes of a file that becomes a prompt."""
+"""Bytes of a file that is read as a prompt."""
 MOST_STDERR = 1_000_000
 """Bytes of stderr that are shown."""
 
@@ -40,9 +40,9 @@ MOST_STDERR = 1_000_000
 async def trusted(
     app: AppBase, folder: Path, environ: Mapping[str, str] = os.environ
 ) -> bool | None:
-    """Whether a run has to say that the folder is trusted; None: the person does not want it to.
+    """Whether a run must be told to trust its folder; None = the user refused.
 
-    Asks once per folder, and only where Gemini CLI would refuse to work there.
+    Asks once per folder, and only where Gemini CLI would refuse to work.
     """
     if not await asyncio.to_thread(trust.must_ask, folder, environ):
         return False
@@ -240,7 +240,10 @@ async def start(
     options: AgentOptions,
     before: Transcript | None,
 ) -> LiveRun | None:
-    """Start a run in a folder that the person trusts; None, and a word why, if it was not."""
+    """Start a run in a folder that the user trusts; return it.
+
+    None, after saying why, if it was not started.
+    """
     trust = await trusted(app, options.cwd or Path.cwd())
     if trust is None:
         return None

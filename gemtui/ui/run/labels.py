@@ -1,4 +1,4 @@
-"""What is said about a run: its state, its end, its options. Pure."""
+"""What is shown about a run: its state, its end, its options. Pure functions."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from gemtui.ui.transcript.view import TranscriptView
 
 QUIET = 60.0
-"""Seconds without a sign of life after which we say so."""
+"""Seconds without any output after which the status line says so."""
 _SILENT = 3.0
 _LAST_LINES = 6
 ENDED_KEYS = (
@@ -39,7 +39,7 @@ ENDED_KEYS = (
 
 
 def clock(seconds: float) -> str:
-    """`0:41`, `1:02:03`."""
+    """Return a duration as `0:41` or `1:02:03`."""
     minutes, rest = divmod(int(seconds), 60)
     hours, minutes = divmod(minutes, 60)
     return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"
@@ -58,7 +58,7 @@ _ENDS = {
 
 
 def mark(run: LiveRun, glyphs: Glyphs) -> str:
-    """The sign of a run's state."""
+    """Return the glyph for a run's state."""
     if run.verdict is None:
         return glyphs.running
     match run.verdict.status:
@@ -76,7 +76,7 @@ def mark(run: LiveRun, glyphs: Glyphs) -> str:
 
 
 def state(run: LiveRun, glyphs: Glyphs) -> Content:
-    """Sign and word, in the state's colour."""
+    """Return glyph and word, in the state's colour."""
     if run.stage is Stage.STOPPING:
         words = f"Stopping (SIGTERM){glyphs.ellipsis} press ctrl+c again to kill"
         return Content.styled(f"{glyphs.interrupted} {words}", "$text-warning")
@@ -89,7 +89,10 @@ def state(run: LiveRun, glyphs: Glyphs) -> Content:
 
 
 def facts(run: LiveRun, glyphs: Glyphs, now: datetime) -> Iterator[Content]:
-    """The status line: state, time, silence, turns, tools, tokens; the most important first."""
+    """Yield the parts of the status line, the most important first.
+
+    They are state, time, silence, turns, tools and tokens.
+    """
     yield Content.assemble(state(run, glyphs), f" {clock(run.elapsed(now))}")
     if run.alive and run.quiet() >= QUIET:
         words = f"{glyphs.warning} nothing for {clock(run.quiet())}: it may be retrying"
@@ -106,7 +109,7 @@ def facts(run: LiveRun, glyphs: Glyphs, now: datetime) -> Iterator[Content]:
 
 
 def ending(run: LiveRun, glyphs: Glyphs) -> tuple[Content, list[Clean]] | None:
-    """How a run ended, where there is more to say than that it is done: heading and lines."""
+    """Return heading and lines about how a run ended; None if it is simply done."""
     verdict = run.verdict
     if verdict is None or verdict.status is Status.OK:
         return None
@@ -122,7 +125,7 @@ def ending(run: LiveRun, glyphs: Glyphs) -> tuple[Content, list[Clean]] | None:
 
 
 def ended(run: LiveRun, keys: Sequence[str], glyphs: Glyphs) -> Content | None:
-    """The words about an end with the keys that help; None where there is nothing to say."""
+    """Return the words about an end with the keys that help; None if there are none."""
     said = ending(run, glyphs)
     if said is None:
         return None
@@ -213,7 +216,7 @@ def option_words(options: AgentOptions) -> Clean:
 
 
 def refused(block: Block | None) -> Call | None:
-    """The call of a tool that was refused; None for anything else."""
+    """Return the call of a tool that was refused; None for any other block."""
     if isinstance(block, ToolCall) and block.status is ToolStatus.DENIED:
         return Call(tool=block.name, args=block.args)
     return None

@@ -1,4 +1,4 @@
-"""All runs: open one, stop one that goes on, put back the session that one keeps."""
+"""The list of all runs: open one, stop one, put back the session that one keeps."""
 
 from __future__ import annotations
 
@@ -18,23 +18,23 @@ from gemtui.ui.kit.keys import Where, bindings
 
 
 class What(StrEnum):
-    """What is to be done with a run."""
+    """What to do with a run."""
 
     OPEN = "open"
     STOP = "stop"
     RESTORE = "restore"
-    """The session of which it keeps a copy is to be put back."""
+    """Put back the session of which it keeps a copy."""
 
 
 class Wanted(NamedTuple):
-    """What is to be done with the run of this id."""
+    """What to do with the run of this id."""
 
     id: str
     what: What
 
 
 class RunListScreen(DialogScreen[Wanted]):
-    """Closes with what is wanted, or with None."""
+    """Closes with a `Wanted`, or with None."""
 
     BINDINGS = bindings(Where.RUN_LIST)
 

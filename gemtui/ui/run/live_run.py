@@ -1,7 +1,7 @@
-"""A run as the screen sees it: its transcript so far, its counters, where it stands.
+"""A run as the screen shows it: its transcript so far, its counters, its stage.
 
-Plain asyncio, no widgets: `follow` takes the events in as they come, at no cost per delta but the
-folding; a screen looks at `revision` as often as it paints.
+Plain asyncio, no widgets: `follow` folds the events as they come, and a screen compares `revision`
+whenever it paints, so that a delta costs nothing but the folding.
 """
 
 from __future__ import annotations
@@ -37,11 +37,11 @@ from gemtui.transcript.model import Author, Message, ToolCall, Transcript, Usage
 from gemtui.transcript.writes import FileWrite, writes_of
 
 LISTEN = 0.3
-"""Seconds between two looks at a run's stderr."""
+"""Seconds between two reads of a run's stderr."""
 
 
 class Stage(StrEnum):
-    """Where a run stands."""
+    """How far a run has come."""
 
     RUNNING = "running"
     STOPPING = "stopping"
@@ -53,7 +53,7 @@ class Stage(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Tools:
-    """How a run's tool calls went; `seen` includes those that still run."""
+    """Numbers of a run's tool calls; `seen` includes those that are running."""
 
     seen: int = 0
     ok: int = 0
@@ -62,11 +62,11 @@ class Tools:
 
 
 class LiveRun:
-    """One run. `began`: when it was asked for. `before`: the conversation that it continues.
+    """One run.
 
-    `ours`: started here, so that leaving gemtui asks about it. `past`: it had ended before we
-    looked. `looked_at`: the person has seen
-    how it ended.
+    `began`: when it was asked for. `before`: the conversation that it continues. `ours`: started by
+    this gemtui, so that leaving asks about it. `past`: it had ended before we attached to it.
+    `looked_at`: the user has seen how it ended.
     """
 
     def __init__(
@@ -143,7 +143,7 @@ class LiveRun:
     # --- what comes ----------------------------------------------------------------------------
 
     async def follow(self, *, see_files: bool = False) -> None:
-        """Take in everything until the run has ended; `see_files`: watch its folder, too."""
+        """Take in all events until the run has ended; `see_files`: also watch its folder."""
         beside = [asyncio.create_task(self._listen())]
         if see_files and not self.past:
             beside.append(asyncio.create_task(self._see()))
@@ -206,29 +206,29 @@ class LiveRun:
 
     @property
     def own(self) -> Transcript:
-        """What this run said, without what came before it."""
+        """Return what this run said, without the conversation before it."""
         return self._fold.transcript() if self.told is None else self.told
 
     def transcript(self) -> Transcript:
-        """The conversation so far, with what came before this run.
+        """Return the conversation so far, with what came before this run.
 
         Messages that did not change keep their outlines.
         """
         return _after(self.before, self.own)
 
     def settled(self) -> Transcript:
-        """The whole conversation, each message with an id that no later run will use."""
+        """Return the whole conversation, with message ids that no later run will use."""
         said = (replace(each, id=f"{self.id}.{each.id}") for each in self.own)
         return _after(self.before, Transcript.of(tuple(said)))
 
     @property
     def resumes(self) -> str | None:
-        """The session that it continued."""
+        """The id of the session that it continued; None = a new one."""
         return (self.run.request.about or {}).get("resume")
 
     @property
     def asked(self) -> dict[str, Any]:
-        """The options it was started with, as far as its folder has them."""
+        """The options that it was started with, as far as its folder has them."""
         about = self.run.request.about or {}
         mode = about.get("approval_mode")
         known = ApprovalMode(mode) if mode in tuple(ApprovalMode) else None
@@ -241,22 +241,22 @@ class LiveRun:
         return not self.alive and self.session is not None and spoke
 
     def writes(self) -> tuple[FileWrite, ...]:
-        """The files that this run's tool calls wrote, or tried to."""
+        """Return the files that this run's tool calls wrote, or tried to write."""
         state = self._tools_changed, self.told is None
         if self._writes[0] != state:
             self._writes = state, writes_of(_calls(self.own), self.cwd)
         return self._writes[1]
 
     def answers(self) -> int:
-        """How often the model has answered: what the CLI's turn limit counts."""
+        """Number of answers of the model, which the CLI's turn limit counts."""
         return sum(each.author is Author.MODEL for each in self._fold.transcript().outlines)
 
     def elapsed(self, now: datetime) -> float:
-        """Seconds since it was asked for, until its end."""
+        """Return the seconds since it was asked for, until its end."""
         return max(0.0, ((self.ended or now) - self.began).total_seconds())
 
     def quiet(self) -> float:
-        """Seconds since the last event."""
+        """Return the seconds since the last event."""
         return time.monotonic() - self._heard
 
     def place_of(self, call: str) -> tuple[int, int] | None:
@@ -272,7 +272,7 @@ class LiveRun:
     # --- what the person does ------------------------------------------------------------------
 
     def stop(self) -> None:
-        """SIGTERM to the whole tree; the second time SIGKILL."""
+        """End the process tree by SIGTERM; called again, by SIGKILL."""
         if self.alive:
             self.stage = Stage.STOPPING if self.stage is Stage.RUNNING else Stage.KILLING
             self.run.abort()

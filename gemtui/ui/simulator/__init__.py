@@ -1,1 +1,1 @@
-"""A policy on trial: one call, the calls of past sessions, and rules proposed from them."""
+"""Simulate a draft policy: on one call, on the calls of past sessions; propose rules from them."""

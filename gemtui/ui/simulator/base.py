@@ -1,4 +1,4 @@
-"""What the screens around the policy pane share: their frame, the situation, the way to a rule."""
+"""The common frame of the simulator's screens: mode and situation, and the way to a new rule."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ Taken = tuple[Rule, ...]
 
 
 def refused(found: Explanation) -> bool:
-    """Whether a rule could be wanted that allows it."""
+    """Whether a call is not allowed, or its tool not offered: a rule could change that."""
     return found.decision is not Decision.ALLOW or not found.offered
 
 
@@ -54,7 +54,10 @@ async def form_allowing(
 
 
 class SimulatorScreen(DialogGuardScreen[Taken]):
-    """Closes with the rules that were taken; `HEADING` says what it is."""
+    """A screen over the policy pane that closes with the rules that were taken.
+
+    `HEADING` is its title.
+    """
 
     DEFAULT_CSS = """
     SimulatorScreen {
@@ -77,7 +80,7 @@ class SimulatorScreen(DialogGuardScreen[Taken]):
 
     @property
     def gemtui(self) -> AppBase:
-        """The app, as ours."""
+        """The app, with its type."""
         return cast("AppBase", self.app)
 
     @property
@@ -95,7 +98,7 @@ class SimulatorScreen(DialogGuardScreen[Taken]):
         yield FooterLine(ascii=glyphs.name == "ascii")
 
     def body(self) -> Iterable[Widget]:
-        """What stands between the lines."""
+        """Yield the widgets between heading and status line."""
         raise NotImplementedError
 
     def situation_changed(self) -> None:
@@ -115,7 +118,7 @@ class SimulatorScreen(DialogGuardScreen[Taken]):
         self.say_where()
 
     def about(self) -> Clean:
-        """What stands beside the heading."""
+        """Return the words beside the heading."""
         return Clean("")
 
     def say_where(self) -> None:
@@ -150,7 +153,7 @@ class SimulatorScreen(DialogGuardScreen[Taken]):
         self.dismiss(self.trial.taken)
 
     async def allow(self, call: Call, project: Path | None = None) -> None:
-        """Make the rule that would allow a call made in `project`: a form shows it first."""
+        """Show the form with the rule that would allow a call made in the folder `project`."""
         form = await form_allowing(self.gemtui, self.trial, call, project)
         if form is None:
             return

@@ -1,4 +1,4 @@
-"""A tool call as a person writes it: a tool's name, and its arguments as JSON."""
+"""A form for a tool call: the tool's name, and its arguments as JSON."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ from gemtui.ui.draw.lines import own
 from gemtui.ui.kit.clean_widgets import Input, Label, Option, OptionList, Static
 
 MOST_SHOWN = 20_000
-"""Characters of arguments that can be edited; longer ones of a recorded call are shown in part."""
+"""Characters of arguments that can be edited; longer ones are shown in part."""
 MOST_OFFERED = 8
 
 
 class CallForm(Vertical):
-    """Says by `Changed` whenever `call` or `problem` may be another.
+    """Posts `Changed` whenever `call` or `problem` may have changed.
 
-    A recorded call that is not touched stays exactly what it was, however it is written here.
-    `others`: names to offer beside the CLI's own tools.
+    A recorded call that is not edited stays exactly as it was, however it is shown. `others`: names
+    to offer beside the CLI's own tools.
     """
 
     DEFAULT_CSS = """
@@ -45,7 +45,7 @@ class CallForm(Vertical):
     """
 
     class Changed(Message):
-        """The call is another one, or there is none that can be read."""
+        """The call has changed, or there is none that can be read."""
 
     class _Area(TextArea):
         async def _on_paste(self, event: events.Paste) -> None:
@@ -99,7 +99,7 @@ class CallForm(Vertical):
 
     @property
     def call(self) -> Call | None:
-        """What is written here; None where it can't be read."""
+        """Return the call that the form holds; None if it can't be read."""
         if self._taken is not None and self._taken[1:] == (self._tool.value, self._args.text):
             return self._taken[0]
         name = self._tool.value.strip()
@@ -107,7 +107,7 @@ class CallForm(Vertical):
         return None if isinstance(args, str) or not name else Call(tool=name, args=args)
 
     def put(self, call: Call) -> None:
-        """Take a recorded call; one without arguments begins with those that its tool takes."""
+        """Fill the form with a recorded call; without arguments, with those that its tool takes."""
         name = clean_line(call.tool)[:200]
         if not call.args:
             self._tool.value = name
@@ -189,7 +189,7 @@ class CallForm(Vertical):
 
     @property
     def offering(self) -> bool:
-        """Whether names are offered."""
+        """Whether names are being offered."""
         return self.has_class("-offering")
 
     def close_offer(self) -> None:

@@ -1,4 +1,4 @@
-"""The tool calls of past sessions, read in a thread while the screen stays awake."""
+"""Read the tool calls of past sessions in a thread, while the screen stays responsive."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from gemtui.sessions.summary import Summary
 
 State = TypeVar("State")
 SHOWN = 0.15
-"""Seconds between two states that are shown while sessions are read."""
+"""Seconds between two states that are shown during a scan."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,7 +35,10 @@ class CallScope:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ScanProgress:
-    """How far a reading is: `done` of `total` sessions, `calls` of them. `stopped`: by somebody."""
+    """How far a scan has come: `done` of `total` sessions, with `calls` calls.
+
+    `stopped`: somebody stopped it.
+    """
 
     done: int = 0
     total: int = 0
@@ -47,9 +50,10 @@ class ScanProgress:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CallSink(Generic[State]):
-    """What is done with calls: `feed` takes some, `state(ended)` says what has come of all so far.
+    """Consumer of scanned calls.
 
-    Both are called in the reading's thread; a state is immutable.
+    `feed(calls)` takes the next calls; `state(ended)` returns an immutable snapshot for display.
+    Both run in the worker thread.
     """
 
     feed: Callable[[Sequence[RecordedCall]], None]
@@ -57,7 +61,7 @@ class CallSink(Generic[State]):
 
 
 class CallHistory:
-    """A store's calls. All methods but `session` and `forget` may wait for the disk."""
+    """The recorded calls of a store. All methods but `session` and `forget` may read the disk."""
 
     def __init__(self, home: Path, *, cache: Path | None) -> None:
         self._home, self._cache = home, cache
@@ -65,11 +69,11 @@ class CallHistory:
         self._snapshot: Snapshot | None = None
 
     def forget(self) -> None:
-        """Look at the store again next time."""
+        """Read the store again next time."""
         self._snapshot = None
 
     def snapshot(self) -> Snapshot:
-        """All sessions, read once. Raises StoreUnreadable."""
+        """Return all sessions, which are read once. Raises StoreUnreadable."""
         if self._snapshot is None:
             with closing(Index(self._home, cache=self._cache)) as index:
                 found = read_store(index)
@@ -78,18 +82,18 @@ class CallHistory:
         return self._snapshot
 
     def session(self, id: str) -> Summary | None:
-        """The session with this id, as far as sessions have been read."""
+        """Return the session with this id, if it is among those read so far."""
         return self._sessions.get(id)
 
     def first(self, project: Path | None) -> CallScope:
-        """Whose calls to begin with: the project's, or all where it has none."""
+        """Return the scope to begin with: the project, or everything if it has no calls."""
         which = CallScope(project=project)
         if project is None or sessions_with_calls(self.snapshot(), project=project):
             return which
         return CallScope()
 
     def steps(self, which: CallScope, stopped: Callable[[], bool]) -> Iterator[ScanStep]:
-        """The calls, session by session. Raises StoreUnreadable."""
+        """Yield the calls, session by session. Raises StoreUnreadable."""
         sessions = sessions_with_calls(
             self.snapshot(), session=which.session, project=which.project
         )
@@ -100,7 +104,7 @@ class CallHistory:
             yield step if since is None else _later(step, since)
 
     def find(self, reference: Reference) -> RecordedCall | None:
-        """The call itself; None where its session is gone or can't be read."""
+        """Return the call with its arguments; None if its session is gone or can't be read."""
         session = self.session(reference.session)
         if session is None:
             return None
@@ -117,7 +121,7 @@ def _later(step: ScanStep, since: datetime) -> ScanStep:
 
 
 class CallScan(Generic[State]):
-    """One reading; `show` is called on the loop, now and then and at the end."""
+    """One scan; `show` is called on the event loop, now and then and at the end."""
 
     def __init__(
         self,
@@ -131,11 +135,11 @@ class CallScan(Generic[State]):
         self._latest: tuple[ScanProgress, State] | None = None
 
     def stop(self) -> None:
-        """Read no further; what came until now counts."""
+        """Stop reading; what has come so far counts."""
         self._stopped.set()
 
     async def run(self) -> None:
-        """To the end, or until it is stopped or cancelled. Raises StoreUnreadable."""
+        """Read to the end, or until stopped or cancelled. Raises StoreUnreadable."""
         loop = asyncio.get_running_loop()
 
         def publish(progress: ScanProgress) -> None:

@@ -1,4 +1,4 @@
-"""Recorded calls: to choose one from, or those behind a number; and one of them, explained."""
+"""Lists of recorded calls, to choose one or to see those behind a number; one call explained."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from gemtui.ui.kit.app_base import AppBase
 
 MOST = 50_000
-"""Calls that can be chosen from, the newest first."""
+"""Number of calls that can be chosen from, the newest first."""
 _ARGUMENTS = 20_000
 """Characters of a call's arguments that are shown."""
 GONE = "The session of this call is not there any more."
@@ -71,7 +71,7 @@ def said_found(found: SearchedRows[Reference]) -> str:
 
 
 class PickCallScreen(AnsweringScreen[RecordedCall]):
-    """Closes with a recorded call, or with None."""
+    """Choose a recorded call; closes with it, or with None."""
 
     BINDINGS: ClassVar[list[BindingType]] = bindings(Where.CALLS, Where.PICK)
     AUTO_FOCUS = "RowList"
@@ -174,7 +174,10 @@ class PickCallScreen(AnsweringScreen[RecordedCall]):
 
 
 class MatchingCallsScreen(SimulatorScreen):
-    """The calls behind a number: `calls` in all. `allowed`: they need no rule that allows them."""
+    """The calls behind a number; `calls`: how many there are in all.
+
+    `allowed`: they are allowed already.
+    """
 
     BINDINGS: ClassVar[list[BindingType]] = bindings(Where.CALL, Where.CALLS)
     AUTO_FOCUS = "RowList"

@@ -1,7 +1,7 @@
-"""What the policy pane opens around itself: try a call, replay history, suggest rules.
+"""Open the simulator from the policy pane: try a call, replay history, suggest rules.
 
-Each is called in a worker of the pane and may wait for screens (`push_screen_wait`). None of them
-changes the draft: rules that a person took come back, and the pane adds them as one step.
+Each function is called in a worker of the pane and waits for its screen (`push_screen_wait`). None
+changes the draft: the rules that the user took are returned, and the pane adds them as one step.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from gemtui.ui.kit.app_base import AppBase
 
 Taken = tuple[Rule, ...]
-"""Rules that the person took; () = none."""
+"""The rules that the user took; () = none."""
 
 
 async def try_call(app: AppBase, draft: Draft, call: Call | None = None) -> Taken:
@@ -30,14 +30,14 @@ async def try_call(app: AppBase, draft: Draft, call: Call | None = None) -> Take
 
 
 async def replay(app: AppBase, draft: Draft) -> Taken:
-    """The tool calls of past sessions under this policy."""
+    """Replay the tool calls of past sessions under this policy."""
     from gemtui.ui.simulator.replay import ReplayScreen
 
     return await app.push_screen_wait(ReplayScreen(_trial(app, draft), _past(app))) or ()
 
 
 async def suggest(app: AppBase, draft: Draft) -> Taken:
-    """Rules that would allow what past sessions did."""
+    """Propose rules that would allow what past sessions did."""
     from gemtui.ui.simulator.suggest import SuggestScreen
 
     return await app.push_screen_wait(SuggestScreen(_trial(app, draft), _past(app))) or ()

@@ -1,4 +1,4 @@
-"""Replay: what a policy would have done to the tool calls of past sessions, by which rule."""
+"""Replay the tool calls of past sessions under a policy, and count them by rule."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from gemtui.ui.simulator.simulation import Simulation
 
 
 class ReplayScreen(ScanScreen[ReplayCounts]):
-    """Numbers that grow while sessions are read; behind each of them its calls."""
+    """Counts that grow while sessions are read; each of them opens its calls."""
 
     BINDINGS: ClassVar[list[BindingType]] = bindings(Where.REPLAY)
     AUTO_FOCUS = "RowList"

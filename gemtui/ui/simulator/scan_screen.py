@@ -1,4 +1,4 @@
-"""A trial on the calls of past sessions: what replaying them and learning from them share."""
+"""The common part of the screens that read the calls of past sessions."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ State = TypeVar("State")
 
 
 class ScanScreen(SimulatorScreen, Generic[State]):
-    """Reads the calls of `which` sessions in a thread; what comes of them grows on the screen."""
+    """Reads the calls of the scope `which` in a thread and shows the growing result."""
 
     def __init__(self, trial: Simulation, past: CallHistory) -> None:
         super().__init__(trial)
@@ -29,15 +29,15 @@ class ScanScreen(SimulatorScreen, Generic[State]):
         self._reading: CallScan[State] | None = None
 
     def taker(self) -> CallSink[State]:
-        """What is made of the calls, anew for each reading."""
+        """Return a new consumer of calls, for one scan."""
         raise NotImplementedError
 
     def take(self, found: State) -> None:
-        """Show what has been made of them until now."""
+        """Show the result so far."""
         raise NotImplementedError
 
     def say(self) -> None:
-        """Say how far it is."""
+        """Show how far the scan has come."""
         raise NotImplementedError
 
     def on_mount(self) -> None:
@@ -55,7 +55,7 @@ class ScanScreen(SimulatorScreen, Generic[State]):
 
     @work(exclusive=True, group="read")
     async def read(self) -> None:
-        """Read the calls, from the first one on."""
+        """Start a new scan."""
         self.action_stop()
         try:
             if self.which is None:
@@ -70,7 +70,7 @@ class ScanScreen(SimulatorScreen, Generic[State]):
             self.say()
 
     def unreadable(self) -> None:
-        """Nothing could be read: an empty screen may want to say so."""
+        """Called if nothing could be read, for what an empty screen may want to say."""
 
     def _take(self, progress: ScanProgress, found: State) -> None:
         if self.is_open:
@@ -79,7 +79,7 @@ class ScanScreen(SimulatorScreen, Generic[State]):
             self.say()
 
     def about(self) -> Clean:
-        """Whose calls."""
+        """Return the words for the scope."""
         return Clean("") if self.which is None else words(self.which, self.gemtui.clock())
 
     def action_stop(self) -> None:

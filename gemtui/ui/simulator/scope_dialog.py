@@ -1,4 +1,4 @@
-"""Which calls are meant: of one session, a project or all; since when."""
+"""Choose which calls are meant: those of one session, of a project or all; and since when."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _ONE = "one"
 
 
 def words(which: CallScope, now: datetime) -> Clean:
-    """Such as "project tidewatch, since yesterday"."""
+    """Return a scope in words, such as "project tidewatch, since yesterday"."""
     if which.session is not None:
         said = f'session "{clean_line(which.session.title)[:60]}"'
     elif which.project is not None:
@@ -81,7 +81,7 @@ def _meaning(which: CallScope) -> Clean:
 
 
 class PickSessionScreen(AnsweringScreen[Summary]):
-    """Closes with a session, or with None."""
+    """Choose a session that called tools; closes with it, or with None."""
 
     BINDINGS: ClassVar[list[BindingType]] = bindings(Where.CALLS)
     AUTO_FOCUS = "RowList"

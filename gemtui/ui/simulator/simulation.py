@@ -1,4 +1,4 @@
-"""A draft on trial: its engine in the situation that a screen asks for, with rules taken so far."""
+"""The policy that the simulator decides with: the draft, the rules taken so far, the situation."""
 
 from __future__ import annotations
 
@@ -22,10 +22,11 @@ _NOT_AS_IT_IS = re.compile(r'["\\\x00-\x1f\x7f]')
 
 
 class Simulation:
-    """What the screens around the policy pane decide with. `taken`: rules that are to be added.
+    """A draft policy in the mode and situation that a screen asks about.
 
-    `project`: the folder of a call that nothing else is known of. The engine is
-    made when it is asked for, which may take a while: call `engine` in a thread.
+    `taken`: rules that are to be added. `project`: the folder of calls of which no other is known.
+    The engine is made when it is first asked for, which may take a while: call `engine` in a
+    thread.
     """
 
     def __init__(self, draft: Draft, project: Path) -> None:
@@ -37,7 +38,7 @@ class Simulation:
 
     @property
     def policy(self) -> Policy:
-        """All rules of a run, those that were taken behind the file's own."""
+        """Return all rules of a run; those that were taken follow the file's own."""
         return self._with(*self.taken)
 
     def _with(self, *rules: Rule) -> Policy:
@@ -46,7 +47,7 @@ class Simulation:
 
     @property
     def document(self) -> Document:
-        """The file with the rules that were taken."""
+        """Return the file with the rules that were taken."""
         return self._document(*self.taken)
 
     def _document(self, *rules: Rule) -> Document:
@@ -56,7 +57,7 @@ class Simulation:
         return document
 
     def engine(self) -> Engine:
-        """The engine for the situation as it is now."""
+        """Return the engine for the present situation."""
         key = (self.draft.revision, self.taken, self.mode, self.interactive)
         if self._made is None or self._made[0] != key:
             self._made = key, self._engine(self.policy)
@@ -73,18 +74,17 @@ class Simulation:
         self.mode = next(modes)
 
     def take(self, rule: Rule) -> None:
-        """Decide with this rule as well; the pane adds it to the draft in the end."""
+        """Add a rule to the simulation; the pane adds it to the draft in the end."""
         self.taken = (*self.taken, rule)
 
     # --- the rule that would allow a call ------------------------------------------------------
 
     def allowing(self, call: Call, project: Path | None = None) -> tuple[Rule, str]:
-        """A rule by which `call` is allowed, and what is to be said against it ("" = nothing).
+        """Return a rule that allows `call`, and an objection to it ("" = none).
 
-        `project`: the folder in which it was made.
-
-        It is what would be proposed if the call had succeeded, else as narrow as can be. Takes as
-        long as a few decisions: for a thread. Raises PolicyError where the file can't be edited.
+        `project`: the folder in which the call was made. The rule is the one that would be proposed
+        had the call succeeded, else as narrow as possible. Takes as long as a few decisions, so it
+        is for a worker thread. Raises PolicyError if the file can't be edited.
         """
         place = project or self.project
         done = RecordedCall(call=call, session="", id="", ended=CallStatus.SUCCEEDED, project=place)
@@ -107,7 +107,7 @@ class Simulation:
 
 
 def narrow(call: Call) -> Rule:
-    """The narrowest allow rule for a call that the fields of a rule can say simply."""
+    """Return the narrowest allow rule for a call that simple fields can express."""
     rule = Rule(tools=(call.tool,), decision=Decision.ALLOW, priority=100)
     command, file = call.args.get("command"), call.args.get("file_path")
     if call.tool == "run_shell_command" and isinstance(command, str) and command.strip():

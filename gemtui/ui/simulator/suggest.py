@@ -1,4 +1,4 @@
-"""Suggest: rules from what past sessions did and succeeded with; a person chooses, a key adds."""
+"""Propose rules from what past sessions did successfully, for the user to choose from."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from gemtui.ui.simulator.simulation import Simulation
 
 
 class SuggestScreen(ScanScreen[Suggestions | None]):
-    """Proposals and what was left out; beside or below them what speaks for the one chosen."""
+    """Proposals and what was left out, with the evidence for the one under the cursor."""
 
     BINDINGS: ClassVar[list[BindingType]] = bindings(Where.SUGGEST)
     AUTO_FOCUS = "RowList"

@@ -1,4 +1,4 @@
-"""Try a call: a tool and its arguments go in, what would happen comes out while one types."""
+"""Try a call: show what would happen to a tool call while its arguments are typed."""
 
 from __future__ import annotations
 
@@ -30,20 +30,20 @@ from gemtui.ui.simulator.simulation import Simulation
 
 
 class PolicyAnswer(LineView):
-    """One explanation, or a line in its place."""
+    """An explanation, or a line in its place."""
 
     def __init__(self, *, id: str | None = None) -> None:
         super().__init__(what="the explanation", id=id)
         self.shown: Explanation | None = None
 
     def answer(self, found: Explanation) -> None:
-        """Show an explanation; of the same call it stays where it was scrolled to."""
+        """Show an explanation; one of the same call stays where it was scrolled to."""
         fresh = self.shown is None or self.shown.call != found.call
         self.shown = found
         self.show(lambda look: draw_explanation(found, look), fresh=fresh)
 
     def say(self, words: Clean) -> None:
-        """Show words: there is nothing to explain."""
+        """Show words instead of an explanation."""
         self.shown = None
 
         def draw(look: Look) -> list[Line]:
