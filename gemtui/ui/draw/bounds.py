@@ -1,4 +1,4 @@
-"""Long text, bounded before it is cleaned: only what is shown costs time."""
+"""Cut long texts before they are cleaned, so that only what is shown costs time."""
 
 from __future__ import annotations
 
@@ -33,9 +33,9 @@ def excerpt(
     tail: int = LINES // 2,
     cleaned: Callable[[str], Clean] = clean,
 ) -> Excerpt:
-    """At most `head` lines from the beginning and `tail` from the end; blank ends don't count.
+    """Return at most `head` lines from the beginning and `tail` from the end.
 
-    `cleaned`: `clean` or `visible`.
+    Blank lines at the ends don't count. `cleaned`: `clean` or `visible`.
     """
     text = _trimmed(text)
     if not text:

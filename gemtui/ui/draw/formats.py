@@ -1,4 +1,4 @@
-"""Times and counters in the words of the screen."""
+"""Format times, durations and counters for the screen."""
 
 from __future__ import annotations
 

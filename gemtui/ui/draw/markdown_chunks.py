@@ -20,10 +20,10 @@ _GOES_ON = re.compile(r"\s|[-+*](?:\s|$)|\d+[.)](?:\s|$)")
 
 
 def chunks(text: str) -> list[str]:
-    """The text in parts that are drawn the same alone as together, an empty line between them.
+    """Split a text into parts that look the same drawn alone as together.
 
-    The last one may still grow; joined by empty lines they are the text again. A text about whose
-    parts there is doubt is one part.
+    Only the last one may still grow; joined by empty lines they are the text again. A text that
+    can't safely be split is one part.
     """
     if "\n\n" not in text or _DEFINITION.search(text):
         return [text]

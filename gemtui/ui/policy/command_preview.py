@@ -1,4 +1,4 @@
-"""What a policy becomes: the command of a run with it, shown before anything runs."""
+"""Preview the command of a run with the policy that is edited."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ from gemtui.policy.edit.store import Origin
 from gemtui.ui.rules.draft import Draft
 
 NAMED = (Origin.OURS, Origin.FILE)
-"""Whose files a run is given by name; the CLI loads the others by itself."""
+"""Origins whose files are passed to a run by name; the CLI loads the others by itself."""
 RUN = "RUN"
-"""Stands for the folder and the id of a run, which has neither yet."""
+"""Placeholder for the folder and the id of a run, which has neither yet."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CommandPreview:
-    """The command: as one would type it, and its words; `environ`: what is set for it.
+    """A command as one would type it, and its arguments; `environ`: what is set for it.
 
-    `taker`: for whom the words are. `problem`: why there is none. `notes`: what to know of it.
+    `taker`: for whom the arguments are. `problem`: why there is no command. `notes`: remarks on it.
     """
 
     shell: str = ""
@@ -36,7 +36,7 @@ class CommandPreview:
 def command_preview(
     draft: Draft, machine: Machine, taker: str, *, runs: Path, cwd: Path
 ) -> CommandPreview:
-    """The command of a run with this policy and mode. Reads whether files are there."""
+    """Return the command of a run with this policy and mode. Checks which files exist."""
     file = None if draft.opened is None else draft.opened.file
     if file is None:
         return CommandPreview(problem="Save the policy first: then its command stands here.")

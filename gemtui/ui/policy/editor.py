@@ -1,4 +1,4 @@
-"""The policy that is edited, with its file, what is around it, and the command it becomes."""
+"""The policy that is being edited: its file, what takes part beside it, and its command."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class PolicyEditor:
     # --- what there is -------------------------------------------------------------------------
 
     async def begin(self) -> None:
-        """Open the first policy of ours, if there is one; see what commands depend on."""
+        """Open the first policy of ours, if there is one, and find out what commands depend on."""
         files = await self._files()
         ours = next((file for file in files if file.origin is Origin.OURS), None)
         if ours is not None and not self.draft.changed:
@@ -50,7 +50,7 @@ class PolicyEditor:
         return await asyncio.to_thread(files.listed, self.folder)
 
     async def look_around(self) -> None:
-        """Read what takes part in decisions beside the file; ask the CLI what it can do."""
+        """Read what takes part in decisions beside the file; ask the CLI for its abilities."""
         draft = self.draft
         try:
             found = await asyncio.to_thread(files.policy_context, draft.opened, self.folder)
@@ -66,7 +66,7 @@ class PolicyEditor:
         self._changed()
 
     def preview(self) -> CommandPreview:
-        """The command of a run with the policy as it is saved."""
+        """Return the command of a run with the policy as it is saved."""
         if self._machine is None:
             return CommandPreview()
         machine, taker = self._machine
@@ -74,7 +74,7 @@ class PolicyEditor:
         return command_preview(self.draft, machine, taker, runs=runs, cwd=self.folder)
 
     async def watch(self, file: PolicyFile) -> None:
-        """Take the file as somebody else has written it, unless there are changes here."""
+        """Read the file again whenever others write it, unless the draft has changes."""
         async for fresh in watch_file(file):
             draft = self.draft
             if draft.opened is None or draft.opened.file.path != file.path:
@@ -89,7 +89,7 @@ class PolicyEditor:
             self._changed()
 
     def edit(self, make: Make) -> Edit | None:
-        """Change the draft; None where nothing was changed."""
+        """Change the draft; return the edit, or None if nothing was changed."""
         try:
             made = make(self.draft.document)
         except GemtuiError as error:
@@ -102,20 +102,20 @@ class PolicyEditor:
     # --- files ---------------------------------------------------------------------------------
 
     async def open(self, file: Path | PolicyFile) -> None:
-        """Edit this file from now on."""
+        """Open another file for editing."""
         opened = await files.load(self._app, file)
         if opened is not None:
             self.draft = Draft(opened, mode=self.draft.mode)
             await self.look_around()
 
     async def save(self) -> bool:
-        """Write the draft; False where it was not."""
+        """Write the draft; return whether it was written."""
         saved = await files.save(self._app, self.draft)
         await self.look_around()
         return saved
 
     async def choose(self) -> None:
-        """Let a person choose another policy, or make, rename, delete one."""
+        """Let the user choose another policy, or make, rename or delete one."""
         opened = self.draft.opened
         here = None if opened is None else opened.file.path
         screen = FilesScreen(await self._files(), here)

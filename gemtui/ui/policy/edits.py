@@ -1,4 +1,4 @@
-"""What can be done to a policy's rules: each gives the new document and what to say; pure.
+"""Edits of a policy's rules: each returns the new document and what to tell the user. Pure.
 
 All raise PolicyError for a file that is locked.
 """
@@ -20,9 +20,10 @@ NEW_RULE = Rule(decision=Decision.ALLOW, priority=FIRST_PRIORITY)
 
 
 class Edit(NamedTuple):
-    """A new document. `what`: was done; `place`: of the rule it was done to, None = none is left.
+    """An edited document.
 
-    `said`: what a person may not see from the table.
+    `what`: what was done. `place`: index of the rule that it was done to; None = no rule is left.
+    `said`: what the table does not show of it.
     """
 
     document: Document
@@ -32,17 +33,17 @@ class Edit(NamedTuple):
 
 
 Make = Callable[[Document], Edit | None]
-"""Makes a change of the document as it is by then; None = there is none."""
+"""Makes an edit of the document as it is by then; None = there is none to make."""
 
 
 def add(document: Document, rule: Rule) -> Edit:
-    """A new rule, the last of the file."""
+    """Add a rule at the end of the file."""
     changed = document.add(rule)
     return Edit(changed, "add a rule", len(changed.rules) - 1)
 
 
 def add_all(document: Document, rules: Sequence[Rule]) -> Edit:
-    """New rules, the last of the file."""
+    """Add rules at the end of the file."""
     for rule in rules:
         document = document.add(rule)
     what = counted(len(rules), "rule")
@@ -51,15 +52,15 @@ def add_all(document: Document, rules: Sequence[Rule]) -> Edit:
 
 
 def replace_rule(document: Document, place: int, rule: Rule) -> Edit:
-    """Another form of a rule."""
+    """Replace the rule at `place`."""
     return Edit(document.replace(place, rule), f"change rule {place + 1}", place)
 
 
 def filled_in(seen: Document, place: int | None, rule: Rule) -> Make:
-    """What a form says: a new rule, or another form of the one at `place` of `seen`.
+    """Return the edit that a form asks for: a new rule, or another form of the one at `place`.
 
-    That rule is changed wherever it stands by then; the change raises PolicyError where something
-    else has taken it away or changed it.
+    That is its place in `seen`; it is changed wherever it is by then. The edit raises PolicyError
+    if something else has removed or changed the rule.
     """
     if place is None:
         return lambda document: add(document, rule)
@@ -77,24 +78,24 @@ def filled_in(seen: Document, place: int | None, rule: Rule) -> Make:
 
 
 def duplicate(document: Document, place: int) -> Edit:
-    """The same rule again, right after it."""
+    """Add a copy of a rule right after it."""
     return Edit(document.duplicate(place), f"duplicate rule {place + 1}", place + 1)
 
 
 def remove(document: Document, place: int) -> Edit:
-    """Without a rule."""
+    """Remove a rule."""
     return Edit(document.remove(place), f"delete rule {place + 1}", None)
 
 
 def switch(document: Document, place: int) -> Edit:
-    """A rule off, or on again."""
+    """Switch a rule off, or on again."""
     on = not document.rules[place].enabled
     what = f"switch rule {place + 1} {'on' if on else 'off'}"
     return Edit(document.enable(place, on), what, place)
 
 
 def move(document: Document, place: int, other: int, *, above: bool) -> Edit | None:
-    """A rule past another one, as the table shows them; None where that can't be."""
+    """Move a rule past another one, in the order of the table; None if that can't be done."""
     found = moved(document, place, other, above=above)
     if found is None:
         return None
@@ -106,5 +107,5 @@ def move(document: Document, place: int, other: int, *, above: bool) -> Edit | N
 
 
 def set_levels(document: Document, simple: SimplePolicy, what: str) -> Edit:
-    """Other levels or lists. Raises OptionError for a name that no tool can have."""
+    """Set levels or lists. Raises OptionError for a name that no tool can have."""
     return Edit(written(document, simple), what, None)

@@ -1,4 +1,4 @@
-"""Policy files as a person opens, saves, makes and removes them; each function asks and says."""
+"""Open, save, make, rename and delete policy files, with the questions that this takes."""
 
 from __future__ import annotations
 
@@ -29,18 +29,18 @@ from watchfiles import Change, awatch
 from gemtui.policy.edit.store import open_policy
 
 SUGGESTED = "work"
-"""The name that a first policy is offered."""
+"""The name that is suggested for a first policy."""
 
 
 def listed(folder: Path) -> tuple[PolicyFile, ...]:
-    """All policy files that a run in `folder` knows, ours first. Reads folders and settings."""
+    """Return all policy files that matter to a run in `folder`, ours first. Reads the disk."""
     return store.list_policies(effective_policy(workspace=folder).setup.settings)
 
 
 def policy_context(opened: Opened | None, folder: Path) -> PolicyContext:
-    """What takes part in a run in `folder` beside this file: the user's own policies, settings.
+    """Return what takes part in a run in `folder` beside this file: other policies, settings.
 
-    Reads files.
+    Reads the disk.
     """
     found = effective_policy(workspace=folder)
     files = [each for path in found.files for each in _files_of(path)]
@@ -69,7 +69,7 @@ def _files_of(path: Path) -> list[Path]:
 
 
 async def load(app: AppBase, file: Path | PolicyFile) -> Opened | None:
-    """Read a file; None, and a word why, where it can't be."""
+    """Read a file; return None, after saying why, if it can't be read."""
     try:
         return await asyncio.to_thread(store.open_policy, file)
     except (GemtuiError, OSError) as error:
@@ -78,7 +78,10 @@ async def load(app: AppBase, file: Path | PolicyFile) -> Opened | None:
 
 
 async def save(app: AppBase, draft: Draft) -> bool:
-    """Write the draft, asking for a name or before it is written somewhere else than to ours."""
+    """Write the draft; return whether it was written.
+
+    Asks for a name if it has none, and before writing a file that is not ours.
+    """
     opened = draft.opened
     if opened is None:
         return await make(app, draft, draft.document.text)
@@ -155,7 +158,7 @@ def _name_problem(name: str) -> str:
 
 
 async def make(app: AppBase, draft: Draft, text: str) -> bool:
-    """A new policy of ours with this text: asks for its name until it fits."""
+    """Make a new policy of ours with this text, asking for a name until one fits."""
     name = SUGGESTED
     while True:
         asked = await app.push_screen_wait(
@@ -175,7 +178,7 @@ async def make(app: AppBase, draft: Draft, text: str) -> bool:
 
 
 async def rename(app: AppBase, file: PolicyFile) -> Path | None:
-    """Another name for one of ours; its path then."""
+    """Rename one of our policies; return its new path."""
     asked = await app.push_screen_wait(
         AskScreen(clean_line(f"New name of {file.name}"), value=file.name, problem=_name_problem)
     )
@@ -189,7 +192,7 @@ async def rename(app: AppBase, file: PolicyFile) -> Path | None:
 
 
 async def delete(app: AppBase, file: PolicyFile) -> bool:
-    """Remove one of ours, after a question."""
+    """Delete one of our policies, after a question."""
     if file.origin is not Origin.OURS:
         app.say("Only policies of gemtui are deleted here; this one is not.", problem=True)
         return False
@@ -211,7 +214,7 @@ async def delete(app: AppBase, file: PolicyFile) -> bool:
 
 
 async def let_go(app: AppBase, draft: Draft, *, leaving: str) -> bool:
-    """Whether the draft may be left: asks what becomes of changes that are not saved."""
+    """Whether the draft may be closed; asks what to do with changes that are not saved."""
     if not draft.changed:
         return True
     answer = await app.push_screen_wait(
@@ -231,7 +234,7 @@ async def let_go(app: AppBase, draft: Draft, *, leaving: str) -> bool:
 
 
 async def ask_before_run(app: AppBase, draft: Draft) -> str | None:
-    """What a run gets of a policy with changes: "save" it first, take it as "saved", or None."""
+    """Ask which version a run gets: "save" it first, take it as "saved", or None."""
     return await app.push_screen_wait(
         ChooseScreen(
             clean_line(f"{draft.name} has changes that are not saved"),
@@ -245,7 +248,7 @@ async def ask_before_run(app: AppBase, draft: Draft) -> str | None:
 
 
 def edit(app: AppBase, draft: Draft) -> None:
-    """Open the file in the editor, as it is saved; what that writes is read again."""
+    """Open the file, as it is saved, in the user's editor; the result is read again."""
     if draft.opened is None or draft.changed:
         app.say("Save it first: the editor opens the file as it is saved.")
     else:
@@ -253,14 +256,14 @@ def edit(app: AppBase, draft: Draft) -> None:
 
 
 STEP = 50
-"""Milliseconds of silence after which a change is told."""
+"""Milliseconds of silence after which a change is reported."""
 
 
 async def watch_file(file: PolicyFile) -> AsyncGenerator[Opened]:
-    """The file whenever it was written, as it is then; ends where its folder can't be watched.
+    """Yield the file whenever it was written; ends if its folder can't be watched.
 
-    It is told once at the beginning, too: what happened before can't be known. A file that is
-    gone, or can't be read for a moment, is not told.
+    The file is yielded once at the beginning, since what happened before can't be known. A file
+    that is gone, or can't be read for a moment, is skipped.
     """
     stop = asyncio.Event()
     name = file.path.name

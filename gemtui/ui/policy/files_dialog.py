@@ -27,7 +27,7 @@ _ORIGINS = {
 
 
 class FileAction(StrEnum):
-    """What is to be done."""
+    """What to do with a policy file."""
 
     OPEN = "open"
     NEW = "new"
@@ -36,14 +36,14 @@ class FileAction(StrEnum):
 
 
 class FileChoice(NamedTuple):
-    """What the person wants done with which file; None for a new one."""
+    """What to do with which file; None for a new one."""
 
     what: FileAction
     file: PolicyFile | None = None
 
 
 class FilesScreen(DialogScreen[FileChoice]):
-    """Closes with what is wanted, or with None. `current`: the file that is edited."""
+    """Closes with a `FileChoice`, or with None. `current`: the file that is being edited."""
 
     BINDINGS = bindings(Where.POLICY_FILES)
 

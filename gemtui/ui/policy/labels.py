@@ -1,4 +1,4 @@
-"""What the policy pane says: its first line, its empty state, the mode. Pure."""
+"""The words of the policy pane: its first line, its empty state, the mode. Pure functions."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ START_KEYS = ("policy.suggest", "policy.add", "policy.levels", "policy.files", "
 
 
 def hint(id: str, glyphs: Glyphs) -> Content:
-    """A key with what it does."""
+    """Return a key with what it does."""
     key = BY_ID[id]
     face = key.footer(ascii=glyphs.name == "ascii")
     return Content.assemble((f"{face:<4}", "bold $text-accent"), (key.help, "dim"))
 
 
 def no_rules(draft: Draft, glyphs: Glyphs) -> Content:
-    """What stands in the place of rules while there are none."""
+    """Return what is shown in the place of rules while there are none."""
     fresh = draft.opened is None
     head = "No policy yet." if fresh else f"No rules in {clean_line(draft.name)}.toml yet."
     said = (
@@ -62,7 +62,7 @@ def _others(draft: Draft) -> Iterator[str]:
 
 
 def locked(draft: Draft, glyphs: Glyphs) -> Content:
-    """What stands there where the file can't be edited rule by rule."""
+    """Return what is shown if the file can't be edited rule by rule."""
     sign = f"{glyphs.failed} {clean_line(draft.document.locked)}"
     keys = ("policy.open_file", "policy.files")
     return Content("\n").join(
@@ -71,7 +71,7 @@ def locked(draft: Draft, glyphs: Glyphs) -> Content:
 
 
 def title(draft: Draft, shown: int, *, simple: bool) -> Iterator[Content]:
-    """Name, how many rules, in which order."""
+    """Yield name, number of rules, and order."""
     mark = "*" if draft.changed else ""
     yield Content.styled(f"{clean_line(draft.name)}{mark}", "bold")
     total = len(draft.entries)
@@ -85,7 +85,7 @@ def title(draft: Draft, shown: int, *, simple: bool) -> Iterator[Content]:
 
 
 def whose(draft: Draft) -> Iterator[Content]:
-    """What a person should know of the file, the most important first."""
+    """Yield what the user should know of the file, the most important first."""
     if draft.read_only:
         yield Content.styled(clean_line(f"read-only: {draft.read_only}"), "$text-warning")
     if draft.moved_on:
@@ -101,7 +101,7 @@ def folder_words(folder: Path, glyphs: Glyphs) -> Content:
 
 
 def state(draft: Draft, changes: int, *, fixable: bool) -> Iterator[Content]:
-    """How the draft differs from its file; nothing for one that has neither rules nor file.
+    """Yield how the draft differs from its file; nothing if it has neither rules nor file.
 
     `fixable`: there is a better form of the rule under the cursor.
     """
@@ -114,7 +114,7 @@ def state(draft: Draft, changes: int, *, fixable: bool) -> Iterator[Content]:
 
 
 def mode_line(mode: ApprovalMode, glyphs: Glyphs) -> Content:
-    """All approval modes, with the one that counts."""
+    """Return all approval modes, with the present one marked."""
     parts: list[tuple[str, str]] = [("Approval mode  ", "bold")]
     for each in ApprovalMode:
         here = each is mode

@@ -1,4 +1,4 @@
-"""The simple view of a policy: levels, mode and lists, one row each."""
+"""The simple view of a policy as rows: levels, mode and lists."""
 
 from __future__ import annotations
 
@@ -96,12 +96,12 @@ def _choice(field: LevelRow, choice: str, look: Look) -> Pieces:
 
 
 class LevelRows(RowList[LevelRow], inherit_bindings=False):
-    """The rows; a choice that is made is told to the pane, and so is a list to be changed."""
+    """The rows; posts `Chosen` for a choice that was made or a list to be changed."""
 
     BINDINGS: ClassVar[list[BindingType]] = bindings(Where.LEVELS)
 
     class Chosen(Message):
-        """`field` shall have another value."""
+        """Set `field` to another value."""
 
         def __init__(self, field: LevelRow, value: str) -> None:
             super().__init__()
@@ -114,14 +114,14 @@ class LevelRows(RowList[LevelRow], inherit_bindings=False):
         super().__init__(draw, stops=lambda field: bool(field.id), empty=Clean(""), id="levels")
 
     def show_levels(self, draft: Draft) -> None:
-        """What the draft says now; the cursor stays on its row."""
+        """Show the levels of a draft; the cursor stays on its row."""
         simple, row = read(draft.document), self.cursor
         self.others = simple.others
         self.show(tuple(fields(simple, draft.mode)))
         self.go(row)
 
     def meaning(self) -> str:
-        """What the choice under the cursor means."""
+        """Return what the choice under the cursor means."""
         field = self.chosen
         if field is None:
             return ""
@@ -153,7 +153,7 @@ class LevelRows(RowList[LevelRow], inherit_bindings=False):
 
 
 def with_value(simple: SimplePolicy, name: str, value: str) -> SimplePolicy:
-    """The same with one level set, or unset."""
+    """Return the levels with one of them set, or unset."""
     levels = {key: level for key, level in simple.levels.items() if key != name}
     if value != UNSET:
         levels[name] = Level(value)
@@ -161,7 +161,7 @@ def with_value(simple: SimplePolicy, name: str, value: str) -> SimplePolicy:
 
 
 def with_list(simple: SimplePolicy, name: str, tools: tuple[str, ...]) -> SimplePolicy:
-    """The same with another list; without names there is no such list."""
+    """Return the levels with another list; without names there is no such list."""
     if name == "only":
         return replace(simple, only=tools or None)
     return (
@@ -176,7 +176,7 @@ def with_choice(field: LevelRow, value: str) -> Make:
 
 
 async def ask_list(app: AppBase, draft: Draft, field: LevelRow | None) -> Make:
-    """Let a person change a list of tools; what comes of it may be no change."""
+    """Let the user change a list of tools; the result may be no change."""
     if field is None or field.id not in LISTS:
         return _nothing
     before = getattr(read(draft.document), field.id) or ()

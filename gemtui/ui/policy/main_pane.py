@@ -22,7 +22,7 @@ from gemtui.ui.rules.draft import Draft
 
 
 class PolicyMain(Vertical):
-    """Shows a draft; what is done to it is up to the pane."""
+    """Shows a draft and posts what the user does; the pane acts on it."""
 
     class Moved(Message):
         """The cursor is on another rule, or other rules are shown."""
@@ -79,7 +79,7 @@ class PolicyMain(Vertical):
     # --- showing -------------------------------------------------------------------------------
 
     def show(self, draft: Draft, place: int | None = None) -> None:
-        """The draft as it stands, with the cursor on the rule at `place`."""
+        """Show the draft, with the cursor on the rule at `place`."""
         self._draft = draft
         stuck = bool(draft.document.locked)
         words = locked(draft, self._glyphs) if stuck else no_rules(draft, self._glyphs)
@@ -93,7 +93,7 @@ class PolicyMain(Vertical):
         self._say_level()
 
     def become(self, shown: CommandPreview) -> None:
-        """The command in brief, for where there is no room for more."""
+        """Show the command in brief, where there is no room for more."""
         self.query_one("#brief", Static).update(in_brief(shown, self._glyphs))
 
     def _say_title(self, draft: Draft) -> None:
@@ -108,19 +108,19 @@ class PolicyMain(Vertical):
     # --- what is shown -------------------------------------------------------------------------
 
     def switch(self, *, simple: bool) -> None:
-        """The simple view, or the rules."""
+        """Show the simple view, or the rules."""
         self.set_class(simple, "-levels")
         if self._draft is not None:
             self.show(self._draft)
         self.call_after_refresh(self.take_focus)
 
     def take_focus(self) -> None:
-        """To the rows that are shown."""
+        """Focus the rows that are shown."""
         (self.levels if self.simple else self.rules).focus()
 
     @on(RuleTable.SearchRequested)
     def search(self) -> None:
-        """Let somebody type."""
+        """Open the search."""
         self.remove_class("-levels")
         self.query_one(FilterBar).open()
 
@@ -131,7 +131,7 @@ class PolicyMain(Vertical):
         )
 
     def end_search(self) -> None:
-        """All rules again."""
+        """Close the search, and show all rules again."""
         self.query_one(FilterBar).close()
 
     @on(FilterBar.Changed)

@@ -1,6 +1,6 @@
-"""The app's policies: the pane, the sign of what is not saved, questions before leaving.
+"""The policy mode of the app: the pane, the mark for unsaved changes, questions before leaving.
 
-What the pane needs is imported only when somebody goes there.
+What the pane needs is imported only when it is first shown.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ UNSAVED = "*"
 
 
 class PolicyMode:
-    """All that the app does about policies."""
+    """Everything that the app does about policies."""
 
     def __init__(self, app: AppBase) -> None:
         self._app = app
@@ -35,11 +35,11 @@ class PolicyMode:
 
     @property
     def draft(self) -> Draft | None:
-        """What is edited; None = nobody has been there yet."""
+        """The policy that is being edited; None = the pane has not been shown yet."""
         return None if self._made is None else self._made.draft
 
     def mark(self) -> str:
-        """The sign beside the policy mode: something is not saved; else nothing."""
+        """The mark beside the policy mode for changes that are not saved; "" = none."""
         draft = self.draft
         return UNSAVED if draft is not None and draft.changed else ""
 
@@ -55,10 +55,7 @@ class PolicyMode:
         screen.offer(call)
 
     async def settled(self, policies: Sequence[Path]) -> bool:
-        """Whether a run may start with these files: asks where one has changes that are not saved.
-
-        False: the person stays.
-        """
+        """Whether a run may start with these files; asks if one has unsaved changes."""
         draft, screen = self.draft, self._made
         opened = None if draft is None else draft.opened
         if draft is None or screen is None or opened is None or not draft.changed:
@@ -71,7 +68,7 @@ class PolicyMode:
         return answer == "saved" or (answer == "save" and await screen.editor.save())
 
     async def may_leave(self) -> bool:
-        """Whether gemtui may end: asks what becomes of changes that are not saved."""
+        """Whether gemtui may end; asks what to do with unsaved changes."""
         draft = self.draft
         if draft is None or not draft.changed or self._app.start.demo:
             return True

@@ -1,4 +1,4 @@
-"""The rules of the policy that is edited, the strongest first."""
+"""The table of the rules of the policy that is edited, the strongest first."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ _BESIDE = GUTTER + 1
 
 @dataclass(frozen=True, slots=True)
 class RuleRow:
-    """One row: the rule at this place of the file, and the worst that is said of it."""
+    """One row: the index of a rule in the file, and the worst finding about it."""
 
     place: int
     entry: RuleEntry
@@ -43,7 +43,7 @@ class RuleRow:
 
 
 def rows(draft: Draft, words: str = "") -> tuple[RuleRow, ...]:
-    """The rows that hold all words of a search, in the order of strength."""
+    """Return the rows that match all words of a search, in the order of strength."""
     wanted = words.lower().split()
     made = (
         _row(place, draft.entries[place], draft.document.problems[place])
@@ -132,7 +132,7 @@ def _unreadable(row: RuleRow, look: Look) -> Pieces:
 
 
 class RuleTable(RowList[RuleRow], TypedAhead, inherit_bindings=False):
-    """The table; the pane does what keys ask for."""
+    """The table; the pane acts on its messages."""
 
     BINDINGS: ClassVar[list[BindingType]] = bindings(Where.RULES)
 
@@ -172,12 +172,12 @@ class RuleTable(RowList[RuleRow], TypedAhead, inherit_bindings=False):
             self.go(min(row, len(self.items) - 1))
 
     def neighbour(self, step: int) -> int | None:
-        """The place in the file of the rule that stands `step` rows further."""
+        """Return the index in the file of the rule `step` rows further."""
         at = self.cursor + step
         return self.items[at].place if 0 <= at < len(self.items) else None
 
     def next_problem(self) -> bool:
-        """The cursor on the next rule that something is said of, round and round."""
+        """Move the cursor to the next rule with a finding, cyclically; False if there is none."""
         count = len(self.items)
         around = ((self.cursor + step) % count for step in range(1, count + 1))
         found = next((at for at in around if self.items[at].worst is not None), None)

@@ -1,4 +1,4 @@
-"""The policy pane: rules, what they become, what they mean, before anything runs."""
+"""The policy pane: the rules, the command that they become, and what they mean for calls."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ _WHILE_TYPING = {"next_part", "previous_part", "back", "save"}
 
 
 class PolicyScreen(DialogGuardScreen[None]):
-    """One policy at a time is edited: `draft`. Decisions are made for runs in `folder`."""
+    """Edits one policy at a time, `draft`. Decisions are made for runs in `folder`."""
 
     BINDINGS: ClassVar[list[BindingType]] = bindings(Where.POLICY)
     AUTO_FOCUS = "RuleTable"
@@ -72,7 +72,7 @@ class PolicyScreen(DialogGuardScreen[None]):
 
     @property
     def gemtui(self) -> AppBase:
-        """The app, as ours."""
+        """The app, with its type."""
         return cast("AppBase", self.app)
 
     @property
@@ -87,7 +87,7 @@ class PolicyScreen(DialogGuardScreen[None]):
 
     @property
     def draft(self) -> Draft:
-        """What is edited."""
+        """The policy that is being edited."""
         return self.editor.draft
 
     @work(exclusive=True, group="look")
@@ -109,7 +109,7 @@ class PolicyScreen(DialogGuardScreen[None]):
     # --- showing -------------------------------------------------------------------------------
 
     def show(self, place: int | None = None) -> None:
-        """All of it as the draft says it now, with the cursor on the rule at `place`."""
+        """Show the present draft, with the cursor on the rule at `place`."""
         draft = self.draft
         self.main.show(draft, place)
         self._become()
@@ -167,7 +167,7 @@ class PolicyScreen(DialogGuardScreen[None]):
     # --- changing rules ------------------------------------------------------------------------
 
     def edit(self, make: Make) -> None:
-        """Make a change, show it, and say what can't be seen of it."""
+        """Make an edit, show it, and tell what the table does not show of it."""
         made = self.editor.edit(make)
         if made is not None:
             self.show(made.place)
@@ -212,7 +212,7 @@ class PolicyScreen(DialogGuardScreen[None]):
 
     @work(exclusive=True, group=DIALOG)
     async def offer(self, call: Call) -> None:
-        """The rule that would allow a call, in the form; nothing is done before it is taken."""
+        """Show the form with the rule that would allow a call; taking it there adds it."""
         await self.editor.begun.wait()
         self.main.switch(simple=False)
         form = await form_allowing(self.gemtui, Simulation(self.draft, self.editor.folder), call)

@@ -1,4 +1,4 @@
-"""Beside the rules: the command they become, the file with its changes, what is doubtful."""
+"""The side of the policy pane: the command, the file with its changes, the findings."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ def worst(findings: Sequence[Finding], glyphs: Glyphs) -> Iterator[Content]:
 
 
 class PolicySide(Vertical):
-    """All of it, from top to bottom."""
+    """Command, file and findings, from top to bottom."""
 
     def __init__(self, glyphs: Glyphs) -> None:
         super().__init__(id="policy-side")

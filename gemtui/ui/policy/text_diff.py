@@ -1,4 +1,4 @@
-"""A text with its changes marked: every line with `+`, `-` or nothing; pure."""
+"""Compare two texts: all lines, each marked with `+`, `-` or nothing. Pure functions."""
 
 from __future__ import annotations
 
@@ -21,16 +21,16 @@ class TextDiffLine(NamedTuple):
 
 
 class TextDiff(NamedTuple):
-    """All lines, and how many places differ."""
+    """All lines, and the number of places that differ."""
 
     lines: tuple[TextDiffLine, ...]
     changes: int
 
 
 def text_diff(old: str, new: str) -> TextDiff:
-    """The new text with what was taken from the old one in its place.
+    """Return the new text, with the lines that were removed in their places.
 
-    Two long texts that have nothing in common in thousands of lines count as one change.
+    Two long texts that have thousands of lines and none in common count as one change.
     """
     before, after = _split(old), _split(new)
     blocks = list(_blocks(before, after))
@@ -42,7 +42,7 @@ def text_diff(old: str, new: str) -> TextDiff:
 
 
 def lines_changed(old: str, new: str) -> range:
-    """The lines of the new text, from 1, between what both texts begin and end with."""
+    """Return the lines of the new text, from 1, between the common beginning and end."""
     before, after = _split(old), _split(new)
     start = _common(before, after)
     end = _common(before[start:][::-1], after[start:][::-1])

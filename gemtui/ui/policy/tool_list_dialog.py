@@ -1,4 +1,4 @@
-"""A list of tools by name."""
+"""Edit a list of tool names."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from gemtui.ui.rules.form_fields import names
 
 
 class ToolListScreen(DialogScreen[tuple[str, ...]]):
-    """Closes with the names, () = no such list, or with None: nothing is to be changed."""
+    """Closes with the names (() = no such list), or with None: nothing is to be changed."""
 
     BINDINGS = bindings(Where.DIALOG)
 

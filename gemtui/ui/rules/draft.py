@@ -1,7 +1,7 @@
-"""The policy that a person edits: its document, the way back and forth, what is saved.
+"""A policy that is being edited: its document, undo and redo, what is saved.
 
-Nothing of this is on the screen and nothing here knows Textual: the policy pane and the screens
-around it read a `Draft`, and change it by its methods. `revision` says that something changed.
+Nothing here knows Textual: the policy pane and the simulator read a `Draft` and change it by its
+methods. `revision` says that something changed.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ from gemtui.policy.model.rules import ApprovalMode, Finding
 
 UNNAMED = "new policy"
 MOST_STEPS = 500
-"""Steps that can be taken back."""
+"""Number of steps that can be undone."""
 
 
 class Revision(NamedTuple):
-    """A state of the document, and what was done to come to it."""
+    """A state of the document, and the edit that led to it."""
 
     document: Document
     what: str
@@ -43,11 +43,11 @@ class PolicyContext:
 
 
 class Draft:
-    """One policy file as it stands in the editor.
+    """One policy file in the editor.
 
-    `opened`: the file as it was read, None = it is not written yet. `mode`: the approval mode that
-    decisions are shown for, and that a run from here gets; it is no part of the file. `moved_on`:
-    the file on the disk is no longer what was read.
+    `opened`: the file as it was read, None = it is not written yet. `mode`: the approval mode for
+    decisions and for runs from here; it is no part of the file. `moved_on`: the file on the disk is
+    no longer what was read.
     """
 
     def __init__(
@@ -80,7 +80,7 @@ class Draft:
 
     @property
     def saved(self) -> str:
-        """The text as it stands on the disk."""
+        """The text on the disk."""
         return self._saved
 
     @property
@@ -105,7 +105,7 @@ class Draft:
 
     @property
     def of_the_file(self) -> tuple[Finding, ...]:
-        """Those of them that no rule has."""
+        """The findings that are about no single rule."""
         return tuple(finding for finding in self.findings if not finding.rule)
 
     @property
@@ -120,7 +120,7 @@ class Draft:
 
     @property
     def policy(self) -> Policy:
-        """All rules that a run with this policy has, in load order: to decide and explain with."""
+        """Return all rules that a run with this policy has, in load order."""
         return self.around.before + self.document.policy + self.around.after
 
     @property
@@ -131,9 +131,9 @@ class Draft:
     # --- changes -----------------------------------------------------------------------------
 
     def change(self, document: Document, what: str) -> bool:
-        """Go on with this document; `what` was done, such as "delete rule 3". One step to undo.
+        """Continue with this document, as one step to undo; return False if nothing differs.
 
-        False where nothing is different.
+        `what`: the edit in words, such as "delete rule 3".
         """
         if document.text == self.document.text:
             return False
@@ -143,7 +143,7 @@ class Draft:
         return True
 
     def undo(self) -> str:
-        """Take the last change back; what it was, "" where there is none."""
+        """Undo the last edit; return it in words, "" = there was none."""
         if not self.can_undo:
             return ""
         step = self._steps.pop()
@@ -152,7 +152,7 @@ class Draft:
         return step.what
 
     def redo(self) -> str:
-        """Make the change again that was taken back last; what it is, "" where there is none."""
+        """Redo the edit that was undone last; return it in words, "" = there was none."""
         if not self._undone:
             return ""
         step = self._undone.pop()
@@ -161,26 +161,26 @@ class Draft:
         return step.what
 
     def surround(self, around: PolicyContext) -> None:
-        """Other files or settings take part from now on."""
+        """Take other files or settings into account from now on."""
         self.around = around
         self.revision += 1
 
     def decide_for(self, mode: ApprovalMode) -> None:
-        """Another approval mode."""
+        """Set another approval mode."""
         self.mode = mode
         self.revision += 1
 
     # --- the disk ----------------------------------------------------------------------------
 
     def wrote(self, opened: Opened) -> None:
-        """This document has been saved as this file; the way back stays, and what came since."""
+        """Note that this document has been saved as this file; undo and later edits remain."""
         self.opened, self._saved, self.moved_on = opened, opened.document.text, False
         if self.document.text == opened.document.text:
             self._steps[-1] = Revision(opened.document, self._steps[-1].what)
         self.revision += 1
 
     def read(self, opened: Opened) -> None:
-        """The file has been read again, and is taken as it is now. One step to undo."""
+        """Take the file as it has been read again, as one step to undo."""
         self.change(opened.document, "read the file again")
         self.opened, self._saved, self.moved_on = opened, opened.document.text, False
         self.revision += 1
@@ -196,7 +196,7 @@ def next_mode(mode: ApprovalMode) -> ApprovalMode:
 
 
 def order(entries: Sequence[RuleEntry]) -> tuple[int, ...]:
-    """Places of the rules, the strongest first: by priority, then as they stand in the file.
+    """Return the indexes of the rules, the strongest first, then in file order.
 
     Rules that can't be read come last.
     """
@@ -209,7 +209,7 @@ def order(entries: Sequence[RuleEntry]) -> tuple[int, ...]:
 
 
 class MovedRule(NamedTuple):
-    """A document with one rule at another place: where it stands now, and what to say of it."""
+    """A document with one rule moved: its new index, and what to tell of it."""
 
     document: Document
     place: int
@@ -217,10 +217,10 @@ class MovedRule(NamedTuple):
 
 
 def moved(document: Document, place: int, other: int, *, above: bool) -> MovedRule | None:
-    """The rule at `place` right above or below the one at `other`, as the table shows them.
+    """Return the document with the rule at `place` right above or below the one at `other`.
 
-    It takes that rule's priority where it has another one (then `priority` is it). None where one
-    of them can't be read.
+    The order is that of the table: the rule takes the other one's priority if that differs
+    (`priority`). None if one of them can't be read.
     """
     rule, neighbour = document.rules[place].rule, document.rules[other].rule
     if rule is None or neighbour is None:

@@ -1,4 +1,4 @@
-"""All that is known of one session, and its relatives: copies, subagents, the parent."""
+"""Everything that is known of one session, and its relatives: copies, subagents, the parent."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from gemtui.ui.kit.messages import CopyRequested
 
 
 class AboutScreen(DialogScreen[Summary]):
-    """Closes with the relative that the person wants to read, or with None."""
+    """Closes with the relative to read, or with None."""
 
     BINDINGS = bindings(Where.INFO)
 

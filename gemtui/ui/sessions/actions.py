@@ -1,4 +1,4 @@
-"""What a person can do with a session besides reading it; each function talks to the person."""
+"""What the user can do with a session besides reading it; with questions and answers."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 async def export(app: AppBase, summary: Summary, home: Path) -> None:
-    """Ask where to, and write the session there."""
+    """Ask for form and file, and write the session there."""
     stem = f"{file_name(summary.title[:60])}-{file_name(summary.id)[:8]}"
     title = clean_line(summary.title)
     chosen = await app.push_screen_wait(ExportScreen(title, stem, forbidden=resolved(home)))
@@ -47,7 +47,7 @@ def _write(summary: Summary, chosen: Export) -> None:
 
 
 async def delete(app: AppBase, summary: Summary, home: Path) -> bool:
-    """Delete a session's files, after a question that lists them; True if that was done."""
+    """Delete a session's files, after a question that lists them; return whether it was done."""
     try:
         await _require_rest(app, summary)
         deletion = await asyncio.to_thread(plan, summary, home)

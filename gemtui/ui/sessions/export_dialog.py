@@ -1,4 +1,4 @@
-"""Where to write a session, and in which form."""
+"""Ask for the file and the form of an export."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from gemtui.ui.kit.keys import Where, bindings
 
 
 class Export(NamedTuple):
-    """What the person chose."""
+    """The form and the file of an export."""
 
     format: Format
     path: Path
@@ -36,7 +36,7 @@ FORMS = {
 
 
 class ExportScreen(DialogScreen[Export]):
-    """Closes with an `Export` to a file that is not there yet, or with None."""
+    """Closes with an `Export` to a file that does not exist yet, or with None."""
 
     BINDINGS = bindings(Where.DIALOG)
 

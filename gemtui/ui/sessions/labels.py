@@ -1,4 +1,4 @@
-"""What is listed, in words: the line above the list, and what stands where there is no row."""
+"""The words of the list of sessions: the line above it, and why it is empty."""
 
 from __future__ import annotations
 

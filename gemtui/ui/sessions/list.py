@@ -1,4 +1,4 @@
-"""The list of sessions, drawn by lines: no widget per row, so that 10,000 are no weight."""
+"""The list of sessions, drawn line by line without a widget per row: 10,000 cost nothing."""
 
 from __future__ import annotations
 
@@ -52,14 +52,14 @@ class SessionList(TypedAhead, can_focus=True, inherit_bindings=False):
             self.summary = summary
 
     class Opened(Message):
-        """Somebody wants to read a session."""
+        """A session is to be read."""
 
         def __init__(self, summary: Summary) -> None:
             super().__init__()
             self.summary = summary
 
     class FilterRequested(Message):
-        """Somebody wants to type a search."""
+        """The search is to be opened."""
 
     class Typed(Message):
         """A key that was meant for the search, which did not have the focus yet."""
@@ -69,7 +69,7 @@ class SessionList(TypedAhead, can_focus=True, inherit_bindings=False):
             self.key, self.character = key, character
 
     class Arranged(Message):
-        """The rows, or the words about them (`crumbs`), are others now."""
+        """The rows, or the words about them (`crumbs`), have changed."""
 
     def __init__(self, project: Path | None = None, *, id: str | None = None) -> None:
         super().__init__(id=id)
@@ -89,7 +89,7 @@ class SessionList(TypedAhead, can_focus=True, inherit_bindings=False):
 
     @property
     def rows(self) -> Rows:
-        """What is listed now."""
+        """The rows that are listed."""
         return self._rows
 
     @property
@@ -131,7 +131,7 @@ class SessionList(TypedAhead, can_focus=True, inherit_bindings=False):
         self._arrange(replace(self.view, grouped=grouped))
 
     def scope(self, *, everywhere: bool) -> None:
-        """The sessions of all projects, or of the one that the list was made for."""
+        """List the sessions of all projects, or of the one that the list was made for."""
         self._arrange(replace(self.view, everywhere=everywhere or self._listing.project is None))
 
     def hidden(self, shown: bool) -> None:

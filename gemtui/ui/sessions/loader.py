@@ -1,4 +1,4 @@
-"""The session that is open on the screen: its file is read in threads, first the first screen."""
+"""Read the session that is open on the screen in threads, its first part first."""
 
 from __future__ import annotations
 
@@ -16,12 +16,11 @@ FIRST = 512 * 1024
 
 
 class SessionLoader:
-    """One file; every method may wait for the disk and is called in a thread, but for `stop`.
+    """One session file. Methods read the disk and are called in threads, except `stop`.
 
-    They raise NotASession, SessionTooLarge, OSError. `dropped`: with the messages that were
-    rewound, buried or failed; at first only where there are no others. `lost`: how many these are,
-    by what became of them, as of the last reading. `gone`: the file was removed meanwhile; what was
-    read of it stays.
+    They raise NotASession, SessionTooLarge, OSError. `dropped`: include the messages that were
+    rewound, replaced or failed; at first only if there are no others. `lost`: their number by
+    reason, as of the last reading. `gone`: the file was removed; what was read of it remains.
     """
 
     def __init__(self, path: Path) -> None:
@@ -34,13 +33,13 @@ class SessionLoader:
         self._stopped = Event()
 
     def first(self) -> Transcript:
-        """What the first bytes give."""
+        """Read the first part of the file, and return its transcript."""
         with self._lock:
             self._refresh(upto=FIRST)
             return self._transcript()
 
     def rest(self) -> Transcript | None:
-        """Everything that is there now; None if that is nothing new."""
+        """Read the rest; return the transcript, or None if nothing is new."""
         with self._lock:
             try:
                 changed, self.gone = self._refresh(), False
@@ -49,7 +48,7 @@ class SessionLoader:
             return self._transcript() if changed else None
 
     def again(self, *, dropped: bool) -> Transcript:
-        """What has been read, with the dropped messages or without."""
+        """Return what has been read, with the dropped messages or without."""
         self._wanted = dropped
         with self._lock:
             return self._transcript()
@@ -69,7 +68,7 @@ class SessionLoader:
 
     @property
     def complete(self) -> bool:
-        """Whether all bytes have been read that were there at the last reading."""
+        """Whether all bytes that existed at the last reading have been read."""
         return self._log.complete
 
     @property
@@ -83,11 +82,11 @@ class SessionLoader:
         return self._log.torn
 
     def stop(self) -> None:
-        """Let a reading that is under way come to its end soon."""
+        """Make a reading in progress end soon."""
         self._stopped.set()
 
     def close(self) -> None:
-        """Let the file go, as soon as nobody reads it; bodies can't be read any more."""
+        """Close the file once nobody reads it; bodies can't be read afterwards."""
         self.stop()
         with self._lock:
             self._log.close()

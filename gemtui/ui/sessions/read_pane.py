@@ -1,4 +1,4 @@
-"""The open session: its heading, its transcript, or words about why it can't be shown."""
+"""The open session: its heading, its transcript, or a notice why it can't be shown."""
 
 from __future__ import annotations
 
@@ -46,10 +46,9 @@ class _Left:
 
 
 class ReadPane(Vertical):
-    """Shows one session and follows its file; `changed` tells it that the file grew.
+    """Shows one session and follows its file; call `changed` when the file has grown.
 
-    Reading happens in threads; opening another session ends what is under way, so that no late
-    answer is shown.
+    Reading happens in threads; opening another session cancels it, so that no late answer is shown.
     """
 
     class Changed(Message):
@@ -78,15 +77,15 @@ class ReadPane(Vertical):
 
     @property
     def front(self) -> Widget:
-        """What is to have the focus: the transcript, or the words in its place."""
+        """The widget that takes the focus: the transcript, or the notice in its place."""
         return self.query_one(Notice) if self.has_class("-notice") else self.view
 
     # --- what is shown -------------------------------------------------------------------------
 
     def open(self, summary: Summary, *, deeper: bool = False) -> None:
-        """Show a session, unless it is the one that is shown.
+        """Show a session, unless it is shown already.
 
-        `deeper`: `back` leads to what is shown now, and to where the cursor is there.
+        `deeper`: `back` leads to the present session, with the cursor where it is.
         """
         before, self.summary = self.summary, summary
         if before is None or before.path != summary.path:
@@ -99,7 +98,7 @@ class ReadPane(Vertical):
         self._say_heading()
 
     def back(self) -> bool:
-        """To the session that was left for this one; False if there is none."""
+        """Return to the session that was left for this one; False if there is none."""
         if not self._left:
             return False
         left = self._left.pop()
@@ -125,7 +124,7 @@ class ReadPane(Vertical):
             self.view.refresh_page()
 
     def forget(self, summary: Summary) -> None:
-        """Show nothing, if it is this session that is shown."""
+        """Show nothing if this session is shown."""
         if self.summary is not None and self.summary.path in summary.files:
             self.clear()
 
@@ -141,14 +140,14 @@ class ReadPane(Vertical):
         self.post_message(self.Changed())
 
     def take(self, sessions: Sequence[Summary]) -> None:
-        """Say what a newer state of the store says of the session."""
+        """Update the heading from a newer state of the store."""
         if self.summary is not None:
             path = self.summary.path
             self.summary = next((each for each in sessions if each.path == path), self.summary)
             self._say_heading()
 
     def changed(self, paths: frozenset[Path]) -> None:
-        """Files changed on disk: read on, if it is ours."""
+        """Read on if the session's file is among these, which changed on the disk."""
         if self.summary is None:
             return
         path = self.summary.path
@@ -267,12 +266,12 @@ class ReadPane(Vertical):
 
     @property
     def problems(self) -> tuple[Problem, ...]:
-        """What of the session's file could not be read."""
+        """What could not be read of the session's file."""
         return () if self._shown is None else self._shown.problems
 
     @property
     def words(self) -> tuple[str, ...]:
-        """What is to be said about the file, the most important first."""
+        """Return remarks on the file, the most important first."""
         reader = self._shown
         if reader is None or self.has_class("-notice"):
             return ()
@@ -291,7 +290,7 @@ class ReadPane(Vertical):
 
     @property
     def position(self) -> tuple[str, ...]:
-        """Where the reader is, the most important first."""
+        """Return where the reader is, the most important part first."""
         view = self.view
         if not view.total or self.has_class("-notice"):
             return ()

@@ -56,7 +56,7 @@ ROOM = (60, 15)
 
 
 class SessionsScreen(DialogGuardScreen[None]):
-    """List and transcript; narrow terminals show one of them, `reading` says which."""
+    """List and transcript; a narrow terminal shows one of them, and `reading` says which."""
 
     BINDINGS: ClassVar[list[BindingType]] = bindings(Where.SESSIONS)
     AUTO_FOCUS = ""
@@ -87,7 +87,7 @@ class SessionsScreen(DialogGuardScreen[None]):
 
     @property
     def gemtui(self) -> AppBase:
-        """The app, as ours."""
+        """The app, with its type."""
         return cast("AppBase", self.app)
 
     @property
@@ -177,9 +177,9 @@ class SessionsScreen(DialogGuardScreen[None]):
     # --- moving about --------------------------------------------------------------------------
 
     def show(self, summary: Summary, *, deeper: bool = False) -> None:
-        """Read a session: the keys are the transcript's from now on.
+        """Open a session and focus its transcript.
 
-        `deeper`: the way back leads to the session that is read now.
+        `deeper`: the way back leads to the present session.
         """
         if self._resting is not None:
             self._resting.stop()

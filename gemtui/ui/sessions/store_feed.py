@@ -1,7 +1,7 @@
-"""The list in step with the store: the newest rows at once, then all, then every change.
+"""Keep the list up to date with the store: the newest rows, then all, then every change.
 
-Plain asyncio. What waits for the disk runs in threads, one at a time; a change that comes while
-another is being read waits and is read together with all that came meanwhile.
+Plain asyncio. What reads the disk runs in threads, one at a time; changes during a reading are
+gathered and read together afterwards.
 """
 
 from __future__ import annotations
