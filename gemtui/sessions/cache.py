@@ -48,6 +48,7 @@ class Unread:
     """A file that holds no session, or one that is too large: it need not be read again."""
 
     what: str
+    too_large: bool = False
 
 
 Known = Summary | Unread
@@ -376,7 +377,8 @@ def read_file(
         log.refresh(upto=upto, cancelled=cancelled)
         return summarise(log, place)
     except (NotASession, SessionTooLarge) as error:
-        return Unread(what=str(error).removeprefix(f"{place.path} "))
+        what = str(error).removeprefix(f"{place.path} ")
+        return Unread(what=what, too_large=isinstance(error, SessionTooLarge))
     except FileNotFoundError:
         return None
     except OSError as error:

@@ -86,6 +86,7 @@ class Index:
         self._catalog = Catalog(self._projects)
         self._asked: set[str] = set()
         self._unread: dict[str, tuple[Stamp | None, Problem]] = {}
+        self._too_large: dict[str, tuple[int, int]] = {}
         self._logs: OrderedDict[str, SessionLog] = OrderedDict()
         self._lock = threading.RLock()
         self._updating = threading.Lock()
@@ -320,6 +321,9 @@ class Index:
         if place is None:
             self._forget(str(path))
             return
+        if self._is_still_too_large(place):
+            self._places[place.name] = place
+            return
         log = self._logs.pop(place.name, None) or SessionLog(path)
         known = read_file(log, place)
         self._places[place.name] = place
@@ -343,9 +347,14 @@ class Index:
 
     # --- what is known -----------------------------------------------------------------------
 
+    def _is_still_too_large(self, place: ChatFile) -> bool:
+        """Whether a file that was too large is that file, and no smaller: it is not read again."""
+        inode, size = self._too_large.get(place.name, (place.inode, place.size + 1))
+        return inode == place.inode and size <= place.size
+
     def _knows(self, place: ChatFile, *, whole: bool) -> bool:
         unread = self._unread.get(place.name)
-        if unread is not None and unread[0] == place.stamp:
+        if (unread is not None and unread[0] == place.stamp) or self._is_still_too_large(place):
             return True
         return self._catalog.knows(place.name, place.stamp, whole=whole)
 
@@ -354,6 +363,9 @@ class Index:
         versions rewrite their files in place. What the system refuses is said, and tried again.
         """
         with self._lock:
+            self._too_large.pop(place.name, None)
+            if isinstance(known, Unread) and known.too_large:
+                self._too_large[place.name] = place.inode, place.size
             match known:
                 case Summary():
                     self._unread.pop(place.name, None)
@@ -373,6 +385,7 @@ class Index:
             self._catalog.drop(path)
             self._places.pop(path, None)
             self._unread.pop(path, None)
+            self._too_large.pop(path, None)
             log = self._logs.pop(path, None)
         if log is not None:
             log.close()

@@ -296,3 +296,21 @@ def test_a_session_is_live_for_a_minute(tmp_path: Path) -> None:
     for seconds, live in ((0, True), (59, True), (60, False)):
         (found,) = catalog.sessions(datetime.fromtimestamp(LONG_AGO + seconds, UTC))
         assert (Flag.LIVE in found.flags) is live
+
+
+def test_a_file_that_is_too_large_is_not_read_again_while_it_grows(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = session(tmp_path, uuid(1), talk(uuid(1), turns=20))
+    monkeypatch.setattr("gemtui.sessions.records.HELD_LIMIT", 10)
+    index = Index(tmp_path, cache=None)
+    assert len(load(index).unreadable) == 1
+    monkeypatch.setattr("gemtui.sessions.records.HELD_LIMIT", 1000)
+    with path.open("ab") as log:
+        log.write(b"{}\n" * 10)
+    for changed in (path, tmp_path / "tmp"):
+        found = index.update([changed])
+        assert (found.sessions, len(found.unreadable)) == ((), 1)
+    logs.write(path, talk(uuid(1)))
+    found = index.update([path])
+    assert (len(found.sessions), found.unreadable) == (1, ())
