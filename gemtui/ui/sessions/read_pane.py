@@ -58,6 +58,8 @@ class ReadPane(Vertical):
         super().__init__(id=id)
         self._open_thoughts = open_thoughts
         self.summary: Summary | None = None
+        self.polling: str | None = None
+        """How often the store is looked at, and why, where the system tells no changes."""
         self._glyphs = glyphs
         self._left: list[_Left] = []
         self._shown: SessionLoader | None = None
@@ -300,7 +302,8 @@ class ReadPane(Vertical):
         if view.found.query:
             said.append(f"match {view.found}" if view.found.total else str(view.found))
         if view.following:
-            said.append(f"{self._glyphs.newer} following")
+            how = "following" if self.polling is None else self.polling.partition(":")[0]
+            said.append(f"{self._glyphs.newer} {how}")
         return tuple(said)
 
 

@@ -70,7 +70,6 @@ class SessionsScreen(DialogGuardScreen[None]):
         self._opening = start.opening
         self._snapshot: Snapshot | None = None
         self._resting: Timer | None = None
-        self._polling: str | None = None
         self._to_highlight: Summary | None = None
 
     def compose(self) -> ComposeResult:
@@ -170,8 +169,8 @@ class SessionsScreen(DialogGuardScreen[None]):
             (notice if empty else self.sessions).focus()
 
     def _changed(self, paths: frozenset[Path], polling: str | None) -> None:
-        self._polling = polling
         if self.app.is_running:
+            self.pane.polling = polling
             self.pane.changed(paths)
 
     # --- moving about --------------------------------------------------------------------------
@@ -380,8 +379,8 @@ class SessionsScreen(DialogGuardScreen[None]):
             yield f"reading {snapshot.done:,} of {snapshot.total:,}"
         if snapshot.unreadable:
             yield f"{self.gemtui.glyphs.warning} {len(snapshot.unreadable)} can't be read"
-        if self._polling is not None:
-            yield clean_line(self._polling)
+        if self.pane.polling is not None:
+            yield clean_line(self.pane.polling)
 
     def _name_window(self) -> None:
         summary = self.pane.summary if self.reading else None

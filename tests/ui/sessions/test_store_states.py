@@ -244,3 +244,16 @@ async def test_a_file_can_be_read_without_any_store(tmp_path: Path) -> None:
     session = Index(store, cache=None).find("9babadd1")
     async with person(tmp_path / "nothing", NARROW, session=session) as me:
         await me.sees("Add a docstring to Stock", "run_shell_command")
+
+
+async def test_a_store_that_is_looked_at_now_and_then_is_not_said_to_be_followed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("gemtui.sessions.watch.network_file_system", lambda path: "nfs4")
+    async with person(copy_store(tmp_path), (200, 36)) as me:
+        await me.until(lambda: me.home.pane.polling)
+        await me.press("down", "enter", "end")
+        await me.until(lambda: me.view.following)
+        newer = me.app.glyphs.newer
+        await me.until(lambda: f"{newer} looking every" in me.text)
+        assert "following" not in me.text
