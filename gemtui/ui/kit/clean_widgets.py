@@ -133,15 +133,21 @@ _CONTROLS = re.compile(
 class NoControls(LineFilter):
     """Lets no character through by which a line that is drawn could act on the terminal.
 
-    What is drawn is clean already; a line that was not would end here. Its characters take no cell,
-    so that nothing moves.
+    What is drawn is clean already; a line that was not would end here. A mark of one cell stands
+    for each such character, and the line stays as wide as it was.
     """
 
     def apply(self, segments: list[Segment], background: Color) -> list[Segment]:
-        """The segments without such characters."""
+        """The segments with a mark in the place of each such character."""
         del background
         if all(text.isprintable() for text, _, _ in segments):
             return segments
-        return [
-            Segment(_CONTROLS.sub("", text), style, control) for text, style, control in segments
+        marked = [
+            Segment(_CONTROLS.sub(_mark, each.text), each.style, each.control) for each in segments
         ]
+        return Segment.adjust_line_length(marked, Segment.get_line_length(segments), pad=False)
+
+
+def _mark(found: re.Match[str]) -> str:
+    code = ord(found[0])
+    return chr(0x2400 + code) if code < 0x20 else "\u2421" if code == 0x7F else "\ufffd"

@@ -127,8 +127,9 @@ def test_what_would_act_on_the_terminal_ends_at_the_last_door() -> None:
     plain = [Segment("plain \xa0 é 日本")]
     black = Color(0, 0, 0)
     assert NoControls().apply(plain, black) == plain
-    (cleaned,) = NoControls().apply([Segment(RAW + "\x9b2J\u2028\ud800")], black)
-    assert cleaned.text == "raw ]0;owned[/x][@click=app.quit]boom[/]2J"
+    *cleaned, _ = NoControls().apply([Segment(RAW + "\x9b2J\u2028\ud800"), Segment(" " * 9)], black)
+    text = "".join(each.text for each in cleaned)
+    assert text == "raw ␛]0;owned␇[/x][@click=app.quit]boom[/]\ufffd\ufffd2J\ufffd\ufffd"
 
 
 def _app() -> GemtuiApp:
