@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 
 import platformdirs
@@ -29,6 +30,16 @@ def typed_path(text: str | os.PathLike[str]) -> Path:
         return Path(os.path.expanduser(text))  # noqa: PTH111  (Path.expanduser raises for it)
     except ValueError:  # a NUL in the name
         return Path(text)
+
+
+_stood_in = [Path(os.environ.get("PWD") or os.sep)]
+
+
+def current_folder() -> Path:
+    """The folder this process stands in; once that was removed, the path it had."""
+    with suppress(OSError):
+        _stood_in[0] = Path.cwd()
+    return _stood_in[0]
 
 
 def config_file(environ: Mapping[str, str] = os.environ) -> Path:

@@ -46,7 +46,7 @@ from gemtui.agent.stderr import last_words
 from gemtui.agent.stream import Ending, Limit, Stream
 from gemtui.agent.tail import STEP, tail
 from gemtui.errors import CliNotFound
-from gemtui.paths import cache_dir, state_dir
+from gemtui.paths import cache_dir, current_folder, state_dir
 from gemtui.policy.model.rules import CHECKED_AGAINST
 from gemtui.processes import FOLDER, python
 
@@ -252,7 +252,7 @@ class GeminiAdapter:
             user_policies=user_policies(self._environ, cwd),
             system_settings=system_settings(self._environ, version=version),
             settings_unread=settings_unread(self.runs / SETTINGS, version=version),
-            problems=settings_problems(self._environ, cwd or Path.cwd()),
+            problems=settings_problems(self._environ, cwd or current_folder()),
         )
 
     def command(self, prompt: str, options: AgentOptions, *, id: str | None = None) -> Command:
@@ -341,7 +341,9 @@ async def _on_set(event: asyncio.Event | None, act: Callable[[], None]) -> None:
 
 def unstarted(error: Exception, options: AgentOptions) -> list[AgentEvent]:
     """Return the events of a run that could not be started: `init`, `error`, `done`."""
-    stream = Stream(cwd=str(options.cwd or Path.cwd()), model=options.model, resumed=options.resume)
+    stream = Stream(
+        cwd=str(options.cwd or current_folder()), model=options.model, resumed=options.resume
+    )
     return list(stream.finish(Ending(code=None, problem=str(error))))
 
 

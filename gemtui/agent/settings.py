@@ -13,7 +13,7 @@ from typing import Any
 
 from gemtui.files import read_small, resolved
 from gemtui.jsonfile import object_of
-from gemtui.paths import gemini_home
+from gemtui.paths import current_folder, gemini_home
 
 SETTINGS_VARIABLE = "GEMINI_CLI_SYSTEM_SETTINGS_PATH"
 
@@ -97,7 +97,7 @@ def user_policies(environ: Mapping[str, str], cwd: Path | None = None) -> tuple[
     since a run starts in trusted folders alone. Relative paths are resolved against `cwd`, None =
     the current folder.
     """
-    home, cwd = gemini_home(environ), cwd or Path.cwd()
+    home, cwd = gemini_home(environ), cwd or current_folder()
     places = settings_places(environ, cwd)
     named = (path for place in places for path in _policy_paths(read_settings(place, environ)))
     return tuple(dict.fromkeys(cwd / _expanded(path, home) for path in named)) or (

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import uuid
 from dataclasses import replace
-from pathlib import Path
 
 from gemtui.agent.command import command_of
 from gemtui.agent.gemini import GeminiAdapter, planned_machine
@@ -13,6 +12,7 @@ from gemtui.commands.run_cli import RunArguments
 from gemtui.commands.run_dry import report, script
 from gemtui.commands.run_options import options_of
 from gemtui.jsonout import encode
+from gemtui.paths import current_folder
 
 
 def flags(name: str, words: RunArguments) -> int:
@@ -23,7 +23,7 @@ def flags(name: str, words: RunArguments) -> int:
     options = options_of(replace(words, policy=(name, *words.policy)))
     adapter = GeminiAdapter()
     machine, missing = planned_machine(adapter, options.cwd)
-    folder, cwd = adapter.runs / str(uuid.uuid4()), options.cwd or Path.cwd()
+    folder, cwd = adapter.runs / str(uuid.uuid4()), options.cwd or current_folder()
     command = command_of("", options, machine, folder=folder, session_id=None)
     command = replace(command, notes=(*([missing] if missing else []), *command.notes))
     if words.as_json:

@@ -11,6 +11,7 @@ from gemtui.agent.gemini import GeminiAdapter
 from gemtui.agent.options import AgentOptions
 from gemtui.commands.output import lines_to_stdout, to_stdout
 from gemtui.jsonout import encode
+from gemtui.paths import current_folder
 from gemtui.text import Clean, clean_line
 
 
@@ -18,7 +19,7 @@ def show(adapter: GeminiAdapter, prompt: str, options: AgentOptions, *, as_json:
     """Print what `adapter` would run. Raises CliNotFound, OptionError."""
     id = str(uuid.uuid4())
     command = adapter.command(prompt, options, id=id)
-    folder, cwd = adapter.runs / id, options.cwd or Path.cwd()
+    folder, cwd = adapter.runs / id, options.cwd or current_folder()
     if as_json:
         to_stdout([encode(report(command, prompt, folder, cwd)), b"\n"])
     else:

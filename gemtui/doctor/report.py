@@ -25,7 +25,7 @@ from gemtui.doctor.policies import PolicyReport, look_at_policies, policy_proble
 from gemtui.doctor.terminal import Terminal, look_at_terminal, terminal_rows
 from gemtui.errors import ConfigError
 from gemtui.files import is_private, is_there
-from gemtui.paths import cache_dir, config_file, gemini_home, prompts_file
+from gemtui.paths import cache_dir, config_file, current_folder, gemini_home, prompts_file
 from gemtui.runs.copies import last_copy_words
 from gemtui.runs.listing import (
     BROKEN,
@@ -154,7 +154,7 @@ def examine(environ: Mapping[str, str] = os.environ) -> Report:
         terminal=look_at_terminal(environ),
         files=_own_files(environ, cache, found),
         runs=usage(runs_dir()),
-        settings=settings_problems(environ, Path.cwd()),
+        settings=settings_problems(environ, current_folder()),
         registry=registry_problem(home),
     )
 

@@ -18,7 +18,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from gemtui.errors import SessionNotFound
-from gemtui.paths import typed_path
+from gemtui.paths import current_folder, typed_path
 from gemtui.sessions import resolve
 from gemtui.sessions.cache import Cache, Known, Unread, never, read_file, refused, worth_keeping
 from gemtui.sessions.catalog import Catalog, Stamp
@@ -435,7 +435,7 @@ class _Seldom:
 def _here() -> list[str]:
     """The current folder, which may be the project of a folder that is named by a hash."""
     try:
-        return [str(Path.cwd())]
+        return [str(current_folder())]
     except OSError:
         return []
 

@@ -9,6 +9,8 @@ from typing import Any
 
 import pytest
 from textual import events
+from textual.command import CommandInput
+from textual.widgets import Input, TextArea
 
 from gemtui.agent.options import AgentOptions
 from gemtui.policy.model.rules import ApprovalMode
@@ -166,3 +168,59 @@ async def test_a_dialog_that_is_just_being_made_takes_its_first_keys(
             await me.app.on_event(events.Key(key, key if len(key) == 1 else None))
         await me.until(lambda: answers)
         assert answers == [answer]
+
+
+@pytest.mark.parametrize(
+    "opens",
+    [
+        pytest.param("/", id="filter"),
+        pytest.param("j\r/", id="find"),
+        pytest.param("je\t", id="export"),
+        pytest.param("?", id="help"),
+        pytest.param("2", id="prompt"),
+        pytest.param("2\x0f", id="options"),
+        pytest.param("2\x07", id="prompt-file"),
+        pytest.param("3/", id="rules"),
+        pytest.param("3a", id="rule"),
+        pytest.param("3t", id="call"),
+    ],
+)
+async def test_a_long_paste_is_cut_with_a_word(store: Path, opens: str) -> None:
+    text = "e\u0301漢👩‍👩‍👧 " * 20_000
+    async with person(store, WIDE) as me:
+        for key in opens:
+            await me.burst(key)
+        await me.until(lambda: isinstance(me.app.focused, Input | TextArea))
+        field = me.app.focused
+        await me.burst(f"\x1b[200~{text}\x1b[201~")
+        await me.burst("a")
+        assert isinstance(field, Input | TextArea)
+        shown = field.value if isinstance(field, Input) else field.text
+        assert 0 < len(shown) <= 50_000
+        await me.until(lambda: any("are all that fit here" in words for words in me.said))
+
+
+async def test_a_long_paste_names_no_command(store: Path) -> None:
+    async with person(store, WIDE) as me:
+        await me.press("ctrl+p")
+        await me.burst(f"\x1b[200~{'x' * 20_000}\x1b[201~")
+        assert isinstance(me.app.focused, CommandInput)
+        assert len(me.app.focused.value) <= 2_000
+
+
+@pytest.mark.parametrize(
+    "keys",
+    [
+        pytest.param("je\tname", id="export"),
+        pytest.param("2\x07name\r", id="prompt-file"),
+        pytest.param("2\x0f\x13", id="options"),
+        pytest.param("2hello\r", id="run"),
+        pytest.param("3at", id="policies"),
+    ],
+)
+async def test_the_folder_may_go_while_the_app_is_open(store: Path, keys: str) -> None:
+    async with person(store, WIDE) as me:
+        Path.cwd().rmdir()
+        for key in keys:
+            await me.burst(key)
+        assert me.app._exception is None

@@ -11,7 +11,7 @@ from collections.abc import Iterable
 
 from rich.segment import Segment
 from rich.text import Text
-from textual import widgets
+from textual import events, widgets
 from textual.color import Color
 from textual.containers import Vertical
 from textual.content import Content
@@ -20,13 +20,19 @@ from textual.suggester import Suggester
 from textual.widget import Widget
 from textual.widgets import option_list
 from textual.widgets.button import ButtonVariant
+from textual.widgets.text_area import Edit, EditResult
 
-from gemtui.text import Clean, visible_line
+from gemtui.text import Clean, clean, visible_line
 
 Words = Clean | Content
 """What a widget says."""
 
 _NOTHING = Clean("")
+LONGEST_LINE = 2_000
+"""Characters that a person can write into a field of one line; what is put there may be longer.
+
+Each key costs work in proportion to them, and fields search and check as somebody types.
+"""
 
 
 class Static(widgets.Static):
@@ -80,10 +86,57 @@ class Input(widgets.Input):
             select_on_focus=select_on_focus,
             compact=True,
         )
+        self._cut = False
 
     def validate_value(self, value: str) -> Clean:
         """Whatever comes in, as it can be drawn."""
         return visible_line(value)
+
+    def replace(self, text: str, start: int, end: int) -> None:
+        """Write something in the place of what stands there, as far as there is room."""
+        room = max(0, LONGEST_LINE - len(self.value) + abs(end - start))
+        line = visible_line(text[:room])
+        was_cut, self._cut = self._cut, len(text) > room or len(line) > room
+        super().replace(line[:room], start, end)
+        if self._cut and not was_cut:
+            say_cut(self, LONGEST_LINE)
+
+
+class TextArea(widgets.TextArea):
+    """Text on several lines; what is pasted into it is clean, and cut where there is no room.
+
+    `longest`: characters that a person can write here; what is put as `text` may be longer.
+    """
+
+    def __init__(self, *, longest: int, id: str | None = None) -> None:
+        super().__init__(id=id, compact=True, soft_wrap=True, highlight_cursor_line=False)
+        self._longest, self._cut = longest, False
+
+    async def _on_paste(self, event: events.Paste) -> None:
+        """Whatever is pasted, without what would act on the terminal."""
+        event.prevent_default()
+        event.stop()
+        if not self.read_only:
+            text = clean(event.text[: self._longest + 1])
+            done = self.replace(text, *self.selection, maintain_selection_offset=False)
+            self.move_cursor(done.end_location)
+
+    def edit(self, edit: Edit) -> EditResult:
+        """Write something in the place of what stands there, as far as there is room."""
+        gone = len(self.get_text_range(edit.from_location, edit.to_location))
+        room = max(0, self._longest - len(self.text) + gone)
+        was_cut, self._cut = self._cut, len(edit.text) > room
+        if self._cut:
+            edit.text = edit.text[:room]
+            if not was_cut:
+                say_cut(self, self._longest)
+        return super().edit(edit)
+
+
+def say_cut(field: Widget, longest: int) -> None:
+    """Say that a field has not taken all that was written or pasted."""
+    words = Clean(f"{longest:,} characters are all that fit here: the rest was left out")
+    field.app.notify(words, severity="error", markup=False)
 
 
 class Select(widgets.Select[str]):

@@ -5,15 +5,20 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Iterator
 from functools import partial
 
-from textual.command import CommandPalette, DiscoveryHit, Hit, Hits, Provider
+from textual.command import CommandInput, CommandPalette, DiscoveryHit, Hit, Hits, Provider
 from textual.dom import DOMNode
 
+from gemtui.ui.kit.clean_widgets import LONGEST_LINE
 from gemtui.ui.kit.dialog_guard import AnsweringScreen
 from gemtui.ui.kit.keys import Group, Key, Where, reachable
 
 
 class Palette(CommandPalette, AnsweringScreen[None]):
     """Runs one command, also when enter comes twice."""
+
+    def on_mount(self) -> None:
+        """No name is as long as what somebody may paste."""
+        self.query_one(CommandInput).max_length = LONGEST_LINE
 
 
 class KeyCommands(Provider):

@@ -9,6 +9,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from gemtui.paths import current_folder
+
 if TYPE_CHECKING:
     from gemtui.policy.model.rules import Call
     from gemtui.ui.kit.app_base import AppBase
@@ -30,7 +32,7 @@ class PolicyMode:
     def _screen(self) -> PolicyScreen:
         from gemtui.ui.policy.screen import PolicyScreen
 
-        self._made = PolicyScreen(self._app, self._app.start.project or Path.cwd())
+        self._made = PolicyScreen(self._app, self._app.start.project or current_folder())
         return self._made
 
     @property

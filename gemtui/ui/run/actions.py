@@ -14,7 +14,7 @@ from gemtui.agent.command import quoted
 from gemtui.agent.options import AgentOptions
 from gemtui.errors import GemtuiError
 from gemtui.files import is_file, read_end, read_small
-from gemtui.paths import typed_path
+from gemtui.paths import current_folder, typed_path
 from gemtui.policy.edit import store
 from gemtui.runs.copies import last_copies
 from gemtui.runs.listing import Run
@@ -112,7 +112,7 @@ async def show_command(
     except (GemtuiError, OSError) as error:
         app.say(str(error), problem=True)
         return
-    parts = [made.shell(options.cwd or Path.cwd())]
+    parts = [made.shell(options.cwd or current_folder())]
     parts += [f"# {note}" for note in made.notes]
     parts += [f"# {name}\n{text}" for name, text in made.files.items()]
     app.show_text("What enter will run", "\n\n".join(parts), what="the command")
@@ -244,7 +244,7 @@ async def start(
 
     None, after saying why, if it was not started.
     """
-    trust = await trusted(app, options.cwd or Path.cwd())
+    trust = await trusted(app, options.cwd or current_folder())
     if trust is None:
         return None
     try:

@@ -11,6 +11,7 @@ from textual.content import Content
 
 from gemtui.agent.detect import Detected
 from gemtui.agent.options import AgentOptions
+from gemtui.paths import current_folder
 from gemtui.policy.model.rules import Call
 from gemtui.runs.outcome import Status
 from gemtui.text import Clean, clean, clean_line, counted, short_path
@@ -211,7 +212,7 @@ def option_words(options: AgentOptions) -> Clean:
     if options.policies:
         names = ", ".join(path.stem for path in options.policies)
         words.append(f"policy {names}")
-    words.append(str(short_path(options.cwd or Path.cwd())))
+    words.append(str(short_path(options.cwd or current_folder())))
     return clean_line("  ".join(words))
 
 

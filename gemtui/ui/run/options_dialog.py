@@ -12,7 +12,7 @@ from textual.containers import Horizontal
 
 from gemtui.agent.options import AgentOptions
 from gemtui.errors import OptionError
-from gemtui.paths import typed_path
+from gemtui.paths import current_folder, typed_path
 from gemtui.policy.edit.store import PolicyFile
 from gemtui.policy.file.levels import Level, PermissionPolicy
 from gemtui.policy.model.rules import ApprovalMode
@@ -118,8 +118,8 @@ class OptionsScreen(DialogScreen[AgentOptions]):
         """The folder that is typed; one that is left as it was may have a name that can't be."""
         typed = self._typed("cwd")
         if typed == _folder(self._options).strip():
-            return self._options.cwd or Path.cwd()
-        return typed_path(typed or ".").absolute()
+            return self._options.cwd or current_folder()
+        return current_folder() / typed_path(typed)
 
     def _level(self, name: str) -> Level | None:
         chosen = self._chosen(name)
@@ -139,7 +139,7 @@ class OptionsScreen(DialogScreen[AgentOptions]):
 
 
 def _folder(options: AgentOptions) -> Clean:
-    return visible_line(short_path(options.cwd or Path.cwd()))
+    return visible_line(short_path(options.cwd or current_folder()))
 
 
 def _paths(policies: Sequence[Path]) -> str:

@@ -13,13 +13,14 @@ from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.containers import Vertical
 from textual.message import Message
-from textual.widgets import TextArea
 
 from gemtui.text import Clean, clean, visible_line
-from gemtui.ui.kit.clean_widgets import Option, OptionList, name_frame
+from gemtui.ui.kit.clean_widgets import Option, OptionList, TextArea, name_frame
 from gemtui.ui.kit.keys import Where, bindings
 from gemtui.ui.run.prompt_sources import History, files_below, fitting
 
+LONGEST = 50_000
+"""Characters of a prompt that can be written here; one that stands in a file may be longer."""
 MOST_OFFERED = 6
 _FRESH = 5.0
 """Seconds for which the list of a folder's files is believed."""
@@ -56,7 +57,7 @@ class PromptArea(TextArea):
             self.what = what
 
     def __init__(self, history: History) -> None:
-        super().__init__(compact=True, soft_wrap=True, highlight_cursor_line=False)
+        super().__init__(longest=LONGEST)
         self.offering = False
         """Files are offered: enter, tab, the arrows and escape are about them."""
         self._history = history
@@ -69,12 +70,6 @@ class PromptArea(TextArea):
         """Have this text, with the cursor at its end."""
         self.text = clean(text)
         self.move_cursor(self.document.end)
-
-    async def _on_paste(self, event: events.Paste) -> None:
-        """Whatever is pasted, without what would act on the terminal."""
-        event.prevent_default()
-        event.stop()
-        self.insert(clean(event.text))
 
     async def _on_key(self, event: events.Key) -> None:
         """Enter sends, in its turn: a binding that comes first would overtake what is typed."""

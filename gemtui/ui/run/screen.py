@@ -18,7 +18,7 @@ from textual.signal import Signal
 from gemtui.agent.detect import Detected, detect_cli
 from gemtui.agent.events import DoneStatus
 from gemtui.agent.options import AgentOptions
-from gemtui.paths import prompts_file
+from gemtui.paths import current_folder, prompts_file
 from gemtui.policy.model.rules import ApprovalMode
 from gemtui.text import clean_line
 from gemtui.transcript.model import Transcript
@@ -77,7 +77,7 @@ class RunScreen(DialogGuardScreen[None]):
         super().__init__()
         self.registry = registry
         self._may_start, self._changed = may_start, changed
-        self.options = AgentOptions(cwd=folder or Path.cwd())
+        self.options = AgentOptions(cwd=folder or current_folder())
         self._cli: Detected | None = None
         self._stage: Stage | None = None
         self._frame = 0
@@ -340,14 +340,14 @@ class RunScreen(DialogGuardScreen[None]):
     @work(exclusive=True, group=DIALOG)
     async def action_from_file(self) -> None:
         """A prompt that stands in a file."""
-        text = await actions.prompt_from_file(self.gemtui, self.options.cwd or Path.cwd())
+        text = await actions.prompt_from_file(self.gemtui, self.options.cwd or current_folder())
         if text is not None:
             self.prompt.put(text)
             self.prompt.focus()
 
     def action_new(self) -> None:
         """An empty pane; what goes on goes on."""
-        self.prepare(self.options.cwd or Path.cwd())
+        self.prepare(self.options.cwd or current_folder())
 
     @work(exclusive=True, group=DIALOG)
     async def action_runs(self) -> None:
@@ -391,7 +391,7 @@ class RunScreen(DialogGuardScreen[None]):
     def _say_options(self) -> None:
         resume = self.options.resume
         words = WAITS if self._queued else prompt_words(self.run_shown, resume)
-        folder = self.options.cwd or Path.cwd()
+        folder = self.options.cwd or current_folder()
         self.query_one(PromptBox).say(words, option_words(self.options), folder)
 
     @on(TranscriptMoved)

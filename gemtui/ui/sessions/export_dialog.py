@@ -11,7 +11,7 @@ from textual.content import Content
 
 from gemtui.export_formats import Format
 from gemtui.files import is_folder, is_there, resolved
-from gemtui.paths import typed_path
+from gemtui.paths import current_folder, typed_path
 from gemtui.text import Clean, short_path, visible_line
 from gemtui.ui.draw.lines import own
 from gemtui.ui.kit.clean_widgets import Dialog, Input, Label, Option, OptionList
@@ -52,7 +52,7 @@ class ExportScreen(DialogScreen[Export]):
             yield OptionList(
                 *(Option(own(text), id=format) for format, (_, text) in FORMS.items()),
             )
-            yield Label(Content(f"File in {short_path(Path.cwd())}"))
+            yield Label(Content(f"File in {short_path(current_folder())}"))
             yield Input(visible_line(self._free_name(self._suffix)))
             yield Label(id="problem")
 
@@ -109,4 +109,4 @@ class ExportScreen(DialogScreen[Export]):
 
 
 def _place(name: str) -> Path:
-    return typed_path(name.strip()).absolute()
+    return current_folder() / typed_path(name.strip())

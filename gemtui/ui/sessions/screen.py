@@ -16,6 +16,7 @@ from textual.reactive import reactive
 from textual.timer import Timer
 
 from gemtui.config import Config, Scope
+from gemtui.paths import current_folder
 from gemtui.sessions.index import Snapshot
 from gemtui.sessions.preload import StorePreload
 from gemtui.sessions.store import State
@@ -282,7 +283,7 @@ class SessionsScreen(DialogGuardScreen[None]):
         """The run pane, for the project of the session."""
         summary = self._chosen
         project = None if summary is None or summary.project is None else Path(summary.project)
-        self.post_message(NewRunRequested(project or self._start.project or Path.cwd()))
+        self.post_message(NewRunRequested(project or self._start.project or current_folder()))
 
     @work(exclusive=True, group=DIALOG)
     async def action_go_on(self) -> None:

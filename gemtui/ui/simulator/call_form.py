@@ -9,14 +9,13 @@ from textual import events, on
 from textual.app import ComposeResult
 from textual.containers import Horizontal, Vertical
 from textual.message import Message
-from textual.widgets import TextArea
 
 from gemtui.jsonout import indented
 from gemtui.policy.model.rules import Call
 from gemtui.policy.model.tool_catalog import TOOLS, tool
 from gemtui.text import Clean, clean, clean_line, size
 from gemtui.ui.draw.lines import own
-from gemtui.ui.kit.clean_widgets import Input, Label, Option, OptionList, Static
+from gemtui.ui.kit.clean_widgets import Input, Label, Option, OptionList, Static, TextArea
 
 MOST_SHOWN = 20_000
 """Characters of arguments that can be edited; longer ones are shown in part."""
@@ -47,13 +46,6 @@ class CallForm(Vertical):
     class Changed(Message):
         """The call has changed, or there is none that can be read."""
 
-    class _Area(TextArea):
-        async def _on_paste(self, event: events.Paste) -> None:
-            """Whatever is pasted, without what would act on the terminal."""
-            event.prevent_default()
-            event.stop()
-            self.insert(clean(event.text))
-
     def __init__(self, *, others: Iterable[str] = ()) -> None:
         super().__init__()
         self._others = tuple(others)
@@ -68,13 +60,7 @@ class CallForm(Vertical):
             yield Label(own("Tool"))
             yield Input(id="tool", placeholder=own("name, such as mcp_server_tool"))
         yield OptionList(id="tools")
-        yield self._Area(
-            id="args",
-            compact=True,
-            soft_wrap=True,
-            highlight_cursor_line=False,
-            tab_behavior="focus",
-        )
+        yield TextArea(id="args", longest=MOST_SHOWN)
         yield Static(id="args-note")
 
     def on_mount(self) -> None:

@@ -6,9 +6,9 @@ changes the draft: the rules that the user took are returned, and the pane adds 
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING
 
+from gemtui.paths import current_folder
 from gemtui.policy.model.rules import Call, Rule
 from gemtui.ui.rules.draft import Draft
 from gemtui.ui.simulator.call_scan import CallHistory
@@ -44,7 +44,7 @@ async def suggest(app: AppBase, draft: Draft) -> Taken:
 
 
 def _trial(app: AppBase, draft: Draft) -> Simulation:
-    return Simulation(draft, app.start.project or Path.cwd())
+    return Simulation(draft, app.start.project or current_folder())
 
 
 def _past(app: AppBase) -> CallHistory:
