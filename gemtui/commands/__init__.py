@@ -1,1 +1,1 @@
-"""What each command does; `gemtui.cli` reads the words and imports one of these."""
+"""The commands, a module or two each; `gemtui.cli` parses the arguments and imports one."""

@@ -22,7 +22,7 @@ _ENDING = 10.0
 
 
 def run(path: Path | None, *, session: str | None, demo: bool, ascii: bool) -> int:
-    """Open the app; the exit code is the app's. Raises ConfigError and what `choose` raises."""
+    """Open the app and return its exit code. Raises ConfigError, and what `choose` raises."""
     config = load_config(config_file())
     if ascii:
         config = replace(config, ascii=True)

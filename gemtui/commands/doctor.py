@@ -8,7 +8,7 @@ from gemtui.jsonout import encode
 
 
 def run(*, as_json: bool) -> int:
-    """Print what was found; 1 if something is broken."""
+    """Print the report; return 1 if something is broken."""
     report = examine()
     if as_json:
         if report.files.cache_renewed is not None:

@@ -1,4 +1,4 @@
-"""Where a command's answer goes: stdout, or a file of the user's."""
+"""Write the answer of a command: to stdout, or to a file of the user's."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from gemtui.text import Clean, clean_line
 
 
 def to_stdout(pieces: Iterable[bytes]) -> None:
-    """Write and flush; stdout closed from the start (`>&-`) takes nothing, and is no error.
+    """Write to stdout and flush. A stdout that was closed from the start (`>&-`) is no error.
 
-    Raises BrokenPipeError when the reader has gone, other OSErrors as they come (a full disk).
+    Raises BrokenPipeError if the reader has gone, and other OSErrors, as for a full disk.
     """
     if sys.stdout is None:
         return
@@ -33,7 +33,7 @@ def to_stdout(pieces: Iterable[bytes]) -> None:
 
 
 def let_stdout_go() -> None:
-    """Send what is still buffered to nowhere, so that the interpreter's last flush is quiet."""
+    """Discard what is still buffered, so that the interpreter's last flush raises nothing."""
     try:
         handle = sys.stdout.fileno()
     except (OSError, ValueError, AttributeError):
@@ -44,13 +44,13 @@ def let_stdout_go() -> None:
 
 
 def lines_to_stdout(lines: Iterable[Clean]) -> None:
-    """Write lines of text in the terminal's encoding; what it lacks becomes `?`."""
+    """Write lines in the terminal's encoding; characters that it lacks become `?`."""
     encoding = stdout_encoding()
     to_stdout(f"{line}\n".encode(encoding, "replace") for line in lines)
 
 
 def terminal_width() -> int | None:
-    """The columns of the terminal that stdout is; None where it is none."""
+    """Return the columns of the terminal on stdout; None if it is none."""
     if sys.stdout is None or not sys.stdout.isatty():
         return None
     return shutil.get_terminal_size().columns
@@ -62,14 +62,14 @@ def stdout_encoding() -> str:
 
 
 def note(words: str) -> None:
-    """Say on stderr, in one clean line, what stdout can't: the answer is not whole, or empty."""
+    """Write a line to stderr: the answer on stdout is empty, or not whole."""
     click.echo(clean_line(f"gemtui: {words}"), err=True)
 
 
 def to_file(path: Path, pieces: Iterable[bytes], *, keep: Iterable[Path]) -> None:
     """Write an export, whole or not at all, readable by the user alone.
 
-    Refuses folders, and whatever lies in or is one of `keep`: Gemini's own folder and the session
+    Refuses folders, and files that are in or are one of `keep`: Gemini's own folder and the session
     itself. Raises click.UsageError, OSError.
     """
     target = resolved(typed_path(path))

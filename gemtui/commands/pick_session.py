@@ -1,4 +1,4 @@
-"""Which session the user means, with candidates where that can't be said."""
+"""Find the session that the user means, or name the candidates."""
 
 from __future__ import annotations
 
@@ -25,7 +25,10 @@ _PLAIN_ID = re.compile(r"[\w.-]+", re.ASCII)
 
 @contextmanager
 def index_of_user(home: Path | None = None) -> Iterator[Index]:
-    """The user's store, or that in `home`, with our cache; a damaged cache is said at the end."""
+    """Open the user's store, or that in `home`, with our cache.
+
+    At the end, report a cache that was damaged.
+    """
     with closing(Index(home or gemini_home(), cache=cache_dir())) as index:
         try:
             yield index
@@ -37,12 +40,12 @@ def index_of_user(home: Path | None = None) -> Iterator[Index]:
 def choose(
     wanted: str, index: Index, *, project: Path | None = None, here: Path | None = None
 ) -> Summary:
-    """The session that a full id, unique prefix, file path or `latest` names.
+    """Return the session that a full id, a unique prefix, a file's path or `latest` names.
 
-    `project` narrows the choice down to a folder's sessions. Without it `latest` is the newest
-    session of the project `here`, None = the current folder, or of all where it has none; and of
-    several sessions with this id the one of that project is meant. SessionNotFound and
-    SessionAmbiguous carry the candidates as notes, one line each.
+    `project`: consider only the sessions of this folder. Without it `latest` is the newest session
+    of the project `here` (None = the current folder), or of all if that has none, and of several
+    sessions with one id that of this project is meant. The notes of SessionNotFound and
+    SessionAmbiguous are the candidates, one line each.
     """
     try:
         return _find(index, wanted, project, here or current_folder())
@@ -72,7 +75,7 @@ def _find(index: Index, wanted: str, project: Path | None, here: Path | None) ->
 
 
 def current_folder() -> Path | None:
-    """The folder we were started in; None if it has been removed since."""
+    """Return the folder in which we were started; None if it has been removed."""
     try:
         return Path.cwd()
     except OSError:
@@ -96,7 +99,7 @@ def _note(error: Exception, sessions: Iterable[Summary], *, among: Sequence[str]
 
 
 def completions(begun: str) -> list[tuple[str, str]]:
-    """Ids that begin like that, with their titles, newest first, for a shell to offer."""
+    """Return the ids that begin like that, with their titles, newest first, for a shell."""
     with closing(Index(gemini_home(), cache=cache_dir())) as index:
         snapshot = index.quick(project=None, limit=_COMPLETED)
     offered = [(LATEST, "the newest session")]

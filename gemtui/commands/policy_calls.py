@@ -45,7 +45,7 @@ _CUT = 1000
 def explain(
     situation: Situation, *, tool: str, args: str, subagent: str | None, as_json: bool
 ) -> int:
-    """Print what would happen to one call; 1 if the CLI drops a policy that takes part."""
+    """Print what would happen to one call; return 1 if the CLI drops a policy that takes part."""
     call = Call(tool=_tool(tool), args=_arguments(args), subagent=subagent or None)
     stands = situation.stands(current_folder())
     answer = situation.engine(stands).explain(call)
@@ -159,14 +159,14 @@ def _one_line(args: Mapping[str, Any]) -> str:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CallSelection:
-    """Which recorded calls; without any word those of the current folder's project, or all."""
+    """Which recorded calls; by default those of the current folder's project, or all."""
 
     session: str | None = None
     project: Path | None = None
     everywhere: bool = False
 
     def check(self) -> None:
-        """Raise UsageError for words that exclude each other."""
+        """Raise UsageError for options that exclude each other."""
         given = [self.session is not None, self.project is not None, self.everywhere]
         if sum(given) > 1:
             raise click.UsageError(
@@ -176,7 +176,7 @@ class CallSelection:
 
 @dataclass(kw_only=True)
 class Read:
-    """What was read of the store. `workspace`: the folder, if all calls are of one."""
+    """The calls that were selected. `workspace`: the folder, if all calls are of one."""
 
     sessions: tuple[Summary, ...]
     workspace: Path | None
@@ -184,7 +184,7 @@ class Read:
     by_subagents: int = 0
 
     def calls(self) -> Iterator[tuple[RecordedCall, ...]]:
-        """The calls in batches; what can't be read is added to `problems`."""
+        """Yield the calls in batches; what can't be read is added to `problems`."""
         for step in recorded_calls(self.sessions):
             if step.problem is not None:
                 self.problems.append(step.problem)
@@ -192,7 +192,7 @@ class Read:
             yield step.calls
 
     def say_problems(self) -> None:
-        """One note on what could not be read."""
+        """Write a note on what could not be read."""
         if self.problems:
             first, number = self.problems[0], len(self.problems)
             more = f" and {number - 1} more" if number > 1 else ""
@@ -222,7 +222,7 @@ def read_which(which: CallSelection) -> Read:
 
 
 def none_found(read: Read) -> int:
-    """1 and a note that there is nothing to decide on."""
+    """Write a note that there are no calls; return 1."""
     read.say_problems()
     note("no recorded tool calls: gemtui sessions --everywhere lists all sessions")
     return 1
@@ -234,7 +234,7 @@ def none_found(read: Read) -> int:
 def replay(situation: Situation, which: CallSelection, *, as_json: bool) -> int:
     """Print what would happen to recorded calls.
 
-    1 if there are none, or the CLI drops a policy that takes part.
+    Returns 1 if there are none, or the CLI drops a policy that takes part.
     """
     read = read_which(which)
     stands = situation.stands(read.workspace)
@@ -282,7 +282,7 @@ def _tallied(tally: ReplayCounts, read: Read, situation: Situation) -> dict[str,
 
 
 def shown(args: Mapping[str, Any]) -> dict[str, Any]:
-    """Arguments for a report: long texts are cut, which `…` says."""
+    """Return arguments for a report; long texts are cut, which `…` shows."""
     return {
         name: f"{value[:_CUT]}…" if isinstance(value, str) and len(value) > _CUT else value
         for name, value in args.items()

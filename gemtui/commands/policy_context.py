@@ -1,4 +1,4 @@
-"""In which run a call is decided: what the options of `explain`, `replay` and `suggest` say."""
+"""The run in which calls are decided, by the options of `explain`, `replay` and `suggest`."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ from gemtui.runs.effective_policy import EffectivePolicy, effective_policy
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Situation:
-    """In which run a call is decided; the words of the options.
+    """The run in which calls are decided.
 
-    `policies`: names, files, folders. `alone`: without the user's own files. `settings`: instead
-    of the machine's. `interactive`: somebody can be asked.
+    `policies`: names, files, folders. `alone`: without the user's own files. `settings`: a file
+    instead of the machine's. `interactive`: somebody can be asked.
     """
 
     policies: Sequence[str] = ()
@@ -41,7 +41,7 @@ class Situation:
         return ApprovalMode(self.mode)
 
     def stands(self, workspace: Path | None) -> EffectivePolicy:
-        """The policy and the settings. Raises PolicyNotFound, OptionError, OSError."""
+        """Return policy and settings. Raises PolicyNotFound, OptionError, OSError."""
         missing = next((path for path in self.admin if not is_there(path)), None)
         if missing is not None:
             raise click.UsageError(f"--admin-policy: {missing} is not there: name a file that is")
@@ -56,7 +56,7 @@ class Situation:
 
     @property
     def named(self) -> Sequence[Path]:
-        """The files and folders behind `policies`. Raises PolicyNotFound, UsageError."""
+        """Return the files and folders of `policies`. Raises PolicyNotFound, UsageError."""
         return [path for word in self.policies for path in _named(word)]
 
     def engine(self, stands: EffectivePolicy) -> Engine:
@@ -88,11 +88,10 @@ def _named(word: str) -> Iterator[Path]:
 
 
 def broken(stands: EffectivePolicy, named: Sequence[Path]) -> int:
-    """1 and a note for each file or rule that the CLI drops in the files that take part, and for
-    settings that can't be read.
+    """Write a note for each file or rule that the CLI drops, and for unreadable settings.
 
-    Of those that were `named`, what else is an error is noted as well: the answer holds for Gemini
-    CLI, and a run of ours does not start with it.
+    Returns 1 if there was any. In files that were `named` other errors are noted as well: the
+    answer is what Gemini CLI does, but gemtui would not start a run with them.
     """
     for problem in stands.problems:
         note(problem)

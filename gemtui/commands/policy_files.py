@@ -39,7 +39,7 @@ _WHOSE = {
 
 
 def list_all(*, as_json: bool) -> int:
-    """List the policies that there are; what is wrong in each is counted."""
+    """Print the policies, with the number of findings in each."""
     stands = effective_policy(workspace=current_folder())
     settings = stands.setup.settings
     replaced = bool(settings.get("policyPaths"))
@@ -113,7 +113,7 @@ def _built_in() -> Iterator[Clean]:
 
 
 def show(name: str, *, as_json: bool) -> int:
-    """Print the rules of one policy; 1 if they can't be read. Raises PolicyNotFound."""
+    """Print the rules of one policy; return 1 if they can't be read. Raises PolicyNotFound."""
     opened = open_policy(find_policy(name))
     document = opened.document
     if as_json:
@@ -191,7 +191,10 @@ def _row(number: str, rule: Rule) -> tuple[str, ...]:
 
 
 def check(files: Sequence[str], *, strict: bool, as_json: bool) -> int:
-    """Print the findings; 1 on errors, with `strict` on warnings too. Raises PolicyNotFound."""
+    """Print the findings; return 1 on errors, with `strict` on warnings, too.
+
+    Raises PolicyNotFound.
+    """
     found = check_files([_path(each) for each in files])
     if as_json:
         report = {"version": 1, "findings": [_finding(each) for each in found]}

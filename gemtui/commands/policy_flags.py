@@ -16,9 +16,9 @@ from gemtui.paths import current_folder
 
 
 def flags(name: str, words: RunArguments) -> int:
-    """Print what `gemtui run --policy NAME` would run, with the files that it writes first.
+    """Print what `gemtui run --policy NAME` would run, preceded by the files that it writes.
 
-    Without a CLI, for the newest one that is known. Raises click.UsageError, OptionError.
+    Without a CLI the newest known one is assumed. Raises click.UsageError, OptionError.
     """
     options = options_of(replace(words, policy=(name, *words.policy)))
     adapter = GeminiAdapter()

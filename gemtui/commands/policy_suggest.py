@@ -26,7 +26,7 @@ def suggest(
 ) -> int:
     """Print the rules, or write them as a new policy file.
 
-    1 if there are no calls, or the CLI drops a policy that takes part.
+    Returns 1 if there are no calls, or the CLI drops a policy that takes part.
     """
     if output is not None and os.path.lexists(typed_path(output)):
         raise click.UsageError(f"--output: {output} is there already: name a new file")

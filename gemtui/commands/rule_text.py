@@ -14,7 +14,7 @@ _NAMED = 4
 
 
 def rule_dict(rule: Rule | None) -> dict[str, Any] | None:
-    """RULE of the reports: where it stands and how high; null = no rule."""
+    """Return RULE of the reports: its place and priorities; null = no rule."""
     if rule is None:
         return None
     return {
@@ -27,13 +27,13 @@ def rule_dict(rule: Rule | None) -> dict[str, Any] | None:
 
 
 def place(rule: Rule) -> str:
-    """Where a rule stands: `rule 2 of work.toml`, or the words of what made it."""
+    """Return where a rule comes from: `rule 2 of work.toml`, or the flag or setting."""
     source = Path(rule.source).name if rule.index else rule.source
     return f"rule {rule.index} of {source}" if rule.index else source
 
 
 def subject(rule: Rule) -> str:
-    """What a rule is about: `run_shell_command "git status", "git diff"`."""
+    """Return what a rule is about: `run_shell_command "git status", "git diff"`."""
     more = f" and {len(rule.tools) - _NAMED} more" if len(rule.tools) > _NAMED + 1 else ""
     names = rule.tools[:_NAMED] if more else rule.tools
     words = [", ".join(names) + more or "any tool"]

@@ -1,4 +1,4 @@
-"""`gemtui run`: one headless run, or what it would be."""
+"""`gemtui run`: one headless run, or with `--dry-run` its command."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The words of `gemtui run`: read by click, handed on as one value."""
+"""The arguments of `gemtui run`, parsed by click into one value."""
 
 from __future__ import annotations
 

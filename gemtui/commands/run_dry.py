@@ -1,4 +1,4 @@
-"""The exact command of a run and its files, as a shell would take them: `gemtui run --dry-run`."""
+"""`gemtui run --dry-run`: the exact command of a run and its files, as for a shell."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def show(adapter: GeminiAdapter, prompt: str, options: AgentOptions, *, as_json:
 
 
 def report(command: Command, prompt: str | None, folder: Path, cwd: Path) -> dict[str, object]:
-    """All of the command as JSON has it; `prompt` None = it is not known yet."""
+    """Return the command for JSON; `prompt` None = it is not known yet."""
     return {
         "version": 1,
         "argv": command.argv,

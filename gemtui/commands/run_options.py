@@ -1,4 +1,4 @@
-"""What was typed for a run -> its prompt and options; what does not fit is a usage error."""
+"""Turn the arguments of a run into its prompt and options; raise usage errors."""
 
 from __future__ import annotations
 
@@ -23,7 +23,10 @@ TOO_LARGE = "the prompt is over 8 MiB: Gemini CLI would cut it; name files in it
 
 
 def prompt_of(words: RunArguments) -> str:
-    """The prompt: as typed, from a file, or from stdin. Raises click.UsageError, OSError."""
+    """Return the prompt: as typed, from a file, or from stdin.
+
+    Raises click.UsageError, OSError.
+    """
     if words.prompt is not None and words.prompt_file is not None:
         raise click.UsageError("PROMPT and --prompt-file exclude each other: give one of them")
     if words.prompt_file is not None:
@@ -56,7 +59,10 @@ def _decoded(data: bytes, place: str) -> str:
 
 
 def options_of(words: RunArguments) -> AgentOptions:
-    """The options. Raises click.UsageError, SessionNotFound, SessionAmbiguous, PolicyNotFound."""
+    """Return the options.
+
+    Raises click.UsageError, SessionNotFound, SessionAmbiguous, PolicyNotFound.
+    """
     folder = words.cwd or current_folder()
     if folder is None:
         raise click.UsageError("the current folder has been removed: change to another one")

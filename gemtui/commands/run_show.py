@@ -1,4 +1,4 @@
-"""A run as a terminal shows it: the answer on stdout, what happens meanwhile on stderr."""
+"""Show a run in a terminal: the answer on stdout, progress on stderr."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from gemtui.transcript.model import ToolCall, ToolStatus
 from gemtui.transcript.tools import target
 
 NO_RESULT = "GEMINI_NO_RESULT"
-"""The error before an end without a result, which the verdict words better."""
+"""The error before an end without a result, which the outcome puts in better words."""
 _WIDTH = 160
 _CODES = {
     Status.OK: 0,
@@ -41,7 +41,7 @@ _CODES = {
 
 
 class Show:
-    """What a run's events mean to a person; `as_json`: stdout carries the events themselves."""
+    """Turns a run's events into output; `as_json`: stdout gets the events themselves."""
 
     def __init__(self, *, as_json: bool, quiet: bool) -> None:
         self._as_json, self._quiet = as_json, quiet
@@ -50,7 +50,7 @@ class Show:
         self._streamed = self._midline = self._failed = False
 
     def output(self, event: AgentEvent) -> bytes:
-        """What goes to stdout for one event; progress goes to stderr on the way."""
+        """Return what goes to stdout for one event; progress is written to stderr."""
         self._written.add(event)
         self._tally.add(event)
         if self._as_json:
@@ -87,27 +87,30 @@ class Show:
         return piece
 
     def progress(self, words: str) -> None:
-        """One line on stderr, cut to a sensible width."""
+        """Write one line to stderr, cut to a sensible width."""
         if not self._quiet:
             lead = words[: len(words) - len(words.lstrip())]
             click.echo(lead + ellipsis(clean_line(words), _WIDTH), err=True)
 
     def note(self, words: str) -> None:
-        """What a person should know about this run: a line on stderr, and all of it."""
+        """Write one whole line to stderr, which the user should know about this run."""
         if not self._quiet:
             click.echo(f"note: {clean_line(words)}", err=True)
 
     def fail(self) -> None:
-        """The run is no success, however its own words end: what it continued is gone."""
+        """Count the run as failed, however it ends: the session that it continued is gone."""
         self._failed = True
 
     def stderr(self, text: str) -> None:
-        """Whole lines that the CLI wrote to stderr: retries are shown while they happen."""
+        """Take whole lines of the CLI's stderr, to show retries while they happen."""
         if words := retry_words(text):
             self.progress(words)
 
     def close(self, stderr: str) -> int:
-        """Say how it ended; the exit code. `stderr`: what the CLI said there, or its beginning."""
+        """Say how it ended; return the exit code.
+
+        `stderr`: what the CLI wrote there, or the beginning of it.
+        """
         verdict, done = self._tally.verdict(stderr), self._tally.done
         assert verdict is not None
         assert done is not None

@@ -1,4 +1,4 @@
-"""A tool call as a card: what was asked, how it ended, what it gave."""
+"""A tool call drawn as a card: what was asked, how it ended, what it returned."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a tool gave, by the type of its display: what stands inside a card."""
+"""The inside of a card: what a tool returned, by the type of its display."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ from gemtui.ui.transcript.diff import draw_changes, first_changes, read_diff
 EDIT, OUTPUT, FAILED_OUTPUT, ERROR, OTHER, TODOS, RESULT = 6, 4, 8, 12, 3, 12, 3
 """Lines that a folded card shows."""
 TABLE = 300
-"""Rows of a table that are drawn: they cost more than lines."""
+"""Rows of a table that are drawn; they cost more than lines."""
 _QUIET = (
     ToolKind.READ,
     ToolKind.LIST,
@@ -96,7 +96,7 @@ def draw_body(call: ToolCall, look: Look, *, folded: bool) -> Body:
 
 
 def failure(call: ToolCall) -> str:
-    """Why a call failed, in the words the model got or, without them, those the person got."""
+    """Return why a call failed, in the model's words, else in those for the user."""
     shown = call.display.text if isinstance(call.display, TextDisplay) else ""
     return call.error or shown or call.output or ""
 

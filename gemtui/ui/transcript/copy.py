@@ -1,4 +1,4 @@
-"""What can be copied of a message: a block, the code in it, all of it."""
+"""What can be copied of a message: a block, the code in it, the whole message."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ from gemtui.ui.transcript.drawing import Fence
 
 
 class Copy(NamedTuple):
-    """A text for the clipboard, cleaned, and what to call it."""
+    """A cleaned text for the clipboard, and a name for it."""
 
     text: str
     what: str
@@ -126,7 +126,7 @@ FIRST = 40
 
 
 class CopyScreen(DialogScreen[Copy | None]):
-    """Closes with what was chosen, or with None."""
+    """Closes with the chosen `Copy`, or with None."""
 
     BINDINGS = bindings(Where.DIALOG)
 

@@ -1,4 +1,4 @@
-"""Where a cursor can be in a transcript, and what it can jump to."""
+"""The positions of the cursor in a transcript, the targets that it jumps to, and folds."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class Cursor(NamedTuple):
 
 
 def order(cursor: Cursor) -> int:
-    """Cursors in the order of the transcript, as a number."""
+    """Return a number that orders cursors as in the transcript."""
     return cursor.message * LAST + (-1 if cursor.block is None else cursor.block)
 
 
@@ -81,9 +81,9 @@ def place_of_call(transcript: Transcript, call: str) -> Cursor | None:
 
 
 class Folds:
-    """The reader's choices; what they did not choose is folded in its own way.
+    """Which blocks the reader has folded or unfolded; others are folded by default rules.
 
-    `open_thoughts`: thoughts are unfolded at first.
+    `open_thoughts`: thoughts are unfolded by default.
     """
 
     def __init__(self, *, open_thoughts: bool) -> None:
@@ -92,20 +92,19 @@ class Folds:
         self._choices: dict[str, dict[int, bool]] = {}
 
     def of(self, message: Message, block: int) -> bool | None:
-        """Whether a block is folded; None: in its own way."""
+        """Whether a block is folded; None = by the default rules."""
         choice = self._choices.get(message.id, {}).get(block, self.all)
         open = self.open_thoughts and isinstance(message.blocks[block], Thought)
         return False if choice is None and open else choice
 
     def choose(self, key: str, block: int, *, folded: bool) -> None:
-        """One block of the message with this id."""
+        """Fold or unfold one block of the message with the id `key`."""
         self._choices.setdefault(key, {})[block] = folded
 
     def turn(self, *, folded: bool) -> bool | None:
-        """All blocks: unfolded, then folded, then each in its own way again (None); says which.
+        """Unfold all blocks, then fold all, then return to the default rules (None); return which.
 
-        `folded`: whether something that is seen is folded now. Without it nothing would be seen to
-        unfold, and all are folded first.
+        `folded`: whether anything in view is folded; if nothing is, all are folded first.
         """
         after = {None: not folded, False: True, True: None}
         self.all = after[self.all]

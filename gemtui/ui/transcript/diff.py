@@ -1,4 +1,4 @@
-"""A file's change as lines: numbers, a sign in the gutter, the changed words marked."""
+"""A file's change as lines: numbers, a sign in the gutter, changed words marked."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What drawing a message gives."""
+"""The result of drawing a message."""
 
 from __future__ import annotations
 

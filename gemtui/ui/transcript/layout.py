@@ -1,7 +1,7 @@
-"""All messages of a transcript, one below the other, drawn when they come into sight.
+"""All messages of a transcript one below the other, drawn when they come into view.
 
-What was never in sight has an estimated height. When the real one turns out different, everything
-below it moves; `anchor` and `settle` see to it that the reader does not notice.
+A message that was never in view has an estimated height. When the real one differs, everything
+below it moves; `anchor` and `settle` keep what the reader sees in place.
 """
 
 from __future__ import annotations
@@ -98,11 +98,11 @@ class Heights:
 
 
 ROOM = 5_000
-"""So many lines are kept drawn (about 2 KB each)."""
+"""Number of lines that are kept drawn (about 2 KB each)."""
 
 
 class Anchor(NamedTuple):
-    """Line `line` of message `message` stands on row `row` of the screen (0 = the top one)."""
+    """Line `line` of message `message` is on row `row` of the screen (0 = the top one)."""
 
     message: int
     line: int
@@ -118,9 +118,9 @@ class LayoutLine(NamedTuple):
 
 
 class Layout:
-    """Heights and drawings of messages; knows neither text nor terminal.
+    """Heights and drawings of messages; independent of text and terminal.
 
-    `draw(index)` makes the drawing of a message, `guess(outline)` says how high it may become.
+    `draw(index)` returns the drawing of a message, `guess(outline)` its estimated height.
     """
 
     def __init__(
@@ -141,10 +141,10 @@ class Layout:
         return len(self.outlines)
 
     def show(self, outlines: Sequence[Outline]) -> int:
-        """Takes a newer state; returns how many messages at the beginning are the same objects.
+        """Take a newer state; return how many messages at the beginning are the same objects.
 
-        Messages that stand elsewhere now keep what is known about them; changed ones keep their
-        old height until they are seen.
+        Messages that have moved keep what is known of them; changed ones keep their old heights
+        until they are seen.
         """
         same = _common(self.outlines, outlines)
         known = {
@@ -174,7 +174,7 @@ class Layout:
         return heights, measured
 
     def drawn(self, index: int) -> Drawn:
-        """The drawing of a message, made now if there is none; its height is exact afterwards."""
+        """Return the drawing of a message, made now if needed; its height is exact afterwards."""
         outline = self.outlines[index]
         kept = self._drawings.get(outline.id)
         if kept is not None and kept[0] is outline:
@@ -189,7 +189,7 @@ class Layout:
         return drawn
 
     def forget(self, index: int) -> None:
-        """Message `index` looks different now."""
+        """Discard the drawing of message `index`, which has changed."""
         self._discard(self.outlines[index].id)
         self._measured[index] = 0
 
@@ -239,7 +239,7 @@ class Layout:
         return max(0, self.heights.total - height)
 
     def place(self, line: int) -> LayoutLine | None:
-        """What stands on a line of the sheet, None below its end."""
+        """Return what is on a line of the layout; None below its end."""
         if not 0 <= line < self.heights.total:
             return None
         index, inside = self.heights.find(line)

@@ -1,4 +1,4 @@
-"""A search in one transcript: its hits, the current one, and where they are in a drawing."""
+"""A search in one transcript: its hits, the current one, and where drawings show them."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from gemtui.ui.transcript.layout import LayoutLine
 from gemtui.ui.transcript.row_strip import Mark
 
 MOST = 10_000
-"""Hits that are kept of one search."""
+"""Number of hits that are kept of one search."""
 KNOWN = 256
-"""Drawings whose hits are remembered."""
+"""Number of drawings whose hits are remembered."""
 
 
 class MatchSpan(NamedTuple):
@@ -30,7 +30,7 @@ class MatchSpan(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SearchState:
-    """How far a search is, for a count such as "3 of 17"; `current` counts from 1, 0 = none."""
+    """The progress of a search, as in "3 of 17"; `current` counts from 1, 0 = none."""
 
     query: str = ""
     current: int = 0
@@ -83,7 +83,7 @@ class Search:
         )
 
     def add(self, hits: Iterable[Hit], *, done: bool) -> bool:
-        """Takes more hits; True if the first current one was chosen by that."""
+        """Add hits; return True if that made one of them the current one."""
         room = MOST - len(self.hits)
         self.hits += [hit for hit, _ in zip(hits, range(room), strict=False)]
         self.done = done
@@ -98,14 +98,14 @@ class Search:
         return True
 
     def cut(self, message: int) -> None:
-        """Forgets the hits from a message on: it changed, and will be searched again."""
+        """Remove the hits from a message on, since it changed and is searched again."""
         del self.hits[bisect_left(self.hits, (message, -1), key=_place) :]
         self.done = False
         if self.current is not None and self.current >= len(self.hits):
             self.current = None
 
     def step(self, step: int, here: tuple[int, int]) -> Hit | None:
-        """The next (1) or previous (-1) hit as seen from the cursor, around the ends."""
+        """Move to the next (1) or previous (-1) hit from the cursor, cyclically; return it."""
         if not self.hits:
             return None
         index = self._from(step, here)
@@ -125,7 +125,7 @@ class Search:
         return None if self.current is None else self.hits[self.current]
 
     def ordinal(self) -> int:
-        """The how-manieth hit of its block the current one is, from 0."""
+        """The index of the current hit among those of its block, from 0."""
         if self.current is None:
             return 0
         return self.current - bisect_left(self.hits, _place(self.hits[self.current]), key=_place)

@@ -1,4 +1,4 @@
-"""The line below a transcript in which one types what to find there."""
+"""The line below a transcript for typing a search, and the search itself."""
 
 from __future__ import annotations
 
@@ -46,8 +46,8 @@ class HitsFound(Message, bubble=False):
 class Finder:
     """The search of one view.
 
-    Every thread has a number, and what an older one still says is dropped. When the transcript
-    changes, the part from the first change on is searched again, after what is under way.
+    Every thread has a number, and results of an older one are dropped. When the transcript changes,
+    the part from the first change on is searched again, after the search in progress.
     """
 
     def __init__(self, view: SearchedView) -> None:
@@ -64,7 +64,7 @@ class Finder:
         return None if self._marker is None else self._marker.marks
 
     def find(self, query: str) -> None:
-        """Begins another search, from where the one before began."""
+        """Start another search, from where the one before started."""
         if not (query := query.strip()):
             self.clear()
             return
@@ -77,7 +77,7 @@ class Finder:
         self._say()
 
     def clear(self) -> None:
-        """No search any more."""
+        """End the search."""
         if self._search is not None:
             self._request += 1
             self._view.workers.cancel_group(self._view, "find")
@@ -85,7 +85,7 @@ class Finder:
             self._say()
 
     def changed(self, same: int) -> None:
-        """The transcript has changed from message `same` on."""
+        """Search again what has changed: the transcript from message `same` on."""
         if self._search is not None and same < self._view.total:
             self._again = same if self._again is None else min(same, self._again)
             self._go_on()
@@ -102,7 +102,7 @@ class Finder:
         self._say()
 
     def take(self, message: HitsFound) -> None:
-        """What a thread found."""
+        """Take the hits that a thread has found."""
         if message.request != self._request or self._search is None:
             return
         chosen = self._search.add(message.hits, done=message.done)
