@@ -65,15 +65,21 @@ class _Entry:
 class _File:
     """An open file whose reading may fail."""
 
-    def __init__(self, file: io.FileIO, faults: Faults) -> None:
-        self._file, self._faults = file, faults
+    def __init__(self, file: io.FileIO, path: Any, faults: Faults) -> None:
+        self._file, self._path, self._faults = file, path, faults
 
     def read(self, size: int) -> bytes | None:
-        self._faults.check(self._file.name)
+        self._faults.check(self._path)
         return self._file.read(size)
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._file, name)
+
+    def __enter__(self) -> _File:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._file.close()
 
 
 @contextmanager
@@ -96,14 +102,25 @@ def injected(monkeypatch: pytest.MonkeyPatch) -> Iterator[Faults]:
         with scandir(path) as entries:
             yield (_Entry(entry, faults) for entry in entries)
 
+    names: dict[int, Any] = {}
+    os_open, raw = os.open, io.FileIO
+
+    def handle(path: Any, *values: Any, **options: Any) -> int:
+        faults.check(path)
+        found = os_open(path, *values, **options)
+        names[found] = path
+        return found
+
     def file(path: Any, *values: Any, **options: Any) -> Any:
         faults.check(path)
         found = opened(path, *values, **options)
-        return _File(found, faults) if isinstance(found, io.FileIO) else found
+        return _File(found, path, faults) if isinstance(found, raw) else found
 
     with monkeypatch.context() as patch:
-        for name in ("stat", "lstat", "open", "readlink", "listdir"):
+        for name in ("stat", "lstat", "readlink", "listdir"):
             patch.setattr(os, name, checked(getattr(os, name)))
+        patch.setattr(os, "open", handle)
         patch.setattr(os, "scandir", scan)
         patch.setattr(io, "open", file)
+        patch.setattr(io, "FileIO", lambda found: _File(raw(found), names.get(found), faults))
         yield faults

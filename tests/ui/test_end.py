@@ -17,7 +17,7 @@ from tests.terminal import Terminal
 STORE = Path(__file__).parents[1] / "data" / "sessions" / "main"
 CRASH = """
 import sys
-from gemtui.ui.screens.sessions import SessionsScreen
+from gemtui.ui.sessions.screen import SessionsScreen
 SessionsScreen.action_problems = lambda self: 1 / 0
 from gemtui.cli import main
 sys.exit(main([]))

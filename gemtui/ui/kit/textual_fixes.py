@@ -2,17 +2,44 @@
 
 from __future__ import annotations
 
+from textual.geometry import Size
 from textual.widgets import OptionList  # noqa: TID251 (its own class is what is mended)
 
 _move_page = OptionList._move_page
+_update_lines = OptionList._update_lines
+_get_content_height = OptionList.get_content_height
+
+
+def _around(options: OptionList) -> int:
+    """Cells of a line that are not for its text."""
+    padding = options.get_component_styles("option-list--option").padding
+    return padding.width + options._get_left_gutter_width()
+
+
+def _has_room(options: OptionList) -> bool:
+    """Whether a terminal leaves a list a line, and a cell in it for its text."""
+    region = options.scrollable_content_region
+    return region.width > _around(options) and region.height > 0
 
 
 def _move_page_if_there_is_one(self: OptionList, direction: int) -> None:
-    """A list that a small terminal leaves no line of knows no lines, and so no pages."""
-    if self.scrollable_content_region:
+    if _has_room(self):
         _move_page(self, direction)  # type: ignore[arg-type]
+
+
+def _update_lines_if_they_have_cells(self: OptionList) -> None:
+    if _has_room(self):
+        _update_lines(self)
+
+
+def _get_height_of_a_cell_or_more(
+    self: OptionList, container: Size, viewport: Size, width: int
+) -> int:
+    return _get_content_height(self, container, viewport, max(width, _around(self) + 1))
 
 
 def mend() -> None:
     """Mend Textual's classes; once is enough, and twice does no harm."""
     OptionList._move_page = _move_page_if_there_is_one  # type: ignore[method-assign]
+    OptionList._update_lines = _update_lines_if_they_have_cells  # type: ignore[method-assign]
+    OptionList.get_content_height = _get_height_of_a_cell_or_more  # type: ignore[method-assign]

@@ -323,7 +323,8 @@ def test_a_full_disk_leaves_the_old_file(users: Path, monkeypatch: pytest.Monkey
     path.write_text(TEXT)
     opened = store.open_policy(path)
 
-    def full(file: Path, pieces: object) -> None:
+    def full(file: Path, pieces: object, *, durable: bool) -> None:
+        assert durable
         raise OSError(28, "No space left on device", str(file))
 
     monkeypatch.setattr(store, "write_whole", full)

@@ -261,7 +261,7 @@ def test_an_ended_process_leaves_nothing_behind() -> None:
 
 def test_the_process_ends_with_the_program() -> None:
     program = (
-        "from gemtui.policy import pattern_process, patterns\n"
+        "from gemtui.policy.match import pattern_process, patterns\n"
         "assert patterns.Pattern('(a|a)*[bc]').matches('a' * 60 + 'b')\n"
         "print(pattern_process._WORKER._process.pid)\n"
     )

@@ -43,7 +43,7 @@ def test_history_is_bounded(tmp_path: Path) -> None:
 def test_a_damaged_history_is_read_as_far_as_it_goes(tmp_path: Path) -> None:
     place = tmp_path / "prompts.jsonl"
     place.write_bytes(b'"good"\n{"no": 1}\nhalf\n\xff\n"\\u001b]0;x\\u0007clean"\n')
-    assert History(place).prompts == ["good", "clean"]
+    assert History(place).prompts == ["good", "␛]0;x␇clean"]
 
 
 def test_a_history_that_cannot_be_written_stops_nobody(tmp_path: Path) -> None:

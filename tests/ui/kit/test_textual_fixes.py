@@ -1,0 +1,31 @@
+"""Textual's lists in windows that leave them nothing."""
+
+from __future__ import annotations
+
+import pytest
+from textual.app import App, ComposeResult
+
+from gemtui.text import Clean
+from gemtui.ui.kit.clean_widgets import Option, OptionList
+from gemtui.ui.kit.textual_fixes import mend
+
+
+class Lists(App[None]):
+    CSS = "OptionList { padding: 0 1; }"
+
+    def compose(self) -> ComposeResult:
+        yield OptionList(*(Option(Clean("日本 many words")) for _ in range(50)))
+
+
+@pytest.mark.parametrize("size", [(1, 10), (2, 10), (3, 10), (30, 1), (1, 1)])
+async def test_a_list_without_a_cell_for_its_text_ends_nothing(size: tuple[int, int]) -> None:
+    mend()
+    app = Lists()
+    async with app.run_test(size=size) as pilot:
+        await pilot.press("down", "pagedown", "pageup")
+        await pilot.resize_terminal(30, 10)
+        await pilot.press("end")
+        assert app.query_one(OptionList).highlighted == 49
+        await pilot.resize_terminal(*size)
+        await pilot.press("home", "pagedown")
+    assert app.return_code in (0, None)
