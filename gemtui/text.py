@@ -25,6 +25,9 @@ Clean = NewType("Clean", str)
 HOLDS_CONTROLS = "holds control characters"
 """What is said of a command for which `holds_controls` is true."""
 
+BLANKS = " \t\r\n"
+"""What may be left out at the ends of a text: `str.strip()` takes controls for blanks, too."""
+
 _LINE_ENDS = "\r\x85\u2028\u2029"
 _CONTROLS = "\x00-\x08\x0b-\x1f\x7f-\x9f"
 _BIDI = "\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069"

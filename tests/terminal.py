@@ -60,7 +60,8 @@ class Terminal:
         """The rows of the screen as they stand."""
         self._stream.feed(bytes(self.raw[self._seen :]))
         self._seen = len(self.raw)
-        return list(self._screen.display)
+        rows, columns = self._screen.buffer, range(self._screen.columns)
+        return ["".join(rows[at][x].data for x in columns) for at in range(self._screen.lines)]
 
     @property
     def text(self) -> str:

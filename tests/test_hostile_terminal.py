@@ -35,7 +35,13 @@ class Walk:
         self.terminal = terminal
 
     def to(self, *keys: str, shows: str) -> None:
-        self.terminal.press(*keys)
+        """Press keys until they bring something: none acts while a pane still takes an answer."""
+        for _ in range(10):
+            self.terminal.press(*keys)
+            while shows not in self.terminal.text and self.terminal.read(6):
+                pass
+            if shows in self.terminal.text:
+                return
         self.terminal.shows(shows)
 
     def away(self, key: str, hides: str) -> None:

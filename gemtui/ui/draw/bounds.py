@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
-from gemtui.text import Clean, clean
+from gemtui.text import BLANKS, Clean, clean
 
 LINES = 2_000
 CHARACTERS = 100_000
@@ -61,8 +61,8 @@ def line_count(text: str) -> int:
 
 
 def _trimmed(text: str) -> str:
-    text = text.rstrip()
-    start = len(text) - len(text.lstrip())
+    text = text.rstrip(BLANKS)
+    start = len(text) - len(text.lstrip(BLANKS))
     return text[text.rfind("\n", 0, start) + 1 :]
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
-from gemtui.text import Clean, clean
+from gemtui.text import BLANKS, Clean, clean
 from gemtui.ui.draw.gutter_rows import remark, text_rows
 from gemtui.ui.draw.lines import BLANK, Line
 from gemtui.ui.draw.theme import Look
@@ -19,7 +19,7 @@ Draw = Callable[[Clean, Look], Iterator[Line]]
 
 def draw_prose(text: str, look: Look, draw: Draw) -> Iterator[Line]:
     """The text by `draw` up to a bound, the rest plain, bounded too, with a word about it."""
-    text = text.strip("\n").rstrip()
+    text = text.strip("\n").rstrip(BLANKS)
     cut = _bound(text)
     if cut:
         yield from draw(clean(text[:cut]), look)

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import assert_never
 
-from gemtui.text import Clean, counted
+from gemtui.text import BLANKS, Clean, counted
 from gemtui.transcript.display_model import TodosDisplay
 from gemtui.transcript.model import (
     Attachment,
@@ -234,7 +234,7 @@ def _attachment(block: Attachment, look: Look, *, folded: bool) -> tuple[list[Li
     if not folded:
         body = text_rows(block.text, look.narrowed(2), folded=False)
         drawn += prefixed(body.lines, (Piece(own("  "), look[Role.TEXT]),))
-    return drawn, bool(block.text.strip())
+    return drawn, bool(block.text.strip(BLANKS))
 
 
 def _notice(block: Notice, look: Look) -> list[Line]:
