@@ -302,12 +302,17 @@ def sessions(
     help="Write to FILE instead, whole or not at all; a new one is readable by you alone.",
 )
 @click.option(
+    "--dropped",
+    is_flag=True,
+    help="Also messages that were rewound, buried or failed; json always has them.",
+)
+@click.option(
     "--project",
     metavar="DIR",
     type=click.Path(file_okay=False, path_type=Path),
     help="Only among the sessions of this folder.",
 )
-def show(id: str, format: str, output: Path | None, project: Path | None) -> None:
+def show(id: str, format: str, output: Path | None, project: Path | None, dropped: bool) -> None:
     """Print one session.
 
     ID is a full id, a unique prefix of one, `latest` (of the current folder's project, or of all
@@ -316,7 +321,9 @@ def show(id: str, format: str, output: Path | None, project: Path | None) -> Non
     from gemtui.commands import show as command
     from gemtui.export_formats import Format
 
-    command.run(id, format=Format(format), output=output, project=project)
+    if dropped and format == Format.UNIFIED:
+        raise click.UsageError("--dropped: unified messages have no mark for it: take json")
+    command.run(id, format=Format(format), output=output, project=project, dropped=dropped)
 
 
 @root.command()

@@ -24,16 +24,23 @@ class Format(StrEnum):
 
 
 def pieces(
-    log: SessionLog, summary: Summary, format: Format, *, encoding: str = "utf-8"
+    log: SessionLog,
+    summary: Summary,
+    format: Format,
+    *,
+    dropped: bool = False,
+    encoding: str = "utf-8",
 ) -> Iterator[bytes]:
     """A session, read and open, in one of the forms: bytes to write one after the other.
 
-    UTF-8; plain text in the terminal's `encoding`, in which what it lacks becomes `?`.
+    UTF-8; plain text in the terminal's `encoding`, in which what it lacks becomes `?`. `dropped`:
+    text, Markdown and HTML with the messages that are no longer part of the conversation; JSON
+    always has them, unified messages never.
     """
     match format:
         case Format.TEXT | Format.MARKDOWN | Format.HTML:
             target = encoding if format is Format.TEXT else "utf-8"
-            for text in _texts(log, summary, format):
+            for text in _texts(log, summary, format, dropped=dropped):
                 yield text.encode(target, "replace")
         case Format.JSON:
             yield from _json(log, summary)
@@ -43,11 +50,12 @@ def pieces(
             assert_never(format)
 
 
-def _texts(log: SessionLog, summary: Summary, format: Format) -> Iterator[str]:
+def _texts(log: SessionLog, summary: Summary, format: Format, *, dropped: bool) -> Iterator[str]:
     from gemtui.transcript.export import to_html, to_markdown, to_text
 
     writers = {Format.TEXT: to_text, Format.MARKDOWN: to_markdown, Format.HTML: to_html}
-    return writers[format](transcript_of(log), summary)
+    transcript = transcript_of(log, dropped=True)
+    return writers[format](transcript, summary, dropped=dropped)
 
 
 def _json(log: SessionLog, summary: Summary) -> Iterator[bytes]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections import Counter, deque
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from itertools import accumulate
@@ -12,7 +12,7 @@ from math import inf
 from typing import Any
 
 from gemtui.sessions.messages import message_of
-from gemtui.sessions.record_facts import RecordKind
+from gemtui.sessions.record_facts import CallFact, RecordKind
 from gemtui.sessions.records import SessionLog, read_record
 from gemtui.sessions.replay import Replay, ReplayedMessage, Slot
 from gemtui.sessions.source import Source
@@ -56,6 +56,15 @@ def records_of(log: SessionLog) -> Iterator[Mapping[str, Any]]:
         record = read_record(log.source, entry)
         if record is not None:
             yield record
+
+
+def dropped_counts(log: SessionLog) -> Counter[Dropped]:
+    """Count the messages that `transcript_of` gives with `dropped` alone, by reason."""
+    if not log.replay.dropped:
+        return Counter()
+    shown = [entry for entry in log.replay.entries if _is_shown(entry, log.replay)]
+    whys = (item.outline.dropped for item in _dropped_items(log.replay, shown))
+    return Counter(why for why in whys if why is not None)
 
 
 def dropped_of(log: SessionLog) -> Iterator[tuple[Dropped, Mapping[str, Any]]]:
@@ -115,41 +124,63 @@ class _Item:
     """One message to be: an entry, or those of its calls that happened at this place.
 
     `calls`: None = the whole record; else places of calls in it, `rest` = with everything else.
+    `hidden`: ids of calls that are left out.
     """
 
     entry: ReplayedMessage
     outline: Outline
     calls: frozenset[int] | None = None
     rest: bool = True
+    hidden: frozenset[str] = frozenset()
 
 
 def _items(replay: Replay, *, dropped: bool) -> list[_Item]:
-    entries: list[tuple[ReplayedMessage, Dropped | None]] = [
-        (entry, None) for entry in replay.entries
-    ]
-    if dropped and replay.dropped:
-        entries = _woven(entries, replay.dropped)
-    shown = [pair for pair in entries if _is_shown(pair[0], replay)]
-    late = _late_calls([entry for entry, _ in shown])
+    """The messages of the conversation; dropped ones stand where they stood in the log."""
+    shown = [entry for entry in replay.entries if _is_shown(entry, replay)]
+    late = _late_calls(shown)
+    waiting = deque(_dropped_items(replay, shown) if dropped else ())
     items: list[_Item] = []
-    for index, (entry, why) in enumerate(shown):
-        items.append(_item(entry, why, replay, moved=late.moved.get(index, frozenset())))
+    for index, entry in enumerate(shown):
+        while waiting and waiting[0].entry.birth < entry.birth:
+            items.append(waiting.popleft())
+        items.append(_item(entry, replay, moved=late.moved.get(index, frozenset())))
         items += [_continuation(origin, ids, replay) for origin, ids in late.after.get(index, [])]
-    return items
+    return [*items, *waiting]
 
 
-def _woven(
-    kept: Sequence[tuple[ReplayedMessage, Dropped | None]],
-    dropped: Sequence[tuple[ReplayedMessage, Dropped]],
-) -> list[tuple[ReplayedMessage, Dropped | None]]:
-    """Dropped messages before the first kept one that appeared later in the log."""
-    waiting = deque(dropped)
-    result: list[tuple[ReplayedMessage, Dropped | None]] = []
-    for pair in kept:
-        while waiting and waiting[0][0].birth < pair[0].birth:
-            result.append(waiting.popleft())
-        result.append(pair)
-    return [*result, *waiting]
+def _dropped_items(replay: Replay, shown: Iterable[ReplayedMessage]) -> Iterator[_Item]:
+    """Dropped messages, each call once; one of which nothing is left so is left out.
+
+    A message that came back under another id has the same calls, and over ACP one record collects
+    the calls of others: a call that is not shown above stands where its answer names it.
+    """
+    dropped = replay.dropped
+    home = {id: "" for entry in shown for id in _call_ids(entry)} if dropped else {}
+    for entry, _ in dropped:
+        for id in entry.facts.part_ids:
+            home.setdefault(id, entry.id)
+    for entry, why in dropped:
+        ids = _call_ids(entry)
+        hidden = frozenset(id for id in ids if home.setdefault(id, entry.id) != entry.id)
+        left = _without(entry, hidden) if hidden else entry
+        if left.facts.says or not hidden:
+            outline = replace(replay.outline(left), dropped=why)
+            yield _Item(entry=left, outline=replay.intern(outline, hidden), hidden=hidden)
+
+
+def _call_ids(entry: ReplayedMessage) -> list[str]:
+    calls = (call.id for call in entry.facts.calls)
+    return [id for id in (*calls, *entry.facts.part_ids) if id]
+
+
+def _without(entry: ReplayedMessage, hidden: frozenset[str]) -> ReplayedMessage:
+    calls = tuple(call for call in entry.facts.calls if call.id not in hidden)
+    facts = entry.facts._replace(
+        outline=_of_calls(entry.facts.outline, calls),
+        calls=calls,
+        part_ids=tuple(id for id in entry.facts.part_ids if id not in hidden),
+    )
+    return entry._replace(facts=facts)
 
 
 def _is_shown(entry: ReplayedMessage, replay: Replay) -> bool:
@@ -168,9 +199,7 @@ def _orphans(entry: ReplayedMessage, replay: Replay) -> list[int]:
     ]
 
 
-def _item(
-    entry: ReplayedMessage, why: Dropped | None, replay: Replay, *, moved: frozenset[int]
-) -> _Item:
+def _item(entry: ReplayedMessage, replay: Replay, *, moved: frozenset[int]) -> _Item:
     outline = replay.outline(entry)
     calls = None
     if entry.facts.kind is RecordKind.REPLY:
@@ -178,9 +207,7 @@ def _item(
         outline = replace(outline, author=Author.MODEL, calls=len(failed), failures=sum(failed))
     elif moved:
         calls = frozenset(range(len(entry.facts.calls))) - moved
-        outline = _of_calls(outline, entry, calls)
-    if why is not None:
-        outline = replace(outline, dropped=why)
+        outline = _of_calls(outline, _at(entry, calls))
     if outline is not entry.facts.outline:
         known = tuple(id in replay.replies for id in entry.facts.part_ids)
         outline = replay.intern(outline, known)
@@ -196,12 +223,15 @@ def _continuation(entry: ReplayedMessage, places: frozenset[int], replay: Replay
         usage=None,
         excerpt="",
     )
-    outline = replay.intern(_of_calls(outline, entry, places))
+    outline = replay.intern(_of_calls(outline, _at(entry, places)))
     return _Item(entry=entry, outline=outline, calls=places, rest=False)
 
 
-def _of_calls(outline: Outline, entry: ReplayedMessage, places: frozenset[int]) -> Outline:
-    calls = [entry.facts.calls[place] for place in sorted(places)]
+def _at(entry: ReplayedMessage, places: frozenset[int]) -> Sequence[CallFact]:
+    return [entry.facts.calls[place] for place in sorted(places)]
+
+
+def _of_calls(outline: Outline, calls: Sequence[CallFact]) -> Outline:
     return replace(
         outline,
         calls=len(calls),
@@ -305,7 +335,9 @@ def _message(item: _Item, calls: _LogCalls) -> Message:
         return _lost(outline)
     if item.entry.facts.kind is RecordKind.REPLY:
         return _orphan_message(record, item, calls)
-    message = message_of(record, id=outline.id, calls=calls, only=item.calls, rest=item.rest)
+    message = message_of(
+        record, id=outline.id, calls=calls, only=item.calls, rest=item.rest, hidden=item.hidden
+    )
     if not item.rest:
         message = replace(message, time=outline.time, usage=None)
     return message if outline.dropped is None else replace(message, dropped=outline.dropped)

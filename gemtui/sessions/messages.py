@@ -41,17 +41,20 @@ def message_of(
     calls: Calls,
     only: frozenset[int] | None = None,
     rest: bool = True,
+    hidden: frozenset[str] = frozenset(),
 ) -> Message:
     """Return the message of one record, under the id that it has in the replay. Never raises.
 
     `calls`: looks up what is in other records. `only`: indexes of the tool calls that belong here,
-    None = all. `rest`: include its text, thoughts and everything else.
+    None = all. `rest`: include its text, thoughts and everything else. `hidden`: ids of calls that
+    are left out.
     """
     kind = record.get("type")
     if kind == "user":
         return _user(record, id)
     if kind == "gemini":
         found = _calls(record, calls, only, named=rest)
+        found = [call for call in found if call.id not in hidden]
         return _model(record, id, tuple(_in_order(record, found) if rest else _by_time(found)))
     return Message(
         id=id,

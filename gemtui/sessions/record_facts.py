@@ -37,7 +37,7 @@ class CallFact(NamedTuple):
 class RecordFacts(NamedTuple):
     """The facts of one record.
 
-    `has`: which of RICH_FIELDS it carries. `says`: it holds text or calls. `calls`: its toolCalls.
+    `has`: which of RICH_FIELDS it carries. `text`: it holds some. `calls`: its toolCalls.
     `part_ids`: ids of functionCall parts that are not among its toolCalls. `replies`: its
     functionResponses. `digest`: equal for two records that say the same.
     """
@@ -45,11 +45,16 @@ class RecordFacts(NamedTuple):
     outline: Outline
     kind: RecordKind
     has: frozenset[str]
-    says: bool
+    text: bool
     digest: int
     calls: tuple[CallFact, ...] = ()
     part_ids: tuple[str, ...] = ()
     replies: tuple[CallFact, ...] = ()
+
+    @property
+    def says(self) -> bool:
+        """Whether it holds text or calls."""
+        return bool(self.text or self.calls or self.part_ids)
 
 
 def facts_of(record: Mapping[str, Any], size: int) -> RecordFacts:
@@ -80,7 +85,7 @@ def _user(record: Mapping[str, Any], said: Typed, size: int) -> RecordFacts:
         ),
         kind=kind,
         has=frozenset(),
-        says=said.prompt,
+        text=said.prompt,
         digest=hash(("user", said.text, len(said.media), replies)),
         replies=replies,
     )
@@ -112,7 +117,7 @@ def _model(record: Mapping[str, Any], size: int) -> RecordFacts:
         ),
         kind=RecordKind.MESSAGE,
         has=frozenset([name for name in RICH_FIELDS if record.get(name)]),
-        says=bool(text or calls or part_ids),
+        text=bool(text),
         digest=hash(("gemini", text, ids or part_ids)),
         calls=calls,
         part_ids=_without(part_ids, ids),
@@ -145,7 +150,7 @@ def _system(record: Mapping[str, Any], size: int) -> RecordFacts:
         ),
         kind=RecordKind.MESSAGE,
         has=frozenset(),
-        says=True,
+        text=True,
         digest=hash((string(record.get("type")), text_of(record.get("content")))),
     )
 

@@ -7,7 +7,7 @@ remembered with the reason, so that failed prompts and rewound messages can stil
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 from typing import Any, NamedTuple
@@ -66,7 +66,7 @@ class Replay:
         self._entries: dict[str, ReplayedMessage] = {}
         self._dropped: dict[str, tuple[ReplayedMessage, Dropped]] = {}
         self._seen: dict[str, ReplayedMessage] = {}
-        self._derived: dict[tuple[Outline, tuple[bool, ...]], Outline] = {}
+        self._derived: dict[tuple[Outline, Hashable], Outline] = {}
 
     def feed(self, line: Mapping[str, Any], offset: int, length: int) -> str | None:
         """Apply one line as the CLI does, and also a message without an id, which the CLI ignores.
@@ -185,7 +185,7 @@ class Replay:
         for entry in gone:
             twins = newer.get(entry.facts.digest, [])
             if twins and twins[-1].birth > entry.birth:
-                twin = _enriched(twins.pop(), entry, restored=True)
+                twin = _enriched(twins.pop(), entry, restored=True)._replace(birth=entry.birth)
                 self._entries[twin.id] = self._seen[twin.id] = twin
             else:
                 lost.append(entry)
@@ -215,10 +215,11 @@ class Replay:
         known = tuple(id in self.calls or id in self.replies for id in entry.facts.part_ids)
         return self.intern(self._with_parts(entry), known)
 
-    def intern(self, outline: Outline, known: tuple[bool, ...] = ()) -> Outline:
+    def intern(self, outline: Outline, known: Hashable = ()) -> Outline:
         """Return one object for equal derived outlines, since views compare by identity.
 
-        `known`: which of the calls that exist only as parts have been answered so far.
+        `known`: what else the message is made of, such as which of the calls that exist only as
+        parts have been answered so far.
         """
         return self._derived.setdefault((outline, known), outline)
 

@@ -22,6 +22,7 @@ from gemtui.transcript.export_words import (
     facts,
     head,
     image_words,
+    passages,
     subject,
     usage_words,
 )
@@ -44,13 +45,18 @@ __all__ = ["Heading", "to_html", "to_markdown", "to_text"]
 INDENT = "  "
 
 
-def to_text(transcript: Transcript, summary: Heading) -> Iterator[str]:
-    """A transcript as plain text, one message at a time; ends with a newline."""
+def to_text(transcript: Transcript, summary: Heading, *, dropped: bool = False) -> Iterator[str]:
+    """A transcript as plain text, one message at a time; ends with a newline.
+
+    `dropped`: with the messages that are no longer part of the conversation; without them, a line
+    says where they were.
+    """
     yield f"{clean_line(summary.title)}\n\n"
     for label, words in facts(summary):
         yield f"{label}: {words}\n"
-    for message in transcript:
-        yield "".join(f"{line}\n" for line in _message(message))
+    for passage in passages(transcript, dropped=dropped):
+        lines = ("", f"[{passage}]") if isinstance(passage, str) else _message(passage)
+        yield "".join(f"{line}\n" for line in lines)
 
 
 def _message(message: Message) -> Iterator[str]:

@@ -24,7 +24,6 @@ from gemtui.transcript.display_model import (
 )
 from gemtui.transcript.export_style import STYLE
 from gemtui.transcript.export_words import (
-    DROPPED,
     Heading,
     arguments,
     call_words,
@@ -32,6 +31,8 @@ from gemtui.transcript.export_words import (
     ended_badly,
     facts,
     image_words,
+    not_counted,
+    passages,
     subject,
     usage_words,
     when,
@@ -52,8 +53,8 @@ from gemtui.transcript.model import (
 from gemtui.transcript.shown import display_text, hunks, shown
 
 
-def to_html(transcript: Transcript, summary: Heading) -> Iterator[str]:
-    """A transcript as an HTML page, one message at a time."""
+def to_html(transcript: Transcript, summary: Heading, *, dropped: bool = False) -> Iterator[str]:
+    """A transcript as an HTML page, one message at a time; `dropped` as for `to_text`."""
     title = escape(clean_line(summary.title))
     policy = b64encode(sha256(STYLE.encode()).digest()).decode()
     yield (
@@ -68,8 +69,8 @@ def to_html(transcript: Transcript, summary: Heading) -> Iterator[str]:
     for label, words in facts(summary):
         yield f"<dt>{label}</dt><dd>{escape(words)}</dd>\n"
     yield "</dl>\n</header>\n<main>\n"
-    for message in transcript:
-        yield "".join(_message(message))
+    for passage in passages(transcript, dropped=dropped):
+        yield _note(passage) if isinstance(passage, str) else "".join(_message(passage))
     yield "</main>\n</body>\n</html>\n"
 
 
@@ -89,7 +90,7 @@ def _head(message: Message) -> Iterator[str]:
     if message.time is not None:
         yield f'<time datetime="{message.time.isoformat()}">{when(message.time)}</time>'
     if message.dropped:
-        yield f"({DROPPED[message.dropped]})"
+        yield f"({not_counted(message.dropped)})"
 
 
 def _block(block: Block) -> Iterator[str]:

@@ -27,6 +27,7 @@ from gemtui.transcript.export_words import (
     facts,
     head,
     image_words,
+    passages,
     subject,
     usage_words,
 )
@@ -45,13 +46,19 @@ from gemtui.transcript.model import (
 from gemtui.transcript.shown import display_text, shown
 
 
-def to_markdown(transcript: Transcript, summary: Heading) -> Iterator[str]:
-    """A transcript as Markdown, one message at a time: `#` the session, `##` each message."""
+def to_markdown(
+    transcript: Transcript, summary: Heading, *, dropped: bool = False
+) -> Iterator[str]:
+    """A transcript as Markdown, one message at a time: `#` the session, `##` each message.
+
+    `dropped`: as for `to_text`.
+    """
     yield f"# {escaped(clean_line(summary.title))}\n\n"
     for label, words in facts(summary):
         yield f"- {label}: {escaped(words)}\n"
-    for message in transcript:
-        yield "".join(f"\n{piece}\n" for piece in _message(message))
+    for passage in passages(transcript, dropped=dropped):
+        pieces = (f"*{escaped(passage)}*",) if isinstance(passage, str) else _message(passage)
+        yield "".join(f"\n{piece}\n" for piece in pieces)
 
 
 def _message(message: Message) -> Iterator[str]:

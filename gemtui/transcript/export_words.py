@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from datetime import datetime, timedelta
+from itertools import groupby
 from typing import Protocol
 
 from gemtui.text import HOLDS_CONTROLS, Clean, clean_line, counted, visible, visible_line
 from gemtui.text import size as readable_size
-from gemtui.transcript.display_model import DiffDisplay, TodosDisplay
+from gemtui.transcript.display_model import DiffDisplay, TextDisplay, TodosDisplay
 from gemtui.transcript.model import (
     Author,
     Dropped,
@@ -19,10 +21,12 @@ from gemtui.transcript.model import (
     Notice,
     ToolCall,
     ToolStatus,
+    Transcript,
     Usage,
 )
 from gemtui.transcript.parts import pretty, string
-from gemtui.transcript.tools import ToolKind, args_hold_controls, kind_of, target
+from gemtui.transcript.shown import hunks
+from gemtui.transcript.tools import ToolKind, args_hold_controls, is_builtin, kind_of, target
 
 
 class Heading(Protocol):
@@ -114,11 +118,33 @@ def _level(message: Message) -> Level:
     return next((level for level in reversed(Level) if level in levels), Level.INFO)
 
 
-DROPPED = {
-    Dropped.REWOUND: "rewound: no longer part of the conversation",
-    Dropped.BURIED: "removed by Gemini CLI: no longer part of the conversation",
-    Dropped.FAILED_PROMPT: "failed prompt: removed by Gemini CLI",
-}
+def passages(transcript: Transcript, *, dropped: bool) -> Iterator[Message | Clean]:
+    """The messages of a transcript, read one by one.
+
+    Unless `dropped`, each row of dropped messages is one line that says how many stood there.
+    """
+    places = enumerate(transcript.outlines)
+    for left_out, row in groupby(places, lambda place: bool(place[1].dropped) and not dropped):
+        if left_out:
+            yield _left_out(Counter(line.dropped for _, line in row if line.dropped))
+        else:
+            yield from (transcript.read(index) for index, _ in row)
+
+
+def _left_out(counts: Counter[Dropped]) -> Clean:
+    messages = counted(counts.total(), "message")
+    return Clean(f"{messages} left out here: {dropped_words(counts)} (gemtui show --dropped)")
+
+
+def dropped_words(counts: Mapping[Dropped, int]) -> Clean:
+    """How many messages were dropped, by reason: `2 rewound, 1 failed prompt`."""
+    return Clean(", ".join(f"{counts[why]:,} {why.word}" for why in Dropped if counts.get(why)))
+
+
+def not_counted(why: Dropped) -> Clean:
+    """Why a message that stands in the log no longer counts."""
+    return Clean(f"{why.word}: no longer part of the conversation")
+
 
 STATUS = {
     ToolStatus.RUNNING: "running",
@@ -135,7 +161,7 @@ def head(message: Message) -> Clean:
     """The first line of a message: who, when, and whether it still counts."""
     words = [who(message), when(message.time) if message.time else "time unknown"]
     if message.dropped:
-        words.append(DROPPED[message.dropped])
+        words.append(not_counted(message.dropped))
     return Clean(", ".join(words))
 
 
@@ -195,8 +221,12 @@ def image_words(image: Image) -> Clean:
 
 
 def subject(call: ToolCall) -> Clean:
-    """What a call is about, on one line, every character of it visible."""
-    return Clean(visible_line(target(call)).strip())
+    """What a call is about, on one line, every character of it visible.
+
+    Of several lines it is the first, with dots; `arguments` has all of them then.
+    """
+    first, *more = target(call).strip().split("\n", 1)
+    return Clean(visible_line(first).strip() + (" ..." if more else ""))
 
 
 def caution(call: ToolCall) -> Clean:
@@ -204,18 +234,29 @@ def caution(call: ToolCall) -> Clean:
     return Clean(HOLDS_CONTROLS if args_hold_controls(call.args) else "")
 
 
-_SHOWN_BY_DIFF = frozenset({"content", "old_string", "new_string"})
-
-
 def arguments(call: ToolCall) -> Iterator[tuple[Clean, Clean]]:
-    """The other arguments as (name, value): without what the subject or the display shows."""
-    if kind_of(call.name) is ToolKind.TOPIC and call.display is not None:
-        return
-    about = target(call)
-    hidden = _SHOWN_BY_DIFF if isinstance(call.display, DiffDisplay) else frozenset()
-    if isinstance(call.display, TodosDisplay):
-        hidden = frozenset({"todos"})
+    """The arguments as (name, value), without what the subject or the display says in full."""
     for name, value in call.args.items():
-        if name not in hidden and about not in (value, string(value)):
+        if not (_is_subject(call, value) or _is_displayed(call, name, value)):
             words = value if isinstance(value, str) else pretty(value)
             yield visible_line(str(name)), Clean(visible(words).strip("\n"))
+
+
+def _is_subject(call: ToolCall, value: object) -> bool:
+    about = target(call).strip() if is_builtin(call.name) else ""
+    return bool(about) and "\n" not in about and string(value).strip() == about
+
+
+def _is_displayed(call: ToolCall, name: str, value: object) -> bool:
+    match call.display:
+        case DiffDisplay():
+            return name in _CONTENTS and bool(hunks(call.display.diff))
+        case TodosDisplay():
+            return name == "todos"
+        case TextDisplay():
+            return kind_of(call.name) is ToolKind.TOPIC and string(value) in call.display.text
+        case _:
+            return False
+
+
+_CONTENTS = frozenset({"content", "old_string", "new_string"})

@@ -58,7 +58,13 @@ class Dropped(StrEnum):
 
     REWOUND = "rewound"
     BURIED = "buried"
+    """A list of messages was put in the place of the conversation, and this one is not in it."""
     FAILED_PROMPT = "failed_prompt"
+
+    @property
+    def word(self) -> str:
+        """What a person is told, the same everywhere."""
+        return self.value.replace("_", " ")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

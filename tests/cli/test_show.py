@@ -68,6 +68,25 @@ def test_reading_formats_hold_the_conversation(store: Path, gemtui: Gemtui, form
     assert answer.out.startswith("<!") is (format == "html")
 
 
+@pytest.mark.parametrize("format", ["text", "markdown", "html"])
+def test_dropped_messages_are_told_of_and_shown_if_asked_for(
+    store: Path, gemtui: Gemtui, format: str
+) -> None:
+    answer = gemtui("show", "b3bf9d1b", "--format", format)
+    assert answer.out.count("3 messages left out here: 3 rewound (gemtui show --dropped)") == 1
+    assert "to be rewound" not in answer.out
+    whole = gemtui("show", "b3bf9d1b", "--format", format, "--dropped").out
+    assert "left out" not in whole
+    places = [whole.index(words) for words in ("Wrote a.txt", "to be rewound", "different third")]
+    assert places == sorted(places)
+
+
+def test_unified_messages_have_no_form_for_dropped_ones(store: Path, gemtui: Gemtui) -> None:
+    answer = gemtui("show", "b3bf9d1b", "--format", "unified")
+    assert "3 messages left out: 3 rewound: --format json has them" in answer.complaint
+    assert gemtui("show", "b3bf9d1b", "--format", "unified", "--dropped").code == 2
+
+
 def test_text_is_the_default(store: Path, gemtui: Gemtui) -> None:
     assert gemtui("show", FULL).out == gemtui("show", FULL, "--format", "text").out
 

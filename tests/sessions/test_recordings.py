@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
 import pytest
 
+from gemtui.sessions.load import dropped_counts, transcript_of
+from gemtui.sessions.records import SessionLog
 from gemtui.sessions.summary import Flag, Summary
-from gemtui.transcript.model import Usage
+from gemtui.transcript.model import ToolCall, Usage
+from tests.sessions.logs import texts
 from tests.sessions.stores import DATA, MAIN, read
 
 # store, file (the folder that is named by a hash is called hash) | prompts messages tool_calls
@@ -199,3 +203,32 @@ def test_what_a_list_shows() -> None:
     assert len(shown) == 24
     assert len({session.id for session in shown}) == 24
     assert shown == sorted(shown, key=lambda each: each.when, reverse=True)
+
+
+@pytest.mark.parametrize("path", sorted(DATA.rglob("chats/**/*.json*")), ids=lambda path: path.name)
+def test_dropped_messages_stand_between_the_others_once(path: Path) -> None:
+    with SessionLog(path) as log:
+        log.refresh()
+        kept, both = transcript_of(log), transcript_of(log, dropped=True)
+        assert [o for o in both.outlines if o.dropped is None] == list(kept.outlines)
+        dropped = Counter(o.dropped for o in both.outlines if o.dropped)
+        assert dropped == dropped_counts(log)
+        calls = [block.id for m in both for block in m.blocks if isinstance(block, ToolCall)]
+        assert len(set(calls)) == len(calls)
+
+
+def test_a_rewound_turn_stands_where_it_stood() -> None:
+    (path,) = DATA.rglob("*b3bf9d1b.jsonl")
+    with SessionLog(path) as log:
+        log.refresh()
+        said = texts(log, dropped=True)
+    places = [said.index(words) for words in ("Wrote a.txt.", "third question, to be rewound")]
+    assert places[1] == places[0] + 1
+
+
+def test_what_a_cancelled_request_wrote_again_stands_before_the_request() -> None:
+    (path,) = DATA.rglob("*4ba95511.jsonl")
+    with SessionLog(path) as log:
+        log.refresh()
+        said = texts(log, dropped=True)
+    assert said.index("show colours") < said.index("write never.txt")

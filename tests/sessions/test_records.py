@@ -10,7 +10,7 @@ import orjson
 import pytest
 
 from gemtui.errors import NotASession
-from gemtui.sessions.load import dropped_of, records_of, transcript_of, unified_of
+from gemtui.sessions.load import dropped_counts, dropped_of, records_of, transcript_of, unified_of
 from gemtui.sessions.records import SessionLog
 from gemtui.transcript.model import (
     Dropped,
@@ -134,10 +134,30 @@ def test_a_history_restored_under_new_ids_is_not_lost_and_not_doubled(tmp_path: 
         ("v", Dropped.BURIED),
         ("k", Dropped.BURIED),
     ]
+    assert texts(log, dropped=True) == ["ask", "done", "and then", "working on it"]
     tool = transcript_of(log).read(1).blocks[0]
     assert isinstance(tool, ToolCall)
     assert tool.status is ToolStatus.SUCCESS
     assert tool.output == "body"
+
+
+def test_a_call_is_shown_once_though_its_answer_came_back_with_more(tmp_path: Path) -> None:
+    log = replayed(
+        tmp_path,
+        header(),
+        user("u", "ask"),
+        gemini("g", "", toolCalls=[call("c")]),
+        gemini("h", "half a word", toolCalls=[call("d")]),
+        restore(user("u", "ask"), gemini("g2", "", toolCalls=[call("c"), call("d")])),
+    )
+    both = transcript_of(log, dropped=True)
+    assert [(o.id, o.calls) for o in both.outlines] == [("u", 0), ("h", 0), ("g2", 2)]
+    calls = [
+        block.id for message in both for block in message.blocks if isinstance(block, ToolCall)
+    ]
+    assert calls == ["c", "d"]
+    assert dropped_counts(log) == {Dropped.BURIED: 1}
+    assert [record["id"] for _, record in dropped_of(log)] == ["g", "h"]
 
 
 def test_a_prompt_that_failed_is_remembered_as_such(tmp_path: Path) -> None:

@@ -1,14 +1,15 @@
 from __future__ import annotations
 
+import json
 import re
 from base64 import b64encode
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, fields, replace
 from datetime import UTC, datetime, timedelta
 from hashlib import sha256
 from html import unescape
 from html.parser import HTMLParser
-from typing import Any
+from typing import Any, Protocol
 
 import pytest
 from hypothesis import given
@@ -50,7 +51,13 @@ from gemtui.transcript.model import (
     Usage,
 )
 
-Export = Callable[[Transcript, Heading], Iterator[str]]
+
+class Export(Protocol):
+    def __call__(
+        self, transcript: Transcript, summary: Heading, *, dropped: bool = False
+    ) -> Iterator[str]: ...
+
+
 EXPORTS: list[Export] = [to_text, to_markdown, to_html]
 START = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
 
@@ -351,15 +358,15 @@ input 1,200 (cached 1,000), output 30, thoughts 5, tool 0</p>
 
 
 def test_text() -> None:
-    assert "".join(to_text(TALK, About())) == GOLDEN_TEXT
+    assert "".join(to_text(TALK, About(), dropped=True)) == GOLDEN_TEXT
 
 
 def test_markdown() -> None:
-    assert "".join(to_markdown(TALK, About())) == GOLDEN_MARKDOWN
+    assert "".join(to_markdown(TALK, About(), dropped=True)) == GOLDEN_MARKDOWN
 
 
 def test_html() -> None:
-    page = "".join(to_html(TALK, About()))
+    page = "".join(to_html(TALK, About(), dropped=True))
     assert page[page.index("<main>\n") + 7 : page.index("</main>")] == GOLDEN_HTML
     assert "<title>Fix the parser</title>" in page
     assert "<dt>Project</dt><dd>/home/dev/parser</dd>" in page
@@ -384,6 +391,46 @@ def test_messages_are_read_one_by_one(export: Export) -> None:
     assert read == [0]
     next(pieces)
     assert read == [0, 1]
+
+
+ASKED: list[dict[str, Any]] = [
+    {"a": {"b": [1, "two"]}},
+    {"questions": [{"question": "Which of them?", "options": [{"label": "the first"}]}]},
+    {"command": "cat <<END\none\ntwo\nEND", "description": "Write\nsomething"},
+    {"count": 0, "flag": False, "nothing": None, "empty": ""},
+]
+
+
+@pytest.mark.parametrize("export", EXPORTS)
+@pytest.mark.parametrize("args", ASKED)
+def test_every_argument_of_a_call_is_exported(args: dict[str, Any], export: Export) -> None:
+    name = "run_shell_command" if "command" in args else "mcp_x_y"
+    call = ToolCall(id="c", name=name, args=args, status=ToolStatus.SUCCESS)
+    text = unescape("".join(export(Transcript.of([message(Author.MODEL, call)]), About())))
+    lines = {line.strip() for line in text.splitlines()}
+    for key, value in args.items():
+        assert key in text
+        words = value if isinstance(value, str) else json.dumps(value, indent=2)
+        if "\n" in words:
+            assert {line.strip() for line in words.splitlines()[1:-1]} <= lines
+        else:
+            assert words in text
+
+
+@pytest.mark.parametrize("export", EXPORTS)
+def test_a_line_says_where_messages_were_left_out(export: Export) -> None:
+    gone = [
+        replace(message(Author.USER, Text(text="gone")), dropped=why)
+        for why in (Dropped.REWOUND, Dropped.BURIED, Dropped.REWOUND)
+    ]
+    stays = message(Author.USER, Text(text="stays"))
+    talk = Transcript.of([*gone, stays, replace(gone[0], dropped=Dropped.FAILED_PROMPT)])
+    text = "".join(export(talk, About()))
+    before, _, after = text.partition("stays")
+    assert "3 messages left out here: 2 rewound, 1 buried" in before
+    assert "1 message left out here: 1 failed prompt" in after
+    assert "gone" not in text
+    assert "".join(export(talk, About(), dropped=True)).count("gone") == 4
 
 
 @pytest.mark.parametrize("export", EXPORTS)
@@ -594,7 +641,7 @@ def test_a_command_that_holds_controls_is_shown_whole_and_marked(export: Export)
     assert "holds control characters" in text
     honest = replace(call, args={"command": "ls -la\nls"})
     text = unescape("".join(export(Transcript.of([message(Author.MODEL, honest)]), About())))
-    assert "ls -la␊ls" in text
+    assert "ls -la\n" in text
     assert "holds control characters" not in text
 
 

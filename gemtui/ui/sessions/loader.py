@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Mapping
 from pathlib import Path
 from threading import Event, Lock
 
-from gemtui.sessions.load import transcript_of
+from gemtui.sessions.load import dropped_counts, transcript_of
 from gemtui.sessions.records import Problem, SessionLog
 from gemtui.transcript.model import Dropped, Transcript
 
@@ -55,7 +54,7 @@ class SessionLoader:
 
     def _refresh(self, *, upto: int | None = None) -> bool:
         changed = self._log.refresh(upto=upto, cancelled=self._stopped.is_set)
-        self.lost = Counter(why for _, why in self._log.replay.dropped)
+        self.lost = dropped_counts(self._log)
         return changed
 
     def _transcript(self) -> Transcript:

@@ -18,6 +18,7 @@ from gemtui.errors import GemtuiError, SessionTooLarge
 from gemtui.sessions.records import Problem
 from gemtui.sessions.summary import Flag, Summary
 from gemtui.text import clean_line, counted
+from gemtui.transcript.export_words import dropped_words
 from gemtui.transcript.model import Dropped, Transcript
 from gemtui.ui.draw.theme import Glyphs
 from gemtui.ui.kit.bars import BarLine
@@ -28,12 +29,6 @@ from gemtui.ui.sessions.loader import SessionLoader
 from gemtui.ui.transcript.cursor import place_of_call
 from gemtui.ui.transcript.view import TranscriptView
 from gemtui.ui.transcript.viewport import Viewport
-
-_LOST = {
-    Dropped.REWOUND: "rewound",
-    Dropped.BURIED: "buried",
-    Dropped.FAILED_PROMPT: "failed prompt",
-}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -238,7 +233,7 @@ class ReadPane(Vertical):
             return
         transcript = await asyncio.to_thread(reader.again, dropped=not reader.dropped)
         if reader is self._shown:
-            self.view.show(transcript, fresh=False)
+            self.view.show(transcript, fresh=False, news=False)
             self.post_message(self.Changed())
 
     # --- words ---------------------------------------------------------------------------------
@@ -320,9 +315,5 @@ def _muted(text: str) -> Content:
 
 
 def _lost(lost: Mapping[Dropped, int], *, shown: bool) -> str:
-    words = [
-        f"{count} {_LOST[why]}{'s' * (count != 1 and why is Dropped.FAILED_PROMPT)}"
-        for why, count in lost.items()
-    ]
     key, does = BY_ID["transcript.dropped"].footer(), "hides" if shown else "shows"
-    return f"{', '.join(words)}: {key} {does} {'it' if sum(lost.values()) == 1 else 'them'}"
+    return f"{dropped_words(lost)}: {key} {does} {'it' if sum(lost.values()) == 1 else 'them'}"

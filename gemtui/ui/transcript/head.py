@@ -5,16 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from gemtui.text import Clean, size
-from gemtui.transcript.model import Author, Dropped, Image, Message, Usage
+from gemtui.transcript.model import Author, Image, Message, Usage
 from gemtui.ui.draw.formats import moment, short
 from gemtui.ui.draw.lines import Line, Piece, Pieces, fit, flat, own, spread, width_of
 from gemtui.ui.draw.theme import BOLD, Look, Role
-
-_DROPPED = {
-    Dropped.REWOUND: "rewound",
-    Dropped.BURIED: "buried by a later save",
-    Dropped.FAILED_PROMPT: "failed prompt",
-}
 
 
 def draw_head(message: Message, look: Look) -> Line:
@@ -28,7 +22,7 @@ def draw_head(message: Message, look: Look) -> Line:
     if message.time is not None:
         left.append(Piece(own(f"  {moment(message.time, look)}"), look[Role.MUTED]))
     if message.dropped is not None:
-        left.append(Piece(own(f"  {_DROPPED[message.dropped]}"), look[Role.WARNING]))
+        left.append(Piece(own(f"  {message.dropped.word}"), look[Role.WARNING]))
     front = fit(tuple(left), look.width, own(look.glyphs.ellipsis))
     room = look.width - width_of(front) - 2
     end: Pieces = next((end for end in _ends(message, look) if width_of(end) <= room), ())

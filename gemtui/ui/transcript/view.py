@@ -85,16 +85,23 @@ class TranscriptView(SearchedView, can_focus=True, inherit_bindings=False):
     # --- what is shown -------------------------------------------------------------------------
 
     def show(
-        self, transcript: Transcript, *, fresh: bool, end: bool = False, loading: bool = False
+        self,
+        transcript: Transcript,
+        *,
+        fresh: bool,
+        end: bool = False,
+        loading: bool = False,
+        news: bool = True,
     ) -> None:
         """Another transcript (`fresh`), or a newer state of this one.
 
         A newer state keeps cursor, place, folds, search and selection. `end`: a fresh one opens at
-        its end. `loading`: the rest is still being read, and will not count as news.
+        its end. `loading`: the rest is still being read, and will not count as news. `news`: what
+        is more now has come just now.
         """
         if fresh:
             self.turn_to(self.page.another())
-        same = self.page.show(transcript, fresh=fresh, end=end, loading=loading)
+        same = self.page.show(transcript, fresh=fresh, end=end, loading=loading, news=news)
         self.finder.changed(same)
         self.word = ""
         self.refresh_page()

@@ -48,18 +48,24 @@ class Viewport:
     # --- the transcript ---
 
     def show(
-        self, transcript: Transcript, *, fresh: bool, end: bool = False, loading: bool = False
+        self,
+        transcript: Transcript,
+        *,
+        fresh: bool,
+        end: bool = False,
+        loading: bool = False,
+        news: bool = True,
     ) -> int:
         """Another transcript (`fresh`), or a newer state of this one; returns how much is the same.
 
         `end`: a fresh one opens at its end. `loading`: it is still being read, so what comes next
-        is not news.
+        is not news. `news`: what is more now has come just now.
         """
         if fresh:
             self._start()
         anchor, cursor, on_last = self._anchor(), self._key(self.cursor.message), self._on_last()
         key = None if anchor is None else self._key(anchor.message)
-        last, news = self._key(len(self.sheet) - 1), not (self._loading or loading)
+        last, news = self._key(len(self.sheet) - 1), news and not (self._loading or loading)
         self.transcript, self._loading = transcript, loading
         same = self.sheet.show(transcript.outlines)
         if fresh:

@@ -338,6 +338,15 @@ def test_messages_woven_in_above_are_no_news_and_move_nothing() -> None:
     assert page.unseen == 0
 
 
+def test_what_is_shown_or_hidden_on_request_is_no_news() -> None:
+    talk = long_talk()
+    page = page_of(talk)
+    page.show(talk.add(prompt("lost", "a lost prompt")), fresh=False, news=False)
+    page.show(talk.become(talk.messages[:-1]), fresh=False, news=False)
+    page.show(talk.become(()), fresh=False, news=False)
+    assert page.unseen == 0
+
+
 def test_a_rewound_end_leaves_a_real_cursor() -> None:
     talk = long_talk()
     page = page_of(talk, end=True)
