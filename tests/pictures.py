@@ -10,13 +10,13 @@ from __future__ import annotations
 import asyncio
 import os
 import re
+import shutil
 import tempfile
 import time
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 
-from gemtui.demo.place import PROJECT
-from gemtui.demo.policies import write_policies
+from gemtui.demo.place import POLICIES, PROJECT
 from tests.ui.demos import demo_store
 from tests.ui.people import NARROW, NOW, WIDE, Person, person
 
@@ -90,7 +90,7 @@ async def draw(folder: Path) -> None:
     with tempfile.TemporaryDirectory(prefix="gemtui-pictures-") as place:
         home = demo_store(Path(place), now=NOW)
         os.environ["HOME"] = str(home)
-        write_policies(home / ".config/gemtui/policies")
+        shutil.copytree(POLICIES, home / ".config/gemtui/policies")
         for name, (size, scene) in SCENES.items():
             project = home / PROJECT if scene is policy else None
             async with person(home / ".gemini", size, demo=True, project=project) as me:

@@ -1,16 +1,31 @@
 """A store for `gemtui --demo`: three projects, three weeks of work, every kind of record.
 
 For people who have no chats yet, and for pictures of the program. Everything in it is invented.
+The folder `home` beside this module is a person's home directory: `.gemini` as Gemini CLI leaves
+it, and the files that no session wrote. A story is added by putting its session's file there.
 """
 
 from __future__ import annotations
 
+import hashlib
 import json
+import os
+import re
+from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 
-from gemtui.demo import notes, shopfront, tidewatch
-from gemtui.demo.workspace import Workspace
+_HOME = Path(__file__).with_name("home")
+_PERSON = "/home/ada"
+"""What the packaged files call their home directory."""
+_NOW = datetime(2026, 11, 21, 1, tzinfo=UTC)
+"""The moment that the packaged files were written for."""
+_UNDATED = datetime(2026, 11, 18, 22, 1, 46, tzinfo=UTC)
+"""When a file without a time in it was written, which is the checkpoint."""
+
+_TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z")
+_TIME_IN_NAME = re.compile(r"\d{4}-\d\d-\d\dT\d\d-\d\d")
+_DATE = re.compile(r"(?<=Today's date is )\w+, \w+ \d\d, \d{4}")
 
 
 def write_store(home: Path, *, now: datetime) -> None:
@@ -20,21 +35,64 @@ def write_store(home: Path, *, now: datetime) -> None:
     that the sessions wrote. `now` (aware) is when the newest session was last written to; the
     same `now` in the same folder gives the same bytes. Raises OSError.
     """
-    now = now.astimezone(UTC)
-    works = [each.tell(home, now) for each in (tidewatch, shopfront, notes)]
-    for work in works:
-        _write_files(work)
-        for place in ("tmp", "history"):
-            marker = home / ".gemini" / place / work.slug / ".project_root"
-            marker.parent.mkdir(parents=True, exist_ok=True)
-            marker.write_text(str(work.root), encoding="utf-8")
-    projects = {"projects": {str(work.root): work.slug for work in works}}
-    registry = home / ".gemini" / "projects.json"
-    registry.write_text(json.dumps(projects, indent=2), encoding="utf-8")
+    shift = now - _NOW
+    hashes = _project_hashes(home)
+    for source in filter(Path.is_file, _HOME.rglob("*")):
+        text = source.read_text("utf-8")
+        times = [datetime.fromisoformat(time) for time in _TIME.findall(text)] or [_UNDATED]
+        named = json.dumps(str(home))[1:-1] if source.suffix.startswith(".json") else str(home)
+        text = _replaced(text, hashes | {_PERSON: named})
+        text = _TIME.sub(lambda time: _iso(datetime.fromisoformat(time[0]) + shift), text)
+        text = _DATE.sub(f"{times[0] + shift:%A, %B %d, %Y}", text)
+        name = _replaced(str(source.relative_to(_HOME)), hashes)
+        name = _TIME_IN_NAME.sub(f"{times[0] + shift:%Y-%m-%dT%H-%M}", name)
+        _write(home / name, text)
+        written = (times[-1] + shift).timestamp()
+        os.utime(home / name, (written, written))
+    _write_projects(home)
 
 
-def _write_files(work: Workspace) -> None:
-    for name, content in work.files.items():
-        path = work.root / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(content, encoding="utf-8", newline="\n")
+def _project_hashes(home: Path) -> dict[str, str]:
+    """By the hash that the packaged files have for a project: the one of its path below `home`."""
+    projects = json.loads((_HOME / ".gemini" / "projects.json").read_bytes())["projects"]
+    return {_hash(root): _hash(root.replace(_PERSON, str(home))) for root in projects}
+
+
+def _hash(root: str) -> str:
+    return hashlib.sha256(os.fsencode(root)).hexdigest()
+
+
+def _replaced(text: str, words: Mapping[str, str]) -> str:
+    for old, new in words.items():
+        text = text.replace(old, new)
+    return text
+
+
+def _iso(time: datetime) -> str:
+    return time.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
+def _write_projects(home: Path) -> None:
+    """Write the files that the sessions wrote, as they are after the last of them."""
+    for marker in (home / ".gemini" / "tmp").glob("*/.project_root"):
+        root = Path(os.fsdecode(marker.read_bytes()))
+        for log in sorted(marker.parent.glob("chats/session-*")):
+            for name, content in _edits(log):
+                _write(root / name, content)
+
+
+def _edits(log: Path) -> Iterator[tuple[str, str]]:
+    """The paths and contents of the files that a session has written, in its order."""
+    text = log.read_text("utf-8")
+    lines = text.splitlines() if log.suffix == ".jsonl" else [text]
+    for record in map(json.loads, lines):
+        for message in record.get("messages", [record]):
+            for call in message.get("toolCalls", ()):
+                display = call["resultDisplay"]
+                if call["status"] == "success" and "newContent" in display:
+                    yield call["args"]["file_path"], display["newContent"]
+
+
+def _write(path: Path, text: str) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(text.encode("utf-8", "surrogateescape"))

@@ -111,7 +111,6 @@ def _run(wanted: argparse.Namespace) -> int:
         raise Refused(FAILED, f"The demo's stand-in works only in the demo's projects: {home}")
     prompt = _prompt(wanted.prompt)
     bench = Bench(root, _slug(home, root))
-    bench.load()
     chat = _chat(bench, home, wanted)
     settings = _settings(home)
     mode = wanted.approval_mode or settings.get("general", {}).get("defaultApprovalMode", "default")
@@ -126,7 +125,7 @@ def _run(wanted: argparse.Namespace) -> int:
     )
     said("init", session_id=chat.id, model=wanted.model or "auto")
     said("message", role="user", content=prompt)
-    chat.ask(prompt, pause=0)
+    chat.ask(prompt)
     try:
         play(player, bench, resumed=bool(wanted.resume))
     except TurnLimit:

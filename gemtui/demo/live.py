@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import json
 import sys
-import time
+import uuid
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from gemtui.demo.chat import Chat, as_line
-from gemtui.demo.workspace import Call, Json, Workspace
+from gemtui.demo.tools import Bench, Call, Json
+
+_SYSTEM_PROMPT = 6800
+"""Tokens that every request carries before the conversation."""
 
 
 class Said:
@@ -18,70 +21,106 @@ class Said:
 
     def __call__(self, kind: str, **fields: Any) -> None:
         """Say one event."""
-        now = datetime.now(UTC)
-        stamp = now.strftime("%Y-%m-%dT%H:%M:%S.") + f"{now.microsecond // 1000:03}Z"
-        sys.stdout.write(as_line({"type": kind, "timestamp": stamp, **fields}))
+        sys.stdout.write(_as_line({"type": kind, "timestamp": _now(), **fields}))
         sys.stdout.flush()
 
 
-class LiveChat(Chat):
-    """The session `id` in the folder `chats`; its clock is the real one.
+class LiveChat:
+    """The session `id` in the folder `chats`, written as the CLI writes it.
 
     `resumed`: its log, which goes on; None = a new one. Every record is in the log as soon as it is
     told. Raises OSError.
     """
 
     def __init__(
-        self, work: Workspace, id: str, chats: Path, *, model: str, resumed: Path | None = None
+        self, bench: Bench, id: str, chats: Path, *, model: str, resumed: Path | None = None
     ) -> None:
-        began = datetime.now(UTC)
-        super().__init__(work, f"{id} {time.time_ns()}", start=began, model=model)
-        self.id = self._header["sessionId"] = id
+        self.id = id
         self.used = dict.fromkeys(("input", "output", "cached", "total"), 0)
         """Tokens so far, as the stream counts them."""
-        self.path = resumed or chats / f"{self._name()}.jsonl"
+        self._bench, self._model = bench, model
+        self._read, self._cached = _SYSTEM_PROMPT, 0
+        name = f"session-{datetime.now(UTC):%Y-%m-%dT%H-%M}-{id[:8]}.jsonl"
+        self.path = resumed or chats / name
         if resumed is None:
             self.path.parent.mkdir(parents=True, exist_ok=True)
-            self._lines = self._opening()
-            self._write_out()
+            self._begin()
         else:
             self._read += self.path.stat().st_size // 4
 
-    def answer(self, text: str, calls: tuple[Call, ...], thoughts: tuple[str, ...]) -> Json:
-        """The model has answered, with these calls to come; the record."""
-        self._wait(0)
-        record = self._answer(text, calls, thoughts)
+    def ask(self, prompt: str) -> None:
+        """A person has typed a prompt."""
+        record = _message("user", [{"text": prompt}])
+        self._read += len(json.dumps(record)) // 4
+        self._log(record)
+
+    def answer(self, text: str, calls: Sequence[Call], thoughts: Sequence[str]) -> Json:
+        """The model has answered, with these calls to come; the record.
+
+        A thought is "subject: description".
+        """
+        record = _message("gemini", text)
+        record["thoughts"] = [_thought(thought) for thought in thoughts]
+        record["tokens"] = self._tokens(text, calls, thoughts)
+        record["model"] = self._model
         for name in self.used:
             self.used[name] += record["tokens"][name]
         self._log(record)
         return record
 
-    def call_ids(self, calls: tuple[Call, ...]) -> list[str]:
+    def call_ids(self, calls: Sequence[Call]) -> list[str]:
         """The ids under which the calls are told and stored."""
-        self._wait(0)
-        return self._call_ids(calls)
+        stamp = f"{datetime.now(UTC).timestamp() * 1000:.0f}"
+        return [f"{call.name}__{call.name}_{stamp}_{place}" for place, call in enumerate(calls)]
 
-    def ended(self, record: Json, ids: list[str], calls: tuple[Call, ...]) -> None:
-        """All calls of an answer have come back."""
-        self._wait(0)
-        self._ended(record, ids, calls)
+    def ended(self, record: Json, ids: list[str], calls: Sequence[Call]) -> None:
+        """All calls of an answer have come back: it is written again with them."""
+        entries = [call.entry(id, _now()) for id, call in zip(ids, calls, strict=True)]
+        self._write(record | {"toolCalls": entries})
+        replies = [call.reply(id) for id, call in zip(ids, calls, strict=True)]
+        self._read += len(json.dumps(replies)) // 4
+        self._log(_message("user", replies))
 
-    def _wait(self, seconds: float) -> None:
-        del seconds
-        self.clock = datetime.now(UTC)
+    def _begin(self) -> None:
+        """What stands in a log before the first prompt: the header and the session's context."""
+        now, bench = _now(), self._bench
+        header = {"sessionId": self.id, "projectHash": bench.hash, "startTime": now}
+        root, home = bench.root, bench.root.parent.parent
+        text = (
+            "<session_context>\nThis is the Gemini CLI. We are setting up the context for our "
+            f"chat.\nToday's date is {datetime.now(UTC):%A, %B %d, %Y} (formatted according to the "
+            "user's locale).\nMy operating system is: linux\nThe project's temporary directory "
+            f"is: {home}/.gemini/tmp/{bench.slug}\n- **Workspace Directories:**\n  - {root}\n"
+            "- **Directory Structure:**\n\nShowing up to 200 items (files + folders).\n\n"
+            f"{root}/\n{bench.tree()}\n\n\n</session_context>"
+        )
+        context = _message("user", [{"text": text}]) | {"id": "d04923d38bb0f6017037e74183378ef4"}
+        self._write(
+            header | {"lastUpdated": now, "kind": "main"},
+            {"$set": {"messages": [context], "lastUpdated": now}},
+        )
+
+    def _tokens(self, text: str, calls: Sequence[Call], thoughts: Sequence[str]) -> Json:
+        output = (len(text) + sum(len(json.dumps(call.args)) for call in calls)) // 4 + 8
+        thinking = sum(len(thought) for thought in thoughts) * 3
+        tokens = {
+            "input": self._read,
+            "output": output,
+            "cached": self._cached,
+            "thoughts": thinking,
+            "tool": 0,
+            "total": self._read + output + thinking,
+        }
+        self._cached = self._read * 9 // 10
+        self._read += output
+        return tokens
 
     def _log(self, record: Json) -> None:
-        super()._log(record)
-        self._write_out()
+        self._write(record, {"$set": {"lastUpdated": _now()}})
 
-    def _again(self, record: Json) -> None:
-        super()._again(record)
-        self._write_out()
-
-    def _write_out(self) -> None:
+    def _write(self, *records: Json) -> None:
         with self.path.open("a", encoding="utf-8", newline="\n") as log:
-            log.write("".join(map(as_line, self._lines)))
-        self._lines.clear()
+            log.write("".join(map(_as_line, records)))
 
 
 def find_log(chats: Path, id: str) -> Path | None:
@@ -96,6 +135,23 @@ def find_log(chats: Path, id: str) -> Path | None:
         stored = json.loads(old.read_text("utf-8"))
         messages = stored.pop("messages")
         log = old.with_suffix(".jsonl")
-        log.write_text("".join(map(as_line, (stored, *messages))), encoding="utf-8", newline="\n")
+        log.write_text("".join(map(_as_line, (stored, *messages))), encoding="utf-8", newline="\n")
         return log
     return None
+
+
+def _message(kind: str, content: object) -> Json:
+    return {"id": str(uuid.uuid4()), "timestamp": _now(), "type": kind, "content": content}
+
+
+def _thought(thought: str) -> Json:
+    subject, _, description = thought.partition(": ")
+    return {"subject": subject, "description": description, "timestamp": _now()}
+
+
+def _now() -> str:
+    return datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
+def _as_line(value: Json) -> str:
+    return f"{json.dumps(value, ensure_ascii=False)}\n"

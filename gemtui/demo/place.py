@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import json
 import shlex
+import shutil
 from pathlib import Path
 
-from gemtui.demo.policies import write_policies
 from gemtui.processes import python
 
 PROJECT = "src/tidewatch"
 """The folder in which a run begins, below the demo's home."""
+
+POLICIES = Path(__file__).with_name("policies")
+"""The demo's policies: one of every day, one that only looks."""
 
 SETTINGS = {
     "general": {"defaultApprovalMode": "auto_edit"},
@@ -35,7 +38,7 @@ def install_agent(home: Path) -> dict[str, str]:
     trusted = {str(home): "TRUST_FOLDER"}
     (store / "trustedFolders.json").write_text(json.dumps(trusted, indent=2), encoding="utf-8")
     config = home / "config" / "config.toml"
-    write_policies(config.parent / "policies")
+    shutil.copytree(POLICIES, config.parent / "policies")
     return {
         "GEMTUI_CONFIG": str(config),
         "GEMINI_CLI_HOME": str(home),

@@ -2,27 +2,68 @@
 
 from __future__ import annotations
 
+import difflib
+import hashlib
 import os
+import re
 import subprocess
 import sys
 import tempfile
-import time
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from gemtui.demo.workspace import Call, Workspace
 from gemtui.policy.engine.decide import Engine, Explanation, Setup
 from gemtui.policy.file.policy import Policy
 from gemtui.policy.model.rules import ApprovalMode, Decision, Severity
 from gemtui.policy.model.rules import Call as Asked
 
+Json = dict[str, Any]
 SHELL = "run_shell_command"
 _LARGEST = 200_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Call:
+    """A tool call: an entry of `toolCalls[]` without its id and time.
+
+    `response`: {"output": …} or {"error": …} once it has come back.
+    """
+
+    name: str
+    args: Json
+    response: Json = field(default_factory=dict)
+    display: Any = ""
+    description: str = ""
+    title: str = ""
+    status: str = "success"
+
+    def failed(self, error: str) -> Call:
+        """The same call, gone wrong: nothing was changed."""
+        return replace(self, response={"error": error}, display=error, status="error")
+
+    def reply(self, id: str) -> Json:
+        """The functionResponse part that the model gets."""
+        return {"functionResponse": {"id": id, "name": self.name, "response": self.response}}
+
+    def entry(self, id: str, time: str) -> Json:
+        """The call as the CLI stores it."""
+        return {
+            "id": id,
+            "name": self.name,
+            "args": self.args,
+            "result": [self.reply(id)],
+            "status": self.status,
+            "timestamp": time,
+            "resultDisplay": self.display,
+            "description": self.description,
+            "displayName": self.title or self.name,
+            "renderOutputAsMarkdown": self.name != SHELL,
+        }
+
+
+@dataclass(frozen=True, slots=True)
 class Plan:
     """A tool call that the stand-in wants to make; `asked` is its name and arguments."""
 
@@ -71,50 +112,102 @@ def _refusal(tool: str, found: Explanation) -> Refusal:
     return Refusal(type="policy_violation", message=message)
 
 
-class Bench(Workspace):
-    """The project's folder with its files as they are; what is changed here is changed there."""
+class Bench:
+    """A project's folder with its files as they are, and the tools that read and change them.
 
-    def load(self) -> None:
+    `slug` names the project in the store; `files` are texts by path below `root`.
+    """
+
+    def __init__(self, root: Path, slug: str) -> None:
         """Look at the files of the project. Raises OSError."""
-        self.files.clear()
-        for path in sorted(self.root.rglob("*")):
-            name = path.relative_to(self.root)
+        self.root, self.slug = root, slug
+        self.files: dict[str, str] = {}
+        for path in sorted(root.rglob("*")):
+            name = path.relative_to(root)
             hidden = any(part.startswith((".", "__")) for part in name.parts[:-1])
             if not hidden and path.is_file() and path.stat().st_size < _LARGEST:
                 self.files[name.as_posix()] = path.read_text("utf-8", "replace")
 
+    @property
+    def hash(self) -> str:
+        """`projectHash` of the session's header."""
+        return hashlib.sha256(str(self.root).encode()).hexdigest()
+
+    def tree(self) -> str:
+        """The folders as the session context shows them."""
+        return "\n".join(_branches(sorted(self.files)))
+
     def reading(self, path: str) -> Plan:
         """read_file."""
-        return Plan(asked=_asked("read_file", file_path=path), run=lambda: self.read(path))
+        asked = Call(name="read_file", args={"file_path": path}, description=path, title="ReadFile")
+        return Plan(asked, lambda: replace(asked, response={"output": self.files[path]}))
 
     def listing(self) -> Plan:
         """list_directory."""
-        return Plan(asked=_asked("list_directory", dir_path="."), run=self.list)
+        asked = Call(
+            name="list_directory", args={"dir_path": "."}, description=".", title="ReadFolder"
+        )
+        return Plan(asked, lambda: self._list(asked))
 
     def writing(self, path: str, content: str) -> Plan:
         """write_file."""
-        asked = _asked("write_file", file_path=path, content=content)
-        return Plan(asked=asked, run=lambda: self._kept(path, self.write(path, content)))
+        asked = Call(
+            name="write_file",
+            args={"file_path": path, "content": content},
+            description=f"Writing to {path}",
+            title="WriteFile",
+        )
+        return Plan(asked, lambda: self._write(asked, path, content))
 
     def editing(self, path: str, old: str, new: str, why: str) -> Plan:
         """Replace; `old` must stand in the file exactly once by then."""
-        asked = _asked("replace", file_path=path, old_string=old, new_string=new, instruction=why)
-        return Plan(asked=asked, run=lambda: self._kept(path, self.replace(path, old, new, why)))
+        asked = Call(
+            name="replace",
+            args={"file_path": path, "old_string": old, "new_string": new, "instruction": why},
+            description=f"{path}: {_head(old)} => {_head(new)}",
+            title="Edit",
+        )
+        return Plan(asked, lambda: self._replace(asked, path, old, new))
 
     def running(self, command: str, why: str) -> Plan:
         """run_shell_command, by a real child."""
-        asked = _asked(SHELL, command=command, description=why)
-        return Plan(asked=asked, run=lambda: self._run(command, why))
+        args = {"command": command, "description": why}
+        asked = Call(name=SHELL, args=args, description=command, title="Shell")
+        return Plan(asked, lambda: self._run(asked, command))
 
-    def _kept(self, path: str, call: Call) -> Call:
+    def _list(self, asked: Call) -> Call:
+        tops = {path.partition("/")[::2] for path in self.files}
+        names = sorted({f"[DIR] {top}" if below else top for top, below in tops})
+        return replace(
+            asked,
+            response={"output": f"Directory listing for {self.root}:\n" + "\n".join(names)},
+            display={"summary": f"Found {len(names)} item(s).", "files": names},
+        )
+
+    def _write(self, asked: Call, path: str, content: str) -> Call:
+        before = self.files.get(path)
+        done = "overwrote file" if before is not None else "created and wrote to new file"
+        return self._changed(asked, path, before, content, f"Successfully {done}: {{path}}.")
+
+    def _replace(self, asked: Call, path: str, old: str, new: str) -> Call:
+        before = self.files[path]
+        if before.count(old) != 1:
+            raise ValueError(f"{path}: {before.count(old)} times {old!r}")
+        done = "Successfully modified file: {path} (1 replacements)."
+        return self._changed(asked, path, before, before.replace(old, new), done)
+
+    def _changed(self, asked: Call, path: str, before: str | None, after: str, done: str) -> Call:
+        """Write the file; the call with what the CLI says of the change."""
         place = self.root / path
         place.parent.mkdir(parents=True, exist_ok=True)
-        place.write_text(self.files[path], encoding="utf-8", newline="\n")
-        return call
+        place.write_text(after, encoding="utf-8", newline="\n")
+        self.files[path] = after
+        said = f"{done.format(path=place)} Here is the updated code:\n{after}"
+        change = _change(place, before or "", after) | {"isNewFile": before is None}
+        return replace(asked, response={"output": said}, display=change)
 
-    def _run(self, command: str, why: str) -> Call:
+    def _run(self, asked: Call, command: str) -> Call:
         """In a session of its own, which outlives us if we are ended."""
-        began = time.monotonic()
         path = os.pathsep.join((str(Path(sys.executable).parent), os.environ.get("PATH", "")))
         with tempfile.TemporaryFile() as output:
             child = subprocess.Popen(
@@ -128,9 +221,63 @@ class Bench(Workspace):
             )
             code = child.wait()
             output.seek(0)
-            said = output.read().decode("utf-8", "replace").rstrip()
-        return self.shell(command, said, why=why, code=code, seconds=time.monotonic() - began)
+            shown = output.read().decode("utf-8", "replace").rstrip()
+        said = f"Output: {shown}" + (f"\nExit Code: {code}" if code else "")
+        said = f"<untrusted_context>\n{said}\nProcess Group PGID: {child.pid}\n</untrusted_context>"
+        return replace(asked, response={"output": said}, display=shown)
 
 
-def _asked(name: str, **args: Any) -> Call:
-    return Call(name=name, args=args, response={})
+def _change(path: Path, before: str, after: str) -> Json:
+    """The display of an edit."""
+    diff = list(_hunks(before, after))
+    added = [line for line in diff if line.startswith("+")]
+    removed = [line for line in diff if line.startswith("-")]
+    name = path.name
+    head = f"Index: {name}\n{'=' * 67}\n--- {name}\tOriginal\n+++ {name}\tWritten\n"
+    return {
+        "fileDiff": head + "\n".join(diff) + "\n",
+        "fileName": name,
+        "filePath": str(path),
+        "originalContent": before,
+        "newContent": after,
+        "diffStat": {
+            "model_added_lines": len(added),
+            "model_removed_lines": len(removed),
+            "model_added_chars": sum(len(line) - 1 for line in added),
+            "model_removed_chars": sum(len(line) - 1 for line in removed),
+            "user_added_lines": 0,
+            "user_removed_lines": 0,
+            "user_added_chars": 0,
+            "user_removed_chars": 0,
+        },
+    }
+
+
+def _branches(paths: Sequence[str], indent: str = "") -> Iterable[str]:
+    tops = list(dict.fromkeys(path.split("/")[0] for path in paths))
+    for top in tops:
+        last = top == tops[-1]
+        below = [path.split("/", 1)[1] for path in paths if path.startswith(f"{top}/")]
+        yield f"{indent}{'└' if last else '├'}───{top}{'/' if below else ''}"
+        yield from _branches(below, indent + ("    " if last else "│   "))
+
+
+def _head(text: str) -> str:
+    """The first line with something on it, as the CLI describes an edit."""
+    line = next((line.strip() for line in text.splitlines() if line.strip()), "")
+    return f"{line[:30]}..." if len(line) > 30 else line
+
+
+_HUNK = re.compile(r"@@ -(\d+)(?:,(\d+))? \+(\d+)(?:,(\d+))? @@")
+
+
+def _hunks(before: str, after: str) -> Iterable[str]:
+    """The hunks of a unified diff, with counts also where they are 1."""
+    lines = difflib.unified_diff(before.splitlines(), after.splitlines(), lineterm="", n=3)
+    for line in list(lines)[2:]:
+        match = _HUNK.fullmatch(line)
+        if match is None:
+            yield line
+        else:
+            start, count, to, number = match.groups()
+            yield f"@@ -{start},{count or 1} +{to},{number or 1} @@"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from contextlib import closing
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -196,3 +197,26 @@ def test_the_same_moment_gives_the_same_bytes(tmp_path: Path) -> None:
         return {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()}
 
     assert written() == written()
+
+
+def test_another_moment_moves_all_times(tmp_path: Path) -> None:
+    now = datetime(2031, 3, 1, 0, 30, 0, 500_000, tzinfo=UTC)
+    write_store(tmp_path, now=now)
+    (going_on,) = tmp_path.glob(".gemini/tmp/tidewatch/chats/session-2031-03-01T00-25-*.jsonl")
+    text = going_on.read_text()
+    assert "Today's date is Saturday, March 01, 2031" in text
+    assert "2031-03-01T00:29:52.616Z" in text
+    assert datetime.fromtimestamp(going_on.stat().st_mtime, UTC) < now
+    store = (path.read_text() for path in (tmp_path / ".gemini").rglob("*") if path.is_file())
+    assert "2026-11" not in "".join(store)
+
+
+def test_a_home_with_any_name(tmp_path: Path) -> None:
+    home = tmp_path / 'a "b" \\ 家'
+    write_store(home, now=datetime.now(UTC))
+    with closing(Index(home / ".gemini", cache=None)) as index:
+        snapshot = index.load(publish=lambda _: None, cancelled=lambda: False)
+    assert {each.project for each in snapshot.sessions} == {
+        str(home / name) for name in ("src/tidewatch", "src/shopfront", "notes")
+    }
+    assert [each.title for each in snapshot.sessions if each.problems] == []

@@ -8,7 +8,7 @@ from pathlib import Path
 from gemtui.demo import write_store
 
 LENGTH = 160
-"""Characters of the home folder's path: the sessions in it count them as tokens."""
+"""Characters of the home folder's path: the sizes of its sessions follow from it."""
 
 
 def demo_store(folder: Path, *, now: datetime) -> Path:
