@@ -20,8 +20,6 @@ import pyte
 
 from tests.patience import PATIENCE
 
-"""Seconds until something that should happen is taken for missing."""
-
 
 class Terminal:
     """Starts `words` at a terminal; nothing goes on unless `until` or `wait` reads.
@@ -95,6 +93,10 @@ class Terminal:
     def shows(self, *texts: str) -> None:
         """Read until all of `texts` stand on the screen."""
         self.until(lambda: all(text in self.text for text in texts), " and ".join(texts))
+
+    def hides(self, text: str) -> None:
+        """Read until `text` stands nowhere on the screen."""
+        self.until(lambda: text not in self.text, f"the end of {text}")
 
     def wait(self) -> int:
         """Read on until the program ends by itself; its exit code."""

@@ -193,7 +193,7 @@ def test_ascii_draws_nothing_else_on_any_screen(store: Path) -> None:
         me.shows("follow")
         for key, shown in (
             ("?", "Keys that work here"),
-            ("i", "messages"),
+            ("i", "esc closes"),
             ("e", "Markdown"),
             ("v", '"content"'),
             (F2, "gemtui-light"),
@@ -204,7 +204,7 @@ def test_ascii_draws_nothing_else_on_any_screen(store: Path) -> None:
             settle(me)
             assert me.text.isascii(), [char for char in me.text if not char.isascii()]
             me.press(ESCAPE)
-            settle(me)
+            me.hides(shown)
         me.press(QUIT)
         assert me.wait() == 0
 
