@@ -303,6 +303,8 @@ def _notes(
     if any(rule.decision is Decision.ASK_USER for rule in ruled):
         safe = ", except safe shell commands" if older is None else ""
         yield f"nobody can be asked in a headless run: ask means refuse{safe}"
+    if options.tools.asks_unnamed:
+        yield "no approval mode is named: a level that is not named asks, until a mode decides it"
     if options.approval_mode is ApprovalMode.PLAN and _wants_allow(options):
         yield "plan mode: no allow is written, since it would open writes and shell commands there"
     if older is not None:

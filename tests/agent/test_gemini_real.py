@@ -158,29 +158,31 @@ async def test_an_abort_while_a_shell_command_sleeps(gemini: GeminiCli, tmp_path
     assert done(events).status is DoneStatus.INTERRUPTED
 
 
-async def test_denied_asked_and_missing_tools_are_refusals(gemini: GeminiCli) -> None:
-    levels = PermissionPolicy(
-        file_write=Level.DENY, shell_execute=Level.ASK, network_access=Level.DENY
-    )
+async def test_denied_asked_and_missing_tools_are_refusals_and_yolo_decides_the_rest(
+    gemini: GeminiCli,
+) -> None:
+    levels = PermissionPolicy(shell_execute=Level.ASK, network_access=Level.DENY)
     turns = [
         answer(
             call("write_file", file_path="a.txt", content="x"),
+            call("web_fetch", prompt="https://example.org"),
             call("run_shell_command", command="touch b.txt"),
             call("frobnicate"),
         ),
-        answer(text("Nothing worked.")),
+        answer(text("Written.")),
     ]
     with ModelServer(turns) as model:
         events = await collect(
             adapter(gemini, model).run("go", options(gemini, permissions=levels))
         )
-        assert "write_file" not in model.asked[0].tools
+        assert "web_fetch" not in model.asked[0].tools
     assert results(events) == [
-        ("write_file", ResultStatus.DENIED),
+        ("write_file", ResultStatus.SUCCESS),
+        ("web_fetch", ResultStatus.DENIED),
         ("run_shell_command", ResultStatus.DENIED),
         ("frobnicate", ResultStatus.ERROR),
     ]
-    assert not list(gemini.project.iterdir())
+    assert [path.name for path in gemini.project.iterdir()] == ["a.txt"]
 
 
 async def test_only_the_named_tools_exist(gemini: GeminiCli) -> None:

@@ -47,8 +47,9 @@ def approval_mode(name: str) -> ApprovalMode:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PermissionPolicy:
-    """Levels for three capabilities that every agent has in some form; None = left out.
+    """Levels for three capabilities that every agent has in some form.
 
+    None leaves one out: the approval mode decides, and where no mode is named either, it asks.
     Levels may be given as strings: `PermissionPolicy(shell_execute="deny")`. Raises OptionError for
     any other.
     """
@@ -100,6 +101,15 @@ class Permissions:
     approved_tools: tuple[str, ...] = ()
     disallowed_tools: tuple[str, ...] = ()
 
+    @property
+    def asks_unnamed(self) -> bool:
+        """Whether a capability is left out that no mode decides, so that it asks."""
+        return (
+            self.mode is None
+            and self.levels is not None
+            and any(getattr(self.levels, name) is None for name in CAPABILITIES)
+        )
+
 
 def _rule(tool: str, decision: Decision, priority: int) -> Rule:
     return Rule(tools=(tool,), decision=decision, priority=priority, interactive=False)
@@ -130,8 +140,9 @@ def _problem(name: str) -> str | None:
 def rules(permissions: Permissions) -> tuple[Rule, ...]:
     """Return the rules for these permissions, in file order, in which ties go to the first.
 
-    In plan mode no allow is written, since it would open writes and shell there; under yolo an
-    allow needs no rule, while denies and asks are written all the same.
+    In a named mode a level that is left out writes no rule: the mode decides. Where no mode is
+    named, it asks. In plan mode no allow is written, since it would open writes and shell there;
+    under yolo an allow needs no rule, while denies and asks are written all the same.
     """
     check_names(permissions)
     denied = _denied(permissions)
@@ -145,7 +156,7 @@ def rules(permissions: Permissions) -> tuple[Rule, ...]:
 
 def _denied(permissions: Permissions) -> set[str]:
     denied = set(permissions.disallowed_tools)
-    for level, tools in _levels(permissions):
+    for level, tools in _levelled_tools(permissions):
         if level is Level.DENY:
             denied.update(tools)
     return denied
@@ -166,7 +177,7 @@ def _approved(permissions: Permissions, denied: set[str]) -> Iterable[Rule]:
 
 
 def _levelled(permissions: Permissions) -> Iterable[Rule]:
-    for level, tools in _levels(permissions):
+    for level, tools in _levelled_tools(permissions):
         if level is Level.ASK:
             decision = Decision.ASK_USER
         elif level is Level.ALLOW and permissions.mode in (None, "default", "auto_edit"):
@@ -177,11 +188,14 @@ def _levelled(permissions: Permissions) -> Iterable[Rule]:
             yield _rule(tool, decision, 997)
 
 
-def _levels(permissions: Permissions) -> Iterable[tuple[Level, tuple[str, ...]]]:
+def _levelled_tools(permissions: Permissions) -> Iterable[tuple[Level, tuple[str, ...]]]:
     if permissions.levels is None:
         return
+    left_out = Level.ASK if permissions.asks_unnamed else None
     for name, tools in CAPABILITIES.items():
-        yield getattr(permissions.levels, name) or Level.ASK, tools
+        level = getattr(permissions.levels, name) or left_out
+        if level is not None:
+            yield level, tools
 
 
 def policy_text(rules: Iterable[Rule]) -> str:

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from gemtui.policy.edit.document import Document, RuleEntry
 from gemtui.policy.file.levels import CAPABILITIES, Level, PermissionPolicy, Permissions, rules
-from gemtui.policy.model.rules import Decision, Rule
+from gemtui.policy.model.rules import ApprovalMode, Decision, Rule
 
 _LEVEL_RULES = {
     (Decision.ALLOW, 997): Level.ALLOW,
@@ -91,26 +91,18 @@ def _only(named: dict[tuple[Decision, int], list[str]]) -> tuple[str, ...] | Non
 
 
 def wanted(simple: SimplePolicy) -> tuple[Rule, ...]:
-    """The rules of levels and lists; those of an unset level are left out.
+    """The rules of levels and lists, as for a mode that decides what is unset.
 
     Raises OptionError for a name that no tool can have.
     """
-    levels = PermissionPolicy(**simple.levels) if simple.levels else None
-    unset = {
-        tool for name, tools in CAPABILITIES.items() if name not in simple.levels for tool in tools
-    }
-    made = rules(
+    return rules(
         Permissions(
-            levels=levels,
+            mode=ApprovalMode.DEFAULT,
+            levels=PermissionPolicy(**simple.levels),
             only_tools=simple.only,
             approved_tools=simple.approved,
             disallowed_tools=simple.disallowed,
         )
-    )
-    return tuple(
-        rule
-        for rule in made
-        if not (rule.decision is Decision.ASK_USER and unset.intersection(rule.tools))
     )
 
 

@@ -32,7 +32,7 @@ _MODES = {
     ApprovalMode.YOLO: "yolo: everything is allowed",
 }
 _LEVELS = {
-    AS_IT_IS: "as the mode has it",
+    AS_IT_IS: "as the mode has it; without a mode: ask",
     Level.ALLOW: "allow",
     Level.ASK: "ask (refused: nobody can answer)",
     Level.DENY: "deny",

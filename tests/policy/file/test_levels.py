@@ -87,13 +87,32 @@ def test_yolo_keeps_denies_and_asks_and_needs_no_allow(name: str) -> None:
         ("run_shell_command", "deny", 999),
         ("glob", "allow", 999),
         ("*", "deny", 998),
-        ("google_web_search", "ask_user", 997),
-        ("web_fetch", "ask_user", 997),
+    ]
+
+
+@pytest.mark.parametrize("mode", ApprovalMode)
+@pytest.mark.parametrize("level", Level)
+@pytest.mark.parametrize("named", TOOLS)
+def test_a_level_that_is_left_out_writes_no_rule_in_any_mode(
+    mode: ApprovalMode, level: Level, named: str
+) -> None:
+    found = rules(Permissions(mode=mode, levels=PermissionPolicy(**{named: level})))
+    kept = level is not Level.ALLOW or mode in (ApprovalMode.DEFAULT, ApprovalMode.AUTO_EDIT)
+    assert {rule.tools[0] for rule in found} == (set(TOOLS[named]) if kept else set())
+
+
+def test_without_a_mode_a_level_that_is_left_out_asks() -> None:
+    found = rules(Permissions(levels=PermissionPolicy(shell_execute=Level.DENY)))
+    assert short(found) == [
+        ("run_shell_command", "deny", 999),
+        *((tool, "ask_user", 997) for tool in (*TOOLS["file_write"], *TOOLS["network_access"])),
     ]
 
 
 def test_plan_mode_writes_no_allow_of_a_capability() -> None:
-    levels = PermissionPolicy(file_write=Level.ALLOW, shell_execute=Level.ALLOW)
+    levels = PermissionPolicy(
+        file_write=Level.ALLOW, shell_execute=Level.ALLOW, network_access=Level.ASK
+    )
     found = rules(
         Permissions(mode=ApprovalMode.PLAN, levels=levels, approved_tools=("write_file",))
     )

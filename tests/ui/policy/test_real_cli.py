@@ -70,6 +70,7 @@ async def test_the_cli_does_what_the_pane_said_and_for_the_same_reason(
             allowed, denied = explained(me, ALLOWED), explained(me, DENIED)
             assert (allowed.headless, denied.headless) == (Decision.ALLOW, Decision.DENY)
             assert denied.message == WHY
+            await me.settled()
             await me.press("r")
             await me.until(lambda: isinstance(me.app.screen, RunScreen))
             await me.type("Try both")
