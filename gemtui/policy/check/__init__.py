@@ -1,1 +1,1 @@
-"""What is wrong, or hardly meant, in policy files."""
+"""Checks of policy files: errors, and rules that do not do what they seem to say."""

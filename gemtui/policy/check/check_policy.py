@@ -1,7 +1,8 @@
-"""What is wrong, or hardly meant, in policy files (assets/gemini-cli.md#policy-files).
+"""Checks of policy files (assets/gemini-cli.md#policy-files).
 
-An error is what the CLI drops, ignores or fails open on; a warning what it accepts and what was
-hardly meant. A run with errors in its policy should not start.
+An error is something that the CLI drops, ignores, or treats as no restriction at all. A warning is
+something that the CLI accepts but that its author probably did not intend. A run whose policy has
+errors should not start.
 """
 
 from __future__ import annotations
@@ -32,9 +33,11 @@ _WHOLE = "Gemini CLI drops the whole file"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Read:
-    """One file: its own findings by rule, and those of its rules that can be read.
+    """What was found in one file, before its rules are compared with those of other files.
 
-    `dropped`: the CLI drops it whole, so that its rules stand in nobody's way.
+    `said`: its own findings, each with the number of its rule, 0 for the file as a whole. `rules`:
+    the rules that can be read. `dropped`: the CLI drops the whole file, so that its rules are not
+    compared with those of other files.
     """
 
     file: Path | str
@@ -45,10 +48,10 @@ class _Read:
 
 @dataclass(frozen=True, slots=True)
 class Checked:
-    """One rule's table, looked at by itself.
+    """The result of checking one `[[rule]]` table by itself.
 
-    `rule`: without its place in a file; None where decision or priority can't be read. `dropped`:
-    Gemini CLI drops the whole file for it.
+    `rule`: the rule, without source and index; None where its decision or priority can't be read.
+    `said`: what was found. `dropped`: Gemini CLI drops the whole file because of this table.
     """
 
     rule: Rule | None
@@ -57,7 +60,7 @@ class Checked:
 
 
 def check_table(table: Any) -> Checked:
-    """What there is to say of one `[[rule]]` table."""
+    """Check one `[[rule]]` table, as parsed from TOML, by itself."""
     problems = schema_problems({"rule": [table]})
     fields = table if isinstance(table, Mapping) else {}
     rule = read_rule(fields)
@@ -70,23 +73,28 @@ def check_table(table: Any) -> Checked:
 
 
 def check_text(text: str, file: Path | str) -> tuple[Finding, ...]:
-    """All findings of one file's text, in the order of its rules, those of the whole file first."""
+    """Check the text of one policy file and return its findings.
+
+    Findings about the file as a whole come first, then those about its rules, in the order of the
+    rules. `file` is only named in the findings, not read.
+    """
     return tuple(_all([_read(text, file)]))
 
 
 def check_tables(
     tables: Sequence[Checked], rules: Sequence[Rule], rest: Mapping[str, Any], file: Path | str
 ) -> tuple[Finding, ...]:
-    """As `check_text`, of a file that has been read.
+    """Return what `check_text` would, for a file that is already parsed.
 
-    `tables`: its rules' tables in their order; `rules`: those of them that can be read, each with
-    its place in the file; `rest`: all else that the file holds.
+    `tables`: the results of `check_table` for its rules, in their order. `rules`: those of them
+    that could be read, each with its source and index. `rest`: everything else in the file. `file`
+    is only named in the findings.
     """
     return tuple(_all([_put_together(tables, rules, rest, file)]))
 
 
 def _all(files: Sequence[_Read]) -> Iterator[Finding]:
-    """The findings of all files, with those that their rules have to each other."""
+    """The findings of all files, including those about how their rules relate to each other."""
     loaded = related([rule for each in files if not each.dropped for rule in each.rules])
     place = 0
     for each in files:
@@ -136,7 +144,7 @@ def _rest_said(problem: SchemaProblem) -> FindingDraft:
 
 
 def _toml_said(error: TomlError, text: str) -> tuple[int, FindingDraft]:
-    """What the CLI can't parse, and the rule in which it stands."""
+    """A syntax error, with the number of the rule that it is in (0 = in none)."""
     if text.startswith("\ufeff"):
         said = f"the file begins with a byte order mark: {_WHOLE}"
         return 0, FindingDraft("", said, "save it as UTF-8 without a byte order mark (BOM)")
@@ -153,7 +161,7 @@ def _toml_said(error: TomlError, text: str) -> tuple[int, FindingDraft]:
 
 
 def _rule_at(line: int, text: str) -> int:
-    """The number of the rule in which a line stands; 0 = in none."""
+    """The number of the rule that contains a line, counted from 1; 0 = none does."""
     number = at = 0
     for piece in blocks_of(text):
         at += piece.text.count("\n") + (not piece.text.endswith("\n"))
@@ -187,10 +195,10 @@ def _tables_said(document: Mapping[str, Any]) -> Iterator[FindingDraft]:
 
 
 def check_files(paths: Iterable[Path | str]) -> tuple[Finding, ...]:
-    """All findings of files and folders as `--policy` takes them, in the order given.
+    """Check policy files and folders, given as for `--policy`; findings are in the order given.
 
-    Rules are compared across the files as well. A missing, unreadable or wrongly named file is a
-    finding, never an exception.
+    Rules are also compared across files. A path that is missing, unreadable or wrongly named is
+    reported as a finding; nothing is raised for it.
     """
     return tuple(_all([each for path in paths for each in _read_path(Path(path))]))
 
@@ -246,7 +254,10 @@ def _read_file(path: Path) -> _Read:
 
 
 def _read_folder(folder: Path) -> Iterator[_Read]:
-    """The files in the order of the CLI, by the bytes of their names; what it passes over, too."""
+    """Read a folder's files in the order of the CLI, which is that of the bytes of their names.
+
+    What the CLI passes over is reported, too.
+    """
     read = False
     for path in sorted(folder.iterdir(), key=lambda path: os.fsencode(path.name)):
         if not path.name.lower().endswith(".toml"):

@@ -1,4 +1,7 @@
-"""What is wrong in one rule: what the CLI drops, ignores or never matches."""
+"""Checks of a single rule: what the CLI drops, ignores or never matches.
+
+Most of it follows from assets/gemini-cli.md#rules and #tool-names.
+"""
 
 from __future__ import annotations
 
@@ -27,7 +30,10 @@ _KEYS = {
 
 
 def schema_said(problem: SchemaProblem, table: Mapping[str, Any]) -> FindingDraft:
-    """What the schema refuses, in words that name the value and the way out."""
+    """Describe a value that the schema refuses, and what to write instead.
+
+    `table`: the rule's fields as parsed from TOML.
+    """
     field, value = problem.field, table.get(problem.field)
     match field, value:
         case "decision", str():
@@ -59,12 +65,15 @@ def _missing(field: str) -> str:
 
 
 def _whole(value: float) -> int:
-    """The nearest priority that there is."""
+    """The nearest valid priority."""
     return round(min(999, max(0, value))) if value == value else 0
 
 
 def rule_said(table: Mapping[str, Any], rule: Rule) -> Iterator[FindingDraft]:
-    """Everything else that is wrong or doubtful in a rule whose fields can be read."""
+    """Yield all other findings about a rule whose fields can be read.
+
+    `table`: the rule's fields as parsed from TOML; `rule`: what they mean.
+    """
     yield from _ends_the_cli(rule)
     yield from _shell_fields(table, rule)
     yield from _empty_conditions(table, rule)

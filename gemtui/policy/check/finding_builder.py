@@ -1,4 +1,4 @@
-"""What a check has to say of one rule, before it is known which file and rule it is."""
+"""Findings about a rule whose file and number are not known yet."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from gemtui.policy.model.rules import ApprovalMode, Finding, Severity
 
 
 class FindingDraft(NamedTuple):
-    """One finding without its place; `field` and `way_out` as in `Finding`."""
+    """A finding without its file and rule number; the fields mean the same as in `Finding`."""
 
     field: str
     message: str
@@ -22,12 +22,18 @@ class FindingDraft(NamedTuple):
 def warned(
     field: str, message: str, way_out: str = "", *, mode: ApprovalMode | None = None
 ) -> FindingDraft:
-    """A warning: what the CLI accepts and what was hardly meant; `mode`: matters only there."""
+    """Return a warning: the CLI accepts this, but its author probably did not intend it.
+
+    `mode`: the only approval mode that it concerns; None = it concerns all.
+    """
     return FindingDraft(field, message, way_out, Severity.WARNING, mode)
 
 
 def findings(said: Iterable[FindingDraft], file: Path | str, rule: int) -> Iterator[Finding]:
-    """The findings of one rule of a file."""
+    """Turn drafts about one rule into findings.
+
+    `rule`: its number in the file, counted from 1; 0 = the file as a whole.
+    """
     for field, message, way_out, severity, mode in said:
         yield Finding(
             file=file,

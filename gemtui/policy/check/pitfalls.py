@@ -1,7 +1,7 @@
-"""Where the engine does something else than a rule seems to say, and the form that does it.
+"""Rules that do something other than they seem to say, and what to write instead.
 
-Each was observed in the real CLI (assets/gemini-cli.md#args-text, #shell-rules, #tool-names). What
-is offered instead is a rule that the engine reads as a person would read the first one.
+Each case was observed in the real CLI (assets/gemini-cli.md#args-text, #shell-rules, #tool-names).
+The replacement is a rule that the engine applies as a reader would understand the original.
 """
 
 from __future__ import annotations
@@ -24,21 +24,21 @@ _OUTSIDE_PLAN = ("default", "autoEdit", "yolo")
 _OPENING = frozenset({"*", SHELL, "write_file", "replace"})
 
 _STEPS = 100
-"""Surprises of one rule that are mended, one after the other."""
+"""Most replacements applied to one rule, one after the other."""
 
 Pitfall = tuple[FindingDraft, Rule | None]
-"""What is surprising, and the rule that does what was meant, where it can be built."""
+"""A warning, and the rule to write instead where one can be derived."""
 
 
 def pitfalls(rule: Rule) -> Iterator[FindingDraft]:
-    """What a person who wrote this rule hardly meant; all warnings, each with its way out."""
+    """Yield a warning for everything in a rule that its author probably did not intend."""
     for look in _LOOKS:
         for said, _fixed in look(rule):
             yield said
 
 
 def fixed(rule: Rule) -> Rule | None:
-    """The rule in the form that does what was meant; None where there is none to be built."""
+    """Return the rule rewritten to do what was probably intended; None if none can be derived."""
     better = rule
     for _ in range(_STEPS):
         fixes = (fix for look in _LOOKS for _said, fix in look(better) if fix not in (None, better))
@@ -160,7 +160,7 @@ def _deny_by_regex(rule: Rule) -> Iterator[Pitfall]:
 
 
 def _arguments(rule: Rule) -> str:
-    """The argsPattern, where it counts."""
+    """The argsPattern; "" where it is not used, beside commandPrefix or commandRegex."""
     return "" if rule.command_prefixes or rule.command_regex else rule.args_pattern or ""
 
 

@@ -1,7 +1,8 @@
-"""Rules that can never apply, since another is always asked first; and rules of equal priority.
+"""Rules that never apply because others always decide first, and conflicts of equal priority.
 
-A rule is taken apart into the cases it is for: one tool, one pattern, one mode, headless or not.
-It never applies when each case is covered by a rule that the engine asks earlier.
+A rule is split into cases: one tool, one condition, one approval mode, headless or interactive. It
+never applies if each case is covered by a rule that the engine tries earlier
+(assets/gemini-cli.md#priorities).
 """
 
 from __future__ import annotations
@@ -26,9 +27,10 @@ _Key = tuple[bool, bool, str, _Condition]
 
 @dataclass(frozen=True)
 class _Case:
-    """One of the things that a rule is for.
+    """One tool and one condition of a rule, in all situations the rule is for.
 
-    `condition`: a prefix or a pattern; both None = there is no such condition.
+    `condition`: a command prefix and a pattern, of which at most one is given; both None = any
+    arguments. `situations`: pairs of an approval mode and whether the run is interactive.
     """
 
     tool: str
@@ -37,23 +39,27 @@ class _Case:
 
     @cached_property
     def around(self) -> tuple[tuple[str, _Condition], ...]:
-        """Tools and conditions that every call in this case is in."""
+        """The tools and conditions of all cases that would cover this one."""
         return tuple(product(_covering_names(self.tool), _covering_conditions(self.condition)))
 
     @cached_property
     def as_earlier(self) -> tuple[_Key, ...]:
-        """Its keys, if it is asked earlier than another case."""
+        """The keys under which `_Equal` stores this case."""
         return tuple(_keys(self, earlier=True))
 
     @cached_property
     def as_later(self) -> tuple[_Key, ...]:
-        """Its keys, if another case is asked earlier."""
+        """The keys under which `_Equal` looks for earlier cases that overlap this one."""
         return tuple(_keys(self, earlier=False))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Ranked:
-    """A rule, its place in load order, the order in which it is asked, and its cases."""
+    """A rule with its cases.
+
+    `place`: its index in load order; `rank`: its index in the order in which the engine tries
+    rules.
+    """
 
     rule: Rule
     place: int
@@ -62,7 +68,10 @@ class _Ranked:
 
 
 def related(rules: Sequence[Rule]) -> Mapping[int, tuple[FindingDraft, ...]]:
-    """Findings about rules in load order, by the place of their rule in that order."""
+    """Find rules that never apply, and those that conflict with one of equal priority.
+
+    `rules`: in load order. Returns the findings by the index of their rule in `rules`.
+    """
     found: dict[int, tuple[FindingDraft, ...]] = {}
     earlier = _Earlier()
     strength = [rule.effective for rule in rules]
@@ -85,42 +94,42 @@ def related(rules: Sequence[Rule]) -> Mapping[int, tuple[FindingDraft, ...]]:
 
 
 class _Earlier:
-    """Rules that are asked earlier, found by what they are for."""
+    """The rules that the engine tries earlier, indexed by tool and condition."""
 
     def __init__(self) -> None:
         self._cases: defaultdict[tuple[str, _Condition], list[tuple[_Ranked, _Case]]]
         self._cases = defaultdict(list)
 
     def add(self, ranked: _Ranked) -> None:
-        """Take in a rule that may cover others; what covers it covers them as well."""
+        """Add a rule. One that never applies need not be added: what covers it covers the rest."""
         for case in ranked.cases:
             self._cases[case.tool, case.condition].append((ranked, case))
 
     def around(self, case: _Case) -> list[tuple[_Ranked, _Case]]:
-        """Every case of a rule that every call in this case is in, but for its situations."""
+        """The cases that cover this one if their situations do, in the order of their rules."""
         found = [one for key in case.around for one in self._cases.get(key, ())]
         return sorted(found, key=lambda one: one[0].rank)
 
 
 _Callers = tuple[Decision, str | None, _Situations]
-"""What a rule decides, for which subagent, in which situations."""
+"""A rule's decision, the subagent it is for (None = any), and its situations."""
 
 
 class _Equal:
-    """Rules of one priority, those that are asked first found by what they are for."""
+    """Rules of one priority, indexed so that overlapping cases are found without comparing all."""
 
     def __init__(self) -> None:
         self._rules: defaultdict[_Key, dict[_Callers, _Ranked]] = defaultdict(dict)
 
     def add(self, ranked: _Ranked) -> None:
-        """Take in a rule that others may meet."""
+        """Add a rule; rules that are tried later may overlap it."""
         rule = ranked.rule
         for case in ranked.cases:
             for key in case.as_earlier:
                 self._rules[key].setdefault((rule.decision, rule.subagent, case.situations), ranked)
 
     def met(self, rule: Rule, case: _Case) -> Iterator[_Ranked]:
-        """Rules that decide otherwise on some calls in this case."""
+        """Yield the earlier rules that decide differently for some of the calls in this case."""
         for key in case.as_later:
             for (decision, subagent, situations), ranked in self._rules.get(key, _NONE).items():
                 same = None in (rule.subagent, subagent) or rule.subagent == subagent
@@ -132,7 +141,7 @@ _NONE: Mapping[_Callers, _Ranked] = {}
 
 
 _LONGEST = 2048
-"""Characters of a prefix that are looked at; the CLI drops a rule with a longer pattern."""
+"""Characters of a prefix that are compared; the CLI drops a rule with a longer pattern."""
 
 
 def _covering_conditions(condition: _Condition) -> Iterator[_Condition]:
@@ -147,13 +156,13 @@ def _covering_conditions(condition: _Condition) -> Iterator[_Condition]:
 
 
 _MOST_PARTS = 50
-"""Underscores of a tool's name of which each may end the name of its MCP server."""
+"""Underscores in a tool's name that are tried as the end of its MCP server's name."""
 
 
 def _covering_names(tool: str) -> tuple[str, ...]:
-    """The names whose rules are asked for every call that a rule on this one is asked for.
+    """The tool names whose rules apply to every call that a rule for `tool` applies to.
 
-    An older name is not among them: only a rule on the present name can hide its tool.
+    Former names are not among them: only a rule for the current name can hide a tool.
     """
     names = [tool, "*"]
     if tool.startswith(MCP_PREFIX):
@@ -194,7 +203,7 @@ def _made(
 
 
 def _covering(one: _Ranked, earlier: _Earlier) -> tuple[Rule, ...]:
-    """The rules that are asked first in every case; () = in some case none is."""
+    """The earlier rules that together cover all cases of this one; () if a case is left over."""
     by: dict[int, Rule] = {}
     for case in one.cases:
         left = case.situations
@@ -210,7 +219,7 @@ def _covering(one: _Ranked, earlier: _Earlier) -> tuple[Rule, ...]:
 
 
 def _wider(one: Rule, other: Rule) -> bool:
-    """Whether one rule is for every agent, server and annotation that the other is for."""
+    """Whether `one` holds for every subagent, server and annotation that `other` holds for."""
     return (
         one.subagent in (None, other.subagent)
         and one.mcp_name in (None, "*", other.mcp_name)
@@ -237,7 +246,7 @@ def _named(rule: Rule, beside: Rule) -> str:
 
 
 def _tie(one: _Ranked, equal: _Equal) -> FindingDraft | None:
-    """A rule of equal priority that decides otherwise and is for some of the same calls."""
+    """Report an earlier rule of equal priority that decides some of the same calls differently."""
     met = (other for case in one.cases for other in equal.met(one.rule, case))
     other = min(met, key=lambda other: other.rank, default=None)
     if other is None:
@@ -248,10 +257,10 @@ def _tie(one: _Ranked, equal: _Equal) -> FindingDraft | None:
 
 
 def _keys(case: _Case, *, earlier: bool) -> Iterator[_Key]:
-    """Keys of which a case and an `earlier` one share one where some call is surely in both.
+    """The keys under which cases are stored (`earlier`) and looked up in `_Equal`.
 
-    The tool of one covers that of the other, and so does a condition, whichever way round; two
-    different patterns may or may not meet.
+    An earlier and a later case share a key if the tool of one covers that of the other, and the
+    condition of one covers that of the other. Whether two different patterns overlap is not known.
     """
     for tool_wider, condition_wider in product((False, True), repeat=2):
         names = _covering_names(case.tool) if tool_wider is earlier else (case.tool,)

@@ -1,6 +1,6 @@
-"""Policy files: our named ones, the user's of the CLI, and what the settings name.
+"""The policy files that exist: gemtui's own, those in the CLI's folder, and those in its settings.
 
-Files are written whole or not at all, and never over a change that somebody else has made.
+Files are written whole or not at all, and changes made by somebody else are never overwritten.
 """
 
 from __future__ import annotations
@@ -46,7 +46,11 @@ __all__ = [
 
 
 class Origin(StrEnum):
-    """Whose a policy file is; FILE = any other that was named."""
+    """Where a policy file belongs to.
+
+    OURS: gemtui's named policies. USER: the CLI's folder `~/.gemini/policies`. SETTINGS, ADMIN:
+    named by `policyPaths` or `adminPolicyPaths` in the settings. FILE: any other file.
+    """
 
     OURS = "ours"
     USER = "user"
@@ -57,7 +61,10 @@ class Origin(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PolicyFile:
-    """One policy file. `name`: without `.toml`. `read_only`: why it can't be saved, "" = it can."""
+    """A policy file.
+
+    `name`: its name without `.toml`. `read_only`: the reason why it can't be saved; "" = it can.
+    """
 
     name: str
     path: Path
@@ -67,7 +74,10 @@ class PolicyFile:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Opened:
-    """A file as it was read. `seen`: what it held and where, by which `save` knows a change."""
+    """A policy file as it was read.
+
+    `seen`: identifies the content and the path at that time, so that `save` notices changes.
+    """
 
     file: PolicyFile
     document: Document
@@ -78,9 +88,10 @@ class Opened:
 
 
 def list_policies(settings: Mapping[str, Any] | None = None) -> tuple[PolicyFile, ...]:
-    """Ours, then the user's of the CLI, then those that `settings` name, each sorted by name.
+    """List the policy files: gemtui's own, the CLI's, then those named by `settings`.
 
-    A path that the settings name and that is not there is listed, and says so.
+    `settings`: the CLI's settings as parsed from JSON. Each group is sorted by name. A path in the
+    settings that does not exist is listed as well, with the reason in `read_only`.
     """
     found: dict[Path, PolicyFile] = {}
     for folder, origin in ((policies_dir(), Origin.OURS), (_users_dir(), Origin.USER)):
@@ -106,9 +117,9 @@ def _files_in(folder: Path) -> list[Path]:
 
 
 def _named(value: object) -> Iterator[Path]:
-    """The paths of a setting: a list, or one string, where a comma is part of a name.
+    """The paths in a setting, which is a list or a single string; commas do not separate paths.
 
-    `~` is the folder that holds `.gemini`.
+    `~` is the folder that contains `.gemini`.
     """
     for item in [value] if isinstance(value, str) else value if isinstance(value, list) else ():
         if isinstance(item, str) and item and "\0" not in item:
@@ -138,7 +149,11 @@ def _unwritable(path: Path) -> str:
 
 
 def open_policy(file: Path | PolicyFile) -> Opened:
-    """Read a file for editing. Raises PolicyNotFound, PolicyError for what can't be read."""
+    """Read a policy file for editing.
+
+    Raises PolicyNotFound if it does not exist, and PolicyError if it can't be read, is larger than
+    4 MiB, or is not valid UTF-8 or TOML.
+    """
     if isinstance(file, Path):
         file = _file(file, _origin(file))
     data = _bytes(file.path)
@@ -179,15 +194,20 @@ def _why_not(error: OSError) -> str:
 
 
 def _seen(path: Path, data: bytes) -> str:
-    """The content, and the file behind a symbolic link: another one is a change as well."""
+    """A digest of the content, and the path with links followed, as a new target is a change."""
     return f"{sha256(data).hexdigest()} {resolved(path)}"
 
 
 def save(opened: Opened, document: Document, *, force: bool = False) -> Opened:
-    """Write the document whole or not at all; a file that is not ours leaves a `.bak` beside it.
+    """Write a document to the file that was opened, and return it as opened anew.
 
-    Raises PolicyChanged when the file is no longer what was opened (not with `force`), PolicyError
-    for a file that is read-only or a text that UTF-8 can't hold, OSError as it comes.
+    The file is written whole or not at all. Unless it is one of gemtui's own, its former content is
+    kept in a file with `.bak` appended to its name. `force`: overwrite changes made since it was
+    read.
+
+    Raises PolicyChanged if the file was changed or removed since it was read (not with `force`),
+    PolicyError if it is read-only or the text can't be encoded as UTF-8, and OSError if writing
+    fails.
     """
     path = opened.file.path
     read_only = _file(path, opened.file.origin).read_only if is_there(path) else ""
@@ -218,7 +238,7 @@ def _encoded(text: str, path: Path) -> bytes:
 
 
 def _back_up(path: Path, data: bytes) -> None:
-    """What the file held so far, as `name.toml.bak`, which the CLI does not read."""
+    """Save the former content as `name.toml.bak`, which the CLI does not read."""
     backup = path.with_name(f"{path.name}.bak")
     if backup.is_symlink():
         backup.unlink()
@@ -230,9 +250,9 @@ def _back_up(path: Path, data: bytes) -> None:
 
 
 def create(name: str, text: str = "") -> Opened:
-    """A new policy of ours, readable by the user alone.
+    """Create a policy of gemtui's own and open it; only its owner can read it.
 
-    Raises PolicyError for a name that does not fit or is taken, OSError as it comes.
+    Raises PolicyError if the name is not valid or is taken, and OSError if writing fails.
     """
     path = path_of(name)
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -253,7 +273,11 @@ def create(name: str, text: str = "") -> Opened:
 
 
 def rename(path: Path, name: str) -> Path:
-    """Give one of ours another name. Raises PolicyError as `create`, and for what is not ours."""
+    """Rename one of gemtui's own policies and return its new path.
+
+    Raises PolicyError if the file is not one of them, or the name is not valid or is taken,
+    PolicyNotFound if it does not exist, and OSError if renaming fails.
+    """
     _check_ours(path, "renamed")
     target = path_of(name)
     if target.name != path.name:
@@ -264,13 +288,17 @@ def rename(path: Path, name: str) -> Path:
 
 
 def _same_name(path: Path, other: Path) -> bool:
-    """Whether two names that differ in their case are one to the disk; a link is another file."""
+    """Whether two names that differ only in case are one file on this disk, not a link."""
     same_case = path.name.casefold() == other.name.casefold()
     return same_case and os.path.samestat(path.lstat(), other.lstat())
 
 
 def delete(path: Path) -> None:
-    """Remove one of ours. Raises PolicyError for what is not ours, OSError as it comes."""
+    """Delete one of gemtui's own policies.
+
+    Raises PolicyError if the file is not one of them, PolicyNotFound if it does not exist, and
+    OSError if deleting fails.
+    """
     _check_ours(path, "deleted")
     path.unlink()
 

@@ -1,7 +1,7 @@
-"""A policy file's text, cut into rules and what stands between them, without a byte lost.
+"""Split the text of a policy file into rules and the text between them, losing nothing.
 
-Rules are told apart by their `[[rule]]` lines alone, so that a file with an error in it can be cut
-as well; strings and arrays over several lines are minded.
+Only `[[rule]]` lines are searched for, outside of multi-line strings and arrays, so that a file
+with errors in it can be split as well.
 """
 
 from __future__ import annotations
@@ -17,14 +17,18 @@ from typing import NamedTuple
 from gemtui.policy.file.toml_spans import Scanner, lines_of
 
 OFF = "#off"
-"""Before each line of a rule that is switched off; a blank follows where the line has anything."""
+"""Marks each line of a rule that is switched off; a blank follows unless the line is empty."""
 
 
 _OFF = re.compile(rf"{OFF}(?:\s|$)")
 
 
 class BlockKind(StrEnum):
-    """What a piece is: GAP holds blank lines, loose comments, other tables and top-level keys."""
+    """What a block is.
+
+    RULE: a rule. OFF: a rule that is switched off. GAP: anything else, such as blank lines, loose
+    comments, other tables and top-level keys.
+    """
 
     RULE = "rule"
     OFF = "off"
@@ -33,8 +37,10 @@ class BlockKind(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Block:
-    """Whole lines of a file. A rule's begin with the comments right above it, and end with its
-    last field or the comments right below that, never with a blank line.
+    """A group of whole lines.
+
+    A rule begins with the comments directly above it, and ends with its last field or the comments
+    directly below that; it never ends with a blank line.
     """
 
     kind: BlockKind
@@ -42,12 +48,12 @@ class Block:
 
     @property
     def toml(self) -> str:
-        """A rule's lines as they are when it is switched on."""
+        """The lines as TOML; those of a rule that is switched off without their marks."""
         return uncommented(self.text) if self.kind is BlockKind.OFF else self.text
 
 
 def blocks_of(text: str) -> tuple[Block, ...]:
-    """The text as rules and gaps, which joined give it back."""
+    """Split a text into blocks; joined, they are the text again."""
     lines = lines_of(text)
     bodies = tuple(_bodies(lines))
     off = {
@@ -64,7 +70,7 @@ def blocks_of(text: str) -> tuple[Block, ...]:
 
 
 def commented(text: str) -> str:
-    """A rule's lines, switched off; the comments above its first line stay as they are."""
+    """Switch a rule off: mark its lines, except for the comments above its first line."""
     lines = lines_of(text)
     first = next((at for at, line in enumerate(lines) if not _is_comment(line)), 0)
     off = (f"{OFF} {line}" if line.strip("\r\n") else f"{OFF}{line}" for line in lines[first:])
@@ -73,12 +79,12 @@ def commented(text: str) -> str:
 
 @lru_cache(maxsize=4096)
 def uncommented(text: str) -> str:
-    """The lines of a rule that was switched off, as they were."""
+    """Switch a rule on again: remove the marks from its lines."""
     return "".join(_without_mark(line) for line in lines_of(text))
 
 
 class _Body(NamedTuple):
-    """A rule's first line, and the one after its last."""
+    """The first line of a rule without the comments around it, and the line after its last."""
 
     kind: BlockKind
     start: int
@@ -114,11 +120,12 @@ def _is_off(line: str) -> bool:
 
 
 def _with_comments_below(lines: Sequence[str], end: int, off: Container[int]) -> int:
-    """Where a rule ends: comments right below its last field are its own, unless what follows
-    them without a blank line is something else, which they then stand above.
+    """Where a rule ends that has its last field before line `end`.
 
-    Lines with a mark that are part of no rule are its own in any case, so that they never become
-    part of the rule when that is switched off and on again.
+    Comments directly below the last field belong to the rule, unless something other than a blank
+    line follows them: then they are comments on that. `off`: the marked lines that belong to rules.
+    Other marked lines are always part of the rule above, so that switching it off and on leaves
+    them as they are.
     """
     below = kept = end
     while below < len(lines):
@@ -134,7 +141,7 @@ def _with_comments_below(lines: Sequence[str], end: int, off: Container[int]) ->
 
 
 class _Line(StrEnum):
-    """What a line is to a rule: EMPTY also stands for comments."""
+    """What a line is, as seen from a rule. EMPTY includes comments."""
 
     RULE = "[[rule]]"
     PART = "[rule.…]"
@@ -144,7 +151,7 @@ class _Line(StrEnum):
 
 
 def _bodies(lines: Sequence[str]) -> Iterator[_Body]:
-    """The rules without the comments round them."""
+    """The rules without the comments around them."""
     current: _Body | None = None
     for at, (kind, what) in enumerate(_kinds(lines)):
         if current is not None and _ends(current.kind, kind, what):
@@ -159,7 +166,7 @@ def _bodies(lines: Sequence[str]) -> Iterator[_Body]:
 
 
 def _ends(rule: BlockKind, kind: BlockKind, what: _Line) -> bool:
-    """Whether a rule of that kind is over before a line; stray lines with a mark end none."""
+    """Whether a line ends a rule of kind `rule`; marked lines that belong to no rule never do."""
     return (
         what is _Line.RULE
         or (kind is rule and what is _Line.OTHER)
@@ -168,7 +175,10 @@ def _ends(rule: BlockKind, kind: BlockKind, what: _Line) -> bool:
 
 
 def _kinds(lines: Sequence[str]) -> Iterator[tuple[BlockKind, _Line]]:
-    """Each line, and whether it is switched off; a run of such lines is read by itself."""
+    """For each line, whether it is switched off (OFF or RULE), and what it is.
+
+    Consecutive lines that are switched off are scanned separately from the other lines.
+    """
     on, off = Scanner(), Scanner()
     for line in lines:
         if not on.inside and _is_off(line):
@@ -194,7 +204,7 @@ def _kind(line: str, scanner: Scanner) -> _Line:
 
 
 def _header(line: str) -> _Line | None:
-    """What a line that begins with a bracket announces; None = it does not."""
+    """What kind of header a line is; None if it does not begin with a bracket."""
     if line.rstrip() == "[[rule]]":
         return _Line.RULE
     if not line.lstrip().startswith("["):

@@ -1,4 +1,4 @@
-"""TOML by lines: where values that span several end, and where each field of a rule stands."""
+"""Locate values and fields in the text of a TOML rule, so that one can be replaced in place."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ _ENDS = {
 
 
 def lines_of(text: str) -> list[str]:
-    """Lines with their ends; only LF ends one in TOML, alone or after CR."""
+    """Split a text into lines with their ends; as in TOML, only LF and CRLF end a line."""
     return re.findall(r"[^\n]*\n|[^\n]+", text)
 
 
 class Scanner:
-    """Fed line by line, knows whether the next one goes on with a value."""
+    """Scans TOML line by line and knows whether a value continues on the next line."""
 
     def __init__(self) -> None:
         self._string = ""
@@ -38,20 +38,20 @@ class Scanner:
 
     @property
     def inside(self) -> bool:
-        """Whether a string, an array or an inline table is open."""
+        """Whether a string, an array or an inline table is still open."""
         return bool(self._string or self._depth)
 
     @property
     def in_string(self) -> bool:
-        """Whether a string over several lines is open."""
+        """Whether a multi-line string is still open."""
         return bool(self._string)
 
     def reset(self) -> None:
-        """Begin anew, as outside of all values."""
+        """Start again, outside of any value."""
         self._string, self._depth = "", 0
 
     def feed(self, line: str) -> int:
-        """Take a line in; where its comment begins, or its end, blanks before that left out."""
+        """Scan the next line; return where it ends without comment and trailing blanks."""
         at = end = 0
         while at < len(line):
             if self._string:
@@ -71,12 +71,11 @@ class Scanner:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Field:
-    """One `key = value` of a rule, or one header of a table in it.
+    """A `key = value` of a rule, or a table header within it.
 
-    `key`: the first part of its name: `toolAnnotations` for `toolAnnotations.readOnlyHint`.
-    `start`, `end`: its whole lines in the rule's text, as offsets. `value`: where the value stands,
-    without a comment behind it; None = there is none that could be changed alone, as it is a part
-    of the field.
+    `key`: the first part of a dotted key: `toolAnnotations` for `toolAnnotations.readOnlyHint`.
+    `start`, `end`: offsets of its whole lines in the rule's text. `value`: offsets of the value
+    alone; None if it can't be replaced alone, as it is only one part of the field.
     """
 
     key: str
@@ -91,7 +90,7 @@ _PART = re.compile(rf"\s*\[+\s*{_NAME}\s*\.\s*({_NAME})")
 
 
 def fields_of(text: str) -> list[Field]:
-    """The fields of one rule's lines, in their order; the `[[rule]]` line is none."""
+    """Return the fields of a rule's text in order, without the `[[rule]]` line."""
     scanner = Scanner()
     found: list[Field] = []
     part: str | None = None
@@ -122,12 +121,12 @@ def _longer(field: Field, end: int, value_end: int) -> Field:
 
 
 def _name(text: str) -> str:
-    """A key as it is written -> as it is meant."""
+    """The name that a key as written in TOML stands for."""
     return next(iter(tomllib.loads(f"{text} = 0")))
 
 
 def value_of(text: str, key: str) -> str | None:
-    """The TOML of one field's value; None where it has none that stands by itself."""
+    """Return the value of a field as written; None if the field can't be changed as one value."""
     values = [field.value for field in fields_of(text) if field.key == key]
     if len(values) != 1 or values[0] is None:
         return None
@@ -136,9 +135,10 @@ def value_of(text: str, key: str) -> str | None:
 
 
 def with_value(text: str, key: str, value: str | None, before: Container[str] = ()) -> str:
-    """A rule's lines with one field set to this TOML, or without it.
+    """Set a field of a rule to a value, given as TOML, or remove it with None; return the new text.
 
-    A new field comes after the last of those keys in `before` that the rule has.
+    A new field is placed after the last of the fields in `before` that the rule has, else after the
+    `[[rule]]` line.
     """
     old = [field for field in fields_of(text) if field.key == key]
     if value is not None and len(old) == 1 and old[0].value is not None:
@@ -155,7 +155,7 @@ def with_value(text: str, key: str, value: str | None, before: Container[str] = 
 
 
 def _place(text: str, before: Container[str]) -> int:
-    """Where a new field goes: after the last of those before it, or the rule's first line."""
+    """The offset at which a new field is inserted."""
     above = [each.end for each in fields_of(text) if each.value and each.key in before]
     if above:
         return max(above)

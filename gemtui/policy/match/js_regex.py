@@ -1,10 +1,11 @@
-"""The tree of a JavaScript regular expression without flags, and its text in half characters.
+r"""Parse JavaScript regular expressions without flags, and rewrite them for `regress`.
 
-JavaScript without the `u` flag sees UTF-16: what lies beyond U+FFFF is two halves, and a half may
-stand alone. `regress` sees whole characters, so patterns and texts are rewritten for it: a half
-becomes a character of `HALVES`, a range that nothing else uses then. What Node 20, on which the
-CLI is observed, refuses and `regress` takes is an error here: `(?i:x)`, `\\b+`, names given twice;
-`\\u{61}` is 61 times the letter u.
+Without the `u` flag, JavaScript matches UTF-16 code units: a character beyond U+FFFF is two
+surrogates, which may also occur alone. `regress` matches whole characters. So in patterns and texts
+each surrogate is replaced by a character from the range that begins at `HALVES`, which is free
+because characters beyond U+FFFF are replaced as well. What Node 20 refuses, on which the CLI was
+observed, is an error here even if `regress` takes it: `(?i:x)`, `\b+`, duplicate group names. And
+`\u{61}` means the letter u, 61 times.
 """
 
 from __future__ import annotations
@@ -26,33 +27,33 @@ Ranges = tuple[tuple[int, int], ...]
 
 
 class PatternError(GemtuiError):
-    """JavaScript can't read the pattern; `str(error)` says why, in words."""
+    """The pattern is not valid in JavaScript; `str(error)` is the reason."""
 
 
 @dataclass(frozen=True, slots=True)
 class CharacterClass:
-    """One unit of UTF-16 out of these ranges, which have both ends."""
+    """Matches one UTF-16 code unit in any of these ranges, both ends included."""
 
     ranges: Ranges
 
 
 @dataclass(frozen=True, slots=True)
 class Concatenation:
-    """One after another."""
+    """Matches its items one after another."""
 
     items: tuple[Node, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Alternation:
-    """One of several."""
+    """Matches one of its options."""
 
     options: tuple[Node, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Quantifier:
-    """Again and again; `most`: None = no end."""
+    """Matches its body repeatedly. `most`: None = without limit."""
 
     body: Node
     least: int
@@ -61,14 +62,14 @@ class Quantifier:
 
 @dataclass(frozen=True, slots=True)
 class Assertion:
-    """`^`, `$`, `\\b` or `\\B`."""
+    r"""`^`, `$`, `\b` or `\B`; `start`: it is `^`."""
 
     start: bool
 
 
 @dataclass(frozen=True, slots=True)
 class Lookaround:
-    """A look ahead or behind."""
+    """A lookahead, or a lookbehind (`behind`); negated or not."""
 
     body: Node
     behind: bool
@@ -76,7 +77,7 @@ class Lookaround:
 
 @dataclass(frozen=True, slots=True)
 class BackReference:
-    """What a group matched, once more."""
+    """Matches again what a group has matched."""
 
 
 Node = (
@@ -99,7 +100,7 @@ _LINE_ENDS: Final[Ranges] = ((0x0A, 0x0A), (0x0D, 0x0D), (0x2028, 0x2029))
 
 
 def inverted(ranges: Ranges) -> Ranges:
-    """All other units."""
+    """Return the code units outside of these ranges."""
     found, after = [], 0
     for low, high in sorted(ranges):
         if low > after:
@@ -130,7 +131,7 @@ _SKIPPED: Final = re.compile(
 
 
 def in_halves(text: str) -> str:
-    """The text with every half of a character, and every character beyond U+FFFF, rewritten."""
+    """Replace surrogates, and split and replace characters beyond U+FFFF, as for `regress`."""
     if text.isascii() or not _BEYOND.search(text):
         return text
     return _BEYOND.sub(_halves_of, text)
@@ -158,7 +159,7 @@ def _written(unit: int) -> str:
 
 
 class RegexParser:
-    """Reads one pattern; afterwards `rewritten` is its text for `regress`."""
+    """Parses one pattern; after `read`, `rewritten` is the equivalent pattern for `regress`."""
 
     def __init__(self, source: str) -> None:
         self._text = in_halves(source)
@@ -172,11 +173,11 @@ class RegexParser:
 
     @property
     def rewritten(self) -> str:
-        """The text for `regress`."""
+        """The pattern for `regress`."""
         return "".join(self._out)
 
     def read(self) -> Node:
-        """The whole pattern's tree; PatternError names what is wrong with it."""
+        """Parse the whole pattern and return its tree. Raises PatternError if it is not valid."""
         tree = self._choice()
         if self._at < len(self._text):
             _fail("a `)` has no `(`")
@@ -293,7 +294,7 @@ class RegexParser:
         return CharacterClass(((unit, unit),))
 
     def _code(self) -> int:
-        """Take an escape that stands for one unit."""
+        """Consume an escape that stands for a single code unit, and return that."""
         after = self._next(1)
         code = _CODE.match(self._text, self._at + 1)
         if after == "c" and not code:
@@ -324,7 +325,7 @@ class RegexParser:
         return inverted(tuple(found)) if negated else tuple(found)
 
     def _class_item(self) -> Ranges:
-        """Take one member of a class, or a range of them."""
+        """Consume a member of a character class, or a range."""
         low, mark = self._member(), len(self._out)
         if self._next() != "-" or self._next(1) in ("", "]"):
             return low
@@ -373,14 +374,14 @@ def _value(code: re.Match[str]) -> int:
 
 
 def _split(first: int, last: int) -> Iterator[tuple[int, int]]:
-    """The parts of a range below, within and above the halves."""
+    """The parts of a range below, within and above the surrogates."""
     for low, high in ((0, _FIRST_HALF - 1), (_FIRST_HALF, _LAST_HALF), (_LAST_HALF + 1, _LAST)):
         if first <= high and last >= low:
             yield max(first, low), min(last, high)
 
 
 def char_of(node: CharacterClass) -> str:
-    """The one character that it stands for, as a text in halves has it; "" = it is a set."""
+    """Return the only character that a class matches, as `in_halves` writes it; else ""."""
     if len(node.ranges) != 1 or node.ranges[0][0] != node.ranges[0][1]:
         return ""
     unit = node.ranges[0][0]

@@ -1,8 +1,8 @@
-"""The folder that is worth a rule for a written file, and the pattern that lets only it pass.
+"""Patterns that allow writing below a folder of a project, and nothing else.
 
-The engine's text of a call's arguments has NUL marks round every top-level pair, and the path as
-the model sent it (assets/gemini-cli.md#args-text): so a pattern can match exactly one pair, and has
-to shut `..` out by itself.
+The engine's text of arguments contains paths as the model sent them, and a NUL around each pair of
+the outermost object (assets/gemini-cli.md#args-text). So a pattern can match exactly one pair, and
+has to exclude `..` itself.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 LENGTH = 2000
-"""Characters of a pattern; the CLI drops a rule beyond 2,048."""
+"""Characters of the longest pattern that is built; the CLI drops a rule with more than 2,048."""
 
 _SPECIAL = re.compile(r"[.*+?^${}()|\[\]\\]")
 _ODD = re.compile(r'["\\\x00-\x1f\x7f]')
@@ -25,8 +25,10 @@ _GUARDED = frozenset(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WrittenFile:
-    """A file below a project. `path`: relative, normal; `root`: the project's folder where the
-    call named the file by its absolute path, else "".
+    """A file in a project.
+
+    `path`: relative to the project, normalised. `root`: the project's folder with a trailing slash
+    if the call gave an absolute path, else "".
     """
 
     path: str
@@ -34,13 +36,15 @@ class WrittenFile:
 
     @property
     def folder(self) -> str:
-        """The folder that holds it, "" = the project's own."""
+        """The folder that contains it, relative to the project; "" = the project itself."""
         return posixpath.dirname(self.path)
 
 
 def place_of(path: str, project: Path | None) -> WrittenFile | str:
-    """Where a file stands in its project, by the path as the call named it; else why no rule is
-    proposed for it, in words.
+    """Locate a file in its project, or say why no rule is proposed for it.
+
+    `path`: as given in the call; `project`: the folder that the session worked in, None if unknown.
+    Returns the reason as a clause.
     """
     if _ODD.search(path):
         return "its path holds quotes, backslashes or control characters"
@@ -62,26 +66,28 @@ def place_of(path: str, project: Path | None) -> WrittenFile | str:
 
 
 def common_folder(files: Sequence[WrittenFile]) -> str:
-    """The deepest folder that holds all these files, which share their first folder."""
+    """Return the deepest folder that contains all these files, which share the first one."""
     return posixpath.commonpath([each.folder for each in files])
 
 
 def below(folder: str, roots: Sequence[str]) -> str:
-    """A pattern for every file below `folder`, named from the project or by its absolute path in
-    one of `roots` (each with its last slash).
+    """Return a pattern for all files below `folder`.
+
+    They may be named relative to the project, or by an absolute path that begins with one of
+    `roots`, each with a trailing slash.
     """
     inside = f'{_escaped(folder)}/(?!\\.\\.[/"]|[^"]*/\\.\\.[/"])[^"\\\\]+'
     return f'\\x00"file_path":"{_starts(roots)}{inside}"\\x00'
 
 
 def exactly(names: Sequence[str], roots: Sequence[str]) -> str:
-    """A pattern for these files alone, in the project's own folder."""
+    """Return a pattern for these files only; `names` and `roots` as for `below`."""
     inside = "|".join(_escaped(name) for name in names)
     return f'\\x00"file_path":"{_starts(roots)}({inside})"\\x00'
 
 
 def _starts(roots: Sequence[str]) -> str:
-    """No group is followed by a quantifier, which the CLI would call unsafe."""
+    """A group of the possible beginnings; the CLI refuses a group followed by a quantifier."""
     starts = "|".join(("\\./", *(_escaped(root) for root in roots), ""))
     return f"({starts})"
 

@@ -1,6 +1,7 @@
-"""Patterns as people write them, and as the engine's text of arguments needs them.
+"""Recognise patterns that do not fit the engine's text of arguments, and rewrite them.
 
-The text is JSON with a NUL before and behind every outermost pair (assets/gemini-cli.md#args-text).
+That text is JSON with a NUL before and after each pair of the outermost object
+(assets/gemini-cli.md#args-text).
 """
 
 from __future__ import annotations
@@ -14,17 +15,17 @@ from gemtui.policy.match.path_patterns import below
 _TOKEN = re.compile(r"\\.|\[(?:\\.|[^\]\\])*\]|.", re.DOTALL)
 _SPECIAL = re.compile(r"[\\^$.*+?()\[\]{}|/]")
 _WITHIN = r"[^\x00]*"
-"""Anything, but not beyond the end of the command."""
+"""Any text up to the end of the command."""
 
 
 def _tokens(pattern: str) -> Iterator[str]:
-    """Escapes, character classes, and every other character alone."""
+    """Split a pattern into escapes, character classes and single characters."""
     for found in _TOKEN.finditer(pattern):
         yield found[0]
 
 
 def alternatives(pattern: str) -> bool:
-    """Whether it has a `|` outside of every group."""
+    """Whether the pattern has a `|` outside of all groups."""
     depth = 0
     for token in _tokens(pattern):
         depth += {"(": 1, ")": -1}.get(token, 0)
@@ -34,43 +35,44 @@ def alternatives(pattern: str) -> bool:
 
 
 def anchored(pattern: str) -> bool:
-    """Whether it has a `^` or `$` of its own."""
+    """Whether the pattern has a `^` or `$` outside of character classes."""
     return any(token in ("^", "$") for token in _tokens(pattern))
 
 
 def without_anchors(pattern: str) -> str:
-    """The same with `"`, the end of a command's text, for each `$`, and without each `^`."""
+    """Remove each `^`, and replace each `$` by `"`, which ends a command in the engine's text."""
     return "".join({"^": "", "$": '"'}.get(token, token) for token in _tokens(pattern))
 
 
 def never_anchored(pattern: str) -> bool:
-    """Whether a `^` or `$` stands where the text of arguments neither begins nor ends: it begins
-    with `{` and ends with `}`.
+    """Whether a `^` is followed, or a `$` preceded, by a quote, so that neither can match.
+
+    The engine's text begins with `{` and ends with `}`.
     """
     return bool(re.match(r'\^"', pattern)) or bool(re.search(r'"\$$', pattern))
 
 
 def without_outer_anchors(pattern: str) -> str:
-    """The same without a `^` before a quote at its start, and a `$` behind one at its end."""
+    """Remove a `^` before a quote at the beginning, and a `$` after a quote at the end."""
     return re.sub(r'"\$$', '"', re.sub(r'^\^"', '"', pattern))
 
 
 def with_marks(pattern: str) -> str:
-    """The same with a NUL wherever plain JSON has none and the engine's text has one."""
+    """Insert the NULs of the engine's text into a pattern written for plain JSON."""
     pattern = re.sub(r'^(\^?)(\\?\{)"', r'\1\2\\x00"', pattern)
     pattern = re.sub(r'(["\d\]}e]),"(?=[A-Za-z_]+":)', r'\1\\x00,\\x00"', pattern)
     return re.sub(r'"(\\?\}\$?)$', r'"\\x00\1', pattern)
 
 
 def anywhere(prefixes: Sequence[str]) -> str:
-    """A pattern for commands that hold the words of one of these prefixes, in order, anywhere."""
+    """Return an argsPattern that finds the words of any of these prefixes anywhere in a command."""
     found = [_WITHIN.join(map(_word, prefix.split())) for prefix in prefixes]
     inside = found[0] if len(found) == 1 else f"(?:{'|'.join(found)})"
     return f'"command":"{_WITHIN}{inside}'
 
 
 def within(pattern: str) -> str:
-    """A commandRegex for the same anywhere in the command."""
+    """Return a commandRegex that finds what `pattern` matches anywhere in a command."""
     return f"{_WITHIN}(?:{pattern})" if alternatives(pattern) else f"{_WITHIN}{pattern}"
 
 
@@ -86,13 +88,16 @@ _FOLDER = re.compile(r'((?:[\w /-]|\\[./-])+)/(?:\.\*|\[\^"\]\*)?"?')
 
 
 def path_in(pattern: str) -> tuple[str, str] | None:
-    """The name of the argument that is a path, and what the pattern says of it."""
+    """Return the argument that holds a path, and the part of the pattern that its value must match.
+
+    None if the pattern is not about a path.
+    """
     found = _PATH.search(pattern)
     return (found[1], found[2]) if found and found[2] else None
 
 
 def exact_path(pattern: str) -> bool:
-    """Whether it names whole paths only, without room for others."""
+    """Whether the pattern matches complete paths only, without wildcards."""
     found = path_in(pattern)
     if found is None:
         return False
@@ -101,11 +106,14 @@ def exact_path(pattern: str) -> bool:
 
 
 def inside_folder(pattern: str) -> str | None:
-    """For `"file_path":"docs/`: a pattern that no path out of that folder matches."""
+    """For `"file_path":"docs/`, return a pattern that no path leading out of that folder matches.
+
+    None if the pattern has another form.
+    """
     found = re.fullmatch(rf'(?:\\x00|\\0)?"file_path":"{_FOLDER.pattern}', pattern)
     return below(re.sub(r"\\(.)", r"\1", found[1]), ()) if found else None
 
 
 def however_named(pattern: str) -> str:
-    """For `"file_path":"docs/`: a pattern that finds `./docs/` and absolute paths as well."""
+    """For `"file_path":"docs/`, return a pattern that also matches `./docs/` and absolute paths."""
     return _PATH.sub(r'"\1":"[^"]*(?<![^/"])\2', pattern, count=1)

@@ -1,1 +1,1 @@
-"""Shell commands as the CLI reads them: their parts, and which of them are safe."""
+"""Shell commands as the CLI parses them, and which of them it takes for safe."""

@@ -1,6 +1,6 @@
-"""Commands that the CLI judges by itself, whatever the rules say: known safe, and dangerous.
+"""The CLI's own classification of commands as known safe or dangerous.
 
-Only a rule without conditions on arguments, or no rule at all, leaves room for this judgement
+It counts only where no rule matches, or one without conditions on arguments
 (assets/gemini-cli.md#safe-commands).
 """
 
@@ -18,10 +18,10 @@ from gemtui.policy.shell.workspace import Workspace
 
 
 class Judgement(StrEnum):
-    """What the engine thinks of a command by itself.
+    """How the engine classifies a command, apart from all rules.
 
-    SAFE turns an ask into an allow. DANGEROUS and OUTSIDE (it runs outside the workspace) turn
-    everything but a deny into an ask, except under yolo. PLAIN changes nothing.
+    SAFE turns an ask into an allow. DANGEROUS, and OUTSIDE for a command that runs outside the
+    workspace, turn everything but a deny into an ask, except in yolo mode. PLAIN changes nothing.
     """
 
     SAFE = "safe"
@@ -31,11 +31,11 @@ class Judgement(StrEnum):
 
 
 def judge(command: str, *, workspace: Path | None = None, dir_path: str | None = None) -> Judgement:
-    """The engine's own judgement of a whole command.
+    """Classify a whole command as the engine does.
 
-    `workspace`: the run's folder; paths are looked up there for symbolic links, as the CLI does.
-    None = no folder is known: paths are judged by their words alone, absolute ones as outside.
-    `dir_path`: the call's argument of that name.
+    `workspace`: the run's folder. Symbolic links are followed on disk, as the CLI does; with None,
+    nothing is looked up, and absolute paths count as outside. `dir_path`: the call's argument of
+    that name, relative to the workspace or absolute.
     """
     try:
         found = [word.text for word in words(command)]
@@ -151,14 +151,14 @@ def _safe_part(text: str, place: Workspace) -> bool:
 
 
 def _safe_alone(found: Sequence[str], place: Workspace) -> bool:
-    """Whether one program with its words only looks; `place` has its links followed."""
+    """Whether a single program only reads; `place` must be `Workspace.real()`."""
     if not found or place.outside or not _only_looks(found[0], found[1:], place):
         return False
     return not any(place.escapes(path) for path in _paths(found[0], found[1:], place))
 
 
 def _only_looks(first: str, rest: Sequence[str], place: Workspace) -> bool:
-    """Whether a program only looks by its options, wherever its paths may lead."""
+    """Whether a program only reads, judged by its options alone, not by its paths."""
     if first == "find":
         return _FIND_ACTS.isdisjoint(rest)
     if first == "base64":
@@ -173,7 +173,7 @@ def _only_looks(first: str, rest: Sequence[str], place: Workspace) -> bool:
 
 
 def _paths(first: str, rest: Sequence[str], place: Workspace) -> Iterable[str]:
-    """The words that the engine takes for paths of a program that only looks."""
+    """The words that the engine takes for paths, of a program that only reads."""
     if first in ("base64", "cd", "find"):
         paths = [word for word in rest if not word.startswith("-")]
         return ["~"] if first == "cd" and not paths else paths
@@ -193,10 +193,10 @@ def _searched(
     has_pattern_file: bool = True,
     dash_is_path: bool = False,
 ) -> Iterator[str]:
-    """An option's value, and what is no option at all.
+    """The values of options, and all words that are not options.
 
-    `has_pattern_file`: `-f` and `--file` take one. `dash_is_path`: a lone `-` does not stand for
-    the input.
+    `has_pattern_file`: `-f` and `--file` take a file. `dash_is_path`: a lone `-` counts as a path
+    instead of the standard input.
     """
     left = iter(rest)
     for word in left:
@@ -241,7 +241,7 @@ def _git_configures(rest: Sequence[str]) -> bool:
 
 
 def _git_reads_only(rest: Sequence[str]) -> bool | None:
-    """Whether git's command only looks; None = it is none of those that the engine knows."""
+    """Whether git's subcommand only reads; None = the engine does not know it."""
     left = iter(rest)
     for word in left:
         if word in _GIT_WITH_VALUE:

@@ -1,6 +1,6 @@
-"""What the CLI sees in a shell command: its parts, redirections, opened wrappers, roots.
+"""Parse shell commands as the CLI does: parts, redirections, and wrappers such as `bash -c`.
 
-The CLI parses with tree-sitter's bash grammar, and so do we (assets/gemini-cli.md#shell-rules).
+Like the CLI, this uses tree-sitter's bash grammar (assets/gemini-cli.md#shell-rules).
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _LANGUAGE: Final = Language(tree_sitter_bash.language())
 _PARSE_SECONDS: Final = 1.0
 _SHORT: Final = 4096
 _NULS: Final = "\0" * 4096
-"""So many in a row hold up the parser, by the square of their number and with no way to stop it."""
+"""This many in a row would make the parser take quadratic time, and nothing can stop it."""
 
 _NO_COMMANDS: Final = {
     "file_redirect": "redirection (>)",
@@ -33,14 +33,17 @@ _NO_COMMANDS: Final = {
     "process_substitution": "process substitution",
     "subshell": "subshell",
 }
-"""What the engine calls parts that are no commands; a command of such a name is skipped, too."""
+"""The engine's names for parts that are not commands.
+
+A command that has one of these names is skipped as well.
+"""
 
 _SPACES: Final = re.compile("[\u0085\u2000-\u2006\u2008-\u200a\u2028\u2029\u205f\u3000]")
 _LETTERS: Final = re.compile(r"[^\W\x00-\xff]")
 _SIGNS: Final = re.compile(r"(?!\A\ufeff)[^\x00-\xff\u2000]")
 
 _ARITHMETIC: Final = "(("
-"""`((1+1))`: a command of this name in the CLI's grammar, a block from grammar 0.25.1 on."""
+"""The CLI's grammar parses `((1+1))` as a command of this name, grammar 0.25.1 as a block."""
 
 _SKIPPED: Final = frozenset((*_NO_COMMANDS.values(), "redirection (<)"))
 _REDIRECTS: Final = frozenset(
@@ -58,12 +61,12 @@ _WRAPPER: Final = re.compile(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CommandPart:
-    """One command inside a command, in the order in which they stand.
+    """One command inside a command line.
 
-    `text`: as written, no blanks round it; the engine checks it alone unless it is `whole`, the
-    command itself. `name`: the command's name without quotes. `inner`: what stands inside when it
-    is a wrapper that the engine opens (`bash -c '...'`), checked alone, too; None = no such
-    wrapper, "" = an empty one.
+    `text`: as written, without surrounding blanks. The engine decides on it separately, unless it
+    is `whole`, that is, the entire command line. `name`: the command's name without quotes.
+    `inner`: the command inside a wrapper that the engine unwraps (`bash -c '...'`), which is
+    decided on as well; None = it is not such a wrapper, "" = an empty one.
     """
 
     text: str
@@ -73,18 +76,18 @@ class CommandPart:
 
     @property
     def redirected(self) -> bool:
-        """Whether the part, read alone, redirects."""
+        """Whether the part by itself contains a redirection."""
         return has_redirection(self.text)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ParsedCommand:
-    """A command as the engine reads it.
+    """A command line as the engine parses it.
 
-    `parsed`: False = empty, blank, not to be parsed in a second, or of a kind that the engine
-    refuses to read (`${x@P}`, nothing but assignments): no parts then. `parts`: never holds
-    redirections and subshells themselves, which are no commands, so that it may be empty although
-    `parsed` (`> f`). `redirected`: anywhere in it.
+    `parsed`: False if it is blank, can't be parsed within a second, or is something the engine
+    refuses (`${x@P}`, nothing but assignments); then there are no parts. `parts`: its commands in
+    order. Redirections and subshells themselves are not among them, so there may be none (`> f`).
+    `redirected`: whether there is a redirection anywhere in it.
     """
 
     text: str
@@ -99,17 +102,20 @@ class ParsedCommand:
 
 
 def parse_command(text: str) -> ParsedCommand:
-    """How the engine reads a command; never raises, whatever the text."""
+    """Parse a command line as the engine does. Nothing is raised, whatever the text."""
     return _read_short(text) if len(text) <= _SHORT else _read(text)
 
 
 def has_redirection(text: str) -> bool:
-    """Whether the engine finds a redirection in a command."""
+    """Whether the engine finds a redirection in a command line."""
     return ("<" in text or ">" in text) and parse_command(text).redirected
 
 
 def unwrapped(text: str) -> str:
-    """What stands inside a wrapper that the engine opens; else the text without blanks round it."""
+    """Return the command inside a wrapper that the engine unwraps, such as `bash -c '...'`.
+
+    Any other text is returned without surrounding blanks.
+    """
     match = _WRAPPER.match(text)
     if not match:
         return text.strip(BLANKS)
@@ -128,7 +134,7 @@ def unwrapped(text: str) -> str:
 
 @dataclass(slots=True)
 class _Seen:
-    """What a walk through a command's tree finds: (start, name, text) of each part."""
+    """What a walk through the syntax tree has found: (start, name, text) of each part."""
 
     parts: list[tuple[int, str, str]] = field(default_factory=list)
     redirected: bool = False
@@ -161,7 +167,7 @@ def _part(name: str, piece: str, command: str) -> CommandPart:
 
 
 class _Source:
-    """A command's text as the parser takes it: positions count in its bytes."""
+    """The text of a command as bytes for the parser, and back from byte offsets to text."""
 
     def __init__(self, text: str) -> None:
         self._text = text
@@ -169,7 +175,7 @@ class _Source:
         self._data = text.encode() if text.isascii() else _plainer(text).encode("utf-16-le")
 
     def tree(self) -> Tree | None:
-        """The tree; None when it took, or would take, too long."""
+        """The syntax tree; None if parsing took, or would take, too long."""
         if _NULS in self._text:
             return None
         parser, data = Parser(_LANGUAGE), self._data
@@ -187,15 +193,15 @@ class _Source:
             return None
 
     def slice(self, node: Node) -> str:
-        """The node's text."""
+        """The text of a node."""
         return self._text[node.start_byte // self._width : node.end_byte // self._width]
 
 
 def _plainer(text: str) -> str:
-    """The text with one character of its kind for every other blank, letter or sign.
+    """Replace each blank, letter and sign above U+00FF by one representative of its class.
 
-    The grammar looks at kinds only, and its scanner reads beyond a table of the C library, or
-    beyond memory, when it asks for the kind of a character above U+00FF.
+    The grammar distinguishes only these classes. Its scanner, asked for the class of a character
+    above U+00FF, may read beyond a table of the C library.
     """
     return _SIGNS.sub("\u00ac", _LETTERS.sub("\u00e9", _SPACES.sub("\u2000", text)))
 
@@ -217,7 +223,7 @@ def _walk(root: Node, text_of: Callable[[Node], str]) -> _Seen:
 
 
 def _name(node: Node, kind: str, text_of: Callable[[Node], str]) -> str:
-    """What the engine calls the part that starts here; "" = none does."""
+    """The engine's name for the part that starts at this node; "" = none starts here."""
     if kind == "command":
         named = node.child_by_field_name("name")
     elif kind in ("declaration_command", "unset_command", "test_command"):
@@ -236,6 +242,6 @@ def _unquoted(name: str) -> str:
 
 
 def _is_prompt(expansion: Node, text_of: Callable[[Node], str]) -> bool:
-    """Whether it is `${x@P}`, which runs what stands in x: the engine takes it for an error."""
+    """Whether it is `${x@P}`, which executes the value of x; the engine takes it for an error."""
     texts = [text_of(child) for child in expansion.children]
     return any(a == "@" and b in ("p", "P") for a, b in pairwise(texts))

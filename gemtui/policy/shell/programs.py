@@ -1,4 +1,4 @@
-"""What is known of programs, to tell which command prefixes are worth a rule, and which are not."""
+"""Facts about programs that tell for which command prefixes a rule may be proposed."""
 
 from __future__ import annotations
 
@@ -60,17 +60,17 @@ NEVER: Final = {
     ),
     **_never(_LATER, "export alias unalias set trap enable hash declare typeset"),
 }
-"""First words that no rule is proposed for, whatever follows them, and why."""
+"""Programs for which no rule is proposed, whatever their arguments, and why."""
 
 SHELLS: Final = _names("bash sh zsh dash ksh fish tcsh csh pwsh powershell cmd cmd.exe")
 LANGUAGES: Final = _names("node perl ruby php lua Rscript julia tclsh")
 EVALUATES: Final = _names("timeit code pdb profile cProfile trace runpy IPython ipython")
-"""Modules of `python -m` that run any code they are given."""
+"""Modules of `python -m` that execute any code given to them."""
 
 RUNNERS: Final = _names("uv poetry pdm hatch rye pipenv pipx conda mamba micromamba")
-"""`uv run X` is X in another place."""
+"""Programs that run another one in an environment: `uv run X`."""
 ALONE: Final = _names("npx uvx bunx")
-"""So is `npx X`."""
+"""Programs that run another one without a subcommand: `npx X`."""
 
 _CONTAINERS = (
     _names("ps images logs inspect version info build pull top stats port"),
@@ -92,23 +92,23 @@ ONLY: Final = {
         BEYOND,
     ),
 }
-"""Tools of which only these subcommands are proposed, and why no others."""
+"""For some programs, the only subcommands that are proposed, and why no others are."""
 GH: Final = _names("view list status diff checks")
-"""What `gh pr`, `gh issue` … may do."""
+"""Actions of `gh pr`, `gh issue` and so on that are proposed."""
 TOOLS: Final = _names(
     """npm pnpm yarn bun cargo go pip gh make just task rake gradle gradlew mvn mvnw dotnet bundle
     composer rails mix deno tox nox nx turbo pre-commit swift flutter dart stack cabal bazel cmake
     meson ninja rustup"""
 ) | frozenset((*ONLY, *RUNNERS))
-"""Programs whose second word says what they do."""
+"""Programs whose second word is a subcommand."""
 BAD_SECOND: Final = _names(
     """publish unpublish push delete destroy rm rmi prune purge exec x kill deploy release upload
     login logout config adduser token owner access yank eval shell repl console dlx create api
     auth secret cache global link self toolchain node runner runghc runhaskell ghci"""
 )
-"""Second words that no rule is proposed for, of whatever tool."""
+"""Subcommands that are never proposed, whatever the program."""
 THIRD: Final = _names("run run-script compose pip mod tool pr issue repo workflow")
-"""Second words after which only a third says what is done."""
+"""Subcommands that only say what is done together with the word after them."""
 INSTALLS: Final = _names("install i add ci get sync update upgrade")
 
 READS: Final = _names(
@@ -119,4 +119,4 @@ HARMLESS: Final = _names(
     "echo printf pwd cd true false exit sleep test date which type whoami id uname seq"
 )
 CHECKS: Final = _names("ruff mypy eslint tsc black isort flake8 prettier pyright")
-"""Programs that look at code, and may change it."""
+"""Programs that check code, and may change it."""

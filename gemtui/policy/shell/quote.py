@@ -1,8 +1,9 @@
-"""The words of a command as the CLI's own word splitter sees them, which is not how a shell does.
+"""Split commands into words as the CLI's word splitter does, which differs from a shell.
 
-The CLI judges commands by the words that the JavaScript package shell-quote makes of them
-(assets/gemini-cli.md#safe-commands). Its habits are kept here: variables are empty, `#` starts a
-comment within a word, a quote without its end is dropped, and so is the character after `$?`.
+The CLI classifies commands by the words that the JavaScript package shell-quote returns
+(assets/gemini-cli.md#safe-commands). Its peculiarities are reproduced: variables are empty, `#`
+starts a comment even inside a word, an unterminated quote is dropped, and so is the character after
+`$?`.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ BLANKS: Final = (
     "\t\n\v\f\r \u00a0\u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a"
     "\u2028\u2029\u202f\u205f\u3000\ufeff"
 )
-"""What JavaScript takes for blank; Python's own idea of it differs."""
+"""The characters that JavaScript treats as whitespace; Python's set differs."""
 
 _OPERATOR = r"\|\||&&|;;|\|&|<\(|<<<|>>|>&|<&|[&;()|<>]"
 _BARE = rf"""[^{BLANKS}'"|&;()<>\\]+|\\['"|&;()<> \t]?"""
@@ -31,7 +32,7 @@ _NAME_END = re.compile(r"[^A-Za-z0-9_]")
 
 @dataclass(frozen=True, slots=True)
 class Word:
-    """One word; `plain`: it is a word proper, no operator, pattern for file names or comment."""
+    """One word. `plain`: False for an operator, a glob pattern or a comment."""
 
     text: str
     plain: bool = True
@@ -40,9 +41,10 @@ class Word:
 def words(
     text: str, variable: Callable[[str], str] = lambda name: "" if name else "$"
 ) -> list[Word]:
-    """Split a command; `variable` gives the text that stands for `$name` ("" = a lone `$`).
+    """Split a command into words.
 
-    A comment is one empty word. ValueError when a `${` is empty or has no end.
+    `variable`: called with the name of each variable, returns its value; the name is "" for a lone
+    `$`. A comment becomes one empty word. Raises ValueError if a `${` is empty or not closed.
     """
     found: list[Word] = []
     for match in _TOKEN.finditer(text):
@@ -60,7 +62,7 @@ def words(
 
 
 class _Reader:
-    """Takes the quotes, escapes and variables out of one token."""
+    """Resolves the quotes, escapes and variables of one token."""
 
     def __init__(self, token: str, variable: Callable[[str], str]) -> None:
         self._token = token
@@ -98,7 +100,7 @@ class _Reader:
         return [Word("".join(out), plain=not pattern)]
 
     def _quoted(self, char: str, quote: str) -> str:
-        """Take one character within quotes; the quote that holds after it, "" = none."""
+        """Consume one character within quotes; return the quote still open, "" if it was closed."""
         if char == quote:
             return ""
         if quote == '"' and char == "\\":
@@ -112,7 +114,7 @@ class _Reader:
         return quote
 
     def _expanded(self) -> str:
-        """Move to the last character of the variable at hand; the text that stands for it."""
+        """Advance to the last character of a variable and return its value."""
         token = self._token
         self._at += 1
         char = token[self._at : self._at + 1]

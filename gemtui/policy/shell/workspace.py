@@ -1,6 +1,6 @@
-"""Where a run works, and whether a path that a command names leaves it, as the CLI judges that.
+"""Whether a path in a command leaves the workspace, as the CLI sees it.
 
-It is a part of the CLI's own judgement of commands (assets/gemini-cli.md#safe-commands).
+This is part of the CLI's classification of commands (assets/gemini-cli.md#safe-commands).
 """
 
 from __future__ import annotations
@@ -15,10 +15,10 @@ from typing import Final, Self
 from urllib.parse import unquote_to_bytes
 
 _NOWHERE: Final = "/\U0010ffff"
-"""Stands for a folder that is not known: no path of a command leads into it by chance."""
+"""Stands for an unknown folder; no path in a command leads into it by chance."""
 
 _LONGEST: Final = 4096
-"""No system takes longer paths, so that nothing can be at one."""
+"""Characters of the longest path that is looked up; no system has longer ones."""
 
 _MALFORMED: Final = re.compile("%(?![0-9A-Fa-f]{2})")
 
@@ -38,9 +38,9 @@ _SYSTEM: Final = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Workspace:
-    """A run's folder and the folder that a command runs in; both absolute.
+    """The workspace of a run, and the folder that a command runs in; both are absolute.
 
-    `known`: False = nothing is looked up on disk, paths are judged by their words alone.
+    `known`: False if nothing is looked up on disk, and paths are judged by their text alone.
     """
 
     workspace: str
@@ -49,18 +49,18 @@ class Workspace:
 
     @classmethod
     def of(cls, workspace: Path | None, dir_path: str) -> Self:
-        """The place of a command with this argument `dir_path`, "" = the workspace itself."""
+        """Resolve a command's folder from its argument `dir_path`; "" = the workspace itself."""
         root = _NOWHERE if workspace is None else resolved("/", str(workspace.absolute()))
         folder = resolved(root, dir_path) if dir_path else root
         return cls(workspace=root, folder=folder, known=workspace is not None)
 
     @property
     def outside(self) -> bool:
-        """Whether the command's folder is not within the workspace, by its words."""
+        """Whether the command's folder is outside the workspace, links not followed."""
         return not within(self.workspace, self.folder)
 
     def real(self) -> Workspace:
-        """The same with symbolic links followed."""
+        """Return the same place with symbolic links followed."""
         if not self.known:
             return self
         return Workspace(
@@ -68,7 +68,7 @@ class Workspace:
         )
 
     def escapes(self, path: str) -> bool:
-        """Whether a word, read as a path, leaves the workspace, by a symbolic link, too."""
+        """Whether a word, taken as a path, leads out of the workspace, symbolic links included."""
         if not path:
             return False
         if "$" in path or "`" in path:
@@ -93,11 +93,11 @@ class Workspace:
         return False
 
     def has(self, name: str) -> bool:
-        """Whether something of this name is in the command's folder."""
+        """Whether the command's folder contains an entry of this name."""
         return self.known and os.path.lexists(resolved(self.folder, name))
 
     def trusts(self, program: str) -> bool:
-        """Whether a program is named by its full path and lies in a folder of the system."""
+        """Whether a program is given by its full path and is in one of the system's folders."""
         if not program.startswith("/"):
             return False
         real = _real(program) if self.known else resolved("/", program)
@@ -108,12 +108,12 @@ class Workspace:
 
 
 def resolved(folder: str, path: str) -> str:
-    """The absolute path of a path as seen from a folder, links not followed."""
+    """Return the absolute path of `path` relative to `folder`; links are not followed."""
     return "/" + os.path.normpath(os.path.join(folder, path)).lstrip("/")  # noqa: PTH118
 
 
 def within(folder: str, path: str) -> bool:
-    """Whether a path is the folder or below it; both are absolute."""
+    """Whether `path` is `folder` or below it; both are absolute."""
     folder, path = _folded(folder), _folded(path)
     return path == folder or path.startswith(folder.rstrip("/") + "/")
 
@@ -123,7 +123,7 @@ def _folded(path: str) -> str:
 
 
 def _real(path: str) -> str:
-    """The path without links; the CLI takes `%20` in it for a blank."""
+    """The path with links followed; the CLI decodes `%20` and the like in it."""
     if "%" in path and not _MALFORMED.search(path):
         with suppress(ValueError):
             path = unquote_to_bytes(path).decode()

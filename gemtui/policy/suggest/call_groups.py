@@ -1,4 +1,4 @@
-"""What was done, put together: one rule for each program, each folder, each other tool."""
+"""Group calls by what one rule would allow: a program, a folder, or another tool."""
 
 from __future__ import annotations
 
@@ -27,14 +27,19 @@ from gemtui.policy.suggest.replay import is_known
 EDITS = ("replace", "write_file")
 EXAMPLES = 3
 LONGEST = 20_000
-"""Characters of a command that is looked at; no rule is proposed for a longer one."""
+"""Characters of the longest command that is looked at; no rule is proposed for longer ones."""
 
 REDIRECTING = (ApprovalMode.AUTO_EDIT, ApprovalMode.YOLO)
-"""Modes in which an allow holds for redirections, too."""
+"""Approval modes in which an allow rule also allows redirections."""
 
 
 class CallGroup:
-    """The same thing done once or often."""
+    """Calls that all rules decide alike.
+
+    `call`: one of them, reduced to the arguments that rules look at; `project`: the folder of its
+    session, None if unknown; `calls`: their number; `sessions`: the sessions they were made in;
+    `examples`: the first few.
+    """
 
     def __init__(self, call: Call, project: Path | None) -> None:
         self.call, self.project = call, project
@@ -43,7 +48,7 @@ class CallGroup:
         self.examples: list[Reference] = []
 
     def add(self, recorded: RecordedCall) -> None:
-        """Once more."""
+        """Count another call."""
         self.calls += 1
         self.sessions.add(recorded.session)
         if len(self.examples) < EXAMPLES:
@@ -52,7 +57,7 @@ class CallGroup:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RefusedGroup:
-    """Why no rule is proposed. `what`: a prefix, file or tool; `why`: a clause."""
+    """Why no rule is proposed. `what`: a command prefix, file or tool; `why`: a clause."""
 
     what: str
     why: str
@@ -60,10 +65,10 @@ class RefusedGroup:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RulePlan:
-    """A rule to be, without priority and modes, and what it is for.
+    """A rule to propose, still without its final priority and modes.
 
-    `about`: what it is for, `opens`: what else it allows, in words. `again`: makes the plan anew
-    for some of the evidence.
+    `about`: what it is for, `opens`: what else it allows, both in words. `evidence`: the groups of
+    calls that it would allow. `again`: builds the plan for a part of the evidence.
     """
 
     rule: Rule
@@ -73,7 +78,7 @@ class RulePlan:
     again: Callable[[Sequence[CallGroup]], RulePlan]
 
     def without(self, failed: set[int]) -> RulePlan | None:
-        """The plan for the evidence whose `id` has not failed; None if nothing is left."""
+        """Return the plan without evidence whose `id` is in `failed`; None if nothing is left."""
         kept = [done for done in self.evidence if id(done) not in failed]
         if not kept:
             return None
@@ -83,7 +88,7 @@ class RulePlan:
         return replace(again, rule=replace(again.rule, priority=rule.priority, modes=rule.modes))
 
     def raised(self, priority: int, mode: ApprovalMode) -> RulePlan:
-        """The plan with this priority, for this mode alone."""
+        """Return the plan with this priority, for this mode only."""
         return replace(self, rule=replace(self.rule, priority=priority, modes=(mode.in_rules,)))
 
 
@@ -91,7 +96,10 @@ Left = tuple[CallGroup, RefusedGroup]
 
 
 def reduced(recorded: RecordedCall) -> tuple[tuple[object, ...], Call]:
-    """A key that is equal for what one rule decides alike, and the call with what rules look at."""
+    """Return a call's group key, and the call with only the arguments that rules look at.
+
+    Calls with the same key are decided alike by any proposed rule.
+    """
     call = recorded.call
     keys: tuple[str, ...] = ()
     if call.tool == SHELL:
@@ -109,7 +117,11 @@ def reduced(recorded: RecordedCall) -> tuple[tuple[object, ...], Call]:
 def planned(
     wanted: Iterable[CallGroup], engine: Engine, *, mode: ApprovalMode
 ) -> tuple[list[RulePlan], list[Left]]:
-    """Plans for what was done, and what there is none for. `engine`: what is allowed already."""
+    """Plan rules for groups of calls.
+
+    `engine`: tells what is allowed already. Returns the plans, and the groups for which there is
+    none, each with the reason.
+    """
     shell: list[CallGroup] = []
     files: list[CallGroup] = []
     others: list[CallGroup] = []
@@ -137,7 +149,7 @@ def _allow(tools: Sequence[str]) -> Rule:
 def _commands(
     dones: Iterable[CallGroup], engine: Engine, mode: ApprovalMode, left: list[Left]
 ) -> list[RulePlan]:
-    """One rule for each program, with a prefix for each way in which it was called."""
+    """One plan per program, with a prefix for each of its subcommands."""
     uses: dict[int, list[Prefix]] = {}
     programs: dict[str, list[CallGroup]] = {}
     for done in dones:
@@ -152,7 +164,7 @@ def _commands(
 
 
 def _prefixes(done: CallGroup, engine: Engine, mode: ApprovalMode) -> list[Prefix] | RefusedGroup:
-    """The prefixes that a command needs, one for each of its parts, or why there are none."""
+    """The prefixes that a command needs, one per part, or why none are proposed."""
     command = done.call.args.get("command", "")
     reading = parse_command(command) if len(command) <= LONGEST else None
     if reading is None or not reading.parsed or not reading.parts:
@@ -180,7 +192,10 @@ def _start(command: str) -> str:
 
 
 def _is_allowed(part: CommandPart, call: Call, engine: Engine) -> bool:
-    """Whether a rule allows a part already; the CLI's own judgement does not count in a chain."""
+    """Whether a rule allows this part of a command already.
+
+    The CLI's own classification of safe commands does not count, as it is about whole commands.
+    """
     outcome = engine.outcome(Call(tool=SHELL, args={"command": part.text}, subagent=call.subagent))
     rule = outcome.rule
     return (
@@ -226,7 +241,7 @@ def _is_covered(text: str, prefixes: Iterable[str]) -> bool:
 
 
 def _files(dones: Iterable[CallGroup], left: list[Left]) -> list[RulePlan]:
-    """One rule for each folder at the top of the projects, and one for the files beside them."""
+    """One plan per top-level folder of a project, and one for the files next to these folders."""
     folders: dict[str, list[tuple[CallGroup, WrittenFile]]] = {}
     for done in dones:
         path = str(done.call.args.get("file_path", ""))
@@ -247,7 +262,7 @@ _Found = Sequence[tuple[CallGroup, WrittenFile]]
 
 
 def _folder_plans(top: str, found: _Found, left: list[Left]) -> list[RulePlan]:
-    """One plan, or several where the pattern of one would be too long for the CLI."""
+    """One plan, or several if the CLI would not take a pattern of that length."""
     plan = _folder_plan(top, found)
     if len(plan.rule.args_pattern or "") <= LENGTH:
         return [plan]
@@ -294,7 +309,7 @@ def _distinct(values: Iterable[str]) -> list[str]:
 
 
 def _root(done: CallGroup, place: WrittenFile) -> str:
-    """The project's folder as absolute paths begin with it, "" where it is not known."""
+    """The project's folder with a trailing slash; "" if it is not known."""
     return place.root or (f"{str(done.project).rstrip('/')}/" if done.project else "")
 
 
@@ -311,7 +326,7 @@ _NOT = {
 
 
 def _tools(dones: Iterable[CallGroup], left: list[Left]) -> list[RulePlan]:
-    """One rule for each tool, by its full name."""
+    """One plan per tool, under its current name."""
     tools: dict[str, list[CallGroup]] = {}
     for done in dones:
         name = done.call.tool

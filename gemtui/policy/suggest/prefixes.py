@@ -1,9 +1,8 @@
-"""The command prefix that is worth a rule for a shell command, or why none is.
+"""The command prefix to propose for a shell command, or the reason for proposing none.
 
-A rule with a prefix switches the CLI's own judgement of safe and dangerous commands off
-(assets/gemini-cli.md#safe-commands): whatever follows the prefix is allowed. So a prefix is
-proposed only where no arguments turn the command into one that deletes, takes rights, publishes, or
-runs any other command.
+A rule with a prefix disables the CLI's own check for safe and dangerous commands
+(assets/gemini-cli.md#safe-commands): everything that begins with the prefix is allowed. So a prefix
+is proposed only if no arguments make it delete, gain rights, publish, or run arbitrary commands.
 """
 
 from __future__ import annotations
@@ -23,20 +22,20 @@ _SECONDS = re.compile(r"\d+(?:\.\d+)?[smhd]?")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Prefix:
-    """A prefix for a rule's commandPrefix. `opens`: what else it allows, in words."""
+    """A value for a rule's commandPrefix. `opens`: what else it allows, in words."""
 
     text: str
     opens: str
 
     @property
     def program(self) -> str:
-        """Its first word."""
+        """The program, which is its first word."""
         return self.text.partition(" ")[0]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NoPrefix:
-    """No prefix is proposed. `what`: the words it would have had; `why`: a clause."""
+    """The reason for proposing no prefix. `what`: the words it would have had; `why`: a clause."""
 
     what: str
     why: str
@@ -48,8 +47,11 @@ _CODE = "with any arguments; it runs code, which can do whatever a program can"
 
 
 def prefix_of(text: str) -> Prefix | NoPrefix:
-    """The prefix for one command, as the engine checks it: a part of a chain, without blanks
-    round it. Two words for programs with subcommands, one for others; three where two say nothing.
+    """Return the prefix for one command.
+
+    `text`: one part of a command line, without surrounding blanks, as the engine checks it. The
+    prefix is the program's name; with the subcommand for programs that have some, and with a third
+    word where two say too little (`npm run test`).
     """
     words = _words(text)
     if not words:
@@ -61,7 +63,7 @@ def prefix_of(text: str) -> Prefix | NoPrefix:
 
 
 def _words(text: str) -> list[str]:
-    """The plain words at its beginning, as far as single blanks part them."""
+    """The leading words that need no quoting and are separated by single blanks."""
     found: list[str] = []
     for word in text.split(" "):
         if not _PLAIN.fullmatch(word) or (not found and _ASSIGNED.match(word)):
@@ -71,7 +73,7 @@ def _words(text: str) -> list[str]:
 
 
 def _prefix(words: list[str], at: int) -> Prefix | NoPrefix:
-    """The prefix when the program is the word at `at`; those before it only start it."""
+    """The prefix, where the program is `words[at]` and the words before it only start it."""
     if at >= len(words):
         return _no(words, RUNS)
     name = _name(words[at])
@@ -100,7 +102,7 @@ def _prefix(words: list[str], at: int) -> Prefix | NoPrefix:
 
 
 def _name(word: str) -> str:
-    """A program's name without its folder and version."""
+    """The program's name without folder and version."""
     name = word.rsplit("/", 1)[-1]
     if _PYTHON.fullmatch(name):
         return "python"
@@ -112,7 +114,7 @@ def _no(words: list[str], why: str) -> NoPrefix:
 
 
 def _started(words: list[str], at: int) -> Prefix | NoPrefix:
-    """A program that another one starts: `npx eslint`, `uv run pytest`."""
+    """The prefix of a program that is started by another: `npx eslint`, `uv run pytest`."""
     if at >= len(words) or words[at].startswith("-"):
         return _no(words[:at], RUNS)
     found = _prefix(words, at)
@@ -133,7 +135,10 @@ def _python(words: list[str], at: int) -> Prefix | NoPrefix:
 
 
 def _file(words: list[str], at: int) -> Prefix | NoPrefix:
-    """An interpreter and the file that it runs; with an option it could run anything."""
+    """The prefix of an interpreter with the script that it runs.
+
+    There is none where an option comes first, since it could run anything.
+    """
     if at + 1 >= len(words) or words[at + 1].startswith(("-", "/dev/", "/c", "/k")):
         return _no(words[: at + 2], "it runs any code that it is given")
     return Prefix(text=" ".join(words[: at + 2]), opens=_CODE)

@@ -1,8 +1,7 @@
-"""Rules that would allow what agents did and succeeded with, each with its evidence.
+"""Propose rules that would allow the recorded calls that succeeded, with the evidence for each.
 
-Nothing is applied: a person reads them and takes what they want. They count in the one approval
-mode that was asked for: elsewhere the same rule would open more (writes in plan mode, redirections
-in autoEdit).
+Nothing is changed: the user reads the proposals and picks some. A proposed rule is for one approval
+mode only, since in another it would allow more: writes in plan mode, redirections in autoEdit.
 """
 
 from __future__ import annotations
@@ -25,17 +24,17 @@ from gemtui.policy.suggest.call_groups import (
 )
 
 PRIORITY = 100
-"""Of a proposed rule, unless it has to stand above one that asks or denies now."""
+"""Priority of a proposed rule, unless it has to be above a rule that asks or denies now."""
 _HIGHEST = 999
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Suggestion:
-    """A rule and what speaks for it.
+    """A proposed rule and the evidence for it.
 
-    `about`: what the rule is for, in words. It would allow `calls` calls in `sessions` sessions
-    that are not allowed now, some of them together with other rules; `examples`: three of them.
-    `opens`: what else it allows, in words.
+    `about`: what it allows, in words; `opens`: what else it allows, in words. `calls`: the number
+    of recorded calls, in `sessions` sessions, that would be allowed by it and are not allowed now;
+    some may need other proposed rules, too. `examples`: up to three of these calls.
     """
 
     rule: Rule
@@ -48,7 +47,10 @@ class Suggestion:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LeftOut:
-    """Calls for which no rule is proposed. `what`: a prefix, file or tool; `why`: a clause."""
+    """Calls for which no rule is proposed.
+
+    `what`: a command prefix, file or tool; `why`: the reason, as a clause; `calls`: their number.
+    """
 
     what: str
     why: str
@@ -58,9 +60,11 @@ class LeftOut:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Suggestions:
-    """`calls`: all that were read; `succeeded` of them did; `allowed` of those need no rule.
+    """The result of `suggest`.
 
-    `suggestions` and `left_out`: most calls first.
+    `calls`: the number of calls read; `succeeded`: of these, the successful ones; `allowed`: of
+    these, the ones that need no new rule. `suggestions` and `left_out` begin with those that cover
+    most calls.
     """
 
     calls: int
@@ -71,10 +75,10 @@ class Suggestions:
 
 
 class Evidence:
-    """Recorded calls, taken in as they come; `suggest` may be asked for at any time.
+    """Collects recorded calls and proposes rules for them.
 
-    What is kept grows with the different commands, files and tools, not with the calls. Not for
-    two threads at once.
+    Memory grows with the number of different commands, files and tools, not with the number of
+    calls. An instance must not be used by two threads at once.
     """
 
     def __init__(
@@ -95,7 +99,7 @@ class Evidence:
         return Engine(policy, mode=self._mode, interactive=self._interactive, setup=self._setup)
 
     def feed(self, calls: Iterable[RecordedCall]) -> None:
-        """Take these calls in."""
+        """Add calls."""
         for recorded in calls:
             self._calls += 1
             if recorded.ended is not CallStatus.SUCCEEDED:
@@ -112,7 +116,7 @@ class Evidence:
             done.add(recorded)
 
     def suggest(self) -> Suggestions:
-        """The rules that the calls so far speak for."""
+        """Return the rules proposed for the calls added so far."""
         refused = _Refusals()
         plans, left = planned(self._done.values(), self._engine, mode=self._mode)
         for done, reason in left:
@@ -132,10 +136,10 @@ class Evidence:
         )
 
     def _raised(self, plans: Sequence[RulePlan], refused: _Refusals) -> list[RulePlan]:
-        """The plans with modes and the priorities that they need beside the rules of today.
+        """The plans with mode and the priority that they need among the existing rules.
 
-        At the lowest priority one sees which rules stand in the way: what denies this very tool
-        was meant so and stays; an ask, or a deny of everything, is overruled.
+        At priority 0, the engine shows which existing rules would win. A rule that denies this very
+        tool is taken as intended and stays; one that asks, or denies all tools, is outranked.
         """
         plans = [plan.raised(0, self._mode) for plan in plans]
         engine = self._engine_of(self._policy + of([plan.rule for plan in plans]))
@@ -156,8 +160,9 @@ class Evidence:
         return found
 
     def _between(self, plan: RulePlan, over: Sequence[Rule], refused: _Refusals) -> list[RulePlan]:
-        """The plan above the rules that it has to overrule, and below those that deny or ask about
-        other calls of its tools; none where that can't be.
+        """Give a plan a priority above the rules in `over`, below those that guard other calls.
+
+        The list is empty if there is no such priority.
         """
         least = max((int(rule.priority) + 1 for rule in over), default=0)
         guards = [
@@ -176,7 +181,7 @@ class Evidence:
         return []
 
     def _tried(self, plans: Sequence[RulePlan], refused: _Refusals) -> list[RulePlan]:
-        """Only what the engine, asked with all these rules, really allows is evidence."""
+        """The plans, without evidence that the engine would not allow with all of them added."""
         rules = [
             replace(plan.rule, source="the proposed rules", index=place)
             for place, plan in enumerate(plans, 1)
@@ -192,7 +197,11 @@ class Evidence:
         return [plan for plan in kept if plan is not None]
 
     def _suggestion(self, plan: RulePlan) -> Suggestion:
-        """Redirections need no leave of a rule in the modes that edit files by themselves."""
+        """Turn a plan into a suggestion.
+
+        In modes that edit files, an allow rule allows redirections as well, which `opens` has to
+        mention.
+        """
         redirects = plan.rule.command_prefixes and self._mode in REDIRECTING
         more = "; in this mode a redirection of it may write any file" if redirects else ""
         return Suggestion(
@@ -206,7 +215,7 @@ class Evidence:
 
 
 class _Refusals:
-    """What is left out, by what and why."""
+    """Collects the calls that are left out, by what they are and why."""
 
     def __init__(self) -> None:
         self._found: dict[RefusedGroup, list[CallGroup]] = {}
@@ -228,7 +237,7 @@ class _Refusals:
 
 
 def _different(references: Iterable[Reference]) -> list[Reference]:
-    """Three of them, with different arguments as far as there are any."""
+    """Up to three references, preferably with different arguments."""
     found = list(references)
     by_argument = {(each.tool, each.argument): each for each in reversed(found)}
     return list(reversed(by_argument.values()))[:3]
@@ -239,7 +248,7 @@ def _is_allowed(outcome: Outcome) -> bool:
 
 
 def _blocking(outcome: Outcome) -> Rule | None:
-    """The rule of a person, a setting or an administrator that stands in the way."""
+    """The user's, settings' or administrator's rule that keeps a call from being allowed."""
     rule = outcome.rule
     if _is_allowed(outcome) or rule is None or rule.tier < Tier.USER:
         return None
@@ -247,13 +256,13 @@ def _blocking(outcome: Outcome) -> Rule | None:
 
 
 def _meant(rule: Rule) -> bool:
-    """Whether somebody denied this very tool on purpose."""
+    """Whether a rule was evidently meant to deny this tool."""
     named = bool(rule.tools) and "*" not in rule.tools
     return rule.tier is Tier.ADMIN or (named and rule.decision is Decision.DENY)
 
 
 def _guards(rule: Rule, proposed: Rule) -> bool:
-    """Whether a rule says no to some calls of the tools that another one opens."""
+    """Whether a rule asks about, or denies, some calls of the tools that `proposed` allows."""
     named = not rule.tools or bool({"*", *proposed.tools}.intersection(rule.tools))
     return named and rule.conditional and rule.decision is not Decision.ALLOW
 
@@ -278,7 +287,11 @@ def suggest(
     interactive: bool = False,
     setup: Setup | None = None,
 ) -> Suggestions:
-    """The smallest set of allow rules, beside `policy`, for what these calls did."""
+    """Propose the smallest set of allow rules that, together with `policy`, allows these calls.
+
+    Only calls that succeeded count. `mode` and `interactive` describe the run that the rules are
+    for; `setup`: what else takes part in its decisions, such as settings.
+    """
     evidence = Evidence(policy, mode=mode, interactive=interactive, setup=setup)
     evidence.feed(calls)
     return evidence.suggest()
