@@ -1,0 +1,105 @@
+"""What is released: a source archive, and a wheel that is enough to use gemtui anywhere."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import sysconfig
+import tarfile
+import tomllib
+import venv
+import zipfile
+from pathlib import Path
+
+import pytest
+
+from tests.patience import PATIENCE
+from tests.terminal import Terminal
+
+HERE = Path(__file__).parents[1]
+VERSION = tomllib.loads((HERE / "pyproject.toml").read_text())["project"]["version"]
+BUILD = """
+import sys
+from hatchling.build import build_sdist, build_wheel
+{"sdist": build_sdist, "wheel": build_wheel}[sys.argv[1]](sys.argv[2])
+"""
+
+
+def build(what: str, source: Path, place: Path) -> Path:
+    """The archive made of what is in `source`, in the empty folder `place`."""
+    subprocess.run(
+        [sys.executable, "-c", BUILD, what, place], cwd=source, check=True, timeout=PATIENCE
+    )
+    (archive,) = place.iterdir()
+    return archive
+
+
+@pytest.fixture(scope="module")
+def sdist(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The source archive, unpacked."""
+    place = tmp_path_factory.mktemp("unpacked")
+    with tarfile.open(build("sdist", HERE, tmp_path_factory.mktemp("sdist"))) as archive:
+        archive.extractall(place, filter="data")
+    return place / f"gemtui-{VERSION}"
+
+
+@pytest.fixture(scope="module")
+def wheel(sdist: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The wheel, made of the source archive."""
+    return build("wheel", sdist, tmp_path_factory.mktemp("wheel"))
+
+
+def files_of(root: Path, *folders: str) -> set[str]:
+    """The files in these folders of `root` that belong to the source."""
+    return {
+        str(path.relative_to(root))
+        for folder in folders
+        for path in (root / folder).rglob("*")
+        if path.is_file() and "__pycache__" not in path.parts
+    }
+
+
+def test_the_source_archive_holds_code_tests_documents_and_licence(sdist: Path) -> None:
+    folders = (".ci", "assets", "gemtui", "tests")
+    beside = {".gitignore", "LICENSE", "PKG-INFO", "README.md", "pyproject.toml"}
+    assert files_of(sdist, ".") == files_of(HERE, *folders) | beside
+
+
+def test_the_wheel_holds_the_package_alone(wheel: Path) -> None:
+    with zipfile.ZipFile(wheel) as archive:
+        names = set(archive.namelist())
+    about = {"METADATA", "RECORD", "WHEEL", "entry_points.txt", "licenses/LICENSE"}
+    assert names == files_of(HERE, "gemtui") | {f"gemtui-{VERSION}.dist-info/{n}" for n in about}
+
+
+@pytest.fixture
+def installed(wheel: Path, tmp_path: Path) -> Path:
+    """The program `gemtui`, installed from the wheel; its dependencies are those of the tests."""
+    place = tmp_path / "venv"
+    venv.create(place, symlinks=True)
+    python = place / "bin/python"
+    pip = [sys.executable, "-m", "pip", "--python", str(python), "install", "--quiet"]
+    subprocess.run([*pip, "--no-index", "--no-deps", wheel], check=True, timeout=PATIENCE)
+    (packages,) = place.glob("lib/python*/site-packages")
+    dependencies = {sysconfig.get_path(name) for name in ("purelib", "platlib")}
+    (packages / "dependencies.pth").write_text("\n".join(dependencies))
+    return place / "bin/gemtui"
+
+
+def test_the_wheel_is_enough(
+    installed: Path, home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    said = subprocess.check_output([installed, "--version"], text=True, timeout=PATIENCE)
+    assert said == f"gemtui {VERSION}\n"
+    monkeypatch.setenv("GEMTUI_DEMO_PACE", "0.05")
+    words = [str(installed), "--demo"]
+    with Terminal(words, environ=dict(os.environ), folder=tmp_path) as screen:
+        screen.shows("demo", "Gemini")
+        screen.press("2")
+        screen.shows("enter starts a run")
+        screen.press("Be polite", "\r")
+        screen.shows("run_shell_command", "running")
+        screen.process.send_signal(signal.SIGTERM)
+        assert screen.wait() == 128 + signal.SIGTERM
