@@ -28,7 +28,7 @@ from gemtui.sessions.store import ChatFile, SessionKind
 from gemtui.sessions.summary import Flag, Summary, TitleSource, summarise
 from gemtui.transcript.model import Usage
 
-VERSION = 3
+VERSION = 4
 """Of the rows. A cache of an older version is replaced, one of a newer version is left alone."""
 APPLICATION = 0x67656D00
 """With the version added it is the file's application id: a version that does not fit is damage."""

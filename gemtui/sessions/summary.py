@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -48,6 +49,8 @@ class TitleSource(StrEnum):
 NO_TITLE = "(empty)"
 _NOT_ASKED = ("/", "?", "<state_snapshot>")
 _FOLDED = EXCERPT * 20
+_DATA = re.compile(r"""\{ ?["}]|\[ ?["{[\]]""")
+"""How a JSON object or array begins, cut or whole: what a model gave in place of a title."""
 _MOST_DIRECTORIES = 1000
 """Nobody works in more at once."""
 UNKNOWN = Usage()
@@ -232,7 +235,8 @@ def _title(
 ) -> tuple[str, TitleSource]:
     if place.kind is SessionKind.CHECKPOINT:
         return place.name_id, TitleSource.NAME
-    if isinstance(summary, str) and (folded := " ".join(summary[:_FOLDED].split())):
+    folded = "" if not isinstance(summary, str) else " ".join(summary[:_FOLDED].split())
+    if folded and not _DATA.match(folded):
         return folded[:EXCERPT], TitleSource.SUMMARY
     prompt = _first_prompt(outlines, dropped)
     if prompt is None:

@@ -45,6 +45,10 @@ class Heading(Protocol):
         """The project's folder."""
 
     @property
+    def parent(self) -> str | None:
+        """Of a subagent, the id of the session that called it."""
+
+    @property
     def models(self) -> tuple[str, ...]:
         """Names of the models that answered."""
 
@@ -80,6 +84,8 @@ class Heading(Protocol):
 def facts(heading: Heading) -> Iterator[tuple[str, Clean]]:
     """The session's facts as (label, words); what is not known says so. Without the title."""
     yield "Session", clean_line(heading.id)
+    if heading.parent:
+        yield "Subagent of", clean_line(heading.parent)
     yield "Project", clean_line(heading.project or "unknown")
     yield "Models", clean_line(", ".join(heading.models) or "unknown")
     yield "Started", when(heading.started)

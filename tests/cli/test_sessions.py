@@ -308,3 +308,24 @@ def test_a_folder_with_nothing_to_show_lists_all(
     assert ids(usual) == ids(gemtui("sessions", "--everywhere", "--json").json)
     assert ids(gemtui("sessions", "--hidden", "--json").json) == ["44444444-empty"]
     assert ids(gemtui("sessions", "--project", here, "--json").json) == []
+
+
+@pytest.mark.parametrize(
+    ("summary", "title"),
+    [
+        ("{}", "Say hi"),
+        ("[]", "Say hi"),
+        ('{"complexity_reasoning":"simple"}', "Say hi"),
+        ('{\n  "Findings": "many",\n...', "Say hi"),
+        ('[{"a"', "Say hi"),
+        ("[WIP] Greet", "[WIP] Greet"),
+        ("{name} is greeted", "{name} is greeted"),
+    ],
+)
+def test_a_summary_that_is_json_is_no_title(
+    store: Path, gemtui: Gemtui, summary: str, title: str
+) -> None:
+    path = add_session(store, "mine", "11111111-aaaa", "Say hi")
+    with path.open("a") as file:
+        file.write(json.dumps({"$set": {"summary": summary}}) + "\n")
+    assert gemtui("show", "11111111").out.splitlines()[0] == title

@@ -47,10 +47,10 @@ mcp proj/23-21-f6ef8ad7.jsonl | 1 3 1 0 2040 | prompt | weather? |
 todos-0.25.0 hash/23-21-66b06c92.json | 1 3 1 0 2040 | prompt | plan it |
 main greeter-1/23-04-c3ab9c4c.jsonl | 1 2 0 0 7009 | prompt | A second directory that is … |
 main greeter/23-04-0a9a25b3.jsonl | 1 4 3 1 23134 | prompt | Print the numbers to 30000, … |
-main greeter/23-04-2096d467.jsonl | 1 4 3 1 21341 | summary | {"complexity_reasoning":"si… |
+main greeter/23-04-2096d467.jsonl | 1 4 3 1 21341 | prompt | Plan a big refactoring |
 main greeter/23-04-31c3d867.jsonl | 1 2 0 0 7109 | prompt | What is in @dot.png and @hello.py ? |
 main greeter/23-04-379b10d4.jsonl | 1 3 1 0 14338 | prompt | Use the investigator to find … |
-main greeter/379b10d4/e28bd434.jsonl | 1 3 2 0 1130 | summary | { "SummaryOfFindings": "greet… |
+main greeter/379b10d4/e28bd434.jsonl | 1 3 2 0 1130 | prompt | Your task is to do a deep … |
 main greeter/23-04-6cafb191.jsonl | 0 0 0 0 - | failed_prompt | This one fails | failed_prompt
 main greeter/23-04-7024884b.jsonl | 1 6 8 2 37245 | prompt | Change the greeting from hello … |
 main greeter/23-04-71ada263.jsonl | 0 0 0 0 - | failed_prompt | This one is empty | failed_prompt

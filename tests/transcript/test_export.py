@@ -70,6 +70,7 @@ class About:
     id: str = "0123abcd-0000"
     title: str = "Fix the parser"
     project: str | None = "/home/dev/parser"
+    parent: str | None = None
     models: tuple[str, ...] = ("gemini-2.5-pro",)
     started: datetime | None = START
     updated: datetime | None = None

@@ -16,10 +16,12 @@ from textual.widget import Widget
 
 from gemtui.errors import GemtuiError, SessionTooLarge
 from gemtui.sessions.records import Problem
+from gemtui.sessions.store import SessionKind
 from gemtui.sessions.summary import Flag, Summary
-from gemtui.text import clean_line, counted
+from gemtui.text import clean_line, counted, ellipsis
 from gemtui.transcript.export_words import dropped_words
 from gemtui.transcript.model import Dropped, Transcript
+from gemtui.ui.draw.lines import own
 from gemtui.ui.draw.theme import Glyphs
 from gemtui.ui.kit.bars import BarLine
 from gemtui.ui.kit.keys import BY_ID
@@ -29,6 +31,9 @@ from gemtui.ui.sessions.loader import SessionLoader
 from gemtui.ui.transcript.cursor import place_of_call
 from gemtui.ui.transcript.view import TranscriptView
 from gemtui.ui.transcript.viewport import Viewport
+
+_PARENT = 40
+"""Cells of a parent's title in the status line."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,6 +61,7 @@ class ReadPane(Vertical):
         self.polling: str | None = None
         """How often the store is looked at, and why, where the system tells no changes."""
         self._glyphs = glyphs
+        self._sessions: Sequence[Summary] = ()
         self._left: list[_Left] = []
         self._shown: SessionLoader | None = None
         self._wanted = ""
@@ -104,8 +110,15 @@ class ReadPane(Vertical):
         self._say_heading()
         return True
 
+    @property
+    def parent_session(self) -> Summary | None:
+        """Of a subagent, the session that called it, if it is stored."""
+        parent = None if self.summary is None else self.summary.parent
+        mains = (each for each in self._sessions if each.kind is SessionKind.MAIN)
+        return next((each for each in mains if parent and each.id == parent), None)
+
     def go_to_call(self, call: str) -> None:
-        """Put the cursor on the tool call with this id, as soon as it has been read."""
+        """Put the cursor on the tool call with this id, or of this subagent, once it is read."""
         self._wanted = call
         self._look_for_call()
 
@@ -138,6 +151,7 @@ class ReadPane(Vertical):
 
     def take(self, sessions: Sequence[Summary]) -> None:
         """Update the heading from a newer state of the store."""
+        self._sessions = sessions
         if self.summary is not None:
             path = self.summary.path
             self.summary = next((each for each in sessions if each.path == path), self.summary)
@@ -273,6 +287,9 @@ class ReadPane(Vertical):
         if reader is None or self.has_class("-notice"):
             return ()
         said: list[str] = []
+        if (parent := self.parent_session) is not None:
+            title = ellipsis(clean_line(parent.title), _PARENT, mark=own(self._glyphs.ellipsis))
+            said.append(f"subagent of: {title}")
         if reader.gone:
             said.append("This session's file was removed; what was read is kept.")
         if reader.problems:

@@ -215,6 +215,8 @@ class SessionsScreen(DialogGuardScreen[None]):
         if self.reading and self.pane.back():
             self._to_highlight = self.pane.summary
             self._highlight()
+        elif self.reading and (parent := self.pane.parent_session) is not None:
+            self._leave_for(parent)
         elif self.has_class("-zoom"):
             self.action_zoom()
         elif not self.reading or self.has_class("-empty"):
@@ -222,6 +224,13 @@ class SessionsScreen(DialogGuardScreen[None]):
         else:
             self.sessions.focus()
         return True
+
+    def _leave_for(self, parent: Summary) -> None:
+        """From a subagent that was not opened from its card, to that card."""
+        subagent = self.pane.summary
+        self.show(parent)
+        if subagent is not None:
+            self.pane.go_to_call(subagent.id)
 
     def on_descendant_focus(self, event: DescendantFocus) -> None:
         """The pane with the focus is the one a narrow terminal shows."""

@@ -71,11 +71,14 @@ def _in_message(
 
 
 def place_of_call(transcript: Transcript, call: str) -> Cursor | None:
-    """Where the tool call with this id stands, None if it is not there. Reads bodies, as above."""
+    """Where the tool call with this id stands, or the one that called the subagent with this id.
+
+    None if there is none. Reads bodies, as above.
+    """
     for message, outline in enumerate(transcript.outlines):
         if outline.calls:
             for block, each in enumerate(transcript.read(message).blocks):
-                if isinstance(each, ToolCall) and each.id == call:
+                if isinstance(each, ToolCall) and call in (each.id, each.agent_id):
                     return Cursor(message, block)
     return None
 

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from gemtui.sessions.index import Index
+from gemtui.transcript.model import ToolCall
 from gemtui.ui.kit.text_screen import RawScreen
 from tests.ui.people import NARROW, WIDE, copy_store, person
 
@@ -183,6 +184,21 @@ async def test_a_subagent_opens_from_its_card_and_leads_back(store: Path) -> Non
         await me.sees("invoke_agent")
 
 
+async def test_a_subagent_names_its_parent_and_leads_there(store: Path) -> None:
+    (path,) = store.rglob("e28bd434*")
+    subagent = Index(store, cache=None).find(str(path))
+    async with person(store, NARROW, session=subagent) as me:
+        await me.sees("subagent of: Use the investigator to find")
+        await me.press("escape")
+        await me.sees("invoke_agent")
+        await me.until(lambda: me.view.page.cursor != (0, 0))
+        block = me.view.page.block
+        assert isinstance(block, ToolCall)
+        assert block.agent_id == subagent.id
+        await me.press("escape")
+        await me.until(lambda: me.rows.has_focus)
+
+
 async def test_the_way_back_from_a_subagent_is_its_card(store: Path) -> None:
     async with person(store, NARROW) as me:
         await me.press("slash")
@@ -193,7 +209,7 @@ async def test_the_way_back_from_a_subagent_is_its_card(store: Path) -> None:
         parent, card = me.home.pane.summary, me.view.page.cursor
         assert card != (0, 0)
         await me.press("enter")
-        await me.sees("SummaryOfFindings")
+        await me.sees("deep investigation")
         await me.until(lambda: me.home.pane.summary is not parent)
         await me.press("home", "escape")
         await me.sees("invoke_agent")
