@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import Any
 
 import orjson
+from msgspec.structs import astuple
 
 from gemtui.errors import NotASession, SessionTooLarge
 from gemtui.sessions.records import Problem, SessionLog
@@ -284,7 +285,6 @@ def _packed(known: Known) -> bytes | None:
 
 
 def _values(summary: Summary) -> list[object]:
-    usage = summary.tokens
     return [
         summary.id,
         summary.title,
@@ -299,7 +299,7 @@ def _values(summary: Summary) -> list[object]:
         summary.spoken,
         summary.tool_calls,
         summary.tool_failures,
-        (usage.input, usage.output, usage.cached, usage.thoughts, usage.tool, usage.total),
+        astuple(summary.tokens),
         summary.files_written,
         tuple(summary.flags),
         summary.problems,
@@ -318,7 +318,6 @@ def _summary(values: list[Any], place: ChatFile) -> Summary:
         id, title, source, kind, format, started, updated, models, prompts, messages, spoken,
         calls, failures, tokens, written, flags, problems, directories, project_hash,
     ) = values  # fmt: skip
-    names = ("input", "output", "cached", "thoughts", "tool", "total")
     return Summary(
         id=id,
         title=title,
@@ -339,7 +338,7 @@ def _summary(values: list[Any], place: ChatFile) -> Summary:
         spoken=spoken,
         tool_calls=calls,
         tool_failures=failures,
-        tokens=Usage(**dict(zip(names, tokens, strict=True))),
+        tokens=Usage(*tokens),
         files_written=tuple(written),
         flags=frozenset(Flag(flag) for flag in flags),
         problems=problems,

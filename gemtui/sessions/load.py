@@ -5,11 +5,14 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections import Counter, deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+from dataclasses import replace as message_with
 from datetime import datetime
 from itertools import accumulate
-from math import inf
 from typing import Any
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from gemtui.sessions.messages import message_of
 from gemtui.sessions.record_facts import CallFact, RecordKind
@@ -26,7 +29,7 @@ from gemtui.transcript.model import (
     Outline,
     Transcript,
 )
-from gemtui.transcript.parts import objects, parts_of
+from gemtui.transcript.parts import EARLIEST, objects, parts_of
 from gemtui.transcript.tools import call_from_parts, raw_from_parts
 from gemtui.transcript.unified import UnifiedMessage, parse_message
 
@@ -119,8 +122,7 @@ def _id(call: Mapping[str, Any]) -> str:
 # --- what a transcript is made of --------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Item:
+class _Item(Struct, frozen=True, kw_only=True):
     """One message to be: an entry, or those of its calls that happened at this place.
 
     `calls`: None = the whole record; else places of calls in it, `rest` = with everything else.
@@ -143,8 +145,9 @@ def _items(replay: Replay, *, dropped: bool) -> list[_Item]:
     for index, entry in enumerate(shown):
         while waiting and waiting[0].entry.birth < entry.birth:
             items.append(waiting.popleft())
-        items.append(_item(entry, replay, moved=late.moved.get(index, frozenset())))
-        items += [_continuation(origin, ids, replay) for origin, ids in late.after.get(index, [])]
+        items.append(_item(entry, replay, moved=late.moved.get(index)))
+        for origin, ids in late.after.get(index, ()):
+            items.append(_continuation(origin, ids, replay))
     return [*items, *waiting]
 
 
@@ -175,19 +178,21 @@ def _call_ids(entry: ReplayedMessage) -> list[str]:
 
 def _without(entry: ReplayedMessage, hidden: frozenset[str]) -> ReplayedMessage:
     calls = tuple(call for call in entry.facts.calls if call.id not in hidden)
-    facts = entry.facts._replace(
+    facts = replace(
+        entry.facts,
         outline=_of_calls(entry.facts.outline, calls),
         calls=calls,
         part_ids=tuple(id for id in entry.facts.part_ids if id not in hidden),
     )
-    return entry._replace(facts=facts)
+    return replace(entry, facts=facts)
 
 
 def _is_shown(entry: ReplayedMessage, replay: Replay) -> bool:
     """Messages, and tool replies whose call stands nowhere else (a refused call over ACP)."""
-    if entry.facts.kind is RecordKind.REPLY:
-        return bool(_orphans(entry, replay))
-    return entry.facts.kind is RecordKind.MESSAGE
+    kind = entry.facts.kind
+    return kind is RecordKind.MESSAGE or (
+        kind is RecordKind.REPLY and bool(_orphans(entry, replay))
+    )
 
 
 def _orphans(entry: ReplayedMessage, replay: Replay) -> list[int]:
@@ -199,7 +204,7 @@ def _orphans(entry: ReplayedMessage, replay: Replay) -> list[int]:
     ]
 
 
-def _item(entry: ReplayedMessage, replay: Replay, *, moved: frozenset[int]) -> _Item:
+def _item(entry: ReplayedMessage, replay: Replay, *, moved: frozenset[int] | None) -> _Item:
     outline = replay.outline(entry)
     calls = None
     if entry.facts.kind is RecordKind.REPLY:
@@ -251,8 +256,10 @@ class _Late:
 def _late_calls(entries: Sequence[ReplayedMessage]) -> _Late:
     """Find calls that the CLI attached to an earlier record than their turn."""
     late = _Late(moved={}, after={})
-    latest = list(accumulate((_time(entry) for entry in entries), max))
+    latest = list(accumulate([entry.facts.outline.time or EARLIEST for entry in entries], max))
     for index, entry in enumerate(entries):
+        if not entry.facts.calls:
+            continue
         followers: dict[int, set[int]] = {}
         for place, call in enumerate(entry.facts.calls):
             if call.time is not None and (at := _follows(latest, index, call.time)) != index:
@@ -264,18 +271,15 @@ def _late_calls(entries: Sequence[ReplayedMessage]) -> _Late:
     return late
 
 
-def _time(entry: ReplayedMessage) -> float:
-    """When a message was said; one without a time counts as said with the one before it."""
-    time = entry.facts.outline.time
-    return -inf if time is None else time.timestamp()
-
-
-def _follows(latest: list[float], index: int, time: datetime) -> int:
+def _follows(latest: list[datetime], index: int, time: datetime) -> int:
     """Index of the last message in a row from `index` on that is older than `time`.
 
-    `latest`: the latest time of any message up to each index.
+    `latest`: the latest time of any message up to each index; one without a time counts as said
+    with the one before it.
     """
-    return max(index, bisect_left(latest, time.timestamp(), lo=index + 1) - 1)
+    if index + 1 == len(latest) or latest[index + 1] >= time:
+        return index
+    return bisect_left(latest, time, lo=index + 2) - 1
 
 
 # --- bodies ------------------------------------------------------------------------------------
@@ -339,8 +343,8 @@ def _message(item: _Item, calls: _LogCalls) -> Message:
         record, id=outline.id, calls=calls, only=item.calls, rest=item.rest, hidden=item.hidden
     )
     if not item.rest:
-        message = replace(message, time=outline.time, usage=None)
-    return message if outline.dropped is None else replace(message, dropped=outline.dropped)
+        message = message_with(message, time=outline.time, usage=None)
+    return message if outline.dropped is None else message_with(message, dropped=outline.dropped)
 
 
 def _lost(outline: Outline) -> Message:

@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from datetime import datetime
 from enum import Enum
-from typing import Any, NamedTuple
+from typing import Any
 
-from gemtui.transcript.content import Typed, text_of, typed
+from msgspec import Struct
+
+from gemtui.transcript.content import text_of, typed
 from gemtui.transcript.model import Author, Outline, excerpt
 from gemtui.transcript.parts import instant, objects, parts_of, string, usage_of
 from gemtui.transcript.tools import call_status, written_path
@@ -25,7 +27,7 @@ class RecordKind(Enum):
     """Only functionResponse parts: they repeat `toolCalls[].result`."""
 
 
-class CallFact(NamedTuple):
+class CallFact(Struct, frozen=True, gc=False):
     """One tool call: its id, whether it failed, the file that it wrote, when it ended."""
 
     id: str
@@ -34,17 +36,17 @@ class CallFact(NamedTuple):
     time: datetime | None = None
 
 
-class RecordFacts(NamedTuple):
+class RecordFacts(Struct, frozen=True, kw_only=True, gc=False):
     """The facts of one record.
 
-    `has`: which of RICH_FIELDS it carries. `text`: it holds some. `calls`: its toolCalls.
+    `has`: which of RICH_FIELDS it carries itself. `text`: it holds some. `calls`: its toolCalls.
     `part_ids`: ids of functionCall parts that are not among its toolCalls. `replies`: its
     functionResponses. `digest`: equal for two records that say the same.
     """
 
     outline: Outline
-    kind: RecordKind
-    has: frozenset[str]
+    kind: RecordKind = RecordKind.MESSAGE
+    has: tuple[str, ...] = ()
     text: bool
     digest: int
     calls: tuple[CallFact, ...] = ()
@@ -61,31 +63,32 @@ def facts_of(record: Mapping[str, Any], size: int) -> RecordFacts:
     """Return the facts of one message record of `size` bytes; never raises."""
     kind = record.get("type")
     if kind == "user":
-        return _user(record, typed(record), size)
+        return _user(record, size)
     if kind == "gemini":
         return _model(record, size)
     return _system(record, size)
 
 
-def _user(record: Mapping[str, Any], said: Typed, size: int) -> RecordFacts:
+def _user(record: Mapping[str, Any], size: int) -> RecordFacts:
+    said = typed(record)
+    prompt = said.prompt
     kind = RecordKind.MESSAGE
-    if not said.prompt and said.replies:
+    if not prompt and said.replies:
         kind = RecordKind.REPLY
-    elif not said.prompt and (said.context or said.files):
+    elif not prompt and (said.context or said.files):
         kind = RecordKind.CONTEXT
-    replies = tuple(CallFact(_id(reply), _failed(reply)) for reply in said.replies)
+    replies = tuple([CallFact(_id(reply), _failed(reply)) for reply in said.replies])
     return RecordFacts(
         outline=Outline(
             id=_id(record),
             author=Author.USER,
             time=instant(record.get("timestamp")),
-            prompt=said.prompt,
+            prompt=prompt,
             excerpt=excerpt(said.text) or ("(image)" if said.media else ""),
             size=size,
         ),
         kind=kind,
-        has=frozenset(),
-        text=said.prompt,
+        text=prompt,
         digest=hash(("user", said.text, len(said.media), replies)),
         replies=replies,
     )
@@ -97,30 +100,30 @@ def _failed(reply: Mapping[str, Any]) -> bool:
 
 
 def _model(record: Mapping[str, Any], size: int) -> RecordFacts:
-    calls = tuple([_call(call) for call in objects(record.get("toolCalls"))])
-    content = record.get("content")
+    value = record.get
+    calls = tuple([_call(call) for call in objects(value("toolCalls"))])
+    content = value("content")
     text = text_of(content).strip()
     ids = tuple([call.id for call in calls])
     part_ids = () if isinstance(content, str) else _part_ids(content)
-    model = record.get("model")
+    model = value("model")
     return RecordFacts(
         outline=Outline(
             id=_id(record),
             author=Author.MODEL,
-            time=instant(record.get("timestamp")),
+            time=instant(value("timestamp")),
             calls=len(calls),
             failures=sum([call.failed for call in calls]),
             size=size,
-            usage=usage_of(record.get("tokens")),
+            usage=usage_of(value("tokens")),
             model=model if isinstance(model, str) else None,
             writes=tuple([call.written for call in calls if call.written]),
         ),
-        kind=RecordKind.MESSAGE,
-        has=frozenset([name for name in RICH_FIELDS if record.get(name)]),
+        has=tuple([name for name in RICH_FIELDS if value(name)]),
         text=bool(text),
         digest=hash(("gemini", text, ids or part_ids)),
         calls=calls,
-        part_ids=_without(part_ids, ids),
+        part_ids=_without(part_ids, ids) if part_ids else (),
     )
 
 
@@ -130,14 +133,14 @@ def _part_ids(content: object) -> tuple[str, ...]:
 
 
 def _without(part_ids: tuple[str, ...], ids: tuple[str, ...]) -> tuple[str, ...]:
-    known = set(ids) if part_ids else ()
+    known = set(ids)
     return tuple([id for id in part_ids if id not in known])
 
 
 def _call(raw: Mapping[str, Any]) -> CallFact:
-    return CallFact(
-        _id(raw), call_status(raw).failed, written_path(raw), instant(raw.get("timestamp"))
-    )
+    status = call_status(raw)
+    time = instant(raw.get("timestamp"))
+    return CallFact(_id(raw), status.failed, written_path(raw, status), time)
 
 
 def _system(record: Mapping[str, Any], size: int) -> RecordFacts:
@@ -148,8 +151,6 @@ def _system(record: Mapping[str, Any], size: int) -> RecordFacts:
             time=instant(record.get("timestamp")),
             size=size,
         ),
-        kind=RecordKind.MESSAGE,
-        has=frozenset(),
         text=True,
         digest=hash((string(record.get("type")), text_of(record.get("content")))),
     )

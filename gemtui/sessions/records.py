@@ -9,12 +9,13 @@ from __future__ import annotations
 import os
 import stat
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Literal, Self
 
 import orjson
+from msgspec.structs import replace
 
 from gemtui.errors import NotASession, SessionTooLarge
 from gemtui.jsonin import loads, values_in
@@ -268,15 +269,13 @@ class SessionLog:
         if self._skipping:
             self._skipping = False
             self._problem(self._line, f"longer than {LINE_LIMIT:,} bytes: left out")
-        elif line and not line.isspace():
-            word = self._feed(line)
-            if word is not None:
-                self._problem(self._line, word)
+        elif line and not line.isspace() and (word := self._feed(line)) is not None:
+            self._problem(self._line, word)
         self.size += length
 
     def _feed(self, line: bytes) -> str | None:
         """Replay one line; what of it is left out, in words. Raises SessionTooLarge."""
-        if values_in(line) > legacy_json.VALUES:
+        if len(line) > legacy_json.VALUES and values_in(line) > legacy_json.VALUES:
             return f"more than {legacy_json.VALUES:,} JSON values: left out"
         try:
             value = loads(line)
@@ -393,7 +392,8 @@ def _is_one_value(first: bytes, rest: bytes) -> bool:
     """Whether a file that begins so may be one JSON value: pretty-printed, or alone on its line."""
     if first.lstrip()[:1] not in (b"{", b"[", b""):
         return False
-    return not _is_object(first) or (not rest.strip() and legacy_json.holds_messages(first))
+    alone = not rest or rest.isspace()
+    return not _is_object(first) or (alone and legacy_json.holds_messages(first))
 
 
 def _is_object(line: bytes) -> bool:

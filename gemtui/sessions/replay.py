@@ -8,16 +8,18 @@ remembered with the reason, so that failed prompts and rewound messages can stil
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Mapping, Sequence
-from dataclasses import replace
 from datetime import datetime
-from typing import Any, NamedTuple
+from typing import Any
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from gemtui.sessions.record_facts import RICH_FIELDS, CallFact, RecordFacts, RecordKind, facts_of
 from gemtui.transcript.model import Author, Dropped, Outline
 from gemtui.transcript.parts import instant, objects
 
 
-class Slot(NamedTuple):
+class Slot(Struct, frozen=True, gc=False):
     """The place of a record: its line in the file, and its index in that line's message list.
 
     `offset` and `length` in bytes; `place` -1 = the line is the record.
@@ -28,23 +30,21 @@ class Slot(NamedTuple):
     place: int = -1
 
 
-class ReplayedMessage(NamedTuple):
+class ReplayedMessage(Struct, frozen=True, gc=False):
     """One message record in the replay.
 
-    `own`: which rich fields the record itself has. `borrowed`: fields that it lost when a resume
-    restored it, each with the place of the earlier record that has it. `birth`: order of first
-    appearance in the log.
+    `borrowed`: fields that it lost when a resume restored it, each with the place of the earlier
+    record that has it. `birth`: order of first appearance in the log.
     """
 
     id: str
     slot: Slot
     facts: RecordFacts
     birth: int
-    own: frozenset[str]
     borrowed: tuple[tuple[str, Slot], ...] = ()
 
 
-class StoredCall(NamedTuple):
+class StoredCall(Struct, frozen=True, gc=False):
     """A tool call or a reply, wherever in the log it is."""
 
     slot: Slot
@@ -126,26 +126,24 @@ class Replay:
     ) -> None:
         facts = facts_of(record, size)
         id = id or facts.outline.id or f"#{slot.offset}.{slot.place}"
+        if facts.outline.id != id:
+            facts = replace(facts, outline=replace(facts.outline, id=id))
         old = self._seen.get(id)
-        entry = ReplayedMessage(
-            id=id,
-            slot=slot,
-            facts=facts if facts.outline.id == id else _renamed(facts, id),
-            birth=len(self._seen) if old is None else old.birth,
-            own=facts.has,
-        )
-        if old is not None and (restored or old.borrowed):
-            entry = _enriched(entry, old, restored=restored)
-        self._dropped.pop(id, None)
+        entry = ReplayedMessage(id, slot, facts, len(self._seen) if old is None else old.birth)
+        self.held += _weight(facts)
+        if old is not None:
+            self.held -= _weight(old.facts)
+            self._dropped.pop(id, None)
+            if restored or old.borrowed:
+                entry = _enriched(entry, old, restored=restored)
         self._entries[id] = self._seen[id] = entry
-        self.held += _weight(facts) - (0 if old is None else _weight(old.facts))
         for call in facts.calls:
             if call.id:
                 self.calls[call.id] = StoredCall(slot, call)
         for reply in facts.replies:
             if reply.id:
                 self.replies[reply.id] = StoredCall(slot, reply)
-        self.parts.update(id for id in facts.part_ids if id)
+        self.parts.update(filter(None, facts.part_ids))
 
     def _rewind(self, target: str) -> None:
         """`$rewindTo`: drop that message and all after it; an unknown id drops all."""
@@ -185,7 +183,8 @@ class Replay:
         for entry in gone:
             twins = newer.get(entry.facts.digest, [])
             if twins and twins[-1].birth > entry.birth:
-                twin = _enriched(twins.pop(), entry, restored=True)._replace(birth=entry.birth)
+                twin = _enriched(twins.pop(), entry, restored=True)
+                twin = replace(twin, birth=entry.birth)
                 self._entries[twin.id] = self._seen[twin.id] = twin
             else:
                 lost.append(entry)
@@ -193,7 +192,7 @@ class Replay:
 
     def keep(self, entry: ReplayedMessage, old: ReplayedMessage) -> None:
         """Take over the outline of an equal record, so that a view sees that nothing changed."""
-        kept = entry._replace(facts=entry.facts._replace(outline=old.facts.outline))
+        kept = _with_outline(entry, old.facts.outline)
         self._entries[entry.id] = self._seen[entry.id] = kept
 
     # --- what stands now ---------------------------------------------------------------------
@@ -261,10 +260,6 @@ def _why(turn: list[ReplayedMessage]) -> Dropped:
     return Dropped.FAILED_PROMPT if asked and not answered else Dropped.BURIED
 
 
-def _renamed(facts: RecordFacts, id: str) -> RecordFacts:
-    return facts._replace(outline=replace(facts.outline, id=id))
-
-
 def _enriched(entry: ReplayedMessage, old: ReplayedMessage, *, restored: bool) -> ReplayedMessage:
     """`entry` with the fields that an earlier record of the same message had and it has lost.
 
@@ -274,8 +269,8 @@ def _enriched(entry: ReplayedMessage, old: ReplayedMessage, *, restored: bool) -
         return entry
     sources = dict(old.borrowed)
     if restored:
-        sources |= dict.fromkeys(old.own, old.slot)
-    sources = {name: slot for name, slot in sources.items() if name not in entry.own}
+        sources |= dict.fromkeys(old.facts.has, old.slot)
+    sources = {name: slot for name, slot in sources.items() if name not in entry.facts.has}
     if not sources:
         return _same(entry, old) if restored else entry
     mine, theirs = entry.facts, old.facts
@@ -289,14 +284,14 @@ def _enriched(entry: ReplayedMessage, old: ReplayedMessage, *, restored: bool) -
         writes=theirs.outline.writes if calls else mine.outline.writes,
     )
     ids = {call.id for call in theirs.calls}
-    facts = mine._replace(
+    facts = replace(
+        mine,
         outline=outline,
         calls=theirs.calls if calls else mine.calls,
         part_ids=tuple(id for id in mine.part_ids if not calls or id not in ids),
-        has=mine.has | sources.keys(),
     )
     borrowed = tuple((name, sources[name]) for name in RICH_FIELDS if name in sources)
-    return _same(entry._replace(facts=facts, borrowed=borrowed), old)
+    return _same(replace(entry, facts=facts, borrowed=borrowed), old)
 
 
 def _same(entry: ReplayedMessage, old: ReplayedMessage) -> ReplayedMessage:
@@ -306,4 +301,8 @@ def _same(entry: ReplayedMessage, old: ReplayedMessage) -> ReplayedMessage:
         return entry
     if replace(mine.outline, size=theirs.outline.size) != theirs.outline:
         return entry
-    return entry._replace(facts=mine._replace(outline=theirs.outline))
+    return _with_outline(entry, theirs.outline)
+
+
+def _with_outline(entry: ReplayedMessage, outline: Outline) -> ReplayedMessage:
+    return replace(entry, facts=replace(entry.facts, outline=outline))

@@ -11,9 +11,11 @@ from itertools import islice
 from pathlib import Path
 from typing import Any, Literal
 
+from msgspec.structs import asdict
+
 from gemtui.sessions.records import SessionLog
 from gemtui.sessions.store import ChatFile, SessionKind
-from gemtui.transcript.model import EXCERPT, Author, Dropped, Outline, Usage
+from gemtui.transcript.model import EXCERPT, Author, Dropped, Outline, Usage, usage_sum
 from gemtui.transcript.parts import instant
 
 
@@ -133,7 +135,7 @@ class Summary:
             "messages": self.messages,
             "tool_calls": self.tool_calls,
             "tool_failures": self.tool_failures,
-            "tokens": usage_dict(self.tokens),
+            "tokens": asdict(self.tokens),
             "files_written": list(self.files_written),
             "flags": [flag.value for flag in Flag if flag in self.flags],
         }
@@ -144,18 +146,6 @@ def iso(when: datetime | None) -> str | None:
     if when is None:
         return None
     return when.astimezone(UTC).isoformat(timespec="milliseconds").removesuffix("+00:00") + "Z"
-
-
-def usage_dict(usage: Usage) -> dict[str, int | None]:
-    """Return the six counters by name; null = unknown."""
-    return {
-        "input": usage.input,
-        "output": usage.output,
-        "cached": usage.cached,
-        "thoughts": usage.thoughts,
-        "tool": usage.tool,
-        "total": usage.total,
-    }
 
 
 def summarise(log: SessionLog, place: ChatFile) -> Summary:
@@ -189,7 +179,7 @@ def summarise(log: SessionLog, place: ChatFile) -> Summary:
         spoken=sum(map(_is_spoken, outlines)),
         tool_calls=sum(line.calls for line in outlines),
         tool_failures=sum(line.failures for line in outlines),
-        tokens=sum((line.usage for line in outlines if line.usage is not None), UNKNOWN),
+        tokens=usage_sum(line.usage for line in outlines),
         files_written=_distinct(path for line in outlines for path in line.writes),
         flags=_flags(log, outlines, dropped),
         partial=not log.complete,

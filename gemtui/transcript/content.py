@@ -24,8 +24,8 @@ def text_of(content: object) -> str:
     """The answer text of a model message: its text parts joined, thoughts left out."""
     if isinstance(content, str):
         return content
-    texts = (part.get("text") for part in parts_of(content) if not part.get("thought"))
-    return "".join(text for text in texts if isinstance(text, str))
+    texts = [part.get("text") for part in parts_of(content) if not part.get("thought")]
+    return "".join([text for text in texts if isinstance(text, str)])
 
 
 class Typed(NamedTuple):
@@ -68,20 +68,13 @@ def typed(record: Mapping[str, Any]) -> Typed:
             files += hooks
             referenced = referenced or _begins_references(text, words)
             (rest if referenced else words).append(text)
-    display = record.get("displayContent")
-    shown = _without_context(text_of(display))[0] if display else ""
     text, tail = _cut_references("".join(words))
     if tail:
         rest.insert(0, tail)
     files += _referenced_files(rest)
-    text = shown or text
-    return Typed(
-        text=text,
-        files=tuple(files),
-        media=tuple(_named(media, text, files)),
-        replies=tuple(replies),
-        context=context,
-    )
+    if display := record.get("displayContent"):
+        text = _without_context(text_of(display))[0] or text
+    return Typed(text, tuple(files), _named(media, text, files), tuple(replies), context)
 
 
 def _without_context(text: str) -> tuple[str, bool, list[tuple[str, str]]]:
@@ -125,10 +118,10 @@ def _referenced_files(texts: list[str]) -> list[tuple[str, str]]:
 
 def _named(
     media: list[Part], text: str, files: list[tuple[str, str]]
-) -> list[tuple[str | None, Part]]:
+) -> tuple[tuple[str | None, Part], ...]:
     """Media with the @names of the prompt, in order, that no text file has claimed."""
     if not media:
-        return []
+        return ()
     known = {name for name, _ in files}
     names = [name for name in _AT.findall(text) if name not in known]
-    return [(names[i] if i < len(names) else None, part) for i, part in enumerate(media)]
+    return tuple([(names[i] if i < len(names) else None, part) for i, part in enumerate(media)])

@@ -7,11 +7,13 @@ foreign: it passes `gemtui.text.clean` where it is drawn or exported, not here.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import Any
+
+from msgspec import Struct
 
 from gemtui.transcript.display_model import Display
 
@@ -67,8 +69,7 @@ class Dropped(StrEnum):
         return self.value.replace("_", " ")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Usage:
+class Usage(Struct, frozen=True, gc=False):
     """Token counters of one model answer, or a sum; None = unknown, 0 = measured zero.
 
     `input` includes `cached`; `output` excludes `thoughts`; total = input + output + thoughts +
@@ -90,18 +91,16 @@ class Usage:
             return True
         return self.total == sum(part for part in parts if part is not None)
 
-    def __add__(self, other: Usage) -> Usage:
-        def plus(a: int | None, b: int | None) -> int | None:
-            return a if b is None else b if a is None else a + b
 
-        return Usage(
-            input=plus(self.input, other.input),
-            output=plus(self.output, other.output),
-            cached=plus(self.cached, other.cached),
-            thoughts=plus(self.thoughts, other.thoughts),
-            tool=plus(self.tool, other.tool),
-            total=plus(self.total, other.total),
-        )
+def usage_sum(usages: Iterable[Usage | None]) -> Usage:
+    """The sum of each counter, over those that know it; None is passed over."""
+    known = [usage for usage in usages if usage is not None]
+    totals: dict[str, int] = {}
+    for name in Usage.__struct_fields__:
+        counts = [count for usage in known if (count := getattr(usage, name)) is not None]
+        if counts:
+            totals[name] = sum(counts)
+    return Usage(**totals)
 
 
 # --- blocks ----------------------------------------------------------------------------------
@@ -204,8 +203,7 @@ class Message:
     original: Mapping[str, Any] | None = field(default=None, repr=False, compare=False)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Outline:
+class Outline(Struct, frozen=True, kw_only=True, gc=False):
     """What is kept in memory of every message, without its body.
 
     Compared by identity: if a view finds the very same object in a newer transcript, the message
@@ -258,11 +256,8 @@ class Transcript:
     @property
     def usage(self) -> Usage | None:
         """Sum over the messages that are part of the conversation; None if nothing is known."""
-        total: Usage | None = None
-        for line in self.outlines:
-            if line.usage is not None and line.dropped is None:
-                total = line.usage if total is None else total + line.usage
-        return total
+        usages = [line.usage for line in self.outlines if line.usage and line.dropped is None]
+        return usage_sum(usages) if usages else None
 
 
 EXCERPT = 200

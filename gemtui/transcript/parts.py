@@ -30,12 +30,12 @@ def string(value: object) -> str:
 
 def mapping(value: object) -> Part:
     """An object as it is, anything else as an empty one."""
-    return value if isinstance(value, Mapping) else {}
+    return value if isinstance(value, dict) else {}
 
 
 def objects(value: object) -> list[Part]:
     """The objects in a stored list, none for anything else."""
-    return [item for item in value if isinstance(item, Mapping)] if isinstance(value, list) else []
+    return [item for item in value if isinstance(item, dict)] if isinstance(value, list) else []
 
 
 def parts_of(content: object) -> list[Part]:
@@ -103,17 +103,12 @@ def pretty(value: object) -> str:
 
 def usage_of(tokens: object) -> Usage | None:
     """The six stored counters as they are, None if there are none."""
-    if not isinstance(tokens, Mapping):
+    if not isinstance(tokens, dict):
         return None
+    counts = map(tokens.get, Usage.__struct_fields__)
     return Usage(
-        input=_count(tokens.get("input")),
-        output=_count(tokens.get("output")),
-        cached=_count(tokens.get("cached")),
-        thoughts=_count(tokens.get("thoughts")),
-        tool=_count(tokens.get("tool")),
-        total=_count(tokens.get("total")),
+        *[
+            count if type(count) is int and -_MOST_TOKENS <= count <= _MOST_TOKENS else None
+            for count in counts
+        ]
     )
-
-
-def _count(value: object) -> int | None:
-    return value if type(value) is int and abs(value) <= _MOST_TOKENS else None

@@ -100,7 +100,7 @@ def tool_call(raw: Mapping[str, Any], *, asked: datetime | None = None) -> ToolC
     name = string(raw.get("name")) or UNKNOWN_TOOL
     args = stored_args(raw.get("args"))
     status = call_status(raw)
-    parts = list(_result_parts(raw))
+    parts = _result_parts(raw)
     output, error = _output(parts), _error(parts)
     time = instant(raw.get("timestamp"))
     return ToolCall(
@@ -180,7 +180,7 @@ def call_status(raw: Mapping[str, Any]) -> ToolStatus:
         return ToolStatus.CANCELLED
     if status in _UNFINISHED:
         return ToolStatus.UNCONFIRMED
-    parts = list(_result_parts(raw))
+    parts = _result_parts(raw)
     error = _error(parts)
     if error is None and status != "error":
         ended = status == "success" or parts
@@ -204,20 +204,32 @@ def _refusal(name: str, error: str) -> ToolStatus | None:
 # --- what it gave ----------------------------------------------------------------------------
 
 
-def _result_parts(raw: Mapping[str, Any]) -> Iterator[Part]:
-    """The parts of a call's result; what stands inside a functionResponse follows it.
+def _result_parts(raw: Mapping[str, Any]) -> list[Part]:
+    """The parts of a call's result; what stands inside a functionResponse follows it."""
+    parts = parts_of(raw.get("result"))
+    if len(parts) > 1:
+        parts = _of_this_call(string(raw.get("id")), parts)
+    found = []
+    for part in parts:
+        found.append(part)
+        if "parts" in (reply := _response_part(part)):
+            found += parts_of(reply["parts"])
+    return found
+
+
+def _of_this_call(id: str, parts: list[Part]) -> list[Part]:
+    """The parts without the replies to other calls.
 
     When the CLI resumes a session it writes the replies of all calls of a turn into each of them
     (seen in 0.61.0): where one has the call's id, the others are left out.
     """
-    parts, id = list(parts_of(raw.get("result"))), string(raw.get("id"))
-    replies = {string(_response_part(part).get("id")) for part in parts}
-    for part in parts:
-        reply = _response_part(part)
-        if id and id in replies and reply and string(reply.get("id")) != id:
-            continue
-        yield part
-        yield from parts_of(reply.get("parts"))
+    replies = [_response_part(part) for part in parts]
+    ids = [string(reply.get("id")) for reply in replies]
+    if not id or id not in ids:
+        return parts
+    return [
+        part for part, reply, of in zip(parts, replies, ids, strict=True) if not reply or of == id
+    ]
 
 
 def _response_id(parts: list[Part]) -> str:
@@ -375,15 +387,16 @@ def asked_path(args: Part) -> str:
     return next(filter(None, (string(args.get(key)) for key in _PATHS)), "")
 
 
-def written_path(raw: Mapping[str, Any]) -> str | None:
-    """Return the path that a stored call wrote, None if it wrote none.
+_WRITING = (ToolKind.WRITE, ToolKind.EDIT)
+
+
+def written_path(raw: Mapping[str, Any], status: ToolStatus) -> str | None:
+    """Return the path that a stored call of this `call_status` wrote, None if it wrote none.
 
     Only a successful write or edit did; a cancelled one still carries its proposed diff. The path
     is absolute if the call has a diff; that in the arguments need not be.
     """
-    if kind_of(string(raw.get("name"))) not in (ToolKind.WRITE, ToolKind.EDIT):
-        return None
-    if call_status(raw) is not ToolStatus.SUCCESS:
+    if status is not ToolStatus.SUCCESS or kind_of(string(raw.get("name"))) not in _WRITING:
         return None
     shown = string(mapping(raw.get("resultDisplay")).get("filePath"))
     return shown or asked_path(stored_args(raw.get("args"))) or None

@@ -19,7 +19,7 @@ from gemtui.transcript.display_model import (
     TodosDisplay,
 )
 from gemtui.transcript.model import ToolCall, ToolStatus
-from gemtui.transcript.tools import tool_call, written_path
+from gemtui.transcript.tools import call_status, tool_call, written_path
 
 DATA = Path(__file__).parent.parent / "data" / "sessions"
 
@@ -69,7 +69,7 @@ def test_every_display_is_understood() -> None:
 
 
 def test_every_edit_that_was_written_has_a_diff_and_a_path() -> None:
-    written = [(raw, call) for raw, call in recorded() if written_path(raw)]
+    written = [(raw, call) for raw, call in recorded() if written_path(raw, call_status(raw))]
     assert {call.name for _, call in written} == {"write_file", "replace"}
     for _, call in written:
         assert call.status is ToolStatus.SUCCESS
@@ -82,7 +82,7 @@ def test_the_cancelled_edit_was_not_written() -> None:
     assert cancelled
     for raw, call in cancelled:
         assert isinstance(call.display, DiffDisplay)
-        assert written_path(raw) is None
+        assert written_path(raw, call_status(raw)) is None
 
 
 def test_the_write_in_plan_mode_was_denied() -> None:

@@ -48,7 +48,7 @@ def test_no_shape_makes_reading_a_call_raise(raw: dict[str, Any]) -> None:
     assert call.name
     assert call.status in ToolStatus
     assert isinstance(target(call), str)
-    assert written_path(raw) is None or call.status is ToolStatus.SUCCESS
+    assert written_path(raw, call_status(raw)) is None or call.status is ToolStatus.SUCCESS
     assert len(call.description or "") <= 200
 
 
@@ -267,7 +267,8 @@ DIFF = {"fileDiff": "@@ -0,0 +1,1 @@\n+x\n", "fileName": "a", "filePath": "/abs/
     ],
 )
 def test_written_path(fields: dict[str, Any], path: str | None) -> None:
-    assert written_path({**raw_call("write_file"), **fields}) == path
+    raw = {**raw_call("write_file"), **fields}
+    assert written_path(raw, call_status(raw)) == path
 
 
 def test_a_diff_is_rebuilt_from_the_arguments_of_old_edits() -> None:
