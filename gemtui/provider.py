@@ -18,12 +18,11 @@ from gemtui.agent.events import AgentEvent, ErrorSaid, TextSaid
 from gemtui.agent.fold import Fold
 from gemtui.agent.gemini import GeminiAdapter
 from gemtui.agent.options import AgentOptions
-from gemtui.agent.written import WrittenFiles
 from gemtui.errors import GemtuiError, OptionError, ProviderError
 from gemtui.paths import gemini_home
 from gemtui.policy.model.rules import ApprovalMode
 from gemtui.runs.enrich import enrich
-from gemtui.runs.outcome import Status, ToolCounts, one_line
+from gemtui.runs.outcome import RunProgress, Status, one_line
 from gemtui.transcript.model import Author, Text, Transcript
 
 _LOG = logging.getLogger(__name__)
@@ -127,8 +126,8 @@ class GeminiCliProvider:
         response = await asyncio.to_thread(gathered.response)
         failure = gathered.failure
         if failure is not None:
-            raise ProviderError(failure, response=response, files=gathered.written.paths)
-        return ProviderResult(response, gathered.written.paths)
+            raise ProviderError(failure, response=response, files=gathered.progress.written)
+        return ProviderResult(response, gathered.progress.written)
 
     def _options(self, context: Mapping[str, Any], timeout: float | None) -> AgentOptions:
         config = self.config
@@ -211,16 +210,14 @@ class _Gathered:
     """What the events of a run come to."""
 
     def __init__(self, prompt: str) -> None:
-        self.written = WrittenFiles()
-        self._tally = ToolCounts()
+        self.progress = RunProgress()
         self._fold = Fold(prompt, began=datetime.now(UTC))
         self._said: list[str] = []
         self._session: str | None = None
 
     def add(self, event: AgentEvent) -> None:
-        self.written.add(event)
         self._fold.add(event)
-        self._tally.add(event)
+        self.progress.add(event)
         self._session = event.session_id or self._session
         match event.payload:
             case TextSaid(content=text):
@@ -233,7 +230,7 @@ class _Gathered:
     @property
     def failure(self) -> str | None:
         """Why the run is no good answer, and what to do about it; None if it is one."""
-        verdict = self._tally.verdict()
+        verdict = self.progress.verdict()
         return one_line(verdict) if verdict and verdict.status not in _GOOD else None
 
     def response(self) -> str:

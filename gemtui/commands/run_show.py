@@ -16,10 +16,9 @@ from gemtui.agent.events import (
     ToolResult,
     ToolUse,
 )
-from gemtui.agent.written import WrittenFiles
 from gemtui.commands.output import note, stdout_encoding
 from gemtui.jsonout import encode
-from gemtui.runs.outcome import Status, ToolCounts, one_line, retry_words
+from gemtui.runs.outcome import RunProgress, Status, one_line, retry_words
 from gemtui.text import Clean, clean, clean_line, command_line, counted, ellipsis
 from gemtui.transcript.model import ToolCall, ToolStatus
 from gemtui.transcript.tools import target
@@ -45,14 +44,12 @@ class Show:
 
     def __init__(self, *, as_json: bool, quiet: bool) -> None:
         self._as_json, self._quiet = as_json, quiet
-        self._written = WrittenFiles()
-        self._tally = ToolCounts()
+        self._progress = RunProgress()
         self._streamed = self._midline = self._failed = False
 
     def output(self, event: AgentEvent) -> bytes:
         """Return what goes to stdout for one event; progress is written to stderr."""
-        self._written.add(event)
-        self._tally.add(event)
+        self._progress.add(event)
         if self._as_json:
             return encode(event.to_dict()) + b"\n"
         match event.payload:
@@ -111,7 +108,7 @@ class Show:
 
         `stderr`: what the CLI wrote there, or the beginning of it.
         """
-        verdict, done = self._tally.verdict(stderr), self._tally.done
+        verdict, done = self._progress.verdict(stderr), self._progress.done
         assert verdict is not None
         assert done is not None
         words = one_line(verdict, resume=done.resume_token)
@@ -126,8 +123,8 @@ class Show:
         parts = [f"{done.duration_ms / 1000:.1f} s"]
         if done.tool_uses:
             parts.append(counted(done.tool_uses, "tool call"))
-        if self._written.paths:
-            parts.append(f"wrote {', '.join(self._written.paths)}")
+        if self._progress.written:
+            parts.append(f"wrote {', '.join(self._progress.written)}")
         if done.resume_token:
             parts.append(f"session {done.resume_token}")
         return "; ".join(parts)

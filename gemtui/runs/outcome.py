@@ -32,6 +32,7 @@ from gemtui.agent.stream import Limit
 from gemtui.runs.causes import cause_of
 from gemtui.text import Clean, clean_line, counted, ellipsis
 from gemtui.transcript.parts import mapping, string
+from gemtui.transcript.tools import WRITING, asked_path, kind_of
 
 _HOOK = re.compile(r"Agent execution stopped by hook: (.*)", re.DOTALL)
 _KEPT = 20
@@ -68,15 +69,20 @@ class RunOutcome:
     ways_out: tuple[str, ...] = ()
 
 
-class ToolCounts:
-    """Collects from a run's events how it went: `add` all of them, then ask for `verdict`."""
+class RunProgress:
+    """Collects from a run's events how it goes: `add` all of them, then ask for `verdict`."""
 
     def __init__(self) -> None:
         self.done: Done | None = None
         self.exit_code: int | None = None
         self.complete = False
         self.calls = 0
+        self.results: Counter[ResultStatus] = Counter()
+        """How many of the calls have ended how."""
+        self.written: dict[str, None] = {}
+        """Files that were written, as the calls named them, in the order of their first success."""
         self.failed: Counter[str] = Counter()
+        """tool -> how often."""
         self.stopped_by: str | None = None
         """The words of a hook that stopped the run."""
         self.refused: dict[tuple[str, str], int] = {}
@@ -84,7 +90,8 @@ class ToolCounts:
         self.errors: list[ErrorSaid] = []
         """The last few."""
         self.answered = False
-        self._open: set[str] = set()
+        self._open: dict[str, str] = {}
+        """The file that each call is to write which has not ended; "" = none."""
 
     @property
     def unconfirmed(self) -> int:
@@ -98,10 +105,10 @@ class ToolCounts:
             self.answered = self.answered or bool(payload.content.strip())
         elif isinstance(payload, ToolUse):
             self.calls += 1
-            self._open.add(payload.tool_use_id)
+            writes = kind_of(payload.tool_name) in WRITING
+            self._open[payload.tool_use_id] = asked_path(payload.input) if writes else ""
         elif isinstance(payload, ToolResult):
-            self._open.discard(payload.tool_use_id)
-            self._result(payload)
+            self._result(payload, self._open.pop(payload.tool_use_id, ""))
         elif isinstance(payload, ErrorSaid):
             self.errors = [*self.errors[-_KEPT:], payload]
         elif isinstance(payload, Done):
@@ -110,7 +117,10 @@ class ToolCounts:
             self.exit_code = metadata.get("exitCode")
             self.complete = metadata.get("complete") is True
 
-    def _result(self, result: ToolResult) -> None:
+    def _result(self, result: ToolResult, path: str) -> None:
+        self.results[result.status] += 1
+        if path and result.status is ResultStatus.SUCCESS:
+            self.written[path] = None
         if result.status is ResultStatus.DENIED:
             key = (result.tool_name, refusal_words(string(result.output)))
             self.refused[key] = self.refused.get(key, 0) + 1
@@ -129,16 +139,16 @@ class ToolCounts:
         return _with_policy(_ended(self, self.done.status, stderr), stderr)
 
 
-def _ended(tally: ToolCounts, status: DoneStatus, stderr: str) -> RunOutcome:
+def _ended(progress: RunProgress, status: DoneStatus, stderr: str) -> RunOutcome:
     match status:
         case DoneStatus.INTERRUPTED:
-            return _interrupted(tally)
+            return _interrupted(progress)
         case DoneStatus.MAX_TURNS:
-            return _turn_limit(tally)
+            return _turn_limit(progress)
         case DoneStatus.ERROR:
-            return _failed(tally, stderr)
+            return _failed(progress, stderr)
         case DoneStatus.SUCCESS:
-            return _succeeded(tally, stderr)
+            return _succeeded(progress, stderr)
 
 
 # --- tools that were refused ---------------------------------------------------------------------
@@ -159,8 +169,8 @@ def refusal_words(output: str) -> str:
     return "not permitted in this mode"
 
 
-def _refused_lines(tally: ToolCounts) -> Iterator[str]:
-    for (tool, why), count in tally.refused.items():
+def _refused_lines(progress: RunProgress) -> Iterator[str]:
+    for (tool, why), count in progress.refused.items():
         times = f" ({count} times)" if count > 1 else ""
         yield f"{tool}: {why}{times}"
 
@@ -173,39 +183,43 @@ _ALLOW = (
 # --- one ending each -----------------------------------------------------------------------------
 
 
-def _interrupted(tally: ToolCounts) -> RunOutcome:
-    open_calls = _calls(tally.unconfirmed)
+def _interrupted(progress: RunProgress) -> RunOutcome:
+    open_calls = _calls(progress.unconfirmed)
     detail = f"{open_calls} had not ended: what came of it is not known" if open_calls else ""
     return RunOutcome(
         status=Status.INTERRUPTED,
         headline="The run was stopped",
         detail=detail,
-        ways_out=_resume(tally, "continue the session, or run it again"),
+        ways_out=_resume(progress, "continue the session, or run it again"),
     )
 
 
-def _turn_limit(tally: ToolCounts) -> RunOutcome:
+def _turn_limit(progress: RunProgress) -> RunOutcome:
     return RunOutcome(
         status=Status.TURN_LIMIT,
         headline="The run reached its turn limit",
-        detail="\n".join(_refused_lines(tally)),
-        ways_out=(*_resume(tally, "continue the session"), "or allow more turns"),
+        detail="\n".join(_refused_lines(progress)),
+        ways_out=(*_resume(progress, "continue the session"), "or allow more turns"),
     )
 
 
-def _resume(tally: ToolCounts, way: str) -> tuple[str, ...]:
-    resumable = tally.done is not None and tally.done.resume_token
+def _resume(progress: RunProgress, way: str) -> tuple[str, ...]:
+    resumable = progress.done is not None and progress.done.resume_token
     return (way,) if resumable else ("run it again",)
 
 
-def _failed(tally: ToolCounts, stderr: str) -> RunOutcome:
-    fatal = [error for error in tally.errors if not error.recoverable]
+def _failed(progress: RunProgress, stderr: str) -> RunOutcome:
+    fatal = [error for error in progress.errors if not error.recoverable]
     last = fatal[-1] if fatal else None
     if last is not None and last.code in (Limit.TIMEOUT, Limit.IDLE):
-        return _timed_out(tally, last)
+        return _timed_out(progress, last)
     said = last.message if last else ""
-    cause = cause_of(said, told(stderr), tally.exit_code)
-    detail = [plain_message(said) or _last_line(stderr), *_retries(stderr), *_refused_lines(tally)]
+    cause = cause_of(said, told(stderr), progress.exit_code)
+    detail = [
+        plain_message(said) or _last_line(stderr),
+        *_retries(stderr),
+        *_refused_lines(progress),
+    ]
     return RunOutcome(
         status=Status.FAILED,
         headline=cause.headline,
@@ -214,14 +228,14 @@ def _failed(tally: ToolCounts, stderr: str) -> RunOutcome:
     )
 
 
-def _timed_out(tally: ToolCounts, error: ErrorSaid) -> RunOutcome:
+def _timed_out(progress: RunProgress, error: ErrorSaid) -> RunOutcome:
     idle = error.code == Limit.IDLE
     limit = "the idle time-out" if idle else "the time-out"
     return RunOutcome(
         status=Status.TIMEOUT,
         headline="Nothing came for too long" if idle else "The run took too long",
         detail=error.message,
-        ways_out=(f"raise {limit}", *_resume(tally, "or continue the session")),
+        ways_out=(f"raise {limit}", *_resume(progress, "or continue the session")),
     )
 
 
@@ -245,20 +259,20 @@ def _with_policy(verdict: RunOutcome, stderr: str) -> RunOutcome:
     )
 
 
-def _succeeded(tally: ToolCounts, stderr: str) -> RunOutcome:
-    if not tally.complete:
+def _succeeded(progress: RunProgress, stderr: str) -> RunOutcome:
+    if not progress.complete:
         return RunOutcome(
             status=Status.INCOMPLETE,
             headline="The run ended without a result: the answer may be incomplete",
-            detail="\n".join([_last_line(stderr), *_refused_lines(tally)]).strip(),
-            ways_out=_resume(tally, "continue the session, or run it again"),
+            detail="\n".join([_last_line(stderr), *_refused_lines(progress)]).strip(),
+            ways_out=_resume(progress, "continue the session, or run it again"),
         )
-    warnings = list(_warnings(tally, stderr))
-    if refused := sum(tally.refused.values()):
+    warnings = list(_warnings(progress, stderr))
+    if refused := sum(progress.refused.values()):
         return RunOutcome(
             status=Status.REFUSED,
             headline=f"Done, but {_calls(refused)} {'was' if refused == 1 else 'were'} refused",
-            detail="\n".join((*_refused_lines(tally), *(line for line, _ in warnings))),
+            detail="\n".join((*_refused_lines(progress), *(line for line, _ in warnings))),
             ways_out=_ALLOW,
         )
     retries = list(_retries(stderr))
@@ -272,15 +286,15 @@ def _succeeded(tally: ToolCounts, stderr: str) -> RunOutcome:
     )
 
 
-def _warnings(tally: ToolCounts, stderr: str) -> Iterator[tuple[str, str]]:
+def _warnings(progress: RunProgress, stderr: str) -> Iterator[tuple[str, str]]:
     """(words, way out or "") of all that was not quite right, the worst first."""
-    for error in tally.errors:
+    for error in progress.errors:
         yield from _warning(error)
-    if tally.stopped_by is not None:
-        yield f"a hook stopped it: {tally.stopped_by}", _HOOKS
-    if tally.exit_code not in (0, None):
-        yield f"gemini ended with exit code {tally.exit_code}", "see what it said on stderr"
-    if not tally.answered:
+    if progress.stopped_by is not None:
+        yield f"a hook stopped it: {progress.stopped_by}", _HOOKS
+    if progress.exit_code not in (0, None):
+        yield f"gemini ended with exit code {progress.exit_code}", "see what it said on stderr"
+    if not progress.answered:
         yield "there is no answer", "continue the session, or run it again"
     if "Approval mode overridden" in stderr:
         yield "the mode was lowered to default: the folder is not trusted", "run with --trust"
@@ -288,8 +302,8 @@ def _warnings(tally: ToolCounts, stderr: str) -> Iterator[tuple[str, str]]:
         yield f"settings are wrong: {found[1]}", "repair that file"
     for tool in dict.fromkeys(_NO_SUCH_TOOL.findall(stderr)):
         yield f"a policy names a tool that is not there: {tool}", "correct the name in that policy"
-    if failed := tally.failed.total():
-        yield f"{_calls(failed)} failed: {', '.join(tally.failed)}", ""
+    if failed := progress.failed.total():
+        yield f"{_calls(failed)} failed: {', '.join(progress.failed)}", ""
 
 
 _NO_SUCH_TOOL = re.compile(r'Unrecognized tool name "([^"]+)"')

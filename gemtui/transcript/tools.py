@@ -38,6 +38,9 @@ class ToolKind(StrEnum):
     OTHER = "other"
 
 
+WRITING = (ToolKind.WRITE, ToolKind.EDIT)
+"""Kinds of tools that write the file that they name."""
+
 _KINDS = {
     "read_file": ToolKind.READ,
     "read_many_files": ToolKind.READ,
@@ -387,16 +390,13 @@ def asked_path(args: Part) -> str:
     return next(filter(None, (string(args.get(key)) for key in _PATHS)), "")
 
 
-_WRITING = (ToolKind.WRITE, ToolKind.EDIT)
-
-
 def written_path(raw: Mapping[str, Any], status: ToolStatus) -> str | None:
     """Return the path that a stored call of this `call_status` wrote, None if it wrote none.
 
     Only a successful write or edit did; a cancelled one still carries its proposed diff. The path
     is absolute if the call has a diff; that in the arguments need not be.
     """
-    if status is not ToolStatus.SUCCESS or kind_of(string(raw.get("name"))) not in _WRITING:
+    if status is not ToolStatus.SUCCESS or kind_of(string(raw.get("name"))) not in WRITING:
         return None
     shown = string(mapping(raw.get("resultDisplay")).get("filePath"))
     return shown or asked_path(stored_args(raw.get("args"))) or None

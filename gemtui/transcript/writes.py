@@ -13,7 +13,7 @@ from pathlib import PurePath
 
 from gemtui.transcript.display_model import DiffDisplay
 from gemtui.transcript.model import ToolCall, ToolStatus
-from gemtui.transcript.tools import ToolKind, asked_path, kind_of
+from gemtui.transcript.tools import WRITING, asked_path, kind_of
 
 
 class WriteStatus(StrEnum):
@@ -66,7 +66,7 @@ def writes_of(calls: Iterable[ToolCall], root: PurePath | None = None) -> tuple[
 
 
 def _write(call: ToolCall, root: PurePath | None) -> FileWrite | None:
-    if kind_of(call.name) not in (ToolKind.WRITE, ToolKind.EDIT):
+    if kind_of(call.name) not in WRITING:
         return None
     diff = call.display if isinstance(call.display, DiffDisplay) else None
     name = (diff.path if diff else "") or asked_path(call.args)

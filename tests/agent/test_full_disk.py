@@ -19,7 +19,7 @@ from gemtui.agent.gemini import GeminiAdapter
 from gemtui.agent.options import AgentOptions
 from gemtui.agent.run_folder import RunFolder
 from gemtui.runs.listing import RunState, list_runs
-from gemtui.runs.outcome import RunOutcome, ToolCounts
+from gemtui.runs.outcome import RunOutcome, RunProgress
 from tests.fake_cli import CHILD, HELP, INIT
 from tests.patience import PATIENCE
 
@@ -62,17 +62,17 @@ def fake(disk: Path, tmp_path: Path) -> Fake:
     return adapter
 
 
-async def told(events: AsyncIterator[AgentEvent], tally: ToolCounts) -> list[AgentEvent]:
+async def told(events: AsyncIterator[AgentEvent], progress: RunProgress) -> list[AgentEvent]:
     seen = []
     async with asyncio.timeout(PATIENCE):
         async for event in events:
-            tally.add(event)
+            progress.add(event)
             seen.append(event)
     return seen
 
 
-def verdict(tally: ToolCounts, folder: RunFolder) -> RunOutcome:
-    found = tally.verdict(folder.stderr.read_text())
+def verdict(progress: RunProgress, folder: RunFolder) -> RunOutcome:
+    found = progress.verdict(folder.stderr.read_text())
     assert found is not None
     return found
 
@@ -81,14 +81,14 @@ def verdict(tally: ToolCounts, folder: RunFolder) -> RunOutcome:
 async def test_a_run_that_fills_the_disk_ends_and_says_so(
     fake: Fake, tmp_path: Path, code: int
 ) -> None:
-    adapter, tally = fake(f"print:{INIT}", "full", f"exit:{code}"), ToolCounts()
-    events = await told(adapter.run("x", AgentOptions(cwd=tmp_path)), tally)
+    adapter, progress = fake(f"print:{INIT}", "full", f"exit:{code}"), RunProgress()
+    events = await told(adapter.run("x", AgentOptions(cwd=tmp_path)), progress)
     assert [event.type for event in events] == ["init", "error", "error", "done"]
     (run,) = list_runs(adapter.runs)
     assert (run.state, run.complete) == (RunState.ENDED, False)
     assert run.exit is not None
     assert run.exit.code == code
-    ended = verdict(tally, run.folder)
+    ended = verdict(progress, run.folder)
     assert "No space left on device" in ended.detail
     if code:
         assert ended.headline == "The disk is full"
@@ -118,7 +118,7 @@ async def test_nothing_is_started_on_a_full_disk(fake: Fake, disk: Path, tmp_pat
     with suppress(OSError), (disk / "filler").open("wb", buffering=0) as filler:
         while filler.write(bytes(4096)):
             pass
-    events = await told(adapter.run("x", AgentOptions(cwd=tmp_path)), ToolCounts())
+    events = await told(adapter.run("x", AgentOptions(cwd=tmp_path)), RunProgress())
     assert [event.type for event in events] == ["init", "error", "done"]
     assert isinstance(events[1].payload, ErrorSaid)
     assert "No space left on device" in events[1].payload.message

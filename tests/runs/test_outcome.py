@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
-from pathlib import Path
+from collections import Counter
+from datetime import UTC, datetime
+from pathlib import Path, PurePath
 
 import pytest
 
+from gemtui.agent.fold import Fold
 from gemtui.agent.ndjson import NdjsonReader
 from gemtui.agent.stream import Ending, Limit, Stream
 from gemtui.runs.outcome import (
     RunOutcome,
+    RunProgress,
     Status,
-    ToolCounts,
     plain_message,
     refusal_words,
     retry_words,
 )
+from gemtui.transcript.model import ToolCall, ToolStatus
+from gemtui.transcript.writes import WriteStatus, writes_of
 
 STREAMS = Path(__file__).parent.parent / "data" / "streams"
 INIT = '{"type":"init","session_id":"s1","model":"auto"}'
@@ -136,16 +141,35 @@ NAMES = sorted(str(path.relative_to(STREAMS))[:-6] for path in STREAMS.rglob("*.
 
 
 def verdict(output: bytes, ending: Ending, stderr: str = "") -> RunOutcome:
-    stream, reader, tally = Stream(cwd="/p"), NdjsonReader(), ToolCounts()
+    stream, reader, progress = Stream(cwd="/p"), NdjsonReader(), RunProgress()
     for line in (*reader.feed(output), *reader.close()):
         for event in stream.feed(line):
-            tally.add(event)
-    assert tally.verdict() is None
+            progress.add(event)
+    assert progress.verdict() is None
     for event in stream.finish(ending):
-        tally.add(event)
-    found = tally.verdict(stderr)
+        progress.add(event)
+    found = progress.verdict(stderr)
     assert found is not None
     return found
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_what_is_counted_is_what_the_transcript_shows(name: str) -> None:
+    stream, reader, progress = Stream(cwd="/p"), NdjsonReader(), RunProgress()
+    fold = Fold("x", began=datetime.now(UTC))
+    for line in (*reader.feed((STREAMS / f"{name}.jsonl").read_bytes()), *reader.close()):
+        for event in stream.feed(line):
+            progress.add(event)
+            fold.add(event)
+    blocks = [block for message in fold.transcript() for block in message.blocks]
+    calls = [block for block in blocks if isinstance(block, ToolCall)]
+    ended = Counter(call.status for call in calls)
+    assert progress.unconfirmed == ended.pop(ToolStatus.RUNNING, 0)
+    assert {str(status): count for status, count in progress.results.items()} == {
+        str(status): count for status, count in ended.items()
+    }
+    done = [each for each in writes_of(calls) if each.written is WriteStatus.YES]
+    assert [*map(PurePath, progress.written)] == [each.path for each in done]
 
 
 def recorded(name: str) -> RunOutcome:

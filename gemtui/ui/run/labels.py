@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, assert_never
 from textual.content import Content
 
 from gemtui.agent.detect import Detected
+from gemtui.agent.events import ResultStatus
 from gemtui.agent.options import AgentOptions
 from gemtui.paths import current_folder
 from gemtui.policy.model.rules import Call
@@ -102,10 +103,11 @@ def facts(run: LiveRun, glyphs: Glyphs, now: datetime) -> Iterator[Content]:
         yield Content.styled(f"quiet {clock(run.quiet())}", "dim")
     if run.alive and run.retry:
         yield Content.styled(clean_line(run.retry), "$text-warning")
-    if run.tools.denied:
-        yield Content.styled(f"{glyphs.denied} {run.tools.denied} denied", "$text-warning")
-    if run.tools.failed:
-        yield Content.styled(f"{glyphs.failed} {run.tools.failed} failed", "$text-error")
+    results = run.progress.results
+    if denied := results[ResultStatus.DENIED]:
+        yield Content.styled(f"{glyphs.denied} {denied} denied", "$text-warning")
+    if failed := results[ResultStatus.ERROR]:
+        yield Content.styled(f"{glyphs.failed} {failed} failed", "$text-error")
     yield Content(counted(run.answers(), "turn"))
 
 

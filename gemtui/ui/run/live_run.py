@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import time
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime
 from enum import StrEnum
 from pathlib import Path
@@ -21,7 +21,6 @@ from gemtui.agent.events import (
     DoneStatus,
     ErrorSaid,
     Init,
-    ResultStatus,
     ToolResult,
     ToolUse,
 )
@@ -32,7 +31,7 @@ from gemtui.agent.stderr import TAIL, told
 from gemtui.files import read_end
 from gemtui.policy.model.rules import ApprovalMode
 from gemtui.runs.observed_files import seen_files
-from gemtui.runs.outcome import RunOutcome, ToolCounts, retry_words
+from gemtui.runs.outcome import RunOutcome, RunProgress, retry_words
 from gemtui.transcript.model import Author, Message, ToolCall, Transcript, Usage
 from gemtui.transcript.writes import FileWrite, writes_of
 
@@ -49,16 +48,6 @@ class Stage(StrEnum):
     KILLING = "killing"
     """SIGKILL has been sent."""
     ENDED = "ended"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Tools:
-    """Numbers of a run's tool calls; `seen` includes those that are running."""
-
-    seen: int = 0
-    ok: int = 0
-    failed: int = 0
-    denied: int = 0
 
 
 class LiveRun:
@@ -92,7 +81,6 @@ class LiveRun:
         """What the CLI tries again, as long as nothing else has come."""
         self.exit: Exit | None = None
         self.ended: datetime | None = None
-        self.tools = Tools()
         self.stderr = ""
         self.pid: int | None = None
         self.misread = 0
@@ -104,7 +92,7 @@ class LiveRun:
         self.told: Transcript | None = None
         """The whole of it with what the CLI has stored, once it has ended."""
         self.before = Transcript.of(()) if before is None else before
-        self._tally = ToolCounts()
+        self.progress = RunProgress()
         self._fold = Fold(prompt, began=began, model=self.model)
         self._heard = time.monotonic()
         self._tools_changed = 0
@@ -156,12 +144,12 @@ class LiveRun:
         self.exit = self.run.exit()
         said = await asyncio.to_thread(_tail, self.run.folder.stderr)
         self.stderr, self.retry = told(said), None
-        self.verdict = self._tally.verdict(said)
+        self.verdict = self.progress.verdict(said)
         self.stage = Stage.ENDED
 
     def _take(self, event: AgentEvent) -> None:
         self._fold.add(event)
-        self._tally.add(event)
+        self.progress.add(event)
         self.retry = None
         self._heard = time.monotonic()
         self.session = event.session_id or self.session
@@ -173,10 +161,6 @@ class LiveRun:
             self.model = payload.model
         elif isinstance(payload, ErrorSaid):
             self.misread += payload.code == "NDJSON_PARSE_ERROR"
-        elif isinstance(payload, ToolUse):
-            self.tools = replace(self.tools, seen=self.tools.seen + 1)
-        elif isinstance(payload, ToolResult):
-            self.tools = _counted(self.tools, payload.status)
         self._tools_changed += isinstance(payload, ToolUse | ToolResult | Done)
 
     async def _see(self) -> None:
@@ -290,16 +274,6 @@ def _tail(path: Path) -> str:
         return read_end(path, TAIL).decode("utf-8", "replace")
     except OSError:
         return ""
-
-
-def _counted(tools: Tools, status: ResultStatus) -> Tools:
-    match status:
-        case ResultStatus.SUCCESS:
-            return replace(tools, ok=tools.ok + 1)
-        case ResultStatus.ERROR:
-            return replace(tools, failed=tools.failed + 1)
-        case ResultStatus.DENIED:
-            return replace(tools, denied=tools.denied + 1)
 
 
 def _calls(transcript: Transcript) -> list[ToolCall]:

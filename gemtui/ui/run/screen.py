@@ -16,7 +16,7 @@ from textual.content import Content
 from textual.signal import Signal
 
 from gemtui.agent.detect import Detected, detect_cli
-from gemtui.agent.events import DoneStatus
+from gemtui.agent.events import DoneStatus, ResultStatus
 from gemtui.agent.options import AgentOptions
 from gemtui.paths import current_folder, prompts_file
 from gemtui.policy.model.rules import ApprovalMode
@@ -409,5 +409,5 @@ class RunScreen(DialogGuardScreen[None]):
         if action in ("stderr", "copy_command", "files"):
             return run is not None
         if action == "allow":
-            return run is not None and run.tools.denied > 0
+            return run is not None and run.progress.results[ResultStatus.DENIED] > 0
         return True

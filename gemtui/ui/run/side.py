@@ -13,6 +13,7 @@ from textual.containers import Vertical
 from textual.content import Content
 from textual.message import Message
 
+from gemtui.agent.events import ResultStatus
 from gemtui.text import clean, counted
 from gemtui.transcript.writes import FileWrite
 from gemtui.ui.draw.theme import Glyphs
@@ -112,14 +113,15 @@ class RunSide(Vertical):
             self.query_one("#counters", Static).update(said[1])
 
     def _counters(self, run: LiveRun) -> Sequence[Content]:
-        tools, usage = run.tools, run.usage
-        running = tools.seen - tools.ok - tools.failed - tools.denied
+        results, usage = run.progress.results, run.usage
+        running = run.progress.unconfirmed
         pid = f"pid {run.pid}  " if run.alive and run.pid is not None else ""
         lines = [
             Content.styled("Run", "bold"),
             Content(f"{pid}{counted(run.answers(), 'turn')}"),
             Content(
-                f"tools {tools.ok} ok  {tools.failed} failed  {tools.denied} denied"
+                f"tools {results[ResultStatus.SUCCESS]} ok  {results[ResultStatus.ERROR]} failed"
+                f"  {results[ResultStatus.DENIED]} denied"
                 + (f"  {running} running" if running and run.alive else "")
             ),
         ]

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 from textual.widgets import Select
 
+from gemtui.agent.events import ResultStatus
 from gemtui.policy.engine.decide import Explanation, decide
 from gemtui.policy.model.rules import Call, Decision
 from gemtui.ui.run.screen import RunScreen
@@ -81,4 +82,4 @@ async def test_the_cli_does_what_the_pane_said_and_for_the_same_reason(
             run = screen.run_shown
             assert run is not None
             await me.until(lambda: run.told is not None)
-            assert (run.tools.ok, run.tools.denied) == (1, 1)
+            assert run.progress.results == {ResultStatus.SUCCESS: 1, ResultStatus.DENIED: 1}
