@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import tomllib
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
 from difflib import get_close_matches
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any, get_args, get_type_hints
+
+from msgspec import Struct
 
 from gemtui.errors import ConfigError
 from gemtui.files import read_small, write_whole
@@ -26,8 +27,7 @@ class Scope(StrEnum):
     EVERYWHERE = "everywhere"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Config:
+class Config(Struct, frozen=True, kw_only=True):
     """Every setting: its type, what it does, its default."""
 
     theme: Annotated[str, "Colours; F2 in gemtui shows every theme with a preview."] = "gemtui-dark"
@@ -47,8 +47,7 @@ class Config:
     ] = ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Setting:
+class Setting(Struct, frozen=True, kw_only=True):
     """One setting as people read it; `values` names what it may be."""
 
     name: str
@@ -131,7 +130,7 @@ def _broken(path: Path, error: Exception) -> ConfigError:
 
 def _described() -> dict[str, tuple[type, str]]:
     hints = get_type_hints(Config, include_extras=True)
-    return {item.name: get_args(hints[item.name]) for item in fields(Config)}
+    return {name: get_args(hints[name]) for name in Config.__struct_fields__}
 
 
 def _config(raw: Mapping[str, Any], path: Path) -> Config:

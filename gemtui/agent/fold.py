@@ -8,8 +8,10 @@ before the calls that it announces.
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import replace as message_with
 from datetime import UTC, datetime, timedelta
+
+from msgspec.structs import replace
 
 from gemtui.agent.events import (
     AgentEvent,
@@ -180,7 +182,7 @@ class Fold:
             else block
             for block in message.blocks
         )
-        self._messages[index] = replace(message, blocks=blocks)
+        self._messages[index] = message_with(message, blocks=blocks)
         self._outlines[index] = outline(self._messages[index])
 
     def _notice(self, error: ErrorSaid, event: AgentEvent) -> None:
@@ -207,7 +209,7 @@ class Fold:
                     else block
                     for block in message.blocks
                 )
-                self._messages[index] = replace(message, blocks=blocks)
+                self._messages[index] = message_with(message, blocks=blocks)
                 self._outlines[index] = outline(self._messages[index])
 
     def _close(self) -> None:

@@ -5,11 +5,11 @@ from __future__ import annotations
 import os
 import tempfile
 import time
-from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
 import click
+from msgspec.structs import replace
 
 from gemtui.commands.pick_session import choose, current_folder, index_of_user
 from gemtui.config import Config, Scope, load_config

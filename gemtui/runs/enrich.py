@@ -8,9 +8,11 @@ What the session lacks (an interrupted answer, a failed prompt, errors) is kept 
 from __future__ import annotations
 
 from collections.abc import Container, Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import replace as message_with
 from itertools import takewhile
 from pathlib import Path
+
+from msgspec.structs import replace
 
 from gemtui.errors import GemtuiError
 from gemtui.sessions.index import Index
@@ -152,7 +154,7 @@ class _Shown:
         """The message without what stands above: old CLIs store all calls in one record."""
         if self._calls.isdisjoint(_ids([message])) and not self._texts:
             return message
-        return replace(message, blocks=tuple(b for b in message.blocks if not self._has(b)))
+        return message_with(message, blocks=tuple(b for b in message.blocks if not self._has(b)))
 
     def _has(self, block: Block) -> bool:
         if isinstance(block, ToolCall):
@@ -210,7 +212,7 @@ def _joined(message: Message, stored: Sequence[Message], known: Container[str]) 
         if not any(text in said for each in stored for text in _texts(each)):
             blocks = [*(b for b in message.blocks if isinstance(b, Text)), *blocks]
         blocks += [call for call in told.values() if call.id not in known]
-    return replace(
+    return message_with(
         mate,
         id=message.id,
         blocks=tuple(blocks) or message.blocks,

@@ -15,12 +15,12 @@ import threading
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import orjson
+from msgspec import Struct
 from msgspec.structs import astuple
 
 from gemtui.errors import NotASession, SessionTooLarge
@@ -44,8 +44,7 @@ _TABLE = """
 """
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Unread:
+class Unread(Struct, frozen=True, kw_only=True):
     """A file that holds no session, or one that is too large: it need not be read again."""
 
     what: str

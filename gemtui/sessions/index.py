@@ -13,9 +13,10 @@ import time
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
+
+from msgspec import Struct
 
 from gemtui.errors import SessionNotFound
 from gemtui.paths import current_folder, typed_path
@@ -45,8 +46,7 @@ _SAVE = 200
 _PUBLISH = 0.25
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Snapshot:
+class Snapshot(Struct, frozen=True, kw_only=True):
     """What is known of the store at one moment.
 
     `sessions`: newest first, one per session id, hidden ones (`Summary.hidden`) included; a

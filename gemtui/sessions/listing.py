@@ -9,11 +9,12 @@ from __future__ import annotations
 import re
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from enum import StrEnum
 from functools import cached_property, lru_cache
 from pathlib import Path, PurePath
 from typing import Any
+
+from msgspec import Struct
 
 from gemtui.sessions.store import SessionKind
 from gemtui.sessions.summary import Flag, Summary
@@ -49,8 +50,7 @@ _WORDS = {
 }
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class View:
+class View(Struct, frozen=True, kw_only=True):
     """How the list is to be shown.
 
     `reverse`: the opposite of the natural order of `sort` (newest, most, A first). `folded`: keys
@@ -149,8 +149,7 @@ class ListEntry:
         self.lower = self.plain.lower()
 
 
-@dataclass(frozen=True, slots=True)
-class SessionRow:
+class SessionRow(Struct, frozen=True):
     """A session in the list; `depth` > 0: it is below the session that it belongs to."""
 
     entry: ListEntry
@@ -162,8 +161,7 @@ class SessionRow:
         return self.entry.key
 
 
-@dataclass(frozen=True, slots=True)
-class Heading:
+class Heading(Struct, frozen=True):
     """The heading of a group; `count` sessions match in it, shown unless it is `folded`."""
 
     group: str
@@ -180,8 +178,7 @@ class Heading:
 Row = SessionRow | Heading
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Rows:
+class Rows(Struct, frozen=True, kw_only=True):
     """The rows to show, and what is not among them.
 
     `shown`: sessions that match, those in folded groups included. `total`: sessions in the whole

@@ -9,8 +9,9 @@ were given the same id (`--session-id nightly`).
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+
+from msgspec.structs import replace
 
 from gemtui.sessions.projects import Projects, is_hash, path_hash
 from gemtui.sessions.store import SessionKind

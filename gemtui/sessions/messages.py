@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterable, Mapping
-from dataclasses import replace
 from typing import Any, Protocol
+
+from msgspec.structs import replace
 
 from gemtui.transcript.content import text_of, typed
 from gemtui.transcript.model import (

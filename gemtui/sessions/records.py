@@ -9,12 +9,12 @@ from __future__ import annotations
 import os
 import stat
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Literal, Self
 
 import orjson
+from msgspec import Struct
 from msgspec.structs import replace
 
 from gemtui.errors import NotASession, SessionTooLarge
@@ -38,8 +38,7 @@ def _never() -> bool:
     return False
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Problem:
+class Problem(Struct, frozen=True, kw_only=True):
     """Something in a file that could not be read; `line` from 1, None = the whole file."""
 
     path: Path

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from enum import StrEnum
 from itertools import islice
 from pathlib import Path
 from typing import Any, Literal
 
+from msgspec import Struct
 from msgspec.structs import asdict
 
 from gemtui.sessions.records import SessionLog
@@ -59,8 +59,7 @@ UNKNOWN = Usage()
 _HIDDEN = frozenset({Flag.GHOST, Flag.EMPTY, Flag.DUPLICATE})
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Summary:
+class Summary(Struct, frozen=True, kw_only=True):
     """A session in a list.
 
     `title`: raw and foreign, on one line, 200 characters at most. `files`: the one in use first,

@@ -5,20 +5,19 @@ All text in here is raw and foreign, as in `model.py`.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
+from msgspec import Struct
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TextDisplay:
+
+class TextDisplay(Struct, frozen=True, kw_only=True):
     """Plain or Markdown text."""
 
     text: str
     markdown: bool = False
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DiffDisplay:
+class DiffDisplay(Struct, frozen=True, kw_only=True):
     """A change to one file: unified diff as the CLI stored it (or rebuilt from the arguments).
 
     `added`, `removed`: lines, None = unknown. `path` is absolute where the CLI knew it.
@@ -34,8 +33,7 @@ class DiffDisplay:
     new: str | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Match:
+class Match(Struct, frozen=True, kw_only=True):
     """One line that a search found; `line` counts from 1."""
 
     path: str
@@ -43,16 +41,14 @@ class Match:
     text: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class MatchesDisplay:
+class MatchesDisplay(Struct, frozen=True, kw_only=True):
     """What grep_search found."""
 
     summary: str
     matches: tuple[Match, ...]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FilesDisplay:
+class FilesDisplay(Struct, frozen=True, kw_only=True):
     """What list_directory and read_many_files found; `skipped`: (path, reason)."""
 
     summary: str
@@ -60,8 +56,7 @@ class FilesDisplay:
     skipped: tuple[tuple[str, str], ...] = ()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Activity:
+class Activity(Struct, frozen=True, kw_only=True):
     """One step of a subagent."""
 
     kind: str
@@ -69,8 +64,7 @@ class Activity:
     status: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AgentDisplay:
+class AgentDisplay(Struct, frozen=True, kw_only=True):
     """How far a subagent got."""
 
     agent: str
@@ -80,23 +74,20 @@ class AgentDisplay:
     reason: str | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Todo:
+class Todo(Struct, frozen=True, kw_only=True):
     """One line of a todo list; `status` as the CLI says it (pending, in_progress, completed…)."""
 
     text: str
     status: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TodosDisplay:
+class TodosDisplay(Struct, frozen=True, kw_only=True):
     """A todo list."""
 
     items: tuple[Todo, ...]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Span:
+class Span(Struct, frozen=True, kw_only=True):
     """A run of terminal text in one style; `fg`, `bg`: "#rrggbb" or ""."""
 
     text: str
@@ -109,23 +100,20 @@ class Span:
     bg: str = ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ScreenDisplay:
+class ScreenDisplay(Struct, frozen=True, kw_only=True):
     """A terminal screen, as interactive shell runs store it; trailing blanks cut."""
 
     lines: tuple[tuple[Span, ...], ...]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TableDisplay:
+class TableDisplay(Struct, frozen=True, kw_only=True):
     """Rows that a tool returned as a list of flat objects."""
 
     columns: tuple[str, ...]
     rows: tuple[tuple[str, ...], ...]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class JsonDisplay:
+class JsonDisplay(Struct, frozen=True, kw_only=True):
     """Anything else: shown as indented JSON."""
 
     value: Any

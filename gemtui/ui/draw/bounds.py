@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from gemtui.text import BLANKS, Clean, clean
 
@@ -13,8 +14,7 @@ LONG_LINE = 20_000
 """What is drawn of one text, and of one line of it."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Excerpt:
+class Excerpt(Struct, frozen=True, kw_only=True):
     """The beginning and the end of a text by lines; `left_out`: lines between them.
 
     `cut`: a line was too long and lost its end.

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from itertools import islice
 from typing import NamedTuple
 
+from msgspec import Struct
 from rich.style import Style
 
 from gemtui.text import Clean, counted
@@ -38,8 +38,7 @@ class Row(NamedTuple):
     text: Pieces
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Body:
+class Body(Struct, frozen=True, kw_only=True):
     """What stands inside a card.
 
     `hidden`: lines left out because it is folded; `cut`: lines that lost their end by that; `more`:

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
 from typing import NamedTuple
 
+from msgspec import Struct
+from msgspec.structs import replace
 from rich.cells import cell_len, split_graphemes
 from rich.segment import Segment
 from rich.style import Style
@@ -34,16 +35,14 @@ class Piece(NamedTuple):
 Pieces = tuple[Piece, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Code:
+class Code(Struct, frozen=True):
     """Code that several lines show; they hold the same object."""
 
     text: Clean
     language: Clean
 
 
-@dataclass(frozen=True, slots=True)
-class Line:
+class Line(Struct, frozen=True):
     """One line of a drawing; `margin` and `joint` as in `Drawn`."""
 
     pieces: Pieces = ()

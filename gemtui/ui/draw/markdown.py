@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
+from msgspec.structs import replace
 from rich.style import Style
 
 from gemtui.text import Clean, clean, ellipsis, visible

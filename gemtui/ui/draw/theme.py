@@ -14,6 +14,7 @@ from functools import lru_cache
 from types import MappingProxyType
 from typing import Any, TypedDict
 
+from msgspec import Struct
 from rich.color import Color as RichColor
 from rich.color import ColorParseError, ColorType
 from rich.style import Style
@@ -56,8 +57,7 @@ class Role(StrEnum):
     COMMENT = "comment"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Glyphs:
+class Glyphs(Struct, frozen=True, kw_only=True):
     """The signs, one cell each but for `ellipsis`; `name` tells the two forms apart."""
 
     name: str = "unicode"

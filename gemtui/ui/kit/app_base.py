@@ -7,12 +7,12 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from msgspec import Struct
 from textual import events, on
 from textual.app import App
 from textual.await_complete import AwaitComplete
@@ -41,8 +41,7 @@ _NO_CONTROLS = NoControls()
 _PUSH_TITLE, _POP_TITLE = "\x1b[22;2t", "\x1b[23;2t"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Start:
+class Start(Struct, frozen=True, kw_only=True):
     """What the app opens on.
 
     `home`: the CLI's folder. `project`: the folder whose sessions come first, None = all.

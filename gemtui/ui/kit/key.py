@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Collection
-from dataclasses import dataclass
 from enum import StrEnum
 
+from msgspec import Struct
 from textual.binding import Binding
 
 
@@ -60,8 +60,7 @@ Row = tuple[str, str, Group, str, str]
 """One row of the table: action, keys, group, label, help."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Key:
+class Key(Struct, frozen=True, kw_only=True):
     """One binding.
 
     `keys`: Textual key names, separated by commas. `label`: a word or two for footer and palette;

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
+from msgspec import Struct
 from textual import on, work
 from textual.app import ComposeResult
 from textual.containers import Vertical
@@ -36,8 +36,7 @@ _PARENT = 40
 """Cells of a parent's title in the status line."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Left:
+class _Left(Struct, frozen=True, kw_only=True):
     """A session that was left for one of its subagents: as it was, its file still open."""
 
     summary: Summary

@@ -8,8 +8,8 @@ or what went wrong.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 
+from msgspec import Struct
 from rich.style import Style
 from textual.strip import Strip
 
@@ -28,8 +28,7 @@ _GAP = Piece(own("  "), Style())
 _MARGIN = Piece(own(" "), Style())
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RowContext:
+class RowContext(Struct, frozen=True, kw_only=True):
     """What a row needs to know besides itself.
 
     `query`: what to mark. `projects`: name the project (not below its heading, and not where all
@@ -126,8 +125,7 @@ def _title_line(row: SessionRow, look: Look, around: RowContext) -> Strip:
     return _line((*front, *_title(row, look, around)), (_GAP, _age(summary, look)), look)
 
 
-@dataclass(frozen=True, slots=True)
-class RowFact:
+class RowFact(Struct, frozen=True):
     """A piece of the second line; the one with the highest `rank` is left out first, 0 never."""
 
     rank: int

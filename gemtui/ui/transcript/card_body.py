@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 from itertools import groupby
 from typing import assert_never
+
+from msgspec.structs import replace
 
 from gemtui.text import Clean, clean, counted, visible
 from gemtui.transcript.display_model import (

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from gemtui.text import Clean
 from gemtui.ui.draw.lines import EMPTY, Line, Piece, Pieces, laid, own, prefixed, tabless
@@ -16,8 +17,7 @@ _ALIKE = 0.5
 """The share of two lines that must be alike for their difference to be marked by words."""
 
 
-@dataclass(frozen=True, slots=True)
-class Change:
+class Change(Struct, frozen=True):
     """One line of a diff: `sign` is "+", "-", " " or `GAP` between two hunks.
 
     `number` counts from 1, in the old file where a line was removed, else in the new one.

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
+from msgspec import Struct
 from textual.strip import Strip
 
 from gemtui.text import Clean
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Part:
+class Part(Struct, frozen=True, kw_only=True):
     """The lines `start` up to `end` (not included) of a drawing that show one block.
 
     `block`: its index in the message, None for the message's head line. `foldable`: folding
@@ -24,8 +22,7 @@ class Part:
     folded: bool = False
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Fence:
+class Fence(Struct, frozen=True, kw_only=True):
     """A piece of code in the lines `start` up to `end` (not included), for copying it alone.
 
     `code` is whole even where the drawing leaves lines out.
@@ -38,8 +35,7 @@ class Fence:
     language: Clean
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Drawn:
+class Drawn(Struct, frozen=True, kw_only=True):
     """A message as lines, none wider than the look's width, without trailing blanks.
 
     The last line is empty and keeps the next message away. For selections there is, for each line:

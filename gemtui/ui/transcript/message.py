@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
 from typing import assert_never
+
+from msgspec import Struct
 
 from gemtui.text import BLANKS, Clean, counted
 from gemtui.transcript.display_model import TodosDisplay
@@ -110,14 +111,13 @@ def estimate(outline: Outline, width: int) -> int:
     return 3 + min(text, 6 if outline.prompt else 400)
 
 
-@dataclass(slots=True)
-class _Drawing:
+class _Drawing(Struct):
     """Lines and parts as they come."""
 
     look: Look
-    lines: list[Line] = field(default_factory=list)
-    parts: list[Part] = field(default_factory=list)
-    fences: list[Fence] = field(default_factory=list)
+    lines: list[Line] = []
+    parts: list[Part] = []
+    fences: list[Fence] = []
 
     def add(
         self,

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
 from typing import NamedTuple
 
+from msgspec import Struct
 from rich.segment import Segment
 from rich.style import Style
 from textual.geometry import Offset
@@ -100,8 +100,7 @@ GUTTER = 1
 """Cells at the left for the cursor."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RowFrame:
+class RowFrame(Struct, frozen=True, kw_only=True):
     """How rows are finished: `base` lies under all, `marks` gives the hits on a line."""
 
     width: int

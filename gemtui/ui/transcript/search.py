@@ -5,8 +5,9 @@ from __future__ import annotations
 import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from typing import NamedTuple
+
+from msgspec import Struct
 
 from gemtui.transcript.search import Hit
 from gemtui.ui.draw.theme import Look, Role
@@ -28,8 +29,7 @@ class MatchSpan(NamedTuple):
     end: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SearchState:
+class SearchState(Struct, frozen=True, kw_only=True):
     """The progress of a search, as in "3 of 17"; `current` counts from 1, 0 = none."""
 
     query: str = ""

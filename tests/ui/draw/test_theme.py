@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import re
-from dataclasses import astuple
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
+from msgspec.structs import astuple
 from rich.cells import cell_len
 from rich.style import Style
 from textual.app import App

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
+from msgspec.structs import replace
 from textual.strip import Strip
 
 from gemtui.sessions.listing import Heading, Listing, Query, Row, SessionRow, View

@@ -1,8 +1,7 @@
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
+from msgspec.structs import replace
 
 from gemtui.transcript.display_model import DiffDisplay
 from gemtui.transcript.model import Block, Image, Level, Notice, Text

@@ -5,8 +5,9 @@ from __future__ import annotations
 import threading
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
-from dataclasses import replace
+from dataclasses import replace as message_with
 
+from msgspec.structs import replace
 from rich.style import Style
 from textual import on
 from textual.app import App, ComposeResult
@@ -116,7 +117,7 @@ async def test_hostile_text_reaches_no_strip() -> None:
     talk = Talk(
         prompt("p", evil),
         answer("a", thought(evil, evil), evil, tool(evil, evil, failed=True)),
-        replace(answer("b", tool("t", evil)), model=evil),
+        message_with(answer("b", tool("t", evil)), model=evil),
     )
     async with reading(talk, size=(62, 40)) as (app, pilot):
         await pilot.press("f", "f", "slash", *"abc")

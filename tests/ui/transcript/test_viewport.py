@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import replace as message_with
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from gemtui.transcript.model import Transcript
 from gemtui.ui.transcript.cursor import FAILURE, PROMPT, TOOL, Cursor, Target, next_target
@@ -259,7 +260,7 @@ def test_folds_stay_when_the_message_changes() -> None:
     page = page_of(talk, height=40)
     jump(page, TOOL, 1)
     page.fold()
-    changed = replace(talk.messages[1], model="gemini-2.5-pro")
+    changed = message_with(talk.messages[1], model="gemini-2.5-pro")
     page.show(talk.become((talk.messages[0], changed, *talk.messages[2:])), fresh=False)
     part = page.part()
     assert part is not None
@@ -457,12 +458,12 @@ def test_a_transcript_without_a_body_that_can_be_drawn_is_still_shown() -> None:
 def test_a_hundred_thousand_outlines_are_not_read() -> None:
     talk = long_talk(10)
     outlines = talk.now().outlines
-    many = tuple(replace(outlines[n % 20], id=f"m{n}") for n in range(100_000))
+    many = tuple(message_with(outlines[n % 20], id=f"m{n}") for n in range(100_000))
     reads: list[int] = []
 
     def read(index: int) -> object:
         reads.append(index)
-        return replace(talk.messages[index % 20], id=f"m{index}")
+        return message_with(talk.messages[index % 20], id=f"m{index}")
 
     page = Viewport()
     page.resize(look(), HEIGHT)
