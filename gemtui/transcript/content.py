@@ -1,8 +1,8 @@
-"""What stands in a stored `content`: the words a person typed, and what the CLI put around them.
+"""Take apart the stored `content` of a message: what the user typed, and what the CLI added.
 
-See assets/gemini-cli.md#messages: a content is a string, one part, or a list of parts and strings;
-`displayContent` is what was typed; session and hook context and replies to tool calls are no
-prompts; parts with `thought: true` are no answer text.
+A content is a string, a part, or a list of parts and strings (assets/gemini-cli.md#messages). What
+was typed is in `displayContent` if there is one. Session context, hook context and replies to tool
+calls are not prompts, and parts with `thought: true` are not part of an answer.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _AT = re.compile(r"(?<!\S)@((?:\\.|[^\s\\])+)")
 
 
 def text_of(content: object) -> str:
-    """The answer text of a model message: its text parts joined, thoughts left out."""
+    """Return the answer in a model message: its text parts joined, without thoughts."""
     if isinstance(content, str):
         return content
     texts = [part.get("text") for part in parts_of(content) if not part.get("thought")]
@@ -29,11 +29,12 @@ def text_of(content: object) -> str:
 
 
 class Typed(NamedTuple):
-    """A user record taken apart.
+    """The parts of a user record.
 
-    `text`: what the person typed. `files`: (name, text) of files the CLI put behind it, hook
-    context included. `media`: inlineData and fileData parts. `replies`: functionResponse objects.
-    `context`: the record carries session context.
+    `text`: what the user typed. `files`: pairs of name and text, for files that the CLI appended
+    and for hook context. `media`: parts with inlineData or fileData, each with the name that the
+    prompt gives it (None = unknown). `replies`: functionResponse objects. `context`: whether the
+    record has session context.
     """
 
     text: str = ""
@@ -44,12 +45,12 @@ class Typed(NamedTuple):
 
     @property
     def prompt(self) -> bool:
-        """Whether a person asked something here; context and tool replies are no prompts."""
+        """Whether the user asked something; context and replies to tool calls are not prompts."""
         return bool(self.text.strip() or self.media)
 
 
 def typed(record: Mapping[str, Any]) -> Typed:
-    """Take a user record apart; never raises, whatever the record holds."""
+    """Take a user record apart. Nothing is raised, whatever the record contains."""
     words: list[str] = []
     rest: list[str] = []
     files: list[tuple[str, str]] = []
@@ -78,7 +79,7 @@ def typed(record: Mapping[str, Any]) -> Typed:
 
 
 def _without_context(text: str) -> tuple[str, bool, list[tuple[str, str]]]:
-    """Text without leading context blocks, whether session context was there, hook contexts."""
+    """The text after leading context blocks, whether one was session context, and hook contexts."""
     session, hooks, end = False, [], 0
     while (match := _CONTEXT.match(text, end)) is not None:
         if match[1] == "session_context":
@@ -90,19 +91,19 @@ def _without_context(text: str) -> tuple[str, bool, list[tuple[str, str]]]:
 
 
 def _begins_references(text: str, words: list[str]) -> bool:
-    """Whether the CLI's file texts begin here: behind what was typed, or whole in one text."""
+    """Whether the texts of files begin here: after typed text, or complete in this text."""
     begins = text.lstrip().startswith(_REFERENCED)
     return begins and (bool("".join(words).strip()) or _END in text)
 
 
 def _cut_references(text: str) -> tuple[str, str]:
-    """Prompt and appended file texts where the CLI joined both in one string."""
+    """The prompt and the appended files, where the CLI joined both in one string."""
     at = text.find("\n" + _REFERENCED)
     return (text, "") if at < 0 or _END not in text[at:] else (text[:at], text[at:])
 
 
 def _referenced_files(texts: list[str]) -> list[tuple[str, str]]:
-    """(name, text) of each file the CLI appended: a "Content from @name:" part, then its text."""
+    """The (name, text) of each appended file: a "Content from @name:" part, then its text."""
     files: list[tuple[str, str]] = []
     name = "referenced files"
     for text in texts:
@@ -119,7 +120,7 @@ def _referenced_files(texts: list[str]) -> list[tuple[str, str]]:
 def _named(
     media: list[Part], text: str, files: list[tuple[str, str]]
 ) -> tuple[tuple[str | None, Part], ...]:
-    """Media with the @names of the prompt, in order, that no text file has claimed."""
+    """Pair media with the @names in the prompt, in order, except for names of text files."""
     if not media:
         return ()
     known = {name for name, _ in files}

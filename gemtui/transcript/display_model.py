@@ -1,6 +1,6 @@
-"""What a tool shows a person, typed: the display of a tool call in the transcript model.
+"""Typed displays: what a tool call shows to the user.
 
-All text in here is raw and foreign, as in `model.py`.
+All text is raw and foreign, as in `model.py`.
 """
 
 from __future__ import annotations
@@ -11,16 +11,18 @@ from msgspec import Struct
 
 
 class TextDisplay(Struct, frozen=True, kw_only=True):
-    """Plain or Markdown text."""
+    """Plain text or Markdown."""
 
     text: str
     markdown: bool = False
 
 
 class DiffDisplay(Struct, frozen=True, kw_only=True):
-    """A change to one file: unified diff as the CLI stored it (or rebuilt from the arguments).
+    """A change to one file, as a unified diff.
 
-    `added`, `removed`: lines, None = unknown. `path` is absolute where the CLI knew it.
+    The diff is the one that the CLI stored, or was rebuilt from the arguments of the call. `path`
+    is absolute if the CLI stored it so. `added`, `removed`: numbers of lines, None = unknown.
+    `original`, `new`: the file's content before and after, None = unknown.
     """
 
     diff: str
@@ -34,7 +36,7 @@ class DiffDisplay(Struct, frozen=True, kw_only=True):
 
 
 class Match(Struct, frozen=True, kw_only=True):
-    """One line that a search found; `line` counts from 1."""
+    """A line found by a search. `line`: its number, counted from 1; None = unknown."""
 
     path: str
     line: int | None
@@ -42,14 +44,14 @@ class Match(Struct, frozen=True, kw_only=True):
 
 
 class MatchesDisplay(Struct, frozen=True, kw_only=True):
-    """What grep_search found."""
+    """The result of grep_search."""
 
     summary: str
     matches: tuple[Match, ...]
 
 
 class FilesDisplay(Struct, frozen=True, kw_only=True):
-    """What list_directory and read_many_files found; `skipped`: (path, reason)."""
+    """The result of list_directory or read_many_files. `skipped`: pairs of a path and a reason."""
 
     summary: str
     files: tuple[str, ...]
@@ -57,7 +59,7 @@ class FilesDisplay(Struct, frozen=True, kw_only=True):
 
 
 class Activity(Struct, frozen=True, kw_only=True):
-    """One step of a subagent."""
+    """A step of a subagent."""
 
     kind: str
     text: str
@@ -65,7 +67,7 @@ class Activity(Struct, frozen=True, kw_only=True):
 
 
 class AgentDisplay(Struct, frozen=True, kw_only=True):
-    """How far a subagent got."""
+    """The progress of a subagent. `reason`: why it ended, None = unknown or still running."""
 
     agent: str
     state: str
@@ -75,7 +77,7 @@ class AgentDisplay(Struct, frozen=True, kw_only=True):
 
 
 class Todo(Struct, frozen=True, kw_only=True):
-    """One line of a todo list; `status` as the CLI says it (pending, in_progress, completed…)."""
+    """An item of a todo list; `status` as the CLI stores it: pending, in_progress, completed…"""
 
     text: str
     status: str
@@ -88,7 +90,7 @@ class TodosDisplay(Struct, frozen=True, kw_only=True):
 
 
 class Span(Struct, frozen=True, kw_only=True):
-    """A run of terminal text in one style; `fg`, `bg`: "#rrggbb" or ""."""
+    """A piece of terminal text in one style; `fg`, `bg`: "#rrggbb", or "" for the default."""
 
     text: str
     bold: bool = False
@@ -101,20 +103,20 @@ class Span(Struct, frozen=True, kw_only=True):
 
 
 class ScreenDisplay(Struct, frozen=True, kw_only=True):
-    """A terminal screen, as interactive shell runs store it; trailing blanks cut."""
+    """A terminal screen, as stored for interactive shells, without trailing blanks."""
 
     lines: tuple[tuple[Span, ...], ...]
 
 
 class TableDisplay(Struct, frozen=True, kw_only=True):
-    """Rows that a tool returned as a list of flat objects."""
+    """A table, from a tool that returned a list of flat objects."""
 
     columns: tuple[str, ...]
     rows: tuple[tuple[str, ...], ...]
 
 
 class JsonDisplay(Struct, frozen=True, kw_only=True):
-    """Anything else: shown as indented JSON."""
+    """A value of any other form, to be shown as indented JSON."""
 
     value: Any
 

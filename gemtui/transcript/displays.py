@@ -1,6 +1,6 @@
-"""`resultDisplay`, what the CLI showed a person of a tool's result: stored value -> typed display.
+"""Convert a stored `resultDisplay`, what the CLI showed of a tool's result, to a typed display.
 
-For their forms see assets/gemini-cli.md#displays. A value of any other form stays whole, as a
+The stored forms are in assets/gemini-cli.md#displays. A value of any other form becomes a
 `JsonDisplay`.
 """
 
@@ -31,13 +31,13 @@ from gemtui.transcript.display_model import (
 from gemtui.transcript.parts import Part, objects, pretty, string
 
 DIFF_LINES = 2000
-"""Texts of more lines are not compared: the rebuilt diff removes all of one and adds the other."""
+"""Texts with more lines are not compared: the diff removes all old lines and adds all new ones."""
 
 
 def display_of(value: object, *, markdown: bool = False) -> Display | None:
-    """A stored `resultDisplay` as what it is; None if there is nothing to show.
+    """Convert a stored `resultDisplay`; None if there is nothing to show.
 
-    `markdown`: how text is meant (`renderOutputAsMarkdown`).
+    `markdown`: whether text is Markdown (`renderOutputAsMarkdown`).
     """
     match value:
         case None | "" | []:
@@ -96,10 +96,10 @@ def _text_or_none(value: object) -> str | None:
 
 
 def count_changes(diff: str) -> tuple[int, int]:
-    """Lines that a unified diff of one file adds and removes.
+    """Return how many lines a unified diff of one file adds and removes.
 
-    Counted, not taken from `diffStat`: that splits them between model and person in ways that do
-    not add up to what the diff shows.
+    The stored `diffStat` is not used: it divides the lines between model and user in a way that
+    does not add up to the diff.
     """
     _, _, hunks = f"\n{diff}".partition("\n@@")
     lines = hunks.split("\n")
@@ -175,7 +175,7 @@ def _todo(item: Part) -> Todo:
 
 
 def _screen(lines: list[object]) -> ScreenDisplay | None:
-    """A terminal screen without the blanks that fill it up to the terminal's size."""
+    """A terminal screen without the blanks that pad it to full size; None for other lists."""
     drawn: list[tuple[Span, ...]] = []
     for line in lines:
         if not isinstance(line, list) or not all(_is_span(token) for token in line):
@@ -215,7 +215,7 @@ def _without_padding(spans: list[Span]) -> tuple[Span, ...]:
 
 
 def table(text: str) -> TableDisplay | None:
-    """Text that is the JSON of a list of flat objects, as rows and columns; None if it is not."""
+    """Return the table in a text that is a JSON list of flat objects; None for any other text."""
     text = text.strip()
     if not (text.startswith("[") and text.endswith("]")):
         return None
@@ -242,7 +242,7 @@ def _is_flat(row: Part) -> bool:
 
 
 def cell(value: object) -> str:
-    """One value on its own: a string as it is, nothing for null, JSON for the rest."""
+    """Return a single value as text: strings as they are, null as "", anything else as JSON."""
     return value if isinstance(value, str) else "" if value is None else pretty(value)
 
 
@@ -250,11 +250,11 @@ def cell(value: object) -> str:
 
 
 def rebuilt_diff(path: str, *, old: str | None, new: str, is_new: bool) -> DiffDisplay:
-    """The change that a write or replace call asked for, where the CLI kept no diff (up to 0.20).
+    """Build a diff from the arguments of a write or replace call; CLIs up to 0.20 stored none.
 
-    `old`: the text that was replaced, None where a whole file was written and its old content is
-    unknown (then `removed` is unknown too, unless the file is new). The lines of a replaced text
-    are counted from its own beginning: where it stood in the file is not known.
+    `old`: the text that was replaced; None if a whole file was written, whose old content is not
+    known. In that case `removed` is None, unless the file is new. Lines of a replaced text are
+    numbered from its own beginning, as its position in the file is not known.
     """
     lines = tuple(_diff_lines(old or "", new))
     name = _base_name(path)

@@ -1,8 +1,8 @@
-"""A transcript as plain text, Markdown or HTML, piece by piece, safe with hostile text.
+"""Export transcripts as text, Markdown or HTML, one piece at a time; foreign text can do no harm.
 
-The text form is linear and made of words alone, for screen readers and pipes: who and when stand
-at the beginning of a line, everything that was said is indented, so that nothing said can pass for
-a message of its own.
+The text form is linear and does without drawings, for screen readers and pipes. The author and time
+of a message begin a line, and everything that was said is indented, so that nothing in it can be
+mistaken for the beginning of another message.
 """
 
 from __future__ import annotations
@@ -46,11 +46,7 @@ INDENT = "  "
 
 
 def to_text(transcript: Transcript, summary: Heading, *, dropped: bool = False) -> Iterator[str]:
-    """A transcript as plain text, one message at a time; ends with a newline.
-
-    `dropped`: with the messages that are no longer part of the conversation; without them, a line
-    says where they were.
-    """
+    """Yield a transcript as plain text, one message at a time, with a newline at the end."""
     yield f"{clean_line(summary.title)}\n\n"
     for label, words in facts(summary):
         yield f"{label}: {words}\n"
@@ -110,7 +106,7 @@ def _label(call: ToolCall) -> str:
 
 
 def _labelled(label: str, text: str) -> Iterator[str]:
-    """One line if the text is one, else the label on its own line and the text indented."""
+    """A text of one line behind its label, a longer one indented below it."""
     lines = list(_lines(text))
     if len(lines) == 1:
         yield f"{label}: {lines[0]}"

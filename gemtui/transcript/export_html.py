@@ -1,7 +1,7 @@
-"""A transcript as one self-contained HTML page: no script, nothing loaded, folds by `<details>`.
+"""Export transcripts as self-contained HTML pages without scripts; nothing is loaded.
 
-All foreign text is escaped; Markdown is rendered with raw HTML as text and images as links. A
-content security policy allows nothing but the page's own style sheet, by its hash.
+All foreign text is escaped. In Markdown, raw HTML is shown as text, and images become links. The
+content security policy allows only the page's own style sheet, by its hash.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ from gemtui.transcript.shown import display_text, hunks, shown
 
 
 def to_html(transcript: Transcript, summary: Heading, *, dropped: bool = False) -> Iterator[str]:
-    """A transcript as an HTML page, one message at a time; `dropped` as for `to_text`."""
+    """Yield a transcript as an HTML page, one message at a time."""
     title = escape(clean_line(summary.title))
     policy = b64encode(sha256(STYLE.encode()).digest()).decode()
     yield (
@@ -114,7 +114,7 @@ def _block(block: Block) -> Iterator[str]:
 
 
 def _call(call: ToolCall) -> Iterator[str]:
-    """One fold per call; what failed stands open."""
+    """A tool call as a `<details>` element, open if the call failed."""
     about = f" <code>{escape(words)}</code>" if (words := subject(call)) else ""
     open = " open" if call.status.failed else ""
     state = "error" if ended_badly(call) else call.status.value
@@ -161,7 +161,7 @@ def _display(display: Display) -> str:
 
 
 def _diff(diff: Clean) -> str:
-    """The hunks of a diff with marked lines."""
+    """The hunks of a diff, with added and removed lines marked."""
     lines = hunks(diff).rstrip("\n").split("\n")
     return f'<pre class="diff">{"".join(map(_diff_line, lines))}</pre>\n'
 

@@ -1,8 +1,8 @@
-"""A transcript as Markdown that keeps its shape whatever was said in it.
+"""Export transcripts as Markdown whose structure does not depend on what was said.
 
-What people and models say is Markdown itself and stays so, defused: no raw HTML, no images that
-load from somewhere, no links that run something, no heading that could pass for a message of its
-own, no fence left open. All other foreign text stands in fences, code spans, or escaped.
+Prompts and answers are Markdown themselves and stay so, without raw HTML, images, links that run
+code, unclosed fences, and headings that could be mistaken for those of the export. All other
+foreign text is in code blocks or code spans, or is escaped.
 """
 
 from __future__ import annotations
@@ -49,9 +49,9 @@ from gemtui.transcript.shown import display_text, shown
 def to_markdown(
     transcript: Transcript, summary: Heading, *, dropped: bool = False
 ) -> Iterator[str]:
-    """A transcript as Markdown, one message at a time: `#` the session, `##` each message.
+    """Yield a transcript as Markdown, one message at a time.
 
-    `dropped`: as for `to_text`.
+    The session has a heading of level 1, each message one of level 2.
     """
     yield f"# {escaped(clean_line(summary.title))}\n\n"
     for label, words in facts(summary):
@@ -144,12 +144,12 @@ _AT_LINE_START = re.compile(r"^[ \t]*(\d*)([-+=.)])|^[ \t]+", re.MULTILINE)
 
 
 def escaped(text: Clean) -> str:
-    """Text in the middle of a line that Markdown shows as it is."""
+    """Escape text for use within a line, so that Markdown shows it literally."""
     return _SIGNS.sub(r"\\\1", text)
 
 
 def paragraph(text: Clean) -> str:
-    """Lines that Markdown shows as they are, but for the blanks at their beginnings."""
+    """Escape lines so that Markdown shows them literally, except for blanks at their beginnings."""
     return _AT_LINE_START.sub(_as_sign, escaped(text))
 
 
@@ -158,7 +158,7 @@ def _as_sign(found: re.Match[str]) -> str:
 
 
 def code(text: Clean) -> str:
-    """One line of text as a code span."""
+    """Return one line of text as a code span."""
     if not text.strip():
         return escaped(text)
     ticks = "`" * (longest_run(text) + 1)
@@ -167,7 +167,7 @@ def code(text: Clean) -> str:
 
 
 def _language(name: str) -> str:
-    """The suffix of a file name, which viewers take as the language of a code block."""
+    """The suffix of a file name, which viewers take for the language of a code block."""
     suffix = name.rsplit(".", 1)[-1]
     return suffix if suffix.isascii() and suffix.isalnum() and len(suffix) <= 10 else ""
 

@@ -1,4 +1,4 @@
-"""The style sheet of an HTML export: light and dark by the reader's system, plain on paper."""
+"""The style sheet of HTML exports: light or dark as the reader's system, plain in print."""
 
 from __future__ import annotations
 

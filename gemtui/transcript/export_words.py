@@ -1,4 +1,4 @@
-"""The words that every export uses: who spoke, when, how a tool call ended, what is known."""
+"""Words that all exports share: authors, times, how tool calls ended, numbers of tokens."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from gemtui.transcript.tools import ToolKind, args_hold_controls, is_builtin, ki
 
 
 class Heading(Protocol):
-    """What an export says of the session as a whole; `sessions.summary.Summary` is one."""
+    """What an export says about a session as a whole, such as a `sessions.summary.Summary`."""
 
     @property
     def id(self) -> str:
@@ -38,11 +38,11 @@ class Heading(Protocol):
 
     @property
     def title(self) -> str:
-        """Raw and foreign."""
+        """The title; raw and foreign."""
 
     @property
     def project(self) -> str | None:
-        """The project's folder."""
+        """The project's folder; None = unknown."""
 
     @property
     def parent(self) -> str | None:
@@ -50,39 +50,42 @@ class Heading(Protocol):
 
     @property
     def models(self) -> tuple[str, ...]:
-        """Names of the models that answered."""
+        """The names of the models that answered."""
 
     @property
     def started(self) -> datetime | None:
-        """When it began."""
+        """When the session began; None = unknown."""
 
     @property
     def updated(self) -> datetime | None:
-        """When it was last written."""
+        """When the session was last written; None = unknown."""
 
     @property
     def prompts(self) -> int:
-        """What a person typed."""
+        """The number of prompts typed by the user."""
 
     @property
     def messages(self) -> int:
-        """Messages of the conversation."""
+        """The number of messages in the conversation."""
 
     @property
     def tool_calls(self) -> int:
-        """Tool calls."""
+        """The number of tool calls."""
 
     @property
     def tool_failures(self) -> int:
-        """Tool calls that failed."""
+        """The number of tool calls that failed."""
 
     @property
     def tokens(self) -> Usage:
-        """Sums over the conversation."""
+        """The tokens used by the whole conversation."""
 
 
 def facts(heading: Heading) -> Iterator[tuple[str, Clean]]:
-    """The session's facts as (label, words); what is not known says so. Without the title."""
+    """Yield what is known about a session as (label, text), except for its title.
+
+    Unknown values are given as `unknown`.
+    """
     yield "Session", clean_line(heading.id)
     if heading.parent:
         yield "Subagent of", clean_line(heading.parent)
@@ -97,7 +100,7 @@ def facts(heading: Heading) -> Iterator[tuple[str, Clean]]:
 
 
 def when(time: datetime | None) -> Clean:
-    """A time to the second in the local time zone with its offset; `unknown` for None."""
+    """Format a time to the second, in the local time zone with its offset; `unknown` for None."""
     if time is None:
         return Clean("unknown")
     with suppress(OverflowError, ValueError, OSError):  # years beyond the system's calendar
@@ -106,7 +109,7 @@ def when(time: datetime | None) -> Clean:
 
 
 def who(message: Message) -> Clean:
-    """Who speaks: the person is `You`, the model is named, the CLI itself is `Gemini CLI`."""
+    """Name the author of a message: `You`, `Gemini` with its model, or `Gemini CLI`."""
     match message.author:
         case Author.USER:
             return Clean("You")
@@ -125,9 +128,10 @@ def _level(message: Message) -> Level:
 
 
 def passages(transcript: Transcript, *, dropped: bool) -> Iterator[Message | Clean]:
-    """The messages of a transcript, read one by one.
+    """Yield the messages of a transcript, each read when it is needed.
 
-    Unless `dropped`, each row of dropped messages is one line that says how many stood there.
+    Unless `dropped`, consecutive dropped messages are replaced by a line that says how many they
+    were.
     """
     places = enumerate(transcript.outlines)
     for left_out, row in groupby(places, lambda place: bool(place[1].dropped) and not dropped):
@@ -143,12 +147,12 @@ def _left_out(counts: Counter[Dropped]) -> Clean:
 
 
 def dropped_words(counts: Mapping[Dropped, int]) -> Clean:
-    """How many messages were dropped, by reason: `2 rewound, 1 failed prompt`."""
+    """Say how many messages were dropped, by reason: `2 rewound, 1 failed prompt`."""
     return Clean(", ".join(f"{counts[why]:,} {why.word}" for why in Dropped if counts.get(why)))
 
 
 def not_counted(why: Dropped) -> Clean:
-    """Why a message that stands in the log no longer counts."""
+    """Say why a message in the log is no longer part of the conversation."""
     return Clean(f"{why.word}: no longer part of the conversation")
 
 
@@ -164,7 +168,7 @@ STATUS = {
 
 
 def head(message: Message) -> Clean:
-    """The first line of a message: who, when, and whether it still counts."""
+    """Return the first line of a message: author, time, and why it was dropped if it was."""
     words = [who(message), when(message.time) if message.time else "time unknown"]
     if message.dropped:
         words.append(not_counted(message.dropped))
@@ -172,7 +176,10 @@ def head(message: Message) -> Clean:
 
 
 def usage_words(usage: Usage) -> Clean:
-    """The six counters in words; unknown ones say so, and so does a total that is no sum."""
+    """Describe the six token counters.
+
+    Unknown ones are given as `unknown`, and it is mentioned if they do not add up to the total.
+    """
 
     def count(number: int | None) -> str:
         return "unknown" if number is None else f"{number:,}"
@@ -186,7 +193,7 @@ def usage_words(usage: Usage) -> Clean:
 
 
 def call_words(call: ToolCall) -> Clean:
-    """How a call ended, in words: status, exit code, duration, counts of a change."""
+    """Describe how a tool call ended: status or exit code, duration, lines changed."""
     words = [f"exit code {call.exit_code}" if ended_badly(call) else STATUS[call.status]]
     if call.duration is not None:
         words.append(f"after {seconds(call.duration)}")
@@ -196,7 +203,7 @@ def call_words(call: ToolCall) -> Clean:
 
 
 def ended_badly(call: ToolCall) -> bool:
-    """Whether a command ended with an exit code other than 0; its status is a success then."""
+    """Whether a command exited with a code other than 0, which the CLI stores as a success."""
     return call.status is ToolStatus.SUCCESS and bool(call.exit_code)
 
 
@@ -210,7 +217,7 @@ def _change_words(diff: DiffDisplay, *, written: bool) -> Iterator[str]:
 
 
 def seconds(duration: timedelta) -> str:
-    """A duration for people: `12 ms`, `1.3 s`, `2 min 5 s`."""
+    """Format a duration for reading: `12 ms`, `1.3 s`, `2 min 5 s`."""
     total = duration.total_seconds()
     if total < 1:
         return f"{total * 1000:.0f} ms"
@@ -220,28 +227,32 @@ def seconds(duration: timedelta) -> str:
 
 
 def image_words(image: Image) -> Clean:
-    """What is known of binary content: name, type, size, place."""
+    """Describe binary content by name, type, size and address, as far as they are known."""
     size = "size unknown" if image.size is None else readable_size(image.size)
     words = (image.name, image.mime_type or "type unknown", size, image.uri)
     return clean_line(", ".join(word for word in words if word))
 
 
 def subject(call: ToolCall) -> Clean:
-    """What a call is about, on one line, every character of it visible.
+    """Return what a call is about on one line, with control characters made visible.
 
-    Of several lines it is the first, with dots; `arguments` has all of them then.
+    If it has several lines, this is the first, followed by dots, and `arguments` yields all of
+    them.
     """
     first, *more = target(call).strip().split("\n", 1)
     return Clean(visible_line(first).strip() + (" ..." if more else ""))
 
 
 def caution(call: ToolCall) -> Clean:
-    """What a reader of a call's arguments must know, in words; empty if there is nothing."""
+    """Return a warning if the arguments of a call contain control characters; else ""."""
     return Clean(HOLDS_CONTROLS if args_hold_controls(call.args) else "")
 
 
 def arguments(call: ToolCall) -> Iterator[tuple[Clean, Clean]]:
-    """The arguments as (name, value), without what the subject or the display says in full."""
+    """Yield the arguments of a call as (name, value).
+
+    Those that `subject` or the display give in full are left out.
+    """
     for name, value in call.args.items():
         if not (_is_subject(call, value) or _is_displayed(call, name, value)):
             words = value if isinstance(value, str) else pretty(value)

@@ -1,4 +1,4 @@
-"""Foreign Markdown that may stand in a document of ours: it renders as meant and breaks nothing."""
+"""Make foreign Markdown safe to embed: it looks as intended and affects nothing around it."""
 
 from __future__ import annotations
 
@@ -13,42 +13,45 @@ from markdown_it.token import Token
 from gemtui.text import Clean
 
 LONGEST = 50_000
-"""Longer texts are not taken apart but fenced whole: hostile ones take more than linear time."""
+"""Characters; longer texts become a code block, as parsing hostile ones is not linear."""
 
 BRACKETS = 1_000
-"""Texts with more opening brackets are fenced as well: each may begin a link, and costs as much
-to try as hundreds of other characters."""
+"""Texts with more opening brackets become a code block, too.
+
+Each may begin a link, and takes as long to parse as hundreds of other characters.
+"""
 
 NESTING = 60
-"""How deep blocks are read; what is deeper can't be judged."""
+"""Levels of nested blocks that are parsed; deeper content can't be judged."""
 
 LEVEL = 3
-"""The level of the highest heading that foreign Markdown may have in a document."""
+"""The level of the highest heading that embedded Markdown may have."""
 
 _BACKTICKS = re.compile("`+")
 
 
 def fenced(text: Clean, language: str = "") -> str:
-    """Text as a code block whose fence is longer than any run of backticks in it."""
+    """Return text as a code block, with a fence longer than any run of backticks in it."""
     fence = "`" * max(3, longest_run(text) + 1)
     return f"{fence}{language}\n{text.strip(chr(10))}\n{fence}"
 
 
 def longest_run(text: str) -> int:
-    """How many backticks stand in a row at most."""
+    """Return the length of the longest run of backticks."""
     return max(map(len, _BACKTICKS.findall(text)), default=0)
 
 
 def is_costly(text: Clean) -> bool:
-    """Whether taking a text apart may take seconds."""
+    """Whether parsing a text may take seconds."""
     return len(text) > LONGEST or text.count("[") > BRACKETS
 
 
 def defused(text: Clean) -> str:
-    """Foreign Markdown without raw HTML, images, links that run code, high headings, open fences.
+    """Make Markdown safe to embed.
 
-    HTML and images become text and links, headings move below `LEVEL`. The result is checked with
-    a parser; what can't be made safe stands in a fence, as source.
+    Raw HTML becomes text, images become links, headings are lowered to `LEVEL` or below, and an
+    open fence is closed. The result is checked with a parser. If it is not safe, for instance
+    because of a link that runs code, the source is returned in a code block.
     """
     text = Clean(text.lstrip("\n").rstrip())
     if is_costly(text):
@@ -66,7 +69,10 @@ def defused(text: Clean) -> str:
 
 @cache
 def parser() -> MarkdownIt:
-    """CommonMark with tables and strikethrough, raw HTML told apart and no link dropped."""
+    """Return a parser for CommonMark with tables and strikethrough.
+
+    It recognises raw HTML, and keeps links of all schemes, so that both can be judged.
+    """
     options = {"html": True, "maxNesting": NESTING}
     markdown = MarkdownIt("commonmark", options).enable(["table", "strikethrough"])
     markdown.validateLink = lambda url: True  # type: ignore[method-assign]  # noqa: ARG005
@@ -96,7 +102,7 @@ _HEADING = re.compile(rf"({_CONTAINERS})(#{{1,6}}(?=[ \t]|$))?")
 
 
 def _lower(lines: list[str], first: int, end: int, *, level: int) -> None:
-    """Move one heading down, in place; one that is underlined becomes one with signs before it."""
+    """Lower one heading, in place; an underlined heading becomes one with number signs."""
     sign = "#" * min(6, level + LEVEL - 1)
     match = _HEADING.match(lines[first])
     if match is None:
@@ -112,7 +118,7 @@ def _lower(lines: list[str], first: int, end: int, *, level: int) -> None:
 
 
 def _closing(tokens: Sequence[Token], lines: list[str]) -> Iterable[str]:
-    """The end of a fence that was left open at the end of the text."""
+    """The end of a fence that is still open at the end of the text, if there is one."""
     last = tokens[-1] if tokens else None
     if last is not None and last.type == "fence" and _lines_of(last)[1] >= len(lines):
         ends = lines[-1].strip()
@@ -124,7 +130,7 @@ _RUNS = re.compile(r"\s*(javascript|vbscript|data):", re.IGNORECASE)
 
 
 def _is_safe(markdown: str) -> bool:
-    """Whether a heading of ours that follows is one, and nothing in the Markdown is harmful."""
+    """Whether the Markdown has nothing harmful, and a heading after it would still be a heading."""
     found: dict[str, Any] = {}
     tokens = parser().parse(f"{markdown}\n\n# end\n", found)
     own = tokens[-3] if len(tokens) >= 3 else tokens[-1]

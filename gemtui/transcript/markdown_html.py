@@ -1,4 +1,4 @@
-"""Foreign Markdown as HTML: raw HTML stays text, images become links, code is highlighted."""
+"""Render foreign Markdown as HTML: raw HTML as text, images as links, code highlighted."""
 
 from __future__ import annotations
 
@@ -14,11 +14,14 @@ from gemtui.text import Clean
 from gemtui.transcript.markdown import LEVEL, NESTING, is_costly
 
 HIGHLIGHTED = 10_000
-"""Longer code is shown plain: highlighting is slow, and slower with text made to be so."""
+"""Characters; longer code is not highlighted, as that is slow, and very slow for hostile code."""
 
 
 def rendered(text: Clean) -> str:
-    """Foreign Markdown as HTML that only names and links; as source where that may take seconds."""
+    """Return foreign Markdown as HTML that loads and runs nothing.
+
+    If parsing might take seconds, it is the escaped source.
+    """
     if is_costly(text):
         return f"<pre>{escape(text)}</pre>\n"
     markdown = _markdown()
@@ -58,7 +61,10 @@ def _text(content: str) -> Token:
 
 
 def highlighted(code: str, language: str) -> str:
-    """Code as HTML, its words in spans of the classes k, s, c, n, m; only escaped if unknown."""
+    """Return code as HTML, with spans of the classes k, s, c, n and m around its tokens.
+
+    If the language is not known or the code is too long, it is only escaped.
+    """
     if not language or len(code) > HIGHLIGHTED:
         return escape(code)
     from pygments.lexers import get_lexer_by_name

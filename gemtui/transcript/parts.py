@@ -1,6 +1,6 @@
-"""Reading the pieces of stored records: each value may be of any type, and nothing raises here.
+"""Read values from stored records, where each may have any type; nothing is raised here.
 
-A content of the Gemini API is a string, one part, or a list of parts and strings.
+A content of the Gemini API is a string, a part, or a list of parts and strings.
 """
 
 from __future__ import annotations
@@ -16,30 +16,30 @@ Part = Mapping[str, Any]
 
 EARLIEST = datetime.min.replace(tzinfo=UTC) + timedelta(days=1)
 LATEST = datetime.max.replace(tzinfo=UTC) - timedelta(days=1)
-"""Between these two, a time can be told in every time zone."""
+"""Times between EARLIEST and LATEST can be converted to every time zone."""
 _MOST_TOKENS = 2**40
-"""No answer counts more: the sum of very many of them is still an integer for every reader."""
+"""Larger counters are ignored, so that sums stay within the integers of every JSON reader."""
 
 
 def string(value: object) -> str:
-    """A string as it is, a number in its JSON form, anything else as the empty string."""
+    """Return a string as it is, a number as JSON, and "" for anything else."""
     if isinstance(value, str):
         return value
     return pretty(value) if isinstance(value, int | float) and not isinstance(value, bool) else ""
 
 
 def mapping(value: object) -> Part:
-    """An object as it is, anything else as an empty one."""
+    """Return an object as it is, and an empty one for anything else."""
     return value if isinstance(value, dict) else {}
 
 
 def objects(value: object) -> list[Part]:
-    """The objects in a stored list, none for anything else."""
+    """Return the objects in a list, and an empty list for anything else."""
     return [item for item in value if isinstance(item, dict)] if isinstance(value, list) else []
 
 
 def parts_of(content: object) -> list[Part]:
-    """A content as a list of parts, whatever its form; what can't be a part is left out."""
+    """Return a content as a list of parts; other items than parts and strings are left out."""
     if isinstance(content, str):
         return [{"text": content}]
     if isinstance(content, dict):
@@ -54,7 +54,7 @@ def parts_of(content: object) -> list[Part]:
 
 
 def image_of(part: Part) -> Image | None:
-    """The binary content of an `inlineData` or `fileData` part, None for other parts."""
+    """Return the binary content of an `inlineData` or `fileData` part; None for other parts."""
     data, file = part.get("inlineData"), part.get("fileData")
     if isinstance(data, Mapping):
         return Image(
@@ -72,15 +72,16 @@ def image_of(part: Part) -> Image | None:
 
 
 def _decoded_size(data: object) -> int | None:
-    """Bytes that a base64 text stands for."""
+    """The number of bytes that a base64 text encodes."""
     if not isinstance(data, str):
         return None
     return len(data) * 3 // 4 - data[-2:].count("=")
 
 
 def instant(value: object) -> datetime | None:
-    """A stored ISO 8601 time as an aware datetime in UTC, None if the value is none, or one that
-    not every time zone can tell.
+    """Convert a stored ISO 8601 time to UTC; times without an offset are taken for UTC.
+
+    Returns None if it is not a time, or is not between EARLIEST and LATEST.
     """
     if not isinstance(value, str):
         return None
@@ -94,7 +95,7 @@ def instant(value: object) -> datetime | None:
 
 
 def pretty(value: object) -> str:
-    """Any JSON value as indented JSON; what is nested too deeply is named instead."""
+    """Return a JSON value as indented JSON, or a note if it is nested too deeply."""
     try:
         return json.dumps(value, ensure_ascii=False, indent=2, default=str)
     except (RecursionError, ValueError, TypeError):
@@ -102,7 +103,7 @@ def pretty(value: object) -> str:
 
 
 def usage_of(tokens: object) -> Usage | None:
-    """The six stored counters as they are, None if there are none."""
+    """Return the six token counters of a message; None if it has none."""
     if not isinstance(tokens, dict):
         return None
     counts = map(tokens.get, Usage.__struct_fields__)

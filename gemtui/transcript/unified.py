@@ -1,8 +1,8 @@
-"""The Claude-compatible unified message, a pure projection of one stored record.
+"""Convert a stored record to the Claude-compatible unified message.
 
-For interchange: it reorders (thinking, tool calls with their results, then text) and renames tools,
-which is why it can't be the model that the screen draws. The record as it was given stands under
-`_original`, whole and uncleaned.
+This is a format for interchange. It reorders a message (thinking, tool calls with their results,
+text) and renames tools, so it is not what the app shows. The stored record is kept unchanged under
+`_original`.
 """
 
 from __future__ import annotations
@@ -21,21 +21,21 @@ Role = Literal["user", "assistant", "system"]
 
 
 class TextBlock(TypedDict):
-    """What a person typed, the model answered or the CLI said."""
+    """Text of the user, the model or the CLI."""
 
     type: Literal["text"]
     text: str
 
 
 class ThinkingBlock(TypedDict):
-    """A thought summary: "subject: description"."""
+    """The summary of a thought: "subject: description"."""
 
     type: Literal["thinking"]
     thinking: str
 
 
 class ToolUseBlock(TypedDict):
-    """A tool call, under Claude's tool name and arguments where it has that tool."""
+    """A tool call, with Claude's name and arguments if it has such a tool."""
 
     type: Literal["tool_use"]
     id: str
@@ -44,7 +44,7 @@ class ToolUseBlock(TypedDict):
 
 
 class ToolResultBlock(TypedDict):
-    """What a tool call gave: its output, else its error, else the empty string."""
+    """The result of a tool call: its output, else its error, else ""."""
 
     type: Literal["tool_result"]
     tool_use_id: str
@@ -53,7 +53,7 @@ class ToolResultBlock(TypedDict):
 
 
 class Base64Source(TypedDict):
-    """Binary content in the record itself; `data` is base64."""
+    """Binary content that the record contains; `data` is base64."""
 
     type: Literal["base64"]
     media_type: str
@@ -61,14 +61,14 @@ class Base64Source(TypedDict):
 
 
 class UrlSource(TypedDict):
-    """Binary content elsewhere."""
+    """The address of binary content."""
 
     type: Literal["url"]
     url: str
 
 
 class ImageBlock(TypedDict):
-    """Binary content: an image, or another medium that `media_type` names."""
+    """An image, or other binary content of the given `media_type`."""
 
     type: Literal["image"]
     source: Base64Source | UrlSource
@@ -78,11 +78,11 @@ UnifiedBlock = TextBlock | ThinkingBlock | ToolUseBlock | ToolResultBlock | Imag
 
 
 class UnifiedUsage(TypedDict, total=False):
-    """The stored counters under Claude's names; a counter that is not known is left out.
+    """The token counters under Claude's names; unknown counters are left out.
 
-    `input_tokens` includes the cached tokens (`cache_read_input_tokens` is a part of it, not to be
-    added) and `output_tokens` excludes thoughts: total = input + output + thoughts + tool, and the
-    last two stand only under `_original`.
+    `input_tokens` includes `cache_read_input_tokens`, and `output_tokens` does not include
+    thoughts: `total_tokens` is input + output + thoughts + tool, of which the last two are only in
+    `_original`.
     """
 
     input_tokens: int
@@ -93,12 +93,11 @@ class UnifiedUsage(TypedDict, total=False):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UnifiedMessage:
-    """One message in the Claude-compatible format.
+    """A message in the Claude-compatible format.
 
-    `content`: blocks, or the stored string where there is nothing to make a block of. Of a prompt
-    that the CLI enriched (files named with @) the text is what the person typed
-    (`displayContent`). `timestamp`: milliseconds since 1970, None = unknown. `original`: the
-    record as it was given.
+    `content`: the blocks, or the stored string if there are none. If the CLI added files to a
+    prompt, the text is only what the user typed (`displayContent`). `timestamp`: milliseconds since
+    1970, None = unknown. `original`: the stored record.
     """
 
     id: str
@@ -111,7 +110,7 @@ class UnifiedMessage:
     original: Mapping[str, Any] = field(repr=False)
 
     def to_dict(self) -> dict[str, Any]:
-        """The JSON form; a model and a usage that are not known are left out."""
+        """Return the JSON form; an unknown model or usage is left out."""
         shape: dict[str, Any] = {
             "id": self.id,
             "role": self.role,
@@ -133,11 +132,12 @@ def _no_reply(_id: str) -> Part | None:
 def parse_message(
     record: Mapping[str, Any], *, reply: Callable[[str], Part | None] = _no_reply
 ) -> UnifiedMessage:
-    """One stored message record as a unified message; never raises.
+    """Convert a stored message record. Nothing is raised, whatever the record contains.
 
-    Takes records of both formats as they stand in the file. Calls that a restored record holds
-    only as `functionCall` parts become tool_use, `functionResponse` parts tool_result blocks.
-    `reply` finds the functionResponse of such a call by its id in other records.
+    `record`: a message of a `.jsonl` log or of a `.json` file. Tool calls that exist only as
+    `functionCall` parts, as in restored histories, become tool_use blocks; `functionResponse` parts
+    become tool_result blocks. `reply`: returns the functionResponse for such a call's id from
+    another record, or None.
     """
     role = _role(record.get("type"))
     asked = instant(record.get("timestamp"))
@@ -218,7 +218,7 @@ def _thinking(thought: Part) -> str:
 
 
 def _text(parts: list[Part]) -> Iterator[UnifiedBlock]:
-    """One block of all answer text; parts with `thought: true` are none."""
+    """All text parts as one block; parts with `thought: true` are not among them."""
     text = "".join(string(part.get("text")) for part in parts if not part.get("thought"))
     if text.strip():
         yield {"type": "text", "text": text}
@@ -264,7 +264,7 @@ def _calls(
 def _named_calls(
     parts: list[Part], reply: Callable[[str], Part | None]
 ) -> Iterator[tuple[ToolCall, bool]]:
-    """Calls that only stand as parts, each with whether its reply was found."""
+    """The calls that exist only as parts, each with whether its reply was found."""
     for part in parts:
         if isinstance(call := part.get("functionCall"), Mapping):
             response = reply(string(call.get("id")))
@@ -286,7 +286,7 @@ def _tool_result(call: ToolCall, id: str) -> ToolResultBlock:
 
 
 def _keys(**sources: tuple[str, ...]) -> Callable[[Part], dict[str, Any]]:
-    """An input of these keys alone, each from the first of its sources that is there."""
+    """A function that picks these keys from arguments, each from the first source that is set."""
 
     def pick(args: Part) -> dict[str, Any]:
         picked = {}
