@@ -1,4 +1,4 @@
-"""What gemtui finds on this machine, and what is broken (`gemtui doctor`)."""
+"""The checks of `gemtui doctor`: what there is on this machine, and what is broken."""
 
 from gemtui.doctor.report import Report, examine
 

@@ -1,4 +1,4 @@
-"""Whether the policy engine speaks for the installed CLI, and whether policy files hold."""
+"""Check policy files, and whether gemtui's policy engine is that of the installed CLI."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from gemtui.text import counted
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PolicyPlace:
-    """Policy files that stand together: a folder, or one file. `ours`: our named policies."""
+    """The policy files in one folder, or a single file. `ours`: they are gemtui's own."""
 
     path: Path
     ours: bool
@@ -29,11 +29,11 @@ class PolicyPlace:
 
     @property
     def check(self) -> str:
-        """The command that tells what was found."""
+        """The shell command that prints the findings."""
         return f"gemtui policy check {shlex.quote(str(self.path))}"
 
     def to_dict(self) -> dict[str, Any]:
-        """What `gemtui doctor --json` says of it."""
+        """Return the JSON form, for `gemtui doctor --json`."""
         return {
             "path": str(self.path),
             "ours": self.ours,
@@ -46,12 +46,15 @@ class PolicyPlace:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PolicyReport:
-    """All policy files that runs may have, place by place; those that are not there left out."""
+    """All policy files that runs may use, by folder; missing ones are left out."""
 
     places: tuple[PolicyPlace, ...]
 
     def to_dict(self, installed: str | None) -> dict[str, Any]:
-        """What `gemtui doctor --json` says; `engine_is_installed` null = no version is known."""
+        """Return the JSON form, for `gemtui doctor --json`.
+
+        `installed`: the version of the CLI. If it is None, `engine_is_installed` is null.
+        """
         return {
             "engine": CHECKED_AGAINST,
             "engine_is_installed": None if installed is None else installed == CHECKED_AGAINST,
@@ -60,7 +63,7 @@ class PolicyReport:
 
 
 def look_at_policies(environ: Mapping[str, str]) -> PolicyReport:
-    """Check our policies and those that every session of the CLI loads here."""
+    """Check gemtui's policies, and those that every session of the CLI loads."""
     places = [(policies_dir(), True), *((path, False) for path in user_policies(environ))]
     return PolicyReport(places=tuple(_look(path, ours) for path, ours in places if is_there(path)))
 
@@ -79,7 +82,7 @@ def _look(path: Path, ours: bool) -> PolicyPlace:
 
 
 def policy_problems(policies: PolicyReport) -> Iterator[str]:
-    """What is broken, with the way out: rules that do not hold as they stand."""
+    """Yield what is broken, each with what to do about it: files with errors in their rules."""
     for place in policies.places:
         if place.errors:
             what = "no run starts with them" if place.ours else "Gemini CLI leaves rules out"
@@ -87,7 +90,7 @@ def policy_problems(policies: PolicyReport) -> Iterator[str]:
 
 
 def policy_rows(policies: PolicyReport, installed: str | None) -> Iterator[tuple[str, str]]:
-    """For people: a name, then what was found."""
+    """Yield the lines of the report as (name, text)."""
     yield "policies", _engine_words(installed)
     for place in policies.places:
         whose = "ours" if place.ours else "in every session"

@@ -1,6 +1,7 @@
-"""What gemtui finds on this machine: store, CLI, terminal, our own files, and what is broken.
+"""Examine this machine: session store, CLI, terminal, and gemtui's own files.
 
-`examine` looks, `Report.to_dict` is `gemtui doctor --json`, `Report.lines` is for people.
+`examine` collects the facts. `Report.to_dict` is the output of `gemtui doctor --json`,
+`Report.lines` that of `gemtui doctor`.
 """
 
 from __future__ import annotations
@@ -50,7 +51,10 @@ _SHOWN_PROBLEMS = 10
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StoreReport:
-    """Gemini's folder. `hidden` counts by what hides a session; `bytes` of all files."""
+    """The CLI's folder.
+
+    `hidden`: numbers of sessions by why they are hidden; `bytes`: the size of all files.
+    """
 
     home: Path
     home_from: str
@@ -65,12 +69,13 @@ class StoreReport:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OwnFiles:
-    """Settings and cache. `config_problem`: None = the file is valid, or there is none.
+    """gemtui's settings, cache and saved prompts.
 
-    `theme`: the one that is set, None = the default; only the app knows which there are.
-    `cache_private`: nobody but the user may look into the folder. `cache_problem`: why it is not
-    used, None = it is. `cache_renewed`: why it was made anew just now, None = it was not.
-    `prompts_bytes`: None = nothing is remembered.
+    `config_problem`: None = the file is valid or missing. `theme`: the theme in the settings, None
+    = the default; only the app knows whether it exists. `cache_private`: nobody but the user has
+    access to the folder. `cache_problem`: why the cache is not used, None = it is. `cache_renewed`:
+    why it was just created again, None = it was not. `prompts_bytes`: the size of the file, None =
+    it is missing.
     """
 
     config: Path
@@ -88,14 +93,16 @@ class OwnFiles:
 
     @property
     def clear(self) -> str:
-        """The shell command that removes the cache; it is made again at the next start."""
+        """The shell command that removes the cache, which is created again at the next start."""
         return f"rm -r {shlex.quote(str(self.cache))}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Report:
-    """All that was found. `settings`: what is wrong with settings files of the CLI; `registry`:
-    with its list of projects, None = nothing.
+    """All that was found.
+
+    `settings`: what is wrong with settings files of the CLI; `registry`: what is wrong with its
+    list of projects, None = nothing.
     """
 
     gemtui: str
@@ -112,11 +119,11 @@ class Report:
 
     @property
     def problems(self) -> tuple[str, ...]:
-        """What is broken, each with the way out; empty = all is well. A missing CLI is no fault."""
+        """What is broken, each with what to do about it; a missing CLI is not a problem."""
         return tuple(_problems(self))
 
     def to_dict(self) -> dict[str, Any]:
-        """`gemtui doctor --json`; null = unknown or not there."""
+        """Return the output of `gemtui doctor --json`; null = unknown or missing."""
         return {
             "version": 1,
             "gemtui": {
@@ -134,13 +141,13 @@ class Report:
         }
 
     def lines(self) -> Iterator[Clean]:
-        """The report for people: a name, then what was found."""
+        """Yield the lines of the report, each with a name and what was found."""
         for name, text in _rows(self):
             yield Clean(f"{name:<10}{clean_line(text)}".rstrip())
 
 
 def examine(environ: Mapping[str, str] = os.environ) -> Report:
-    """Look at everything; asks the CLI what it is and, inside tmux, tmux for an option."""
+    """Examine this machine. Runs the CLI for its version and, inside tmux, tmux for an option."""
     home, cache = gemini_home(environ), cache_dir()
     with closing(Index(home, cache=cache)) as index:
         found = index.load(publish=lambda _: None, cancelled=lambda: False)
@@ -163,7 +170,7 @@ def examine(environ: Mapping[str, str] = os.environ) -> Report:
 
 
 def _system() -> str:
-    """Such as `Linux 6.1 x86_64`; `platform.platform` would start a program to find the same."""
+    """The system, as `Linux 6.1 x86_64`; `platform.platform` would start a program for that."""
     facts = os.uname()
     return f"{facts.sysname} {facts.release} {facts.machine}"
 
@@ -215,7 +222,7 @@ def _own_files(environ: Mapping[str, str], cache: Path, found: Snapshot) -> OwnF
 
 
 def _sizes(folder: Path) -> Iterator[int]:
-    """Bytes of each file below a folder."""
+    """The size of each file below a folder, in bytes."""
     for place, _, names in os.walk(folder):
         for name in names:
             try:

@@ -1,4 +1,4 @@
-"""What the app would draw on."""
+"""Examine the terminal."""
 
 from __future__ import annotations
 
@@ -16,9 +16,10 @@ _TMUX_LIMIT = 2.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Terminal:
-    """What the app would draw on. `columns`, `rows`: None where stdout is no terminal.
+    """The terminal that the app would use.
 
-    `set_clipboard`: tmux's option, which OSC 52 (copying) depends on; None outside tmux.
+    `columns`, `rows`: None if stdout is not a terminal. `set_clipboard`: tmux's option of that
+    name, which copying by OSC 52 depends on; None outside of tmux.
     """
 
     tty: bool
@@ -34,7 +35,7 @@ class Terminal:
 
 
 def look_at_terminal(environ: Mapping[str, str]) -> Terminal:
-    """What stdout is; inside tmux asks tmux for an option."""
+    """Examine stdout; inside tmux, run tmux for an option."""
     tty = sys.stdout is not None and sys.stdout.isatty()
     columns, rows = shutil.get_terminal_size() if tty else (None, None)
     names = (environ.get(name) for name in ("LC_ALL", "LC_CTYPE", "LANG"))
@@ -72,7 +73,7 @@ def _set_clipboard() -> str | None:
 
 
 def terminal_rows(terminal: Terminal) -> Iterator[tuple[str, str]]:
-    """For people: a name, then what was found."""
+    """Yield the lines of the report as (name, text)."""
     where = f"{terminal.columns} x {terminal.rows}" if terminal.tty else "stdout is no terminal"
     names = f"TERM {terminal.term or 'not set'}, COLORTERM {terminal.colorterm or 'not set'}"
     color = ", NO_COLOR is set: no colours" if terminal.no_color else ""

@@ -1,1 +1,1 @@
-"""Text as lines of the screen: colours, wrapping, tables, code, Markdown; without widgets."""
+"""Turn text into lines for the screen: styles, wrapping, tables, code, Markdown; no widgets."""

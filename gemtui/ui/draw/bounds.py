@@ -1,4 +1,4 @@
-"""Cut long texts before they are cleaned, so that only what is shown costs time."""
+"""Shorten long texts before they are cleaned and drawn, so that only what is shown costs time."""
 
 from __future__ import annotations
 
@@ -11,13 +11,14 @@ from gemtui.text import BLANKS, Clean, clean
 LINES = 2_000
 CHARACTERS = 100_000
 LONG_LINE = 20_000
-"""What is drawn of one text, and of one line of it."""
+"""Limits of what is drawn of one text: lines, characters, and characters of one line."""
 
 
 class Excerpt(Struct, frozen=True, kw_only=True):
-    """The beginning and the end of a text by lines; `left_out`: lines between them.
+    """The first and last lines of a text.
 
-    `cut`: a line was too long and lost its end.
+    `left_out`: the number of lines between them; `cut`: whether a line was too long and lost its
+    end.
     """
 
     head: tuple[Clean, ...]
@@ -33,9 +34,9 @@ def excerpt(
     tail: int = LINES // 2,
     cleaned: Callable[[str], Clean] = clean,
 ) -> Excerpt:
-    """Return at most `head` lines from the beginning and `tail` from the end.
+    """Return at most `head` lines from the beginning of a text and `tail` from its end.
 
-    Blank lines at the ends don't count. `cleaned`: `clean` or `visible`.
+    Blank lines at the beginning and end of the text don't count. `cleaned`: `clean` or `visible`.
     """
     text = _trimmed(text)
     if not text:
@@ -55,7 +56,7 @@ def excerpt(
 
 
 def line_count(text: str) -> int:
-    """Lines of a text, blank ones at its ends left out."""
+    """Return the number of lines of a text, without blank lines at its beginning and end."""
     text = _trimmed(text)
     return text.count("\n") + 1 if text else 0
 

@@ -1,7 +1,7 @@
-"""Code with colours: tokens of pygments in the roles of our theme.
+"""Syntax highlighting: tokens of Pygments in the roles of the theme.
 
-The patterns of pygments can take seconds for a few kilobytes of the wrong text: code is cut into
-pieces, those that look like trouble stay plain, and only languages that were tried are coloured.
+Pygments can take seconds for a few kilobytes of hostile text. So code is split into chunks, chunks
+that look costly are not highlighted, and only languages known to be safe are.
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ from gemtui.ui.draw.lines import Piece, Pieces, plain, tabless
 from gemtui.ui.draw.theme import Look, Role
 
 LIMIT = 12_000
-"""Characters of one piece of code that get colours: about 20 ms of work."""
+"""Characters of a chunk that is highlighted, which takes about 20 ms."""
 _CHUNK = 1_200
 _TROUBLE = re.compile(r"[^\n]{301}|(?:[ \t]*\n){8}|(?:\w+\s+){60}")
-"""A very long line, many empty ones, or many words without a sign between them."""
+"""What makes a chunk costly: a very long line, many empty lines, or many words in a row."""
 
 _NAMES = """
 python py pyi python3 | pycon | javascript js mjs cjs node | jsx | typescript ts mts | tsx
@@ -57,7 +57,7 @@ _ROLES = {
 
 
 def highlight(code: Clean, language: Clean, look: Look) -> Iterator[Pieces]:
-    """The lines of the code in colours, as far as its language is known and it is not too long."""
+    """Yield the lines of the code, highlighted if the language is known and it is not costly."""
     code = tabless(code)
     lexer = _lexer(_LANGUAGES.get(language.strip().lower(), ""))
     if lexer is None or len(code) > LIMIT:
@@ -68,7 +68,7 @@ def highlight(code: Clean, language: Clean, look: Look) -> Iterator[Pieces]:
 
 
 def language_of(path: Clean) -> Clean:
-    """What the name of a file says about its language: its suffix, or all of it."""
+    """Return the language of a file as far as its name tells: its suffix, else the whole name."""
     file = PurePosixPath(path)
     return Clean(file.suffix[1:] or file.name)
 
@@ -78,7 +78,7 @@ def _plain(code: str, look: Look) -> Iterator[Pieces]:
 
 
 def _coloured(chunk: str, lexer: Any, look: Look) -> list[Pieces] | None:
-    """The lines in colours; None if they could be costly, or if the lexer changes the text."""
+    """The highlighted lines; None if they may be costly, or the lexer would change the text."""
     if _TROUBLE.search(chunk):
         return None
     rows = list(_lines(islice(lexer.get_tokens(chunk), len(chunk) + 1), look))
@@ -104,7 +104,7 @@ _BETWEEN = re.compile(r"\n\n(?=\S)")
 
 
 def _chunks(code: str) -> Iterator[str]:
-    """The code in pieces of whole lines, cut before something that is not indented if possible."""
+    """Split code into chunks of whole lines, if possible before a line that is not indented."""
     start = 0
     while len(code) - start > _CHUNK:
         window = code[start : start + _CHUNK]

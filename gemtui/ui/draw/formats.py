@@ -8,7 +8,7 @@ from gemtui.ui.draw.theme import Look
 
 
 def short(number: int) -> str:
-    """A counter of tokens in at most five characters: `41`, `1.9k`, `18.2k`, `120k`, `1.2M`."""
+    """Format a number of tokens in at most five characters: `41`, `1.9k`, `120k`, `1.2M`."""
     for size, letter in ((1_000_000, "M"), (1_000, "k")):
         if number >= size - size // 2000:
             value = number / size
@@ -17,18 +17,18 @@ def short(number: int) -> str:
 
 
 def moment(when: datetime, look: Look) -> str:
-    """The time of day, with the date when it is not today's: `12:04`, `2026-11-20 12:04`."""
+    """Format a time of day, with the date unless it is today: `12:04`, `2026-11-20 12:04`."""
     local = when.astimezone(look.tz)
     return f"{local:%H:%M}" if local.date() == look.today else f"{local:%Y-%m-%d %H:%M}"
 
 
 def time_of_day(when: datetime, look: Look) -> str:
-    """The time of day to the second."""
+    """Format a time of day to the second."""
     return f"{when.astimezone(look.tz):%H:%M:%S}"
 
 
 def lasting(duration: timedelta) -> str:
-    """How long something took: `12 ms`, `2.1 s`, `1 m 12 s`, `1 h 3 m`."""
+    """Format a duration: `12 ms`, `2.1 s`, `1 m 12 s`, `1 h 3 m`."""
     seconds = duration.total_seconds()
     if seconds < 0.9995:
         return f"{max(0, seconds) * 1000:.0f} ms"

@@ -1,4 +1,4 @@
-"""Rows of a card: a gutter and a text, of which a folded card shows a few, each on one line."""
+"""Rows with a gutter, such as line numbers, of which a folded card shows a few."""
 
 from __future__ import annotations
 
@@ -32,18 +32,18 @@ _JSON_PIECES = 6_000
 
 
 class Row(NamedTuple):
-    """One line of what a tool gave; the gutter is frame (see `Drawn.margins`)."""
+    """A row of a tool's result; its gutter is not copied with it (see `Drawn.margins`)."""
 
     gutter: Pieces
     text: Pieces
 
 
 class Body(Struct, frozen=True, kw_only=True):
-    """What stands inside a card.
+    """The lines inside a card.
 
-    `hidden`: lines left out because it is folded; `cut`: lines that lost their end by that; `more`:
-    unfolding shows more than it does now.
-    `facts`: counts for the card's first line; `note`: a word for its last one.
+    `hidden`: how many lines are left out because the card is folded; `cut`: how many were cut to
+    one line; `more`: whether unfolding shows more. `facts`: counts for the card's first line;
+    `note`: a remark for its last one.
     """
 
     lines: tuple[Line, ...] = ()
@@ -55,7 +55,7 @@ class Body(Struct, frozen=True, kw_only=True):
 
 
 def whole(rows: Iterable[Row], look: Look, *, prose: bool = False) -> Iterator[Line]:
-    """All rows, each on as many lines as it needs; `prose` breaks between words."""
+    """Yield all rows, each wrapped to as many lines as it needs; `prose`: only between words."""
     lay = wrap if prose else chop
     for gutter, text in rows:
         size = width_of(gutter)
@@ -65,7 +65,7 @@ def whole(rows: Iterable[Row], look: Look, *, prose: bool = False) -> Iterator[L
 
 
 def preview(rows: Sequence[Row], look: Look, *, total: int) -> Body:
-    """A few rows, each cut to one line; `total`: how many there are in all."""
+    """Draw a few rows, each cut to one line; `total`: the number of rows there are."""
     lines = []
     cut = 0
     for gutter, text in rows:
@@ -78,7 +78,7 @@ def preview(rows: Sequence[Row], look: Look, *, total: int) -> Body:
 
 
 def some_rows(rows: Sequence[Row], look: Look, *, folded: bool, keep: int) -> Body:
-    """`keep` rows if folded, else all up to a bound."""
+    """Draw `keep` rows if folded, else all, up to a limit."""
     if folded:
         return preview(rows[:keep], look, total=len(rows))
     lines = list(whole(rows[:LINES], look))
@@ -88,7 +88,7 @@ def some_rows(rows: Sequence[Row], look: Look, *, folded: bool, keep: int) -> Bo
 
 
 def some_lines(lines: Sequence[Line], *, folded: bool, keep: int) -> Body:
-    """`keep` lines that are drawn already if folded, else all."""
+    """Return `keep` of these lines if folded, else all."""
     if not folded:
         return Body(lines=tuple(lines))
     full = [line for line in lines if line.pieces]
@@ -107,7 +107,7 @@ def text_rows(
     role: Role = Role.TEXT,
     prose: bool = False,
 ) -> Body:
-    """Lines of a text: `head` and `tail` ones if folded, else all up to a bound."""
+    """Draw the lines of a text: the first `head` and last `tail` if folded, else up to a limit."""
     style = look[role]
     if folded:
         some = excerpt(text, head=head, tail=tail)
@@ -135,19 +135,22 @@ def _plain(lines: Iterable[Clean], style: Style) -> Iterator[Row]:
 
 
 def left_out(number: int, look: Look) -> Line:
-    """Says that lines are missing here, and how many."""
+    """Return a line that says how many lines are left out here."""
     return remark(f"{counted(number, 'line')} left out", look)
 
 
 def remark(words: str, look: Look) -> Line:
-    """A word of ours between foreign lines."""
+    """Return a remark, to be shown between lines of foreign text."""
     mark = look.glyphs.ellipsis
     pieces = fit((Piece(own(f"{mark} {words} {mark}"), look[Role.MUTED]),), look.width, own(mark))
     return Line(pieces, width_of(pieces))
 
 
 def as_json(value: object, pieces: int = _JSON_PIECES) -> str:
-    """A value as indented JSON, as far as it is shown; what can't be JSON by its type."""
+    """Return a value as indented JSON, shortened to what is shown.
+
+    A value that JSON has no form for is named by its type.
+    """
     written = json.JSONEncoder(indent=2, ensure_ascii=False, default=str).iterencode(value)
     try:
         text = "".join(islice(written, pieces))
@@ -157,5 +160,5 @@ def as_json(value: object, pieces: int = _JSON_PIECES) -> str:
 
 
 def styled(text: Clean, style: Style) -> Pieces:
-    """One piece as pieces."""
+    """Return text in one style as pieces."""
     return (Piece(tabless(text), style),)

@@ -1,7 +1,7 @@
-"""Lines made of styled pieces: wrapping, cutting and framing them by terminal cells.
+"""Lines of styled text: wrap, cut and frame them by terminal cells.
 
-A piece takes `Clean` text only, and this is the one place where text becomes a strip: what has not
-been through `gemtui.text.clean` can't reach the screen.
+A `Piece` holds `Clean` text only, and only this module converts text to strips. So nothing that has
+not been through `gemtui.text` reaches the screen.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ from gemtui.ui.draw.theme import Look
 
 TAB = 4
 LEAST = 12
-"""Cells that content keeps however deep it is nested: deeper frames are left out."""
+"""Cells that content keeps, however deep it is nested; frames are left out below that."""
 
 
 class Piece(NamedTuple):
-    """Text of one line in one style."""
+    """Text in one style, within a line."""
 
     text: Clean
     style: Style
@@ -36,14 +36,14 @@ Pieces = tuple[Piece, ...]
 
 
 class Code(Struct, frozen=True):
-    """Code that several lines show; they hold the same object."""
+    """A block of code; all lines that show it refer to the same object."""
 
     text: Clean
     language: Clean
 
 
 class Line(Struct, frozen=True):
-    """One line of a drawing; `margin` and `joint` as in `Drawn`."""
+    """A line of a drawing; `margin` and `joint` as in `Drawn`."""
 
     pieces: Pieces = ()
     margin: int = 0
@@ -56,27 +56,27 @@ EMPTY = Clean("")
 
 
 def own(text: str) -> Clean:
-    """Words of ours, which need no cleaning."""
+    """Mark text that is part of the program as clean."""
     return Clean(text)
 
 
 def flat(text: str) -> Clean:
-    """Foreign text as a part of one line."""
+    """Clean foreign text for use within a line."""
     return clean_line(text)
 
 
 def tabless(text: Clean) -> Clean:
-    """Tabs as blanks, since a tab has no width of its own."""
+    """Replace tabs by blanks, as the width of a tab depends on its position."""
     return Clean(text.expandtabs(TAB)) if "\t" in text else text
 
 
 def width_of(pieces: Iterable[Piece]) -> int:
-    """Cells that the pieces take side by side."""
+    """Return the width of the pieces in cells."""
     return sum(cell_len(piece.text) for piece in pieces)
 
 
 def plain(pieces: Iterable[Piece]) -> Clean:
-    """The text of the pieces."""
+    """Return the text of the pieces."""
     return Clean("".join(piece.text for piece in pieces))
 
 
@@ -89,7 +89,7 @@ _WORD = re.compile(f"[{_WIDE}][{_CLOSING}]* *|[^ {_WIDE}]+ *| +")
 
 
 def wrap(pieces: Pieces, width: int) -> list[Line]:
-    """The pieces on as many lines as they need, broken between words where possible."""
+    """Wrap pieces to lines, between words where possible."""
     text = plain(pieces)
     if cell_len(text) <= width:
         return [Line(_stripped(pieces))]
@@ -100,7 +100,7 @@ def wrap(pieces: Pieces, width: int) -> list[Line]:
 
 
 def chop(pieces: Pieces, width: int) -> list[Line]:
-    """The pieces on as many lines as they need, broken anywhere: for code and output."""
+    """Wrap pieces to lines at any character, as for code and output."""
     text = plain(pieces)
     if cell_len(text) <= width:
         return [Line(_stripped(pieces))]
@@ -113,7 +113,7 @@ def chop(pieces: Pieces, width: int) -> list[Line]:
 
 
 def fit(pieces: Pieces, width: int, mark: Clean) -> Pieces:
-    """The pieces if they fit, else as many of their cells as fit with `mark` behind them."""
+    """Return the pieces if they fit into `width` cells, else cut, with `mark` at the end."""
     if width_of(pieces) <= width:
         return pieces
     if width <= cell_len(mark):
@@ -126,7 +126,7 @@ def fit(pieces: Pieces, width: int, mark: Clean) -> Pieces:
 
 
 def fit_end(text: Clean, width: int, mark: Clean) -> Clean:
-    """The text if it fits, else `mark` and as much of its end as fits: for paths."""
+    """Return a text if it fits, else its end, with `mark` before it; used for paths."""
     if cell_len(text) <= width:
         return text
     room = width - cell_len(mark)
@@ -140,7 +140,7 @@ def fit_end(text: Clean, width: int, mark: Clean) -> Clean:
 
 
 def laid(pieces: Pieces, look: Look, *, whole: bool) -> list[Line]:
-    """A line of code or output: `whole` on as many lines as it needs, else cut to one."""
+    """Lay out a line of code or output: wrapped if `whole`, else cut to one line."""
     if whole:
         return chop(pieces, look.width)
     return [Line(fit(pieces, look.width, own(look.glyphs.ellipsis)))]
@@ -165,7 +165,7 @@ def _word_breaks(text: Clean, width: int) -> list[int]:
 
 
 def _cell_breaks(text: Clean, start: int, end: int, width: int) -> Iterator[int]:
-    """Where to cut `text[start:end]` into pieces of at most `width` cells."""
+    """Yield where to cut `text[start:end]` so that no part is wider than `width` cells."""
     if text.isascii():
         yield from range(start + max(1, width), end, max(1, width))
         return
@@ -197,7 +197,7 @@ def _divide(pieces: Pieces, cuts: Sequence[int]) -> list[Pieces]:
 
 
 def _stripped(pieces: Pieces) -> Pieces:
-    """Without blanks at the end."""
+    """The pieces without trailing blanks."""
     while pieces and not (last := pieces[-1].text).rstrip(" "):
         pieces = pieces[:-1]
     if pieces and last.endswith(" "):
@@ -211,9 +211,10 @@ def _stripped(pieces: Pieces) -> Pieces:
 def prefixed(
     lines: Iterable[Line], first: Pieces, rest: Pieces | None = None, *, frame: bool = True
 ) -> Iterator[Line]:
-    """The lines with pieces before them; `frame`: those are no content (see `Drawn.margins`).
+    """Yield the lines with `first` before the first one and `rest` before all others.
 
-    Lines that go on from the first one, and all others, get `rest` (default: the same as `first`).
+    `rest`: None = the same as `first`. `frame`: the prefix is not copied with the text (see
+    `Drawn.margins`).
     """
     rest = first if rest is None else rest
     before = first
@@ -224,12 +225,15 @@ def prefixed(
 
 
 def spread(left: Pieces, right: Pieces, width: int, fill: Piece) -> Pieces:
-    """Both ends of a line of exactly `width` cells, `fill` (one cell) between them."""
+    """Place pieces at both ends of a line of `width` cells, with `fill` repeated between them.
+
+    `fill`: one cell wide.
+    """
     gap = width - width_of(left) - width_of(right)
     return (*left, Piece(Clean(fill.text * max(0, gap)), fill.style), *right)
 
 
 def strip_of(line: Line, width: int) -> Strip:
-    """The line as Textual draws it, cut if it is wider all the same."""
+    """Return a line as a Textual strip, cut if it is wider than `width`."""
     strip = Strip([Segment(text, style) for text, style in line.pieces])
     return strip if strip.cell_length <= width else strip.crop(0, width)

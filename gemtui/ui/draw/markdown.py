@@ -1,4 +1,4 @@
-"""Markdown as lines: the tokens of markdown-it, drawn with our roles."""
+"""Draw Markdown: tokens of markdown-it as lines, in the roles of the theme."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from markdown_it.tree import SyntaxTreeNode
 
 DEEPEST = 40
-"""Levels of nesting that are drawn; a deeper text is shown as it was written."""
+"""Levels of nesting that are drawn; deeper text is shown as source."""
 _LONGEST_URL = 400
 _FENCE = re.compile(
     r"^(?P<fence>`{3,}|~{3,})(?P<language>[^`\n]*)\n(?P<code>.*?)\n?^(?P=fence)[`~]* *$",
@@ -44,7 +44,7 @@ _FENCE = re.compile(
 
 
 def draw_markdown(text: Clean, look: Look) -> Iterator[Line]:
-    """The lines of a Markdown text; a part nested too deep is shown as it was written."""
+    """Yield the lines of a Markdown text; parts that are nested too deep are shown as source."""
     *settled, last = chunks(text)
     for part in settled:
         yield from _settled(Clean(part), look)
@@ -66,7 +66,7 @@ def _drawn(text: Clean, look: Look) -> Iterator[Line]:
 
 
 def draw_prompt(text: Clean, look: Look) -> Iterator[Line]:
-    """What a person typed, as it was typed; only code fences are drawn as such."""
+    """Yield the lines of a prompt as it was typed; only fenced code blocks are drawn as such."""
     position = 0
     for fence in _FENCE.finditer(text):
         before = Clean(text[position : fence.start()].rstrip("\n"))
@@ -78,13 +78,13 @@ def draw_prompt(text: Clean, look: Look) -> Iterator[Line]:
 
 
 def draw_plain(text: Clean, look: Look) -> Iterator[Line]:
-    """The lines of a text as it was written, wrapped between words."""
+    """Yield the lines of a text as it is, wrapped between words."""
     for line in text.split("\n"):
         yield from wrap((Piece(tabless(Clean(line)), look[Role.TEXT]),), look.width)
 
 
 def draw_code(code: Code, look: Look) -> Iterator[Line]:
-    """Code behind a rule at its left, its own lines kept; a long one goes on behind a mark."""
+    """Yield the lines of a code block, with a rule on the left; wrapped lines are marked."""
     before = (Piece(own(f"{look.glyphs.side} "), look[Role.BORDER]),)
     after = (Piece(own(f"{look.glyphs.wrapped} "), look[Role.BORDER]),)
     inner = look.narrowed(2)
@@ -195,7 +195,7 @@ def _item(item: SyntaxTreeNode, mark: str, look: Look, *, tight: bool) -> Iterat
 
 
 def _task(item: SyntaxTreeNode) -> bool | None:
-    """Whether a task is done; None: the item is no task. Takes the box out of its text."""
+    """Whether a task is done; None = the item is not a task. Removes the box from its text."""
     if not item.children or item.children[0].type != "paragraph":
         return None
     first = next(iter(item.children[0].children[0].children), None)
@@ -224,7 +224,7 @@ def _joined(rows: list[Pieces]) -> Pieces:
 
 
 def _rows(node: SyntaxTreeNode, style: Style, look: Look) -> list[Pieces]:
-    """The inline content of a block, one row for each line that the author began."""
+    """The inline content of a block, one row for each line of the source."""
     rows: list[list[Piece]] = [[]]
     for inline in node.children:
         _inline(inline.children, style, look, rows)

@@ -1,7 +1,7 @@
-"""Where a growing Markdown text has settled: what stands before stays as it is, whatever comes.
+"""Split a growing Markdown text into parts, of which all but the last are final.
 
-An answer that streams in is drawn many times a second. Its finished parts are drawn once, so that
-the cost of a frame is that of the last paragraph and not of the whole answer.
+An answer that streams in is drawn many times per second. Its final parts are drawn once, so that a
+frame costs as much as the last paragraph instead of the whole answer.
 """
 
 from __future__ import annotations
@@ -9,21 +9,21 @@ from __future__ import annotations
 import re
 
 _DEFINITION = re.compile(r"^ {0,3}\[[^\]\n]+\]:", re.MULTILINE)
-"""A link definition is meant for the whole text, before and after it."""
+"""A link definition, which affects the whole text, before and after it."""
 _UNCERTAIN = re.compile(
     r"^(?:[ \t]+(?:```|~~~)| {0,3}<|[ \t]*(?:[-+*>]|\d+[.)])[ \t]+.*(?:```|~~~|<))"
 )
-"""Fences inside of something, HTML that may hold empty lines: no splitting from here on."""
+"""A nested fence, or HTML that may contain empty lines: the text is not split after it."""
 _FENCE = re.compile(r"^(`{3,}|~{3,})")
 _GOES_ON = re.compile(r"\s|[-+*](?:\s|$)|\d+[.)](?:\s|$)")
-"""Beginnings of a line that may belong to a list before it."""
+"""The beginning of a line that may continue a list."""
 
 
 def chunks(text: str) -> list[str]:
-    """Split a text into parts that look the same drawn alone as together.
+    """Split a text into parts that look the same whether drawn separately or together.
 
-    Only the last one may still grow; joined by empty lines they are the text again. A text that
-    can't safely be split is one part.
+    Joined by empty lines, they are the text again; only the last one may still grow. A text that
+    can't be split safely is a single part.
     """
     if "\n\n" not in text or _DEFINITION.search(text):
         return [text]
@@ -41,7 +41,7 @@ def chunks(text: str) -> list[str]:
 
 
 def _ends(lines: list[str], number: int) -> bool:
-    """Whether a block surely ends at this empty line, and another one begins behind it."""
+    """Whether a block certainly ends at this empty line, and another one begins after it."""
     if number + 1 >= len(lines) or not lines[number - 1]:
         return False
     following = lines[number + 1]
@@ -49,7 +49,7 @@ def _ends(lines: list[str], number: int) -> bool:
 
 
 def _fence_after(line: str, fence: str) -> str:
-    """The fence that is open behind this line, "" for none."""
+    """The fence that is open after this line; "" = none."""
     found = _FENCE.match(line)
     if found is None:
         return fence

@@ -1,4 +1,4 @@
-"""What somebody said, of any length: drawn well up to a bound, beyond it as it was written."""
+"""Draw text of any length: as Markdown up to a limit, and plain after that."""
 
 from __future__ import annotations
 
@@ -12,13 +12,16 @@ from gemtui.ui.draw.theme import Look
 CHARACTERS = 30_000
 LINES = 1_000
 MARKS = 2_000
-"""What is read as Markdown: about 50 ms of work; `MARKS` are brackets and bars, the costly ones."""
+"""Limits of what is parsed as Markdown, about 50 ms: characters, lines, brackets and bars."""
 
 Draw = Callable[[Clean, Look], Iterator[Line]]
 
 
 def draw_prose(text: str, look: Look, draw: Draw) -> Iterator[Line]:
-    """The text by `draw` up to a bound, the rest plain, bounded too, with a word about it."""
+    """Yield the lines of a text, by `draw` up to a limit, and plain after that.
+
+    What is beyond a second limit is left out, and a remark says so.
+    """
     text = text.strip("\n").rstrip(BLANKS)
     cut = _bound(text)
     if cut:
@@ -30,7 +33,7 @@ def draw_prose(text: str, look: Look, draw: Draw) -> Iterator[Line]:
 
 
 def _bound(text: str) -> int:
-    """Where the part ends that is short enough, at the end of a paragraph or a line."""
+    """Where to stop parsing, at the end of a paragraph or line."""
     end = min(len(text), CHARACTERS)
     if text.count("[", 0, end) + text.count("|", 0, end) > MARKS:
         return 0

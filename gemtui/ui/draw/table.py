@@ -1,4 +1,4 @@
-"""Tables that shrink to the width: columns as wide as they need, then as they can."""
+"""Draw tables in which wide columns share the available width."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from gemtui.ui.draw.lines import Line, Piece, Pieces, own, width_of, wrap
 from gemtui.ui.draw.theme import BOLD, Look, Role
 
 NARROWEST = 4
-"""Cells of the narrowest column; a table with too many columns becomes a list of its rows."""
+"""Cells of the narrowest column; a table with more columns than fit is drawn as a list of rows."""
 _BETWEEN = 3
 
 
 def draw_table(
     head: Sequence[Pieces], rows: Sequence[Sequence[Pieces]], look: Look
 ) -> Iterator[Line]:
-    """A table with its head; rows may be shorter than the head, longer ones lose their end."""
+    """Yield the lines of a table. Short rows are padded, long ones cut to the length of `head`."""
     widths = _widths(head, rows, look.width)
     if widths is None:
         yield from _records(head, rows, look)
@@ -36,7 +36,7 @@ def _bold(cell: Pieces) -> Pieces:
 def _widths(
     head: Sequence[Pieces], rows: Sequence[Sequence[Pieces]], width: int
 ) -> list[int] | None:
-    """The width of each column; None: there is no room for so many."""
+    """The width of each column; None = there is not enough room."""
     wanted = [max(1, width_of(cell)) for cell in head]
     for row in rows:
         for column, cell in enumerate(row[: len(wanted)]):
@@ -48,7 +48,7 @@ def _widths(
 
 
 def _shared(wanted: list[int], room: int) -> list[int]:
-    """Narrow columns get what they want, the others share the rest evenly."""
+    """Distribute `room`: narrow columns get what they want, the others share the rest evenly."""
     widths = [0] * len(wanted)
     open_columns = sorted(range(len(wanted)), key=lambda column: wanted[column])
     for index, column in enumerate(open_columns):

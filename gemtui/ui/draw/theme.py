@@ -1,7 +1,7 @@
-"""How things look: roles, glyphs, our two themes. The only place with colours in it.
+"""Roles, glyphs and themes; no other module contains colours.
 
-A renderer asks for a role, never for a colour, so that every theme works, those that keep the
-terminal's own colours included. No role is told apart by its colour alone.
+Whatever is drawn asks for a role, not for a colour, so that it works in all themes, including those
+that use the terminal's own colours. No two roles differ by colour alone.
 """
 
 from __future__ import annotations
@@ -26,13 +26,13 @@ from gemtui.transcript.display_model import Span
 
 
 class Role(StrEnum):
-    """What a piece of text is for."""
+    """What a piece of text is for, which determines its style."""
 
     TEXT = "text"
     MUTED = "muted"
-    """What can wait: times, counters, hints."""
+    """Secondary text: times, counters, hints."""
     ACCENT = "accent"
-    """The person, and what has the focus."""
+    """The user's name, and what has the focus."""
     MODEL = "model"
     SUCCESS = "success"
     WARNING = "warning"
@@ -58,7 +58,7 @@ class Role(StrEnum):
 
 
 class Glyphs(Struct, frozen=True, kw_only=True):
-    """The signs, one cell each but for `ellipsis`; `name` tells the two forms apart."""
+    """The signs, one cell each except for `ellipsis`. `name`: of this set."""
 
     name: str = "unicode"
     ok: str = "✓"
@@ -69,7 +69,7 @@ class Glyphs(Struct, frozen=True, kw_only=True):
     interrupted: str = "◌"
     warning: str = "!"
     bar: str = "▌"
-    """At the left of what somebody said."""
+    """On the left of a message."""
     top_left: str = "┌"
     top_right: str = "┐"
     bottom_left: str = "└"
@@ -86,7 +86,7 @@ class Glyphs(Struct, frozen=True, kw_only=True):
     pending: str = "○"
     wrapped: str = "↪"
     line_end: str = "␊"
-    """At the left of a line of code that goes on from the line above."""
+    """On the left of a line that continues the one above."""
     ellipsis: str = "…"
     added: str = "+"
     removed: str = "−"
@@ -131,10 +131,11 @@ ASCII = Glyphs(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Look:
-    """Everything a pure renderer needs to know; hashable, equal when drawings would be equal.
+    """All that drawing functions need to know about the screen.
 
-    `theme` names what `styles` came from. `now` counts in comparisons only by its day: head lines
-    leave out today's date. `tz`: None is the system's zone.
+    Looks are hashable, and equal if drawings would be. `theme`: the name of the theme that `styles`
+    is from. `now`: only its day is compared, as head lines leave out today's date. `tz`: None = the
+    system's time zone.
     """
 
     width: int
@@ -143,7 +144,7 @@ class Look:
     styles: Mapping[Role, Style] = field(compare=False, repr=False)
     glyphs: Glyphs = UNICODE
     colors: bool = True
-    """False: no colour reaches the terminal, and what only a colour would say is marked."""
+    """False if colours are not shown, so that what only they would tell needs a mark."""
     now: datetime = field(compare=False)
     tz: tzinfo | None = None
     today: date = field(init=False)
@@ -155,11 +156,11 @@ class Look:
         return self.styles[role]
 
     def narrowed(self, by: int) -> Look:
-        """The same look with `by` cells less of width, at least one cell."""
+        """Return the same look, narrower by this many cells, but at least one cell wide."""
         return replace(self, width=max(1, self.width - by))
 
     def dimmed(self) -> Look:
-        """The same look without colours: for what is no longer part of the conversation."""
+        """Return the same look without colours, for what is no longer part of the conversation."""
         return replace(self, theme=f"{self.theme} dimmed", styles=_dimmed(self[Role.MUTED]))
 
 
@@ -169,10 +170,10 @@ def _dimmed(muted: Style) -> Mapping[Role, Style]:
 
 
 def look_of(app: App[Any], width: int) -> Look:
-    """How the app looks now, for a drawing of `width` cells.
+    """Return the app's current look, for a drawing of `width` cells.
 
-    The app's attributes `glyphs` (a `Glyphs`) and `clock` (a function that returns an aware
-    datetime) are respected where it has them.
+    If the app has them, its attributes `glyphs` (a `Glyphs`) and `clock` (a function that returns
+    an aware datetime) are used.
     """
     glyphs: Glyphs = getattr(app, "glyphs", UNICODE)
     clock: Callable[[], datetime] = getattr(app, "clock", _now)
@@ -193,14 +194,14 @@ def plain_look(
     tz: tzinfo | None = None,
     dark: bool = True,
 ) -> Look:
-    """A look in our own theme, without an app."""
+    """Return a look in gemtui's own theme, without an app."""
     return Look(width=width, glyphs=glyphs, now=now, tz=tz, **_palette(DARK if dark else LIGHT))
 
 
 def readable_selection(variables: Mapping[str, str]) -> dict[str, str]:
-    """A theme's CSS variables, with an ink for selected text where the theme has none.
+    """Add a text colour for selections to a theme's CSS variables if it has none.
 
-    Textual then draws it in the colour of the selection's own ground.
+    Without it, Textual would draw selected text in the selection's background colour.
     """
     name = "screen-selection-foreground"
     if Color.parse(variables[name]).a > 0:
@@ -220,7 +221,10 @@ _palettes: dict[str, tuple[Theme, _Palette]] = {}
 
 
 def _palette(theme: Theme) -> _Palette:
-    """What a theme means for us, made once: not from the app, which is late after a change."""
+    """The styles of a theme, computed once per theme.
+
+    They are not taken from the app, whose values lag behind when the theme changes.
+    """
     known, palette = _palettes.get(theme.name, (None, None))
     if palette is None or known is not theme:
         variables = theme.to_color_system().generate() | theme.variables
@@ -306,10 +310,10 @@ def _roles(
 
 
 def span_style(span: Span, look: Look) -> Style:
-    """A stored terminal style in the reader's theme.
+    """Convert the style of stored terminal output to the current theme.
 
-    The sixteen basic colours become the theme's own; black on dark and white on light grounds are
-    left out, since the stored run had another ground.
+    The sixteen basic colours become those of the theme. Black on dark and white on light
+    backgrounds are left out, since the terminal may have had another background.
     """
     return Style(
         color=_mapped(span.fg, look.dark) if not span.bg else _stored(span.fg),
@@ -393,4 +397,4 @@ LIGHT = Theme(
 )
 
 THEMES = (DARK, LIGHT)
-"""What the app registers at its start."""
+"""The themes that the app registers at its start."""

@@ -1,1 +1,1 @@
-"""One rule and its document as the panes show and edit them."""
+"""Rules as the panes show and edit them, and the policy that is being edited."""

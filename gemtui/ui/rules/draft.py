@@ -1,7 +1,7 @@
-"""A policy that is being edited: its document, undo and redo, what is saved.
+"""A policy that is being edited, with undo and redo.
 
-Nothing here knows Textual: the policy pane and the simulator read a `Draft` and change it by its
-methods. `revision` says that something changed.
+This module does not use Textual. The policy pane and the simulator read a `Draft` and change it
+through its methods; `revision` changes with each edit.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ from gemtui.policy.model.rules import ApprovalMode, Finding
 
 UNNAMED = "new policy"
 MOST_STEPS = 500
-"""Number of steps that can be undone."""
+"""Number of edits that can be undone."""
 
 
 class Revision(NamedTuple):
-    """A state of the document, and the edit that led to it."""
+    """A state of the document, and a description of the edit that led to it."""
 
     document: Document
     what: str
@@ -30,10 +30,11 @@ class Revision(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PolicyContext:
-    """What takes part in decisions beside the file that is edited.
+    """What takes part in decisions besides the file that is edited.
 
     `before`, `after`: the rules of other files that a run loads before and after it. `setup`: the
-    settings, the workspace. `problems`: settings that can't be read, each with the way out.
+    settings and the workspace. `problems`: settings that can't be read, each with what to do about
+    it.
     """
 
     before: Policy = field(default_factory=Policy)
@@ -43,11 +44,11 @@ class PolicyContext:
 
 
 class Draft:
-    """One policy file in the editor.
+    """A policy file in the editor.
 
     `opened`: the file as it was read, None = it is not written yet. `mode`: the approval mode for
-    decisions and for runs from here; it is no part of the file. `moved_on`: the file on the disk is
-    no longer what was read.
+    decisions, and for runs started from here; it is not part of the file. `moved_on`: whether the
+    file was changed by somebody else since it was read.
     """
 
     def __init__(
@@ -75,12 +76,12 @@ class Draft:
 
     @property
     def name(self) -> str:
-        """What the policy is called."""
+        """The name of the policy."""
         return UNNAMED if self.opened is None else self.opened.file.name
 
     @property
     def saved(self) -> str:
-        """The text on the disk."""
+        """The text of the file as it was last read or written."""
         return self._saved
 
     @property
@@ -95,27 +96,27 @@ class Draft:
 
     @property
     def entries(self) -> tuple[RuleEntry, ...]:
-        """All rules of the file in its order, those that are switched off included."""
+        """All rules of the file in order, including those that are switched off."""
         return self.document.rules
 
     @property
     def findings(self) -> tuple[Finding, ...]:
-        """What is wrong or doubtful in the file."""
+        """The errors and warnings about the file."""
         return self.document.findings
 
     @property
     def of_the_file(self) -> tuple[Finding, ...]:
-        """The findings that are about no single rule."""
+        """The findings that are about the file as a whole."""
         return tuple(finding for finding in self.findings if not finding.rule)
 
     @property
     def can_undo(self) -> bool:
-        """Whether there is a change to take back."""
+        """Whether there is an edit to undo."""
         return len(self._steps) > 1
 
     @property
     def can_redo(self) -> bool:
-        """Whether a change was taken back."""
+        """Whether an edit was undone."""
         return bool(self._undone)
 
     @property
@@ -125,13 +126,13 @@ class Draft:
 
     @property
     def setup(self) -> Setup:
-        """What takes part in decisions beside the rules."""
+        """What takes part in decisions besides the rules."""
         return self.around.setup
 
     # --- changes -----------------------------------------------------------------------------
 
     def change(self, document: Document, what: str) -> bool:
-        """Continue with this document, as one step to undo; return False if nothing differs.
+        """Replace the document, as one step to undo; return False if nothing differs.
 
         `what`: the edit in words, such as "delete rule 3".
         """
@@ -143,7 +144,7 @@ class Draft:
         return True
 
     def undo(self) -> str:
-        """Undo the last edit; return it in words, "" = there was none."""
+        """Undo the last edit and return its description; "" = there was none."""
         if not self.can_undo:
             return ""
         step = self._steps.pop()
@@ -152,7 +153,7 @@ class Draft:
         return step.what
 
     def redo(self) -> str:
-        """Redo the edit that was undone last; return it in words, "" = there was none."""
+        """Redo the edit that was undone last and return its description; "" = there was none."""
         if not self._undone:
             return ""
         step = self._undone.pop()
@@ -161,33 +162,33 @@ class Draft:
         return step.what
 
     def surround(self, around: PolicyContext) -> None:
-        """Take other files or settings into account from now on."""
+        """Use other files and settings for decisions from now on."""
         self.around = around
         self.revision += 1
 
     def decide_for(self, mode: ApprovalMode) -> None:
-        """Set another approval mode."""
+        """Set the approval mode."""
         self.mode = mode
         self.revision += 1
 
     # --- the disk ----------------------------------------------------------------------------
 
     def wrote(self, opened: Opened) -> None:
-        """Note that this document has been saved as this file; undo and later edits remain."""
+        """Note that the document was saved to this file; undo steps and later edits remain."""
         self.opened, self._saved, self.moved_on = opened, opened.document.text, False
         if self.document.text == opened.document.text:
             self._steps[-1] = Revision(opened.document, self._steps[-1].what)
         self.revision += 1
 
     def read(self, opened: Opened) -> None:
-        """Take the file as it has been read again, as one step to undo."""
+        """Replace the document by the file as it was read again, as one step to undo."""
         self.change(opened.document, "read the file again")
         self.opened, self._saved, self.moved_on = opened, opened.document.text, False
         self.revision += 1
 
 
 def next_mode(mode: ApprovalMode) -> ApprovalMode:
-    """The approval mode after this one, round and round."""
+    """Return the next approval mode, and the first one after the last."""
     modes = list(ApprovalMode)
     return modes[(modes.index(mode) + 1) % len(modes)]
 
@@ -196,7 +197,7 @@ def next_mode(mode: ApprovalMode) -> ApprovalMode:
 
 
 def order(entries: Sequence[RuleEntry]) -> tuple[int, ...]:
-    """Return the indexes of the rules, the strongest first, then in file order.
+    """Return the indexes of the rules, by descending priority, then in file order.
 
     Rules that can't be read come last.
     """
@@ -209,7 +210,7 @@ def order(entries: Sequence[RuleEntry]) -> tuple[int, ...]:
 
 
 class MovedRule(NamedTuple):
-    """A document with one rule moved: its new index, and what to tell of it."""
+    """A document in which a rule was moved: its new index, and whether its priority changed."""
 
     document: Document
     place: int
@@ -217,10 +218,10 @@ class MovedRule(NamedTuple):
 
 
 def moved(document: Document, place: int, other: int, *, above: bool) -> MovedRule | None:
-    """Return the document with the rule at `place` right above or below the one at `other`.
+    """Move the rule at `place` directly above or below the rule at `other`, as the table is sorted.
 
-    The order is that of the table: the rule takes the other one's priority if that differs
-    (`priority`). None if one of them can't be read.
+    If their priorities differ, the rule gets that of the other one (`priority`). Returns None if
+    one of them can't be read.
     """
     rule, neighbour = document.rules[place].rule, document.rules[other].rule
     if rule is None or neighbour is None:

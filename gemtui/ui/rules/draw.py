@@ -1,6 +1,6 @@
-"""Rules, decisions and explanations of the policy engine as lines; pure.
+"""Draw rules, decisions and explanations of the policy engine; pure functions.
 
-Every decision has its sign and its word, every rule the number by which the engine sorts it.
+Decisions are shown by a sign and a word, rules with the number that the engine sorts by.
 """
 
 from __future__ import annotations
@@ -32,9 +32,9 @@ from gemtui.ui.draw.lines import (
 from gemtui.ui.draw.theme import BOLD, Look, Role
 
 LONG = 400
-"""Characters of a foreign text that one line looks at."""
+"""Characters of a foreign text that are considered for one line."""
 _NAMED = 3
-"""Names of tools that a rule shows; how many more there are is said."""
+"""Tool names shown of a rule; the number of the others is given."""
 _WORDS = {Decision.ALLOW: "allow", Decision.ASK_USER: "ask", Decision.DENY: "deny"}
 _ROLES = {
     Decision.ALLOW: Role.SUCCESS,
@@ -48,12 +48,12 @@ NOT_OFFERED = "not offered"
 
 
 def word(decision: Decision) -> Clean:
-    """The decision in one word: allow, ask, deny."""
+    """Return the decision in one word: allow, ask, deny."""
     return own(_WORDS[decision])
 
 
 def sign(decision: Decision, look: Look) -> Clean:
-    """The decision's sign, one cell."""
+    """Return the sign for a decision, one cell wide."""
     glyphs = look.glyphs
     signs = {
         Decision.ALLOW: glyphs.ok,
@@ -64,19 +64,19 @@ def sign(decision: Decision, look: Look) -> Clean:
 
 
 def decided(decision: Decision, look: Look, *, room: int = 0) -> Pieces:
-    """Sign and word; the word takes at least `room` cells."""
+    """Return the sign and word for a decision; the word is padded to `room` cells."""
     style = look[_ROLES[decision]]
     return (Piece(own(f"{sign(decision, look)} {word(decision):<{room}}"), style),)
 
 
 def hidden(look: Look, *, room: int = 0) -> Pieces:
-    """What is said of a tool that the model is not told of."""
+    """Return what is shown for a tool that is not offered to the model."""
     words = own(f"{look.glyphs.interrupted} {NOT_OFFERED:<{room}}")
     return (Piece(words, look[Role.MUTED]),)
 
 
 def outcome(found: Outcome, look: Look, *, room: int = 0) -> Pieces:
-    """What becomes of a call: its decision, or that the model would not know the tool."""
+    """Return what happens to a call: the decision, or that the tool is not offered."""
     if not found.offered:
         return hidden(look, room=room)
     return decided(found.decision, look, room=room)
@@ -87,7 +87,7 @@ def _quoted(text: str) -> str:
 
 
 def tools(rule: Rule) -> Clean:
-    """The tools that a rule is about, such as "write_file, replace" or "any tool of github"."""
+    """Return the tools that a rule is for: "write_file, replace", "any tool of github"."""
     names = visible_line(", ".join(rule.tools[:_NAMED])[:LONG]) or "any tool"
     if "*" in rule.tools:
         names = own("any tool")
@@ -97,7 +97,7 @@ def tools(rule: Rule) -> Clean:
 
 
 def when(rule: Rule) -> Clean:
-    """The conditions of a rule beside its tools, in words; "" = none."""
+    """Return the conditions of a rule, except for its tools; "" = none."""
     return own(", ".join(_conditions(rule)))
 
 
@@ -123,7 +123,7 @@ def _conditions(rule: Rule) -> Iterator[str]:
 
 
 def source(rule: Rule) -> Clean:
-    """Where a rule stands: "rule 2 of work.toml", "built-in", "--allowed-tools"."""
+    """Return where a rule comes from: "rule 2 of work.toml", "built-in", "--allowed-tools"."""
     if rule.tier is Tier.BUILTIN:
         return own("built-in")
     name = flat(PurePath(rule.source).name[:LONG]) or own("the policy")
@@ -131,19 +131,19 @@ def source(rule: Rule) -> Clean:
 
 
 def rank(rule: Rule) -> Clean:
-    """The number by which the engine sorts, with three places: 4.100."""
+    """Return the number that the engine sorts by, with three decimals: 4.100."""
     return own(f"{rule.effective:.3f}")
 
 
 def summary(rule: Rule) -> Clean:
-    """A rule in one line: what it decides, about which tools, when."""
+    """Return a rule in one line: its decision, its tools, its conditions."""
     conditions = when(rule)
     end = f"  {conditions}" if conditions else ""
     return own(f"{word(rule.decision)}  {tools(rule)}{end}")
 
 
 def asked(call: Call) -> Clean:
-    """What a call is about in one line: its command, its file, its pattern."""
+    """Return the subject of a call in one line: a command, a file or a pattern."""
     recorded = ToolCall(id="", name=call.tool, args=call.args, status=ToolStatus.RUNNING)
     return command_line(target(recorded)[:LONG])
 
@@ -152,12 +152,12 @@ def asked(call: Call) -> Clean:
 
 
 def cut(pieces: Pieces, look: Look) -> Pieces:
-    """The pieces on one line of the look's width."""
+    """Cut the pieces to one line of the look's width."""
     return fit(pieces, look.width, own(look.glyphs.ellipsis))
 
 
 def column(text: Clean, width: int, style: Style, look: Look) -> Piece:
-    """Text that takes exactly `width` cells."""
+    """Return text padded or cut to exactly `width` cells."""
     shown = ellipsis(text, width, mark=look.glyphs.ellipsis)
     piece = Piece(shown, style)
     return Piece(own(shown + " " * (width - width_of((piece,)))), style)
@@ -167,9 +167,9 @@ def column(text: Clean, width: int, style: Style, look: Look) -> Piece:
 
 
 def draw_explanation(found: Explanation, look: Look, between: Sequence[Line] = ()) -> list[Line]:
-    """The answer: what happens, by which rule and why; then every rule that was looked at.
+    """Draw the decision, the rule and the reason for it, then all rules that were considered.
 
-    `between`: what stands between the two.
+    `between`: lines to show between these two.
     """
     lines = [*_answer(found, look), BLANK, *between, *_considered(found, look)]
     return [Line(cut(line.pieces, look)) for line in lines]

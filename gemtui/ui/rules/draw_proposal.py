@@ -1,4 +1,4 @@
-"""One proposal in full: the rule, what speaks for it, what else it would open; pure."""
+"""Draw a proposed rule in detail, with its evidence and what else it would allow; pure."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from gemtui.ui.rules.draw import LONG, cut, decided, rank, tools, when
 from gemtui.ui.rules.draw_rows import call_row
 
 Find = Callable[[str], Summary | None]
-"""The session with an id."""
+"""Returns the summary of the session with an id."""
 _NAME = 11
 
 
 def draw_suggestion(found: Suggestion, find: Find, look: Look) -> list[Line]:
-    """Rule, evidence, what it opens, examples."""
+    """Draw a proposed rule: the rule, its evidence, what else it allows, examples."""
     rule = found.rule
     name = Piece(own(f"  {tools(rule)}"), look[Role.TEXT] + BOLD)
     lines = [*wrap((*decided(rule.decision, look), name), look.width)]
@@ -36,7 +36,7 @@ def draw_suggestion(found: Suggestion, find: Find, look: Look) -> list[Line]:
 
 
 def draw_left_out(found: LeftOut, find: Find, look: Look) -> list[Line]:
-    """What, why, and examples."""
+    """Draw calls for which no rule is proposed: what, why, examples."""
     first = (
         Piece(own(f"{look.glyphs.warning} {command_line(found.what[:LONG])}"), look[Role.WARNING]),
     )

@@ -1,4 +1,4 @@
-"""Rows of the screens around the policy pane: recorded calls, counts, proposals, tools; pure."""
+"""Draw rows of the policy screens: recorded calls, counts, proposed rules, tools; pure."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ from gemtui.ui.rules.draw import (
 )
 
 _ROOMY = 100
-"""Cells from which on a row says all of where a rule stands."""
+"""Cells from which on a row names the source of a rule in full."""
 VERDICT = 14
-"""Cells of a verdict's sign and word."""
+"""Cells of a decision's sign and word."""
 
 
 @dataclass(frozen=True, slots=True)
 class Heading:
-    """Words above rows; the cursor passes it by."""
+    """A heading above rows, which the cursor skips."""
 
     text: Clean
     more: Clean = EMPTY
@@ -41,7 +41,7 @@ class Heading:
 
 @dataclass(frozen=True, slots=True)
 class Total:
-    """All calls with one verdict."""
+    """The number of calls with one decision."""
 
     verdict: ReplayDecision
     calls: int
@@ -50,7 +50,7 @@ class Total:
 
 @dataclass(frozen=True, slots=True)
 class Missing:
-    """Calls of a tool that the CLI of today does not have."""
+    """Calls of a tool that the current CLI does not have."""
 
     tool: str
     calls: int
@@ -61,7 +61,7 @@ ReplayRow = Heading | Total | RuleCount | Missing
 
 @dataclass(frozen=True, slots=True)
 class Proposal:
-    """A rule that is proposed, and whether it is chosen."""
+    """A proposed rule, and whether it is chosen."""
 
     suggestion: Suggestion
     chosen: bool
@@ -72,7 +72,7 @@ SuggestRow = Heading | Proposal | LeftOut
 
 @dataclass(frozen=True, slots=True)
 class ToolRow:
-    """What becomes of a tool. `rules`: how many rules look at its arguments."""
+    """The decisions on a tool. `rules`: the number of rules that depend on its arguments."""
 
     tool: str
     headless: Outcome
@@ -84,7 +84,10 @@ class ToolRow:
 
 
 def _both(left: Pieces, right: Pieces, look: Look) -> Pieces:
-    """Two ends of a row; the left one gives way, the right one too where it would be alone."""
+    """Place pieces at both ends of a row.
+
+    The left end is cut to fit. The right end is left out if it needs more than half of the row.
+    """
     if width_of(right) > look.width // 2:
         right = ()
     room = max(0, look.width - width_of(right) - (2 if right else 0))
@@ -97,12 +100,12 @@ def _muted(text: str, look: Look) -> Piece:
 
 
 def heading(row: Heading, look: Look) -> Pieces:
-    """Its words, and what is said beside them."""
+    """Draw a heading with its addition."""
     return (Piece(row.text, look[Role.HEADING]), _muted(f"  {row.more}" if row.more else "", look))
 
 
 def verdict(found: ReplayDecision, look: Look) -> Pieces:
-    """Sign and word of what becomes of a call."""
+    """Draw the sign and word of a decision on a recorded call."""
     if found is ReplayDecision.NOT_OFFERED:
         return hidden(look, room=VERDICT - 2)
     return decided(Decision(found.value), look, room=VERDICT - 2)
@@ -112,13 +115,13 @@ def verdict(found: ReplayDecision, look: Look) -> Pieces:
 
 
 def call_words(call: Reference, session: Summary | None) -> str:
-    """What a search looks in."""
+    """Return the text that a filter is matched against."""
     title = "" if session is None else session.title
     return f"{call.tool} {call.argument} {call.ended} {title} {call.session}"
 
 
 def call_row(call: Reference, session: Summary | None, look: Look) -> Pieces:
-    """How it ended, tool, what was asked; at the right its session and when that was."""
+    """Draw a call: how it ended, tool and subject; on the right its session and time."""
     glyphs = look.glyphs
     sign, role = {
         CallStatus.SUCCEEDED: (glyphs.ok, Role.SUCCESS),
@@ -137,7 +140,7 @@ def call_row(call: Reference, session: Summary | None, look: Look) -> Pieces:
 
 
 def _from_project(argument: str, session: Summary | None) -> str:
-    """A path inside of the session's project as seen from there."""
+    """A path in the session's project, relative to it."""
     project = "" if session is None or session.project is None else session.project.rstrip("/")
     return argument.removeprefix(f"{project}/") if project else argument
 
@@ -152,7 +155,7 @@ def _session(session: Summary | None, look: Look) -> Pieces:
 
 
 def session_row(session: Summary, look: Look) -> Pieces:
-    """Title; at the right its project, calls and age."""
+    """Draw a session: its title; on the right project, number of calls and age."""
     calls = counted(session.tool_calls, "call") if session.tool_calls else ""
     project = flat((session.project or "").rpartition("/")[2][:40])
     right = _muted(f"{project}  {calls:>10}  {relative(session.when, look.now):>3}", look)
@@ -163,7 +166,7 @@ def session_row(session: Summary, look: Look) -> Pieces:
 
 
 def replay_rows(found: ReplayCounts) -> list[ReplayRow]:
-    """All that a replay has to say, as rows."""
+    """Return the result of a replay as rows."""
     counts = {
         ReplayDecision.ALLOW: found.allow,
         ReplayDecision.ASK_USER: found.ask_user,
@@ -182,7 +185,7 @@ def replay_rows(found: ReplayCounts) -> list[ReplayRow]:
 
 
 def replay_row(row: ReplayRow, look: Look) -> Pieces:
-    """One of these rows."""
+    """Draw one row of a replay."""
     match row:
         case Heading():
             return heading(row, look)
@@ -221,7 +224,7 @@ def _share(row: RuleCount, look: Look) -> Pieces:
 
 
 def _place(rule: Rule, look: Look) -> str:
-    """Where a rule stands and how high, or in few words."""
+    """The source and priority of a rule, or only a short form of it in a narrow window."""
     if look.width >= _ROOMY:
         return f"{source(rule)}  {rank(rule)}"
     of_file = rule.index and rule.tier > Tier.BUILTIN
@@ -232,7 +235,7 @@ def _place(rule: Rule, look: Look) -> str:
 
 
 def suggest_row(row: SuggestRow, look: Look) -> Pieces:
-    """A proposal with its box, or what was left out."""
+    """Draw a proposed rule with its checkbox, or what was left out."""
     match row:
         case Heading():
             return heading(row, look)
@@ -265,18 +268,18 @@ def _proposal(row: Proposal, look: Look) -> Pieces:
 
 
 def tool_head(look: Look) -> Pieces:
-    """What the columns are."""
+    """Draw the headings of the columns."""
     name = column(own("tool"), tool_room(look), look[Role.MUTED], look)
     return (name, _muted(f"  {'headless':<{VERDICT}}{'interactive':<{VERDICT}}rule", look))
 
 
 def tool_room(look: Look) -> int:
-    """Cells of a tool's name."""
+    """Return the width of the column of tool names in cells."""
     return max(12, min(24, look.width - 2 * VERDICT - 12))
 
 
 def tool_row(row: ToolRow, look: Look) -> Pieces:
-    """Tool, what becomes of it headless and interactively, and by which rule."""
+    """Draw a tool: the decision headless and interactively, and the rule that makes it."""
     return (
         column(flat(row.tool[:LONG]), tool_room(look), look[Role.TEXT], look),
         _muted("  ", look),
@@ -287,7 +290,11 @@ def tool_row(row: ToolRow, look: Look) -> Pieces:
 
 
 def _deciding(row: ToolRow, look: Look) -> Pieces:
-    """Rules that look at arguments come first: with them the decision here is not the whole."""
+    """The rule that decides.
+
+    If there are rules that depend on arguments, they are mentioned first, as they may decide
+    otherwise.
+    """
     rule = row.headless.rule
     place = _muted("no rule" if rule is None else _place(rule, look), look)
     if not row.rules:

@@ -1,4 +1,4 @@
-"""One rule as a form: choices where the set is closed, checked while somebody types."""
+"""The form for one rule, which is checked while the user types."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ MOST_FINDINGS = 4
 
 
 class Tick(Checkbox):
-    """A checkbox that shows by a sign whether it is on."""
+    """A checkbox that shows its state by a character, not only by colour."""
 
     BUTTON_LEFT = "["
     BUTTON_RIGHT = "]"
@@ -86,14 +86,14 @@ class Tick(Checkbox):
 
 
 class NameSuggester(Suggester):
-    """Completes the last one of several names."""
+    """Completes the last of several names that are separated by commas."""
 
     def __init__(self, known_names: Sequence[str]) -> None:
         super().__init__(use_cache=False, case_sensitive=True)
         self._names = known_names
 
     async def get_suggestion(self, value: str) -> str | None:
-        """The value with its last name completed."""
+        """Return the value with its last name completed; None = no known name begins so."""
         front, last = _last_name(value)
         found = next((name for name in self._names if last and name.startswith(last)), None)
         return None if found is None else front + found
@@ -106,14 +106,14 @@ def _last_name(value: str) -> tuple[str, str]:
 
 
 class RuleReview(NamedTuple):
-    """What the checks say of a rule, and the better form of it, if there is one."""
+    """The findings about a rule, and a corrected rule if there is one."""
 
     findings: tuple[Finding, ...]
     better: Rule | None
 
 
 def look_at(document: Document, place: int | None, rule: Rule) -> RuleReview:
-    """Check a rule as the one at `place` of this document, or as a new last one."""
+    """Check a rule as the one at index `place` of the document; None = added at its end."""
     try:
         changed = document.add(rule) if place is None else document.replace(place, rule)
     except GemtuiError as error:
@@ -125,10 +125,10 @@ def look_at(document: Document, place: int | None, rule: Rule) -> RuleReview:
 
 
 class RuleForm(DialogScreen[Rule]):
-    """Closes with the rule that is wanted, or with None.
+    """A dialog that returns the rule, or None if it was cancelled.
 
-    `project`: the folder that a folder of files is in. `place`: where the rule stands in the
-    document, None = it is a new one. `about`: why it is offered.
+    `project`: the folder that the field for a folder is relative to. `place`: the index of the rule
+    in the document, None = it is a new one. `about`: why the form was opened.
     """
 
     BINDINGS = bindings(Where.RULE)
@@ -151,7 +151,7 @@ class RuleForm(DialogScreen[Rule]):
         self._filling = False
 
     def compose(self) -> ComposeResult:
-        """One row each, then what the checks say."""
+        """Lay out one row per field, then the findings."""
         values = values_of(self._rule)
         with Dialog(self._title(), own("tab next   ctrl+s takes it   esc closes"), id="rule-form"):
             if self._about:
@@ -190,7 +190,7 @@ class RuleForm(DialogScreen[Rule]):
         return Input(visible_line(value), placeholder=own(hint), id=name, suggester=suggester)
 
     def on_mount(self) -> None:
-        """Say what the checks say of it as it is."""
+        """Show the findings about the rule as it is."""
         self._look()
 
     # --- checking ------------------------------------------------------------------------------
@@ -241,7 +241,7 @@ class RuleForm(DialogScreen[Rule]):
         self.query_one("#rule-findings", Static).update(Content("\n").join(lines))
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        """Whether a key does something now."""
+        """Tell whether a key currently does something."""
         del parameters
         return self._looked.better is not None if action == "fix" else True
 
@@ -262,7 +262,7 @@ class RuleForm(DialogScreen[Rule]):
         return rule_of(self._values(), self._rule, self._project)
 
     def _fill(self, rule: Rule) -> None:
-        """Other values in all fields, looked at once."""
+        """Set all fields to the values of a rule, checking it only once."""
         self._filling = True
         values = values_of(rule)
         for field in self.query(Input):
@@ -279,14 +279,14 @@ class RuleForm(DialogScreen[Rule]):
 
     @on(Button.Pressed, "#no")
     def action_close(self) -> None:
-        """Change nothing."""
+        """Cancel."""
         self.dismiss(None)
 
     @on(Button.Pressed, "#yes")
     @on(Input.Submitted)
     @work(exclusive=True, group="take")
     async def action_take(self) -> None:
-        """Take the rule, unless Gemini CLI would drop it or misread it."""
+        """Return the rule, unless Gemini CLI would drop or misread it."""
         rule = self._wanted()
         if isinstance(rule, FieldProblem):
             self.query_one(f"#{rule.field}").focus()
@@ -296,13 +296,13 @@ class RuleForm(DialogScreen[Rule]):
             self.dismiss(rule)
 
     def action_fix(self) -> None:
-        """The form that does what was meant."""
+        """Fill in the corrected rule."""
         if self._looked.better is not None:
             self._fill(self._looked.better)
 
 
 def tool_hint(text: str) -> Content:
-    """What there is to say of the names so far: completions, arguments, names that nothing has."""
+    """Return a hint on the tool names typed so far: completions, arguments, unknown names."""
     _, last = _last_name(text)
     found = tool_catalog.tool(last) if last else None
     if found is not None and found.name == last:

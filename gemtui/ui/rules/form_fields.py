@@ -1,8 +1,8 @@
-"""A rule as the texts of a form, and back; pure.
+"""Convert a rule to the texts of a form, and back; pure functions.
 
-A list of names is separated by commas. A command's prefixes may hold commas: one alone stands as it
-is, several stand in double quotes with commas between. A pattern that lets the files below one
-folder pass stands as that folder.
+Names are separated by commas. Command prefixes may contain commas themselves: a single one is
+written as it is, several are in double quotes and separated by commas. A pattern for the files
+below one folder is shown as that folder.
 """
 
 from __future__ import annotations
@@ -22,21 +22,21 @@ from gemtui.text import visible
 
 _WORDS = "files below "
 _FRONT = below("", ()).partition("/(?!")[0]
-"""What a pattern begins with that knows no project's folder."""
+"""The beginning of a pattern that contains no project's folder."""
 _NO_PART = re.compile(r'["\\\x00-\x1f\x7f*?]')
 
 
 def folder_of(pattern: str) -> str:
-    """The folder, such as "src/", whose files alone a pattern lets pass; "" = it says else."""
+    """Return the folder, such as "src/", if a pattern matches just the files below it; else ""."""
     words = files_of(pattern) or ""
     return words.removeprefix(_WORDS) if words.startswith(_WORDS) else ""
 
 
 def pattern_of(folder: str, project: str, before: str = "") -> str:
-    """The pattern for the files below a folder of the project.
+    """Return a pattern for the files below a folder of the project.
 
-    `before`: the pattern that the rule has; one for another folder keeps the projects it names.
-    Raises ValueError where the text names no folder below the project.
+    `before`: the pattern that the rule has now. If it is for another folder, the projects that it
+    names are kept. Raises ValueError if the text does not name a folder below the project.
     """
     name = _name(folder, project.rstrip("/"))
     if old := folder_of(before).rstrip("/"):
@@ -66,18 +66,18 @@ MODES = ("default", "autoEdit", "plan", "yolo")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FieldProblem:
-    """What is wrong with one field, by its name."""
+    """What is wrong with one field. `field`: its name."""
 
     field: str
     message: str
 
 
 Values = Mapping[str, str]
-"""What stands in each field of the form; modes as their names, separated by blanks."""
+"""The text of each field of the form; modes are names separated by blanks."""
 
 
 def values_of(rule: Rule) -> dict[str, str]:
-    """The texts of a rule, every character visible: a field is drawn as it is."""
+    """Return a rule as the texts of the form, with control characters made visible."""
     return {name: _SPACE.sub(" ", visible(text)) for name, text in _texts(rule).items()}
 
 
@@ -130,11 +130,11 @@ def _annotation_text(annotations: Mapping[str, Any]) -> str:
 
 
 def rule_of(values: Values, base: Rule, project: str = "") -> Rule | FieldProblem:
-    """The rule that the form describes, or the first field that can't be read.
+    """Return the rule that the form describes, or the first problem with a field.
 
-    `base`: what the form was filled with. What stands there as it did stays as it was, blanks and
-    signs that can't be drawn included; so does all that the form does not show. `project`: the
-    folder that a folder of files is in, "" = only paths from there are meant.
+    `base`: the rule that the form was filled with. Fields whose text was not changed keep its
+    values, including characters that can't be shown, and so does everything that the form does not
+    show. `project`: the folder that the field for a folder is relative to; "" = unknown.
     """
     before = values_of(base)
     changed = {name: text for name, text in values.items() if text != before[name]}
@@ -177,7 +177,7 @@ def _command_prefixes(text: str) -> dict[str, Any]:
 
 
 def _plain(name: str) -> Callable[[str], dict[str, Any]]:
-    """A text, or None where nothing stands."""
+    """A function that reads a field as a text; None if it is empty."""
     return lambda text: {name: text or None}
 
 
@@ -200,7 +200,7 @@ _READERS: Mapping[str, Callable[[str], dict[str, Any]]] = {
 
 
 def names(text: str) -> tuple[str, ...]:
-    """Names with commas between, each once."""
+    """Split a text at commas into names, without duplicates."""
     return tuple(dict.fromkeys(filter(None, (part.strip() for part in text.split(",")))))
 
 
