@@ -1,4 +1,4 @@
-"""`python -m gemtui` is the same as `gemtui`."""
+"""Run `gemtui` as `python -m gemtui`."""
 
 from __future__ import annotations
 

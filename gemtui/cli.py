@@ -1,9 +1,9 @@
-"""The `gemtui` command: words -> what to do.
+"""The `gemtui` command: its words and options, and which command they call.
 
-Only click is imported at the top, and only here and in `gemtui.commands`; a command imports what
-it needs when it runs, the app only when there is a screen to draw on. Exit codes: 0 done, 1 it ran
-and the answer is bad, 2 usage or an id that is unknown or ambiguous, 130 interrupted; `run` has
-53 for the turn limit and 124 for a time limit as well.
+Click is imported here and in `gemtui.commands` only. A command imports what else it needs when it
+runs, and the app only if there is a terminal. Exit codes: 0 done; 1 something is wrong or nothing
+was found; 2 wrong usage, or an id that is unknown or ambiguous; 130 interrupted. `run` also has 53
+for the turn limit and 124 for a time limit.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ _USAGE = (
     RunNotFound,
     RunAmbiguous,
 )
-"""Errors that lie in what was asked for: exit code 2."""
+"""Errors caused by what was asked for: exit code 2."""
 
 EPILOG = """\b
 Sessions are read from ~/.gemini ($GEMINI_CLI_HOME/.gemini if that is set).
@@ -62,7 +62,10 @@ Shell completion, session ids included; put the line into the file named:
 
 
 def main(args: Sequence[str] | None = None) -> int:
-    """Run the command and give back its exit code; `args` without the program's name."""
+    """Run the command and return its exit code.
+
+    `args`: its words without the program's name; None = those of this process.
+    """
     try:
         Path.home()
     except RuntimeError:
@@ -81,7 +84,7 @@ def main(args: Sequence[str] | None = None) -> int:
 
 
 def _complain(error: Exception | None, code: int, words: str) -> int:
-    """One plain line on stderr, then the candidates that the error carries."""
+    """Print the error on one line to stderr, and the candidates if it has some."""
     from gemtui.text import clean_line
 
     click.echo(clean_line(f"{PROGRAM}: {words}"), err=True)
@@ -108,7 +111,7 @@ def _system_words(error: OSError) -> str:
 
 @contextmanager
 def _quiet_when_stdout_closes() -> Iterator[None]:
-    """A reader that has gone (`| head`) ends the command with 0, where click would say 1."""
+    """End with exit code 0 when stdout is closed (`| head`); click would make it 1."""
     try:
         yield
     except BrokenPipeError:
@@ -119,12 +122,12 @@ def _quiet_when_stdout_closes() -> Iterator[None]:
 
 
 class Root(click.Group):
-    """A group whose first word may also be a folder: `gemtui [PATH]`."""
+    """A command group that also accepts a folder: `gemtui [PATH]`."""
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        """A command if there is one of that name, else the app on that folder."""
+        """Return the command of that name if there is one, else the app on that folder."""
         if self.get_command(ctx, args[0]) is None:
             return PROGRAM, folder, args
         return super().resolve_command(ctx, args)
@@ -136,17 +139,17 @@ class Root(click.Group):
         parent: click.Context | None = None,
         **extra: Any,
     ) -> click.Context:
-        """As always; here `--help` and `--version` are printed."""
+        """Create the context as click does; `--help` and `--version` are printed here."""
         with _quiet_when_stdout_closes():
             return super().make_context(info_name, args, parent, **extra)
 
     def invoke(self, ctx: click.Context) -> Any:
-        """As always; here the commands run."""
+        """Invoke as click does; the commands run here."""
         with _quiet_when_stdout_closes():
             return super().invoke(ctx)
 
     def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
-        """Commands and options; where none fits, folders."""
+        """Complete commands and options, or folders if none match."""
         return super().shell_complete(ctx, incomplete) or [CompletionItem(incomplete, type="dir")]
 
 

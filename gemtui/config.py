@@ -1,7 +1,7 @@
-"""Our own settings: one TOML file, read once into a frozen `Config`.
+"""gemtui's settings: a TOML file, read once into a frozen `Config`.
 
-The fields of `Config` are the only place where a setting is defined and described: the reader and
-the table in assets/settings.md come from them.
+Settings are defined and described by the fields of `Config` alone; `load_config` and the table in
+assets/settings.md are derived from them.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ from gemtui.sessions.listing import Sort
 
 
 class Scope(StrEnum):
-    """Whose sessions the list shows."""
+    """Which sessions the list shows."""
 
     PROJECT = "project"
     EVERYWHERE = "everywhere"
 
 
 class Config(Struct, frozen=True, kw_only=True):
-    """Every setting: its type, what it does, its default."""
+    """All settings: their types, descriptions and defaults."""
 
     theme: Annotated[str, "Colours; F2 in gemtui shows every theme with a preview."] = "gemtui-dark"
     ascii: Annotated[bool, "Draw with plain ASCII signs only, as --ascii does."] = False
@@ -48,7 +48,7 @@ class Config(Struct, frozen=True, kw_only=True):
 
 
 class Setting(Struct, frozen=True, kw_only=True):
-    """One setting as people read it; `values` names what it may be."""
+    """One setting, as described to users. `values`: which ones are allowed."""
 
     name: str
     default: bool | str
@@ -62,7 +62,7 @@ class Setting(Struct, frozen=True, kw_only=True):
 
 
 def settings() -> tuple[Setting, ...]:
-    """All settings in the order of `Config`."""
+    """Return all settings, in the order of `Config`."""
     defaults = Config()
     return tuple(
         Setting(name=name, default=getattr(defaults, name), values=_values(wanted), doc=doc)
@@ -71,10 +71,10 @@ def settings() -> tuple[Setting, ...]:
 
 
 def load_config(path: Path) -> Config:
-    """Read the settings; defaults where the file is missing.
+    """Read the settings file; defaults apply if it does not exist.
 
-    Raises ConfigError, which names the file, the key and the way out, for TOML that can't be
-    read, unknown keys, wrong types and values that are not among the choices.
+    Raises ConfigError, which names the file and the key, if it can't be read, is not valid TOML, or
+    has unknown keys or invalid values.
     """
     try:
         return _config(tomllib.loads(_text(path)), path)
@@ -85,7 +85,7 @@ def load_config(path: Path) -> Config:
 
 
 def _text(path: Path) -> str:
-    """What the file holds; empty where it is missing. Raises ConfigError."""
+    """The content of the file, "" if it does not exist. Raises ConfigError."""
     try:
         return read_small(path).decode()
     except FileNotFoundError:
@@ -97,7 +97,7 @@ def _text(path: Path) -> str:
 
 
 def _nested(error: Exception) -> str:
-    """What Python's reader of TOML can't take: endless nesting, a number of very many digits."""
+    """Describe what `tomllib` fails at: nesting that is too deep, integers with too many digits."""
     return "nested too deep" if isinstance(error, RecursionError) else str(error)
 
 
@@ -106,9 +106,9 @@ def _unreadable(path: Path, why: str) -> ConfigError:
 
 
 def keep_setting(path: Path, name: str, value: bool | str) -> None:
-    """Write one setting into the file, which is made if it is missing; all else in it stays.
+    """Save one setting in the file, which is created if needed; everything else in it is kept.
 
-    Raises OSError, and ConfigError where the file can't be read, or is no TOML any more.
+    Raises ConfigError if the file can't be read or is not valid TOML, and OSError if writing fails.
     """
     import tomlkit  # only where something is written
     from tomlkit.exceptions import ParseError

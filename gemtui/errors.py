@@ -1,21 +1,21 @@
-"""Every error gemtui raises on purpose, and what a caller can do about each.
+"""All errors that gemtui raises on purpose, and their attributes.
 
 GemtuiError
-├── SessionNotFound     no stored session has this id; `.searched` says where we looked
-├── SessionAmbiguous    an id prefix fits several sessions; `.candidates` lists them
-├── NotASession         the file is there and is no Gemini session
-├── SessionTooLarge     a session over the stated limit of what reading it may cost
-├── StoreUnreadable     the store exists and we may not read it
+├── SessionNotFound     no stored session matches; `.searched` has the places that were searched
+├── SessionAmbiguous    several sessions match; `.candidates` has their ids
+├── NotASession         the file exists but is not a Gemini session
+├── SessionTooLarge     reading the session would need more memory than allowed
+├── StoreUnreadable     the store exists but access to it is denied
 ├── DeletionFailed      some files of a session could not be moved to the trash or removed
-├── ConfigError         our own configuration file: `.path` and `.key` name the place
-├── PolicyError         a policy file can't be read, edited or saved so; `.path` names it
-│   ├── PolicyNotFound  there is no policy of this name
-│   └── PolicyChanged   the file on disk is no longer the one that was opened
-├── OptionError         an option of a run does not fit; the message names it (a ValueError, too)
-├── RunNotFound         no run of ours has this id
-├── RunAmbiguous        an id prefix fits several runs; `.candidates` lists them
-├── CliNotFound         there is no Gemini CLI that can run: none at all, a broken or too old one
-└── ProviderError       a provider's run failed; `.response` and `.files` hold what there was
+├── ConfigError         the settings file is wrong; `.path` and `.key` name the place
+├── PolicyError         a policy file can't be read, edited or saved; `.path` names it
+│   ├── PolicyNotFound  there is no such policy
+│   └── PolicyChanged   the file was changed since it was opened
+├── OptionError         an option of a run is not valid (a ValueError as well)
+├── RunNotFound         no run of gemtui's has this id
+├── RunAmbiguous        several runs match; `.candidates` has their ids
+├── CliNotFound         there is no Gemini CLI that can be run: none, a broken one, or one too old
+└── ProviderError       a provider's run failed; `.response` and `.files` have what there was
 """
 
 from __future__ import annotations
@@ -25,11 +25,14 @@ from pathlib import Path
 
 
 class GemtuiError(Exception):
-    """Root of all errors gemtui raises: `str(error)` is one plain line that names the way out."""
+    """Base class of all errors that gemtui raises on purpose.
+
+    `str(error)` is one line that says what is wrong and what to do about it.
+    """
 
 
 class SessionNotFound(GemtuiError):
-    """No stored session fits; `searched` holds the places that were looked at."""
+    """No stored session matches. `searched`: the places that were searched."""
 
     def __init__(self, message: str, *, searched: tuple[Path, ...] = ()) -> None:
         super().__init__(message)
@@ -37,9 +40,10 @@ class SessionNotFound(GemtuiError):
 
 
 class SessionAmbiguous(GemtuiError):
-    """Several sessions fit; `candidates` holds their full ids, newest first.
+    """Several sessions match.
 
-    Of those that share their full id it holds the files: any candidate names one session.
+    `candidates`: their full ids, newest first; files instead of ids for sessions with the same id.
+    Each of them names exactly one session.
     """
 
     def __init__(self, message: str, *, candidates: tuple[str, ...]) -> None:
@@ -48,11 +52,11 @@ class SessionAmbiguous(GemtuiError):
 
 
 class RunNotFound(GemtuiError):
-    """No run of ours, and no session that one of them stored, has this id."""
+    """No run of gemtui's has this id, and none has stored a session with it."""
 
 
 class RunAmbiguous(GemtuiError):
-    """Several runs fit; `candidates` holds their ids, newest first."""
+    """Several runs match. `candidates`: their ids, newest first."""
 
     def __init__(self, message: str, *, candidates: tuple[str, ...]) -> None:
         super().__init__(message)
@@ -60,7 +64,7 @@ class RunAmbiguous(GemtuiError):
 
 
 class NotASession(GemtuiError):
-    """The file can be read, and is not a Gemini session; `path` names it."""
+    """The file at `path` can be read, but is not a Gemini session."""
 
     def __init__(self, message: str, *, path: Path) -> None:
         super().__init__(message)
@@ -68,9 +72,10 @@ class NotASession(GemtuiError):
 
 
 class SessionTooLarge(GemtuiError):
-    """A session would cost more memory than gemtui spends on one.
+    """Reading the session at `path` would need more memory than gemtui uses for one.
 
-    `path` names it, `size` and `limit` count bytes of a legacy object, or what the message says.
+    `size`, `limit`: in bytes for a legacy `.json` file, otherwise in the unit that the message
+    names.
     """
 
     def __init__(
@@ -89,7 +94,7 @@ class SessionTooLarge(GemtuiError):
 
 
 class StoreUnreadable(GemtuiError):
-    """The store is there and the operating system does not let us read it; `path` names it."""
+    """The store at `path` exists, but the operating system denies access."""
 
     def __init__(self, message: str, *, path: Path) -> None:
         super().__init__(message)
@@ -97,7 +102,7 @@ class StoreUnreadable(GemtuiError):
 
 
 class DeletionFailed(GemtuiError):
-    """Some files could not be removed; `left` names them with the reason each."""
+    """Some files of a session could not be deleted. `left`: these files, each with the reason."""
 
     def __init__(self, message: str, *, left: tuple[tuple[Path, str], ...]) -> None:
         super().__init__(message)
@@ -105,7 +110,7 @@ class DeletionFailed(GemtuiError):
 
 
 class ConfigError(GemtuiError):
-    """Our configuration is wrong at one place; `path` and `key` name it."""
+    """The settings file at `path` is wrong, at `key` if that is given."""
 
     def __init__(self, message: str, *, path: Path, key: str | None = None) -> None:
         super().__init__(message)
@@ -113,7 +118,7 @@ class ConfigError(GemtuiError):
 
 
 class PolicyError(GemtuiError):
-    """A policy file can't be read, edited or saved in this way; `path` names it."""
+    """The policy file at `path` can't be read, edited or saved."""
 
     def __init__(self, message: str, *, path: Path | None = None) -> None:
         super().__init__(message)
@@ -121,26 +126,25 @@ class PolicyError(GemtuiError):
 
 
 class PolicyNotFound(PolicyError):
-    """There is no policy of this name, neither a file nor one of ours."""
+    """There is no policy file of this name or path."""
 
 
 class PolicyChanged(PolicyError):
-    """The file on disk has changed since it was opened: saving would undo that change."""
+    """The policy file was changed since it was opened; saving would undo that change."""
 
 
 class OptionError(GemtuiError, ValueError):
-    """An option of a run does not fit; `str(error)` names the option and what it may be."""
+    """An option of a run is not valid; `str(error)` names it and its valid values."""
 
 
 class CliNotFound(GemtuiError):
-    """There is no Gemini CLI that can run; the message says why, and how to get one."""
+    """There is no Gemini CLI that can be run; the message says why, and how to get one."""
 
 
 class ProviderError(GemtuiError):
-    """A provider's run failed, or its CLI can't be used; the message says what to do about it.
+    """A run of a provider failed, or its CLI can't be used; the message says what to do.
 
-    `response`: what had been answered by then. `files`: written by then, in order, as
-    `ProviderResult.files`.
+    `response`: the answer so far. `files`: the files written so far, as in `ProviderResult.files`.
     """
 
     def __init__(

@@ -1,4 +1,4 @@
-"""The forms in which a stored session leaves gemtui, piece by piece and in bounded memory."""
+"""Export a stored session in one of several formats, one piece at a time, in bounded memory."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from gemtui.sessions.summary import Summary
 
 
 class Format(StrEnum):
-    """What `gemtui show` prints and the app exports."""
+    """The formats of `gemtui show` and of exports from the app."""
 
     TEXT = "text"
     MARKDOWN = "markdown"
@@ -31,11 +31,12 @@ def pieces(
     dropped: bool = False,
     encoding: str = "utf-8",
 ) -> Iterator[bytes]:
-    """A session, read and open, in one of the forms: bytes to write one after the other.
+    """Yield a session in one of the formats, as bytes to be written one after the other.
 
-    UTF-8; plain text in the terminal's `encoding`, in which what it lacks becomes `?`. `dropped`:
-    text, Markdown and HTML with the messages that are no longer part of the conversation; JSON
-    always has them, unified messages never.
+    `log`: read and still open. `dropped`: include messages that are no longer part of the
+    conversation, in text, Markdown and HTML; JSON always includes them, unified messages never do.
+    `encoding`: of plain text, where characters that it lacks become `?`; all other formats are
+    UTF-8.
     """
     match format:
         case Format.TEXT | Format.MARKDOWN | Format.HTML:
@@ -59,7 +60,7 @@ def _texts(log: SessionLog, summary: Summary, format: Format, *, dropped: bool) 
 
 
 def _json(log: SessionLog, summary: Summary) -> Iterator[bytes]:
-    """What `Session.to_dict` gives, without ever holding it whole."""
+    """The same value as `Session.to_dict`, without building it in memory."""
     head = b'{"version":1,"session":' + encode(summary.to_dict()) + b',"messages":'
     yield from encode_array(records_of(log), head=head)
     dropped = (DroppedRecord(why=why, record=record).to_dict() for why, record in dropped_of(log))

@@ -1,4 +1,7 @@
-"""Files: ours are written whole or not at all, those of others read bounded and without waiting."""
+"""Write files completely or not at all, and read files of others safely.
+
+Reading never blocks, and is bounded in size.
+"""
 
 from __future__ import annotations
 
@@ -14,15 +17,16 @@ from pathlib import Path
 from typing import IO
 
 SMALL = 4_000_000
-"""Bytes: no settings, policy or record of a run that a person or a CLI wrote is larger."""
+"""Bytes; settings, policies and records of runs are smaller."""
 
 
 def read_small(path: Path, most: int = SMALL) -> bytes:
-    """All of a small regular file that others may have written.
+    """Read all of a small regular file that others may have written.
 
-    A FIFO, a device or a socket is never opened, a file of more than `most` bytes never read whole,
-    whatever its size is said to be. Links are followed, and what was opened is what is judged.
-    Raises OSError, FileNotFoundError included: its `strerror` is a plain word, its `filename` the
+    Links are followed. A FIFO, device or socket is not opened, and no more than `most` bytes are
+    read, whatever size the file claims to have.
+
+    Raises OSError, also for larger files; its `strerror` is a plain phrase, its `filename` the
     path.
     """
     with open_regular(path) as stream:
@@ -36,7 +40,7 @@ def read_small(path: Path, most: int = SMALL) -> bytes:
 
 
 def open_regular(path: Path) -> io.FileIO:
-    """A regular file that others may have written, open for reading in pieces. Raises OSError."""
+    """Open a regular file that others may have written, for reading. Raises OSError."""
     try:
         _require_file(path, path.stat().st_mode)
         handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOCTTY)
@@ -52,7 +56,7 @@ def open_regular(path: Path) -> io.FileIO:
 
 
 def read_end(path: Path, most: int) -> bytes:
-    """The last `most` bytes of a regular file that others may have written. Raises OSError."""
+    """Read the last `most` bytes of a regular file that others may have written. Raises OSError."""
     with open_regular(path) as stream:
         stream.seek(max(0, os.fstat(stream.fileno()).st_size - most))
         return stream.read(most)
@@ -68,14 +72,16 @@ def _require_file(path: Path, mode: int) -> None:
 def write_whole(
     path: Path, pieces: Iterable[bytes], *, durable: bool = False, special: bool = False
 ) -> None:
-    """Put `pieces` into `path`, 0600, replacing what is there only once all is written.
+    """Write `pieces` to `path`, replacing its content only after all of it was written.
 
-    Links are followed. A file that is there keeps its mode and its owner; where no new one can
-    stand in its place (its folder takes none, or it belongs to somebody else) it is written over,
-    once all `pieces` have come. `special`: what is no regular file (a device, a FIFO that somebody
-    reads) is written to as it is; otherwise it is an error. `durable`: on the disk before the old
-    content goes, for what is the user's own and can't be made again. Raises OSError, which names
-    the folder where it takes no new file, and what `pieces` raises; then the old content stands.
+    Links are followed. A new file has mode 0600; an existing one keeps its mode and owner. If it
+    can't be replaced by a new file, because its folder is not writable or somebody else owns it, it
+    is overwritten in place after all `pieces` were produced. `special`: write to a device, or to a
+    FIFO that is being read, instead of raising an error. `durable`: flush to the disk before the
+    old content is replaced, for data of the user's own that can't be recreated.
+
+    Raises OSError, which names the folder if that can't be written to, and what `pieces` raises.
+    The old content is kept then.
     """
     target = resolved(path)
     before = _facts(target)
@@ -110,7 +116,7 @@ def write_whole(
 
 
 def _write_special(path: Path, pieces: Iterable[bytes], special: bool) -> None:
-    """Without waiting for a reader to come; what one reads is waited for."""
+    """Write to something other than a regular file, without waiting for a FIFO to be opened."""
     if not special:
         _require_file(path, path.stat().st_mode)
     handle = os.open(path, os.O_WRONLY | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOCTTY)
@@ -129,7 +135,7 @@ def _facts(path: Path) -> os.stat_result | None:
 
 
 def _made_like(stream: IO[bytes], before: os.stat_result) -> bool:
-    """Give a file the owner and the mode of another one; whether that could be done."""
+    """Give a file the owner and mode of another one; return whether that was possible."""
     made = os.fstat(stream.fileno())
     try:
         if (made.st_uid, made.st_gid) != (before.st_uid, before.st_gid):
@@ -149,13 +155,13 @@ def _write_over(target: Path, spool: IO[bytes], *, durable: bool) -> None:
 
 
 def sync(stream: IO[bytes]) -> None:
-    """All that was written to a file is on the disk."""
+    """Flush everything written to a file to the disk."""
     stream.flush()
     os.fsync(stream.fileno())
 
 
 def sync_folder(folder: Path) -> None:
-    """The names in a folder are on the disk as they are now, where its file system can do that."""
+    """Flush the entries of a folder to the disk, if its file system supports that."""
     with suppress(OSError):
         handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
         try:
@@ -168,9 +174,9 @@ def sync_folder(folder: Path) -> None:
 
 
 def is_there(path: Path) -> bool:
-    """Whether something is at a path; False as well where nobody may look, and for no path at all.
+    """Return whether a path exists; False as well if access is denied or it is not a valid path.
 
-    For paths that others have written down, such as those of settings: it never raises.
+    Nothing is raised, so this suits paths that others wrote, such as those in settings.
     """
     with suppress(OSError, ValueError):
         return path.exists()
@@ -178,21 +184,21 @@ def is_there(path: Path) -> bool:
 
 
 def is_folder(path: Path) -> bool:
-    """Whether a folder is at a path; as `is_there`, it never raises."""
+    """Return whether a path is a folder. Like `is_there`, this raises nothing."""
     with suppress(OSError, ValueError):
         return path.is_dir()
     return False
 
 
 def is_file(path: Path) -> bool:
-    """Whether a regular file is at a path; as `is_there`, it never raises."""
+    """Return whether a path is a regular file. Like `is_there`, this raises nothing."""
     with suppress(OSError, ValueError):
         return path.is_file()
     return False
 
 
 def is_private(path: Path) -> bool:
-    """Whether a folder is at a path that nobody but its owner may look into; it never raises."""
+    """Return whether a path is a folder that only its owner has access to. Raises nothing."""
     with suppress(OSError, ValueError):
         facts = path.stat()
         return stat.S_ISDIR(facts.st_mode) and not facts.st_mode & 0o077
@@ -200,7 +206,7 @@ def is_private(path: Path) -> bool:
 
 
 def resolved(path: Path) -> Path:
-    """An absolute path without links, as far as they lead anywhere; it never raises."""
+    """Return an absolute path with links followed as far as possible. Raises nothing."""
     try:
         return Path(os.path.realpath(path))
     except (OSError, ValueError):

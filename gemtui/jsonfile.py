@@ -1,4 +1,4 @@
-"""Small JSON files that others may have written: settings of the CLI, records of runs."""
+"""Read small JSON files that others may have written: settings of the CLI, records of runs."""
 
 from __future__ import annotations
 
@@ -13,20 +13,19 @@ from gemtui.files import SMALL, read_small
 from gemtui.jsonin import loads
 
 DEEPEST = 100
-"""Levels of lists and objects within each other: what takes a value apart may call itself."""
+"""Levels of nested lists and objects; a value with more could exhaust the stack later."""
 
 
 def read_object(path: Path, most: int = SMALL) -> dict[str, Any]:
-    """The JSON object that a small regular file holds.
+    """Read a JSON object from a small regular file.
 
-    Raises OSError as `read_small` does, and where the file holds something else: its `strerror` is
-    a plain word, its `filename` the path.
+    Raises OSError as `read_small` does, and also if the file contains anything else.
     """
     return object_of(read_small(path, most), path)
 
 
 def object_of(data: bytes, path: Path) -> dict[str, Any]:
-    """The JSON object in `data`, which was read from `path`. Raises OSError as `read_object`."""
+    """Parse a JSON object from `data`, the content of `path`. Raises OSError as `read_object`."""
     try:
         value = loads(data)
     except orjson.JSONDecodeError as error:

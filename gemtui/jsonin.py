@@ -1,8 +1,8 @@
-"""JSON as others wrote it: orjson, and what the CLI reads or writes that orjson refuses.
+r"""Parse JSON as Gemini CLI writes it: with orjson, after repairing what that refuses.
 
-The CLI cuts texts by UTF-16 units, so that one can end inside an emoji; `JSON.stringify` then
-writes half of a surrogate pair (`\\ud83d`), and a strict parser drops the whole line for it, as it
-does for a byte that is no UTF-8. JavaScript reads both.
+The CLI cuts texts by UTF-16 code units, possibly within an emoji, and `JSON.stringify` then writes
+a lone surrogate (`\ud83d`). A strict parser refuses the whole line because of it, and because of
+bytes that are not UTF-8. JavaScript accepts both.
 """
 
 from __future__ import annotations
@@ -14,9 +14,10 @@ import orjson
 
 
 def loads(data: bytes) -> Any:
-    """One JSON value; half surrogate pairs and bytes that are no UTF-8 become U+FFFD in it.
+    """Parse a JSON value; lone surrogates and bytes that are not UTF-8 become U+FFFD.
 
-    Integers beyond 64 bits become floats, as in JavaScript all do. Raises orjson.JSONDecodeError.
+    Integers beyond 64 bits become floats, as all numbers do in JavaScript. Raises
+    orjson.JSONDecodeError.
     """
     try:
         return orjson.loads(data)
@@ -32,12 +33,12 @@ _ESCAPES = re.compile(
     rb"|\\u[dD][89abAB][0-9a-fA-F]{2}(?:\\u[dD][c-fC-F][0-9a-fA-F]{2})?"
     rb"|\\u[dD][c-fC-F][0-9a-fA-F]{2}"
 )
-"""Escaped backslashes, and surrogates: pairs where there are any, else halves."""
+"""Escaped backslashes, and escaped surrogates: as pairs where possible, else alone."""
 _HALF = len(rb"\ud83d")
 
 
 def _repaired(data: bytes) -> bytes | None:
-    """The same JSON in strict UTF-8, None if there is nothing to repair."""
+    """The same JSON in valid UTF-8; None if there is nothing to repair."""
     whole = _ESCAPES.sub(_without_half, data) if b"\\ud" in data or b"\\uD" in data else data
     decoded = whole.decode("utf-8", "replace").encode()
     return None if decoded == data else decoded
@@ -51,9 +52,9 @@ _MANY = 1_000_000
 
 
 def values_in(data: bytes) -> int:
-    """About how many values a JSON text holds, at least as many as parsing it would make.
+    """Return an upper estimate of the number of values in a JSON text.
 
-    For bounds: parsing costs memory by values, a hundred bytes for each, not by bytes.
+    It serves to limit memory: parsing takes about a hundred bytes per value, whatever its length.
     """
     if len(data) < _MANY:
         return len(data)

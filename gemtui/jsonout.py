@@ -1,8 +1,8 @@
-"""JSON as gemtui prints it: orjson's bytes, with everything a terminal could obey as `\\u` escapes.
+r"""Print JSON in which everything that affects a terminal is escaped as `\u`.
 
-Stored sessions are foreign text, and people pipe JSON to terminals: DEL, C1 and bidi controls and
-the line ends U+2028 and U+2029 are legal in JSON strings and not harmless there. They are escaped,
-C0 is escaped by JSON itself, and nothing else is, so that the text stays readable.
+Stored sessions are foreign text, and JSON may be printed to a terminal. DEL, C1 and bidi controls,
+U+2028 and U+2029 are valid in JSON strings but not harmless there, so they are escaped. JSON itself
+requires that for C0 controls. Nothing else is escaped, so the text stays readable.
 """
 
 from __future__ import annotations
@@ -26,15 +26,18 @@ _SURROGATE = re.compile("[\ud800-\udfff]")
 
 
 def encode(value: Any) -> bytes:
-    """One JSON value as a line-free, terminal-safe UTF-8 text; `json.loads` gives `value` back.
+    """Return a JSON value as UTF-8 on one line, safe for terminals; `json.loads` restores it.
 
-    Takes what came out of a JSON parser, and dataclass-free dicts, lists, tuples and scalars.
+    `value`: dicts, lists, tuples and scalars, such as those from a JSON parser.
     """
     return _UNSAFE.sub(lambda found: b"\\u%04x" % ord(found[0].decode()), _dump(value))
 
 
 def encode_array(values: Iterable[Any], *, head: bytes = b"", tail: bytes = b"") -> Iterator[bytes]:
-    """A JSON array in pieces, one value per line, so that it never has to be in memory whole."""
+    """Yield a JSON array with one value per line, so that it need not be in memory as a whole.
+
+    `head`, `tail`: bytes to put before and after it.
+    """
     yield head + b"["
     separator = b"\n"
     for value in values:
@@ -44,10 +47,10 @@ def encode_array(values: Iterable[Any], *, head: bytes = b"", tail: bytes = b"")
 
 
 def indented(value: Any) -> str:
-    """One JSON value for people to read, over several lines, still JSON.
+    """Return a JSON value over several indented lines, for reading; it is still JSON.
 
-    What can't be seen is escaped, other line ends and lone surrogates too. A value that is no JSON
-    stands there as its text.
+    Invisible characters, other line ends and lone surrogates are escaped. A value that is not JSON
+    is given as its `str`.
     """
     with _deeper():
         text = json.dumps(value, indent=2, ensure_ascii=False, default=str)
@@ -55,7 +58,7 @@ def indented(value: Any) -> str:
 
 
 def _dump(value: Any) -> bytes:
-    """`orjson.dumps`; what it can't carry (lone surrogates, big integers) goes the slower way."""
+    """`orjson.dumps`, or the slower `json` for lone surrogates and big integers."""
     try:
         return orjson.dumps(value)
     except orjson.JSONEncodeError:
@@ -66,7 +69,7 @@ def _dump(value: Any) -> bytes:
 
 @contextmanager
 def _deeper() -> Iterator[None]:
-    """Room for values as deep as orjson reads them: it writes them only to a depth of 254."""
+    """Raise the recursion limit to the depth that orjson can read; it only writes 254 levels."""
     limit = sys.getrecursionlimit()
     sys.setrecursionlimit(limit + _DEEPEST)
     try:

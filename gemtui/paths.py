@@ -1,6 +1,7 @@
 """Where Gemini CLI keeps its files, and where gemtui keeps its own.
 
-gemtui's follow the system (XDG on Linux, Library on macOS) and are never in Gemini's folder.
+gemtui's own files follow the conventions of the system (XDG on Linux, Library on macOS) and are
+never in the CLI's folder.
 """
 
 from __future__ import annotations
@@ -22,9 +23,9 @@ def gemini_home(environ: Mapping[str, str] = os.environ) -> Path:
 
 
 def typed_path(text: str | os.PathLike[str]) -> Path:
-    """Return a path as a user or a settings file names it: `~` and `~name` are home directories.
+    """Return a path as a user or a settings file gives it: `~` and `~name` are home directories.
 
-    A name that no user has is kept as it is, as in a shell.
+    If there is no such user, the path is kept as it is, as in a shell.
     """
     try:
         return Path(os.path.expanduser(text))  # noqa: PTH111  (Path.expanduser raises for it)
@@ -36,14 +37,14 @@ _stood_in = [Path(os.environ.get("PWD") or os.sep)]
 
 
 def current_folder() -> Path:
-    """The folder this process stands in; once that was removed, the path it had."""
+    """Return the current folder; if it was removed, the path that it had."""
     with suppress(OSError):
         _stood_in[0] = Path.cwd()
     return _stood_in[0]
 
 
 def config_file(environ: Mapping[str, str] = os.environ) -> Path:
-    """Return our settings file, which need not exist; `$GEMTUI_CONFIG` names another one."""
+    """Return the path of gemtui's settings file, or `$GEMTUI_CONFIG` if set; it need not exist."""
     chosen = environ.get("GEMTUI_CONFIG")
     if chosen:
         return typed_path(chosen)
@@ -51,15 +52,15 @@ def config_file(environ: Mapping[str, str] = os.environ) -> Path:
 
 
 def cache_dir() -> Path:
-    """Return the folder for what can be made again, such as the summaries of sessions."""
+    """Return the folder for data that can be recreated, such as summaries of sessions."""
     return platformdirs.user_cache_path(_APP, appauthor=False)
 
 
 def state_dir() -> Path:
-    """Return the folder for what is kept between starts and is no setting."""
+    """Return the folder for data that is kept between starts, other than settings."""
     return platformdirs.user_state_path(_APP, appauthor=False)
 
 
 def prompts_file() -> Path:
-    """Return the file with the prompts of earlier runs, which the run pane offers again."""
+    """Return the file with earlier prompts, which the run pane offers again."""
     return state_dir() / "prompts.jsonl"

@@ -1,8 +1,7 @@
-"""Programs that we start: neither they nor what they load come from the current folder.
+"""Start programs so that nothing of them is taken from the current folder.
 
-Anybody may have made the folder that a person stands in. Python puts it on `sys.path`, an empty or
-relative entry of `PATH` and `PYTHONPATH` means it, and some programs take settings from it that
-name commands.
+The current folder may be somebody else's. Python adds it to `sys.path`, an empty or relative entry
+in `PATH` or `PYTHONPATH` refers to it, and some programs read settings from it that name commands.
 """
 
 from __future__ import annotations
@@ -16,23 +15,24 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 FOLDER = "/"
-"""Where our own children stand: nobody but root puts files there."""
+"""The working folder of gemtui's own child processes, where only root can create files."""
 
 
 def python(*words: str) -> list[str]:
-    """The command that starts this Python with `words`, to be started in `FOLDER`.
+    """Return the command that runs this Python with `words`; it is to be started in `FOLDER`.
 
-    Without `-P` Python would import modules of the folder it is started in; in `FOLDER` the empty
-    and the relative entries of `PYTHONPATH` name nothing of others, either.
+    `-P` keeps Python from importing modules of the working folder. In `FOLDER`, empty and relative
+    entries of `PYTHONPATH` are harmless, too.
     """
     return [sys.executable, "-P", *words]
 
 
 def at_terminal(words: Sequence[str], *, program: str | None = None) -> int:
-    """Run `words` (`program`: their executable) at our terminal; its exit code, -n for signal n.
+    """Run a program in the terminal and return its exit code, -n if signal n ended it.
 
-    Ctrl+c and ctrl+backslash are its own meanwhile, as at a shell: the terminal sends them to us
-    as well. Raises OSError.
+    `words`: its arguments, beginning with its name; `program`: the executable if it is not
+    `words[0]`. Meanwhile gemtui ignores ctrl+c and ctrl+backslash, which the terminal sends to
+    both, as a shell does. Raises OSError.
     """
     keys = (signal.SIGINT, signal.SIGQUIT)
     before = {number: signal.signal(number, lambda *_: None) for number in keys}
@@ -44,9 +44,9 @@ def at_terminal(words: Sequence[str], *, program: str | None = None) -> int:
 
 
 def find_program(name: str, environ: Mapping[str, str] = os.environ) -> str | None:
-    """The absolute path of a program on `PATH`, whose relative and empty entries are passed over.
+    """Return the absolute path of a program on `PATH`, or None if there is none.
 
-    A name with a slash is a path already, and is given back as it is. None = it is not there.
+    Relative and empty entries of `PATH` are skipped. A name with a slash is returned as it is.
     """
     if os.sep in name:
         return name

@@ -1,4 +1,4 @@
-"""Gemini CLI as a response provider: a prompt in, the answer and the written files out."""
+"""Gemini CLI as a response provider: takes a prompt, returns the answer and the written files."""
 
 from __future__ import annotations
 
@@ -28,18 +28,18 @@ from gemtui.transcript.model import Author, Text, Transcript
 _LOG = logging.getLogger(__name__)
 _SAMPLE = 200
 _LOOK = 0.1
-"""Seconds between two looks whether somebody still wants the answer."""
+"""Seconds between checks whether the caller was interrupted."""
 _GOOD = (Status.OK, Status.WARNING, Status.REFUSED)
 TIMEOUT = 600
-"""Seconds that a run may take unless the configuration says otherwise."""
+"""Default limit for a run, in seconds."""
 
 
 @dataclass(frozen=True, slots=True)
 class ProviderResult:
-    """What a run gave.
+    """The result of a run.
 
-    `response`: the answer. `files`: each path that was written, as the tool named it, in order; the
-    values are None.
+    `response`: the answer. `files`: the paths that were written, in order, as given in the tool
+    calls; the values are None.
     """
 
     response: str
@@ -49,10 +49,10 @@ class ProviderResult:
 class GeminiCliProvider:
     """Answers prompts by headless runs of Gemini CLI.
 
-    `config` may hold `model`, `sandbox`, `approval_mode`, `include_directories`, `allowed_tools`
-    (no confirmation for these), `working_dir` and `timeout` (seconds). The default approval mode is
-    `yolo`, for unattended use: every tool runs without a question, shell commands included. Unknown
-    keys warn; wrong values raise a ValueError that names the key.
+    `config` may have `model`, `sandbox`, `approval_mode`, `include_directories`, `allowed_tools`
+    (need no confirmation), `working_dir` and `timeout` (seconds). The default approval mode is
+    `yolo`, for unattended use: all tools run without confirmation, shell commands included. Unknown
+    keys cause a warning; invalid values raise ValueError, which names the key.
     """
 
     def __init__(self, config: Mapping[str, Any] | None = None) -> None:
@@ -62,7 +62,7 @@ class GeminiCliProvider:
 
     @classmethod
     def get_metadata(cls) -> dict[str, Any]:
-        """Return the name, the configuration keys and the abilities of this provider."""
+        """Return the name, the configuration keys and the capabilities of this provider."""
         return {
             "name": "gemini-cli",
             "description": "Gemini CLI AI agent via subprocess",
@@ -73,7 +73,7 @@ class GeminiCliProvider:
         }
 
     def validate(self) -> None:
-        """Raise ProviderError unless a CLI is installed, answers, and can report its runs."""
+        """Raise ProviderError unless a CLI is installed, works, and can report on its runs."""
         problem = detect_cli().problem
         if problem is not None:
             raise ProviderError(problem)
@@ -85,9 +85,9 @@ class GeminiCliProvider:
         system_prompt: str | None = None,
         response_timeout: float | None = None,
     ) -> ProviderResult:
-        """Run the prompt and wait for the answer; as `agenerate`.
+        """Run a prompt and wait for the answer; arguments, result and errors as for `agenerate`.
 
-        It can also be called in a thread whose event loop is running.
+        It may also be called in a thread with a running event loop, which is blocked meanwhile.
         """
         answer = self.agenerate(prompt, context, system_prompt, response_timeout)
         try:
@@ -103,15 +103,16 @@ class GeminiCliProvider:
         system_prompt: str | None = None,
         response_timeout: float | None = None,
     ) -> ProviderResult:
-        """Run the prompt; return the answer and the files that were written.
+        """Run a prompt and return the answer and the files that were written.
 
         `context["prompt_file"]`: a file that the CLI is told to process instead of `prompt`.
-        `context["project_root"]`: the folder to run in, unless the configuration names one.
-        `system_prompt`: comes before the prompt, with a blank line between. `response_timeout`:
-        seconds, instead of the configured number. The answer is taken from the stored session if it
-        is found, since the stream repeats what was tried again. Raises ProviderError, with the
-        partial answer and the files written so far, for a run that failed or ended without a
-        result. Cancelling the task ends the run.
+        `context["project_root"]`: the folder to run in, unless the configuration has `working_dir`.
+        `system_prompt`: put before the prompt, separated by a blank line. `response_timeout`:
+        seconds, instead of the configured `timeout`.
+
+        The answer is taken from the stored session if that is found, as the output stream repeats
+        text when a request is retried. Cancelling the task ends the run. Raises ProviderError, with
+        the partial answer and the files written so far, if the run fails or ends without a result.
         """
         await asyncio.to_thread(self.validate)
         context = context or {}
@@ -193,7 +194,7 @@ _CHECKS = {
 
 
 def _check(config: Mapping[str, Any]) -> None:
-    """Raise ValueError for a wrong value, warn of unknown keys; None = left out."""
+    """Raise ValueError for an invalid value and warn about unknown keys; None = not set."""
     for key, value in config.items():
         if key not in _CHECKS:
             warnings.warn(
@@ -207,7 +208,7 @@ def _check(config: Mapping[str, Any]) -> None:
 
 
 class _Gathered:
-    """What the events of a run come to."""
+    """Collects the result of a run from its events."""
 
     def __init__(self, prompt: str) -> None:
         self.progress = RunProgress()
@@ -229,19 +230,19 @@ class _Gathered:
 
     @property
     def failure(self) -> str | None:
-        """Why the run is no good answer, and what to do about it; None if it is one."""
+        """Why the run failed, and what to do about it; None if it did not."""
         verdict = self.progress.verdict()
         return one_line(verdict) if verdict and verdict.status not in _GOOD else None
 
     def response(self) -> str:
-        """All that the model said; looks into the stored session for it."""
+        """The whole answer, from the stored session if it is found."""
         live = self._fold.transcript()
         whole = enrich(live, gemini_home(), self._session)
         return "".join(self._said) if whole is live else _answer(whole)
 
 
 def _answer(transcript: Transcript) -> str:
-    """The model's words; a blank line between messages, since the CLI stores them trimmed."""
+    """The model's text, with a blank line between messages, as the CLI stores them trimmed."""
     said = (message for message in transcript if message.author is Author.MODEL)
     blocks = (block for message in said for block in message.blocks)
     texts = (block.text for block in blocks if isinstance(block, Text))
@@ -249,7 +250,10 @@ def _answer(transcript: Transcript) -> str:
 
 
 def _in_thread(answer: Coroutine[Any, Any, ProviderResult]) -> ProviderResult:
-    """Run it on a loop of its own; what interrupts or cancels the waiting ends the run as well."""
+    """Run a coroutine in a thread with an event loop of its own, and wait for its result.
+
+    If the waiting is interrupted or cancelled, the coroutine is cancelled, too.
+    """
     outer = asyncio.current_task()
     begun: Future[asyncio.Task[Any] | None] = Future()
 

@@ -1,12 +1,13 @@
-"""The only door for foreign text: what a model, a tool or a file says is hostile until it is clean.
+"""Clean foreign text: whatever comes from models, tools and files is hostile until it was cleaned.
 
-Escape sequences in content would reach the terminal (title, clipboard by OSC 52, colours), bidi
-controls reorder what a person reads, and a lone surrogate can't be encoded at all. A renderer takes
-`Clean`, so that a raw string can't slip in.
+Escape sequences would act on the terminal (its title, the clipboard by OSC 52, colours), bidi
+controls reorder text, and a lone surrogate can't be encoded. All functions that draw or print take
+`Clean`, so that a type checker finds text that was not cleaned.
 
-Cleaning hides nothing: but for colours, what can't be drawn leaves a mark in its place, and what
-stands around it stays. ESC becomes `␛` and the text after it remains, as a shell would run it; what
-has no picture is named, as `⟨U+202E⟩`. The marks mean nothing to a shell or to Markdown.
+Except for colours, nothing is removed: a character that can't be shown is replaced by a mark, and
+the text around it stays. ESC becomes `␛` and the text after it remains, as a shell would run it.
+Characters without a picture are named, as `⟨U+202E⟩`. The marks mean nothing to a shell or in
+Markdown.
 """
 
 from __future__ import annotations
@@ -20,13 +21,13 @@ from typing import NewType
 from unicodedata import category, east_asian_width
 
 Clean = NewType("Clean", str)
-"""Text without control characters other than newline and tab, without bidi controls."""
+"""Text without bidi controls, and without control characters except newline and tab."""
 
 HOLDS_CONTROLS = "holds control characters"
-"""What is said of a command for which `holds_controls` is true."""
+"""The warning shown with a command for which `holds_controls` is true."""
 
 BLANKS = " \t\r\n"
-"""What may be left out at the ends of a text: `str.strip()` takes controls for blanks, too."""
+"""Blanks that may be stripped from a text; `str.strip()` would strip control characters as well."""
 
 _LINE_ENDS = "\r\x85\u2028\u2029"
 _CONTROLS = "\x00-\x08\x0b-\x1f\x7f-\x9f"
@@ -44,12 +45,12 @@ _TROUBLE_OR_COLOUR = re.compile(f"(?P<dropped>{_COLOUR})|{_HARMFUL}")
 
 
 def clean(text: str) -> Clean:
-    """Text that is safe to draw, export and copy; idempotent.
+    """Make text safe to draw, print, export and copy; idempotent.
 
-    For what is said and printed: colours are removed; CR, CR LF, NEL, U+2028 and U+2029 become
-    newlines. All other C0 and C1 controls but newline and tab, bidi controls, and tag characters
-    outside a flag become marks, lone surrogates U+FFFD. Names and titles are for `clean_line()`,
-    what is run for `visible()`.
+    Colours are removed. CR, CR LF, NEL, U+2028 and U+2029 become newlines. All other C0 and C1
+    controls except newline and tab, bidi controls, and tag characters outside of flags become
+    marks, and lone surrogates become U+FFFD. Use `clean_line()` for names and titles, and
+    `visible()` for commands.
     """
     return _cleaned(text, _TROUBLE_OR_COLOUR)
 
@@ -74,7 +75,7 @@ def _replacement(match: re.Match[str]) -> str:
 
 
 def _mark(char: str) -> str:
-    """What is drawn for a character that can't be seen."""
+    """What is shown instead of a character that can't be."""
     code = ord(char)
     if code < 0x20:
         return chr(0x2400 + code)
@@ -103,11 +104,11 @@ _UNSEEN = re.compile(f"(?P<kept>{_SHAPES})|[{_CONTROLS}{_IGNORABLE}{_LINE_ENDS}{
 
 
 def visible(text: str) -> Clean:
-    """Text in which every character can be seen, for commands and arguments; clean, idempotent.
+    """Make every character of a command or an argument visible; the result is clean; idempotent.
 
-    As `clean()`, but nothing is removed and nothing becomes a newline: colours, line ends other
-    than newline, and all characters that have no shape of their own (zero-width ones, soft
-    hyphens) become marks, but for those that shape emoji and joined scripts.
+    In contrast to `clean()`, nothing is removed or becomes a newline. Colours, all line ends except
+    newline, and characters without a shape (zero-width characters, soft hyphens) become marks,
+    except where they are part of an emoji or of a joining script.
     """
     if text.isascii() and text.replace("\n", "").replace("\t", "").isprintable():
         return Clean(text)
@@ -115,58 +116,59 @@ def visible(text: str) -> Clean:
 
 
 def visible_line(text: str) -> Clean:
-    """`visible()` on one line, its blanks as they are: a newline becomes `␊`, a tab a blank.
+    """Return `visible()` on one line: newlines become `␊`, tabs become blanks.
 
-    Newlines at the end are left out.
+    Newlines at the end are removed.
     """
     line = visible(text.rstrip("\n")).replace("\n", "\u240a")
     return Clean(line.replace("\t", " "))
 
 
 def holds_controls(command: str) -> bool:
-    """Whether a command or an argument holds characters that a person would not see.
+    """Return whether a command or an argument contains characters that a reader would not see.
 
-    These are the ones that `visible()` marks: controls other than newline and tab, bidi controls,
-    zero-width characters. Say `HOLDS_CONTROLS` where such a command is shown.
+    These are the ones that `visible()` replaces: controls except newline and tab, bidi controls,
+    zero-width characters. Show `HOLDS_CONTROLS` together with such a command.
     """
     return visible(command) != command
 
 
 def command_line(command: str) -> Clean:
-    """`visible_line()` of a command or an argument; one that holds controls says so before it."""
+    """Return `visible_line()` of a command, preceded by a warning if it contains controls."""
     line = visible_line(command)
     return Clean(f"[{HOLDS_CONTROLS}] {line}") if holds_controls(command) else line
 
 
 def clean_line(text: str) -> Clean:
-    """Names, titles and paths on one line; safe as `clean()`, but colours leave marks as well.
+    """Clean a name, title or path, and put it on one line.
 
-    Each run of white space becomes one blank, none at the ends.
+    In contrast to `clean()`, colours leave marks. White space is collapsed to single blanks, and
+    stripped from the ends.
     """
     return Clean(" ".join(_cleaned(text, _TROUBLE).split()))
 
 
 def one_line(text: str) -> Clean:
-    """`clean_line()` with its blanks as they are: each line break and each tab becomes one.
+    """Clean a text like `clean_line()`, but keep its blanks; line breaks and tabs become blanks.
 
-    For sentences that quote patterns, where two blanks are not one.
+    This is for sentences that quote patterns, in which the number of blanks matters.
     """
     return Clean(_cleaned(text, _TROUBLE).replace("\n", " ").replace("\t", " "))
 
 
 _JOINING = re.compile("[\U0001f3fb-\U0001f3ff\u1160-\u11ff\ud7b0-\ud7ff]")
-"""Skin tones, and the vowels and finals of Hangul: part of the character before them."""
+"""Skin tones, and vowels and finals of Hangul, which combine with the character before them."""
 
 
 def cells(text: Clean) -> int:
-    """Terminal cells that one line takes: wide characters 2, combining and control ones 0."""
+    """Return the width of a line in terminal cells: 2 for wide characters, 0 for combining ones."""
     if text.isascii() and text.isprintable():
         return len(text)
     return sum(_widths(text))
 
 
 def _widths(text: str) -> list[int]:
-    """Cells each character adds; a joined emoji counts once, U+FE0F widens what it follows."""
+    """The width of each character; a joined emoji counts once, U+FE0F widens what it follows."""
     widths: list[int] = []
     joined = False
     for char in text:
@@ -191,7 +193,7 @@ def _width(char: str) -> int:
 
 
 def ellipsis(text: Clean, width: int, *, mark: str = "…") -> Clean:
-    """The text if it fits into `width` cells, else its beginning and `mark`, never wider."""
+    """Return the text if it fits into `width` cells, else its beginning followed by `mark`."""
     if cells(text) <= width:
         return text
     room = width - cells(Clean(mark))
@@ -212,9 +214,9 @@ _AGES = (
 
 
 def relative(when: datetime, now: datetime) -> str:
-    """How long ago in at most four characters: `now`, `2m`, `1h`, `3d`, `5w`, `2y`.
+    """Format how long ago something was, in at most four characters: `now`, `2m`, `1h`, `3d`, `2y`.
 
-    Both datetimes aware. A time ahead of `now` (a clock that is off) is `now`.
+    Both datetimes must be aware. A time after `now`, from a clock that is off, gives `now`.
     """
     age = now - when
     for unit, letter in _AGES:
@@ -229,11 +231,11 @@ _NAME_BYTES = 150
 
 
 def file_name(text: str) -> str:
-    """Text as a file name without a folder, safe on every system; `untitled` if nothing is left.
+    """Turn text into a file name, without a folder, that is valid on all systems.
 
-    Letters and digits of every script, `.`, `_` and single dashes for all else, which a shell
-    takes as they are; no device names of Windows, no leading dots or dashes; at most 150 bytes of
-    UTF-8, which leaves room for a suffix.
+    Letters and digits of all scripts, `.` and `_` are kept; anything else becomes single dashes, so
+    that no quoting is needed in a shell. There are no Windows device names and no leading dots or
+    dashes. At most 150 bytes of UTF-8 leave room for a suffix. `untitled` if nothing is left.
     """
     kept = (char if _fits_in_name(char) else "-" for char in clean_line(text))
     name = _DASHES.sub("-", "".join(kept))
@@ -248,18 +250,18 @@ def _fits_in_name(char: str) -> bool:
 
 
 def counted(number: int, noun: str, plural: str | None = None) -> str:
-    """A number with its noun: `1 file`, `1,204 files`; `plural`: where that is not noun + `s`."""
+    """Return a number with its noun: `1 file`, `1,204 files`; `plural`: if it is not noun + `s`."""
     return f"{number:,} {noun if number == 1 else plural or noun + 's'}"
 
 
 def listed(names: Iterable[str]) -> str:
-    """Names in a sentence: `a, b or c`; at least one."""
+    """Join names for a sentence: `a, b or c`; there must be at least one."""
     *head, last = names
     return f"{', '.join(head)} or {last}" if head else last
 
 
 def size(bytes: int) -> str:
-    """A number of bytes for people, in decimal units: `812 B`, `1.2 MB`."""
+    """Format a number of bytes in decimal units: `812 B`, `1.2 MB`."""
     if bytes < 1000:
         return f"{bytes} B"
     value, unit = bytes / 1000, "kB"
@@ -271,7 +273,7 @@ def size(bytes: int) -> str:
 
 
 def short_path(path: Path, home: Path | None = None) -> Clean:
-    """A path as people write it: `~` for the home directory (`home`, else that of the system)."""
+    """Return a path with `~` for the home directory (`home`, None = the user's)."""
     home = home or Path.home()
     inside = path.is_relative_to(home) and path != home
     return clean_line(f"~/{path.relative_to(home)}" if inside else str(path))
