@@ -20,7 +20,7 @@ from gemtui.policy.check.check_rule import rule_said, schema_said
 from gemtui.policy.check.finding_builder import FindingDraft, findings, warned
 from gemtui.policy.check.pitfalls import pitfalls
 from gemtui.policy.check.shadows import related
-from gemtui.policy.file.loader import LARGEST, TOO_LARGE
+from gemtui.policy.file.policy import LARGEST, TOO_LARGE
 from gemtui.policy.file.rule_blocks import BlockKind, blocks_of
 from gemtui.policy.file.rule_codec import read_rule
 from gemtui.policy.file.schema import SchemaProblem, schema_problems

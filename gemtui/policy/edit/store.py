@@ -28,7 +28,7 @@ from gemtui.files import (
 from gemtui.paths import gemini_home
 from gemtui.policy.edit.document import Document
 from gemtui.policy.edit.named_policies import ENDING, find_policy, path_of, policies_dir
-from gemtui.policy.file.loader import LARGEST
+from gemtui.policy.file.policy import LARGEST
 
 __all__ = [
     "Opened",

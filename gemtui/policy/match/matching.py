@@ -13,7 +13,6 @@ from functools import lru_cache
 from typing import Any, Final
 
 from gemtui.policy.match.arguments import arguments_text, string
-from gemtui.policy.match.literal_prefilter import is_literal, required_literal
 from gemtui.policy.match.patterns import Pattern, PatternError, compile_pattern, unsafe
 from gemtui.policy.model.rules import Decision, Rule
 from gemtui.text import listed
@@ -25,18 +24,12 @@ AGENT_TOOL: Final = "invoke_agent"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CompiledRule:
-    """A rule for one tool name and at most one pattern; `key` is its effective priority.
-
-    `needle`: text that every match of the pattern holds; most calls are told apart by it.
-    `literal`: the pattern is nothing but the needle.
-    """
+    """A rule for one tool name and at most one pattern; `key` is its effective priority."""
 
     rule: Rule
     tool: str
     pattern: Pattern | None
     key: float
-    needle: str = ""
-    literal: bool = False
 
     @property
     def decision(self) -> Decision:
@@ -45,9 +38,7 @@ class CompiledRule:
 
     def finds(self, text: str) -> bool:
         """Whether the rule's pattern is found in the arguments' text; one without always is."""
-        if self.pattern is None:
-            return True
-        return self.needle in text and (self.literal or self.pattern.matches(text))
+        return self.pattern is None or self.pattern.matches(text)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -74,15 +65,12 @@ def _each(rule: Rule) -> Iterator[CompiledRule]:
     for source in pattern_sources(rule):
         if source and dropped(source):
             continue
-        needle = required_literal(source or "", prefix=_has_prefix(rule))
         for tool in tool_names(rule):
             yield CompiledRule(
                 rule=rule,
                 tool=tool,
                 pattern=compile_pattern(source) if source else None,
                 key=key,
-                needle=needle,
-                literal=is_literal(source or ""),
             )
 
 
@@ -216,6 +204,6 @@ def first_match(rules: Iterable[CompiledRule], args: Mapping[str, Any]) -> Compi
             return ready
         if text is None:
             text = arguments_text(args)
-        if ready.needle in text and (ready.literal or pattern.matches(text)):
+        if pattern.matches(text):
             return ready
     return None

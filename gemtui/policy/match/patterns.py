@@ -83,6 +83,10 @@ class Pattern:
         """Whether the pattern is found anywhere in the text. Raises PatternTimeout."""
         if not text.isascii():
             text = _in_halves(text)
+        if self._literals.prefix not in text:
+            return False
+        if self._literals.whole:
+            return True
         if self.steps(text) <= HARMLESS_STEPS:
             return self._regex.find(text) is not None
         if any(literal not in text for literal in self._literals.needed):
@@ -186,11 +190,15 @@ def _first(node: Node) -> Ranges:
 
 @dataclass(frozen=True, slots=True)
 class _Literals:
-    """What every match begins with, and what it holds; `anchored`: it begins where a text does."""
+    """What every match begins with, and what it holds.
+
+    `anchored`: it begins where a text does. `whole`: it is the prefix and nothing else.
+    """
 
     prefix: str
     needed: tuple[str, ...]
     anchored: bool
+    whole: bool
 
     def places(self, text: str) -> int:
         """At how many places of a text a match may begin, at most."""
@@ -200,15 +208,17 @@ class _Literals:
 
 
 def _literals(tree: Node) -> _Literals:
-    runs, anchored = [""], False
+    runs, anchored, whole = [""], False, True
     for at, node in enumerate(_row(tree)):
         if isinstance(node, Assertion):
             anchored = anchored or (at == 0 and node.start)
         elif isinstance(node, CharacterClass) and (char := char_of(node)):
             runs[-1] += char
+            continue
         else:
             runs.append("")
-    return _Literals(runs[0], tuple(run for run in runs if run), anchored)
+        whole = False
+    return _Literals(runs[0], tuple(run for run in runs if run), anchored, whole)
 
 
 def _row(node: Node) -> Iterator[Node]:

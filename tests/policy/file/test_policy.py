@@ -8,8 +8,7 @@ from typing import NoReturn
 import pytest
 
 from gemtui.policy.check.check_policy import check_files
-from gemtui.policy.file.loader import LARGEST, TOO_LARGE, read_paths
-from gemtui.policy.file.policy import Policy
+from gemtui.policy.file.policy import LARGEST, TOO_LARGE, Policy
 from gemtui.policy.model.rules import Decision, Rule, Severity, Tier
 
 RULE = '[[rule]]\ntoolName = "{tool}"\ndecision = "deny"\npriority = 100\n'
@@ -304,4 +303,4 @@ def test_a_policy_written_is_the_one_that_was_read(tmp_path: Path) -> None:
     policy = Policy.parse(text)
     assert Policy.parse(policy.to_toml()).rules == policy.rules
     (tmp_path / "a.toml").write_text(policy.to_toml())
-    assert len(read_paths([tmp_path / "a.toml"]).rules) == 1
+    assert len(Policy.load([tmp_path / "a.toml"]).rules) == 1
