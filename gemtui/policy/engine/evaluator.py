@@ -84,38 +84,38 @@ class Evaluator:
         self.default = Decision.ASK_USER if interactive else Decision.DENY
         self._shell = ShellRules(mode=mode, default=self.default, workspace=setup.workspace)
         self._standings: dict[tuple[str, bool], ToolAvailability] = {}
-        self._matters: dict[tuple[str, str | None, str | None], ToolContext] = {}
+        self._contexts: dict[tuple[str, str | None, str | None], ToolContext] = {}
 
     def outcome(self, call: Call) -> Outcome:
         """Return the decision on one call."""
-        matter = self.matter(call)
-        if matter.settled and "additional_permissions" not in call.args:
-            return matter.settled
+        context = self.context(call)
+        if context.settled and "additional_permissions" not in call.args:
+            return context.settled
         verdict = self.verdict(call)
         rule = verdict.ready.rule if verdict.ready else None
-        return Outcome(decision=verdict.decision, offered=matter.standing.offered, rule=rule)
+        return Outcome(decision=verdict.decision, offered=context.standing.offered, rule=rule)
 
     def verdict(self, call: Call) -> Evaluation:
         """Return the decision on one call, with what the engine added on the way."""
-        matter = self.matter(call)
-        if self.stopped or not matter.standing.found:
-            return Evaluation(decision=Decision.DENY, ready=matter.standing.by)
+        context = self.context(call)
+        if self.stopped or not context.standing.found:
+            return Evaluation(decision=Decision.DENY, ready=context.standing.by)
         try:
-            return self._judged(matter, call.args)
+            return self._judged(context, call.args)
         except PatternTimeout as error:
             return Evaluation(decision=Decision.DENY, note=str(error), stuck=True)
 
-    def _judged(self, matter: ToolContext, args: Mapping[str, Any]) -> Evaluation:
-        if call_of_shell(matter.subject):
-            verdict = self._shell.check(matter.rules, args)
+    def _judged(self, context: ToolContext, args: Mapping[str, Any]) -> Evaluation:
+        if call_of_shell(context.subject):
+            verdict = self._shell.check(context.rules, args)
         else:
-            ready = first_match(matter.rules, args)
+            ready = first_match(context.rules, args)
             verdict = Evaluation(decision=self._decision(ready), ready=ready)
         return protected(
             verdict,
             args,
-            edits=matter.edits,
-            tool=matter.standing.known.name,
+            edits=context.edits,
+            tool=context.standing.known.name,
             mode=self.mode,
             interactive=self.interactive,
             workspace=self.workspace,
@@ -126,17 +126,17 @@ class Evaluator:
             return ready.decision
         return Decision.ALLOW if self.mode is ApprovalMode.YOLO else self.default
 
-    def matter(self, call: Call) -> ToolContext:
+    def context(self, call: Call) -> ToolContext:
         """Return what is known of all calls of this tool by this agent."""
         agent = call.args.get("agent_name") if call.tool == AGENT_TOOL else None
         agent = agent if isinstance(agent, str) else None
         key = call.tool, call.subagent, agent
-        found = self._matters.get(key)
+        found = self._contexts.get(key)
         if found is None:
-            found = self._matters[key] = self._matter(call.tool, call.subagent, agent)
+            found = self._contexts[key] = self._context(call.tool, call.subagent, agent)
         return found
 
-    def _matter(self, tool: str, subagent: str | None, agent: str | None) -> ToolContext:
+    def _context(self, tool: str, subagent: str | None, agent: str | None) -> ToolContext:
         standing = self.standing(tool, subagent=subagent is not None)
         known = standing.known
         subject = Subject(

@@ -32,7 +32,7 @@ def explanation(call: Call, judge: Evaluator, other: Evaluator) -> Explanation:
 
     `judge` decides; `other` is its counterpart, interactive if `judge` is headless and the reverse.
     """
-    verdict, standing = judge.verdict(call), judge.matter(call).standing
+    verdict, standing = judge.verdict(call), judge.context(call).standing
     asked, unasked = (judge, other) if judge.interactive else (other, judge)
     allowed = unasked.verdict(call).decision is Decision.ALLOW
     return Explanation(
@@ -52,7 +52,7 @@ def explanation(call: Call, judge: Evaluator, other: Evaluator) -> Explanation:
 
 def _message(judge: Evaluator, call: Call, verdict: Evaluation) -> str | None:
     """What the model is told beside the refusal; nothing where the tool is not found."""
-    if verdict.decision is not Decision.DENY or not judge.matter(call).standing.found:
+    if verdict.decision is not Decision.DENY or not judge.context(call).standing.found:
         return None
     if verdict.message is not None:
         return verdict.message
@@ -73,7 +73,7 @@ def place(rule: Rule) -> str:
 def _because(call: Call, judge: Evaluator, verdict: Evaluation) -> str:
     if judge.stopped:
         return f"Gemini CLI does not start: {judge.stopped}."
-    standing = judge.matter(call).standing
+    standing = judge.context(call).standing
     if standing.known.absent:
         near = _near(call.tool)
         meant = f" Did you mean {near}?" if near else ""
@@ -141,21 +141,21 @@ def _considered(call: Call, judge: Evaluator, verdict: Evaluation) -> Iterator[C
 
     Of the rules that the CLI brings along only those are there that apply to the tool here.
     """
-    if judge.stopped or judge.matter(call).standing.known.absent:
+    if judge.stopped or judge.context(call).standing.known.absent:
         return
-    matter = judge.matter(call)
+    context = judge.context(call)
     decided: Rule | None = None
     for _, group in groupby(judge.rules, key=lambda ready: id(ready.rule)):
         readies = tuple(group)
         rule = readies[0].rule
-        reasons = [judge.mismatch(one, matter.subject) for one in readies]
+        reasons = [judge.mismatch(one, context.subject) for one in readies]
         fit = tuple(one for one, why in zip(readies, reasons, strict=True) if why is None)
         if not fit:
             if rule.tier is not Tier.BUILTIN:
                 why = min((reason for reason in reasons if reason), key=_weight)
                 yield Considered(rule=rule, matches=False, why=visible_line(why))
             continue
-        matches, why = _looked_at(fit, call, matter)
+        matches, why = _looked_at(fit, call, context)
         if decided is not None:
             matches, why = False, f"it comes after {place(decided)}, which decided already"
         elif matches:
@@ -171,12 +171,12 @@ def _weight(reason: str) -> bool:
     return reason.startswith("it is for ")
 
 
-def _looked_at(fit: tuple[CompiledRule, ...], call: Call, matter: ToolContext) -> tuple[bool, str]:
+def _looked_at(fit: tuple[CompiledRule, ...], call: Call, context: ToolContext) -> tuple[bool, str]:
     """Whether a rule that applies to the tool matches the call, and why or why not."""
     if any(one.pattern is None for one in fit):
-        hides = "" if matter.standing.found else ", and hides it"
+        hides = "" if context.standing.found else ", and hides it"
         return True, f"it is for this tool, whatever the arguments{hides}"
-    if not matter.standing.found:
+    if not context.standing.found:
         return False, "it has a condition on the arguments, so it hides no tool"
     try:
         text = arguments_text(call.args)

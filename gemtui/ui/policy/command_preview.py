@@ -20,13 +20,14 @@ RUN = "RUN"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CommandPreview:
-    """A command as one would type it, and its arguments; `environ`: what is set for it.
+    """A command as it would be typed, and its arguments.
 
-    `taker`: for whom the arguments are. `problem`: why there is no command. `notes`: remarks on it.
+    `recipient`: the program that the arguments are for. `environ`: the variables that are set for
+    it. `problem`: why there is no command. `notes`: remarks on it.
     """
 
     shell: str = ""
-    taker: str = ""
+    recipient: str = ""
     environ: tuple[str, ...] = ()
     argv: tuple[str, ...] = ()
     problem: str = ""
@@ -34,7 +35,7 @@ class CommandPreview:
 
 
 def command_preview(
-    draft: Draft, machine: Machine, taker: str, *, runs: Path, cwd: Path
+    draft: Draft, machine: Machine, recipient: str, *, runs: Path, cwd: Path
 ) -> CommandPreview:
     """Return the command of a run with this policy and mode. Checks which files exist."""
     file = None if draft.opened is None else draft.opened.file
@@ -55,7 +56,7 @@ def command_preview(
     notes += [note for note in command.notes if note not in shown]
     return CommandPreview(
         shell=command.shell(cwd),
-        taker=taker,
+        recipient=recipient,
         environ=tuple(f"{name}={value}" for name, value in command.environ.items()),
         argv=command.argv,
         notes=tuple(notes),

@@ -69,9 +69,9 @@ class PolicyEditor:
         """Return the command of a run with the policy as it is saved."""
         if self._machine is None:
             return CommandPreview()
-        machine, taker = self._machine
+        machine, recipient = self._machine
         runs = self._app.adapter.runs
-        return command_preview(self.draft, machine, taker, runs=runs, cwd=self.folder)
+        return command_preview(self.draft, machine, recipient, runs=runs, cwd=self.folder)
 
     async def watch(self, file: PolicyFile) -> None:
         """Read the file again whenever others write it, unless the draft has changes."""

@@ -108,7 +108,9 @@ class PolicySide(Vertical):
 
     def become(self, shown: CommandPreview) -> None:
         """Show another command."""
-        self.query_one("#becomes-heading", Static).update(heading("Becomes", shown.taker or OURS))
+        self.query_one("#becomes-heading", Static).update(
+            heading("Becomes", shown.recipient or OURS)
+        )
         self.query_one("#becomes", Static).update(command_content(shown, self._glyphs))
 
     def show(self, draft: Draft, place: int | None, *, fixable: bool) -> None:

@@ -127,10 +127,10 @@ class CallScan(Generic[State]):
         self,
         past: CallHistory,
         which: CallScope,
-        taker: CallSink[State],
+        sink: CallSink[State],
         show: Callable[[ScanProgress, State], None],
     ) -> None:
-        self._past, self._which, self._taker, self._show = past, which, taker, show
+        self._past, self._which, self._sink, self._show = past, which, sink, show
         self._stopped = Event()
         self._latest: tuple[ScanProgress, State] | None = None
 
@@ -147,7 +147,7 @@ class CallScan(Generic[State]):
                 self._latest is None,
                 (
                     progress,
-                    self._taker.state(progress.ended),
+                    self._sink.state(progress.ended),
                 ),
             )
             if idle:
@@ -167,7 +167,7 @@ class CallScan(Generic[State]):
     def _read(self, publish: Callable[[ScanProgress], None]) -> None:
         progress, shown = ScanProgress(), time.monotonic()
         for step in self._past.steps(self._which, self._stopped.is_set):
-            self._taker.feed(step.calls)
+            self._sink.feed(step.calls)
             problems = (*progress.problems, *([step.problem] if step.problem else []))
             progress = ScanProgress(
                 done=step.done,

@@ -116,12 +116,12 @@ class PickCallScreen(AnsweringScreen[RecordedCall]):
         def feed(calls: Sequence[RecordedCall]) -> None:
             found.extend(Reference.to(each) for each in calls[: MOST - len(found)])
 
-        taker: CallSink[Sequence[Reference]] = CallSink(feed=feed, state=lambda _: tuple(found))
+        sink: CallSink[Sequence[Reference]] = CallSink(feed=feed, state=lambda _: tuple(found))
         try:
             if which is None:
                 which = await asyncio.to_thread(self._past.first, self._gemtui.start.project)
             self._say_which(which)
-            self._reading = CallScan(self._past, which, taker, self._take)
+            self._reading = CallScan(self._past, which, sink, self._take)
             await self._reading.run()
         except (GemtuiError, OSError) as error:
             self._gemtui.say(str(error), problem=True)

@@ -53,9 +53,9 @@ class ReplayScreen(ScanScreen[ReplayCounts]):
         self.say()
         self.read()
 
-    def taker(self) -> CallSink[ReplayCounts]:
+    def sink(self) -> CallSink[ReplayCounts]:
         """A replay of the policy as it is now."""
-        return _taker(self.trial)
+        return _sink(self.trial)
 
     def take(self, found: ReplayCounts) -> None:
         """The numbers until now."""
@@ -106,7 +106,7 @@ class ReplayScreen(ScanScreen[ReplayCounts]):
         return action != "stop" or self.reading
 
 
-def _taker(trial: Simulation) -> CallSink[ReplayCounts]:
+def _sink(trial: Simulation) -> CallSink[ReplayCounts]:
     """Feeds a replay; its engine is made in the thread that reads."""
     made: list[ReplayCounter] = []
 

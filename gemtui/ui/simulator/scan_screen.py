@@ -28,7 +28,7 @@ class ScanScreen(SimulatorScreen, Generic[State]):
         self.progress = ScanProgress()
         self._reading: CallScan[State] | None = None
 
-    def taker(self) -> CallSink[State]:
+    def sink(self) -> CallSink[State]:
         """Return a new consumer of calls, for one scan."""
         raise NotImplementedError
 
@@ -61,7 +61,7 @@ class ScanScreen(SimulatorScreen, Generic[State]):
             if self.which is None:
                 self.which = await asyncio.to_thread(self.past.first, self.gemtui.start.project)
                 self.say_where()
-            self._reading = CallScan(self.past, self.which, self.taker(), self._take)
+            self._reading = CallScan(self.past, self.which, self.sink(), self._take)
             await self._reading.run()
         except (GemtuiError, OSError) as error:
             self.progress = ScanProgress(ended=True)

@@ -72,9 +72,9 @@ class SuggestScreen(ScanScreen[Suggestions | None]):
         self.say()
         self.read()
 
-    def taker(self) -> CallSink[Suggestions | None]:
+    def sink(self) -> CallSink[Suggestions | None]:
         """Evidence beside the policy as it is now."""
-        return _taker(self.trial)
+        return _sink(self.trial)
 
     def take(self, found: Suggestions | None) -> None:
         """The proposals, at the end."""
@@ -171,7 +171,7 @@ class SuggestScreen(ScanScreen[Suggestions | None]):
             self.situation_changed()
 
 
-def _taker(trial: Simulation) -> CallSink[Suggestions | None]:
+def _sink(trial: Simulation) -> CallSink[Suggestions | None]:
     """Gathers evidence, made in the thread that reads; there are proposals only at the end."""
     made: list[Evidence] = []
 
