@@ -96,6 +96,9 @@ class SessionLog:
         Of a log only new bytes are read, of a legacy object everything; a file that shrank, was
         replaced or rewritten is read from the start (assets/gemini-cli.md#growth). `upto`: stop
         after about that many bytes. `cancelled` is asked once per megabyte.
+
+        Raises NotASession if the file is not a session or not yet one, SessionTooLarge, and OSError
+        if it can't be read.
         """
         info = self.path.stat()
         if not stat.S_ISREG(info.st_mode):

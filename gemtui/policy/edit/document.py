@@ -125,7 +125,10 @@ class Document:
     # --- changes -----------------------------------------------------------------------------
 
     def add(self, rule: Rule, at: int | None = None) -> Self:
-        """Return the document with `rule` before the one at `at` (from 0), or at the end."""
+        """Return the document with `rule` before the one at index `at`, or at the end (None).
+
+        Raises IndexError if there is no such place.
+        """
         last = len(self._places)
         place = last if at is None else at
         if not 0 <= place <= last:

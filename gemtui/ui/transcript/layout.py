@@ -59,7 +59,10 @@ class Heights:
         return lines
 
     def find(self, line: int) -> tuple[int, int]:
-        """The message on `line`, and which of its lines that is; IndexError outside."""
+        """Return the index of the message on `line`, and which of its lines that is.
+
+        Raises IndexError for a line outside of the transcript.
+        """
         if not 0 <= line < self.total:
             raise IndexError(line)
         index, sums = 0, self._sums
