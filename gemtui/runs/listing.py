@@ -286,7 +286,11 @@ def _abandoned(place: Path) -> tuple[RunFolder, ...]:
 
 
 def _remove(place: Path, folders: Sequence[RunFolder]) -> int:
-    """The one door out for runs: what is the only copy of a session, or may be, stays."""
+    """Remove the folders of runs; return how many.
+
+    All removals of runs go through here: a folder stays if it has, or may have, the only copy of a
+    session.
+    """
     last = {each.folder for each in last_copies(place)} if folders else set()
     removed = 0
     for folder in folders:

@@ -1,7 +1,7 @@
-"""Textual's widgets for clean words only, and the last door before the terminal.
+"""Textual's widgets, taking clean text only, and a last filter before the terminal.
 
-Nothing else in `gemtui.ui` takes text widgets from Textual: those accept any `str`, and read markup
-in it. What is given here is `Clean` or a `Content`, and it stands there as it is.
+No other module of `gemtui.ui` imports text widgets from Textual, which accept any `str` and
+interpret markup in it. These take `Clean` or `Content`, and show it as it is.
 """
 
 from __future__ import annotations
