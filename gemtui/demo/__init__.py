@@ -1,8 +1,8 @@
-"""A store for `gemtui --demo`: three projects, three weeks of work, every kind of record.
+"""The store of `gemtui --demo`: three projects, three weeks of work, every kind of record.
 
-For people who have no chats yet, and for pictures of the program. Everything in it is invented.
-The folder `home` beside this module is a person's home directory: `.gemini` as Gemini CLI leaves
-it, and the files that no session wrote. A story is added by putting its session's file there.
+It is for people who have no sessions yet, and for pictures of the program. All of it is invented.
+The folder `home` next to this module is a user's home directory, with `.gemini` as Gemini CLI
+leaves it, and the project files that no session wrote. To add a session, put its file there.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ from pathlib import Path
 
 _HOME = Path(__file__).with_name("home")
 _PERSON = "/home/ada"
-"""What the packaged files call their home directory."""
+"""The home directory that is named in the packaged files."""
 _NOW = datetime(2026, 11, 21, 1, tzinfo=UTC)
-"""The moment that the packaged files were written for."""
+"""The current time for which the packaged files were written."""
 _UNDATED = datetime(2026, 11, 18, 22, 1, 46, tzinfo=UTC)
-"""When a file without a time in it was written, which is the checkpoint."""
+"""When the checkpoint was written, the only file without a time in it."""
 
 _TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z")
 _TIME_IN_NAME = re.compile(r"\d{4}-\d\d-\d\dT\d\d-\d\d")
@@ -29,11 +29,11 @@ _DATE = re.compile(r"(?<=Today's date is )\w+, \w+ \d\d, \d{4}")
 
 
 def write_store(home: Path, *, now: datetime) -> None:
-    """Write a store below `home`, which stands for a person's home directory.
+    """Write the store below `home`, which stands for a user's home directory.
 
-    `home/.gemini` is as Gemini CLI leaves it, and the project folders in `home` hold the files
-    that the sessions wrote. `now` (aware) is when the newest session was last written to; the
-    same `now` in the same folder gives the same bytes. Raises OSError.
+    `home/.gemini` is as Gemini CLI leaves it, and the project folders in `home` have the files that
+    the sessions wrote. `now` (aware): when the newest session was last written to. The same
+    arguments give the same bytes. Raises OSError.
     """
     shift = now - _NOW
     hashes = _project_hashes(home)
@@ -53,7 +53,7 @@ def write_store(home: Path, *, now: datetime) -> None:
 
 
 def _project_hashes(home: Path) -> dict[str, str]:
-    """By the hash that the packaged files have for a project: the one of its path below `home`."""
+    """Maps each project's hash in the packaged files to that of its path below `home`."""
     projects = json.loads((_HOME / ".gemini" / "projects.json").read_bytes())["projects"]
     return {_hash(root): _hash(root.replace(_PERSON, str(home))) for root in projects}
 
@@ -73,7 +73,7 @@ def _iso(time: datetime) -> str:
 
 
 def _write_projects(home: Path) -> None:
-    """Write the files that the sessions wrote, as they are after the last of them."""
+    """Write the files of the projects, as they are after the last session."""
     for marker in (home / ".gemini" / "tmp").glob("*/.project_root"):
         root = Path(os.fsdecode(marker.read_bytes()))
         for log in sorted(marker.parent.glob("chats/session-*")):
@@ -82,7 +82,7 @@ def _write_projects(home: Path) -> None:
 
 
 def _edits(log: Path) -> Iterator[tuple[str, str]]:
-    """The paths and contents of the files that a session has written, in its order."""
+    """The path and content of each file that a session wrote, in order."""
     text = log.read_text("utf-8")
     lines = text.splitlines() if log.suffix == ".jsonl" else [text]
     for record in map(json.loads, lines):

@@ -1,8 +1,8 @@
-"""The demo's stand-in for Gemini CLI: `python -m gemtui.demo.agent`, with the CLI's own options.
+"""A stand-in for Gemini CLI in the demo: `python -m gemtui.demo.agent`, with the CLI's own options.
 
-It answers `--version` and `--help`, takes its prompt from stdin or from `--prompt`, and plays one
-piece in stream-json, with real files, real commands and a stored session. It works only below
-`$GEMINI_CLI_HOME`, where the demo's projects lie. `$GEMTUI_DEMO_PACE` makes it faster or slower.
+It answers `--version` and `--help`, takes a prompt from stdin or from `--prompt`, and plays a fixed
+run as stream-json, with real files, real commands and a stored session. It works only below
+`$GEMINI_CLI_HOME`, where the demo's projects are. `$GEMTUI_DEMO_PACE` changes its speed.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ Options:
 
 
 class Refused(Exception):
-    """Nothing is played; `code` is the exit code, the text goes to stderr."""
+    """No run is possible. `code`: the exit code; the message is printed to stderr."""
 
     def __init__(self, code: int, text: str) -> None:
         super().__init__(text)
@@ -65,7 +65,7 @@ class _Parser(argparse.ArgumentParser):
 
 
 def main(words: list[str]) -> int:
-    """Do what the words say; the exit code is the CLI's."""
+    """Run with these command line arguments and return the exit code, as of the CLI."""
     for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
         signal.signal(number, _end)
     try:
@@ -83,7 +83,7 @@ def main(words: list[str]) -> int:
 
 
 def _end(_number: int, _frame: FrameType | None) -> None:
-    """Go at once with exit code 0, without a result and without our children, as the CLI does."""
+    """Exit at once with code 0, without a result and without ending children, as the CLI does."""
     os._exit(0)
 
 
@@ -145,7 +145,7 @@ def _prompt(word: str) -> str:
 
 
 def _chat(bench: Bench, home: Path, wanted: argparse.Namespace) -> LiveChat:
-    """The session of this run, a new one or the one to resume."""
+    """The session of this run: a new one, or the one to resume."""
     id = wanted.resume or wanted.session_id or str(uuid.uuid4())
     chats = home / ".gemini" / "tmp" / bench.slug / "chats"
     log = find_log(chats, id)
@@ -157,7 +157,7 @@ def _chat(bench: Bench, home: Path, wanted: argparse.Namespace) -> LiveChat:
 
 
 def _slug(home: Path, root: Path) -> str:
-    """The name of the project's folder in the store; a new project is entered there."""
+    """The name of the project's folder in the store; a new project is registered there."""
     registry = home / ".gemini" / "projects.json"
     projects = json.loads(registry.read_text("utf-8"))
     slug = projects["projects"].get(str(root))
@@ -169,7 +169,7 @@ def _slug(home: Path, root: Path) -> str:
 
 
 def _settings(home: Path) -> Mapping[str, Any]:
-    """The user's settings with the run's own on top, section by section."""
+    """The user's settings, overridden by those of the run, section by section."""
     named = os.environ.get("GEMINI_CLI_SYSTEM_SETTINGS_PATH")
     merged: dict[str, Any] = {}
     for path in (home / ".gemini" / "settings.json", *([Path(named)] if named else [])):

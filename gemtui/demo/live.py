@@ -1,4 +1,4 @@
-"""A session of the demo that is told while it happens: to its log, and to stdout."""
+"""A session of the demo that is written while it happens, to its log and to stdout."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from typing import Any
 from gemtui.demo.tools import Bench, Call, Json
 
 _SYSTEM_PROMPT = 6800
-"""Tokens that every request carries before the conversation."""
+"""Tokens that are part of every request, before the conversation."""
 
 
 class Said:
-    """Stdout as `--output-format=stream-json` has it: one object a line, at once."""
+    """Writes events to stdout as `--output-format=stream-json` does: one JSON object per line."""
 
     def __call__(self, kind: str, **fields: Any) -> None:
-        """Say one event."""
+        """Write one event and flush it."""
         sys.stdout.write(_as_line({"type": kind, "timestamp": _now(), **fields}))
         sys.stdout.flush()
 
@@ -28,8 +28,8 @@ class Said:
 class LiveChat:
     """The session `id` in the folder `chats`, written as the CLI writes it.
 
-    `resumed`: its log, which goes on; None = a new one. Every record is in the log as soon as it is
-    told. Raises OSError.
+    `resumed`: the log to continue, None = a new session. Each record is in the log when the method
+    that writes it returns. Raises OSError.
     """
 
     def __init__(
@@ -49,13 +49,13 @@ class LiveChat:
             self._read += self.path.stat().st_size // 4
 
     def ask(self, prompt: str) -> None:
-        """A person has typed a prompt."""
+        """Record a prompt."""
         record = _message("user", [{"text": prompt}])
         self._read += len(json.dumps(record)) // 4
         self._log(record)
 
     def answer(self, text: str, calls: Sequence[Call], thoughts: Sequence[str]) -> Json:
-        """The model has answered, with these calls to come; the record.
+        """Record an answer that makes these calls, and return its record.
 
         A thought is "subject: description".
         """
@@ -69,12 +69,12 @@ class LiveChat:
         return record
 
     def call_ids(self, calls: Sequence[Call]) -> list[str]:
-        """The ids under which the calls are told and stored."""
+        """Return new ids for the calls, used in events and in the log."""
         stamp = f"{datetime.now(UTC).timestamp() * 1000:.0f}"
         return [f"{call.name}__{call.name}_{stamp}_{place}" for place, call in enumerate(calls)]
 
     def ended(self, record: Json, ids: list[str], calls: Sequence[Call]) -> None:
-        """All calls of an answer have come back: it is written again with them."""
+        """Record an answer again, together with the results of its calls."""
         entries = [call.entry(id, _now()) for id, call in zip(ids, calls, strict=True)]
         self._write(record | {"toolCalls": entries})
         replies = [call.reply(id) for id, call in zip(ids, calls, strict=True)]
@@ -82,7 +82,7 @@ class LiveChat:
         self._log(_message("user", replies))
 
     def _begin(self) -> None:
-        """What stands in a log before the first prompt: the header and the session's context."""
+        """Write what a log has before the first prompt: header and session context."""
         now, bench = _now(), self._bench
         header = {"sessionId": self.id, "projectHash": bench.hash, "startTime": now}
         root, home = bench.root, bench.root.parent.parent
@@ -124,9 +124,9 @@ class LiveChat:
 
 
 def find_log(chats: Path, id: str) -> Path | None:
-    """The log of a stored session, None where there is none.
+    """Return the log of a stored session, None if there is none.
 
-    A session of an older CLI gets a log beside its file, as the CLI does it.
+    For a session of an older CLI, this is a new log next to its file, as the CLI does it.
     """
     logs = sorted(chats.glob(f"session-*-{id[:8]}.jsonl"), key=lambda log: log.stat().st_size)
     if logs:

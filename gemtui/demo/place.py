@@ -1,4 +1,4 @@
-"""What a run of the demo needs: its agent as a program, settings, and an environment of its own."""
+"""Prepare the demo's home for runs: the stand-in as a program, settings, environment."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from pathlib import Path
 from gemtui.processes import python
 
 PROJECT = "src/tidewatch"
-"""The folder in which a run begins, below the demo's home."""
+"""The folder in which runs start, below the demo's home."""
 
 POLICIES = Path(__file__).with_name("policies")
-"""The demo's policies: one of every day, one that only looks."""
+"""The demo's policies: one for everyday use, one that only reads."""
 
 SETTINGS = {
     "general": {"defaultApprovalMode": "auto_edit"},
@@ -22,11 +22,10 @@ SETTINGS = {
 
 
 def install_agent(home: Path) -> dict[str, str]:
-    """Make the stand-in the Gemini CLI of the demo's `home`, which a store has been written to.
+    """Install the stand-in as the Gemini CLI of the demo's `home`, which already has a store.
 
-    The environment in which that holds, to be added to ours: the agent's program, its home, our
-    settings with two policies, and places for our own runs and answers beside it, so that nothing
-    of the person's is touched. Raises OSError.
+    Returns the environment variables to add: the program, its home, settings with two policies, and
+    folders for gemtui's own files, so that none of the user's are touched. Raises OSError.
     """
     program = home / "bin" / "gemini"
     program.parent.mkdir()

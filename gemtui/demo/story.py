@@ -1,4 +1,4 @@
-"""What the demo's stand-in plays, whatever it is asked: a small change with a test that fails."""
+"""The run that the demo's stand-in plays for any prompt: a small change and a failing test."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from gemtui.demo.live import LiveChat, Said
 from gemtui.demo.tools import Bench, Call, Plan, Rights
 
 TEXTS = tomllib.loads(Path(__file__).with_name("story.toml").read_text("utf-8"))
-"""What is said and written, by name."""
+"""The texts of answers and files, by name."""
 BUGGY, RIGHT = "tries - 2", "tries - 1"
 
 TEXT_STEP, CHARACTERS = 0.06, 14
@@ -24,8 +24,9 @@ class TurnLimit(Exception):
 
 
 class Player:
-    """Plays one run. `pace`: 1 = as a model would, 0 = without waiting. `turns`: how many are
-    allowed, None = any number.
+    """Plays one run.
+
+    `pace`: 1 = as fast as a model, 0 = without waiting. `turns`: how many are allowed, None = any.
     """
 
     def __init__(
@@ -38,7 +39,10 @@ class Player:
     def say(
         self, text: str, *plans: Plan, thoughts: tuple[str, ...] = (), after: float = 1.4
     ) -> list[Call]:
-        """One answer and its calls, which are all told before the first of them comes back."""
+        """Give one answer with its calls, and return these with their results.
+
+        All calls are announced before the first result.
+        """
         self._begin(after)
         for piece in _pieces(text):
             self.said("message", role="assistant", content=piece, delta=True)
@@ -79,7 +83,7 @@ class Player:
 
 
 def play(player: Player, bench: Bench, *, resumed: bool) -> None:
-    """The piece: all of it, or what is left to do when it has been played in this session."""
+    """Play the run, or the rest of it if a part was already played in this session."""
     inside = bench.slug if f"{bench.slug}/__init__.py" in bench.files else ""
     path = f"{inside}/fetch.py" if inside else "fetch.py"
     test = "tests/test_fetch.py" if inside else "test_fetch.py"
@@ -139,7 +143,7 @@ def _testing(bench: Bench, test: str) -> Plan:
 
 
 def _noting(bench: Bench, path: str) -> Plan | None:
-    """A line below the README's heading; None where there is no place for it, or it is there."""
+    """Insert a line below the README's heading; None if it is there or there is no such heading."""
     readme, note = bench.files.get("README.md", ""), TEXTS["note"].format(path=path)
     heading = readme.split("\n", 1)[0] + "\n"
     if note in readme or readme.count(heading) != 1:
@@ -152,7 +156,7 @@ def _refused(calls: Sequence[Call]) -> bool:
 
 
 def _result(call: Call, refused: str) -> dict[str, object]:
-    """A tool_result's fields: the string form of the display only."""
+    """The fields of a tool_result event, where the display is always a string."""
     if refused:
         message = call.response["error"]
         error = {"type": refused, "message": message}
@@ -162,7 +166,7 @@ def _result(call: Call, refused: str) -> dict[str, object]:
 
 
 def _pieces(text: str) -> list[str]:
-    """The text in pieces that end behind a word, as a model sends them."""
+    """Split a text into pieces that end after a word, as a model sends them."""
     pieces = [""]
     for word in text.replace(" ", " \0").split("\0"):
         if len(pieces[-1]) >= CHARACTERS:

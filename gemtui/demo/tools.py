@@ -1,4 +1,4 @@
-"""The tools of the demo's stand-in: what it may do, and what it really does in its project."""
+"""The tools of the demo's stand-in: what it may do, and what it does in its project."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _LARGEST = 200_000
 class Call:
     """A tool call: an entry of `toolCalls[]` without its id and time.
 
-    `response`: {"output": …} or {"error": …} once it has come back.
+    `response`: {"output": …} or {"error": …} after it was made.
     """
 
     name: str
@@ -40,15 +40,15 @@ class Call:
     status: str = "success"
 
     def failed(self, error: str) -> Call:
-        """The same call, gone wrong: nothing was changed."""
+        """Return the same call with an error as its result; nothing was changed."""
         return replace(self, response={"error": error}, display=error, status="error")
 
     def reply(self, id: str) -> Json:
-        """The functionResponse part that the model gets."""
+        """Return the functionResponse part that is sent to the model."""
         return {"functionResponse": {"id": id, "name": self.name, "response": self.response}}
 
     def entry(self, id: str, time: str) -> Json:
-        """The call as the CLI stores it."""
+        """Return the call as the CLI stores it."""
         return {
             "id": id,
             "name": self.name,
@@ -65,7 +65,7 @@ class Call:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """A tool call that the stand-in wants to make; `asked` is its name and arguments."""
+    """A tool call to make; `asked`: its name and arguments."""
 
     asked: Call
     run: Callable[[], Call]
@@ -73,17 +73,17 @@ class Plan:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Refusal:
-    """Why a call is not made, as the CLI words it."""
+    """Why a call is refused, in the CLI's words."""
 
     type: str
     message: str
 
 
 class Rights:
-    """Which calls the mode, the settings and the policy files allow, as the CLI decides it."""
+    """Decides which calls are allowed by mode, settings and policy files, as the CLI does."""
 
     def __init__(self, mode: str, settings: Mapping[str, Any], policies: Sequence[Path]) -> None:
-        """A broken policy file is said on stderr and one that is missing is not, as by the CLI."""
+        """Load the policy files; a broken one is reported on stderr, a missing one is not."""
         policy = Policy.load(policies)
         for finding in policy.findings:
             if finding.severity is Severity.ERROR and Path(finding.file).exists():
@@ -93,7 +93,7 @@ class Rights:
         self._engine = Engine(policy, mode=ApprovalMode(mode), setup=setup)
 
     def refusal(self, asked: Call) -> Refusal | None:
-        """Why this call can't be made now; None where it can."""
+        """Return why a call is refused; None if it is allowed."""
         found = self._engine.explain(Asked(tool=asked.name, args=asked.args))
         if found.offered and found.headless is Decision.ALLOW:
             return None
@@ -113,13 +113,13 @@ def _refusal(tool: str, found: Explanation) -> Refusal:
 
 
 class Bench:
-    """A project's folder with its files as they are, and the tools that read and change them.
+    """A project's folder with the tools that read and change its files.
 
-    `slug` names the project in the store; `files` are texts by path below `root`.
+    `slug`: the project's name in the store; `files`: texts by path below `root`.
     """
 
     def __init__(self, root: Path, slug: str) -> None:
-        """Look at the files of the project. Raises OSError."""
+        """Read the files of the project. Raises OSError."""
         self.root, self.slug = root, slug
         self.files: dict[str, str] = {}
         for path in sorted(root.rglob("*")):
@@ -130,27 +130,27 @@ class Bench:
 
     @property
     def hash(self) -> str:
-        """`projectHash` of the session's header."""
+        """The `projectHash` in the session's header."""
         return hashlib.sha256(str(self.root).encode()).hexdigest()
 
     def tree(self) -> str:
-        """The folders as the session context shows them."""
+        """The folder tree in the session context."""
         return "\n".join(_branches(sorted(self.files)))
 
     def reading(self, path: str) -> Plan:
-        """read_file."""
+        """A call of read_file."""
         asked = Call(name="read_file", args={"file_path": path}, description=path, title="ReadFile")
         return Plan(asked, lambda: replace(asked, response={"output": self.files[path]}))
 
     def listing(self) -> Plan:
-        """list_directory."""
+        """A call of list_directory."""
         asked = Call(
             name="list_directory", args={"dir_path": "."}, description=".", title="ReadFolder"
         )
         return Plan(asked, lambda: self._list(asked))
 
     def writing(self, path: str, content: str) -> Plan:
-        """write_file."""
+        """A call of write_file."""
         asked = Call(
             name="write_file",
             args={"file_path": path, "content": content},
@@ -160,7 +160,7 @@ class Bench:
         return Plan(asked, lambda: self._write(asked, path, content))
 
     def editing(self, path: str, old: str, new: str, why: str) -> Plan:
-        """Replace; `old` must stand in the file exactly once by then."""
+        """A call of replace; by then, `old` must be in the file exactly once."""
         asked = Call(
             name="replace",
             args={"file_path": path, "old_string": old, "new_string": new, "instruction": why},
@@ -170,7 +170,7 @@ class Bench:
         return Plan(asked, lambda: self._replace(asked, path, old, new))
 
     def running(self, command: str, why: str) -> Plan:
-        """run_shell_command, by a real child."""
+        """A call of run_shell_command, which starts a real process."""
         args = {"command": command, "description": why}
         asked = Call(name=SHELL, args=args, description=command, title="Shell")
         return Plan(asked, lambda: self._run(asked, command))
@@ -197,7 +197,7 @@ class Bench:
         return self._changed(asked, path, before, before.replace(old, new), done)
 
     def _changed(self, asked: Call, path: str, before: str | None, after: str, done: str) -> Call:
-        """Write the file; the call with what the CLI says of the change."""
+        """Write the file and return the call with what the CLI says about the change."""
         place = self.root / path
         place.parent.mkdir(parents=True, exist_ok=True)
         place.write_text(after, encoding="utf-8", newline="\n")
@@ -207,7 +207,7 @@ class Bench:
         return replace(asked, response={"output": said}, display=change)
 
     def _run(self, asked: Call, command: str) -> Call:
-        """In a session of its own, which outlives us if we are ended."""
+        """Run the command in a session of its own, which outlives this process if that is ended."""
         path = os.pathsep.join((str(Path(sys.executable).parent), os.environ.get("PATH", "")))
         with tempfile.TemporaryFile() as output:
             child = subprocess.Popen(
@@ -263,7 +263,7 @@ def _branches(paths: Sequence[str], indent: str = "") -> Iterable[str]:
 
 
 def _head(text: str) -> str:
-    """The first line with something on it, as the CLI describes an edit."""
+    """The first line that is not blank, by which the CLI describes an edit."""
     line = next((line.strip() for line in text.splitlines() if line.strip()), "")
     return f"{line[:30]}..." if len(line) > 30 else line
 
@@ -272,7 +272,7 @@ _HUNK = re.compile(r"@@ -(\d+)(?:,(\d+))? \+(\d+)(?:,(\d+))? @@")
 
 
 def _hunks(before: str, after: str) -> Iterable[str]:
-    """The hunks of a unified diff, with counts also where they are 1."""
+    """The hunks of a unified diff, with line counts even if they are 1."""
     lines = difflib.unified_diff(before.splitlines(), after.splitlines(), lineterm="", n=3)
     for line in list(lines)[2:]:
         match = _HUNK.fullmatch(line)
