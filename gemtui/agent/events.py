@@ -7,9 +7,11 @@ object a line in `gemtui run --json`.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
 from enum import StrEnum
 from typing import Any
+
+from msgspec import Struct
+from msgspec.structs import asdict
 
 from gemtui.transcript.model import Usage
 
@@ -31,8 +33,7 @@ class DoneStatus(StrEnum):
     MAX_TURNS = "max_turns"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Init:
+class Init(Struct, frozen=True, kw_only=True):
     """The first event of every run. `model`: what was asked for; `tools`: from policy and mode."""
 
     model: str
@@ -41,29 +42,25 @@ class Init:
     capabilities: Mapping[str, Any] | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TextSaid:
+class TextSaid(Struct, frozen=True, kw_only=True):
     """A complete piece of the answer: all deltas since the last one, joined."""
 
     content: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TextDelta:
+class TextDelta(Struct, frozen=True, kw_only=True):
     """A fragment of the answer."""
 
     delta: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Thinking:
+class Thinking(Struct, frozen=True, kw_only=True):
     """A thought summary. Gemini's stream has none; other agents' may."""
 
     summary: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ToolUse:
+class ToolUse(Struct, frozen=True, kw_only=True):
     """The agent calls a tool."""
 
     tool_name: str
@@ -72,8 +69,7 @@ class ToolUse:
     description: str | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ToolResult:
+class ToolResult(Struct, frozen=True, kw_only=True):
     """A tool call ended; `output` is any JSON value, null where the stream has none."""
 
     tool_use_id: str
@@ -83,8 +79,7 @@ class ToolResult:
     duration_ms: int | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ErrorSaid:
+class ErrorSaid(Struct, frozen=True, kw_only=True):
     """Something went wrong; the run goes on if `recoverable`."""
 
     message: str
@@ -92,8 +87,7 @@ class ErrorSaid:
     code: str | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PermissionRequest:
+class PermissionRequest(Struct, frozen=True, kw_only=True):
     """The agent asks for the permission to call a tool; Gemini's stream never does."""
 
     tool_name: str
@@ -102,8 +96,7 @@ class PermissionRequest:
     reason: str | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Done:
+class Done(Struct, frozen=True, kw_only=True):
     """The last event of every run.
 
     `tool_uses`: number of different calls. `tokens`: None = unknown; never an estimate.
@@ -144,8 +137,7 @@ _TYPES: dict[type[Any], str] = {
 _REQUIRED = {"output"}
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AgentEvent:
+class AgentEvent(Struct, frozen=True, kw_only=True):
     """One event of a run.
 
     `timestamp`: milliseconds since 1970. `session_id`: as far as it is known by then.
@@ -175,12 +167,12 @@ class AgentEvent:
 
 
 def _payload(payload: Payload) -> dict[str, Any]:
-    values = {field.name: getattr(payload, field.name) for field in fields(payload)}
+    values = asdict(payload)
     if isinstance(payload, Done):
         usage: dict[str, Any] = {"toolUses": values.pop("tool_uses")}
         tokens = values.pop("tokens")
         if tokens is not None:
-            usage["tokens"] = {field.name: getattr(tokens, field.name) for field in fields(tokens)}
+            usage["tokens"] = asdict(tokens)
         values["usage"] = usage
     return {
         _camel(name): list(value) if isinstance(value, tuple) else value

@@ -7,10 +7,10 @@ the CLI writes (assets/gemini-cli.md#stdout).
 from __future__ import annotations
 
 from collections.abc import AsyncIterable, AsyncIterator, Iterator
-from dataclasses import dataclass
 from typing import Any, Literal
 
 import orjson
+from msgspec import Struct
 
 from gemtui.jsonin import loads
 
@@ -18,16 +18,14 @@ LINE_LIMIT = 64 * 1024 * 1024
 """Bytes. A longer line is cut there and reported; the rest of it is skipped."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Parsed:
+class Parsed(Struct, frozen=True, kw_only=True):
     """A line that is JSON."""
 
     data: Any
     ok: Literal[True] = True
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Malformed:
+class Malformed(Struct, frozen=True, kw_only=True):
     """A line that is not JSON; `raw` without its line end, undecodable bytes replaced."""
 
     error: str
@@ -49,45 +47,47 @@ class NdjsonReader:
         data = chunk.encode("utf-8", "surrogatepass") if isinstance(chunk, str) else chunk
         *ends, rest = data.split(b"\n")
         for end in ends:
-            yield from self._complete(end)
-        yield from self._keep(rest)
+            if (line := self._complete(end)) is not None:
+                yield line
+        if (cut := self._keep(rest)) is not None:
+            yield cut
 
     def close(self) -> Iterator[Parsed | Malformed]:
         """Yield the value of the last line, if it had no line feed."""
-        yield from self._complete(b"")
+        if (line := self._complete(b"")) is not None:
+            yield line
 
-    def _complete(self, end: bytes) -> Iterator[Parsed | Malformed]:
+    def _complete(self, end: bytes) -> Parsed | Malformed | None:
         if self._skipping:
             self._skipping = False
-            return
+            return None
         if self._pieces:
             end = b"".join((*self._pieces, end))
             self._pieces, self._length = [], 0
         if len(end) > self._limit:
-            yield self._cut(end)
-        elif end.strip():
-            yield _parsed(end)
+            return self._cut(end)
+        if not end or end.isspace():
+            return None
+        try:
+            return Parsed(data=loads(end))
+        except orjson.JSONDecodeError as error:
+            raw = end.removesuffix(b"\r").decode("utf-8", "replace")
+            return Malformed(error=error.msg, raw=raw)
 
-    def _keep(self, rest: bytes) -> Iterator[Malformed]:
+    def _keep(self, rest: bytes) -> Malformed | None:
         if self._skipping or not rest:
-            return
+            return None
         self._pieces.append(rest)
         self._length += len(rest)
-        if self._length > self._limit:
-            yield self._cut(b"".join(self._pieces))
-            self._pieces, self._length, self._skipping = [], 0, True
+        if self._length <= self._limit:
+            return None
+        cut = self._cut(b"".join(self._pieces))
+        self._pieces, self._length, self._skipping = [], 0, True
+        return cut
 
     def _cut(self, line: bytes) -> Malformed:
         raw = line[: self._limit].decode("utf-8", "replace")
         return Malformed(error=f"line longer than {self._limit:,} bytes, cut there", raw=raw)
-
-
-def _parsed(line: bytes) -> Parsed | Malformed:
-    try:
-        return Parsed(data=loads(line))
-    except orjson.JSONDecodeError as error:
-        raw = line.removesuffix(b"\r").decode("utf-8", "replace")
-        return Malformed(error=error.msg, raw=raw)
 
 
 async def read_ndjson(

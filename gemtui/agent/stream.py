@@ -95,6 +95,7 @@ class Stream:
         self._clock = clock
         self._began = clock()
         self._token = resumed
+        self._said: list[AgentEvent] = []
         self._started = False
         self._deltas: list[str] = []
         self._answer = ""
@@ -103,45 +104,50 @@ class Stream:
         self._last_error: ErrorSaid | None = None
         self._result: wire.WireResult | None = None
 
-    def feed(self, line: Parsed | Malformed) -> Iterator[AgentEvent]:
-        """Yield the events of one line; nothing more once a result has come."""
-        if self._result is not None:
-            return
-        if isinstance(line, Malformed):
-            yield from self._malformed(line)
-        elif isinstance(line.data, dict):
-            yield from self._event(line.data)
-        else:
-            yield from self._malformed(Malformed(error="no JSON object", raw=repr(line.data)))
+    def feed(self, line: Parsed | Malformed) -> list[AgentEvent]:
+        """Return the events of one line; none any more once a result has come."""
+        self._said = []
+        if self._result is None:
+            if isinstance(line, Malformed):
+                self._malformed(line)
+            elif isinstance(line.data, dict):
+                self._event(line.data)
+            else:
+                self._malformed(Malformed(error="no JSON object", raw=repr(line.data)))
+        return self._said
 
-    def finish(self, ending: Ending) -> Iterator[AgentEvent]:
-        """Yield the last events, once the process has ended and all its output has been read."""
-        yield from self._open({}, self._clock())
-        yield from self._flush(self._clock())
+    def finish(self, ending: Ending) -> list[AgentEvent]:
+        """Return the last events, once the process has ended and all its output has been read."""
+        self._said = []
+        self._open({}, self._clock())
+        self._flush(self._clock())
         for payload in self._last_errors(ending):
-            yield self._say(payload)
-        yield self._done(ending)
+            self._say(payload)
+        self._done(ending)
+        return self._said
 
     # --- one object --------------------------------------------------------------------------
 
-    def _event(self, event: Part) -> Iterator[AgentEvent]:
+    def _event(self, event: Part) -> None:
         kind = event.get("type")
         at = wire.time_ms(event) or self._clock()
-        self._named(event)
-        yield from self._open(event if kind == "init" else {}, at)
-        if kind == "result":
-            yield from self._flush(at)
+        if "session_id" in event or "sessionId" in event:
+            self._named(event)
+        if not self._started:
+            self._open(event if kind == "init" else {}, at)
+        if kind == "message":
+            self._message(event, at)
+        elif kind == "result":
+            self._flush(at)
             self._result = wire.result(event)
-        elif kind == "message":
-            yield from self._message(event, at)
         elif kind == "tool_use":
-            yield from self._flush(at)
-            yield self._say(self._use(wire.tool_use(event), at), at)
+            self._flush(at)
+            self._use(wire.tool_use(event), at)
         elif kind == "tool_result":
-            yield self._say(self._tool_result(wire.tool_result(event), at), at)
+            self._tool_result(wire.tool_result(event), at)
         elif kind == "error":
-            yield from self._flush(at)
-            yield self._say(self._error(event), at)
+            self._flush(at)
+            self._say(self._error(event), at)
         elif kind != "init":
             self.unknown.append(event)
 
@@ -150,59 +156,71 @@ class Stream:
         if id:
             self.session_id = self._token = id
 
-    def _open(self, event: Part, at: int) -> Iterator[AgentEvent]:
+    def _open(self, event: Part, at: int) -> None:
         """The init event, from the wire or made up, once."""
         if self._started:
             return
         self._started = True
         model = self._model or string(event.get("model")) or "unknown"
-        yield self._say(
+        self._say(
             Init(model=model, cwd=self._cwd, tools=self._tools, capabilities=self._capabilities), at
         )
 
-    def _message(self, event: Part, at: int) -> Iterator[AgentEvent]:
+    def _message(self, event: Part, at: int) -> None:
         if event.get("role") == "user":
             return
         text = wire.message_text(event)
         if event.get("delta") is True:
             self._deltas.append(text)
-            yield self._say(TextDelta(delta=text), at)
+            self._turns.says()
+            self._say(TextDelta(delta=text), at)
         elif text:
-            yield from self._flush(at)
-            self._answer = text
-            yield self._say(TextSaid(content=text), at)
+            self._flush(at)
+            self._answers(text, at)
 
-    def _flush(self, at: int) -> Iterator[AgentEvent]:
+    def _flush(self, at: int) -> None:
         """One text that carries all deltas since the last one."""
         text = "".join(self._deltas)
         self._deltas = []
         if text:
-            self._answer = text
-            yield self._say(TextSaid(content=text), at)
+            self._answers(text, at)
 
-    def _use(self, use: wire.WireUse, at: int) -> ToolUse:
+    def _answers(self, text: str, at: int) -> None:
+        self._answer = text
+        self._turns.says()
+        self._say(TextSaid(content=text), at)
+
+    def _use(self, use: wire.WireUse, at: int) -> None:
         id = use.id or self._made_id()
         self._uses[id] = (use.name, at)
-        return ToolUse(
+        self._turns.calls(id)
+        payload = ToolUse(
             tool_name=use.name, tool_use_id=id, input=use.input, description=use.description
         )
+        self._say(payload, at)
 
     def _made_id(self) -> str:
         self._made += 1
         return f"tool-{self._made}"
 
-    def _tool_result(self, result: wire.WireToolResult, at: int) -> ToolResult:
+    def _tool_result(self, result: wire.WireToolResult, at: int) -> None:
         name, began = self._uses.get(result.id, ("", None))
         name = name or result.name or UNKNOWN_TOOL
         status = result.status
         if status is ResultStatus.ERROR and wire.refused(result, name):
             status = ResultStatus.DENIED
-        return ToolResult(
-            tool_use_id=result.id or self._made_id(),
-            tool_name=name,
-            status=status,
-            output=result.output,
-            duration_ms=None if began is None else max(0, at - began),
+        id = result.id or self._made_id()
+        self._turns.has_result(id)
+        duration = None if began is None else max(0, at - began)
+        self._say(
+            ToolResult(
+                tool_use_id=id,
+                tool_name=name,
+                status=status,
+                output=result.output,
+                duration_ms=duration,
+            ),
+            at,
         )
 
     def _error(self, event: Part) -> ErrorSaid:
@@ -211,12 +229,12 @@ class Stream:
         self._last_error = ErrorSaid(message=message, code=said.code, recoverable=said.recoverable)
         return self._last_error
 
-    def _malformed(self, line: Malformed) -> Iterator[AgentEvent]:
+    def _malformed(self, line: Malformed) -> None:
         at = self._clock()
-        yield from self._open({}, at)
-        yield from self._flush(at)
+        self._open({}, at)
+        self._flush(at)
         message = f"{line.error}: {line.raw[:RAW_LIMIT]}"
-        yield self._say(ErrorSaid(message=message, code="NDJSON_PARSE_ERROR", recoverable=True), at)
+        self._say(ErrorSaid(message=message, code="NDJSON_PARSE_ERROR", recoverable=True), at)
 
     # --- the end -----------------------------------------------------------------------------
 
@@ -270,7 +288,7 @@ class Stream:
         ended = ending.limit is Limit.TURNS and self._result is None
         return not ending.aborted and (ended or self._turns.exceeded)
 
-    def _done(self, ending: Ending) -> AgentEvent:
+    def _done(self, ending: Ending) -> None:
         """The last event. A run that we cut at its last turn says what the CLI's own limit says."""
         result = None if ending.aborted else self._result
         status = self._status(ending)
@@ -280,7 +298,7 @@ class Stream:
             "complete": cut or result is not None,
             "exitCode": TURN_LIMIT_EXIT if cut else ending.code,
         }
-        return self._say(
+        self._say(
             Done(
                 status=status,
                 result=None if ending.aborted else (result and result.text) or self._answer or None,
@@ -292,23 +310,16 @@ class Stream:
             metadata=metadata,
         )
 
-    def _count(self, payload: Payload) -> None:
-        if isinstance(payload, ToolUse):
-            self._turns.calls(payload.tool_use_id)
-        elif isinstance(payload, ToolResult):
-            self._turns.has_result(payload.tool_use_id)
-        elif isinstance(payload, TextDelta | TextSaid):
-            self._turns.says()
-
     def _say(
         self, payload: Payload, at: int | None = None, metadata: Mapping[str, Any] | None = None
-    ) -> AgentEvent:
-        self._count(payload)
-        return AgentEvent(
-            payload=payload,
-            timestamp=self._clock() if at is None else at,
-            session_id=self.session_id,
-            metadata=metadata,
+    ) -> None:
+        self._said.append(
+            AgentEvent(
+                payload=payload,
+                timestamp=self._clock() if at is None else at,
+                session_id=self.session_id,
+                metadata=metadata,
+            )
         )
 
 

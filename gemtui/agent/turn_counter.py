@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from math import inf
 from pathlib import Path
 
 import orjson
@@ -23,18 +24,18 @@ class TurnLimit:
     def __init__(self, limit: int | None) -> None:
         self.exceeded = False
         """Another answer came after the last turn: the CLI was quicker than we."""
-        self._limit = limit
-        self._over = 0
+        self._left = inf if limit is None else limit
         self._waiting: set[str] = set()
 
     @property
     def last_is_over(self) -> bool:
         """Whether the last turn is over."""
-        return self._limit is not None and self._over >= self._limit
+        return self._left <= 0
 
     def says(self) -> None:
         """Count text of the model."""
-        self.exceeded = self.exceeded or self.last_is_over
+        if self._left <= 0:
+            self.exceeded = True
 
     def calls(self, id: str) -> None:
         """Count a tool call."""
@@ -45,7 +46,7 @@ class TurnLimit:
         """Count the result of a tool call."""
         if id in self._waiting:
             self._waiting.remove(id)
-            self._over += not self._waiting
+            self._left -= not self._waiting
 
 
 class TurnWatch:
