@@ -148,15 +148,9 @@ def _toml_said(error: TomlError, text: str) -> tuple[int, FindingDraft]:
     if text.startswith("\ufeff"):
         said = f"the file begins with a byte order mark: {_WHOLE}"
         return 0, FindingDraft("", said, "save it as UTF-8 without a byte order mark (BOM)")
-    if error.path:
-        top, *rest = error.path
-        number = rest[0] + 1 if top == "rule" and rest and isinstance(rest[0], int) else 0
-        field = next((each for each in rest if isinstance(each, str)), str(top))
-        said = f"a list of mixed types: {_WHOLE} for it"
-        return number, FindingDraft(field, said, "write all of its items in quotes")
     place = f"line {error.line}, column {error.column}: " if error.line else ""
     return _rule_at(error.line, text), FindingDraft(
-        "", f"{place}{error}: {_WHOLE}", "correct that line"
+        error.key, f"{place}{error}: {_WHOLE}", "correct that line"
     )
 
 

@@ -7,13 +7,13 @@ with errors in it can be split as well.
 from __future__ import annotations
 
 import re
-import tomllib
 from collections.abc import Container, Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import lru_cache
 from typing import NamedTuple
 
+from gemtui.policy.file.toml_dialect import TomlError, parse_toml
 from gemtui.policy.file.toml_spans import Scanner, lines_of
 
 OFF = "#off"
@@ -210,8 +210,8 @@ def _header(line: str) -> _Line | None:
     if not line.lstrip().startswith("["):
         return None
     try:
-        table = tomllib.loads(line)
-    except tomllib.TOMLDecodeError:
+        table = parse_toml(line)
+    except TomlError:
         return _Line.OTHER
     if table == {"rule": [{}]}:
         return _Line.RULE

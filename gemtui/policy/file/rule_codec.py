@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from datetime import date, datetime, time
 from typing import Any
 
 import tomlkit
@@ -16,6 +15,7 @@ from tomlkit.exceptions import TOMLKitError
 from tomlkit.items import Array
 
 from gemtui.errors import PolicyError
+from gemtui.policy.file.toml_dialect import Moment
 from gemtui.policy.model.rules import Decision, Rule
 
 KEYS = (
@@ -151,8 +151,8 @@ def value_text(value: Any) -> str:
             return _quoted(value)
         case int() | float():
             return repr(value)
-        case datetime() | date() | time():
-            return value.isoformat()
+        case Moment():
+            return f"{value.text}  "  # its reader takes what is behind it, or minds it
         case Mapping():
             inner = ", ".join(
                 f"{key_text(key)} = {value_text(each)}" for key, each in value.items()

@@ -1,42 +1,35 @@
-"""Read TOML as the CLI's reader does, which is not quite TOML 1.0.
+"""Read TOML as the CLI's reader does, which is neither TOML 0.5 nor 1.0.
 
-It accepts a comma at the end of an inline table, and refuses a list of mixed types.
+See assets/gemini-cli.md#toml.
 """
 
 from __future__ import annotations
 
+import math
 import re
-import tomllib
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
 
 from gemtui.errors import GemtuiError
-
-_TOKEN = re.compile(
-    r'"""(?:[^"\\]|\\.|"(?!""))*(?:"{3,5}|\Z)'
-    r"|'''(?:[^']|'(?!''))*(?:'{3,5}|\Z)"
-    r'|"(?:[^"\\\n]|\\.)*"?'
-    r"|'[^'\n]*'?"
-    r"|#[^\n]*"
-    r"|,(?:\s|#[^\n]*)*\}"
-    r"|[^\"'#,]+|,",
-    re.DOTALL,
-)
-_CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f]")
-_POSITION = re.compile(r" \(at (?:line (\d+), column (\d+)|end of document)\)$")
 
 
 class TomlError(GemtuiError):
     """The CLI can't read the text; `line` and `column` from 1, 0 where the place is not known.
 
-    `path`: where in the document a list of mixed types stands; () for all other errors.
+    `key`: the key whose value it is; "" = it is outside of values.
     """
 
-    def __init__(
-        self, message: str, *, line: int = 0, column: int = 0, path: tuple[str | int, ...] = ()
-    ) -> None:
+    def __init__(self, message: str, *, line: int = 0, column: int = 0, key: str = "") -> None:
         super().__init__(message)
-        self.line, self.column, self.path = line, column, path
+        self.line, self.column, self.key = line, column, key
+
+
+@dataclass(frozen=True, slots=True)
+class Moment:
+    """A date or a time, as it is written."""
+
+    text: str
 
 
 def parse_toml(text: str) -> dict[str, Any]:
@@ -44,61 +37,296 @@ def parse_toml(text: str) -> dict[str, Any]:
     if text.startswith("\ufeff"):
         raise TomlError("the file begins with a byte order mark", line=1, column=1)
     try:
-        return _parsed(text)
+        return _Reader(text).document()
     except RecursionError:
         raise TomlError("it is nested too deeply") from None
     except ValueError:  # Python reads no whole number of more than some 4,000 digits
         raise TomlError("a number in it has too many digits") from None
 
 
-def _parsed(text: str) -> dict[str, Any]:
-    try:
-        found = tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
-        relaxed = _relaxed(text)
-        if relaxed == text:
-            raise _located(error, text) from None
-        try:
-            found = tomllib.loads(relaxed)
-        except tomllib.TOMLDecodeError as second:
-            raise _located(second, text) from None
-    for path in _mixed(found, ()):
-        raise TomlError("a list of mixed types", path=path)
-    return found
+class _Table(dict[str, Any]):
+    """A table that lines may add to; `declared`: its own header has come."""
+
+    declared = False
 
 
-def _relaxed(text: str) -> str:
-    """The same in TOML 1.0, each character at its place."""
-    return _TOKEN.sub(_relaxed_token, text)
+class _Tables(list[_Table]):
+    """A list of tables, made by `[[…]]` headers."""
 
 
-def _relaxed_token(token: re.Match[str]) -> str:
-    found = token[0]
-    if found.startswith("#"):
-        body = found.rstrip("\r")
-        return _CONTROL.sub(" ", body) + found[len(body) :]
-    if found.startswith(",") and found.endswith("}"):
-        return " " + found[1:]
-    return found
+class _Value(NamedTuple):
+    """A value with its type, as lists mind it."""
+
+    type: str
+    value: Any
 
 
-def _located(error: tomllib.TOMLDecodeError, text: str) -> TomlError:
-    said = str(error)
-    place = _POSITION.search(said)
-    message = said[: place.start()] if place else said
-    if place and place[1]:
-        return TomlError(message, line=int(place[1]), column=int(place[2]))
-    lines = text.split("\n")
-    return TomlError(f"{message}, at its end", line=len(lines), column=len(lines[-1]) + 1)
+_BLANKS = re.compile(r"[ \t]*")
+_BETWEEN_ITEMS = re.compile(r"(?:[ \t\r\n]|#[^\n]*)*")
+_BETWEEN_LINES = re.compile(r"(?:[ \t\r\n]|#[^\n]*\n?)*")
+_LINE_END = re.compile(r"[ \t\r]*(?:#[^\n]*)?(?:\n|\Z)")
+_BARE_KEY = re.compile(r"[A-Za-z0-9_-]+")
+
+_CONTENT = {
+    '"': re.compile(r'[^"\\\x00-\x08\x0a-\x1f\x7f]*'),
+    "'": re.compile(r"[^'\x00-\x08\x0a-\x1f\x7f]*"),
+    '"""': re.compile(r'(?:[^"\\\x00-\x08\x0b\x0c\x0e-\x1f\x7f]|"(?!""))*'),
+    "'''": re.compile(r"(?:[^'\x00-\x08\x0b\x0c\x0e-\x1f\x7f]|'(?!''))*"),
+}
+"""What may stand in a string, by its quotes. The first three quotes end one over several lines."""
+_FIRST_LINE_END = re.compile(r"\r*\n?")
+_JOINED_LINES = re.compile(r"\\[ \t]*[\r\n][ \t\r\n]*")
+_ESCAPE = re.compile(r'\\(?:([btnfr"\\])|u([0-9A-Fa-f]{4})|U([0-9A-Fa-f]{8}))')
+_ESCAPED = {"b": "\b", "t": "\t", "n": "\n", "f": "\f", "r": "\r", '"': '"', "\\": "\\"}
+
+_END_OF_WORD = r"(?=[ \t\r\n#]|\Z)"
+_MORE = r"(?=[^_.eE# \t\r\n])"
+"""What must follow an underscore, a point and the sign of an exponent: a digit was meant."""
+_DIGITS = rf"(?:[0-9]|_{_MORE})*"
+_EXPONENT = rf"[eE](?:(?=[0-9])|[+-]{_MORE}){_DIGITS}"
+_NUMBER = re.compile(
+    rf"(?P<float>(?:[+-]?[1-9]{_DIGITS}|[+-]?0)\.{_MORE}{_DIGITS}(?:{_EXPONENT})?"
+    rf"|(?:[+-]?[1-9]{_DIGITS}|[+-]0){_EXPONENT})"
+    r"|0b(?P<b>[01](?:[01]|_(?=[^_.# \t\r\n]))*)"
+    r"|0o(?P<o>[0-7](?:[0-7]|_(?=[^_.# \t\r\n]))*)"
+    r"|0x(?P<x>[0-9A-Fa-f](?:[0-9A-Fa-f]|_(?=[^_.# \t\r\n]))*)"
+    rf"|(?P<integer>[+-]?[1-9]{_DIGITS}|[+-]?0)"
+)
+_BASES = {"b": 2, "o": 8, "x": 16}
+_WORD = re.compile(r"true|false|[+-]?(?:inf|nan)")
+_DATE = re.compile(
+    r"[0-9]{4}-(?P<month>[0-9]{2,})-(?:"
+    r"(?P<day>[0-9]{2})[T ](?P<hour>[0-9]{2}):(?P<minute>[0-9]{2}):(?P<second>[0-9]{2})"
+    rf"(?:\.(?P<part>[0-9]+))?(?:Z|[+-](?:[01][0-9]|2[0-3]):[0-5][0-9]|{_END_OF_WORD})"
+    rf"|(?P<only_day>[0-9]{{2,}})[T ]{_END_OF_WORD}"
+    rf"|(?P<any_day>[0-9]*)(?=[\t\r\n#]|\Z))"
+)
+_TIME = re.compile(
+    r"(?P<hour>[0-9]{2}):(?P<minute>[0-9]{2}):(?P<second>[0-9]{2})"
+    rf"(?:\.(?P<part>[0-9]+){_END_OF_WORD}|[^.\U00010000-\U0010ffff]|\Z)"
+)
+"""A time of the day takes the character behind it, be it the end of the line."""
 
 
-def _mixed(value: Any, path: tuple[str | int, ...]) -> Iterator[tuple[str | int, ...]]:
-    """The places of lists whose items differ in type."""
-    if isinstance(value, Mapping):
-        for key, each in value.items():
-            yield from _mixed(each, (*path, key))
-    elif isinstance(value, Sequence) and not isinstance(value, str):
-        if len({type(each) for each in value}) > 1:
-            yield path
-        for at, each in enumerate(value):
-            yield from _mixed(each, (*path, at))
+class _Reader:
+    """One text, and how far it has been read. Every method raises TomlError."""
+
+    def __init__(self, text: str) -> None:
+        self._text, self._at = text, 0
+        self._root = _Table()
+        self._key = ""
+
+    def document(self) -> dict[str, Any]:
+        """Read all of it."""
+        table = self._root
+        while self._skip(_BETWEEN_LINES):
+            self._key = ""
+            if self._took("["):
+                table = self._header()
+            else:
+                self._assign(table)
+            if not (end := _LINE_END.match(self._text, self._at)):
+                self._skip(_BLANKS)
+                raise self._error("the line should end here")
+            self._at = end.end()
+        return self._root
+
+    def _skip(self, pattern: re.Pattern[str]) -> str:
+        """Go on behind what may stand here; the character after that, "" at the end."""
+        found = pattern.match(self._text, self._at)
+        self._at = found.end() if found else self._at
+        return self._text[self._at : self._at + 1]
+
+    def _took(self, text: str) -> bool:
+        """Go on behind this text, if it stands here."""
+        here = self._text.startswith(text, self._at)
+        self._at += len(text) if here else 0
+        return here
+
+    def _expect(self, text: str, said: str) -> None:
+        if not self._took(text):
+            raise self._error(f"{said} is expected")
+
+    def _error(self, message: str) -> TomlError:
+        line = self._text.count("\n", 0, self._at) + 1
+        column = self._at - self._text.rfind("\n", 0, self._at)
+        end = ", at its end" if self._at >= len(self._text) else ""
+        return TomlError(f"{message}{end}", line=line, column=column, key=self._key)
+
+    # --- tables ------------------------------------------------------------------------------
+
+    def _header(self) -> _Table:
+        """Read a header from behind its first bracket: the table that the next lines are of."""
+        many = self._took("[")
+        *above, last = self._keys()
+        self._expect("]]" if many else "]", "]] at the end" if many else "] at the end")
+        table = self._root
+        for key in above:
+            below = table.setdefault(key, _Table())
+            table = below[-1] if isinstance(below, _Tables) else self._table(below, key)
+        if many:
+            tables = table.setdefault(last, _Tables())
+            if not isinstance(tables, _Tables):
+                raise self._there_already(last)
+            tables.append(_Table())
+            return tables[-1]
+        found = self._undeclared(table.setdefault(last, _Table()), last)
+        found.declared = True
+        return found
+
+    def _table(self, value: Any, key: str) -> _Table:
+        if not isinstance(value, _Table):
+            raise self._there_already(key)
+        return value
+
+    def _undeclared(self, value: Any, key: str) -> _Table:
+        """A table that may be opened by its name; dotted keys do not declare one."""
+        table = self._table(value, key)
+        if table.declared:
+            raise self._there_already(key)
+        return table
+
+    def _there_already(self, key: str) -> TomlError:
+        return self._error(f"{key} is there already")
+
+    def _assign(self, table: dict[str, Any]) -> None:
+        """Read `key = value` into a table."""
+        *above, last = keys = self._keys()
+        self._expect("=", "=")
+        self._key = self._key or keys[0]
+        self._skip(_BLANKS)
+        value = self._value().value
+        for key in above:
+            table = self._undeclared(table.setdefault(key, _Table()), key)
+        if last in table:
+            raise self._there_already(last)
+        table[last] = value
+
+    def _keys(self) -> list[str]:
+        """Read a key, and more of them with dots between."""
+        self._skip(_BLANKS)
+        found = [self._one_key()]
+        while self._skip(_BLANKS) == ".":
+            self._at += 1
+            self._skip(_BLANKS)
+            found.append(self._one_key())
+        return found
+
+    def _one_key(self) -> str:
+        for quote in ('"', "'"):
+            if self._took(quote):
+                return self._string(quote)
+        start = self._at
+        self._skip(_BARE_KEY)
+        if start == self._at:
+            raise self._error("a key is expected")
+        return self._text[start : self._at]
+
+    # --- values ------------------------------------------------------------------------------
+
+    def _value(self) -> _Value:
+        for quote in ('"', "'"):
+            if self._took(3 * quote):
+                self._skip(_FIRST_LINE_END)
+                return _Value("string", self._string(3 * quote))
+            if self._took(quote):
+                return _Value("string", self._string(quote))
+        if self._took("["):
+            return _Value("list", self._list())
+        if self._took("{"):
+            return _Value("table", self._inline_table())
+        return self._word()
+
+    def _word(self) -> _Value:
+        text, start = self._text, self._at
+        for pattern in (_DATE, _TIME):
+            if (found := pattern.match(text, start)) and _exists(found):
+                self._at = found.end()
+                return _Value("date or time", Moment(found[0].strip()))
+        if found := _WORD.match(text, start):
+            self._at = found.end()
+            if found[0] in ("true", "false"):
+                return _Value("truth", found[0] == "true")
+            return _Value("infinity or nan", float(found[0]))
+        if found := _NUMBER.match(text, start):
+            self._at = found.end()
+            return _number(found)
+        raise self._error("a value is expected")
+
+    def _list(self) -> list[Any]:
+        """Read a list, whose items have one type, from behind its bracket."""
+        found: list[Any] = []
+        type = ""
+        while self._skip(_BETWEEN_ITEMS) != "]":
+            item = self._value()
+            if found and item.type != type:
+                raise self._error(f"a list of mixed types, {type} and {item.type}")
+            type = item.type
+            found.append(item.value)
+            if self._skip(_BETWEEN_ITEMS) != "]":
+                self._expect(",", ", or ]")
+        self._at += 1
+        return found
+
+    def _inline_table(self) -> dict[str, Any]:
+        """Read an inline table, in which a comma may come last, from behind its brace."""
+        found: dict[str, Any] = {}
+        while self._skip(_BLANKS) != "}":
+            self._assign(found)
+            if self._skip(_BLANKS) != "}":
+                self._expect(",", ", or }")
+        self._at += 1
+        return found
+
+    def _string(self, end: str) -> str:
+        """Read a string up to the quotes that end it, from behind those that begin it."""
+        found: list[str] = []
+        while True:
+            start = self._at
+            self._skip(_CONTENT[end])
+            found.append(self._text[start : self._at])
+            if self._took(end):
+                return "".join(found)
+            if not self._text.startswith("\\", self._at):
+                raise self._error("the string has no end, or holds a control character")
+            found.append(self._escape(end))
+
+    def _escape(self, end: str) -> str:
+        if len(end) > 1 and (joined := _JOINED_LINES.match(self._text, self._at)):
+            self._at = joined.end()
+            return ""
+        found = _ESCAPE.match(self._text, self._at)
+        code = int(found[2] or found[3] or "0", 16) if found else -1
+        if found is None or 0xD800 <= code <= 0xDFFF or code > 0x10FFFF:
+            raise self._error("an escape that does not exist")
+        self._at = found.end()
+        return _ESCAPED[found[1]] if found[1] else chr(code)
+
+
+def _number(found: re.Match[str]) -> _Value:
+    for base in _BASES:
+        if found[base]:
+            return _Value("whole number", int(found[base].replace("_", ""), _BASES[base]))
+    digits = found[0].replace("_", "")
+    if found["integer"]:
+        return _Value("whole number", int(digits))
+    return _Value("number", math.nan if digits[-1] in "+-" else float(digits))
+
+
+def _exists(found: re.Match[str]) -> bool:
+    """Whether there is such a date or time; every month has 31 days here, and a day hour 24."""
+    said = found.groupdict()
+    day = said.get("day") or said.get("only_day") or said.get("any_day")
+    if day is not None and not (1 <= int(said["month"]) <= 12 and 1 <= int(day or 1) <= 31):
+        return False
+    if said.get("day") and len(said["month"]) > 2:
+        return False
+    clock = [int(said[name] or 0) for name in ("hour", "minute", "second") if said.get(name)]
+    return not clock or _on_a_clock(clock, said["part"] or "")
+
+
+def _on_a_clock(clock: Sequence[int], part: str) -> bool:
+    hour, minute, second = clock
+    if hour == 24:
+        return not (minute or second or part[:3].strip("0"))
+    return hour < 24 and minute < 60 and second < 60

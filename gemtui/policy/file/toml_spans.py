@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import re
-import tomllib
 from collections.abc import Container
 from dataclasses import dataclass, replace
 
 from gemtui.policy.file.rule_codec import key_text
+from gemtui.policy.file.toml_dialect import parse_toml
 
 _TOKEN = re.compile(
     r"(?P<open>\"\"\"|''')"
@@ -19,8 +19,8 @@ _TOKEN = re.compile(
     r"|[^\"'#\[\]{}]+"
 )
 _ENDS = {
-    '"""': re.compile(r'(?:[^"\\]|\\.|"(?!""))*"{3,5}', re.DOTALL),
-    "'''": re.compile(r"(?:[^']|'(?!''))*'{3,5}", re.DOTALL),
+    '"""': re.compile(r'(?:[^"\\]|\\.|"(?!""))*"""', re.DOTALL),
+    "'''": re.compile(r"(?:[^']|'(?!''))*'''", re.DOTALL),
 }
 
 
@@ -122,7 +122,7 @@ def _longer(field: Field, end: int, value_end: int) -> Field:
 
 def _name(text: str) -> str:
     """The name that a key as written in TOML stands for."""
-    return next(iter(tomllib.loads(f"{text} = 0")))
+    return next(iter(parse_toml(f"{text} = 0")))
 
 
 def value_of(text: str, key: str) -> str | None:

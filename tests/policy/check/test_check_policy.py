@@ -51,6 +51,7 @@ def test_a_plain_policy_has_no_findings() -> None:
         ("# head\n[[rule]\n", 0, "line 2, column "),
         (rule(GLOB, DENY, "priority = 3\n"), 1, "line 5, column "),
         (rule('toolName = "glob\n', DENY), 1, "line 2, column 17: "),
+        (rule(GLOB, DENY, 'denyMessage = """"No""""\n'), 1, "line 5, column 24: "),
         (rule(GLOB, "decision = 'deny'"), 1, "priority is missing"),
         ("\ufeff" + rule(GLOB, DENY), 0, "byte order mark"),
         (rule(GLOB, DENY) + rule('toolName = ["glob", 1]\n', DENY), 2, "mixed types"),

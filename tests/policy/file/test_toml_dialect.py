@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import HealthCheck, example, given, settings
+from hypothesis import strategies as st
 
-from gemtui.policy.file.toml_dialect import TomlError, parse_toml
+from gemtui.policy.file.toml_dialect import Moment, TomlError, parse_toml
+from tests.policy.file.cli_toml import CliToml
 
 
 @pytest.mark.parametrize(
@@ -48,22 +54,20 @@ def test_what_the_cli_does_not_read_has_its_place(text: str, line: int, column: 
 
 
 @pytest.mark.parametrize(
-    ("text", "path"),
+    ("text", "key"),
     [
-        ("a = [1, 'x']\n", ("a",)),
-        ("a = [1, 1.5]\n", ("a",)),
-        ("a = [true, 1]\n", ("a",)),
-        ("a = [{}, []]\n", ("a",)),
-        ("[[rule]]\n[[rule]]\ntoolName = ['x', 1]\n", ("rule", 1, "toolName")),
-        ("[[rule]]\ntoolAnnotations = { a = [1, 'x'] }\n", ("rule", 0, "toolAnnotations", "a")),
+        ("a = [1, 'x']\n", "a"),
+        ("a = [1, 1.5]\n", "a"),
+        ("a = [true, 1]\n", "a"),
+        ("a = [{}, []]\n", "a"),
+        ("[[rule]]\n[[rule]]\ntoolName = ['x', 1]\n", "toolName"),
+        ("[[rule]]\ntoolAnnotations = { a = [1, 'x'] }\n", "toolAnnotations"),
     ],
 )
-def test_a_list_of_mixed_types_is_refused_with_its_path(
-    text: str, path: tuple[str | int, ...]
-) -> None:
+def test_a_list_of_mixed_types_is_refused_with_its_key(text: str, key: str) -> None:
     with pytest.raises(TomlError) as caught:
         parse_toml(text)
-    assert caught.value.path == path
+    assert caught.value.key == key
 
 
 def test_what_is_nested_without_end_is_refused() -> None:
@@ -74,3 +78,117 @@ def test_what_is_nested_without_end_is_refused() -> None:
 def test_a_number_that_python_cannot_read_is_refused() -> None:
     with pytest.raises(TomlError, match="too many digits"):
         parse_toml(f"a = {'1' * 10_000}\n")
+
+
+# --- generated files, before the CLI's own reader as well -----------------------------------------
+
+KEYS = st.sampled_from(["a", "b", "a.b", "a . c", '"a"', "'b c'", "a.b.c", '""', "1979-05-27", "é"])
+HEADERS = st.tuples(st.sampled_from(["[{}]", "[{}]", "[[{}]]", "[ {} ]", "[{}"]), KEYS).map(
+    lambda pair: pair[0].format(pair[1])
+)
+BLANKS = st.sampled_from(["", "", "", " ", "  ", "\t", "\n", "\r\n", " # x\n", ",", " ,", "\r"])
+ENDS = st.sampled_from(["\n", "\n", "\n", "\r\n", "\r\r\n", " # x \x07\n", "\n\n", "\r", ""])
+QUOTES = st.sampled_from(['"', "'", '"""', "'''"])
+PIECES = (
+    *("x", '"', '""', "'", "''", "\\n", "\\", "\\\n ", "\\ \r\n", "\n", "\r\n", "\t", "\x01", "#"),
+    *("\\u00e9", "\\ud800", "\\U0001F600", "\\U00110000", "\\x41", "🙂", "\x7f", "\u2028", "\r"),
+)
+INSIDE = st.lists(st.sampled_from(PIECES), max_size=4).map("".join)
+STRINGS = st.tuples(QUOTES, INSIDE, st.sampled_from(["", "", '"', '""', "'", "''"])).map(
+    lambda parts: f"{parts[0]}{parts[1]}{parts[2]}{parts[0]}"
+)
+DIGITS = st.text("0123456789_.eE+-x", min_size=1, max_size=6)
+NUMBERS = """
+    1 -0 +0 0 007 1_0 1__0 1. 1.5 1e5 1e+ 0e1 +0e1 0x1F 0b1 0o7 0x_1 1_ 1._5 12345 .5 1.5_0
+    6.02e-2_3 9007199254740993 -9007199254740992 99999999999999999999
+    inf +inf -nan nan true false True"""
+DATES = """
+    1979-05- 1979-05-27 1979-13-27 1979-05-7 1979-02-31 1979-05-32 1979-5-27 1979-05-27T
+    1979-005-27 1979-05-27T07:32:00Z 1979-05-27t07:32:00Z 1979-05-27T07:32:00z 1979-05-27T07:32:00
+    1979-05-27T24:00:00Z 1979-05-27T24:00:01Z 1979-05-27T07:32:00.5+01:30 1979-05-27T7:32:00Z
+    1979-05-27T07:32:00+24:00 07:32:00 12:00:60 24:00:00 12:00:00.5 12:00 012:00:00"""
+PARTED = ("1979-05-27 ", "1979-05-27 07:32:00Z", "12:00:00.5 ")
+WORDS = st.sampled_from((*NUMBERS.split(), *DATES.split(), *PARTED))
+SCALARS = WORDS | WORDS | STRINGS | DIGITS
+
+
+def _between(opening: str, items: st.SearchStrategy[str], closing: str) -> st.SearchStrategy[str]:
+    """Items in brackets, with blanks and commas that are mostly where they should be."""
+    one = st.tuples(BLANKS, items, BLANKS, st.sampled_from([",", ",", ",", "", " ,"])).map("".join)
+    return st.tuples(st.lists(one, max_size=3), BLANKS).map(
+        lambda parts: f"{opening}{''.join(parts[0])}{parts[1]}{closing}"
+    )
+
+
+def _assignments(values: st.SearchStrategy[str]) -> st.SearchStrategy[str]:
+    return st.tuples(KEYS, st.sampled_from([" = ", "=", " =\t", "=\n"]), values).map("".join)
+
+
+VALUES = st.recursive(
+    SCALARS,
+    lambda inner: (
+        _between("[", inner, "]")
+        | st.tuples(inner, BLANKS).map(lambda pair: f"[{pair[0]}{pair[1]},{pair[0]}]")
+        | _between("{", _assignments(inner), "}")
+    ),
+    max_leaves=4,
+)
+LINES = st.tuples(_assignments(VALUES) | HEADERS | st.just(""), ENDS).map("".join)
+DOCUMENTS = st.lists(LINES, max_size=5).map("".join)
+
+
+@pytest.fixture(scope="module")
+def cli_toml(gemini_program: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[CliToml]:
+    """The CLI's own reader, for all examples."""
+    with CliToml(gemini_program, tmp_path_factory.mktemp("toml")) as reader:
+        yield reader
+
+
+def _told(value: Any) -> Any:
+    """A value as the CLI's side tells it."""
+    match value:
+        case Moment():
+            return {"moment": True}
+        case bool() | str():
+            return value
+        case int() if abs(value) >= 2**53:
+            return {"unsafe": True}
+        case int() | float() if math.isfinite(value):
+            return {"number": value}
+        case float():
+            return {"number": "NaN" if math.isnan(value) else f"{'-' * (value < 0)}Infinity"}
+        case dict():
+            return {"table": sorted([key, _told(each)] for key, each in value.items())}
+    return [_told(each) for each in value]
+
+
+def _sorted(value: Any) -> Any:
+    match value:
+        case {"table": rows}:
+            return {"table": sorted([key, _sorted(each)] for key, each in rows)}
+        case list():
+            return [_sorted(each) for each in value]
+    return value
+
+
+def _read(text: str) -> Any:
+    try:
+        return _told(parse_toml(text))
+    except TomlError:
+        return None
+
+
+@settings(max_examples=300, suppress_health_check=[HealthCheck.too_slow])
+@given(text=DOCUMENTS)
+@example(text='a = """x""""\n')
+@example(text="a = '''x'''''\n")
+@example(text="a = 1\r\r\n[b]\r\r\n")
+@example(text="a = 12:00:00\nb = 1\n")
+@example(text="a = [nan, 1.0]\n")
+@example(text="a.b = 1\n[a]\nc = 2\n[a]\n")
+@example(text="[a.b]\n[a]\nb.c = 1\n")
+@example(text="a = { b.c = 1, b.d = [1_], }\n")
+def test_every_file_is_read_or_refused_as_by_the_cli_s_own_reader(
+    cli_toml: CliToml, text: str
+) -> None:
+    assert _read(text) == _sorted(cli_toml.read(text))
