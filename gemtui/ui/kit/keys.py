@@ -16,88 +16,10 @@ from textual.screen import Screen
 from textual.widget import Widget
 
 from gemtui.ui.kit.key import Group, Key, Row, Where, name
-from gemtui.ui.kit.key_table import (
-    POLICY_FACES,
-    POLICY_RANKED,
-    POLICY_TABLE,
-    TABLE,
-    TRIAL_FACES,
-    TRIAL_RANKED,
-    TRIAL_TABLE,
-)
+from gemtui.ui.kit.key_table import FACES, FOOTER, TABLE
 
-__all__ = ["BY_ID", "KEYS", "RANKED", "Group", "Key", "Where", "bindings", "keys_of", "name"]
+__all__ = ["BY_ID", "KEYS", "Group", "Key", "Where", "bindings", "keys_of", "name"]
 
-RANKED = (
-    *POLICY_RANKED,
-    *TRIAL_RANKED,
-    "list.cursor_down",
-    "transcript.cursor_down",
-    "raw.scroll_down",
-    "list.open",
-    "filter.done",
-    "filter.clear",
-    "transcript.fold",
-    "find.next",
-    "find.close",
-    "list.filter",
-    "transcript.find",
-    "transcript.next_match",
-    "prompt.send",
-    "run.stop",
-    "run.allow",
-    "prompt.new_line",
-    "run.again",
-    "run.follow_up",
-    "writes.diff",
-    "run.write",
-    "run.files",
-    "transcript.copy_block",
-    "transcript.back",
-    "sessions.export",
-    "sessions.new_run",
-    "list.copy_id",
-    "sessions.go_on",
-    "raw.copy",
-    "raw.close",
-    "info.copy_id",
-    "empty.again",
-    "empty.elsewhere",
-    "empty.copy",
-    "notice.again",
-    "notice.copy",
-    "notice.back",
-    "confirm.confirm",
-    "confirm.close",
-    "list.scope",
-    "transcript.next_prompt",
-    "transcript.next_failure",
-    "transcript.raw",
-    "transcript.follow",
-    "list.hidden",
-    "list.sort",
-    "list.group",
-    "sessions.info",
-    "sessions.delete",
-    "transcript.open_file",
-    "dialog.close",
-    "run.options",
-    "run.command",
-    "run.runs",
-    "run.stderr",
-    "run.edit",
-)
-"""Ids of the keys that the footer shows, the most useful first; the last ones give way."""
-_FACE = {
-    **POLICY_FACES,
-    **TRIAL_FACES,
-    "list.cursor_down": "↑↓",
-    "transcript.cursor_down": "↑↓",
-    "raw.scroll_down": "↑↓",
-    "transcript.next_match": "n/N",
-    "transcript.next_prompt": "{ }",
-    "transcript.next_failure": "x/X",
-}
 _FIRST = {"app.quit"}
 
 
@@ -113,19 +35,15 @@ def _keys(where: Where, rows: Iterable[Row]) -> tuple[Key, ...]:
             help=help,
             group=group,
             where=where,
-            rank=RANKED.index(id) + 1 if id in RANKED else 0,
-            face=_FACE.get(id, ""),
+            rank=FOOTER.index(id) + 1 if id in FOOTER else 0,
+            face=FACES.get(id, ""),
             priority=id in _FIRST,
         )
         for action, keys, group, label, help in rows
     )
 
 
-KEYS: tuple[Key, ...] = tuple(
-    key
-    for where, rows in {**TABLE, **POLICY_TABLE, **TRIAL_TABLE}.items()
-    for key in _keys(where, rows)
-)
+KEYS: tuple[Key, ...] = tuple(key for where, rows in TABLE.items() for key in _keys(where, rows))
 
 BY_ID = {key.id: key for key in KEYS}
 

@@ -25,13 +25,6 @@ class LineView(ScrollView, can_focus=True, inherit_bindings=False):
         overflow-x: hidden;
         overflow-y: auto;
         scrollbar-gutter: stable;
-        scrollbar-size-vertical: 1;
-        scrollbar-background: $background;
-        scrollbar-background-hover: $background;
-        scrollbar-background-active: $background;
-        scrollbar-color: $foreground 25%;
-        scrollbar-color-hover: $foreground 40%;
-        scrollbar-color-active: $accent;
     }
     """
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, Generic, TypeVar
 
-from textual import events, on
+from textual import events
 from textual.geometry import Size
 from textual.message import Message
 from textual.scroll_view import ScrollView
@@ -34,13 +34,6 @@ class RowList(ScrollView, Generic[Item], can_focus=True, inherit_bindings=False)
         overflow-x: hidden;
         overflow-y: auto;
         scrollbar-gutter: stable;
-        scrollbar-size-vertical: 1;
-        scrollbar-background: $background;
-        scrollbar-background-hover: $background;
-        scrollbar-background-active: $background;
-        scrollbar-color: $foreground 25%;
-        scrollbar-color-hover: $foreground 40%;
-        scrollbar-color-active: $accent;
     }
     """
 
@@ -166,11 +159,6 @@ class RowList(ScrollView, Generic[Item], can_focus=True, inherit_bindings=False)
         """The cursor stays in sight."""
         self.virtual_size = Size(self._width, len(self.items))
         self._show_cursor()
-        self.refresh()
-
-    @on(events.Focus)
-    @on(events.Blur)
-    def _focus_moved(self) -> None:
         self.refresh()
 
     def on_click(self, event: events.Click) -> None:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from msgspec.structs import replace
-from textual import events, on
+from textual import events
 from textual.geometry import Region, Size
 from textual.message import Message
 from textual.strip import Strip
@@ -40,7 +40,6 @@ class SessionList(TypedAhead, can_focus=True, inherit_bindings=False):
         overflow-x: hidden;
         overflow-y: auto;
         scrollbar-gutter: stable;
-        scrollbar-size-vertical: 1;
     }
     """
 
@@ -299,11 +298,6 @@ class SessionList(TypedAhead, can_focus=True, inherit_bindings=False):
         self._release(held)
         if seen:
             self._scroll_to_cursor()
-
-    @on(events.Focus)
-    @on(events.Blur)
-    def _focus_moved(self) -> None:
-        self.refresh()
 
     def on_click(self, event: events.Click) -> None:
         """One click highlights, or folds a group; two open."""

@@ -10,7 +10,8 @@ from textual.binding import Binding
 from textual.dom import DOMNode
 
 import gemtui.ui
-from gemtui.ui.kit.keys import BY_ID, KEYS, RANKED, Where, bindings, keys_of, name
+from gemtui.ui.kit.key_table import FOOTER
+from gemtui.ui.kit.keys import BY_ID, KEYS, Where, bindings, keys_of, name
 
 
 def test_ids_are_unique() -> None:
@@ -77,5 +78,5 @@ def test_every_action_exists() -> None:
 
 
 def test_keys_in_the_footer_are_ranked_once() -> None:
-    assert set(RANKED) <= BY_ID.keys()
-    assert len(RANKED) == len(set(RANKED))
+    assert set(FOOTER) <= BY_ID.keys()
+    assert len(FOOTER) == len(set(FOOTER))
