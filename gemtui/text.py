@@ -272,6 +272,19 @@ def size(bytes: int) -> str:
     return f"{value:.1f} {unit}"
 
 
+def duration(time: timedelta) -> str:
+    """How long something took, for reading: `12 ms`, `2.1 s`, `1 m 12 s`, `1 h 3 m`."""
+    seconds = time.total_seconds()
+    if seconds < 0.9995:
+        return f"{max(0, seconds) * 1000:.0f} ms"
+    if seconds < 59.95:
+        return f"{seconds:.1f} s"
+    minutes = round(seconds / 60) if seconds >= 3600 else int(seconds + 0.5) // 60
+    if minutes < 60:
+        return f"{minutes} m {int(seconds + 0.5) % 60} s"
+    return f"{minutes // 60} h {minutes % 60} m"
+
+
 def short_path(path: Path, home: Path | None = None) -> Clean:
     """Return a path with `~` for the home directory (`home`, None = the user's)."""
     home = home or Path.home()

@@ -17,6 +17,7 @@ from gemtui.text import (
     clean_line,
     command_line,
     counted,
+    duration,
     ellipsis,
     file_name,
     holds_controls,
@@ -315,3 +316,20 @@ def test_a_number_stands_with_its_noun() -> None:
     ]
     assert [counted(number, "match", "matches") for number in (1, 2)] == ["1 match", "2 matches"]
     assert [listed("abc"[:length]) for length in (1, 2, 3)] == ["a", "a or b", "a, b or c"]
+
+
+@pytest.mark.parametrize(
+    ("seconds", "text"),
+    [
+        (0, "0 ms"),
+        (0.012, "12 ms"),
+        (0.9996, "1.0 s"),
+        (4.2, "4.2 s"),
+        (59.96, "1 m 0 s"),
+        (72, "1 m 12 s"),
+        (3599.7, "1 h 0 m"),
+        (3780, "1 h 3 m"),
+    ],
+)
+def test_durations_are_short(seconds: float, text: str) -> None:
+    assert duration(timedelta(seconds=seconds)) == text

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from datetime import timedelta
 
 import click
 
@@ -19,7 +20,7 @@ from gemtui.agent.events import (
 from gemtui.commands.output import note, stdout_encoding
 from gemtui.jsonout import encode
 from gemtui.runs.outcome import RunProgress, Status, one_line, retry_words
-from gemtui.text import Clean, clean, clean_line, command_line, counted, ellipsis
+from gemtui.text import Clean, clean, clean_line, command_line, counted, duration, ellipsis
 from gemtui.transcript.model import ToolCall, ToolStatus
 from gemtui.transcript.tools import target
 
@@ -120,7 +121,7 @@ class Show:
         return code
 
     def _summary(self, done: Done) -> str:
-        parts = [f"{done.duration_ms / 1000:.1f} s"]
+        parts = [duration(timedelta(milliseconds=done.duration_ms))]
         if done.tool_uses:
             parts.append(counted(done.tool_uses, "tool call"))
         if self._progress.written:

@@ -30,7 +30,7 @@ from gemtui.runs.listing import (
 from gemtui.runs.listing import clear as clear_runs
 from gemtui.runs.stop import stop as end_run
 from gemtui.sessions.summary import iso
-from gemtui.text import Clean, cells, clean, clean_line, counted, ellipsis, relative, size
+from gemtui.text import Clean, cells, clean, clean_line, counted, duration, ellipsis, relative, size
 
 _HEAD = ("ID", "AGE", "STATE", "TIME", "SIZE", "FOLDER", "PROMPT")
 _SHORT = 8
@@ -199,4 +199,4 @@ def _state(run: Run) -> str:
 def _time(run: Run, now: datetime) -> str:
     """How long it took, or has taken so far."""
     end = now if run.state is RunState.RUNNING else run.ended
-    return "" if end is None else f"{max(0, round((end - run.started).total_seconds()))} s"
+    return "" if end is None else duration(end - run.started)

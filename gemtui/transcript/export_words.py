@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
-from datetime import datetime, timedelta
+from datetime import datetime
 from itertools import groupby
 from typing import Protocol
 
-from gemtui.text import HOLDS_CONTROLS, Clean, clean_line, counted, visible, visible_line
+from gemtui.text import HOLDS_CONTROLS, Clean, clean_line, counted, duration, visible, visible_line
 from gemtui.text import size as readable_size
 from gemtui.transcript.display_model import DiffDisplay, TextDisplay, TodosDisplay
 from gemtui.transcript.model import (
@@ -196,7 +196,7 @@ def call_words(call: ToolCall) -> Clean:
     """Describe how a tool call ended: status or exit code, duration, lines changed."""
     words = [f"exit code {call.exit_code}" if ended_badly(call) else STATUS[call.status]]
     if call.duration is not None:
-        words.append(f"after {seconds(call.duration)}")
+        words.append(f"after {duration(call.duration)}")
     if isinstance(call.display, DiffDisplay):
         words += _change_words(call.display, written=call.status is ToolStatus.SUCCESS)
     return Clean(", ".join(words))
@@ -214,16 +214,6 @@ def _change_words(diff: DiffDisplay, *, written: bool) -> Iterator[str]:
         yield f"{counted(diff.added, 'line')} added"
     if diff.removed is not None:
         yield f"{counted(diff.removed, 'line')} removed"
-
-
-def seconds(duration: timedelta) -> str:
-    """Format a duration for reading: `12 ms`, `1.3 s`, `2 min 5 s`."""
-    total = duration.total_seconds()
-    if total < 1:
-        return f"{total * 1000:.0f} ms"
-    if total < 60:
-        return f"{total:.1f} s"
-    return f"{int(total // 60)} min {int(total % 60)} s"
 
 
 def image_words(image: Image) -> Clean:

@@ -67,7 +67,7 @@ def test_text_to_stdout_and_progress_to_stderr(fake_cli: FakeCli, gemtui: Gemtui
     assert "attempt 1 failed (503), trying again" in lines
     assert "noise" not in answer.err
     assert lines[-2].startswith("gemtui: done, but 1 tool call was refused (write_file: not perm")
-    assert re.fullmatch(r"\d+\.\d s; 3 tool calls; wrote b\.txt; session s1", lines[-1])
+    assert re.fullmatch(r"(\d+ ms|\d+\.\d s); 3 tool calls; wrote b\.txt; session s1", lines[-1])
 
 
 def test_json_is_one_event_a_line(fake_cli: FakeCli, gemtui: Gemtui) -> None:

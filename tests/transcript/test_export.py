@@ -192,7 +192,7 @@ Gemini (gemini-2.5-pro), 2026-01-02 03:04:07+00:00
      z
 
   Tool call: run_shell_command, pytest -q
-  Status: exit code 1, after 2 min 5 s
+  Status: exit code 1, after 2 m 5 s
   Argument description:
     Run the tests
     all of them
@@ -268,7 +268,7 @@ Index: a.py
  z
 ```
 
-**Tool call `run_shell_command`** `pytest -q`: exit code 1, after 2 min 5 s
+**Tool call `run_shell_command`** `pytest -q`: exit code 1, after 2 m 5 s
 
 - description:
 
@@ -333,7 +333,7 @@ write.</p>
 </pre>
 </details>
 <details><summary>Tool call <b>run_shell_command</b> <code>pytest -q</code>: \
-<span class="error">exit code 1, after 2 min 5 s</span></summary>
+<span class="error">exit code 1, after 2 m 5 s</span></summary>
 <p class="note">description:</p>
 <pre>Run the tests
 all of them</pre>

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import datetime, timedelta
+from datetime import datetime
 
 from gemtui.ui.draw.theme import Look
 
@@ -25,16 +25,3 @@ def moment(when: datetime, look: Look) -> str:
 def time_of_day(when: datetime, look: Look) -> str:
     """Format a time of day to the second."""
     return f"{when.astimezone(look.tz):%H:%M:%S}"
-
-
-def lasting(duration: timedelta) -> str:
-    """Format a duration: `12 ms`, `2.1 s`, `1 m 12 s`, `1 h 3 m`."""
-    seconds = duration.total_seconds()
-    if seconds < 0.9995:
-        return f"{max(0, seconds) * 1000:.0f} ms"
-    if seconds < 59.95:
-        return f"{seconds:.1f} s"
-    minutes = round(seconds / 60) if seconds >= 3600 else int(seconds + 0.5) // 60
-    if minutes < 60:
-        return f"{minutes} m {int(seconds + 0.5) % 60} s"
-    return f"{minutes // 60} h {minutes % 60} m"

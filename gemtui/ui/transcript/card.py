@@ -8,13 +8,13 @@ from typing import Any
 
 from rich.cells import cell_len
 
-from gemtui.text import HOLDS_CONTROLS, Clean, counted, ellipsis, visible, visible_line
+from gemtui.text import HOLDS_CONTROLS, Clean, counted, duration, ellipsis, visible, visible_line
 from gemtui.transcript.display_model import DiffDisplay
 from gemtui.transcript.model import ToolCall, ToolStatus
 from gemtui.transcript.tools import ToolKind, args_hold_controls, kind_of, target
 from gemtui.ui.draw.bounds import excerpt
 from gemtui.ui.draw.code import highlight
-from gemtui.ui.draw.formats import lasting, time_of_day
+from gemtui.ui.draw.formats import time_of_day
 from gemtui.ui.draw.gutter_rows import Body, Row, as_json, remark, styled, whole
 from gemtui.ui.draw.lines import (
     BLANK,
@@ -150,7 +150,7 @@ def _end(
     call: ToolCall, word: Pieces, facts: Pieces, asked: Clean, room: int, look: Look
 ) -> Pieces:
     """State, counts and duration, as many of them as leave enough room for the arguments."""
-    lasted = own(lasting(call.duration)) if call.duration is not None else EMPTY
+    lasted = own(duration(call.duration)) if call.duration is not None else EMPTY
     last = (Piece(own(f"{lasted:>7}"), look[Role.MUTED]),) if lasted else ()
     wanted = min(_ENOUGH, cell_len(asked)) + 2
     for end in (_apart(word, facts, last), _apart(word, facts), _apart(word)):

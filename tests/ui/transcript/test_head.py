@@ -17,7 +17,7 @@ from gemtui.transcript.model import (
     Usage,
     outline,
 )
-from gemtui.ui.draw.formats import lasting, short
+from gemtui.ui.draw.formats import short
 from gemtui.ui.draw.theme import Role
 from gemtui.ui.transcript.message import draw_message, estimate
 from tests.ui.transcript.samples import AT, look, said
@@ -104,23 +104,6 @@ def test_what_is_no_longer_part_of_it_is_labelled_and_without_colours(
 )
 def test_counters_are_short(number: int, text: str) -> None:
     assert short(number) == text
-
-
-@pytest.mark.parametrize(
-    ("seconds", "text"),
-    [
-        (0, "0 ms"),
-        (0.012, "12 ms"),
-        (0.9996, "1.0 s"),
-        (4.2, "4.2 s"),
-        (59.96, "1 m 0 s"),
-        (72, "1 m 12 s"),
-        (3599.7, "1 h 0 m"),
-        (3780, "1 h 3 m"),
-    ],
-)
-def test_durations_are_short(seconds: float, text: str) -> None:
-    assert lasting(timedelta(seconds=seconds)) == text
 
 
 def test_estimates_grow_with_what_is_there() -> None:
