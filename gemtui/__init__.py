@@ -45,7 +45,7 @@ if TYPE_CHECKING:
     from gemtui.policy.model.rules import ApprovalMode, Call, Decision, Finding, Rule, Tier
     from gemtui.provider import GeminiCliProvider, ProviderResult
     from gemtui.runs.adapter import GeminiAdapter
-    from gemtui.sessions.records import Problem
+    from gemtui.sessions.problem import Problem
     from gemtui.sessions.summary import Flag, Summary
     from gemtui.transcript.unified import UnifiedMessage, parse_message
 
@@ -112,7 +112,7 @@ if not TYPE_CHECKING:  # a type checker sees the imports above, and no name that
         ),
         "gemtui.provider": ("GeminiCliProvider", "ProviderResult"),
         "gemtui.runs.adapter": ("GeminiAdapter",),
-        "gemtui.sessions.records": ("Problem",),
+        "gemtui.sessions.problem": ("Problem",),
         "gemtui.sessions.summary": ("Flag", "Summary"),
         "gemtui.transcript.unified": ("UnifiedMessage", "parse_message"),
     }

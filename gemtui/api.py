@@ -3,21 +3,20 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from gemtui.errors import StoreUnreadable
 from gemtui.files import is_folder
 from gemtui.paths import cache_dir, gemini_home, typed_path
-from gemtui.sessions.index import Index, Snapshot
+from gemtui.sessions.index import Index
 from gemtui.sessions.load import dropped_of
-from gemtui.sessions.projects import folder_names
+from gemtui.sessions.problem import Problem
 from gemtui.sessions.record_facts import RecordKind
-from gemtui.sessions.records import Problem, SessionLog, read_record
-from gemtui.sessions.store import State
+from gemtui.sessions.records import SessionLog, read_record
+from gemtui.sessions.scope import listed, read_store
 from gemtui.sessions.summary import Summary
 from gemtui.transcript.model import Dropped
 from gemtui.transcript.unified import UnifiedMessage, parse_message
@@ -101,43 +100,6 @@ def load_session(
     with SessionLog(summary.path) as log:
         log.refresh()
         return _session(log, summary)
-
-
-# --- what the commands share -------------------------------------------------------------------
-
-
-def read_store(index: Index, *, project: Path | None = None) -> Snapshot:
-    """Return a snapshot of every session in the store.
-
-    `project`: the folder whose sessions are wanted, so that those stored under its path's hash are
-    found. Raises StoreUnreadable if none of the store may be read.
-    """
-    if project is not None:
-        index.expect(project)
-    snapshot = index.load(publish=lambda _: None, cancelled=lambda: False)
-    if snapshot.state is State.UNREADABLE:
-        raise StoreUnreadable(
-            f"{index.home} can't be read: give yourself permission to read that folder",
-            path=index.home,
-        )
-    if snapshot.state is State.NO_FOLDER:
-        place = snapshot.unreadable[0].path
-        raise StoreUnreadable(
-            f"{place} is not a folder: move it away, Gemini CLI keeps sessions there", path=place
-        )
-    return snapshot
-
-
-def listed(snapshot: Snapshot, *, project: Path | None, hidden: bool) -> Iterator[Summary]:
-    """Yield the sessions of the folder `project` (None = of all), newest first.
-
-    `hidden`: include those that lists hide; a session's copies follow it.
-    """
-    names = frozenset[str]() if project is None else folder_names(project)
-    for summary in snapshot.sessions:
-        if (project is None or summary.project in names) and (hidden or not summary.hidden):
-            yield summary
-            yield from summary.copies if hidden else ()
 
 
 def problem_dict(problem: Problem) -> dict[str, Any]:

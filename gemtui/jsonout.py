@@ -30,7 +30,10 @@ def encode(value: Any) -> bytes:
 
     `value`: dicts, lists, tuples and scalars, such as those from a JSON parser.
     """
-    return _UNSAFE.sub(lambda found: b"\\u%04x" % ord(found[0].decode()), _dump(value))
+    text = _dump(value)
+    if text.isascii() and b"\x7f" not in text:
+        return text
+    return _UNSAFE.sub(lambda found: b"\\u%04x" % ord(found[0].decode()), text)
 
 
 def encode_array(values: Iterable[Any], *, head: bytes = b"", tail: bytes = b"") -> Iterator[bytes]:

@@ -8,11 +8,11 @@ from contextlib import closing, contextmanager, suppress
 from datetime import UTC, datetime
 from pathlib import Path
 
-from gemtui.api import listed
 from gemtui.commands.output import note
 from gemtui.errors import SessionAmbiguous, SessionNotFound
 from gemtui.paths import cache_dir, gemini_home
 from gemtui.sessions.index import Index
+from gemtui.sessions.scope import listed
 from gemtui.sessions.summary import Summary
 from gemtui.text import clean_line, relative
 
@@ -89,9 +89,7 @@ def _all(index: Index) -> tuple[Summary, ...]:
 def _note(error: Exception, sessions: Iterable[Summary], *, among: Sequence[str]) -> None:
     """Say which sessions `among`, by id or by file, names."""
     now = datetime.now(UTC)
-    found = [
-        (name, each) for each in sessions for name in (each.id, str(each.path)) if name in among
-    ]
+    found = [(name, each) for each in sessions for name in (each.id, each.name) if name in among]
     for name, each in found[:CANDIDATES]:
         error.add_note(clean_line(f"{name}  {relative(each.when, now)}  {each.title}"))
     if len(found) > CANDIDATES:

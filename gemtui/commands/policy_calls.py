@@ -11,7 +11,6 @@ from typing import Any
 import click
 import orjson
 
-from gemtui.api import listed, read_store
 from gemtui.commands.output import lines_to_stdout, note, terminal_width, to_stdout
 from gemtui.commands.pick_session import choose, current_folder, index_of_user
 from gemtui.commands.policy_context import Situation, broken
@@ -30,7 +29,8 @@ from gemtui.policy.suggest.replay import (
 )
 from gemtui.runs.call_history import recorded_calls, sessions_with_calls
 from gemtui.runs.effective_policy import EffectivePolicy
-from gemtui.sessions.records import Problem
+from gemtui.sessions.problem import Problem
+from gemtui.sessions.scope import listed, read_store
 from gemtui.sessions.summary import Summary
 from gemtui.text import HOLDS_CONTROLS, Clean, clean_line, command_line, counted, visible_line
 from gemtui.transcript.tools import args_hold_controls

@@ -9,12 +9,12 @@ from datetime import UTC, datetime
 from itertools import islice, pairwise
 from pathlib import Path
 
-from gemtui.api import listed, read_store
 from gemtui.commands.output import lines_to_stdout, note, to_stdout
 from gemtui.commands.pick_session import current_folder, index_of_user
 from gemtui.files import is_folder
 from gemtui.jsonout import encode, encode_array
 from gemtui.sessions.index import Snapshot
+from gemtui.sessions.scope import listed, read_store
 from gemtui.sessions.store import SessionKind
 from gemtui.sessions.summary import Flag, Summary
 from gemtui.text import Clean, cells, clean_line, ellipsis, relative

@@ -20,7 +20,7 @@ from typing import Any
 from gemtui.agent.capabilities import MODELS
 from gemtui.agent.detect import INSTALL_LINK, Detected, detect_cli
 from gemtui.agent.settings import settings_problems
-from gemtui.api import listed, problem_dict
+from gemtui.api import problem_dict
 from gemtui.config import Config, load_config
 from gemtui.doctor.policies import PolicyReport, look_at_policies, policy_problems, policy_rows
 from gemtui.doctor.terminal import Terminal, look_at_terminal, terminal_rows
@@ -40,8 +40,9 @@ from gemtui.runs.listing import (
     usage,
 )
 from gemtui.sessions.index import Index, Snapshot
+from gemtui.sessions.problem import Problem
 from gemtui.sessions.projects import registry_problem
-from gemtui.sessions.records import Problem
+from gemtui.sessions.scope import listed
 from gemtui.sessions.store import SessionKind, State
 from gemtui.sessions.summary import Flag, Summary
 from gemtui.text import Clean, clean_line, counted, size

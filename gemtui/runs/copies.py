@@ -19,9 +19,9 @@ from gemtui.runs.kept_session import (
     named,
     put_back,
 )
-from gemtui.sessions.cache import read_file
 from gemtui.sessions.records import SessionLog
 from gemtui.sessions.store import SessionKind, Store, file_anywhere
+from gemtui.sessions.summarise import read_file
 from gemtui.sessions.summary import Summary, TitleSource
 
 _HEAD = 64 * 1024

@@ -15,24 +15,21 @@ import threading
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-import orjson
-from msgspec import Struct
-from msgspec.structs import astuple
+import msgspec.msgpack
 
-from gemtui.errors import NotASession, SessionTooLarge
-from gemtui.sessions.records import Problem, SessionLog
-from gemtui.sessions.store import ChatFile, SessionKind
-from gemtui.sessions.summary import Flag, Summary, TitleSource, summarise
-from gemtui.transcript.model import Usage
+from gemtui.sessions.problem import Problem
+from gemtui.sessions.store import ChatFile
+from gemtui.sessions.summary import Known, Summary, Unread
 
-VERSION = 4
+VERSION = 5
 """Of the rows. A cache of an older version is replaced, one of a newer version is left alone."""
 APPLICATION = 0x67656D00
 """With the version added it is the file's application id: a version that does not fit is damage."""
+_FIRST_MARKED = 3
+"""Versions before had no application id."""
 FILE = "sessions.sqlite3"
 _WAIT = 0.25
 """Seconds to wait for another gemtui, which only holds the file for milliseconds."""
@@ -44,14 +41,6 @@ _TABLE = """
 """
 
 
-class Unread(Struct, frozen=True, kw_only=True):
-    """A file that holds no session, or one that is too large: it need not be read again."""
-
-    what: str
-    too_large: bool = False
-
-
-Known = Summary | Unread
 _Row = tuple[bytes, bytes, bytes, bytes]
 """Path, home, stamp, data."""
 
@@ -88,17 +77,22 @@ class Cache:
         by_path = {os.fsencode(place.name): place for place in places}
         found: dict[str, Known] = {}
         renewed = self.renewed
-        paths = list(by_path)
-        for start in range(0, len(paths), _AT_ONCE):
-            some = paths[start : start + _AT_ONCE]
-            with self._used() as database:
-                if database is not None:
-                    marks = ",".join("?" * len(some))
-                    for row in database.execute(f"{_SELECT} where path in ({marks})", some):
-                        place, stamp, known = _checked(row, by_path)
-                        if stamp == _stamp(place):
-                            found[place.name] = known
+        with self._used() as database:
+            if database is not None:
+                for path, home, stamp, data, checksum in self._rows(database, list(by_path)):
+                    if checksum != _checksum((path, home, stamp, data)):
+                        raise _Damaged("a row is not as it was written")
+                    place = by_path.get(path)
+                    if place is not None and stamp == _stamp(place):
+                        found[place.name] = _unpack(data)
         return found if self.renewed is renewed else {}
+
+    def _rows(self, database: sqlite3.Connection, paths: Sequence[bytes]) -> Iterator[Any]:
+        """The rows of some files; where there are many, of the whole store."""
+        if len(paths) > _AT_ONCE:
+            return database.execute(f"{_SELECT} where home = ?", [self._home])
+        marks = ",".join("?" * len(paths))
+        return database.execute(f"{_SELECT} where path in ({marks})", paths)
 
     def put(self, known: Iterable[tuple[ChatFile, Known]]) -> None:
         """Keep what was read; a row replaces an earlier one of the same file."""
@@ -240,7 +234,7 @@ def _version(database: sqlite3.Connection) -> int:
     """The version of an older cache, ours, or 0 of a new file. Raises _Newer, _Damaged."""
     version: int = database.execute("pragma user_version").fetchone()[0]
     application: int = database.execute("pragma application_id").fetchone()[0]
-    if application != (APPLICATION + version if version >= VERSION else 0):
+    if application != (APPLICATION + version if version >= _FIRST_MARKED else 0):
         raise _Damaged("its version can't be")
     if version > VERSION:
         raise _Newer("it was written by a newer gemtui")
@@ -256,6 +250,8 @@ def _remove(path: Path) -> None:
 
 
 _SELECT = "select path, home, stamp, data, checksum from summary"
+_pack = msgspec.msgpack.Encoder().encode
+_unpack: Callable[[bytes], Known] = msgspec.msgpack.Decoder(Known).decode
 
 
 def _stamp(place: ChatFile) -> bytes:
@@ -266,130 +262,12 @@ def _checksum(row: _Row) -> int:
     return zlib.crc32(b"\0".join(row))
 
 
-def _checked(row: tuple[Any, ...], places: dict[bytes, ChatFile]) -> tuple[ChatFile, bytes, Known]:
-    """What a row says, and of what. Raises _Damaged, or anything, if it is none of ours."""
-    path, home, stamp, data, checksum = row
-    place = places.get(path)
-    if place is None or checksum != _checksum((path, home, stamp, data)):
-        raise _Damaged("a row is not as it was written")
-    return place, stamp, _unpacked(data, place)
-
-
 def _packed(known: Known) -> bytes | None:
-    """A row's data; None for what JSON can't hold (undecodable file names)."""
+    """A row's data; None for what is no text (undecodable file names)."""
     try:
-        return orjson.dumps([known.what] if isinstance(known, Unread) else _values(known))
-    except orjson.JSONEncodeError:
+        return _pack(known)
+    except UnicodeEncodeError:
         return None
-
-
-def _values(summary: Summary) -> list[object]:
-    return [
-        summary.id,
-        summary.title,
-        summary.title_source,
-        summary.kind,
-        summary.format,
-        _seconds(summary.started),
-        _seconds(summary.updated),
-        summary.models,
-        summary.prompts,
-        summary.messages,
-        summary.spoken,
-        summary.tool_calls,
-        summary.tool_failures,
-        astuple(summary.tokens),
-        summary.files_written,
-        tuple(summary.flags),
-        summary.problems,
-        summary.directories,
-        summary.project_hash,
-    ]
-
-
-def _unpacked(data: bytes, place: ChatFile) -> Known:
-    values = orjson.loads(data)
-    return Unread(what=values[0]) if len(values) == 1 else _summary(values, place)
-
-
-def _summary(values: list[Any], place: ChatFile) -> Summary:
-    (
-        id, title, source, kind, format, started, updated, models, prompts, messages, spoken,
-        calls, failures, tokens, written, flags, problems, directories, project_hash,
-    ) = values  # fmt: skip
-    return Summary(
-        id=id,
-        title=title,
-        title_source=TitleSource(source),
-        project=None,
-        project_key=place.project_key,
-        kind=SessionKind(kind),
-        parent=place.parent,
-        format=format,
-        files=(place.path,),
-        size=place.size,
-        modified=place.modified,
-        started=_time(started),
-        updated=_time(updated),
-        models=tuple(models),
-        prompts=prompts,
-        messages=messages,
-        spoken=spoken,
-        tool_calls=calls,
-        tool_failures=failures,
-        tokens=Usage(*tokens),
-        files_written=tuple(written),
-        flags=frozenset(Flag(flag) for flag in flags),
-        problems=problems,
-        directories=tuple(directories),
-        project_hash=project_hash,
-    )
-
-
-def _seconds(when: datetime | None) -> float | None:
-    return None if when is None else when.timestamp()
-
-
-def _time(seconds: float | None) -> datetime | None:
-    return None if seconds is None else datetime.fromtimestamp(seconds, UTC)
-
-
-def never() -> bool:
-    """Never cancelled."""
-    return False
-
-
-def read_file(
-    log: SessionLog,
-    place: ChatFile,
-    *,
-    upto: int | None = None,
-    cancelled: Callable[[], bool] = never,
-) -> Known | Problem | None:
-    """Read a session file; return its summary or why it holds none.
-
-    A Problem may go away by itself; None = the file is gone. `upto`: read only about that many
-    bytes. `cancelled` is asked while reading.
-    """
-    try:
-        log.refresh(upto=upto, cancelled=cancelled)
-        return summarise(log, place)
-    except (NotASession, SessionTooLarge) as error:
-        what = str(error).removeprefix(f"{place.path} ")
-        return Unread(what=what, too_large=isinstance(error, SessionTooLarge))
-    except FileNotFoundError:
-        return None
-    except OSError as error:
-        return refused(place.path, error)
-    except MemoryError:
-        return Problem(path=place.path, line=None, what="can't be read: there is no memory left")
-    except RecursionError:
-        return Unread(what="is nested too deeply to be read")
-
-
-def refused(path: Path, error: OSError) -> Problem:
-    """Return the problem that the system's refusal to open a path is."""
-    return Problem(path=path, line=None, what=f"can't be read: {error.strerror or error}")
 
 
 def worth_keeping(place: ChatFile, known: Known | Problem | None) -> list[tuple[ChatFile, Known]]:

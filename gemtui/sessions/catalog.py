@@ -66,13 +66,13 @@ class Catalog:
 
     def put(self, stamp: Stamp, summary: Summary) -> None:
         """Add the summary of one file, or replace an earlier one."""
-        path = str(summary.path)
+        path, key = summary.name, identity(summary)
         before = self._files.get(path)
-        if before is not None and identity(before[1]) != identity(summary):
+        if before is not None and identity(before[1]) != key:
             self.drop(path)
         self._files[path] = stamp, summary
-        self._groups.setdefault(identity(summary), {})[path] = summary
-        self._changed.add(identity(summary))
+        self._groups.setdefault(key, {})[path] = summary
+        self._changed.add(key)
         (self._partial.add if summary.partial else self._partial.discard)(path)
         self._learn(summary)
 
@@ -103,16 +103,17 @@ class Catalog:
         """Return the sessions that these files belong to, as far as known, newest first."""
         self._merge(now)
         known = [each[1] for path in paths if (each := self._files.get(path)) is not None]
-        files = {summary.path for summary in known}
+        files = {summary.name for summary in known}
         sessions = chain.from_iterable(self._sessions[key] for key in set(map(identity, known)))
-        return newest_first(each for each in sessions if not files.isdisjoint(each.files))
+        return newest_first(each for each in sessions if not files.isdisjoint(each.names))
 
     def _learn(self, summary: Summary) -> None:
         """Paths met in a session may be the project of a folder that is named by a hash."""
         paths = list(summary.directories)
         if is_hash(summary.project_key) and self._projects.root_of(summary.project_key) is None:
             paths += ancestors(summary.files_written)
-        self.learn(paths)
+        if paths:
+            self.learn(paths)
 
     def _merge(self, now: datetime) -> None:
         self._changed |= {key for key in self._live if not self._still_live(key, now)}
@@ -132,23 +133,27 @@ class Catalog:
             self._listed = None
             return
         groups = apart(files.values(), self._projects)
-        found = [merged(group, self._projects, now) for group in groups]
-        old = {each.path: each for each in before}
-        sessions = tuple(
-            known if (known := old.get(each.path)) == each and known is not None else each
-            for each in found
-        )
+        sessions = tuple([merged(group, self._projects, now) for group in groups])
+        if before:
+            old = {each.name: each for each in before}
+            sessions = tuple([_same(old.get(each.name), each) for each in sessions])
         if sessions != before:
             self._listed = None
         self._sessions[key] = sessions
-        if any(Flag.LIVE in each.flags for each in sessions):
-            self._live.add(key)
-        if any(each.project is None for each in sessions):
-            self._homeless.add(key)
+        for each in sessions:
+            if Flag.LIVE in each.flags:
+                self._live.add(key)
+            if each.project is None:
+                self._homeless.add(key)
 
     def _still_live(self, key: Identity, now: datetime) -> bool:
         live = [each for each in self._sessions.get(key, ()) if Flag.LIVE in each.flags]
         return all(is_live(each.modified, now) for each in live)
+
+
+def _same(before: Summary | None, now: Summary) -> Summary:
+    """The object that a list knows already, where nothing in it changed."""
+    return before if before is not None and before == now else now
 
 
 def newest_first(sessions: Iterable[Summary]) -> tuple[Summary, ...]:

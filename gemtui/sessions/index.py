@@ -15,16 +15,17 @@ from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
 from gemtui.errors import SessionNotFound
 from gemtui.paths import current_folder, typed_path
 from gemtui.sessions import resolve
-from gemtui.sessions.cache import Cache, Known, Unread, never, read_file, refused, worth_keeping
+from gemtui.sessions.cache import Cache, worth_keeping
 from gemtui.sessions.catalog import Catalog, Stamp
+from gemtui.sessions.problem import Problem, refused
 from gemtui.sessions.projects import Projects, folder_names
-from gemtui.sessions.records import Problem, SessionLog
 from gemtui.sessions.store import (
     ChatFile,
     SessionKind,
@@ -34,7 +35,10 @@ from gemtui.sessions.store import (
     name_of,
     place_of,
 )
-from gemtui.sessions.summary import Summary, summarise
+from gemtui.sessions.summary import Known, Summary, Unread
+
+if TYPE_CHECKING:
+    from gemtui.sessions.records import SessionLog
 
 HEAD = 64 * 1024
 """Bytes that `quick` reads of a file: enough for the first prompt."""
@@ -69,6 +73,11 @@ class Snapshot(Struct, frozen=True, kw_only=True):
 
 def _nothing() -> None:
     pass
+
+
+def never() -> bool:
+    """Never cancelled."""
+    return False
 
 
 class Index:
@@ -195,6 +204,9 @@ class Index:
         place = place or file_anywhere(path)
         if place is None:
             raise SessionNotFound(f"{path} is not there, or no regular file", searched=(path,))
+        from gemtui.sessions.records import SessionLog
+        from gemtui.sessions.summarise import summarise
+
         with SessionLog(path) as log:
             log.refresh()
             summary = summarise(log, place)
@@ -207,7 +219,7 @@ class Index:
         """A session once every file that may hold a copy of it has been read."""
         likely = [place for place in store.files() if resolve.fits(place, session.id)]
         found = self._sessions_in(likely)
-        return next((each for each in found if set(session.files) <= set(each.files)), session)
+        return next((each for each in found if set(session.names) <= set(each.names)), session)
 
     def _sessions_in(self, places: Sequence[ChatFile]) -> tuple[Summary, ...]:
         """The sessions in these files, each once, newest first; what is not known yet is read."""
@@ -287,13 +299,18 @@ class Index:
 
     def _read_all(
         self,
-        places: Iterable[ChatFile],
+        places: Sequence[ChatFile],
         say: Callable[[], None] = _nothing,
         cancelled: Callable[[], bool] = never,
         *,
         upto: int | None = None,
     ) -> None:
         """Read files one after the other; what was read whole goes to the cache."""
+        if not places:
+            return
+        from gemtui.sessions.records import SessionLog
+        from gemtui.sessions.summarise import read_file
+
         unsaved: list[tuple[ChatFile, Known]] = []
         for place in places:
             if cancelled():
@@ -324,6 +341,9 @@ class Index:
         if self._is_still_too_large(place):
             self._places[place.name] = place
             return
+        from gemtui.sessions.records import SessionLog
+        from gemtui.sessions.summarise import read_file
+
         log = self._logs.pop(place.name, None) or SessionLog(path)
         known = read_file(log, place)
         self._places[place.name] = place

@@ -252,9 +252,9 @@ def _keyed(sessions: Sequence[Summary]) -> Iterator[tuple[str, Summary]]:
     ids = Counter(summary.id for summary in sessions)
     for summary in sessions:
         lasting = not _is_copy(summary) and summary.kind is not SessionKind.CHECKPOINT
-        yield summary.id if lasting and ids[summary.id] == 1 else str(summary.path), summary
+        yield summary.id if lasting and ids[summary.id] == 1 else summary.name, summary
         for copy in summary.copies:
-            yield str(copy.path), copy
+            yield copy.name, copy
 
 
 def _is_copy(summary: Summary) -> bool:

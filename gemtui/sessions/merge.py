@@ -8,7 +8,7 @@ were given the same id (`--session-id nightly`).
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from datetime import UTC, datetime, timedelta
 
 from msgspec.structs import replace
@@ -30,12 +30,14 @@ def identity(summary: Summary) -> Identity:
     return summary.kind, summary.id, summary.project_key if checkpoint else ""
 
 
-def apart(files: Iterable[Summary], projects: Projects) -> list[list[Summary]]:
+def apart(files: Collection[Summary], projects: Projects) -> list[Collection[Summary]]:
     """Return files that share one identity, grouped by session.
 
     Files of one folder are one session, as are those of one project: migration copies keep the hash
     of its path. A file that names no project belongs to the only one there is.
     """
+    if len(files) == 1:
+        return [files]
     above: dict[str, str] = {}
 
     def top(mark: str) -> str:
@@ -51,11 +53,11 @@ def apart(files: Iterable[Summary], projects: Projects) -> list[list[Summary]]:
         above[top(project_hash or mark)] = top(mark)
         marked.append((file, mark, project_hash))
     if len({top(mark) for _, mark, project_hash in marked if project_hash}) <= 1:
-        return [[file for file, _, _ in marked]]
+        return [files]
     groups: dict[str, list[Summary]] = {}
     for file, mark, _ in marked:
         groups.setdefault(top(mark), []).append(file)
-    return list(groups.values())
+    return [*groups.values()]
 
 
 def _project_hash(file: Summary, projects: Projects) -> str:
@@ -71,20 +73,23 @@ def is_live(modified: datetime, now: datetime) -> bool:
     return timedelta() <= now - modified < LIVE_FOR
 
 
-def merged(files: Iterable[Summary], projects: Projects, now: datetime) -> Summary:
+def merged(files: Collection[Summary], projects: Projects, now: datetime) -> Summary:
     """Return the summary of the session that `files`, one group of `apart`, hold.
 
     It has all files, the others as copies by rank, and the project that any of them knows.
     """
-    first, *others = sorted(files, key=_rank, reverse=True)
-    project = _project((first, *others), projects)
-    copies = tuple(_copy(other, first, project) for other in others)
+    ranked = files if len(files) == 1 else sorted(files, key=_rank, reverse=True)
+    first, *others = ranked
+    project = _project(ranked, projects)
+    flags = first.flags | {Flag.LIVE} if is_live(first.modified, now) else first.flags
+    if not others:
+        return replace(first, project=project, flags=flags)
     return replace(
         first,
         project=project,
-        files=tuple(path for each in (first, *others) for path in each.files),
-        copies=copies,
-        flags=first.flags | {Flag.LIVE} if is_live(first.modified, now) else first.flags,
+        names=tuple(name for each in (first, *others) for name in each.names),
+        copies=tuple(_copy(other, first, project) for other in others),
+        flags=flags,
     )
 
 
@@ -97,13 +102,15 @@ def _rank(summary: Summary) -> tuple[bool, bool, datetime, int, bool, datetime, 
         summary.spoken,
         not is_hash(summary.project_key),
         summary.modified,
-        str(summary.path),
+        summary.name,
     )
 
 
 def _project(files: Iterable[Summary], projects: Projects) -> str | None:
-    roots = (projects.root_of(file.project_key, file.project_hash) for file in files)
-    return next((root for root in roots if root is not None), None)
+    for file in files:
+        if (root := projects.root_of(file.project_key, file.project_hash)) is not None:
+            return root
+    return None
 
 
 def _copy(summary: Summary, session: Summary, project: str | None) -> Summary:

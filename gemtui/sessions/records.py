@@ -14,12 +14,12 @@ from types import TracebackType
 from typing import Any, Literal, Self
 
 import orjson
-from msgspec import Struct
 from msgspec.structs import replace
 
 from gemtui.errors import NotASession, SessionTooLarge
 from gemtui.jsonin import loads, values_in
 from gemtui.sessions import legacy_json
+from gemtui.sessions.problem import Problem
 from gemtui.sessions.record_facts import RecordKind
 from gemtui.sessions.replay import Replay, ReplayedMessage, left_out
 from gemtui.sessions.source import LineSource, Record, Source, WholeSource
@@ -36,14 +36,6 @@ _TAIL = 64
 
 def _never() -> bool:
     return False
-
-
-class Problem(Struct, frozen=True, kw_only=True):
-    """Something in a file that could not be read; `line` from 1, None = the whole file."""
-
-    path: Path
-    line: int | None
-    what: str
 
 
 class SessionLog:

@@ -117,7 +117,7 @@ def the_one(found: Sequence[Summary], wanted: str, store: Store) -> Summary:
         else f"{len(choice)} sessions have an id that begins with {wanted}: write more of it"
     )
     ids = Counter(each.id for each in choice)
-    names = (each.id if ids[each.id] == 1 else str(each.path) for each in choice)
+    names = (each.id if ids[each.id] == 1 else each.name for each in choice)
     raise SessionAmbiguous(message, candidates=tuple(names))
 
 

@@ -15,8 +15,8 @@ from enum import StrEnum
 from pathlib import Path
 from typing import NamedTuple
 
+from gemtui.sessions.problem import Problem
 from gemtui.sessions.projects import registered
-from gemtui.sessions.records import Problem
 from gemtui.transcript.parts import EARLIEST, LATEST
 
 
@@ -26,6 +26,8 @@ class SessionKind(StrEnum):
     MAIN = "main"
     SUBAGENT = "subagent"
     CHECKPOINT = "checkpoint"
+
+    __hash__ = str.__hash__  # an enum's own is a function in Python, and lists hash many
 
 
 class State(StrEnum):

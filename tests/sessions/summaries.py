@@ -32,7 +32,7 @@ def summary(
 ) -> Summary:
     """A session that was updated so many hours before NOW, and started an hour earlier."""
     key = key or (Path(project).name if project else "nowhere")
-    path = Path(f"/home/dev/.gemini/tmp/{key}/chats/{id}.jsonl")
+    name = f"/home/dev/.gemini/tmp/{key}/chats/{id}.jsonl"
     updated = NOW - timedelta(hours=hours)
     return Summary(
         id=id,
@@ -43,7 +43,7 @@ def summary(
         kind=kind,
         parent=parent,
         format="jsonl",
-        files=(path, *(copy.path for copy in copies)),
+        names=(name, *(copy.name for copy in copies)),
         size=1000,
         modified=updated,
         started=updated - timedelta(hours=1),

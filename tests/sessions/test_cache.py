@@ -222,12 +222,14 @@ def test_a_damaged_cache_is_made_anew_with_a_word(
     assert start(home, folder).renewed is None
 
 
-def test_a_cache_of_an_older_version_is_made_anew(home: Path, folder: Path) -> None:
+@pytest.mark.parametrize("version", [2, VERSION - 1])
+def test_a_cache_of_an_older_version_is_made_anew(version: int, home: Path, folder: Path) -> None:
     session(home, uuid(1))
     folder.mkdir(parents=True)
     with closing(sqlite3.connect(folder / FILE)) as database:
         database.execute("create table summary (path, home, inode, size, mtime_ns, data)")
-        database.execute("pragma user_version = 2")
+        database.execute(f"pragma user_version = {version}")
+        database.execute(f"pragma application_id = {APPLICATION + version if version > 2 else 0}")
     found = start(home, folder)
     assert (only(found).title, found.cache, found.renewed) == ("Hello", None, None)
     assert len(rows(folder)) == 1

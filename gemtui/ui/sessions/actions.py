@@ -14,7 +14,8 @@ from gemtui.jsonout import indented
 from gemtui.paths import typed_path
 from gemtui.runs.copies import forget
 from gemtui.sessions.delete import Deletion, Item, carry_out, plan
-from gemtui.sessions.records import Problem, SessionLog
+from gemtui.sessions.problem import Problem
+from gemtui.sessions.records import SessionLog
 from gemtui.sessions.summary import Flag, Summary
 from gemtui.text import Clean, clean, clean_line, counted, file_name, short_path, size
 from gemtui.transcript.model import Block, Message, ToolCall

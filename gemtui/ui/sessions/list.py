@@ -139,7 +139,7 @@ class SessionList(TypedAhead, can_focus=True, inherit_bindings=False):
 
     def highlight(self, summary: Summary) -> bool:
         """Put the cursor on a session; False if it is not listed."""
-        found = (self._places.find(key) for key in (str(summary.path), summary.id))
+        found = (self._places.find(key) for key in (summary.name, summary.id))
         place = next((place for place in found if place is not None), None)
         if place is not None:
             self._go(place)

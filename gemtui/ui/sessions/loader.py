@@ -7,7 +7,8 @@ from pathlib import Path
 from threading import Event, Lock
 
 from gemtui.sessions.load import dropped_counts, transcript_of
-from gemtui.sessions.records import Problem, SessionLog
+from gemtui.sessions.problem import Problem
+from gemtui.sessions.records import SessionLog
 from gemtui.transcript.model import Dropped, Transcript
 
 FIRST = 512 * 1024

@@ -15,7 +15,7 @@ from textual.message import Message
 from textual.widget import Widget
 
 from gemtui.errors import GemtuiError, SessionTooLarge
-from gemtui.sessions.records import Problem
+from gemtui.sessions.problem import Problem
 from gemtui.sessions.store import SessionKind
 from gemtui.sessions.summary import Flag, Summary
 from gemtui.text import clean_line, counted, ellipsis

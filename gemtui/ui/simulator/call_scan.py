@@ -12,11 +12,11 @@ from pathlib import Path
 from threading import Event
 from typing import Generic, TypeVar
 
-from gemtui.api import read_store
 from gemtui.policy.model.recorded_call import RecordedCall, Reference
 from gemtui.runs.call_history import ScanStep, recorded_calls, sessions_with_calls
 from gemtui.sessions.index import Index, Snapshot
-from gemtui.sessions.records import Problem
+from gemtui.sessions.problem import Problem
+from gemtui.sessions.scope import read_store
 from gemtui.sessions.summary import Summary
 
 State = TypeVar("State")

@@ -1,0 +1,46 @@
+"""The sessions that a command or a program asks for: of the whole store, or of one folder."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+from gemtui.errors import StoreUnreadable
+from gemtui.sessions.index import Index, Snapshot
+from gemtui.sessions.projects import folder_names
+from gemtui.sessions.store import State
+from gemtui.sessions.summary import Summary
+
+
+def read_store(index: Index, *, project: Path | None = None) -> Snapshot:
+    """Return a snapshot of every session in the store.
+
+    `project`: the folder whose sessions are wanted, so that those stored under its path's hash are
+    found. Raises StoreUnreadable if none of the store may be read.
+    """
+    if project is not None:
+        index.expect(project)
+    snapshot = index.load(publish=lambda _: None, cancelled=lambda: False)
+    if snapshot.state is State.UNREADABLE:
+        raise StoreUnreadable(
+            f"{index.home} can't be read: give yourself permission to read that folder",
+            path=index.home,
+        )
+    if snapshot.state is State.NO_FOLDER:
+        place = snapshot.unreadable[0].path
+        raise StoreUnreadable(
+            f"{place} is not a folder: move it away, Gemini CLI keeps sessions there", path=place
+        )
+    return snapshot
+
+
+def listed(snapshot: Snapshot, *, project: Path | None, hidden: bool) -> Iterator[Summary]:
+    """Yield the sessions of the folder `project` (None = of all), newest first.
+
+    `hidden`: include those that lists hide; a session's copies follow it.
+    """
+    names = frozenset[str]() if project is None else folder_names(project)
+    for summary in snapshot.sessions:
+        if (project is None or summary.project in names) and (hidden or not summary.hidden):
+            yield summary
+            yield from summary.copies if hidden else ()

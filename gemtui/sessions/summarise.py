@@ -1,0 +1,166 @@
+"""Read a session file and make the summary that lists show, of outlines, never of bodies."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Sequence
+from datetime import datetime
+from itertools import islice
+
+from gemtui.errors import NotASession, SessionTooLarge
+from gemtui.sessions.problem import Problem, refused
+from gemtui.sessions.records import SessionLog
+from gemtui.sessions.store import ChatFile, SessionKind
+from gemtui.sessions.summary import NO_TITLE, Flag, Known, Summary, TitleSource, Unread
+from gemtui.transcript.model import EXCERPT, Author, Dropped, Outline, usage_sum
+from gemtui.transcript.parts import instant
+
+_NOT_ASKED = ("/", "?", "<state_snapshot>")
+_FOLDED = EXCERPT * 20
+_DATA = re.compile(r"""\{ ?["}]|\[ ?["{[\]]""")
+"""How a JSON object or array begins, cut or whole: what a model gave in place of a title."""
+_MOST_DIRECTORIES = 1000
+"""Nobody works in more at once."""
+
+
+def read_file(
+    log: SessionLog,
+    place: ChatFile,
+    *,
+    upto: int | None = None,
+    cancelled: Callable[[], bool] = lambda: False,
+) -> Known | Problem | None:
+    """Read a session file; return its summary or why it holds none.
+
+    A Problem may go away by itself; None = the file is gone. `upto`: read only about that many
+    bytes. `cancelled` is asked while reading.
+    """
+    try:
+        log.refresh(upto=upto, cancelled=cancelled)
+        return summarise(log, place)
+    except (NotASession, SessionTooLarge) as error:
+        what = str(error).removeprefix(f"{place.path} ")
+        return Unread(what=what, too_large=isinstance(error, SessionTooLarge))
+    except FileNotFoundError:
+        return None
+    except OSError as error:
+        return refused(place.path, error)
+    except MemoryError:
+        return Problem(path=place.path, line=None, what="can't be read: there is no memory left")
+    except RecursionError:
+        return Unread(what="is nested too deeply to be read")
+
+
+def summarise(log: SessionLog, place: ChatFile) -> Summary:
+    """Return the summary of one file, as far as `log` has read it.
+
+    `LIVE`, `GHOST` and `DUPLICATE` can't be known from one file alone, nor can the project of a
+    folder named by a hash.
+    """
+    outlines, dropped, header = log.outlines, log.dropped, log.metadata
+    title, source = _title(place, header.get("summary"), outlines, dropped)
+    kind = place.kind
+    if kind is SessionKind.MAIN and header.get("kind") == SessionKind.SUBAGENT:
+        kind = SessionKind.SUBAGENT
+    return Summary(
+        id=_text(header.get("sessionId")) or _id_of(place),
+        title=title,
+        title_source=source,
+        project=None,
+        project_key=place.project_key,
+        kind=kind,
+        parent=place.parent,
+        format=log.format,
+        names=(place.name,),
+        size=place.size,
+        modified=place.modified,
+        started=log.replay.started,
+        updated=_updated(log),
+        models=_distinct(line.model for line in outlines),
+        prompts=sum(line.prompt for line in outlines),
+        messages=len(outlines),
+        spoken=sum(map(_is_spoken, outlines)),
+        tool_calls=sum(line.calls for line in outlines),
+        tool_failures=sum(line.failures for line in outlines),
+        tokens=usage_sum(line.usage for line in outlines),
+        files_written=_distinct(path for line in outlines for path in line.writes),
+        flags=_flags(log, outlines, dropped),
+        partial=not log.complete,
+        problems=log.problem_count,
+        directories=_strings(header.get("directories")),
+        project_hash=_text(header.get("projectHash")),
+    )
+
+
+def _is_spoken(line: Outline) -> bool:
+    """Whether it is part of a conversation: what the CLI itself notes down makes none."""
+    return line.author is not Author.SYSTEM
+
+
+def _updated(log: SessionLog) -> datetime | None:
+    """The last update that the session names; a log that was read in part does not know it."""
+    if not log.complete and log.format == "jsonl":
+        return None
+    return instant(log.metadata.get("lastUpdated"))
+
+
+def _text(value: object) -> str | None:
+    return value if isinstance(value, str) and value else None
+
+
+def _strings(value: object) -> tuple[str, ...]:
+    if not isinstance(value, list):
+        return ()
+    return tuple(islice((item for item in value if _text(item)), _MOST_DIRECTORIES))
+
+
+def _distinct(values: Iterable[str | None]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(value for value in values if value))
+
+
+def _id_of(place: ChatFile) -> str:
+    """An id for a file that names none; never the eight characters, which others may share."""
+    return place.path.stem
+
+
+def _title(
+    place: ChatFile, summary: object, outlines: Sequence[Outline], dropped: Sequence[Outline]
+) -> tuple[str, TitleSource]:
+    if place.kind is SessionKind.CHECKPOINT:
+        return place.name_id, TitleSource.NAME
+    folded = "" if not isinstance(summary, str) else " ".join(summary[:_FOLDED].split())
+    if folded and not _DATA.match(folded):
+        return folded[:EXCERPT], TitleSource.SUMMARY
+    prompt = _first_prompt(outlines, dropped)
+    if prompt is None:
+        return NO_TITLE, TitleSource.NONE
+    failed = prompt.dropped is Dropped.FAILED_PROMPT
+    return prompt.excerpt, TitleSource.FAILED_PROMPT if failed else TitleSource.PROMPT
+
+
+def _first_prompt(outlines: Sequence[Outline], dropped: Sequence[Outline]) -> Outline | None:
+    """The first thing a person asked: in the conversation, else in what was buried, else in what
+    was rewound or failed. Commands and the summary that a compression leaves only count where
+    there is nothing else.
+    """
+    in_order = (*outlines, *sorted(dropped, key=lambda line: line.dropped is not Dropped.BURIED))
+    prompts = [line for line in in_order if line.prompt and line.excerpt]
+    asked = (line for line in prompts if not line.excerpt.startswith(_NOT_ASKED))
+    return next(asked, prompts[0] if prompts else None)
+
+
+def _flags(
+    log: SessionLog, outlines: Sequence[Outline], dropped: Sequence[Outline]
+) -> frozenset[Flag]:
+    reasons = {line.dropped for line in dropped}
+    asked = {line.dropped for line in (*outlines, *dropped) if line.prompt}
+    flags = set()
+    if log.torn:
+        flags.add(Flag.TORN)
+    if Dropped.BURIED in reasons:
+        flags.add(Flag.BURIED)
+    if Dropped.FAILED_PROMPT in asked and asked.isdisjoint({None, Dropped.BURIED}):
+        flags.add(Flag.FAILED_PROMPT)
+    if log.complete and not any(map(_is_spoken, (*outlines, *dropped))):
+        flags.add(Flag.EMPTY)
+    return frozenset(flags)
