@@ -316,7 +316,7 @@ def _rows(report: Report) -> Iterator[tuple[str, str]]:
     for problem in report.problems:
         yield "broken", problem
     if not report.problems:
-        yield "all well", ""
+        yield "nothing is broken" if report.runs.only_copies else "all well", ""
 
 
 def _store_rows(store: StoreReport) -> Iterator[tuple[str, str]]:

@@ -105,6 +105,7 @@ def test_the_doctor_names_it(twice: RunFolder, real: Path, gemtui: Gemtui) -> No
     real.unlink()
     report = gemtui("doctor").out
     assert f"run 22222222 keeps the only copy of session {ID}" in " ".join(report.split())
+    assert report.splitlines()[-1] == "nothing is broken"
     (named,) = gemtui("doctor", "--json").json["runs"]["only_copies"]
     assert (named["run"], named["session"]) == (SECOND, ID)
 
