@@ -289,7 +289,7 @@ class GeminiAdapter:
             turn_limit=command.turn_limit,
             about=_about(prompt, options, command),
         )
-        folder.ask(request)
+        folder.write_request(request)
         self._prepare(folder, request)
         supervisor = _supervise(folder, self._environ, self._guard)
         return GeminiRun(folder, request, supervisor, guard=self._guard)

@@ -230,7 +230,7 @@ class RunFolder:
 
     # --- request, owner, abort, exit -----------------------------------------------------------
 
-    def ask(self, request: Request) -> None:
+    def write_request(self, request: Request) -> None:
         """Write the request, for the supervisor."""
         self._store("request.json", request)
 
@@ -238,7 +238,7 @@ class RunFolder:
         """Return the request; None if the folder holds none that can be read."""
         return self._stored("request.json", Request)
 
-    def own(self, owner: Owner) -> None:
+    def write_owner(self, owner: Owner) -> None:
         """Write down who supervises the run."""
         self._store("supervisor.json", owner)
 

@@ -86,7 +86,7 @@ class Supervisor:
         for number in _SIGNALS:
             signal.signal(number, self._on_signal)
         signal.pthread_sigmask(signal.SIG_UNBLOCK, _SIGNALS)
-        self.folder.own(Owner(pid=os.getpid(), began=psutil.Process().create_time()))
+        self.folder.write_owner(Owner(pid=os.getpid(), began=psutil.Process().create_time()))
         self.folder.reserve()
         started = datetime.now(UTC)
         code, problem = None, None
@@ -99,7 +99,7 @@ class Supervisor:
         except OSError as error:
             problem = _start_words(error, self.request)
         else:
-            self.folder.own(
+            self.folder.write_owner(
                 Owner(pid=os.getpid(), began=psutil.Process().create_time(), cli=child.pid)
             )
             code = self._watch(child)

@@ -241,31 +241,31 @@ def replay(situation: Situation, which: CallSelection, *, as_json: bool) -> int:
     run = ReplayCounter(situation.engine(stands))
     for calls in read.calls():
         run.feed(calls)
-    tally = run.tally()
+    counts = run.counts()
     if as_json:
-        to_stdout([encode(_tallied(tally, read, situation)), b"\n"])
-    elif tally.calls:
-        lines_to_stdout(_numbers(tally, read, situation))
+        to_stdout([encode(_counts_json(counts, read, situation)), b"\n"])
+    elif counts.calls:
+        lines_to_stdout(_numbers(counts, read, situation))
     code = broken(stands, situation.named)
-    if not tally.calls:
+    if not counts.calls:
         return none_found(read)
     read.say_problems()
     return code
 
 
-def _tallied(tally: ReplayCounts, read: Read, situation: Situation) -> dict[str, Any]:
+def _counts_json(counts: ReplayCounts, read: Read, situation: Situation) -> dict[str, Any]:
     return {
         "version": 1,
         "mode": situation.mode,
         "interactive": situation.interactive,
         "sessions": len(read.sessions),
-        "calls": tally.calls,
+        "calls": counts.calls,
         "by_subagents": read.by_subagents,
-        "allow": tally.allow,
-        "ask_user": tally.ask_user,
-        "deny": tally.deny,
-        "not_offered": tally.not_offered,
-        "unknown_tools": dict(tally.unknown),
+        "allow": counts.allow,
+        "ask_user": counts.ask_user,
+        "deny": counts.deny,
+        "not_offered": counts.not_offered,
+        "unknown_tools": dict(counts.unknown),
         "by_rule": [
             {
                 "rule": rule_dict(share.rule),
@@ -276,7 +276,7 @@ def _tallied(tally: ReplayCounts, read: Read, situation: Situation) -> dict[str,
                     for each in share.examples
                 ],
             }
-            for share in tally.by_rule
+            for share in counts.by_rule
         ],
     }
 
@@ -297,27 +297,27 @@ _WORDS = {
 }
 
 
-def _numbers(tally: ReplayCounts, read: Read, situation: Situation) -> Iterator[Clean]:
+def _numbers(counts: ReplayCounts, read: Read, situation: Situation) -> Iterator[Clean]:
     own = f", {read.by_subagents:,} of them by subagents" if read.by_subagents else ""
     number = len(read.sessions)
     yield Clean(
-        f"{counted(tally.calls, 'tool call')} of {counted(number, 'session')}{own}; "
+        f"{counted(counts.calls, 'tool call')} of {counted(number, 'session')}{own}; "
         f"{situation.words}"
     )
     asked = "" if situation.interactive else "refused, since nobody can be asked"
     yield from columns(
         [
-            (f"{tally.allow:,}", "allow", ""),
-            (f"{tally.ask_user:,}", "ask_user", asked),
-            (f"{tally.deny:,}", "deny", ""),
-            (f"{tally.not_offered:,}", "not offered", "Gemini CLI would not find the tool"),
+            (f"{counts.allow:,}", "allow", ""),
+            (f"{counts.ask_user:,}", "ask_user", asked),
+            (f"{counts.deny:,}", "deny", ""),
+            (f"{counts.not_offered:,}", "not offered", "Gemini CLI would not find the tool"),
         ],
         numbers=frozenset({0}),
     )
-    if tally.unknown:
-        names = (f"{name} {count:,}" for name, count in tally.unknown.items())
+    if counts.unknown:
+        names = (f"{name} {count:,}" for name, count in counts.unknown.items())
         yield clean_line(f"tools that Gemini CLI does not have today: {', '.join(names)}")
-    for share in tally.by_rule:
+    for share in counts.by_rule:
         yield Clean("")
         yield visible_line(f"{share.calls:,} {_WORDS[share.verdict]} {_by(share)}")
         yield from reference_lines(share.references[:EXAMPLES])

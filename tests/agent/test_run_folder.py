@@ -46,8 +46,8 @@ def folder(tmp_path: Path) -> RunFolder:
 
 
 def test_what_is_stored_comes_back(folder: RunFolder) -> None:
-    folder.ask(REQUEST)
-    folder.own(Owner(pid=5, began=7))
+    folder.write_request(REQUEST)
+    folder.write_owner(Owner(pid=5, began=7))
     folder.finish(EXIT)
     assert (folder.request(), folder.owner(), folder.exit()) == (
         REQUEST,
@@ -74,7 +74,7 @@ def test_a_pipe_in_the_place_of_a_record_is_not_waited_for(folder: RunFolder) ->
 async def test_output_that_is_no_file_ends_as_a_run_without_words(folder: RunFolder) -> None:
     for path in (folder.stdout, folder.stderr, folder.prompt):
         os.mkfifo(path)
-    folder.ask(REQUEST)
+    folder.write_request(REQUEST)
     folder.finish(EXIT)
     run = GeminiAdapter(runs=folder.path.parent).attach(folder)
     assert run is not None

@@ -42,7 +42,9 @@ def start(tmp_path: Path) -> Iterator[Start]:
             folder.write("prompt.txt", prompt)
         argv = (sys.executable, CHILD, *steps)
         base: dict[str, Any] = {"id": id, "argv": argv, "cwd": str(tmp_path), "environ": {}}
-        folder.ask(Request(**(base | {"stdin": prompt is not None, "grace": 0.5} | options)))
+        folder.write_request(
+            Request(**(base | {"stdin": prompt is not None, "grace": 0.5} | options))
+        )
         command = [sys.executable, "-m", "gemtui.agent.supervise", str(folder.path)]
         supervisors.append(subprocess.Popen(command, preexec_fn=before, start_new_session=True))
         return folder

@@ -110,7 +110,7 @@ def replayed(path: Path) -> None:
         recorded = map(_recorded, file)
         while batch := tuple(islice(recorded, BATCH)):
             run.feed(batch)
-    assert run.tally().calls == CALLS
+    assert run.counts().calls == CALLS
 
 
 def _recorded(line: bytes) -> RecordedCall:

@@ -72,7 +72,7 @@ def make_run(place: Path, count: int) -> Path:
     shutil.rmtree(place, ignore_errors=True)
     folder = RunFolder.create(place.parent, place.name)
     now = datetime.now(UTC)
-    folder.ask(Request(id=place.name, argv=("gemini",), cwd=str(place), environ={}))
+    folder.write_request(Request(id=place.name, argv=("gemini",), cwd=str(place), environ={}))
     folder.finish(Exit(code=0, started=now, ended=now))
     with folder.stdout.open("wb") as file:
         for line in _lines(count, now.isoformat()):

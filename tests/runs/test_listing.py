@@ -30,7 +30,7 @@ def add_run(
     """A run that began `age` minutes before BEGAN and ended well, unless `ended` says else."""
     folder = RunFolder.create(place, id)
     about: About = {"prompt": "\n Do it. \nPlease.", "model": "pro"}
-    folder.ask(Request(id=id, argv=("gemini",), cwd="/work", environ={}, about=about))
+    folder.write_request(Request(id=id, argv=("gemini",), cwd="/work", environ={}, about=about))
     folder.stdout.write_text(output)
     began = BEGAN - timedelta(minutes=age)
     folder.finish(ended or Exit(code=0, started=began, ended=began + timedelta(seconds=9)))
@@ -41,7 +41,7 @@ def unended(place: Path, id: str, owner: Owner | None) -> RunFolder:
     folder = add_run(place, id, INIT)
     (folder.path / "exit.json").unlink()
     if owner is not None:
-        folder.own(owner)
+        folder.write_owner(owner)
     return folder
 
 
@@ -155,7 +155,7 @@ def test_what_a_start_has_left_stays_while_something_of_it_goes_on(tmp_path: Pat
 
 async def test_a_run_is_not_lost_before_its_supervisor_has_said_who_it_is(tmp_path: Path) -> None:
     folder = RunFolder.create(tmp_path, "new")
-    folder.ask(Request(id="new", argv=("/bin/true",), cwd="/", environ={}))
+    folder.write_request(Request(id="new", argv=("/bin/true",), cwd="/", environ={}))
     run = GeminiAdapter(runs=tmp_path).attach(folder)
     assert run is not None
     assert run.supervised()

@@ -54,7 +54,7 @@ def kill_watchers(run: GeminiRun) -> None:
 def add_secret(folder: RunFolder) -> None:
     request = folder.request()
     assert request is not None
-    folder.ask(replace(request, secrets=("settings.json",)))
+    folder.write_request(replace(request, secrets=("settings.json",)))
     folder.write("settings.json", "{}")
 
 

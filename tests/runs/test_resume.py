@@ -296,7 +296,7 @@ def test_somebody_else_can_finish_what_a_keeper_began(home: Home, keeper: Keeper
     ghost = home.ghost()
     keeper.look()
     home.real.unlink()
-    home.folder.own(Owner(pid=os.getpid(), began=0))
+    home.folder.write_owner(Owner(pid=os.getpid(), began=0))
     assert settle_left(home.folder.path.parent) == (home.folder,)
     assert home.real.read_bytes() == REAL + MORE
     assert aftermath_of(home.folder) == Aftermath(ghosts=(ghost,), restored=(home.real,))
@@ -336,7 +336,7 @@ def test_what_an_earlier_run_left_is_put_right_before_the_next(home: Home) -> No
     ghost = home.ghost()
     next_run = RunFolder.create(home.folder.path.parent, "r2")
     request = Request(id="r2", argv=("g",), cwd="/", environ={}, about={})
-    home.folder.own(Owner(pid=os.getpid(), began=psutil.Process().create_time()))
+    home.folder.write_owner(Owner(pid=os.getpid(), began=psutil.Process().create_time()))
     ResumeGuard().before(next_run, request, {})
     assert ghost.exists(), "that run still goes on"
     home.folder.finish(Exit(code=0, started=None, ended=None))
@@ -348,7 +348,7 @@ def test_what_an_earlier_run_left_is_put_right_before_the_next(home: Home) -> No
 def test_a_run_whose_supervisor_was_killed_is_put_right(home: Home) -> None:
     home.keep()
     ghost = home.ghost()
-    home.folder.own(Owner(pid=os.getpid(), began=0))
+    home.folder.write_owner(Owner(pid=os.getpid(), began=0))
     assert settle_left(home.folder.path.parent) == (home.folder,)
     assert not ghost.exists()
     assert settle_left(home.folder.path.parent) == ()

@@ -92,7 +92,7 @@ def draft_of(text: str) -> Draft:
 class Trier(Person):
     """A person on one of the screens around the policy pane; `taken`: what it closed with."""
 
-    trial: Simulation
+    simulation: Simulation
     taken: tuple[Rule, ...] | None = None
 
     @property
@@ -123,12 +123,12 @@ async def trier(
     start = {"project": project if isinstance(project, Path) else place} if project else {}
     async with person(home, size, config, **start) as me:
         somebody = Trier(me.app, me.pilot)
-        somebody.trial = Simulation(draft_of(policy), place)
+        somebody.simulation = Simulation(draft_of(policy), place)
 
         def closed(taken: tuple[Rule, ...] | None) -> None:
             somebody.taken = taken
 
-        screen = kind(somebody.trial, CallHistory(home, cache=None), **more)  # type: ignore[call-arg]
+        screen = kind(somebody.simulation, CallHistory(home, cache=None), **more)  # type: ignore[call-arg]
         me.app.push_screen(screen, closed)
         await somebody.until(lambda: me.app.screen is screen and screen.is_mounted)
         yield somebody

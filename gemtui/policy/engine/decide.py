@@ -42,7 +42,7 @@ class Engine:
         rules = (*policy.rules, *setting_rules(setup, interactive=interactive), *BUILTIN)
         killing = (f"{field} is empty in a rule" for field in map(kills, rules) if field)
         stopped = fatal(setup, self.mode) or next(killing, None)
-        self._judge = Evaluator(
+        self._evaluator = Evaluator(
             rules, mode=self.mode, interactive=interactive, setup=setup, stopped=stopped
         )
         self._other: Engine | None = None
@@ -50,11 +50,11 @@ class Engine:
 
     def outcome(self, call: Call) -> Outcome:
         """Return the decision on one call."""
-        return self._judge.outcome(call)
+        return self._evaluator.outcome(call)
 
     def explain(self, call: Call) -> Explanation:
         """Return the decision on one call with its reasons."""
-        return explanation(call, self._judge, self._counterpart()._judge)
+        return explanation(call, self._evaluator, self._counterpart()._evaluator)
 
     def _counterpart(self) -> Engine:
         """The same with somebody to ask, or with nobody."""

@@ -10,10 +10,9 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from gemtui.policy.engine.evaluation import Evaluation
 from gemtui.policy.engine.protected import is_edit_tool, protected
 from gemtui.policy.engine.registry import RegisteredTool, Registry
-from gemtui.policy.engine.results import Outcome, Setup
+from gemtui.policy.engine.results import Evaluation, Outcome, Setup
 from gemtui.policy.engine.settings import always_allow_off
 from gemtui.policy.engine.shell_rules import ShellRules
 from gemtui.policy.match.matching import (
@@ -55,7 +54,7 @@ class ToolContext:
     such call; None if it depends on the arguments.
     """
 
-    standing: ToolAvailability
+    availability: ToolAvailability
     subject: Subject
     rules: tuple[CompiledRule, ...]
     edits: bool
@@ -83,7 +82,7 @@ class Evaluator:
         self.workspace = setup.workspace
         self.default = Decision.ASK_USER if interactive else Decision.DENY
         self._shell = ShellRules(mode=mode, default=self.default, workspace=setup.workspace)
-        self._standings: dict[tuple[str, bool], ToolAvailability] = {}
+        self._availabilities: dict[tuple[str, bool], ToolAvailability] = {}
         self._contexts: dict[tuple[str, str | None, str | None], ToolContext] = {}
 
     def outcome(self, call: Call) -> Outcome:
@@ -91,15 +90,17 @@ class Evaluator:
         context = self.context(call)
         if context.settled and "additional_permissions" not in call.args:
             return context.settled
-        verdict = self.verdict(call)
-        rule = verdict.ready.rule if verdict.ready else None
-        return Outcome(decision=verdict.decision, offered=context.standing.offered, rule=rule)
+        evaluation = self.evaluate(call)
+        rule = evaluation.ready.rule if evaluation.ready else None
+        return Outcome(
+            decision=evaluation.decision, offered=context.availability.offered, rule=rule
+        )
 
-    def verdict(self, call: Call) -> Evaluation:
+    def evaluate(self, call: Call) -> Evaluation:
         """Return the decision on one call, with what the engine added on the way."""
         context = self.context(call)
-        if self.stopped or not context.standing.found:
-            return Evaluation(decision=Decision.DENY, ready=context.standing.by)
+        if self.stopped or not context.availability.found:
+            return Evaluation(decision=Decision.DENY, ready=context.availability.by)
         try:
             return self._judged(context, call.args)
         except PatternTimeout as error:
@@ -107,15 +108,15 @@ class Evaluator:
 
     def _judged(self, context: ToolContext, args: Mapping[str, Any]) -> Evaluation:
         if call_of_shell(context.subject):
-            verdict = self._shell.check(context.rules, args)
+            evaluation = self._shell.check(context.rules, args)
         else:
             ready = first_match(context.rules, args)
-            verdict = Evaluation(decision=self._decision(ready), ready=ready)
+            evaluation = Evaluation(decision=self._decision(ready), ready=ready)
         return protected(
-            verdict,
+            evaluation,
             args,
             edits=context.edits,
-            tool=context.standing.known.name,
+            tool=context.availability.known.name,
             mode=self.mode,
             interactive=self.interactive,
             workspace=self.workspace,
@@ -137,8 +138,8 @@ class Evaluator:
         return found
 
     def _context(self, tool: str, subagent: str | None, agent: str | None) -> ToolContext:
-        standing = self.standing(tool, subagent=subagent is not None)
-        known = standing.known
+        availability = self.availability(tool, subagent=subagent is not None)
+        known = availability.known
         subject = Subject(
             names=(*_called(tool), *((agent,) if agent is not None else ())),
             server=known.server,
@@ -150,17 +151,17 @@ class Evaluator:
         plain = not (first and first.pattern) and not call_of_shell(subject)
         edits = any(map(is_edit_tool, subject.names))
         settled = None
-        if self.stopped or not standing.found:
-            by = standing.by.rule if standing.by else None
+        if self.stopped or not availability.found:
+            by = availability.by.rule if availability.by else None
             settled = Outcome(decision=Decision.DENY, offered=False, rule=by, found=False)
         elif plain and not edits:
             settled = Outcome(
                 decision=self._decision(first),
-                offered=standing.offered,
+                offered=availability.offered,
                 rule=first.rule if first else None,
             )
         return ToolContext(
-            standing=standing,
+            availability=availability,
             subject=subject,
             rules=rules,
             edits=edits,
@@ -180,18 +181,18 @@ class Evaluator:
         """Return why a rule does not apply, whatever the arguments; None = it does."""
         return mismatch(ready, subject, self.mode.in_rules, self.interactive)
 
-    def standing(self, tool: str, *, subagent: bool = False) -> ToolAvailability:
+    def availability(self, tool: str, *, subagent: bool = False) -> ToolAvailability:
         """Return whether a tool exists, is offered, and what hides it.
 
         `subagent`: to a subagent.
         """
-        found = self._standings.get((tool, subagent))
+        found = self._availabilities.get((tool, subagent))
         if found is None:
             known = self.registry.known(tool, subagent=subagent)
-            found = self._standings[tool, subagent] = self._standing(tool, known)
+            found = self._availabilities[tool, subagent] = self._availability(tool, known)
         return found
 
-    def _standing(self, tool: str, known: RegisteredTool) -> ToolAvailability:
+    def _availability(self, tool: str, known: RegisteredTool) -> ToolAvailability:
         if self.stopped or known.absent:
             return ToolAvailability(known=known, offered=False, found=False)
         hidden, by = self._hidden(known)

@@ -6,9 +6,8 @@ from collections.abc import Iterator
 from itertools import groupby
 from pathlib import PurePath
 
-from gemtui.policy.engine.evaluation import Evaluation
 from gemtui.policy.engine.evaluator import Evaluator, ToolContext
-from gemtui.policy.engine.results import Considered, Explanation
+from gemtui.policy.engine.results import Considered, Evaluation, Explanation
 from gemtui.policy.match.arguments import arguments_text
 from gemtui.policy.match.matching import CompiledRule
 from gemtui.policy.match.patterns import PatternTimeout
@@ -27,36 +26,36 @@ _DOES = {
 }
 
 
-def explanation(call: Call, judge: Evaluator, other: Evaluator) -> Explanation:
+def explanation(call: Call, evaluator: Evaluator, other: Evaluator) -> Explanation:
     """Return the decision on a call with its reasons.
 
-    `judge` decides; `other` is its counterpart, interactive if `judge` is headless and the reverse.
+    `evaluator` decides; `other` is its counterpart, interactive if it is headless and the reverse.
     """
-    verdict, standing = judge.verdict(call), judge.context(call).standing
-    asked, unasked = (judge, other) if judge.interactive else (other, judge)
-    allowed = unasked.verdict(call).decision is Decision.ALLOW
+    evaluation, availability = evaluator.evaluate(call), evaluator.context(call).availability
+    asked, unasked = (evaluator, other) if evaluator.interactive else (other, evaluator)
+    allowed = unasked.evaluate(call).decision is Decision.ALLOW
     return Explanation(
         call=call,
-        mode=judge.mode,
-        decision=verdict.decision,
-        offered=standing.offered,
+        mode=evaluator.mode,
+        decision=evaluation.decision,
+        offered=availability.offered,
         headless=Decision.ALLOW if allowed else Decision.DENY,
-        interactive=asked.verdict(call).decision,
-        rule=verdict.ready.rule if verdict.ready else None,
-        because=visible_line(_because(call, judge, verdict)),
-        message=_message(judge, call, verdict),
-        considered=tuple(_considered(call, judge, verdict)),
-        found=standing.found,
+        interactive=asked.evaluate(call).decision,
+        rule=evaluation.ready.rule if evaluation.ready else None,
+        because=visible_line(_because(call, evaluator, evaluation)),
+        message=_message(evaluator, call, evaluation),
+        considered=tuple(_considered(call, evaluator, evaluation)),
+        found=availability.found,
     )
 
 
-def _message(judge: Evaluator, call: Call, verdict: Evaluation) -> str | None:
+def _message(evaluator: Evaluator, call: Call, evaluation: Evaluation) -> str | None:
     """What the model is told beside the refusal; nothing where the tool is not found."""
-    if verdict.decision is not Decision.DENY or not judge.context(call).standing.found:
+    if evaluation.decision is not Decision.DENY or not evaluator.context(call).availability.found:
         return None
-    if verdict.message is not None:
-        return verdict.message
-    return verdict.ready.rule.deny_message if verdict.ready else None
+    if evaluation.message is not None:
+        return evaluation.message
+    return evaluation.ready.rule.deny_message if evaluation.ready else None
 
 
 def place(rule: Rule) -> str:
@@ -70,21 +69,21 @@ def place(rule: Rule) -> str:
     return f"the setting {rule.source}" if rule.source else "a rule"
 
 
-def _because(call: Call, judge: Evaluator, verdict: Evaluation) -> str:
-    if judge.stopped:
-        return f"Gemini CLI does not start: {judge.stopped}."
-    standing = judge.context(call).standing
-    if standing.known.absent:
+def _because(call: Call, evaluator: Evaluator, evaluation: Evaluation) -> str:
+    if evaluator.stopped:
+        return f"Gemini CLI does not start: {evaluator.stopped}."
+    availability = evaluator.context(call).availability
+    if availability.known.absent:
         near = _near(call.tool)
         meant = f" Did you mean {near}?" if near else ""
-        why = standing.known.absent
+        why = availability.known.absent
         return f"The tool is not there, and a call of it fails as not found: {why}.{meant}"
-    if not standing.found:
-        return _hidden(standing.by.rule if standing.by else None)
-    said = _decided(judge, verdict)
-    if standing.known.name != call.tool:
-        said += f" The name is an old one for {standing.known.name}, and still works."
-    if verdict.decision is Decision.ASK_USER and not judge.interactive:
+    if not availability.found:
+        return _hidden(availability.by.rule if availability.by else None)
+    said = _decided(evaluator, evaluation)
+    if availability.known.name != call.tool:
+        said += f" The name is an old one for {availability.known.name}, and still works."
+    if evaluation.decision is Decision.ASK_USER and not evaluator.interactive:
         said += " Headless nobody can be asked, so the call is refused."
     return said
 
@@ -102,33 +101,33 @@ def _hidden(rule: Rule | None) -> str:
     return _upper(f"{place(rule)} denies it whatever the arguments, {end}")
 
 
-def _decided(judge: Evaluator, verdict: Evaluation) -> str:
-    if verdict.stuck:
-        return _upper(f"{verdict.note}, and Gemini CLI would hang on this call.")
-    does = _DOES[verdict.decision]
-    if not verdict.note:
-        if verdict.ready:
-            return _upper(f"{place(verdict.ready.rule)} {does}.")
-        return _default(judge, verdict.decision)
-    first = verdict.matched or verdict.ready
+def _decided(evaluator: Evaluator, evaluation: Evaluation) -> str:
+    if evaluation.stuck:
+        return _upper(f"{evaluation.note}, and Gemini CLI would hang on this call.")
+    does = _DOES[evaluation.decision]
+    if not evaluation.note:
+        if evaluation.ready:
+            return _upper(f"{place(evaluation.ready.rule)} {does}.")
+        return _default(evaluator, evaluation.decision)
+    first = evaluation.matched or evaluation.ready
     if first is None:
-        return f"No rule matches, and Gemini CLI {does}: {verdict.note}."
-    if first.decision is verdict.decision and first is verdict.ready:
-        return _upper(f"{place(first.rule)} {does}: {verdict.note}.")
+        return f"No rule matches, and Gemini CLI {does}: {evaluation.note}."
+    if first.decision is evaluation.decision and first is evaluation.ready:
+        return _upper(f"{place(first.rule)} {does}: {evaluation.note}.")
     matched = f"{place(first.rule)} matches and would {_would(first.decision)}"
-    other = verdict.ready if verdict.ready is not first else None
+    other = evaluation.ready if evaluation.ready is not first else None
     by = place(other.rule) if other else "Gemini CLI"
-    return _upper(f"{matched}, but {by} {does}: {verdict.note}.")
+    return _upper(f"{matched}, but {by} {does}: {evaluation.note}.")
 
 
 def _would(decision: Decision) -> str:
     return {Decision.ALLOW: "allow it", Decision.DENY: "deny it"}.get(decision, "ask for it")
 
 
-def _default(judge: Evaluator, decision: Decision) -> str:
-    if judge.mode is ApprovalMode.YOLO:
+def _default(evaluator: Evaluator, decision: Decision) -> str:
+    if evaluator.mode is ApprovalMode.YOLO:
         return "No rule matches, and yolo allows it."
-    where = "where somebody can be asked" if judge.interactive else "headless"
+    where = "where somebody can be asked" if evaluator.interactive else "headless"
     return f"No rule matches, which {where} {_DOES[decision]}."
 
 
@@ -136,19 +135,19 @@ def _upper(sentence: str) -> str:
     return sentence[:1].upper() + sentence[1:]
 
 
-def _considered(call: Call, judge: Evaluator, verdict: Evaluation) -> Iterator[Considered]:
+def _considered(call: Call, evaluator: Evaluator, evaluation: Evaluation) -> Iterator[Considered]:
     """The rules in the order in which they are looked at, then those that would have been next.
 
     Of the rules that the CLI brings along only those are there that apply to the tool here.
     """
-    if judge.stopped or judge.context(call).standing.known.absent:
+    if evaluator.stopped or evaluator.context(call).availability.known.absent:
         return
-    context = judge.context(call)
+    context = evaluator.context(call)
     decided: Rule | None = None
-    for _, group in groupby(judge.rules, key=lambda ready: id(ready.rule)):
+    for _, group in groupby(evaluator.rules, key=lambda ready: id(ready.rule)):
         readies = tuple(group)
         rule = readies[0].rule
-        reasons = [judge.mismatch(one, context.subject) for one in readies]
+        reasons = [evaluator.mismatch(one, context.subject) for one in readies]
         fit = tuple(one for one, why in zip(readies, reasons, strict=True) if why is None)
         if not fit:
             if rule.tier is not Tier.BUILTIN:
@@ -160,8 +159,8 @@ def _considered(call: Call, judge: Evaluator, verdict: Evaluation) -> Iterator[C
             matches, why = False, f"it comes after {place(decided)}, which decided already"
         elif matches:
             decided = rule
-            why = _deciding(rule, verdict, why)
-        if not matches and verdict.ready and verdict.ready.rule is rule:
+            why = _deciding(rule, evaluation, why)
+        if not matches and evaluation.ready and evaluation.ready.rule is rule:
             matches, why = True, "it decides on a part of the command"
         yield Considered(rule=rule, matches=matches, why=visible_line(why))
 
@@ -174,9 +173,9 @@ def _weight(reason: str) -> bool:
 def _looked_at(fit: tuple[CompiledRule, ...], call: Call, context: ToolContext) -> tuple[bool, str]:
     """Whether a rule that applies to the tool matches the call, and why or why not."""
     if any(one.pattern is None for one in fit):
-        hides = "" if context.standing.found else ", and hides it"
+        hides = "" if context.availability.found else ", and hides it"
         return True, f"it is for this tool, whatever the arguments{hides}"
-    if not context.standing.found:
+    if not context.availability.found:
         return False, "it has a condition on the arguments, so it hides no tool"
     try:
         text = arguments_text(call.args)
@@ -197,8 +196,8 @@ def _condition(rule: Rule, matches: bool) -> str:
     return f"its {what} {'is' if matches else 'is not'} found in the arguments"
 
 
-def _deciding(rule: Rule, verdict: Evaluation, why: str) -> str:
-    answers = verdict.ready.rule if verdict.ready else None
-    if answers is rule or not verdict.note:
+def _deciding(rule: Rule, evaluation: Evaluation, why: str) -> str:
+    answers = evaluation.ready.rule if evaluation.ready else None
+    if answers is rule or not evaluation.note:
         return why
-    return f"{why}; but {verdict.note}"
+    return f"{why}; but {evaluation.note}"

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import unquote
 
-from gemtui.policy.engine.evaluation import Evaluation
+from gemtui.policy.engine.results import Evaluation
 from gemtui.policy.model.rules import ApprovalMode, Decision
 
 BUILD_FILES = frozenset(
@@ -65,7 +65,7 @@ def is_edit_tool(name: str) -> bool:
 
 
 def protected(
-    verdict: Evaluation,
+    evaluation: Evaluation,
     args: Mapping[str, Any],
     *,
     edits: bool,
@@ -75,30 +75,30 @@ def protected(
     workspace: Path | None,
 ) -> Evaluation:
     """Return the decision after the engine's own protections; only an allow is ever changed."""
-    if verdict.decision is not Decision.ALLOW:
-        return verdict
+    if evaluation.decision is not Decision.ALLOW:
+        return evaluation
     if "additional_permissions" in args and _wants_outside(args, workspace):
         note = "it asks for permissions outside the workspace"
-        verdict = _asked(verdict, note)
-    if verdict.decision is Decision.ALLOW and edits:
+        evaluation = _asked(evaluation, note)
+    if evaluation.decision is Decision.ALLOW and edits:
         path = target(args)
         if path and is_build_file(path, workspace):
-            return _build_file(verdict, interactive)
+            return _build_file(evaluation, interactive)
         checked = mode is ApprovalMode.AUTO_EDIT and tool in ("write_file", "replace")
         if checked and any(map(_in_vscode, _paths(args))):
-            return _asked(verdict, "files under .vscode are always asked for in auto_edit")
-    return verdict
+            return _asked(evaluation, "files under .vscode are always asked for in auto_edit")
+    return evaluation
 
 
-def _asked(verdict: Evaluation, note: str) -> Evaluation:
-    matched = verdict.matched or verdict.ready
-    return replace(verdict, decision=Decision.ASK_USER, matched=matched, note=note)
+def _asked(evaluation: Evaluation, note: str) -> Evaluation:
+    matched = evaluation.matched or evaluation.ready
+    return replace(evaluation, decision=Decision.ASK_USER, matched=matched, note=note)
 
 
-def _build_file(verdict: Evaluation, interactive: bool) -> Evaluation:
+def _build_file(evaluation: Evaluation, interactive: bool) -> Evaluation:
     return Evaluation(
         decision=Decision.ASK_USER if interactive else Decision.DENY,
-        matched=verdict.matched or verdict.ready,
+        matched=evaluation.matched or evaluation.ready,
         note="it writes a build file, which no rule can allow",
         message=BUILD_MESSAGE,
     )

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from gemtui.policy.match.matching import CompiledRule
 from gemtui.policy.model.rules import ApprovalMode, Call, Decision, Rule
 
 
@@ -33,6 +34,24 @@ class Setup:
     allowed_tools: tuple[str, ...] = ()
     mcp_tools: tuple[McpTool, ...] = ()
     workspace: Path | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Evaluation:
+    """A decision. `ready`: the rule that decided; None = no rule, or not the rule alone.
+
+    `matched`: the rule that matched first, if the engine then decided otherwise. `note`: why it
+    did, a clause in plain words. `message`: what the CLI tells the model about a refusal, if that
+    does not come from the rule. `stuck`: a pattern did not end, so that the CLI would not either;
+    the note says which.
+    """
+
+    decision: Decision
+    ready: CompiledRule | None = None
+    matched: CompiledRule | None = None
+    note: str = ""
+    message: str | None = None
+    stuck: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from gemtui.policy.engine.evaluation import Evaluation
+from gemtui.policy.engine.results import Evaluation
 from gemtui.policy.match.matching import CompiledRule, first_match
 from gemtui.policy.model.rules import ApprovalMode, Decision
 from gemtui.policy.shell.command_safety import Judgement, judge
@@ -127,8 +127,8 @@ class _Command:
         reading = parse_command(command)
         if not reading.parsed or depth > TOO_DEEP:
             return self._unparsed(ready)
-        verdict = self._gone_through(reading, ready, decision, note, depth)
-        return verdict if verdict.ready is ready else replace(verdict, matched=ready)
+        evaluation = self._gone_through(reading, ready, decision, note, depth)
+        return evaluation if evaluation.ready is ready else replace(evaluation, matched=ready)
 
     def _unparsed(self, ready: CompiledRule | None) -> Evaluation:
         note = "the command can't be parsed"
@@ -166,12 +166,12 @@ class _Command:
         """One part's say: a refusal ends it all, an ask stays."""
         inside = [] if part.inner is None else [part.inner]
         for text in [*inside, *([] if part.whole else [part.text])]:
-            verdict = self._inner(text, depth + 1)
+            evaluation = self._inner(text, depth + 1)
             said = f"its part `{text}` is "
-            if verdict.decision is DENY:
-                return replace(verdict, note=f"{said}denied{_why(verdict)}")
-            if verdict.decision is ASK:
-                state.ask(verdict.ready, f"{said}asked for{_why(verdict)}")
+            if evaluation.decision is DENY:
+                return replace(evaluation, note=f"{said}denied{_why(evaluation)}")
+            if evaluation.decision is ASK:
+                state.ask(evaluation.ready, f"{said}asked for{_why(evaluation)}")
         if not part.whole and self._redirects(part, allowed) and state.decision is ALLOW:
             note = f"its part `{part.text}` redirects, and the rule has no allowRedirection"
             state.ask(None, note)
@@ -181,7 +181,7 @@ class _Command:
         return self._shell.redirects(has_redirection(part.text), allowed)
 
 
-def _why(verdict: Evaluation) -> str:
-    if verdict.note:
-        return f": {verdict.note}"
-    return "" if verdict.ready else ": no rule matches it"
+def _why(evaluation: Evaluation) -> str:
+    if evaluation.note:
+        return f": {evaluation.note}"
+    return "" if evaluation.ready else ": no rule matches it"

@@ -90,7 +90,7 @@ class _Share:
 
 
 class ReplayCounter:
-    """Replays calls as they come; `tally` returns the counts so far. Not thread-safe."""
+    """Replays calls as they come; `counts` returns the counts so far. Not thread-safe."""
 
     def __init__(self, engine: Engine, *, keep: int = KEPT) -> None:
         self._engine = engine
@@ -120,7 +120,7 @@ class ReplayCounter:
             if not self._known[tool]:
                 self._unknown[tool] += 1
 
-    def tally(self) -> ReplayCounts:
+    def counts(self) -> ReplayCounts:
         """Return the counts of all calls so far."""
         counts: Counter[ReplayDecision] = Counter()
         for share in self._shares.values():
@@ -151,4 +151,4 @@ def replay(calls: Iterable[RecordedCall], engine: Engine, *, keep: int = KEPT) -
     """Return what `engine` decides on all these calls; `keep`: number of references kept."""
     run = ReplayCounter(engine, keep=keep)
     run.feed(calls)
-    return run.tally()
+    return run.counts()

@@ -61,7 +61,7 @@ class PolicyEditor:
             if problem not in draft.around.problems:
                 self._app.say(problem, problem=True)
         if found != draft.around:
-            draft.surround(found)
+            draft.set_context(found)
         self._machine = await asyncio.to_thread(planned_machine, self._app.adapter, self.folder)
         self._changed()
 

@@ -97,9 +97,9 @@ class PolicySide(Vertical):
 
     def compose(self) -> ComposeResult:
         """Headings and what stands below them."""
-        yield Static(id="becomes-heading")
-        with VerticalScroll(id="becomes-place", can_focus=False):
-            yield Static(id="becomes")
+        yield Static(id="command-heading")
+        with VerticalScroll(id="command-scroll", can_focus=False):
+            yield Static(id="command")
         yield Static(id="toml-heading")
         yield LineView(what="the file with its changes", id="toml")
         yield Static(id="findings-heading")
@@ -108,10 +108,10 @@ class PolicySide(Vertical):
 
     def become(self, shown: CommandPreview) -> None:
         """Show another command."""
-        self.query_one("#becomes-heading", Static).update(
+        self.query_one("#command-heading", Static).update(
             heading("Becomes", shown.recipient or OURS)
         )
-        self.query_one("#becomes", Static).update(command_content(shown, self._glyphs))
+        self.query_one("#command", Static).update(command_content(shown, self._glyphs))
 
     def show(self, draft: Draft, place: int | None, *, fixable: bool) -> None:
         """The draft as it stands, with the rule at `place` in sight."""

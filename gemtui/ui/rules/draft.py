@@ -161,7 +161,7 @@ class Draft:
         self.revision += 1
         return step.what
 
-    def surround(self, around: PolicyContext) -> None:
+    def set_context(self, around: PolicyContext) -> None:
         """Use other files and settings for decisions from now on."""
         self.around = around
         self.revision += 1

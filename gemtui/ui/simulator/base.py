@@ -35,7 +35,7 @@ def refused(found: Explanation) -> bool:
 
 
 async def form_allowing(
-    app: AppBase, trial: Simulation, call: Call, project: Path | None = None
+    app: AppBase, simulation: Simulation, call: Call, project: Path | None = None
 ) -> RuleForm | None:
     """The form with the rule that would allow a call made in `project`; None where it can't be.
 
@@ -44,13 +44,13 @@ async def form_allowing(
     from gemtui.ui.rules.form import RuleForm
 
     try:
-        rule, doubt = await asyncio.to_thread(trial.allowing, call, project)
+        rule, doubt = await asyncio.to_thread(simulation.allowing, call, project)
     except GemtuiError as error:
         app.say(str(error), problem=True)
         return None
     what = f"{call.tool[:60]}  {asked(call)[:200]}".rstrip()
     about = clean_line(f"It would allow  {what}{f'  but {doubt}' if doubt else ''}")
-    return RuleForm(trial.document, rule, project=project or trial.project, about=about)
+    return RuleForm(simulation.document, rule, project=project or simulation.project, about=about)
 
 
 class SimulatorScreen(DialogGuardScreen[Taken]):
@@ -67,9 +67,9 @@ class SimulatorScreen(DialogGuardScreen[Taken]):
     """
     HEADING: ClassVar[str] = ""
 
-    def __init__(self, trial: Simulation) -> None:
+    def __init__(self, simulation: Simulation) -> None:
         super().__init__()
-        self.trial = trial
+        self.simulation = simulation
 
     def read_session(self, session: Summary | None, call: str) -> None:
         """Show a session with the cursor on a tool call; None: it is gone."""
@@ -123,13 +123,15 @@ class SimulatorScreen(DialogGuardScreen[Taken]):
 
     def say_where(self) -> None:
         """The policy and the situation that is asked about."""
-        trial = self.trial
-        name = clean_line(f"{trial.draft.name}{'*' if trial.draft.changed or trial.taken else ''}")
+        simulation = self.simulation
+        name = clean_line(
+            f"{simulation.draft.name}{'*' if simulation.draft.changed or simulation.taken else ''}"
+        )
         self.query_one("#header", BarLine).say(self.gemtui.tabs("app.policies"), [Content(name)])
-        somebody = "interactive" if trial.interactive else "headless"
-        words = [Content.styled(f"mode {trial.mode}, {somebody}", "not bold")]
-        if trial.taken:
-            taken = f"{counted(len(trial.taken), 'new rule')}, not saved"
+        somebody = "interactive" if simulation.interactive else "headless"
+        words = [Content.styled(f"mode {simulation.mode}, {somebody}", "not bold")]
+        if simulation.taken:
+            taken = f"{counted(len(simulation.taken), 'new rule')}, not saved"
             words.append(Content.styled(taken, "not bold $text-warning"))
         about = Content.styled(self.about(), "not bold")
         self.query_one("#heading", BarLine).say([Content(self.HEADING), about], words)
@@ -140,24 +142,24 @@ class SimulatorScreen(DialogGuardScreen[Taken]):
 
     def action_mode(self) -> None:
         """Ask for the next approval mode."""
-        self.trial.next_mode()
+        self.simulation.next_mode()
         self._turn()
 
     def action_interactive(self) -> None:
         """Headless, or with somebody who can be asked."""
-        self.trial.interactive = not self.trial.interactive
+        self.simulation.interactive = not self.simulation.interactive
         self._turn()
 
     def action_close(self) -> None:
         """Back to the policy, with what was taken."""
-        self.dismiss(self.trial.taken)
+        self.dismiss(self.simulation.taken)
 
     async def allow(self, call: Call, project: Path | None = None) -> None:
         """Show the form with the rule that would allow a call made in the folder `project`."""
-        form = await form_allowing(self.gemtui, self.trial, call, project)
+        form = await form_allowing(self.gemtui, self.simulation, call, project)
         if form is None:
             return
         made = await self.app.push_screen_wait(form)
         if made is not None:
-            self.trial.take(made)
+            self.simulation.take(made)
             self._turn()

@@ -125,12 +125,12 @@ class CallScan(Generic[State]):
 
     def __init__(
         self,
-        past: CallHistory,
+        history: CallHistory,
         which: CallScope,
         sink: CallSink[State],
         show: Callable[[ScanProgress, State], None],
     ) -> None:
-        self._past, self._which, self._sink, self._show = past, which, sink, show
+        self._history, self._which, self._sink, self._show = history, which, sink, show
         self._stopped = Event()
         self._latest: tuple[ScanProgress, State] | None = None
 
@@ -166,7 +166,7 @@ class CallScan(Generic[State]):
 
     def _read(self, publish: Callable[[ScanProgress], None]) -> None:
         progress, shown = ScanProgress(), time.monotonic()
-        for step in self._past.steps(self._which, self._stopped.is_set):
+        for step in self._history.steps(self._which, self._stopped.is_set):
             self._sink.feed(step.calls)
             problems = (*progress.problems, *([step.problem] if step.problem else []))
             progress = ScanProgress(

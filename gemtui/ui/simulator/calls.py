@@ -42,11 +42,11 @@ _ARGUMENTS = 20_000
 GONE = "The session of this call is not there any more."
 
 
-def call_list(past: CallHistory, *, empty: Clean) -> SearchedRows[Reference]:
+def call_list(history: CallHistory, *, empty: Clean) -> SearchedRows[Reference]:
     """A list of recorded calls with a search."""
     return SearchedRows[Reference](
-        lambda call, look: call_row(call, past.session(call.session), look),
-        lambda call: call_words(call, past.session(call.session)),
+        lambda call, look: call_row(call, history.session(call.session), look),
+        lambda call: call_words(call, history.session(call.session)),
         empty=empty,
     )
 
@@ -76,9 +76,9 @@ class PickCallScreen(AnsweringScreen[RecordedCall]):
     BINDINGS: ClassVar[list[BindingType]] = bindings(Where.CALLS, Where.PICK)
     AUTO_FOCUS = "RowList"
 
-    def __init__(self, past: CallHistory) -> None:
+    def __init__(self, history: CallHistory) -> None:
         super().__init__()
-        self._past = past
+        self._history = history
         self._progress = ScanProgress()
         self._reading: CallScan[Sequence[Reference]] | None = None
 
@@ -94,7 +94,7 @@ class PickCallScreen(AnsweringScreen[RecordedCall]):
         """Calls with a search."""
         glyphs = self._gemtui.glyphs
         yield bars.BarLine(id="header", mark=glyphs.ellipsis)
-        yield call_list(self._past, empty=Clean("reading"))
+        yield call_list(self._history, empty=Clean("reading"))
         yield bars.BarLine(id="status", mark=glyphs.ellipsis)
         yield bars.FooterLine(ascii=glyphs.name == "ascii")
 
@@ -119,9 +119,9 @@ class PickCallScreen(AnsweringScreen[RecordedCall]):
         sink: CallSink[Sequence[Reference]] = CallSink(feed=feed, state=lambda _: tuple(found))
         try:
             if which is None:
-                which = await asyncio.to_thread(self._past.first, self._gemtui.start.project)
+                which = await asyncio.to_thread(self._history.first, self._gemtui.start.project)
             self._say_which(which)
-            self._reading = CallScan(self._past, which, sink, self._take)
+            self._reading = CallScan(self._history, which, sink, self._take)
             await self._reading.run()
         except (GemtuiError, OSError) as error:
             self._gemtui.say(str(error), problem=True)
@@ -149,7 +149,7 @@ class PickCallScreen(AnsweringScreen[RecordedCall]):
     async def _chosen(self) -> None:
         if (reference := self._list.rows.chosen) is None:
             return
-        recorded = await asyncio.to_thread(self._past.find, reference)
+        recorded = await asyncio.to_thread(self._history.find, reference)
         if recorded is None:
             self._gemtui.say(GONE, problem=True)
         else:
@@ -158,7 +158,7 @@ class PickCallScreen(AnsweringScreen[RecordedCall]):
     @work(exclusive=True, group=DIALOG)
     async def action_which(self) -> None:
         """Whose calls?"""
-        which = await choose_scope(self._gemtui, self._past)
+        which = await choose_scope(self._gemtui, self._history)
         if which is not None:
             self._list.show((), fresh=True)
             self._read(which)
@@ -185,22 +185,22 @@ class MatchingCallsScreen(SimulatorScreen):
 
     def __init__(
         self,
-        trial: Simulation,
-        past: CallHistory,
+        simulation: Simulation,
+        history: CallHistory,
         title: Clean,
         references: Sequence[Reference],
         *,
         calls: int,
         allowed: bool = False,
     ) -> None:
-        super().__init__(trial)
+        super().__init__(simulation)
         self._allowed = allowed
-        self._past, self._title = past, title
+        self._history, self._title = history, title
         self._references, self._calls = references, calls
 
     def body(self) -> Iterable[Widget]:
         """Calls with a search."""
-        yield call_list(self._past, empty=Clean("no calls"))
+        yield call_list(self._history, empty=Clean("no calls"))
 
     @property
     def _list(self) -> SearchedRows[Reference]:
@@ -227,7 +227,7 @@ class MatchingCallsScreen(SimulatorScreen):
 
     def situation_changed(self) -> None:
         """A rule was taken: what is counted is another screen's; go back to it."""
-        self.dismiss(self.trial.taken)
+        self.dismiss(self.simulation.taken)
 
     @on(RowList.Opened)
     def _opened(self) -> None:
@@ -239,10 +239,10 @@ class MatchingCallsScreen(SimulatorScreen):
         recorded = await self._recorded(reference)
         if recorded is None:
             return
-        before = self.trial.taken
-        await self.app.push_screen_wait(CallScreen(self.trial, self._past, recorded))
+        before = self.simulation.taken
+        await self.app.push_screen_wait(CallScreen(self.simulation, self._history, recorded))
         self.say_where()
-        if self.trial.taken != before:
+        if self.simulation.taken != before:
             self.situation_changed()
 
     def can(self, action: str) -> bool:
@@ -252,7 +252,7 @@ class MatchingCallsScreen(SimulatorScreen):
     async def _recorded(self, reference: Reference | None) -> RecordedCall | None:
         if reference is None:
             return None
-        recorded = await asyncio.to_thread(self._past.find, reference)
+        recorded = await asyncio.to_thread(self._history.find, reference)
         if recorded is None:
             self.gemtui.say(GONE, problem=True)
         return recorded
@@ -267,7 +267,7 @@ class MatchingCallsScreen(SimulatorScreen):
     def action_session(self) -> None:
         """Read the session at this call."""
         if (reference := self._list.rows.chosen) is not None:
-            self.read_session(self._past.session(reference.session), reference.id)
+            self.read_session(self._history.session(reference.session), reference.id)
 
     def action_filter(self) -> None:
         """Type a search."""
@@ -287,9 +287,11 @@ class CallScreen(SimulatorScreen):
     HEADING = "One call"
     DEFAULT_CSS = "CallScreen LineView { height: 1fr; padding: 0 1; }"
 
-    def __init__(self, trial: Simulation, past: CallHistory, recorded: RecordedCall) -> None:
-        super().__init__(trial)
-        self._past, self._recorded = past, recorded
+    def __init__(
+        self, simulation: Simulation, history: CallHistory, recorded: RecordedCall
+    ) -> None:
+        super().__init__(simulation)
+        self._history, self._recorded = history, recorded
         self._found: Explanation | None = None
 
     def body(self) -> Iterable[Widget]:
@@ -300,7 +302,7 @@ class CallScreen(SimulatorScreen):
         """Explain it."""
         super().on_mount()
         recorded = self._recorded
-        session = self._past.session(recorded.session)
+        session = self._history.session(recorded.session)
         title = clean_line(recorded.session if session is None else session.title)
         said = [Content(f"it {recorded.ended}"), Content(title)]
         self.query_one("#status", bars.BarLine).say(said)
@@ -310,7 +312,7 @@ class CallScreen(SimulatorScreen):
     async def situation_changed(self) -> None:  # type: ignore[override]
         """Decide on it."""
         call = self._recorded.call
-        found = await asyncio.to_thread(lambda: self.trial.engine().explain(call))
+        found = await asyncio.to_thread(lambda: self.simulation.engine().explain(call))
         if self.is_open:
             self._found = found
             self.query_one(LineView).show(_explained(self._recorded, found))
@@ -328,7 +330,7 @@ class CallScreen(SimulatorScreen):
     def action_session(self) -> None:
         """Read the session at this call."""
         recorded = self._recorded
-        self.read_session(self._past.session(recorded.session), recorded.id)
+        self.read_session(self._history.session(recorded.session), recorded.id)
 
 
 def _explained(recorded: RecordedCall, found: Explanation) -> Callable[[Look], list[Line]]:

@@ -25,27 +25,27 @@ async def try_call(app: AppBase, draft: Draft, call: Call | None = None) -> Take
     """What would happen to one tool call, and why; `call`: the one to begin with."""
     from gemtui.ui.simulator.try_call import TryScreen
 
-    trial = _trial(app, draft)
-    return await app.push_screen_wait(TryScreen(trial, _past(app), call=call)) or ()
+    simulation = _simulation(app, draft)
+    return await app.push_screen_wait(TryScreen(simulation, _history(app), call=call)) or ()
 
 
 async def replay(app: AppBase, draft: Draft) -> Taken:
     """Replay the tool calls of past sessions under this policy."""
     from gemtui.ui.simulator.replay import ReplayScreen
 
-    return await app.push_screen_wait(ReplayScreen(_trial(app, draft), _past(app))) or ()
+    return await app.push_screen_wait(ReplayScreen(_simulation(app, draft), _history(app))) or ()
 
 
 async def suggest(app: AppBase, draft: Draft) -> Taken:
     """Propose rules that would allow what past sessions did."""
     from gemtui.ui.simulator.suggest import SuggestScreen
 
-    return await app.push_screen_wait(SuggestScreen(_trial(app, draft), _past(app))) or ()
+    return await app.push_screen_wait(SuggestScreen(_simulation(app, draft), _history(app))) or ()
 
 
-def _trial(app: AppBase, draft: Draft) -> Simulation:
+def _simulation(app: AppBase, draft: Draft) -> Simulation:
     return Simulation(draft, app.start.project or current_folder())
 
 
-def _past(app: AppBase) -> CallHistory:
+def _history(app: AppBase) -> CallHistory:
     return CallHistory(app.start.home, cache=app.start.cache)

@@ -33,9 +33,9 @@ class ReplayScreen(ScanScreen[ReplayCounts]):
     HEADING = "Replay"
     DEFAULT_CSS = "ReplayScreen RowList { height: 1fr; margin-top: 1; }"
 
-    def __init__(self, trial: Simulation, past: CallHistory) -> None:
-        super().__init__(trial, past)
-        self._tally: ReplayCounts | None = None
+    def __init__(self, simulation: Simulation, history: CallHistory) -> None:
+        super().__init__(simulation, history)
+        self._counts: ReplayCounts | None = None
 
     def body(self) -> Iterable[Widget]:
         """All numbers, one below the other."""
@@ -55,11 +55,11 @@ class ReplayScreen(ScanScreen[ReplayCounts]):
 
     def sink(self) -> CallSink[ReplayCounts]:
         """A replay of the policy as it is now."""
-        return _sink(self.trial)
+        return _sink(self.simulation)
 
     def take(self, found: ReplayCounts) -> None:
         """The numbers until now."""
-        self._tally = found
+        self._counts = found
         self._rows.show(replay_rows(found))
 
     def unreadable(self) -> None:
@@ -82,13 +82,13 @@ class ReplayScreen(ScanScreen[ReplayCounts]):
 
     @work(exclusive=True, group=DIALOG)
     async def _look_behind(self, row: Total | RuleCount) -> None:
-        if self._tally is None:
+        if self._counts is None:
             return
-        before = self.trial.taken
-        title, references = _behind(row, self._tally)
+        before = self.simulation.taken
+        title, references = _behind(row, self._counts)
         screen = MatchingCallsScreen(
-            self.trial,
-            self.past,
+            self.simulation,
+            self.history,
             title,
             references,
             calls=row.calls,
@@ -96,7 +96,7 @@ class ReplayScreen(ScanScreen[ReplayCounts]):
         )
         await self.app.push_screen_wait(screen)
         self.say_where()
-        if self.trial.taken != before:
+        if self.simulation.taken != before:
             self.situation_changed()
 
     # --- keys ----------------------------------------------------------------------------------
@@ -106,16 +106,16 @@ class ReplayScreen(ScanScreen[ReplayCounts]):
         return action != "stop" or self.reading
 
 
-def _sink(trial: Simulation) -> CallSink[ReplayCounts]:
+def _sink(simulation: Simulation) -> CallSink[ReplayCounts]:
     """Feeds a replay; its engine is made in the thread that reads."""
     made: list[ReplayCounter] = []
 
     def run() -> ReplayCounter:
         if not made:
-            made.append(ReplayCounter(trial.engine()))
+            made.append(ReplayCounter(simulation.engine()))
         return made[0]
 
-    return CallSink(feed=lambda calls: run().feed(calls), state=lambda _ended: run().tally())
+    return CallSink(feed=lambda calls: run().feed(calls), state=lambda _ended: run().counts())
 
 
 def _stops(row: ReplayRow) -> bool:
@@ -133,17 +133,17 @@ def _key(row: ReplayRow) -> object:
             return row
 
 
-def _behind(row: Total | RuleCount, tally: ReplayCounts) -> tuple[Clean, tuple[Reference, ...]]:
+def _behind(row: Total | RuleCount, counts: ReplayCounts) -> tuple[Clean, tuple[Reference, ...]]:
     """What the number counts, and the calls it counts."""
-    said = _BECOMES[row.verdict]
+    said = _TITLES[row.verdict]
     if isinstance(row, RuleCount):
         by = "by no rule" if row.rule is None else f"by {source(row.rule)}"
         return Clean(f"{said} {by}"), row.references
-    shares = (each for each in tally.by_rule if each.verdict is row.verdict)
+    shares = (each for each in counts.by_rule if each.verdict is row.verdict)
     return Clean(said), tuple(call for share in shares for call in share.references)
 
 
-_BECOMES = {
+_TITLES = {
     ReplayDecision.ALLOW: "that would be allowed",
     ReplayDecision.ASK_USER: "that would be asked about",
     ReplayDecision.DENY: "that would be denied",

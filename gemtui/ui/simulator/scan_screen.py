@@ -21,9 +21,9 @@ State = TypeVar("State")
 class ScanScreen(SimulatorScreen, Generic[State]):
     """Reads the calls of the scope `which` in a thread and shows the growing result."""
 
-    def __init__(self, trial: Simulation, past: CallHistory) -> None:
-        super().__init__(trial)
-        self.past = past
+    def __init__(self, simulation: Simulation, history: CallHistory) -> None:
+        super().__init__(simulation)
+        self.history = history
         self.which: CallScope | None = None
         self.progress = ScanProgress()
         self._reading: CallScan[State] | None = None
@@ -59,9 +59,9 @@ class ScanScreen(SimulatorScreen, Generic[State]):
         self.action_stop()
         try:
             if self.which is None:
-                self.which = await asyncio.to_thread(self.past.first, self.gemtui.start.project)
+                self.which = await asyncio.to_thread(self.history.first, self.gemtui.start.project)
                 self.say_where()
-            self._reading = CallScan(self.past, self.which, self.sink(), self._take)
+            self._reading = CallScan(self.history, self.which, self.sink(), self._take)
             await self._reading.run()
         except (GemtuiError, OSError) as error:
             self.progress = ScanProgress(ended=True)
@@ -90,7 +90,7 @@ class ScanScreen(SimulatorScreen, Generic[State]):
     @work(exclusive=True, group=DIALOG)
     async def action_which(self) -> None:
         """Whose calls?"""
-        which = await choose_scope(self.gemtui, self.past)
+        which = await choose_scope(self.gemtui, self.history)
         if which is not None:
             self.which = which
             self.say_where()
@@ -98,5 +98,5 @@ class ScanScreen(SimulatorScreen, Generic[State]):
 
     def action_again(self) -> None:
         """Read the sessions once more."""
-        self.past.forget()
+        self.history.forget()
         self.situation_changed()

@@ -58,7 +58,7 @@ def _offered(project: Path | None, now: datetime) -> Iterator[tuple[str, CallSco
             yield f"{whose}, {ending}", CallScope(project=place, since=since)
 
 
-async def choose_scope(app: AppBase, past: CallHistory) -> CallScope | None:
+async def choose_scope(app: AppBase, history: CallHistory) -> CallScope | None:
     """Ask; None = nobody chose."""
     project, now = app.start.project, app.clock()
     offered = list(_offered(project, now))
@@ -72,7 +72,7 @@ async def choose_scope(app: AppBase, past: CallHistory) -> CallScope | None:
         return None
     if chosen != _ONE:
         return offered[int(chosen)][1]
-    session = await app.push_screen_wait(PickSessionScreen(past))
+    session = await app.push_screen_wait(PickSessionScreen(history))
     return None if session is None else CallScope(session=session)
 
 
@@ -86,9 +86,9 @@ class PickSessionScreen(AnsweringScreen[Summary]):
     BINDINGS: ClassVar[list[BindingType]] = bindings(Where.CALLS)
     AUTO_FOCUS = "RowList"
 
-    def __init__(self, past: CallHistory) -> None:
+    def __init__(self, history: CallHistory) -> None:
         super().__init__()
-        self._past = past
+        self._history = history
 
     @property
     def _gemtui(self) -> AppBase:
@@ -117,7 +117,7 @@ class PickSessionScreen(AnsweringScreen[Summary]):
     @work(exclusive=True)
     async def _fill(self) -> None:
         try:
-            found = await asyncio.to_thread(self._past.snapshot)
+            found = await asyncio.to_thread(self._history.snapshot)
         except (GemtuiError, OSError) as error:
             self._gemtui.say(str(error), problem=True)
             return

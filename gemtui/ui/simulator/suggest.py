@@ -47,8 +47,8 @@ class SuggestScreen(ScanScreen[Suggestions | None]):
     }
     """
 
-    def __init__(self, trial: Simulation, past: CallHistory) -> None:
-        super().__init__(trial, past)
+    def __init__(self, simulation: Simulation, history: CallHistory) -> None:
+        super().__init__(simulation, history)
         self._found: Suggestions | None = None
         self._chosen: tuple[Rule, ...] = ()
 
@@ -74,7 +74,7 @@ class SuggestScreen(ScanScreen[Suggestions | None]):
 
     def sink(self) -> CallSink[Suggestions | None]:
         """Evidence beside the policy as it is now."""
-        return _sink(self.trial)
+        return _sink(self.simulation)
 
     def take(self, found: Suggestions | None) -> None:
         """The proposals, at the end."""
@@ -89,13 +89,13 @@ class SuggestScreen(ScanScreen[Suggestions | None]):
 
     @on(RowList.Highlighted)
     def _show_detail(self) -> None:
-        row, past = self._rows.chosen, self.past
+        row, history = self._rows.chosen, self.history
         drawing = self.query_one(LineView)
         match row:
             case Proposal():
-                drawing.show(lambda look: draw_suggestion(row.suggestion, past.session, look))
+                drawing.show(lambda look: draw_suggestion(row.suggestion, history.session, look))
             case LeftOut():
-                drawing.show(lambda look: draw_left_out(row, past.session, look))
+                drawing.show(lambda look: draw_left_out(row, history.session, look))
             case _:
                 drawing.show(lambda _look: ())
 
@@ -149,7 +149,7 @@ class SuggestScreen(ScanScreen[Suggestions | None]):
         """Back to the policy with the chosen rules, in the order in which they are proposed."""
         found = self._found
         proposed = () if found is None else tuple(each.rule for each in found.suggestions)
-        self.dismiss((*self.trial.taken, *(each for each in proposed if each in self._chosen)))
+        self.dismiss((*self.simulation.taken, *(each for each in proposed if each in self._chosen)))
 
     @on(RowList.Opened)
     @work(exclusive=True, group=DIALOG)
@@ -161,24 +161,26 @@ class SuggestScreen(ScanScreen[Suggestions | None]):
         found = row.suggestion if isinstance(row, Proposal) else row
         what = "it would allow" if isinstance(row, Proposal) else "was left out"
         title = Clean(f"examples of what {what}")
-        before = self.trial.taken
+        before = self.simulation.taken
         screen = MatchingCallsScreen(
-            self.trial, self.past, title, found.examples, calls=found.calls
+            self.simulation, self.history, title, found.examples, calls=found.calls
         )
         await self.app.push_screen_wait(screen)
         self.say_where()
-        if self.trial.taken != before:
+        if self.simulation.taken != before:
             self.situation_changed()
 
 
-def _sink(trial: Simulation) -> CallSink[Suggestions | None]:
+def _sink(simulation: Simulation) -> CallSink[Suggestions | None]:
     """Gathers evidence, made in the thread that reads; there are proposals only at the end."""
     made: list[Evidence] = []
 
     def run() -> Evidence:
         if not made:
-            mode, setup = trial.mode, trial.draft.setup
-            evidence = Evidence(trial.policy, mode=mode, interactive=trial.interactive, setup=setup)
+            mode, setup = simulation.mode, simulation.draft.setup
+            evidence = Evidence(
+                simulation.policy, mode=mode, interactive=simulation.interactive, setup=setup
+            )
             made.append(evidence)
         return made[0]
 

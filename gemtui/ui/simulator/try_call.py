@@ -74,14 +74,18 @@ class TryScreen(SimulatorScreen):
     }
     """
 
-    def __init__(self, trial: Simulation, past: CallHistory, *, call: Call | None = None) -> None:
-        super().__init__(trial)
-        self._past, self._begin_with = past, call
+    def __init__(
+        self, simulation: Simulation, history: CallHistory, *, call: Call | None = None
+    ) -> None:
+        super().__init__(simulation)
+        self._history, self._begin_with = history, call
         self._resting: Timer | None = None
 
     def body(self) -> Iterable[Widget]:
         """Form and answer."""
-        others = [f"mcp_{each.server}_{each.name}" for each in self.trial.draft.setup.mcp_tools]
+        others = [
+            f"mcp_{each.server}_{each.name}" for each in self.simulation.draft.setup.mcp_tools
+        ]
         form = Vertical(CallForm(others=others), id="try-call")
         yield Horizontal(form, PolicyAnswer(id="answer"), id="try-panes")
 
@@ -124,7 +128,7 @@ class TryScreen(SimulatorScreen):
         status = self.query_one("#status", BarLine)
         slow = self.set_timer(0.5, lambda: status.say([Content("deciding")]))
         try:
-            found = await asyncio.to_thread(lambda: self.trial.engine().explain(call))
+            found = await asyncio.to_thread(lambda: self.simulation.engine().explain(call))
         finally:
             slow.stop()
         if self.is_open:
@@ -144,7 +148,7 @@ class TryScreen(SimulatorScreen):
         """Take a recorded call."""
         from gemtui.ui.simulator.calls import PickCallScreen
 
-        recorded = await self.app.push_screen_wait(PickCallScreen(self._past))
+        recorded = await self.app.push_screen_wait(PickCallScreen(self._history))
         if recorded is not None:
             self.form.put(recorded.call)
             self.form.focus_args()

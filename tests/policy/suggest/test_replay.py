@@ -67,21 +67,21 @@ def engine() -> Engine:
 
 
 def test_every_call_has_one_verdict(engine: Engine) -> None:
-    tally = replay(CALLS, engine)
-    assert (tally.calls, tally.allow, tally.ask_user, tally.deny, tally.not_offered) == (
+    counts = replay(CALLS, engine)
+    assert (counts.calls, counts.allow, counts.ask_user, counts.deny, counts.not_offered) == (
         9, 4, 1, 2, 2,
     )  # fmt: skip
-    assert sum(share.calls for share in tally.by_rule) == tally.calls
+    assert sum(share.calls for share in counts.by_rule) == counts.calls
     for verdict in ReplayDecision:
-        shares = [share for share in tally.by_rule if share.verdict is verdict]
-        assert sum(share.calls for share in shares) == getattr(tally, verdict.value)
+        shares = [share for share in counts.by_rule if share.verdict is verdict]
+        assert sum(share.calls for share in shares) == getattr(counts, verdict.value)
 
 
 def test_shares_name_their_rule_and_calls(engine: Engine) -> None:
-    tally = replay(CALLS, engine)
+    counts = replay(CALLS, engine)
     by_index = {
         (share.rule.index, share.verdict): share
-        for share in tally.by_rule
+        for share in counts.by_rule
         if share.rule is not None and share.rule.source.endswith("w.toml")
     }
     git = by_index[1, ReplayDecision.ALLOW]
@@ -94,9 +94,9 @@ def test_shares_name_their_rule_and_calls(engine: Engine) -> None:
 
 
 def test_tools_of_other_versions_are_counted_apart(engine: Engine) -> None:
-    tally = replay([*CALLS, recorded("frobnicate"), recorded("frobnicate")], engine)
-    assert tally.unknown == {"save_memory": 1, "frobnicate": 2}
-    assert tally.calls == 11
+    counts = replay([*CALLS, recorded("frobnicate"), recorded("frobnicate")], engine)
+    assert counts.unknown == {"save_memory": 1, "frobnicate": 2}
+    assert counts.calls == 11
 
 
 def test_batches_make_no_difference(engine: Engine) -> None:
@@ -108,17 +108,17 @@ def test_batches_make_no_difference(engine: Engine) -> None:
     seen = []
     for batch in batches():
         run.feed(batch)
-        seen.append(run.tally().calls)
+        seen.append(run.counts().calls)
     assert seen == [2, 4, 6, 8, 9]
-    assert run.tally() == replay(CALLS, engine)
+    assert run.counts() == replay(CALLS, engine)
 
 
 def test_references_are_bounded_and_counts_are_not(engine: Engine) -> None:
-    tally = replay([shell("git status", number) for number in range(10)], engine, keep=4)
-    (share,) = tally.by_rule
+    counts = replay([shell("git status", number) for number in range(10)], engine, keep=4)
+    (share,) = counts.by_rule
     assert (share.calls, len(share.references), len(share.examples)) == (10, 4, 3)
 
 
 def test_nothing_is_nothing(engine: Engine) -> None:
-    tally = replay([], engine)
-    assert (tally.calls, tally.by_rule, dict(tally.unknown)) == (0, (), {})
+    counts = replay([], engine)
+    assert (counts.calls, counts.by_rule, dict(counts.unknown)) == (0, (), {})

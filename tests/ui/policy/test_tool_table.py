@@ -84,6 +84,6 @@ async def test_the_table_follows_the_draft(tmp_path: Path) -> None:
         draft.decide_for(ApprovalMode.YOLO)
         tools.show(draft)
         await until("web_fetch", Decision.ALLOW)
-        draft.surround(PolicyContext(setup=EXCLUDED))
+        draft.set_context(PolicyContext(setup=EXCLUDED))
         tools.show(draft)
         await until("web_fetch", Decision.DENY)
