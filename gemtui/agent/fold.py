@@ -24,6 +24,8 @@ from gemtui.agent.events import (
     ToolResult,
     ToolUse,
 )
+from gemtui.transcript import shell_output
+from gemtui.transcript.display_model import Display, TextDisplay
 from gemtui.transcript.model import (
     Author,
     Block,
@@ -39,7 +41,7 @@ from gemtui.transcript.model import (
     outline,
 )
 from gemtui.transcript.parts import pretty
-from gemtui.transcript.tools import asked_change, kind_of
+from gemtui.transcript.tools import ToolKind, asked_change, kind_of
 
 _STATUS = {
     ResultStatus.SUCCESS: ToolStatus.SUCCESS,
@@ -224,9 +226,10 @@ class Fold:
 
 def _ended(call: ToolCall, result: ToolResult, event: AgentEvent) -> ToolCall:
     """The call with its result; an edit's change, which no stream has, is made of its arguments."""
-    status = _STATUS[result.status]
     text = result.output if isinstance(result.output, str) or result.output is None else None
     output = text if text is not None or result.output is None else pretty(result.output)
+    refused = shell_output.is_blocked(output or "") and result.status is ResultStatus.DENIED
+    status = ToolStatus.REFUSED if refused else _STATUS[result.status]
     ok = status is ToolStatus.SUCCESS
     duration = None if result.duration_ms is None else timedelta(milliseconds=result.duration_ms)
     return replace(
@@ -234,10 +237,17 @@ def _ended(call: ToolCall, result: ToolResult, event: AgentEvent) -> ToolCall:
         status=status,
         output=output if ok else None,
         error=None if ok else output,
-        display=asked_change(kind_of(call.name), call.args, output) if ok else None,
+        display=_display(call, output) if ok else None,
         time=_time(event),
         duration=duration,
     )
+
+
+def _display(call: ToolCall, output: str | None) -> Display | None:
+    kind = kind_of(call.name)
+    if kind is ToolKind.SHELL:
+        return TextDisplay(text=output) if output else None
+    return asked_change(kind, call.args, output)
 
 
 def _is_running(block: Block) -> bool:

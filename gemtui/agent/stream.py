@@ -9,7 +9,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Any
+from typing import Any, NamedTuple
 
 from gemtui.agent import wire
 from gemtui.agent.events import (
@@ -27,8 +27,9 @@ from gemtui.agent.events import (
 )
 from gemtui.agent.ndjson import Malformed, Parsed
 from gemtui.agent.turn_counter import TurnLimit
+from gemtui.transcript import shell_output
 from gemtui.transcript.parts import Part, mapping, string
-from gemtui.transcript.tools import UNKNOWN_TOOL
+from gemtui.transcript.tools import UNKNOWN_TOOL, ToolKind, kind_of
 
 RAW_LIMIT = 2000
 """Characters of a line that is not JSON that its error event repeats."""
@@ -60,6 +61,17 @@ class Ending:
     limit_seconds: float = 0
     stderr: str = ""
     problem: str | None = None
+
+
+class _Use(NamedTuple):
+    """What is kept of a tool call until its result; `began`: in ms, None = it was never told of."""
+
+    name: str
+    began: int | None
+    substitutes: bool
+
+
+_UNKNOWN = _Use("", None, False)
 
 
 def _clock() -> int:
@@ -99,7 +111,7 @@ class Stream:
         self._started = False
         self._deltas: list[str] = []
         self._answer = ""
-        self._uses: dict[str, tuple[str, int]] = {}
+        self._uses: dict[str, _Use] = {}
         self._made = 0
         self._last_error: ErrorSaid | None = None
         self._result: wire.WireResult | None = None
@@ -192,7 +204,9 @@ class Stream:
 
     def _use(self, use: wire.WireUse, at: int) -> None:
         id = use.id or self._made_id()
-        self._uses[id] = (use.name, at)
+        shell = kind_of(use.name) is ToolKind.SHELL
+        substitutes = shell and shell_output.substitutes(string(use.input.get("command")))
+        self._uses[id] = _Use(use.name, at, substitutes)
         self._turns.calls(id)
         payload = ToolUse(
             tool_name=use.name, tool_use_id=id, input=use.input, description=use.description
@@ -204,14 +218,16 @@ class Stream:
         return f"tool-{self._made}"
 
     def _tool_result(self, result: wire.WireToolResult, at: int) -> None:
-        name, began = self._uses.get(result.id, ("", None))
-        name = name or result.name or UNKNOWN_TOOL
+        use = self._uses.get(result.id, _UNKNOWN)
+        name = use.name or result.name or UNKNOWN_TOOL
         status = result.status
         if status is ResultStatus.ERROR and wire.refused(result, name):
             status = ResultStatus.DENIED
+        if use.substitutes and shell_output.is_blocked(string(result.output)):
+            status = ResultStatus.DENIED
         id = result.id or self._made_id()
         self._turns.has_result(id)
-        duration = None if began is None else max(0, at - began)
+        duration = None if use.began is None else max(0, at - use.began)
         self._say(
             ToolResult(
                 tool_use_id=id,

@@ -148,7 +148,7 @@ def _row(session: Summary, ids: dict[str, str], now: datetime) -> tuple[str, ...
         relative(session.when, now),
         str(session.prompts),
         str(session.tool_calls),
-        str(session.tool_failures),
+        str(session.failed_calls),
         "?" if tokens is None else str(tokens),
         ellipsis(clean_line(_project_name(session)), _PROJECT_WIDTH),
         session.title,

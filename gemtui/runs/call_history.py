@@ -23,7 +23,7 @@ from gemtui.sessions.store import SessionKind
 from gemtui.sessions.summary import Flag, Summary
 from gemtui.transcript.model import ToolStatus
 from gemtui.transcript.parts import instant, mapping, string
-from gemtui.transcript.tools import UNKNOWN_TOOL, call_status, stored_args
+from gemtui.transcript.tools import UNKNOWN_TOOL, call_status, exit_code_of, stored_args
 
 BATCH = 200
 """Number of calls in one step at most."""
@@ -37,6 +37,7 @@ _ENDED = {
     ToolStatus.ERROR: CallStatus.FAILED,
     ToolStatus.CANCELLED: CallStatus.CANCELLED,
     ToolStatus.DENIED: CallStatus.DENIED,
+    ToolStatus.REFUSED: CallStatus.REFUSED,
 }
 _COPIES = frozenset({Flag.GHOST, Flag.DUPLICATE})
 
@@ -146,11 +147,17 @@ def _recorded(
             call=Call(tool=name, args=args, subagent=subagent),
             session=session.id,
             id=string(raw.get("id")),
-            ended=_ENDED.get(call_status(raw), CallStatus.UNKNOWN),
+            ended=_ended(raw),
             project=project,
             time=instant(raw.get("timestamp")),
         )
         yield recorded, _size(args)
+
+
+def _ended(raw: Mapping[str, Any]) -> CallStatus:
+    """How a call ended; a command with an exit code other than 0 has failed."""
+    ended = _ENDED.get(call_status(raw), CallStatus.UNKNOWN)
+    return CallStatus.FAILED if ended is CallStatus.SUCCEEDED and exit_code_of(raw) else ended
 
 
 def _size(args: Mapping[str, Any]) -> int:

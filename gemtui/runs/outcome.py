@@ -32,6 +32,7 @@ from gemtui.agent.stream import Limit
 from gemtui.runs.causes import cause_of
 from gemtui.text import Clean, clean_line, counted, ellipsis
 from gemtui.transcript.parts import mapping, string
+from gemtui.transcript.shell_output import is_blocked
 from gemtui.transcript.tools import WRITING, asked_path, kind_of
 
 _HOOK = re.compile(r"Agent execution stopped by hook: (.*)", re.DOTALL)
@@ -77,8 +78,6 @@ class RunProgress:
         self.exit_code: int | None = None
         self.complete = False
         self.calls = 0
-        self.results: Counter[ResultStatus] = Counter()
-        """How many of the calls have ended how."""
         self.written: dict[str, None] = {}
         """Files that were written, as the calls named them, in the order of their first success."""
         self.failed: Counter[str] = Counter()
@@ -118,7 +117,6 @@ class RunProgress:
             self.complete = metadata.get("complete") is True
 
     def _result(self, result: ToolResult, path: str) -> None:
-        self.results[result.status] += 1
         if path and result.status is ResultStatus.SUCCESS:
             self.written[path] = None
         if result.status is ResultStatus.DENIED:
@@ -153,6 +151,7 @@ def _ended(progress: RunProgress, status: DoneStatus, stderr: str) -> RunOutcome
 
 # --- tools that were refused ---------------------------------------------------------------------
 
+_BY_TOOL = "refused by the tool itself: a command substitution"
 _BY_POLICY = re.compile(r"Tool execution denied by policy\.?\s*(.*)", re.DOTALL)
 
 
@@ -161,6 +160,8 @@ def refusal_words(output: str) -> str:
 
     "Not found" may mean that it is not permitted (assets/gemini-cli.md#refusals).
     """
+    if is_blocked(output):
+        return _BY_TOOL
     if "requires user confirmation" in output:
         return "would have needed a confirmation, which a headless run can't ask for"
     if found := _BY_POLICY.search(output):
@@ -175,6 +176,7 @@ def _refused_lines(progress: RunProgress) -> Iterator[str]:
         yield f"{tool}: {why}{times}"
 
 
+_REWORD = "run it with a prompt that says to do without $(...), backticks and <(...)"
 _ALLOW = (
     "allow it: by a level (file writes, shell, network), by --allow-tool NAME, or by a policy",
     "or choose a freer mode: auto_edit writes files, yolo runs everything",
@@ -273,7 +275,7 @@ def _succeeded(progress: RunProgress, stderr: str) -> RunOutcome:
             status=Status.REFUSED,
             headline=f"Done, but {_calls(refused)} {'was' if refused == 1 else 'were'} refused",
             detail="\n".join((*_refused_lines(progress), *(line for line, _ in warnings))),
-            ways_out=_ALLOW,
+            ways_out=_ALLOW if any(why != _BY_TOOL for _, why in progress.refused) else (_REWORD,),
         )
     retries = list(_retries(stderr))
     if not warnings:

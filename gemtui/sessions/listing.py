@@ -325,7 +325,7 @@ _PROPERTY: dict[Sort, Callable[[ListEntry], Any]] = {
     Sort.PROJECT: lambda entry: entry.project.casefold(),
     Sort.TOKENS: lambda entry: entry.summary.tokens.total,
     Sort.TOOLS: lambda entry: entry.summary.tool_calls,
-    Sort.FAILURES: lambda entry: entry.summary.tool_failures,
+    Sort.FAILURES: lambda entry: entry.summary.failed_calls,
 }
 _A_FIRST = {Sort.TITLE, Sort.PROJECT}
 

@@ -33,6 +33,8 @@ from gemtui.transcript.parts import EARLIEST, objects, parts_of
 from gemtui.transcript.tools import call_from_parts, raw_from_parts
 from gemtui.transcript.unified import UnifiedMessage, parse_message
 
+IN_FLIGHT = "A tool call was in flight when this was last written; it is stored when it ends."
+
 
 def transcript_of(log: SessionLog, *, dropped: bool = False) -> Transcript:
     """Return the conversation as it is now; bodies are read from the file when they are needed.
@@ -42,6 +44,8 @@ def transcript_of(log: SessionLog, *, dropped: bool = False) -> Transcript:
     same outlines for messages that did not change.
     """
     items = _items(log.replay, dropped=dropped)
+    if log.complete:
+        _mark_in_flight(items, log.replay)
     calls = _LogCalls(log.replay, log.source)
 
     def read(index: int) -> Message:
@@ -126,7 +130,7 @@ class _Item(Struct, frozen=True, kw_only=True):
     """One message to be: an entry, or those of its calls that happened at this place.
 
     `calls`: None = the whole record; else places of calls in it, `rest` = with everything else.
-    `hidden`: ids of calls that are left out.
+    `hidden`: ids of calls that are left out. `in_flight`: it waits for tools.
     """
 
     entry: ReplayedMessage
@@ -134,6 +138,7 @@ class _Item(Struct, frozen=True, kw_only=True):
     calls: frozenset[int] | None = None
     rest: bool = True
     hidden: frozenset[str] = frozenset()
+    in_flight: bool = False
 
 
 def _items(replay: Replay, *, dropped: bool) -> list[_Item]:
@@ -149,6 +154,22 @@ def _items(replay: Replay, *, dropped: bool) -> list[_Item]:
         for origin, ids in late.after.get(index, ()):
             items.append(_continuation(origin, ids, replay))
     return [*items, *waiting]
+
+
+def _mark_in_flight(items: list[_Item], replay: Replay) -> None:
+    """Mark the last answer if it says nothing: its tool calls are stored when they have ended.
+
+    See assets/gemini-cli.md#tool-calls. Its outline is another one than later, when more follows.
+    """
+    kept = (at for at in range(len(items) - 1, -1, -1) if items[at].outline.dropped is None)
+    at = next(kept, None)
+    if at is not None and _is_silent(items[at].entry):
+        outline = replay.intern(replace(items[at].outline), "in flight")
+        items[at] = replace(items[at], outline=outline, in_flight=True)
+
+
+def _is_silent(entry: ReplayedMessage) -> bool:
+    return entry.facts.outline.author is Author.MODEL and not entry.facts.says
 
 
 def _dropped_items(replay: Replay, shown: Iterable[ReplayedMessage]) -> Iterator[_Item]:
@@ -208,8 +229,8 @@ def _item(entry: ReplayedMessage, replay: Replay, *, moved: frozenset[int] | Non
     outline = replay.outline(entry)
     calls = None
     if entry.facts.kind is RecordKind.REPLY:
-        failed = [entry.facts.replies[place].failed for place in _orphans(entry, replay)]
-        outline = replace(outline, author=Author.MODEL, calls=len(failed), failures=sum(failed))
+        calls_of_others = [entry.facts.replies[place] for place in _orphans(entry, replay)]
+        outline = replace(_of_calls(outline, calls_of_others), author=Author.MODEL)
     elif moved:
         calls = frozenset(range(len(entry.facts.calls))) - moved
         outline = _of_calls(outline, _at(entry, calls))
@@ -241,6 +262,7 @@ def _of_calls(outline: Outline, calls: Sequence[CallFact]) -> Outline:
         outline,
         calls=len(calls),
         failures=sum(call.failed for call in calls),
+        errors=sum(call.error for call in calls),
         writes=tuple(call.written for call in calls if call.written),
     )
 
@@ -344,6 +366,9 @@ def _message(item: _Item, calls: _LogCalls) -> Message:
     )
     if not item.rest:
         message = message_with(message, time=outline.time, usage=None)
+    if item.in_flight:
+        notice = Notice(level=Level.INFO, text=IN_FLIGHT)
+        message = message_with(message, blocks=(*message.blocks, notice))
     return message if outline.dropped is None else message_with(message, dropped=outline.dropped)
 
 

@@ -8,11 +8,19 @@ from enum import Enum
 from typing import Any
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from gemtui.transcript.content import text_of, typed
-from gemtui.transcript.model import Author, Outline, excerpt
+from gemtui.transcript.model import Author, Outline, ToolStatus, excerpt
 from gemtui.transcript.parts import instant, objects, parts_of, string, usage_of
-from gemtui.transcript.tools import call_status, written_path
+from gemtui.transcript.tools import (
+    ToolKind,
+    call_status,
+    exit_code_of,
+    kind_of,
+    raw_from_parts,
+    written_path,
+)
 
 RICH_FIELDS = ("tokens", "thoughts", "model", "toolCalls")
 """What a message loses when a resume restores it (assets/gemini-cli.md#ghosts)."""
@@ -28,10 +36,14 @@ class RecordKind(Enum):
 
 
 class CallFact(Struct, frozen=True, gc=False):
-    """One tool call: its id, whether it failed, the file that it wrote, when it ended."""
+    """One tool call: its id, the file that it wrote, when it ended.
+
+    `failed`, `error`: as `Outline.failures` and `Outline.errors` count it.
+    """
 
     id: str
     failed: bool
+    error: bool
     written: str | None = None
     time: datetime | None = None
 
@@ -77,7 +89,7 @@ def _user(record: Mapping[str, Any], size: int) -> RecordFacts:
         kind = RecordKind.REPLY
     elif not prompt and (said.context or said.files):
         kind = RecordKind.CONTEXT
-    replies = tuple([CallFact(_id(reply), _failed(reply)) for reply in said.replies])
+    replies = tuple([_reply(reply) for reply in said.replies])
     return RecordFacts(
         outline=Outline(
             id=_id(record),
@@ -94,9 +106,13 @@ def _user(record: Mapping[str, Any], size: int) -> RecordFacts:
     )
 
 
-def _failed(reply: Mapping[str, Any]) -> bool:
+def _reply(reply: Mapping[str, Any]) -> CallFact:
     response = reply.get("response")
-    return isinstance(response, dict) and bool(response.get("error"))
+    error = isinstance(response, dict) and bool(response.get("error"))
+    shell = kind_of(string(reply.get("name"))) is ToolKind.SHELL
+    if error or not shell:
+        return CallFact(_id(reply), error, error)
+    return replace(_call(raw_from_parts({}, reply)), error=False)
 
 
 def _model(record: Mapping[str, Any], size: int) -> RecordFacts:
@@ -114,6 +130,7 @@ def _model(record: Mapping[str, Any], size: int) -> RecordFacts:
             time=instant(value("timestamp")),
             calls=len(calls),
             failures=sum([call.failed for call in calls]),
+            errors=sum([call.error for call in calls]),
             size=size,
             usage=usage_of(value("tokens")),
             model=model if isinstance(model, str) else None,
@@ -140,7 +157,9 @@ def _without(part_ids: tuple[str, ...], ids: tuple[str, ...]) -> tuple[str, ...]
 def _call(raw: Mapping[str, Any]) -> CallFact:
     status = call_status(raw)
     time = instant(raw.get("timestamp"))
-    return CallFact(_id(raw), status.failed, written_path(raw, status), time)
+    failed = status.failed or bool(exit_code_of(raw))
+    error = status.failed and status is not ToolStatus.REFUSED
+    return CallFact(_id(raw), failed, error, written_path(raw, status), time)
 
 
 def _system(record: Mapping[str, Any], size: int) -> RecordFacts:

@@ -230,6 +230,7 @@ class Replay:
             outline,
             calls=outline.calls + len(entry.facts.part_ids),
             failures=outline.failures + sum(fact.failed for fact in facts),
+            errors=outline.errors + sum(fact.error for fact in facts),
             writes=outline.writes + tuple(fact.written for fact in facts if fact.written),
         )
 
@@ -281,6 +282,7 @@ def _enriched(entry: ReplayedMessage, old: ReplayedMessage, *, restored: bool) -
         model=theirs.outline.model if "model" in sources else mine.outline.model,
         calls=theirs.outline.calls if calls else mine.outline.calls,
         failures=theirs.outline.failures if calls else mine.outline.failures,
+        errors=theirs.outline.errors if calls else mine.outline.errors,
         writes=theirs.outline.writes if calls else mine.outline.writes,
     )
     ids = {call.id for call in theirs.calls}

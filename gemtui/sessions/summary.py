@@ -57,7 +57,9 @@ class Summary(Struct, frozen=True, kw_only=True, gc=False, array_like=True, tag=
     its files, the one in use first, then those of `copies`. `size` (bytes) and `modified`: of the
     file in use. `started`, `updated`: as the session says, None = it does not. `messages`: after
     replay, without session context and tool replies; `spoken`: those of them that a person or the
-    model wrote. `tokens`: sums. `partial`: only the first part was read, so that counts are lower
+    model wrote. `tool_failures`: calls whose recorded status says that they failed; `failed_calls`:
+    with those that ended with an exit code other than 0 or that the tool refused, as a transcript
+    marks them. `tokens`: sums. `partial`: only the first part was read, so that counts are lower
     bounds. `problems`: number of places that could not be read. `copies`: the other files with this
     id. `directories`, `project_hash`: as in the header, to find the project by.
     """
@@ -81,6 +83,7 @@ class Summary(Struct, frozen=True, kw_only=True, gc=False, array_like=True, tag=
     spoken: int = 0
     tool_calls: int = 0
     tool_failures: int = 0
+    failed_calls: int = 0
     tokens: Usage = UNKNOWN
     files_written: tuple[str, ...] = ()
     flags: frozenset[Flag] = frozenset()
@@ -135,6 +138,7 @@ class Summary(Struct, frozen=True, kw_only=True, gc=False, array_like=True, tag=
             "messages": self.messages,
             "tool_calls": self.tool_calls,
             "tool_failures": self.tool_failures,
+            "failed_calls": self.failed_calls,
             "tokens": asdict(self.tokens),
             "files_written": list(self.files_written),
             "flags": [flag.value for flag in Flag if flag in self.flags] if self.flags else [],

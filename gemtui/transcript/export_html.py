@@ -116,7 +116,7 @@ def _block(block: Block) -> Iterator[str]:
 def _call(call: ToolCall) -> Iterator[str]:
     """A tool call as a `<details>` element, open if the call failed."""
     about = f" <code>{escape(words)}</code>" if (words := subject(call)) else ""
-    open = " open" if call.status.failed else ""
+    open = " open" if call.failed else ""
     state = "error" if ended_badly(call) else call.status.value
     held = f' <span class="error">{escape(words)}</span>' if (words := caution(call)) else ""
     name = f"<b>{escape(visible_line(call.name))}</b>"

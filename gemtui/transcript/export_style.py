@@ -42,7 +42,7 @@ blockquote { margin-left: 0; padding-left: .75rem; border-left: 3px solid var(--
 details { border: 1px solid var(--line); border-radius: 4px; margin: .5rem 0; padding: 0 .75rem; }
 summary { cursor: pointer; padding: .3rem 0; }
 .success { color: var(--good); }
-.error, .cancelled, .denied { color: var(--bad); }
+.error, .cancelled, .denied, .refused { color: var(--bad); }
 .interrupted, .unconfirmed, .dropped h2 { color: var(--warn); }
 .diff ins, .diff del { text-decoration: none; display: block; }
 .diff ins { background: var(--added); } .diff del { background: var(--removed); }

@@ -73,8 +73,8 @@ class Heading(Protocol):
         """The number of tool calls."""
 
     @property
-    def tool_failures(self) -> int:
-        """The number of tool calls that failed."""
+    def failed_calls(self) -> int:
+        """The number of tool calls that failed, by status or exit code."""
 
     @property
     def tokens(self) -> Usage:
@@ -95,7 +95,7 @@ def facts(heading: Heading) -> Iterator[tuple[str, Clean]]:
     yield "Updated", when(heading.updated)
     yield "Prompts", Clean(f"{heading.prompts:,}")
     yield "Messages", Clean(f"{heading.messages:,}")
-    yield "Tool calls", Clean(f"{heading.tool_calls:,}, failed: {heading.tool_failures:,}")
+    yield "Tool calls", Clean(f"{heading.tool_calls:,}, failed: {heading.failed_calls:,}")
     yield "Tokens", usage_words(heading.tokens)
 
 
@@ -162,6 +162,7 @@ STATUS = {
     ToolStatus.ERROR: "failed",
     ToolStatus.CANCELLED: "cancelled",
     ToolStatus.DENIED: "denied",
+    ToolStatus.REFUSED: "refused by the tool itself",
     ToolStatus.INTERRUPTED: "interrupted",
     ToolStatus.UNCONFIRMED: "not confirmed, nothing says how it ended",
 }

@@ -45,14 +45,19 @@ class ToolStatus(StrEnum):
     """The user refused it or stopped the request: an edit was *not* written."""
     DENIED = "denied"
     """A policy refused it, or the tool is not permitted in this mode."""
+    REFUSED = "refused"
+    """The tool itself refused it, whatever policies say; Gemini CLI calls that a success."""
     INTERRUPTED = "interrupted"
     UNCONFIRMED = "unconfirmed"
     """It was started, and nothing says how it ended."""
 
     @property
     def failed(self) -> bool:
-        """Whether it counts as a failed call, for the key that jumps to those and for counts."""
-        return self in (ToolStatus.ERROR, ToolStatus.CANCELLED, ToolStatus.DENIED)
+        """Whether the call did not do what it was asked for; see also `ToolCall.failed`."""
+        return self in _FAILED
+
+
+_FAILED = (ToolStatus.ERROR, ToolStatus.CANCELLED, ToolStatus.DENIED, ToolStatus.REFUSED)
 
 
 class Dropped(StrEnum):
@@ -171,6 +176,14 @@ class ToolCall(Struct, frozen=True, kw_only=True):
     images: tuple[Image, ...] = ()
     exit_code: int | None = None
 
+    @property
+    def failed(self) -> bool:
+        """Whether it failed, for the key that jumps to those and for every count of them.
+
+        By its status, or as a command by an exit code other than 0.
+        """
+        return self.status.failed or bool(self.exit_code)
+
 
 Block = Text | Thought | Notice | Image | Attachment | ToolCall
 
@@ -201,9 +214,10 @@ class Outline(Struct, frozen=True, kw_only=True, gc=False):
     """What is kept in memory of every message, without its body.
 
     Compared by identity: if a view finds the very same object in a newer transcript, the message
-    did not change. `size`: bytes of its JSON, for estimates of its height. `excerpt`: the first
-    line of a prompt, clipped. `writes`: files that its successful calls wrote, as the calls named
-    them.
+    did not change. `failures`: calls that failed, as `ToolCall.failed` says; `errors`: those of
+    them whose recorded status says so. `size`: bytes of its JSON, for estimates of its height.
+    `excerpt`: the first line of a prompt, clipped. `writes`: files that its successful calls wrote,
+    as the calls named them.
     """
 
     id: str
@@ -213,6 +227,7 @@ class Outline(Struct, frozen=True, kw_only=True, gc=False):
     excerpt: str = ""
     calls: int = 0
     failures: int = 0
+    errors: int = 0
     size: int = 0
     usage: Usage | None = None
     model: str | None = None
@@ -268,7 +283,7 @@ def outline(message: Message) -> Outline:
         prompt=message.prompt,
         excerpt=excerpt(text) if message.prompt else "",
         calls=len(calls),
-        failures=sum(call.status.failed for call in calls),
+        failures=sum(call.failed for call in calls),
         size=len(text) + sum(len(call.output or "") + len(call.error or "") for call in calls),
         usage=message.usage,
         model=message.model,

@@ -40,7 +40,7 @@ def shown(call: ToolCall) -> Display | None:
         if output is None or kind in _DISPLAY_FIRST or not _says_more(output, display.text):
             return display
         return TextDisplay(text=output, markdown=display.markdown and kind not in _VERBATIM)
-    if display is None and output:
+    if display is None and output and kind is not ToolKind.SHELL:
         return TextDisplay(text=output)
     return display
 

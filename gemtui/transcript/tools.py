@@ -11,7 +11,8 @@ from typing import Any
 import orjson
 
 from gemtui.text import holds_controls
-from gemtui.transcript.display_model import DiffDisplay, Display
+from gemtui.transcript import shell_output
+from gemtui.transcript.display_model import DiffDisplay, Display, TextDisplay
 from gemtui.transcript.displays import display_of, rebuilt_diff, table
 from gemtui.transcript.model import Image, ToolCall, ToolStatus, excerpt
 from gemtui.transcript.parts import Part, image_of, instant, mapping, parts_of, pretty, string
@@ -120,7 +121,7 @@ def tool_call(raw: Mapping[str, Any], *, asked: datetime | None = None) -> ToolC
         duration=_duration(asked, time),
         agent_id=string(raw.get("agentId")) or None,
         images=tuple(_images(parts)),
-        exit_code=_exit_code(output) if kind_of(name) is ToolKind.SHELL else None,
+        exit_code=exit_code_of(raw),
     )
 
 
@@ -187,6 +188,8 @@ def call_status(raw: Mapping[str, Any]) -> ToolStatus:
     error = _error(parts)
     if error is None and status != "error":
         ended = status == "success" or parts
+        if ended and kind_of(string(raw.get("name"))) is ToolKind.SHELL and _is_refused(parts):
+            return ToolStatus.REFUSED
         return ToolStatus.SUCCESS if ended else ToolStatus.UNCONFIRMED
     if error is None:
         error = string(raw.get("resultDisplay"))
@@ -195,6 +198,18 @@ def call_status(raw: Mapping[str, Any]) -> ToolStatus:
         if status != "error" and error.startswith(_CANCELLED)
         else ToolStatus.ERROR
     )
+
+
+def exit_code_of(raw: Mapping[str, Any]) -> int | None:
+    """Return the exit code of a stored shell command; None for others, and where it was 0."""
+    if kind_of(string(raw.get("name"))) is not ToolKind.SHELL:
+        return None
+    return shell_output.exit_code(_output(list(_result_parts(raw))))
+
+
+def _is_refused(parts: list[Part]) -> bool:
+    outputs = (mapping(_response_part(part).get("response")).get("output") for part in parts)
+    return any(shell_output.is_refused(string(output)) for output in outputs)
 
 
 def _refusal(name: str, error: str) -> ToolStatus | None:
@@ -293,20 +308,6 @@ def _images(parts: list[Part]) -> Iterator[Image]:
             yield image
 
 
-_EXIT_CODE = re.compile(
-    r"^Exit Code: (-?\d{1,10})"
-    r"(?:\n(?:Signal|Background PIDs|Process Group PGID): [^\n]*)*\s*\Z",
-    re.MULTILINE,
-)
-_TAIL = 2000
-
-
-def _exit_code(output: str | None) -> int | None:
-    """The exit code at the end of what a shell command gave to the model; nowhere else is one."""
-    found = _EXIT_CODE.search((output or "")[-_TAIL:])
-    return int(found[1]) if found else None
-
-
 # --- what it showed --------------------------------------------------------------------------
 
 
@@ -314,9 +315,14 @@ def _display(
     raw: Part, name: str, args: Part, status: ToolStatus, output: str | None
 ) -> Display | None:
     markdown = raw.get("renderOutputAsMarkdown") is True
-    if (display := display_of(raw.get("resultDisplay"), markdown=markdown)) is not None:
-        return display
+    display = display_of(raw.get("resultDisplay"), markdown=markdown)
     kind = kind_of(name)
+    if kind is ToolKind.SHELL and (display is None or isinstance(display, TextDisplay)):
+        whole = output if display is None else display.text
+        said = shell_output.said(whole) if whole == output else whole
+        return TextDisplay(text=said) if said else None
+    if display is not None:
+        return display
     if kind in (ToolKind.MCP, ToolKind.OTHER):
         return table(output or "")
     return asked_change(kind, args, output) if status is ToolStatus.SUCCESS else None

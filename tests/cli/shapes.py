@@ -66,6 +66,7 @@ SESSION = {
     "messages": int,
     "tool_calls": int,
     "tool_failures": int,
+    "failed_calls": int,
     "tokens": dict.fromkeys(("input", "output", "cached", "thoughts", "tool", "total"), COUNT),
     "files_written": [str],
     "flags": [

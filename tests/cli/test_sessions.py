@@ -56,6 +56,7 @@ def test_shape_and_facts(store: Path, gemtui: Gemtui) -> None:
     assert (session["title_source"], session["kind"]) == ("prompt", "main")
     assert session["project"].endswith("/greeter")
     assert (session["prompts"], session["tool_calls"], session["tool_failures"]) == (1, 8, 2)
+    assert session["failed_calls"] == 3
     moments = [each["updated"] for each in answer.json["sessions"]]
     assert moments == sorted(moments, reverse=True), "newest first"
 
@@ -106,7 +107,7 @@ def test_table_is_for_people(store: Path, gemtui: Gemtui) -> None:
     assert " ".join(head.split()) == "ID AGE PROMPTS TOOLS FAILED TOKENS PROJECT TITLE"
     line = next(line for line in lines if line.startswith("7024884b "))
     assert "greeter" in line
-    assert line.split()[2:5] == ["1", "8", "2"]
+    assert line.split()[2:5] == ["1", "8", "3"]
     assert "Change the greeting from hello to bye" in line
     assert any("[torn]" in line for line in lines)
 

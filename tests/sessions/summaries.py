@@ -53,6 +53,7 @@ def summary(
         messages=2 * prompts,
         tool_calls=tools,
         tool_failures=failures,
+        failed_calls=failures,
         tokens=Usage(total=tokens),
         flags=frozenset(flags),
         partial=partial,

@@ -160,6 +160,7 @@ def test_one_session_in_full(recorded: dict[str, Summary]) -> None:
         "messages": 5,
         "tool_calls": 1,
         "tool_failures": 0,
+        "failed_calls": 0,
         "tokens": {
             "input": 11100, "output": 29, "cached": 0, "thoughts": 0, "tool": 0, "total": 11129,
         },

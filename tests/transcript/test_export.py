@@ -79,7 +79,7 @@ class About:
     prompts: int = 1
     messages: int = 3
     tool_calls: int = 2
-    tool_failures: int = 1
+    failed_calls: int = 1
     tokens: Usage = SUM
 
 
@@ -332,7 +332,7 @@ write.</p>
 <del>-x = 1</del><ins>+y = 1</ins> z
 </pre>
 </details>
-<details><summary>Tool call <b>run_shell_command</b> <code>pytest -q</code>: \
+<details open><summary>Tool call <b>run_shell_command</b> <code>pytest -q</code>: \
 <span class="error">exit code 1, after 2 m 5 s</span></summary>
 <p class="note">description:</p>
 <pre>Run the tests

@@ -21,6 +21,8 @@ class CallStatus(StrEnum):
     FAILED = "failed"
     CANCELLED = "cancelled"
     DENIED = "denied"
+    REFUSED = "refused"
+    """The tool itself refused it."""
     UNKNOWN = "unknown"
     """Nothing says how."""
 

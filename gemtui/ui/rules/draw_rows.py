@@ -128,6 +128,7 @@ def call_row(call: Reference, session: Summary | None, look: Look) -> Pieces:
         CallStatus.FAILED: (glyphs.failed, Role.ERROR),
         CallStatus.CANCELLED: (glyphs.denied, Role.WARNING),
         CallStatus.DENIED: (glyphs.denied, Role.WARNING),
+        CallStatus.REFUSED: (glyphs.denied, Role.WARNING),
         CallStatus.UNKNOWN: (glyphs.interrupted, Role.MUTED),
     }[call.ended]
     name = visible_line(call.tool[:LONG])

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, assert_never
 from textual.content import Content
 
 from gemtui.agent.detect import Detected
-from gemtui.agent.events import ResultStatus
 from gemtui.agent.options import AgentOptions
 from gemtui.paths import current_folder
 from gemtui.policy.model.rules import Call
@@ -20,7 +19,7 @@ from gemtui.transcript.model import Block, ToolCall, ToolStatus, Transcript
 from gemtui.transcript.writes import FileWrite, WriteStatus
 from gemtui.ui.draw.theme import Glyphs
 from gemtui.ui.kit.keys import BY_ID
-from gemtui.ui.run.live_run import LiveRun, Stage
+from gemtui.ui.run.live_run import LiveRun, Stage, ToolEnd
 
 if TYPE_CHECKING:
     from gemtui.ui.transcript.view import TranscriptView
@@ -103,10 +102,11 @@ def facts(run: LiveRun, glyphs: Glyphs, now: datetime) -> Iterator[Content]:
         yield Content.styled(f"quiet {clock(run.quiet())}", "dim")
     if run.alive and run.retry:
         yield Content.styled(clean_line(run.retry), "$text-warning")
-    results = run.progress.results
-    if denied := results[ResultStatus.DENIED]:
-        yield Content.styled(f"{glyphs.denied} {denied} denied", "$text-warning")
-    if failed := results[ResultStatus.ERROR]:
+    ends = run.ends()
+    for end in (ToolEnd.DENIED, ToolEnd.REFUSED):
+        if ends[end]:
+            yield Content.styled(f"{glyphs.denied} {ends[end]} {end}", "$text-warning")
+    if failed := ends[ToolEnd.FAILED]:
         yield Content.styled(f"{glyphs.failed} {failed} failed", "$text-error")
     yield Content(counted(run.answers(), "turn"))
 

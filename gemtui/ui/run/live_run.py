@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import time
+from collections import Counter
 from contextlib import suppress
 from dataclasses import replace
 from datetime import datetime
@@ -32,7 +33,7 @@ from gemtui.files import read_end
 from gemtui.policy.model.rules import ApprovalMode
 from gemtui.runs.observed_files import seen_files
 from gemtui.runs.outcome import RunOutcome, RunProgress, retry_words
-from gemtui.transcript.model import Author, Message, ToolCall, Transcript, Usage
+from gemtui.transcript.model import Author, Message, ToolCall, ToolStatus, Transcript, Usage
 from gemtui.transcript.writes import FileWrite, writes_of
 
 LISTEN = 0.3
@@ -48,6 +49,20 @@ class Stage(StrEnum):
     KILLING = "killing"
     """SIGKILL has been sent."""
     ENDED = "ended"
+
+
+class ToolEnd(StrEnum):
+    """How a tool call stands, as its card and the counts of a run show it."""
+
+    OK = "ok"
+    FAILED = "failed"
+    """By its status or, once the session is stored, by its exit code."""
+    DENIED = "denied"
+    REFUSED = "refused"
+    CANCELLED = "cancelled"
+    RUNNING = "running"
+    OPEN = "open"
+    """Nothing says how it ended."""
 
 
 class LiveRun:
@@ -96,6 +111,7 @@ class LiveRun:
         self._fold = Fold(prompt, began=began, model=self.model)
         self._heard = time.monotonic()
         self._tools_changed = 0
+        self._counts: tuple[tuple[int, bool], Counter[ToolEnd]] = ((-1, True), Counter())
         self._writes: tuple[tuple[int, bool], tuple[FileWrite, ...]] = ((-1, True), ())
 
     @property
@@ -231,6 +247,13 @@ class LiveRun:
             self._writes = state, writes_of(_calls(self.own), self.cwd)
         return self._writes[1]
 
+    def ends(self) -> Counter[ToolEnd]:
+        """Return how many of this run's tool calls stand how, as their cards show it."""
+        state = self._tools_changed, self.told is None
+        if self._counts[0] != state:
+            self._counts = state, Counter(map(_end, _calls(self.own)))
+        return self._counts[1]
+
     def answers(self) -> int:
         """Number of answers of the model, which the CLI's turn limit counts."""
         return sum(each.author is Author.MODEL for each in self._fold.transcript().outlines)
@@ -274,6 +297,21 @@ def _tail(path: Path) -> str:
         return read_end(path, TAIL).decode("utf-8", "replace")
     except OSError:
         return ""
+
+
+_ENDS = {
+    ToolStatus.SUCCESS: ToolEnd.OK,
+    ToolStatus.ERROR: ToolEnd.FAILED,
+    ToolStatus.CANCELLED: ToolEnd.CANCELLED,
+    ToolStatus.DENIED: ToolEnd.DENIED,
+    ToolStatus.REFUSED: ToolEnd.REFUSED,
+    ToolStatus.RUNNING: ToolEnd.RUNNING,
+}
+
+
+def _end(call: ToolCall) -> ToolEnd:
+    end = _ENDS.get(call.status, ToolEnd.OPEN)
+    return ToolEnd.FAILED if end is ToolEnd.OK and call.failed else end
 
 
 def _calls(transcript: Transcript) -> list[ToolCall]:

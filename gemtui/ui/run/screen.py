@@ -16,7 +16,7 @@ from textual.content import Content
 from textual.signal import Signal
 
 from gemtui.agent.detect import Detected, detect_cli
-from gemtui.agent.events import DoneStatus, ResultStatus
+from gemtui.agent.events import DoneStatus
 from gemtui.agent.options import AgentOptions
 from gemtui.paths import current_folder, prompts_file
 from gemtui.policy.model.rules import ApprovalMode
@@ -40,7 +40,7 @@ from gemtui.ui.run.labels import (
     prompt_words,
     write_totals,
 )
-from gemtui.ui.run.live_run import LiveRun, Stage
+from gemtui.ui.run.live_run import LiveRun, Stage, ToolEnd
 from gemtui.ui.run.panes import RunPanes
 from gemtui.ui.run.prompt import PromptArea, PromptBox
 from gemtui.ui.run.prompt_sources import History
@@ -409,5 +409,5 @@ class RunScreen(DialogGuardScreen[None]):
         if action in ("stderr", "copy_command", "files"):
             return run is not None
         if action == "allow":
-            return run is not None and run.progress.results[ResultStatus.DENIED] > 0
+            return run is not None and run.ends()[ToolEnd.DENIED] > 0
         return True

@@ -13,7 +13,6 @@ from textual.containers import Vertical
 from textual.content import Content
 from textual.message import Message
 
-from gemtui.agent.events import ResultStatus
 from gemtui.text import clean, counted
 from gemtui.transcript.writes import FileWrite
 from gemtui.ui.draw.theme import Glyphs
@@ -21,7 +20,7 @@ from gemtui.ui.kit.clean_widgets import Option, OptionList, Static
 from gemtui.ui.kit.keys import Where, bindings
 from gemtui.ui.kit.messages import BackRequested, FileRequested
 from gemtui.ui.run.labels import seen_row, write_row, write_totals
-from gemtui.ui.run.live_run import LiveRun
+from gemtui.ui.run.live_run import LiveRun, ToolEnd
 
 _STDERR_LINES = 8
 
@@ -113,16 +112,16 @@ class RunSide(Vertical):
             self.query_one("#counters", Static).update(said[1])
 
     def _counters(self, run: LiveRun) -> Sequence[Content]:
-        results, usage = run.progress.results, run.usage
-        running = run.progress.unconfirmed
+        ends, usage = run.ends(), run.usage
+        seldom = (ToolEnd.REFUSED, ToolEnd.CANCELLED, ToolEnd.RUNNING)
+        more = "".join(f"  {ends[end]} {end}" for end in seldom if ends[end])
         pid = f"pid {run.pid}  " if run.alive and run.pid is not None else ""
         lines = [
             Content.styled("Run", "bold"),
             Content(f"{pid}{counted(run.answers(), 'turn')}"),
             Content(
-                f"tools {results[ResultStatus.SUCCESS]} ok  {results[ResultStatus.ERROR]} failed"
-                f"  {results[ResultStatus.DENIED]} denied"
-                + (f"  {running} running" if running and run.alive else "")
+                f"tools {ends[ToolEnd.OK]} ok  {ends[ToolEnd.FAILED]} failed"
+                f"  {ends[ToolEnd.DENIED]} denied{more}"
             ),
         ]
         if usage is not None:

@@ -85,7 +85,7 @@ def _time(when: datetime | None) -> Clean:
 
 
 def _counts(summary: Summary) -> str:
-    failed = f", {summary.tool_failures} failed" if summary.tool_failures else ""
+    failed = f", {summary.failed_calls} failed" if summary.failed_calls else ""
     more = " or more" if summary.partial else ""
     return (
         f"{summary.messages}{more}, {counted(summary.prompts, 'prompt')}, "

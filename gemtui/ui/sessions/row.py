@@ -95,12 +95,12 @@ def _bar(look: Look, around: RowContext) -> Piece:
 
 def _sign(summary: Summary, look: Look) -> Piece:
     glyphs, flags = look.glyphs, summary.flags
-    if Flag.LIVE in flags:
-        return Piece(own(glyphs.running), look[Role.SUCCESS])
     if not flags.isdisjoint(_WARNED):
         return Piece(own(glyphs.warning), look[Role.WARNING])
-    if summary.tool_failures:
+    if summary.failed_calls:
         return Piece(own(glyphs.failed), look[Role.ERROR])
+    if Flag.LIVE in flags:
+        return Piece(own(glyphs.running), look[Role.SUCCESS])
     return Piece(own(" "), Style())
 
 
@@ -149,7 +149,7 @@ def _facts(entry: ListEntry, look: Look, around: RowContext) -> list[RowFact]:
         *_states(entry, look, around),
         RowFact(1, entry.project if around.projects else own(""), muted),
         RowFact(3, _models(entry), muted),
-        RowFact(1, _counted(summary.prompts, "turn", summary, look), muted),
+        RowFact(1, _counted(summary.prompts, "prompt", summary, look), muted),
         RowFact(2, _counted(summary.tool_calls, "tool", summary, look), muted),
         RowFact(0, _failed(summary), look[Role.ERROR]),
         RowFact(4, _tokens(summary), muted),
@@ -192,8 +192,8 @@ def _goes_without_saying(flag: Flag, summary: Summary) -> bool:
 _FLAG_WORDS = {
     Flag.LIVE: ("live", Role.SUCCESS),
     Flag.FAILED_PROMPT: ("failed prompt", Role.WARNING),
-    Flag.TORN: ("cut short", Role.WARNING),
-    Flag.BURIED: ("lost messages", Role.WARNING),
+    Flag.TORN: ("torn", Role.WARNING),
+    Flag.BURIED: ("buried", Role.WARNING),
     Flag.GHOST: ("ghost", Role.MODEL),
     Flag.EMPTY: ("empty", Role.MODEL),
     Flag.DUPLICATE: ("copy", Role.MODEL),
@@ -219,7 +219,7 @@ def _counted(number: int, thing: str, summary: Summary, look: Look) -> Clean:
 
 
 def _failed(summary: Summary) -> Clean:
-    return own(f"{summary.tool_failures} failed" if summary.tool_failures else "")
+    return own(f"{summary.failed_calls} failed" if summary.failed_calls else "")
 
 
 def _tokens(summary: Summary) -> Clean:
@@ -248,16 +248,16 @@ def _columns(row: SessionRow, look: Look, around: RowContext) -> Strip:
 
 def _right_columns(entry: ListEntry, look: Look, around: RowContext) -> Pieces:
     summary, muted, all_of_them = entry.summary, look[Role.MUTED], look.width >= ALL_COLUMNS_FROM
-    turns = _number(_counted(summary.prompts, "turn", summary, look), muted, 5)
+    prompts = _number(_counted(summary.prompts, "prompt", summary, look), muted, 7)
     tools = _number(_counted(summary.tool_calls, "tool", summary, look), muted, 5)
     failed = _number(_failed(summary), look[Role.ERROR], 6)
     project = _word(entry.project, 10 if look.width < 90 else 16, look, around)
     pieces: list[Piece] = [*project] if around.projects else []
     if all_of_them:
         tokens = _number(_tokens(summary), muted, 6)
-        pieces += (*_word(_models(entry), 14, look, around), *turns, *tools, *tokens, *failed)
+        pieces += (*_word(_models(entry), 14, look, around), *prompts, *tools, *tokens, *failed)
     else:
-        pieces += (*turns, *(failed if summary.tool_failures else (*tools, _MARGIN)))
+        pieces += (*prompts, *(failed if summary.failed_calls else (*tools, _MARGIN)))
     return (*pieces, _GAP, _age(summary, look))
 
 

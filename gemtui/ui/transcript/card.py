@@ -113,6 +113,8 @@ def state(call: ToolCall, look: Look) -> tuple[str, str, Role]:
             return glyphs.running, "", Role.ACCENT
         case ToolStatus.DENIED:
             return glyphs.denied, "denied", Role.WARNING
+        case ToolStatus.REFUSED:
+            return glyphs.denied, "refused", Role.WARNING
         case ToolStatus.CANCELLED:
             return glyphs.denied, "cancelled", Role.WARNING
         case ToolStatus.INTERRUPTED:

@@ -45,6 +45,7 @@ from gemtui.ui.transcript.diff import draw_changes, first_changes, read_diff
 
 EDIT, OUTPUT, FAILED_OUTPUT, ERROR, OTHER, TODOS, RESULT = 6, 4, 8, 12, 3, 12, 3
 """Lines that a folded card shows."""
+_FAILED = (ToolStatus.ERROR, ToolStatus.DENIED, ToolStatus.REFUSED)
 TABLE = 300
 """Rows of a table that are drawn; they cost more than lines."""
 _QUIET = (
@@ -70,7 +71,7 @@ _PROSE = (
 
 def draw_body(call: ToolCall, look: Look, *, folded: bool) -> Body:
     """What the tool gave; of a call that failed, why."""
-    if call.status in (ToolStatus.ERROR, ToolStatus.DENIED) and (reason := failure(call)):
+    if call.status in _FAILED and (reason := failure(call)):
         return text_rows(reason, look, folded=folded, head=ERROR, prose=True)
     match call.display:
         case DiffDisplay():
@@ -108,10 +109,11 @@ def failure(call: ToolCall) -> str:
 def _text(call: ToolCall, display: TextDisplay | None, look: Look, *, folded: bool) -> Body:
     """Text of a tool: what the person saw, or what the model got where that says more."""
     kind = kind_of(call.name)
-    text, note = _said(call, display.text if display else "")
     if kind is ToolKind.SHELL:
+        text = display.text if display else ""
         body = text_rows(text, look, folded=folded, tail=_last_lines(call))
         return replace(body, facts=_exit(call, look))
+    text, note = _said(call, display.text if display else "")
     if kind in _PROSE and not _is_data(text):
         return replace(_prose(text, look, folded=folded, keep=_kept(kind)), note=note)
     path = flat(target(call)[-200:]) if kind is ToolKind.READ else EMPTY

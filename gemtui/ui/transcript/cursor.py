@@ -40,7 +40,7 @@ TOOL = Target(
 )
 FAILURE = Target(
     lambda outline: outline.calls > 0,
-    lambda block: isinstance(block, ToolCall) and (block.status.failed or bool(block.exit_code)),
+    lambda block: isinstance(block, ToolCall) and block.failed,
     at_top=False,
 )
 """Also commands that ended with an exit code: they look failed."""

@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 from textual.widgets import Select
 
-from gemtui.agent.events import ResultStatus
 from gemtui.policy.engine.decide import Explanation, decide
 from gemtui.policy.model.rules import Call, Decision
+from gemtui.ui.run.live_run import ToolEnd
 from gemtui.ui.run.screen import RunScreen
 from tests.model_server import ModelServer, answer, call, text
 from tests.real_cli import MODEL, GeminiCli
@@ -82,4 +82,4 @@ async def test_the_cli_does_what_the_pane_said_and_for_the_same_reason(
             run = screen.run_shown
             assert run is not None
             await me.until(lambda: run.told is not None)
-            assert run.progress.results == {ResultStatus.SUCCESS: 1, ResultStatus.DENIED: 1}
+            assert run.ends() == {ToolEnd.OK: 1, ToolEnd.DENIED: 1}

@@ -332,7 +332,7 @@ async def test_a_session_that_changed_shows_what_is_new() -> None:
         assert app.listed == ["s3", "s1", "s2", "s4"]
         assert app.lines()[:2] == [
             "▌● The parser, explained               now",
-            "▌  live · gemtui · 2.5-pro · 4 turns",
+            "▌  live · gemtui · 2.5-pro · 4 prompts",
         ]
         assert app.highlighted == "s3"
         assert [type(each).__name__ for each in app.said] == ["Highlighted"] * 3

@@ -45,39 +45,39 @@ def squeezed(lines: list[str]) -> str:
 def test_a_narrow_pane_has_two_lines() -> None:
     assert drawn(PARSER, 44) == [
         "   Fix the JSONL parser                  1h ",
-        "   gemtui · 2.5-pro · 41 turns · 12 tools   ",
+        "   gemtui · 2.5-pro · 41 prompts · 12 tools ",
     ]
 
 
 def test_facts_go_in_order_when_it_gets_narrower() -> None:
-    failing = replace(PARSER, tool_failures=2)
+    failing = replace(PARSER, failed_calls=2)
     facts = {width: drawn(failing, width)[1].strip() for width in (63, 50, 44, 36, 24)}
     assert facts == {
-        63: "gemtui · 2.5-pro · 41 turns · 12 tools · 2 failed",
-        50: "gemtui · 41 turns · 12 tools · 2 failed",
-        44: "gemtui · 41 turns · 12 tools · 2 failed",
-        36: "gemtui · 41 turns · 2 failed",
+        63: "gemtui · 2.5-pro · 41 prompts · 12 tools · 2 failed",
+        50: "gemtui · 41 prompts · 12 tools · 2 failed",
+        44: "gemtui · 41 prompts · 2 failed",
+        36: "gemtui · 41 prompts · 2 failed",
         24: "2 failed",
     }
 
 
 def test_a_project_that_need_not_be_named_leaves_room_for_tokens() -> None:
     around = RowContext(query=Query(""), projects=False)
-    assert drawn(PARSER, 50, around)[1].strip() == "2.5-pro · 41 turns · 12 tools · 212k tokens"
+    assert drawn(PARSER, 50, around)[1].strip() == "2.5-pro · 41 prompts · 12 tools · 212k tokens"
 
 
 def test_a_wide_pane_has_one_line_with_columns() -> None:
     assert drawn(PARSER, 80) == [
-        "   Fix the JSONL parser                  gemtui       41 turns   12 tools    1h "
+        "   Fix the JSONL parser                gemtui       41 prompts   12 tools    1h "
     ]
-    failing = replace(PARSER, tool_failures=2, prompts=1)
-    assert squeezed(drawn(failing, 80)) == "✗ Fix the JSONL parser gemtui 1 turn 2 failed 1h"
+    failing = replace(PARSER, failed_calls=2, prompts=1)
+    assert squeezed(drawn(failing, 80)) == "✗ Fix the JSONL parser gemtui 1 prompt 2 failed 1h"
 
 
 def test_a_very_wide_pane_has_all_columns() -> None:
-    failing = replace(PARSER, tool_failures=2)
+    failing = replace(PARSER, failed_calls=2)
     assert squeezed(drawn(failing, 130)) == (
-        "✗ Fix the JSONL parser gemtui 2.5-pro 41 turns 12 tools 212k tokens 2 failed 1h"
+        "✗ Fix the JSONL parser gemtui 2.5-pro 41 prompts 12 tools 212k tokens 2 failed 1h"
     )
 
 
@@ -86,7 +86,7 @@ def test_a_very_wide_pane_has_all_columns() -> None:
     [
         ((Flag.LIVE,), "●", "live"),
         ((Flag.FAILED_PROMPT,), "!", "failed prompt"),
-        ((Flag.TORN, Flag.BURIED), "!", "cut short · lost messages"),
+        ((Flag.TORN, Flag.BURIED), "!", "torn · buried"),
         ((Flag.GHOST,), " ", "ghost"),
         ((Flag.EMPTY,), " ", "empty"),
         ((Flag.DUPLICATE,), " ", "copy"),
@@ -126,9 +126,9 @@ def test_tokens_are_few_characters(total: int, words: str) -> None:
 
 def test_counts_that_are_not_known_yet_are_no_numbers() -> None:
     assert drawn(replace(PARSER, partial=True), 44)[1].strip() == (
-        "gemtui · 2.5-pro · … turns · … tools"
+        "gemtui · 2.5-pro · … prompts · … tools"
     )
-    assert "… turns    … tools" in drawn(replace(PARSER, partial=True), 80)[0]
+    assert "… prompts    … tools" in drawn(replace(PARSER, partial=True), 80)[0]
 
 
 def test_what_belongs_to_the_row_above_is_indented() -> None:

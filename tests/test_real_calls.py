@@ -1,0 +1,144 @@
+"""What the real Gemini CLI stores and says of calls that are out of the ordinary."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from gemtui.agent.events import ResultStatus, ToolResult
+from gemtui.agent.ndjson import NdjsonReader
+from gemtui.agent.stream import Stream
+from gemtui.policy.model.recorded_call import CallStatus
+from gemtui.runs.call_history import recorded_calls
+from gemtui.sessions.index import Index
+from gemtui.sessions.load import IN_FLIGHT, transcript_of
+from gemtui.sessions.records import SessionLog
+from gemtui.sessions.summary import Summary
+from gemtui.transcript.export import to_text
+from gemtui.transcript.model import Level, Notice, ToolCall, ToolStatus, Transcript
+from gemtui.ui.transcript.message import draw_message
+from tests.model_server import ModelServer, answer, call, text
+from tests.patience import PATIENCE
+from tests.real_cli import GeminiCli
+from tests.ui.talks import look
+
+ASKED = {"questions": [{"question": "Which one?", "header": "H", "options": []}]}
+SCRIPT = "echo one\necho two\nexit 3"
+
+
+def shell(command: str) -> dict[str, object]:
+    return dict(call("run_shell_command", command=command))
+
+
+def writer(fifo: Path) -> int:
+    """The end of a fifo to write to, as soon as somebody reads it."""
+    until = time.monotonic() + PATIENCE
+    while True:
+        try:
+            return os.open(fifo, os.O_WRONLY | os.O_NONBLOCK)
+        except OSError:
+            if time.monotonic() > until:
+                raise
+            time.sleep(0.01)
+
+
+class Seen:
+    """A session of the real CLI: while a command ran, afterwards, and what the stream said."""
+
+    def __init__(self, cli: GeminiCli) -> None:
+        fifo = cli.project / "go"
+        os.mkfifo(fifo)
+        turns = [
+            answer(shell("true"), shell("echo $(whoami)"), shell(SCRIPT)),
+            answer(call("ask_user", **ASKED)),
+            answer(shell("cat go")),
+            answer(text("Done.")),
+        ]
+        with ModelServer(turns) as model, cli.start(model, "Try it") as run:
+            with os.fdopen(writer(fifo), "w") as file:
+                (path,) = cli.store.rglob("chats/session-*.jsonl")
+                with SessionLog(path) as log:
+                    log.refresh()
+                    self.meanwhile = list(transcript_of(log))
+                file.write("gone\n")
+            run.finish()
+        self.log = SessionLog(path)
+        self.log.refresh()
+        self.transcript: Transcript = transcript_of(self.log)
+        self.summary: Summary = Index(cli.store, cache=None).find(str(path))
+        blocks = [block for message in self.transcript for block in message.blocks]
+        self.calls = [block for block in blocks if isinstance(block, ToolCall)]
+        self.stdout = run.stdout.read_bytes()
+
+
+@pytest.fixture(scope="module")
+def seen(gemini_program: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Seen]:
+    seen = Seen(GeminiCli.set_up(gemini_program, tmp_path_factory.mktemp("calls")))
+    yield seen
+    seen.log.close()
+
+
+def drawn(tool: ToolCall, seen: Seen) -> str:
+    message = next(message for message in seen.transcript if tool in message.blocks)
+    drawing = draw_message(message, look(78), folded=lambda _: False)
+    return "\n".join(strip.text for strip in drawing.strips)
+
+
+def test_a_command_that_the_tool_refused_is_no_success(seen: Seen) -> None:
+    refused = seen.calls[1]
+    assert refused.args["command"] == "echo $(whoami)"
+    assert refused.status is ToolStatus.REFUSED
+    assert "⊘ run_shell_command" in drawn(refused, seen)
+    assert "refused" in drawn(refused, seen)
+    assert "Status: refused by the tool itself" in "".join(to_text(seen.transcript, seen.summary))
+    stream, reader = Stream(cwd="/p"), NdjsonReader()
+    events = [event for line in reader.feed(seen.stdout) for event in stream.feed(line)]
+    results = [each.payload for each in events if isinstance(each.payload, ToolResult)]
+    assert [each.status for each in results[:3]] == [
+        ResultStatus.SUCCESS,
+        ResultStatus.DENIED,
+        ResultStatus.SUCCESS,
+    ]
+
+
+def test_failures_are_counted_by_status_and_exit_code_everywhere(seen: Seen) -> None:
+    assert [tool.failed for tool in seen.calls] == [False, True, True, True, False]
+    assert seen.summary.failed_calls == 3
+    assert sum(line.failures for line in seen.transcript.outlines) == 3
+    assert seen.summary.to_dict()["tool_failures"] == 1
+    ended = [each.ended for step in recorded_calls([seen.summary]) for each in step.calls]
+    assert ended == [
+        CallStatus.SUCCEEDED,
+        CallStatus.REFUSED,
+        CallStatus.FAILED,
+        CallStatus.DENIED,
+        CallStatus.SUCCEEDED,
+    ]
+
+
+def test_what_the_cli_writes_around_an_output_is_no_output(seen: Seen) -> None:
+    said = "".join(to_text(seen.transcript, seen.summary))
+    whole = said + "".join(drawn(tool, seen) for tool in seen.calls)
+    assert "PGID" not in whole
+    assert "(empty)" not in whole
+    assert [tool.exit_code for tool in seen.calls] == [None, None, 3, None, None]
+
+
+def test_arguments_are_exported_whole(seen: Seen) -> None:
+    said = "".join(to_text(seen.transcript, seen.summary))
+    assert re.search(r"command:\n +echo one\n +echo two\n +exit 3\n", said)
+    asked = said.partition("Argument questions:")[2].partition("Error")[0]
+    assert json.loads(asked) == ASKED["questions"]
+
+
+def test_a_call_in_flight_says_so(seen: Seen) -> None:
+    assert seen.meanwhile[-1].blocks == (Notice(level=Level.INFO, text=IN_FLIGHT),)
+    assert not any(
+        isinstance(block, Notice) for message in seen.transcript for block in message.blocks
+    )
