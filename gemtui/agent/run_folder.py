@@ -20,11 +20,12 @@ from enum import StrEnum
 from pathlib import Path
 from typing import TypedDict, TypeVar
 
+import msgspec
 import orjson
 
-from gemtui.agent.typed_json import record_of
 from gemtui.files import read_small, write_whole
 from gemtui.jsonfile import read_object
+from gemtui.transcript.parts import EARLIEST, LATEST
 
 RUN_TAG = "GEMTUI_RUN"
 """Environment variable that every process of a run inherits; its value is the run's id."""
@@ -121,6 +122,12 @@ class Exit:
     problem: str | None = None
     ended_others: int = 0
     running_on: tuple[int, ...] = ()
+
+    def __post_init__(self) -> None:
+        """Raise ValueError for a time that can't be one, TypeError for one without an offset."""
+        for moment in (self.started, self.ended):
+            if moment is not None and not EARLIEST <= moment <= LATEST:
+                raise ValueError(f"{moment} is no time of a run")
 
 
 @dataclass(frozen=True, slots=True)
@@ -302,8 +309,8 @@ class RunFolder:
         write_whole(self.path / name, (orjson.dumps(value, option=orjson.OPT_INDENT_2),))
 
     def _stored(self, name: str, kind: type[T]) -> T | None:
-        with suppress(OSError, TypeError):
-            return record_of(kind, read_object(self.path / name))
+        with suppress(OSError, msgspec.ValidationError):
+            return msgspec.convert(read_object(self.path / name), kind)
         return None
 
 

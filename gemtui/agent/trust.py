@@ -15,14 +15,13 @@ from pathlib import Path
 from stat import S_ISDIR
 from typing import Any
 
+import msgspec
 import orjson
 
 from gemtui.agent.command import TRUST_VARIABLE
 from gemtui.agent.settings import read_settings
-from gemtui.agent.typed_json import record_of
 from gemtui.files import read_small, resolved, write_whole
 from gemtui.paths import gemini_home, state_dir
-from gemtui.transcript.parts import mapping
 
 _TRUSTING = {"TRUST_FOLDER": 0, "TRUST_PARENT": 1}
 _DISTRUST = "DO_NOT_TRUST"
@@ -108,8 +107,8 @@ def _folder(value: Any) -> TrustedFolder | None:
     """One entry of the file; a mere path is how it was written once."""
     if isinstance(value, str):
         return TrustedFolder(value)
-    with suppress(TypeError):
-        return record_of(TrustedFolder, mapping(value))
+    with suppress(msgspec.ValidationError):
+        return msgspec.convert(value, TrustedFolder)
     return None
 
 

@@ -65,6 +65,15 @@ def test_what_is_no_record_counts_as_none(folder: RunFolder, stored: str) -> Non
     assert (folder.request(), folder.owner(), folder.exit(), folder.aborted()) == (None,) * 4
 
 
+@pytest.mark.parametrize(
+    "time",
+    ["2026-03-01T12:00:00", "0001-01-01T00:00:00+14:00", "yesterday", 5, "2026-13-01T00:00Z"],
+)
+def test_an_end_at_no_time_counts_as_none(folder: RunFolder, time: object) -> None:
+    (folder.path / "exit.json").write_text(json.dumps({"code": 0, "started": time, "ended": None}))
+    assert folder.exit() is None
+
+
 def test_a_pipe_in_the_place_of_a_record_is_not_waited_for(folder: RunFolder) -> None:
     for name in ("request.json", "supervisor.json", "exit.json", "abort", "stdout.ndjson"):
         os.mkfifo(folder.path / name)
