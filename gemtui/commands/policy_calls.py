@@ -95,6 +95,7 @@ def _explained(answer: Explanation, stands: EffectivePolicy) -> dict[str, Any]:
         "rule": rule_dict(answer.rule),
         "because": answer.because,
         "message": answer.message,
+        "tool_refuses": answer.tool_refuses,
         "considered": [
             {"rule": rule_dict(each.rule), "matches": each.matches, "why": each.why}
             for each in answer.considered
@@ -123,6 +124,8 @@ def _explanation(
     ]
     if answer.message:
         facts.append(("message", answer.message))
+    if answer.tool_refuses:
+        facts.append(("the tool", f"refuses it by itself: {answer.tool_refuses}"))
     files = [*stands.files, *stands.admin]
     facts += [("files" if at == 0 else "", str(path)) for at, path in enumerate(files)]
     yield from columns(facts if files else [*facts, ("files", "none")], room=terminal_width())
@@ -263,13 +266,15 @@ def _counts_json(counts: ReplayCounts, read: Read, situation: Situation) -> dict
         "by_subagents": read.by_subagents,
         "allow": counts.allow,
         "ask_user": counts.ask_user,
-        "deny": counts.deny,
+        "deny": counts.deny + counts.tool_refuses,
+        "tool_refuses": counts.tool_refuses,
         "not_offered": counts.not_offered,
         "unknown_tools": dict(counts.unknown),
         "by_rule": [
             {
                 "rule": rule_dict(share.rule),
-                "decision": share.verdict.value,
+                "decision": _decision(share.verdict),
+                "tool_refuses": share.verdict is ReplayDecision.TOOL_REFUSES,
                 "calls": share.calls,
                 "examples": [
                     {"session": each.session, "tool": each.call.tool, "args": shown(each.call.args)}
@@ -289,11 +294,17 @@ def shown(args: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
+def _decision(verdict: ReplayDecision) -> str:
+    """A tool's own refusal counts as a deny."""
+    return "deny" if verdict is ReplayDecision.TOOL_REFUSES else verdict.value
+
+
 _WORDS = {
     ReplayDecision.ALLOW: "allow",
     ReplayDecision.ASK_USER: "ask_user",
     ReplayDecision.DENY: "deny",
     ReplayDecision.NOT_OFFERED: "not offered",
+    ReplayDecision.TOOL_REFUSES: "refused",
 }
 
 
@@ -311,6 +322,11 @@ def _numbers(counts: ReplayCounts, read: Read, situation: Situation) -> Iterator
             (f"{counts.ask_user:,}", "ask_user", asked),
             (f"{counts.deny:,}", "deny", ""),
             (f"{counts.not_offered:,}", "not offered", "Gemini CLI would not find the tool"),
+            *(
+                [(f"{counts.tool_refuses:,}", "refused", "by the tools themselves")]
+                if counts.tool_refuses
+                else []
+            ),
         ],
         numbers=frozenset({0}),
     )
@@ -324,6 +340,8 @@ def _numbers(counts: ReplayCounts, read: Read, situation: Situation) -> Iterator
 
 
 def _by(share: RuleCount) -> str:
+    if share.verdict is ReplayDecision.TOOL_REFUSES:
+        return "by the tool itself, whatever the policy says"
     if share.rule is not None:
         return f"by {place(share.rule)}: {subject(share.rule)}"
     if share.verdict is ReplayDecision.NOT_OFFERED:

@@ -31,6 +31,7 @@ EXPLAINED = {
     "rule": RULE,
     "because": str,
     "message": (str, None),
+    "tool_refuses": (str, None),
     "considered": [{"rule": RULE, "matches": bool, "why": str}],
     "files": [str],
 }
@@ -44,12 +45,14 @@ REPLAYED = {
     "allow": int,
     "ask_user": int,
     "deny": int,
+    "tool_refuses": int,
     "not_offered": int,
     "unknown_tools": dict,
     "by_rule": [
         {
             "rule": RULE,
             "decision": frozenset({"allow", "deny", "ask_user", "not_offered"}),
+            "tool_refuses": bool,
             "calls": int,
             "examples": [{"session": str, "tool": str, "args": dict}],
         }
@@ -322,15 +325,19 @@ def test_broken_files_are_said_and_cost_1(home: Path, gemtui: Gemtui, tmp_path: 
 
 def test_replay_counts_by_rule(home: Path, gemtui: Gemtui, work: Path) -> None:
     calls = [shell("git status"), shell("git push"), shell("rm x"), write("src/a.py")]
+    calls.append(shell("git log $(git status)"))
     store_of(home, *calls, {"name": "frobnicate", "args": {}}, {})
     answer = gemtui("policy", "replay", "--policy", work, "--everywhere", "--json")
     assert (answer.code, answer.err) == (0, "")
     fits(answer.json, REPLAYED)
     said = answer.json
     assert [said[name] for name in ("calls", "allow", "ask_user", "deny", "not_offered")] == [
-        6, 2, 0, 2, 2,
+        7, 2, 0, 3, 2,
     ]  # fmt: skip
     assert said["unknown_tools"] == {"frobnicate": 1}
+    assert said["tool_refuses"] == 1
+    (refused,) = (each for each in said["by_rule"] if each["tool_refuses"])
+    assert (refused["rule"], refused["decision"], refused["calls"]) == (None, "deny", 1)
     denied = next(each for each in said["by_rule"] if each["rule"] and each["rule"]["index"] == 2)
     assert denied["decision"] == "deny"
     assert denied["examples"] == [

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from gemtui.policy.engine.own_refusals import roots_of
 from gemtui.policy.engine.protected import is_edit_tool, protected
 from gemtui.policy.engine.registry import RegisteredTool, Registry
 from gemtui.policy.engine.results import Evaluation, Outcome, Setup
@@ -79,7 +80,7 @@ class Evaluator:
         self.rules, self.stopped = every, stopped
         self.mode, self.interactive = mode, interactive
         self.registry = Registry(setup, mode)
-        self.workspace = setup.workspace
+        self.workspace, self.roots = setup.workspace, roots_of(setup)
         self.default = Decision.ASK_USER if interactive else Decision.DENY
         self._shell = ShellRules(mode=mode, default=self.default, workspace=setup.workspace)
         self._availabilities: dict[tuple[str, bool], ToolAvailability] = {}

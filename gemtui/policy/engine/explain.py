@@ -7,6 +7,7 @@ from itertools import groupby
 from pathlib import PurePath
 
 from gemtui.policy.engine.evaluator import Evaluator, ToolContext
+from gemtui.policy.engine.own_refusals import tool_refuses
 from gemtui.policy.engine.results import Considered, Evaluation, Explanation
 from gemtui.policy.match.arguments import arguments_text
 from gemtui.policy.match.matching import CompiledRule
@@ -33,7 +34,13 @@ def explanation(call: Call, evaluator: Evaluator, other: Evaluator) -> Explanati
     """
     evaluation, availability = evaluator.evaluate(call), evaluator.context(call).availability
     asked, unasked = (evaluator, other) if evaluator.interactive else (other, evaluator)
-    allowed = unasked.evaluate(call).decision is Decision.ALLOW
+    refuses = (
+        tool_refuses(call, evaluator.roots, mode=evaluator.mode) if availability.found else None
+    )
+    allowed = unasked.evaluate(call).decision is Decision.ALLOW and refuses is None
+    because = _because(call, evaluator, evaluation)
+    if refuses is not None:
+        because += f" {call.tool} itself refuses the call, whatever the policy says: {refuses}."
     return Explanation(
         call=call,
         mode=evaluator.mode,
@@ -42,10 +49,11 @@ def explanation(call: Call, evaluator: Evaluator, other: Evaluator) -> Explanati
         headless=Decision.ALLOW if allowed else Decision.DENY,
         interactive=asked.evaluate(call).decision,
         rule=evaluation.ready.rule if evaluation.ready else None,
-        because=visible_line(_because(call, evaluator, evaluation)),
+        because=visible_line(because),
         message=_message(evaluator, call, evaluation),
         considered=tuple(_considered(call, evaluator, evaluation)),
         found=availability.found,
+        tool_refuses=refuses,
     )
 
 

@@ -86,6 +86,8 @@ class Explanation:
     is told of the tool in the situation that was asked for; a call of a tool that is not offered
     fails as not found, unless `found` is true, as for an old name. `because`: one sentence.
     `message`: what the model is told about a refusal, mostly a rule's denyMessage.
+    `tool_refuses`: why the tool itself refuses the call whatever the policy says; None = it does
+    not.
     """
 
     call: Call
@@ -99,3 +101,4 @@ class Explanation:
     message: str | None
     considered: tuple[Considered, ...]
     found: bool = True
+    tool_refuses: str | None = None

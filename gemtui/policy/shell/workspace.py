@@ -64,7 +64,7 @@ class Workspace:
         if not self.known:
             return self
         return Workspace(
-            workspace=_real(self.workspace), folder=_real(self.folder), known=self.known
+            workspace=real_path(self.workspace), folder=real_path(self.folder), known=self.known
         )
 
     def escapes(self, path: str) -> bool:
@@ -100,7 +100,7 @@ class Workspace:
         """Whether a program is given by its full path and is in one of the system's folders."""
         if not program.startswith("/"):
             return False
-        real = _real(program) if self.known else resolved("/", program)
+        real = real_path(program) if self.known else resolved("/", program)
         if self.workspace != "/" and within(self.workspace, real):
             return False
         real, *roots = (_folded(path) for path in (real, *_SYSTEM))
@@ -122,8 +122,8 @@ def _folded(path: str) -> str:
     return path.lower() if sys.platform == "darwin" else path
 
 
-def _real(path: str) -> str:
-    """The path with links followed; the CLI decodes `%20` and the like in it."""
+def real_path(path: str) -> str:
+    """Return a path with links followed; the CLI decodes `%20` and the like in it."""
     if "%" in path and not _MALFORMED.search(path):
         with suppress(ValueError):
             path = unquote_to_bytes(path).decode()

@@ -37,12 +37,12 @@ class CallGroup:
     """Calls that all rules decide alike.
 
     `call`: one of them, reduced to the arguments that rules look at; `project`: the folder of its
-    session, None if unknown; `calls`: their number; `sessions`: the sessions they were made in;
-    `examples`: the first few.
+    session, None if unknown; `refused`: why the tool itself refuses them, None = it does not;
+    `calls`: their number; `sessions`: the sessions they were made in; `examples`: the first few.
     """
 
-    def __init__(self, call: Call, project: Path | None) -> None:
-        self.call, self.project = call, project
+    def __init__(self, call: Call, project: Path | None, *, refused: str | None = None) -> None:
+        self.call, self.project, self.refused = call, project, refused
         self.calls = 0
         self.sessions: set[str] = set()
         self.examples: list[Reference] = []

@@ -14,8 +14,9 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from gemtui.policy.engine.decide import Engine, Outcome
+from gemtui.policy.engine.own_refusals import tool_refuses
 from gemtui.policy.model.recorded_call import RecordedCall, Reference
-from gemtui.policy.model.rules import Decision, Rule
+from gemtui.policy.model.rules import ApprovalMode, Decision, Rule
 from gemtui.policy.model.tool_catalog import tool as known_tool
 
 KEPT = 200_000
@@ -33,8 +34,11 @@ class ReplayDecision(StrEnum):
     DENY = "deny"
     NOT_OFFERED = "not_offered"
     """The CLI has no such tool in this situation, or a rule hides it: the call is not found."""
+    TOOL_REFUSES = "tool_refuses"
+    """The policy would not deny it, but the tool itself refuses it."""
 
 
+_LET_THROUGH = (ReplayDecision.ALLOW, ReplayDecision.ASK_USER)
 _VERDICTS = {decision: ReplayDecision(decision) for decision in Decision}
 
 
@@ -66,6 +70,7 @@ class ReplayCounts:
     ask_user: int
     deny: int
     not_offered: int
+    tool_refuses: int
     by_rule: tuple[RuleCount, ...]
     unknown: Mapping[str, int]
 
@@ -103,11 +108,13 @@ class ReplayCounter:
         """Decide on more calls."""
         for recorded in calls:
             outcome = self._engine.outcome(recorded.call)
-            verdict = replay_decision(outcome)
-            key = id(outcome.rule), verdict
+            verdict, rule = replay_decision(outcome), outcome.rule
+            if verdict in _LET_THROUGH and refusal_of_tool(recorded, self._engine.mode):
+                verdict, rule = ReplayDecision.TOOL_REFUSES, None
+            key = id(rule), verdict
             share = self._shares.get(key)
             if share is None:
-                share = self._shares[key] = _Share(outcome.rule, verdict)
+                share = self._shares[key] = _Share(rule, verdict)
             share.calls += 1
             if share.calls <= EXAMPLES:
                 share.examples.append(recorded)
@@ -132,6 +139,7 @@ class ReplayCounter:
             ask_user=counts[ReplayDecision.ASK_USER],
             deny=counts[ReplayDecision.DENY],
             not_offered=counts[ReplayDecision.NOT_OFFERED],
+            tool_refuses=counts[ReplayDecision.TOOL_REFUSES],
             by_rule=tuple(share.frozen() for share in shares),
             unknown=dict(self._unknown),
         )
@@ -140,6 +148,12 @@ class ReplayCounter:
 def replay_decision(outcome: Outcome) -> ReplayDecision:
     """Return what becomes of a call with this outcome."""
     return _VERDICTS[outcome.decision] if outcome.found else ReplayDecision.NOT_OFFERED
+
+
+def refusal_of_tool(recorded: RecordedCall, mode: ApprovalMode) -> str | None:
+    """Return why the tool itself would refuse a recorded call today; None = it would not."""
+    roots = () if recorded.project is None else (recorded.project,)
+    return tool_refuses(recorded.call, roots, mode=mode, on_disk=False)
 
 
 def is_known(tool: str) -> bool:

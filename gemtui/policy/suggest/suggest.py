@@ -7,7 +7,7 @@ mode only, since in another it would allow more: writes in plan mode, redirectio
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from gemtui.policy.engine.decide import Engine, Outcome, Setup
@@ -22,6 +22,7 @@ from gemtui.policy.suggest.call_groups import (
     planned,
     reduced,
 )
+from gemtui.policy.suggest.replay import refusal_of_tool
 
 PRIORITY = 100
 """Priority of a proposed rule, unless it has to be above a rule that asks or denies now."""
@@ -105,21 +106,22 @@ class Evidence:
             if recorded.ended is not CallStatus.SUCCEEDED:
                 continue
             self._succeeded += 1
-            outcome = self._engine.outcome(recorded.call)
-            if _is_allowed(outcome):
+            why = refusal_of_tool(recorded, self._mode)
+            if why is None and _is_allowed(self._engine.outcome(recorded.call)):
                 self._allowed += 1
                 continue
             key, call = reduced(recorded)
-            done = self._done.get(key)
+            done = self._done.get((*key, why))
             if done is None:
-                done = self._done[key] = CallGroup(call, recorded.project)
+                done = self._done[*key, why] = CallGroup(call, recorded.project, refused=why)
             done.add(recorded)
 
     def suggest(self) -> Suggestions:
         """Return the rules proposed for the calls added so far."""
         refused = _Refusals()
-        plans, left = planned(self._done.values(), self._engine, mode=self._mode)
-        for done, reason in left:
+        wanted = [done for done in self._done.values() if done.refused is None]
+        plans, left = planned(wanted, self._engine, mode=self._mode)
+        for done, reason in (*left, *_refused_by_tools(self._done.values())):
             refused.add(done, reason)
         raised = self._tried(self._raised(plans, refused), refused)
         suggestions = [self._suggestion(plan) for plan in raised]
@@ -234,6 +236,13 @@ class _Refusals:
             for reason, dones in self._found.items()
         ]
         return tuple(sorted(left, key=lambda each: -each.calls))
+
+
+def _refused_by_tools(groups: Iterable[CallGroup]) -> Iterator[tuple[CallGroup, RefusedGroup]]:
+    for done in groups:
+        if done.refused is not None:
+            why = f"the tool refuses it by itself: {done.refused}"
+            yield done, RefusedGroup(what=_subject(done.call), why=why)
 
 
 def _different(references: Iterable[Reference]) -> list[Reference]:

@@ -189,6 +189,9 @@ def _answer(found: Explanation, look: Look) -> Iterator[Line]:
     for name, decision in both:
         yield Line((Piece(own(f"{name:<13}"), look[Role.MUTED]), *decided(decision, look)))
     yield from _named("offered", _offered(found), look)
+    if found.tool_refuses is not None:
+        words = own(f"refuses it by itself: {found.tool_refuses}")
+        yield from _named("the tool", words, look)
     if found.message is not None:
         yield from _named("message", flat(found.message[: LONG * 4]), look)
 

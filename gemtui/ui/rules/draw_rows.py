@@ -108,6 +108,9 @@ def verdict(found: ReplayDecision, look: Look) -> Pieces:
     """Draw the sign and word of a decision on a recorded call."""
     if found is ReplayDecision.NOT_OFFERED:
         return hidden(look, room=VERDICT - 2)
+    if found is ReplayDecision.TOOL_REFUSES:
+        words = own(f"{look.glyphs.denied} {'refused':<{VERDICT - 2}}")
+        return (Piece(words, look[Role.WARNING]),)
     return decided(Decision(found.value), look, room=VERDICT - 2)
 
 
@@ -174,6 +177,8 @@ def replay_rows(found: ReplayCounts) -> list[ReplayRow]:
         ReplayDecision.DENY: found.deny,
         ReplayDecision.NOT_OFFERED: found.not_offered,
     }
+    if found.tool_refuses:
+        counts[ReplayDecision.TOOL_REFUSES] = found.tool_refuses
     rows: list[ReplayRow] = [Total(each, calls, found.calls) for each, calls in counts.items()]
     if found.by_rule:
         rows += [Heading(Clean("")), Heading(Clean("By rule"), Clean("most calls first"))]
@@ -215,6 +220,8 @@ def _total(row: Total, look: Look) -> Pieces:
 def _share(row: RuleCount, look: Look) -> Pieces:
     front = (Piece(own(f"{row.calls:>8,}  "), look[Role.TEXT]), *verdict(row.verdict, look))
     rule = row.rule
+    if row.verdict is ReplayDecision.TOOL_REFUSES:
+        return (*front, _muted("by the tool itself, whatever the policy says", look))
     if rule is None:
         return (*front, _muted("no rule: the approval mode decides", look))
     left = (

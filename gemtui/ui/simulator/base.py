@@ -31,7 +31,8 @@ Taken = tuple[Rule, ...]
 
 def refused(found: Explanation) -> bool:
     """Whether a call is not allowed, or its tool not offered: a rule could change that."""
-    return found.decision is not Decision.ALLOW or not found.offered
+    allowed = found.decision is Decision.ALLOW and found.offered
+    return not allowed and found.tool_refuses is None
 
 
 async def form_allowing(

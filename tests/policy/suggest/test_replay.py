@@ -122,3 +122,15 @@ def test_references_are_bounded_and_counts_are_not(engine: Engine) -> None:
 def test_nothing_is_nothing(engine: Engine) -> None:
     counts = replay([], engine)
     assert (counts.calls, counts.by_rule, dict(counts.unknown)) == (0, (), {})
+
+
+def test_what_the_tool_itself_refuses_is_counted_apart() -> None:
+    calls = [
+        shell("git log $(git x)"),
+        shell("git push `x`"),
+        recorded("read_file", file_path=".env"),
+    ]
+    found = replay(calls, Engine(Policy.parse(RULES)))
+    assert (found.allow, found.deny, found.tool_refuses) == (0, 1, 2)
+    (share,) = (each for each in found.by_rule if each.verdict is ReplayDecision.TOOL_REFUSES)
+    assert (share.rule, share.calls) == (None, 2)

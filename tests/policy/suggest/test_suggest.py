@@ -399,3 +399,18 @@ def test_redirections_are_said_where_the_mode_lets_them_pass() -> None:
     assert "redirection" in found.opens
     (plain,) = suggest([shell("pytest")], PLAIN).suggestions
     assert "redirection" not in plain.opens
+
+
+def test_nothing_is_proposed_for_what_the_tool_itself_would_refuse() -> None:
+    calls = [shell("echo $(date)"), write(f"{HOME}/.git/hooks/x"), write(f"{HOME}/a.txt")]
+    yolo = suggest(calls, PLAIN, mode=ApprovalMode.YOLO)
+    assert (yolo.allowed, yolo.suggestions) == (1, ())
+    for found in (yolo, suggest(calls, PLAIN)):
+        why = reasons(found)
+        assert "command substitution" in why["run_shell_command echo $(date)"]
+        assert "through .git" in why[f"write_file {HOME}/.git/hooks/x"]
+    assert only(suggest(calls, PLAIN)).args_pattern is not None
+
+
+def test_what_was_written_outside_may_have_been_in_a_folder_of_the_run() -> None:
+    assert suggest([write("/srv/notes/a.txt")], PLAIN, mode=ApprovalMode.YOLO).allowed == 1

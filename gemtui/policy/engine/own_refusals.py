@@ -1,0 +1,127 @@
+"""What tools refuse by themselves, whatever the policy says.
+
+See assets/gemini-cli.md#own-refusals.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Sequence
+from pathlib import Path
+
+from gemtui.policy.engine.results import Setup
+from gemtui.policy.engine.settings import names
+from gemtui.policy.match.matching import SHELL
+from gemtui.policy.model.rules import ApprovalMode, Call
+from gemtui.policy.model.tool_catalog import ALIASES
+from gemtui.policy.shell.parser import unwrapped
+from gemtui.policy.shell.workspace import real_path, resolved, within
+
+_PATHS = {
+    "read_file": "file_path",
+    "write_file": "file_path",
+    "replace": "file_path",
+    "list_directory": "dir_path",
+    "glob": "dir_path",
+    "grep_search": "dir_path",
+    SHELL: "dir_path",
+}
+"""The argument of each tool that must lead into the workspace."""
+
+_WRITES = ("write_file", "replace")
+_BLOCKED = re.compile(
+    r"\.git|\.env|node_modules|gha-creds-.*\.json|(?:git|gi[0-9a-f]{4}|env|en[0-9a-f]{4})~\d+"
+    r"|(?:node_m|no[0-9a-f]{4})~\d+|(?:gha-cr|gh[0-9a-f]{4})~\d+\.json?",
+    re.DOTALL,
+)
+"""Names, in small letters, that no tool may go through, also as DOS shortens them."""
+
+_OWN = re.compile(r"/\.gemini/(?:tmp/|GEMINI\.md$)")
+"""Places outside of the workspace that tools may use as well."""
+
+_SUBSTITUTIONS = ("$(", "`", "<(", ">(")
+_UNQUOTED = re.compile(r"'[^']*'?|\\.|\"|(?P<found>\$\(|`|[<>]\()|.", re.DOTALL)
+_QUOTED = re.compile(r'\\[$`"\\\n]|"|(?P<found>\$\(|`)|.', re.DOTALL)
+
+
+def tool_refuses(
+    call: Call, roots: Sequence[Path] = (), *, mode: ApprovalMode, on_disk: bool = True
+) -> str | None:
+    """Return why the tool itself refuses a call, as a clause; None = it does not.
+
+    `roots`: the workspace, then the other folders of the run; () = not known, so that only relative
+    paths are judged. `on_disk`: links are followed. Without it, for a recorded call, paths are
+    judged by their text, and those outside not at all: its run may have had other folders.
+    """
+    tool = ALIASES.get(call.tool, call.tool)
+    command = call.args.get("command")
+    if tool == SHELL and isinstance(command, str) and _substitutes(unwrapped(command)):
+        return "it takes no command substitution: $(…), backticks, <(…) or >(…)"
+    path = call.args.get(_PATHS.get(tool, ""))
+    if not isinstance(path, str) or (mode is ApprovalMode.PLAN and tool in _WRITES):
+        return None  # a plan goes to a folder of its own
+    return _path_refused(path, [str(root) for root in roots], on_disk=on_disk and bool(roots))
+
+
+def roots_of(setup: Setup) -> tuple[Path, ...]:
+    """Return the folders that tools may use: the workspace, and those that the settings add."""
+    if setup.workspace is None:
+        return ()
+    more = names(setup.settings, "context", "includeDirectories") or ()
+    return (setup.workspace, *(setup.workspace / Path(each).expanduser() for each in more))
+
+
+def blocked_segment(path: str) -> str | None:
+    """Return the part of a path within the workspace that no tool may go through, if there is."""
+    return next((part for part in path_names(path) if _BLOCKED.fullmatch(part)), None)
+
+
+def path_names(path: str) -> list[str]:
+    """Return the names in a path as the CLI compares them: what Windows makes of each of them."""
+    parts = re.split(r"[/\\]", path)
+    return [part.partition(":")[0].rstrip(" .").lower() for part in parts]
+
+
+def _substitutes(command: str) -> bool:
+    """Whether a shell would put in the output of another command, as the CLI reads quotes."""
+    if not any(each in command for each in _SUBSTITUTIONS):
+        return False
+    quoted, at = False, 0
+    while piece := (_QUOTED if quoted else _UNQUOTED).match(command, at):
+        if piece["found"]:
+            return True
+        quoted ^= piece[0] == '"'
+        at = piece.end()
+    return False
+
+
+def _path_refused(path: str, roots: Sequence[str], *, on_disk: bool) -> str | None:
+    path = path.replace("\0", "")
+    if not roots:
+        inside = os.path.normpath(path)
+        return None if inside.startswith("/") else _name_refused(inside)
+    target = resolved(roots[0], _without_at(path, roots[0], on_disk=on_disk))
+    if on_disk:
+        target, roots = real_path(target), [real_path(root) for root in roots]
+    for root in roots:
+        if within(root, target):
+            return _name_refused(os.path.relpath(target, root))
+    return "the path is outside of the workspace" if on_disk and not _OWN.search(target) else None
+
+
+def _name_refused(inside: str) -> str | None:
+    if inside.split("/")[0] == "..":
+        return "the path is outside of the workspace"
+    name = blocked_segment(inside)
+    return f"no tool may use a path through {name}" if name else None
+
+
+def _without_at(path: str, root: str, *, on_disk: bool) -> str:
+    """A path without the @ that people put before files, unless there is such a file."""
+    if len(path) < 2 or not path.startswith("@"):
+        return path
+    rest = path[1:].lstrip("/\\")
+    first = re.split(r"[/\\]", path)[0]
+    literal = on_disk and any(os.path.lexists(resolved(root, each)) for each in (path, first))
+    return path if literal or not rest else rest

@@ -1,0 +1,111 @@
+"""What tools refuse by themselves, and that the real CLI's tools do."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from gemtui.policy.engine.decide import Setup, decide
+from gemtui.policy.file.policy import Policy
+from gemtui.policy.model.rules import ApprovalMode, Call, Decision
+from tests.model_server import ModelServer, answer, call, text
+from tests.real_cli import GeminiCli
+
+REFUSED = (
+    Call("run_shell_command", {"command": "echo $(date)"}),
+    Call("run_shell_command", {"command": "echo `date`"}),
+    Call("run_shell_command", {"command": 'echo "it is $(date)"'}),
+    Call("run_shell_command", {"command": "cat <(echo a)"}),
+    Call("run_shell_command", {"command": "bash -c 'echo $(date)'"}),
+    Call("run_shell_command", {"command": "echo \"'$(date)'\""}),
+    Call("run_shell_command", {"command": "echo a", "dir_path": ".."}),
+    Call("read_file", {"file_path": "node_modules/a/index.js"}),
+    Call("read_file", {"file_path": "docs/../.ENV"}),
+    Call("read_file", {"file_path": "../out.txt"}),
+    Call("read_file", {"file_path": "/etc/hostname"}),
+    Call("read_file", {"file_path": "linked/config"}),
+    Call("read_file", {"file_path": "@.git/config"}),
+    Call("list_directory", {"dir_path": ".git"}),
+    Call("glob", {"pattern": "*", "dir_path": "node_modules"}),
+    Call("grep_search", {"pattern": "x", "dir_path": ".git"}),
+    Call("write_file", {"file_path": "gha-creds-1.json", "content": "x"}),
+    Call("write_file", {"file_path": "GIT~1/config", "content": "x"}),
+    Call("write_file", {"file_path": "a/.env.:x", "content": "x"}),
+)
+DONE = (
+    Call("run_shell_command", {"command": "echo '$(date)'"}),
+    Call("run_shell_command", {"command": "echo \\$(date\\) \\`"}),
+    Call("run_shell_command", {"command": 'echo "<(a)" "\\$(date)"'}),
+    Call("read_file", {"file_path": "docs/.env.example"}),
+    Call("read_file", {"file_path": "@docs/.env.example"}),
+    Call("list_directory", {"dir_path": "docs"}),
+    Call("write_file", {"file_path": ".github/x.txt", "content": "x"}),
+    Call("write_file", {"file_path": "gha-creds.json", "content": "x"}),
+)
+
+
+def name(made: Call) -> str:
+    return f"{made.tool} {next(iter(made.args.values()))}"
+
+
+@pytest.fixture
+def project(gemini: GeminiCli) -> Path:
+    """A project with what the calls are about, in the home of the real CLI."""
+    for each in (".git/config", ".env", "docs/.env.example", "node_modules/a/index.js"):
+        path = gemini.project / each
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text("x\n")
+    (gemini.project / "linked").symlink_to(".git")
+    return gemini.project
+
+
+def test_the_tools_of_the_real_cli_refuse_what_we_say_they_do(
+    gemini: GeminiCli, project: Path
+) -> None:
+    """All of them in one run, in which the policy allows everything."""
+    made = (*REFUSED, *DONE)
+    turns = [answer(*(call(each.tool, **each.args) for each in made)), answer(text("Done."))]
+    with ModelServer(turns) as model, gemini.start(model, "go") as run:
+        found = {
+            event["tool_id"]: event for event in run.finish() if event["type"] == "tool_result"
+        }
+    refused = [name(one) for one, event in zip(made, found.values(), strict=True) if _is(event)]
+    assert refused == list(map(name, REFUSED))
+    setup = Setup(workspace=project)
+    for each in made:
+        said = decide(Policy(), each, ApprovalMode.YOLO, setup=setup)
+        assert (said.tool_refuses is not None) is (each in REFUSED), name(each)
+
+
+def _is(event: dict[str, Any]) -> bool:
+    told = f"{event.get('output')} {event.get('error', {}).get('message')}"
+    return "Blocked: command substitution" in told or "Path not in workspace" in told
+
+
+def test_a_refusal_of_the_tool_is_a_deny_headless_and_says_why() -> None:
+    said = decide(Policy(), Call("run_shell_command", {"command": "a `b`"}), "yolo")
+    assert (said.decision, said.headless) == (Decision.ALLOW, Decision.DENY)
+    assert said.tool_refuses == "it takes no command substitution: $(…), backticks, <(…) or >(…)"
+    assert "whatever the policy says: it takes no command substitution" in said.because
+
+
+def test_without_a_workspace_only_relative_paths_are_judged() -> None:
+    def refused(path: str, mode: str = "yolo") -> bool:
+        made = Call("write_file", {"file_path": path, "content": ""})
+        return decide(Policy(), made, mode).tool_refuses is not None
+
+    assert refused("a/.git/b")
+    assert refused("../a")
+    assert not refused("/srv/node_modules/app/a.txt")
+
+
+def test_folders_that_the_settings_add_are_inside(tmp_path: Path) -> None:
+    (tmp_path / "work").mkdir()
+    setup = Setup(
+        workspace=tmp_path / "work", settings={"context": {"includeDirectories": ["../more"]}}
+    )
+    for path, refuses in (("../more/a", False), ("../more/.git/a", True), ("../other/a", True)):
+        said = decide(Policy(), Call("read_file", {"file_path": path}), setup=setup)
+        assert (said.tool_refuses is not None) is refuses, path
