@@ -305,20 +305,13 @@ class Index:
         *,
         upto: int | None = None,
     ) -> None:
-        """Read files one after the other; what was read whole goes to the cache."""
+        """Read files; what was read whole goes to the cache."""
         if not places:
             return
-        from gemtui.sessions.records import SessionLog
-        from gemtui.sessions.summarise import read_file
+        from gemtui.sessions.read_files import read_files
 
         unsaved: list[tuple[ChatFile, Known]] = []
-        for place in places:
-            if cancelled():
-                break
-            with SessionLog(place.path) as log:
-                known = read_file(log, place, upto=upto, cancelled=cancelled)
-            if cancelled():
-                break
+        for place, known in read_files(places, upto=upto, cancelled=cancelled):
             self._take(place, known)
             unsaved += worth_keeping(place, known)
             if len(unsaved) >= _SAVE:

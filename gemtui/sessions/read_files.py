@@ -1,0 +1,158 @@
+"""Session files read one after the other, or by several processes where there is much to read.
+
+Each process is a program of its own, no fork, and ends with us: when its input does. What they
+do not read, since they can't be started or were ended, is read here.
+"""
+
+from __future__ import annotations
+
+import os
+import pickle
+import subprocess
+import sys
+from collections.abc import Callable, Generator, Iterator, Sequence
+from contextlib import suppress
+from queue import Empty, SimpleQueue
+from threading import Thread
+from typing import IO
+
+from gemtui.processes import FOLDER, python
+from gemtui.sessions.problem import Problem
+from gemtui.sessions.records import SessionLog
+from gemtui.sessions.store import ChatFile
+from gemtui.sessions.summarise import read_file
+from gemtui.sessions.summary import Known
+
+MUCH = 32 * 1024 * 1024
+"""Bytes. Less is read here: to start a process costs as much as to read some of them."""
+_MOST = 4
+"""Processes; each takes about 40 MB."""
+_AT_ONCE = 16
+"""Files that a process is given at once, unless they are large."""
+_LARGE = 1024 * 1024
+_LOOK = 0.1
+"""Seconds between two looks at whether it is cancelled."""
+
+FileRead = tuple[ChatFile, Known | Problem | None]
+
+
+def read_files(
+    places: Sequence[ChatFile],
+    *,
+    upto: int | None = None,
+    cancelled: Callable[[], bool] = lambda: False,
+) -> Generator[FileRead, None, None]:
+    """Yield each file with what `read_file` says of it, about in their order; fewer if `cancelled`.
+
+    `upto`: read only about that many bytes of each.
+    """
+    left = dict.fromkeys(places)
+    count = min(os.cpu_count() or 1, _MOST)
+    if upto is None and count > 1 and sum([place.size for place in places]) >= MUCH:
+        for place, known in _Readers(places).read(count, cancelled):
+            del left[place]
+            yield place, known
+    for place in left:
+        if cancelled():
+            return
+        with SessionLog(place.path) as log:
+            known = read_file(log, place, upto=upto, cancelled=cancelled)
+        if cancelled():
+            return
+        yield place, known
+
+
+class _Readers:
+    """Processes that read files; a thread talks to each."""
+
+    def __init__(self, places: Sequence[ChatFile]) -> None:
+        self._batches: SimpleQueue[list[ChatFile]] = SimpleQueue()
+        self._answers: SimpleQueue[FileRead | None] = SimpleQueue()
+        for batch in _batches(places):
+            self._batches.put(batch)
+
+    def read(self, count: int, cancelled: Callable[[], bool]) -> Iterator[FileRead]:
+        """Yield what `count` processes read, until they have ended or it is cancelled."""
+        threads: dict[subprocess.Popen[bytes], Thread] = {}
+        try:
+            with suppress(OSError):
+                for _ in range(count):
+                    process = _started()
+                    threads[process] = Thread(target=self._talk, args=(process,), daemon=True)
+                    threads[process].start()
+            working = len(threads)
+            while working and not cancelled():
+                with suppress(Empty):
+                    answer = self._answers.get(timeout=_LOOK)
+                    if answer is None:
+                        working -= 1
+                    else:
+                        yield answer
+        finally:
+            for process in threads:
+                process.kill()
+            for process, thread in threads.items():
+                thread.join()
+                with suppress(BrokenPipeError), process:
+                    pass
+
+    def _talk(self, process: subprocess.Popen[bytes]) -> None:
+        """Let a process read until nothing is left or it ends."""
+        asked, told = process.stdin, process.stdout
+        assert asked is not None
+        assert told is not None
+        with suppress(OSError, EOFError, pickle.UnpicklingError, Empty):
+            while True:
+                batch = self._batches.get_nowait()
+                pickle.dump(batch, asked)
+                asked.flush()
+                for answer in zip(batch, pickle.load(told), strict=True):
+                    self._answers.put(answer)
+        self._answers.put(None)
+
+
+def _batches(places: Sequence[ChatFile]) -> Iterator[list[ChatFile]]:
+    batch: list[ChatFile] = []
+    for place in places:
+        batch.append(place)
+        if len(batch) == _AT_ONCE or place.size >= _LARGE:
+            yield batch
+            batch = []
+    if batch:
+        yield batch
+
+
+def _started() -> subprocess.Popen[bytes]:
+    return subprocess.Popen(
+        python("-m", __name__),
+        cwd=FOLDER,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        start_new_session=True,
+    )
+
+
+def _serve(asked: IO[bytes], told: IO[bytes]) -> None:
+    """Be such a process."""
+    batches: SimpleQueue[list[ChatFile]] = SimpleQueue()
+    Thread(target=_receive, args=(asked, batches), daemon=True).start()
+    while True:
+        answers = []
+        for place in batches.get():
+            with SessionLog(place.path) as log:
+                answers.append(read_file(log, place))
+        pickle.dump(answers, told)
+        told.flush()
+
+
+def _receive(asked: IO[bytes], batches: SimpleQueue[list[ChatFile]]) -> None:
+    """Pass on what is asked; the end of it, which is that of our parent, ends this process."""
+    with suppress(EOFError, pickle.UnpicklingError):
+        while True:
+            batches.put(pickle.load(asked))
+    os._exit(0)
+
+
+if __name__ == "__main__":
+    _serve(sys.stdin.buffer, sys.stdout.buffer)
