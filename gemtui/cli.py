@@ -129,6 +129,8 @@ class Root(click.Group):
     ) -> tuple[str | None, click.Command | None, list[str]]:
         """Return the command of that name if there is one, else the app on that folder."""
         if self.get_command(ctx, args[0]) is None:
+            if not (ctx.resilient_parsing or is_folder(Path(args[0]))):
+                raise click.UsageError(_no_folder(Path(args[0])), ctx)
             return PROGRAM, folder, args
         return super().resolve_command(ctx, args)
 
@@ -223,15 +225,28 @@ def root(ctx: click.Context, session: str | None, demo: bool, ascii: bool) -> in
     return 0
 
 
-@click.command(context_settings=_help)
+class FolderContext(click.Context):
+    """Of `gemtui PATH`, which has no name of its own."""
+
+    @property
+    def command_path(self) -> str:
+        """What help and errors name."""
+        return PROGRAM
+
+
+class Folder(click.Command):
+    """The command without a name."""
+
+    context_class = FolderContext
+
+
+@click.command(cls=Folder, context_settings=_help)
 @click.argument("path", type=click.Path(path_type=Path))
 @_app_options
 @click.pass_context
 def folder(ctx: click.Context, path: Path, session: str | None, demo: bool, ascii: bool) -> int:
     """Open the app on the project of PATH."""
     before = ctx.parent.params if ctx.parent is not None else {}
-    if not is_folder(path):
-        raise click.UsageError(_no_folder(path), ctx.parent)
     return _open(
         path, session or before["session"], demo or before["demo"], ascii or before["ascii"]
     )

@@ -7,6 +7,7 @@ import os
 import re
 import time
 from collections.abc import Iterator
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
@@ -18,6 +19,7 @@ from gemtui.policy.model.recorded_call import CallStatus
 from gemtui.runs.call_history import recorded_calls
 from gemtui.sessions.index import Index
 from gemtui.sessions.load import IN_FLIGHT, transcript_of
+from gemtui.sessions.merge import is_live
 from gemtui.sessions.records import SessionLog
 from gemtui.sessions.summary import Summary
 from gemtui.transcript.export import to_text
@@ -71,6 +73,7 @@ class Seen:
         self.log = SessionLog(path)
         self.log.refresh()
         self.transcript: Transcript = transcript_of(self.log)
+        self.path = path
         self.summary: Summary = Index(cli.store, cache=None).find(str(path))
         blocks = [block for message in self.transcript for block in message.blocks]
         self.calls = [block for block in blocks if isinstance(block, ToolCall)]
@@ -142,3 +145,17 @@ def test_a_call_in_flight_says_so(seen: Seen) -> None:
     assert not any(
         isinstance(block, Notice) for message in seen.transcript for block in message.blocks
     )
+
+
+def test_a_session_is_live_when_it_was_written_not_when_it_is_copied(
+    seen: Seen, tmp_path: Path
+) -> None:
+    written = seen.summary.modified
+    assert is_live(seen.summary, written + timedelta(seconds=59))
+    assert not is_live(seen.summary, written + timedelta(seconds=60))
+    copy = tmp_path / seen.path.name
+    copy.write_bytes(seen.path.read_bytes())
+    later = written.timestamp() + 90
+    os.utime(copy, (later, later))
+    summary = Index(tmp_path, cache=None).find(str(copy))
+    assert not is_live(summary, written + timedelta(seconds=91))

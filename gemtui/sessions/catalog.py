@@ -148,7 +148,7 @@ class Catalog:
 
     def _still_live(self, key: Identity, now: datetime) -> bool:
         live = [each for each in self._sessions.get(key, ()) if Flag.LIVE in each.flags]
-        return all(is_live(each.modified, now) for each in live)
+        return all(is_live(each, now) for each in live)
 
 
 def _same(before: Summary | None, now: Summary) -> Summary:

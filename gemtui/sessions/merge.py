@@ -68,9 +68,15 @@ def _project_hash(file: Summary, projects: Projects) -> str:
     return "" if root is None else path_hash(root)
 
 
-def is_live(modified: datetime, now: datetime) -> bool:
-    """Whether a file was written within the last minute; times in the future don't count."""
-    return timedelta() <= now - modified < LIVE_FOR
+def is_live(file: Summary, now: datetime) -> bool:
+    """Whether a session was written within the last minute, by its file and by its own word.
+
+    A file that was only copied then says that its session was last updated before. Times in the
+    future don't count, and nothing is live of which only the first part was read.
+    """
+    if file.partial or not timedelta() <= now - file.modified < LIVE_FOR:
+        return False
+    return file.updated is None or file.modified - file.updated < LIVE_FOR
 
 
 def merged(files: Collection[Summary], projects: Projects, now: datetime) -> Summary:
@@ -81,7 +87,7 @@ def merged(files: Collection[Summary], projects: Projects, now: datetime) -> Sum
     ranked = files if len(files) == 1 else sorted(files, key=_rank, reverse=True)
     first, *others = ranked
     project = _project(ranked, projects)
-    flags = first.flags | {Flag.LIVE} if is_live(first.modified, now) else first.flags
+    flags = first.flags | {Flag.LIVE} if is_live(first, now) else first.flags
     if not others:
         return replace(first, project=project, flags=flags)
     return replace(

@@ -18,7 +18,7 @@ class Flag(StrEnum):
     """A property of a session; the names are those of `gemtui sessions --json`."""
 
     LIVE = "live"
-    """The file was written within the last minute."""
+    """The session was written within the last minute; a copy of its file is not."""
     GHOST = "ghost"
     """Empty, beside another file with this id that is not (assets/gemini-cli.md#ghosts)."""
     EMPTY = "empty"

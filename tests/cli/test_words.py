@@ -32,6 +32,10 @@ def test_every_command_has_help(gemtui: Gemtui, command: str) -> None:
     assert answer.out.startswith(f"Usage: gemtui {command}")
 
 
+def test_the_help_of_the_app_on_a_folder_names_no_command(gemtui: Gemtui) -> None:
+    assert gemtui(Path(__file__).parent, "--help").out.startswith("Usage: gemtui [OPTIONS] PATH")
+
+
 def test_version(gemtui: Gemtui) -> None:
     assert re.fullmatch(r"gemtui \d+\.\d+\.\d+\n", gemtui("--version").out)
 
@@ -42,6 +46,8 @@ def test_version(gemtui: Gemtui) -> None:
         (["sesions"], "there is no command and no folder 'sesions': did you mean gemtui sessions?"),
         (["/no/such/folder"], "there is no command and no folder '/no/such/folder'"),
         ([__file__], f"is a file: to read a session file, gemtui --session {__file__}"),
+        (["nosuch", "--x"], "there is no command and no folder 'nosuch': see gemtui --help"),
+        ([str(Path(__file__).parent), "--x"], "No such option '--x': see gemtui --help"),
         (["--bad"], "No such option '--bad': see gemtui --help"),
         (["show"], "Missing argument 'ID': see gemtui show --help"),
         (["show", "x", "--format", "pdf"], "'pdf' is not one of"),

@@ -290,7 +290,8 @@ def test_update_while_load_runs(index: Index, tmp_path: Path) -> None:
 
 
 def test_a_session_is_live_for_a_minute(tmp_path: Path) -> None:
-    aged(session(tmp_path, uuid(1)), 0)
+    said = datetime.fromtimestamp(LONG_AGO, UTC).isoformat()
+    aged(session(tmp_path, uuid(1), [*talk(uuid(1)), {"$set": {"lastUpdated": said}}]), 0)
     catalog = Catalog(Projects(tmp_path))
     catalog.put((0, 0, 0), only(read(tmp_path)))
     for seconds, live in ((0, True), (59, True), (60, False)):

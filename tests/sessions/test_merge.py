@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 from contextlib import closing
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -237,11 +238,13 @@ def test_the_current_folder_names_a_hash_folder(
     assert only(read(tmp_path)).project == str(tmp_path)
 
 
-def test_live_is_what_changed_within_the_last_minute(tmp_path: Path) -> None:
+def test_live_is_what_is_written_now_and_not_what_is_copied_now(tmp_path: Path) -> None:
+    now = {"$set": {"lastUpdated": datetime.now(UTC).isoformat()}}
     set_time(session(tmp_path, uuid(1)), LONG_AGO)
-    session(tmp_path, uuid(2))
+    session(tmp_path, uuid(2), [*talk(uuid(2)), now])
+    session(tmp_path, uuid(3))
     live = {each.id: Flag.LIVE in each.flags for each in read(tmp_path).sessions}
-    assert live == {uuid(1): False, uuid(2): True}
+    assert live == {uuid(1): False, uuid(2): True, uuid(3): False}
 
 
 # --- titles and counts ---------------------------------------------------------------------------
