@@ -231,8 +231,8 @@ class _Gathered:
     @property
     def failure(self) -> str | None:
         """Why the run failed, and what to do about it; None if it did not."""
-        verdict = self.progress.verdict()
-        return one_line(verdict) if verdict and verdict.status not in _GOOD else None
+        outcome = self.progress.outcome()
+        return one_line(outcome) if outcome and outcome.status not in _GOOD else None
 
     def response(self) -> str:
         """The whole answer, from the stored session if it is found."""

@@ -201,6 +201,7 @@ class GeminiAdapter:
     """
 
     agent = "gemini"
+    _guard: Guard | None = None
 
     def __init__(
         self,
@@ -213,7 +214,7 @@ class GeminiAdapter:
         self.runs = (state_dir() / "runs" if runs is None else runs).absolute()
         self._cli = None if cli is None else cli.absolute()
         self._environ = environ
-        self._guard = guard
+        self._guard = guard or self._guard
 
     async def is_available(self) -> bool:
         """Whether a CLI is installed and answers `--version` within five seconds. Never raises."""

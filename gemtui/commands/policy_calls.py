@@ -273,8 +273,8 @@ def _counts_json(counts: ReplayCounts, read: Read, situation: Situation) -> dict
         "by_rule": [
             {
                 "rule": rule_dict(share.rule),
-                "decision": _decision(share.verdict),
-                "tool_refuses": share.verdict is ReplayDecision.TOOL_REFUSES,
+                "decision": _decision(share.decision),
+                "tool_refuses": share.decision is ReplayDecision.TOOL_REFUSES,
                 "calls": share.calls,
                 "examples": [
                     {"session": each.session, "tool": each.call.tool, "args": shown(each.call.args)}
@@ -294,9 +294,9 @@ def shown(args: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def _decision(verdict: ReplayDecision) -> str:
+def _decision(decision: ReplayDecision) -> str:
     """A tool's own refusal counts as a deny."""
-    return "deny" if verdict is ReplayDecision.TOOL_REFUSES else verdict.value
+    return "deny" if decision is ReplayDecision.TOOL_REFUSES else decision.value
 
 
 _WORDS = {
@@ -335,16 +335,16 @@ def _numbers(counts: ReplayCounts, read: Read, situation: Situation) -> Iterator
         yield clean_line(f"tools that Gemini CLI does not have today: {', '.join(names)}")
     for share in counts.by_rule:
         yield Clean("")
-        yield visible_line(f"{share.calls:,} {_WORDS[share.verdict]} {_by(share)}")
+        yield visible_line(f"{share.calls:,} {_WORDS[share.decision]} {_by(share)}")
         yield from reference_lines(share.references[:EXAMPLES])
 
 
 def _by(share: RuleCount) -> str:
-    if share.verdict is ReplayDecision.TOOL_REFUSES:
+    if share.decision is ReplayDecision.TOOL_REFUSES:
         return "by the tool itself, whatever the policy says"
     if share.rule is not None:
         return f"by {place(share.rule)}: {subject(share.rule)}"
-    if share.verdict is ReplayDecision.NOT_OFFERED:
+    if share.decision is ReplayDecision.NOT_OFFERED:
         return "by no rule: there is no such tool in this situation"
     return "by no rule: the mode, or the CLI's own judgement, decides"
 

@@ -109,12 +109,12 @@ class Show:
 
         `stderr`: what the CLI wrote there, or the beginning of it.
         """
-        verdict, done = self._progress.verdict(stderr), self._progress.done
-        assert verdict is not None
+        outcome, done = self._progress.outcome(stderr), self._progress.done
+        assert outcome is not None
         assert done is not None
-        words = one_line(verdict, resume=done.resume_token)
-        code = _CODES[verdict.status] or int(self._failed)
-        if code != 0 or (verdict.status is not Status.OK and not self._quiet):
+        words = one_line(outcome, resume=done.resume_token)
+        code = _CODES[outcome.status] or int(self._failed)
+        if code != 0 or (outcome.status is not Status.OK and not self._quiet):
             note(words)
         if code == 0 and not self._as_json:
             self.progress(self._summary(done))

@@ -2,12 +2,7 @@
 
 from __future__ import annotations
 
-import os
-from collections.abc import Mapping
-from pathlib import Path
-
 from gemtui.agent import gemini
-from gemtui.agent.adapter import Guard
 from gemtui.runs.resume import ResumeGuard
 
 
@@ -18,12 +13,4 @@ class GeminiAdapter(gemini.GeminiAdapter):
     runs' folders; None = gemtui's own.
     """
 
-    def __init__(
-        self,
-        *,
-        cli: Path | None = None,
-        runs: Path | None = None,
-        environ: Mapping[str, str] = os.environ,
-        guard: Guard | None = None,
-    ) -> None:
-        super().__init__(cli=cli, runs=runs, environ=environ, guard=guard or ResumeGuard())
+    _guard = ResumeGuard()

@@ -71,7 +71,7 @@ class RunOutcome:
 
 
 class RunProgress:
-    """Collects from a run's events how it goes: `add` all of them, then ask for `verdict`."""
+    """Collects from a run's events how it goes: `add` all of them, then ask for `outcome`."""
 
     def __init__(self) -> None:
         self.done: Done | None = None
@@ -127,7 +127,7 @@ class RunProgress:
         elif result.status is ResultStatus.ERROR:
             self.failed[result.tool_name] += 1
 
-    def verdict(self, stderr: str = "") -> RunOutcome | None:
+    def outcome(self, stderr: str = "") -> RunOutcome | None:
         """Return how the run ended; None while it goes on.
 
         `stderr`: what it wrote there, or the end of it.
@@ -244,15 +244,15 @@ def _timed_out(progress: RunProgress, error: ErrorSaid) -> RunOutcome:
 _POLICY_ERROR = re.compile(r"^.*Policy file error in .*$(?:\n(?!\s*$).*){0,4}", re.MULTILINE)
 
 
-def _with_policy(verdict: RunOutcome, stderr: str) -> RunOutcome:
+def _with_policy(outcome: RunOutcome, stderr: str) -> RunOutcome:
     """A policy file that was dropped counts as a failure: every deny in it was gone."""
     found = list(dict.fromkeys(match[0].strip() for match in _POLICY_ERROR.finditer(stderr)))
     if not found:
-        return verdict
+        return outcome
     headline = "A policy file is broken: its rules did not hold in this run"
     said = "\n".join(found)[:_DETAIL]
-    if verdict.status in (Status.INTERRUPTED, Status.TURN_LIMIT, Status.TIMEOUT, Status.FAILED):
-        return replace(verdict, detail=f"{verdict.detail}\n{headline}\n{said}".strip())
+    if outcome.status in (Status.INTERRUPTED, Status.TURN_LIMIT, Status.TIMEOUT, Status.FAILED):
+        return replace(outcome, detail=f"{outcome.detail}\n{headline}\n{said}".strip())
     return RunOutcome(
         status=Status.FAILED,
         headline=headline,
@@ -376,16 +376,16 @@ _PLAIN_DETAIL = 300
 _NAMES = ("Gemini", "Google")
 
 
-def one_line(verdict: RunOutcome, *, resume: str | None = None) -> Clean:
+def one_line(outcome: RunOutcome, *, resume: str | None = None) -> Clean:
     """Return `what (what was said): way out; way out`.
 
     `resume`: the id of the session that can be continued.
     """
-    what = verdict.headline
+    what = outcome.headline
     if not what.startswith(_NAMES):
         what = what[:1].lower() + what[1:]
-    said = ellipsis(clean_line("; ".join(verdict.detail.splitlines())), _PLAIN_DETAIL)
-    ways = "; ".join(verdict.ways_out)
+    said = ellipsis(clean_line("; ".join(outcome.detail.splitlines())), _PLAIN_DETAIL)
+    ways = "; ".join(outcome.ways_out)
     if resume and "continue the session" in ways:
         command = f"gemtui run --resume {shlex.quote(resume)}"
         ways = ways.replace("continue the session", f"continue the session ({command})", 1)

@@ -71,8 +71,8 @@ async def told(events: AsyncIterator[AgentEvent], progress: RunProgress) -> list
     return seen
 
 
-def verdict(progress: RunProgress, folder: RunFolder) -> RunOutcome:
-    found = progress.verdict(folder.stderr.read_text())
+def outcome(progress: RunProgress, folder: RunFolder) -> RunOutcome:
+    found = progress.outcome(folder.stderr.read_text())
     assert found is not None
     return found
 
@@ -88,7 +88,7 @@ async def test_a_run_that_fills_the_disk_ends_and_says_so(
     assert (run.state, run.complete) == (RunState.ENDED, False)
     assert run.exit is not None
     assert run.exit.code == code
-    ended = verdict(progress, run.folder)
+    ended = outcome(progress, run.folder)
     assert "No space left on device" in ended.detail
     if code:
         assert ended.headline == "The disk is full"

@@ -140,15 +140,15 @@ for version in ("0.11.3", "0.16.0", "0.20.2", "0.30.1", "0.38.2", "0.45.2", "0.5
 NAMES = sorted(str(path.relative_to(STREAMS))[:-6] for path in STREAMS.rglob("*.jsonl"))
 
 
-def verdict(output: bytes, ending: Ending, stderr: str = "") -> RunOutcome:
+def outcome(output: bytes, ending: Ending, stderr: str = "") -> RunOutcome:
     stream, reader, progress = Stream(cwd="/p"), NdjsonReader(), RunProgress()
     for line in (*reader.feed(output), *reader.close()):
         for event in stream.feed(line):
             progress.add(event)
-    assert progress.verdict() is None
+    assert progress.outcome() is None
     for event in stream.finish(ending):
         progress.add(event)
-    found = progress.verdict(stderr)
+    found = progress.outcome(stderr)
     assert found is not None
     return found
 
@@ -176,12 +176,12 @@ def recorded(name: str) -> RunOutcome:
     stderr = (STREAMS / f"{name}.stderr").read_text("utf-8", "replace")
     code = int((STREAMS / f"{name}.exit").read_text())
     output = (STREAMS / f"{name}.jsonl").read_bytes()
-    return verdict(output, Ending(code=code, stderr=stderr), stderr)
+    return outcome(output, Ending(code=code, stderr=stderr), stderr)
 
 
 def said(*lines: str, code: int | None = 0, stderr: str = "", **ending: object) -> RunOutcome:
     output = "\n".join(lines).encode()
-    return verdict(output, Ending(code=code, stderr=stderr, **ending), stderr)  # type: ignore[arg-type]
+    return outcome(output, Ending(code=code, stderr=stderr, **ending), stderr)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("name", NAMES)

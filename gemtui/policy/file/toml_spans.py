@@ -1,4 +1,8 @@
-"""Locate values and fields in the text of a TOML rule, so that one can be replaced in place."""
+"""Locate values and fields in the text of a TOML rule, so that one can be replaced in place.
+
+tomlkit would refuse a text with an error in it, which has to be editable, and can't put a new field
+behind a given one.
+"""
 
 from __future__ import annotations
 

@@ -39,7 +39,7 @@ class ReplayDecision(StrEnum):
 
 
 _LET_THROUGH = (ReplayDecision.ALLOW, ReplayDecision.ASK_USER)
-_VERDICTS = {decision: ReplayDecision(decision) for decision in Decision}
+_REPLAYED = {each: ReplayDecision(each) for each in Decision}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,7 +51,7 @@ class RuleCount:
     """
 
     rule: Rule | None
-    verdict: ReplayDecision
+    decision: ReplayDecision
     calls: int
     references: tuple[Reference, ...]
     examples: tuple[RecordedCall, ...]
@@ -78,8 +78,8 @@ class ReplayCounts:
 class _Share:
     """A share that grows."""
 
-    def __init__(self, rule: Rule | None, verdict: ReplayDecision) -> None:
-        self.rule, self.verdict = rule, verdict
+    def __init__(self, rule: Rule | None, decision: ReplayDecision) -> None:
+        self.rule, self.decision = rule, decision
         self.calls = 0
         self.references: list[Reference] = []
         self.examples: list[RecordedCall] = []
@@ -87,7 +87,7 @@ class _Share:
     def frozen(self) -> RuleCount:
         return RuleCount(
             rule=self.rule,
-            verdict=self.verdict,
+            decision=self.decision,
             calls=self.calls,
             references=tuple(self.references),
             examples=tuple(self.examples),
@@ -108,13 +108,13 @@ class ReplayCounter:
         """Decide on more calls."""
         for recorded in calls:
             outcome = self._engine.outcome(recorded.call)
-            verdict, rule = replay_decision(outcome), outcome.rule
-            if verdict in _LET_THROUGH and refusal_of_tool(recorded, self._engine.mode):
-                verdict, rule = ReplayDecision.TOOL_REFUSES, None
-            key = id(rule), verdict
+            decision, rule = replay_decision(outcome), outcome.rule
+            if decision in _LET_THROUGH and refusal_of_tool(recorded, self._engine.mode):
+                decision, rule = ReplayDecision.TOOL_REFUSES, None
+            key = id(rule), decision
             share = self._shares.get(key)
             if share is None:
-                share = self._shares[key] = _Share(rule, verdict)
+                share = self._shares[key] = _Share(rule, decision)
             share.calls += 1
             if share.calls <= EXAMPLES:
                 share.examples.append(recorded)
@@ -131,7 +131,7 @@ class ReplayCounter:
         """Return the counts of all calls so far."""
         counts: Counter[ReplayDecision] = Counter()
         for share in self._shares.values():
-            counts[share.verdict] += share.calls
+            counts[share.decision] += share.calls
         shares = sorted(self._shares.values(), key=lambda share: -share.calls)
         return ReplayCounts(
             calls=counts.total(),
@@ -147,7 +147,7 @@ class ReplayCounter:
 
 def replay_decision(outcome: Outcome) -> ReplayDecision:
     """Return what becomes of a call with this outcome."""
-    return _VERDICTS[outcome.decision] if outcome.found else ReplayDecision.NOT_OFFERED
+    return _REPLAYED[outcome.decision] if outcome.found else ReplayDecision.NOT_OFFERED
 
 
 def refusal_of_tool(recorded: RecordedCall, mode: ApprovalMode) -> str | None:

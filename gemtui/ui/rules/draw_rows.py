@@ -43,7 +43,7 @@ class Heading:
 class Total:
     """The number of calls with one decision."""
 
-    verdict: ReplayDecision
+    decision: ReplayDecision
     calls: int
     of: int
 
@@ -104,7 +104,7 @@ def heading(row: Heading, look: Look) -> Pieces:
     return (Piece(row.text, look[Role.HEADING]), _muted(f"  {row.more}" if row.more else "", look))
 
 
-def verdict(found: ReplayDecision, look: Look) -> Pieces:
+def draw_decision(found: ReplayDecision, look: Look) -> Pieces:
     """Draw the sign and word of a decision on a recorded call."""
     if found is ReplayDecision.NOT_OFFERED:
         return hidden(look, room=VERDICT - 2)
@@ -208,9 +208,9 @@ def _total(row: Total, look: Look) -> Pieces:
     room = max(0, min(40, look.width - 40))
     cells = max(bool(row.calls), round(share * room))
     bar = own(("█" if look.glyphs.name == "unicode" else "#") * (cells if room else 0))
-    style = verdict(row.verdict, look)[0].style
+    style = draw_decision(row.decision, look)[0].style
     return (
-        *verdict(row.verdict, look),
+        *draw_decision(row.decision, look),
         Piece(own(f"{row.calls:>9,}"), look[Role.TEXT] + BOLD if row.calls else look[Role.MUTED]),
         _muted(f"  {share:>4.0%}  ", look),
         Piece(bar, style),
@@ -218,9 +218,9 @@ def _total(row: Total, look: Look) -> Pieces:
 
 
 def _share(row: RuleCount, look: Look) -> Pieces:
-    front = (Piece(own(f"{row.calls:>8,}  "), look[Role.TEXT]), *verdict(row.verdict, look))
+    front = (Piece(own(f"{row.calls:>8,}  "), look[Role.TEXT]), *draw_decision(row.decision, look))
     rule = row.rule
-    if row.verdict is ReplayDecision.TOOL_REFUSES:
+    if row.decision is ReplayDecision.TOOL_REFUSES:
         return (*front, _muted("by the tool itself, whatever the policy says", look))
     if rule is None:
         return (*front, _muted("no rule: the approval mode decides", look))

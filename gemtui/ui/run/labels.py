@@ -60,9 +60,9 @@ _ENDS = {
 
 def mark(run: LiveRun, glyphs: Glyphs) -> str:
     """Return the glyph for a run's state."""
-    if run.verdict is None:
+    if run.outcome is None:
         return glyphs.running
-    match run.verdict.status:
+    match run.outcome.status:
         case Status.OK:
             return glyphs.ok
         case Status.REFUSED:
@@ -73,7 +73,7 @@ def mark(run: LiveRun, glyphs: Glyphs) -> str:
             return glyphs.failed
         case Status.WARNING | Status.INCOMPLETE | Status.TURN_LIMIT:
             return glyphs.warning
-    assert_never(run.verdict.status)
+    assert_never(run.outcome.status)
 
 
 def state(run: LiveRun, glyphs: Glyphs) -> Content:
@@ -85,7 +85,7 @@ def state(run: LiveRun, glyphs: Glyphs) -> Content:
         return Content.styled(
             f"{glyphs.interrupted} Killing (SIGKILL){glyphs.ellipsis}", "$text-error"
         )
-    word, role = ("running", "accent") if run.verdict is None else _ENDS[run.verdict.status]
+    word, role = ("running", "accent") if run.outcome is None else _ENDS[run.outcome.status]
     return Content.styled(f"{mark(run, glyphs)} {word}", f"$text-{role}")
 
 
@@ -113,15 +113,15 @@ def facts(run: LiveRun, glyphs: Glyphs, now: datetime) -> Iterator[Content]:
 
 def ending(run: LiveRun, glyphs: Glyphs) -> tuple[Content, list[Clean]] | None:
     """Return heading and lines about how a run ended; None if it is simply done."""
-    verdict = run.verdict
-    if verdict is None or verdict.status is Status.OK:
+    outcome = run.outcome
+    if outcome is None or outcome.status is Status.OK:
         return None
-    _, role = _ENDS[verdict.status]
-    heading = f"{clean_line(verdict.headline)} ({counted(run.answers(), 'turn')})"
-    lines = [_stopped(run)] if verdict.status is Status.INTERRUPTED else []
-    lines += [f"  {line}" for line in verdict.detail.split("\n") if line.strip()][:_LAST_LINES]
-    if verdict.ways_out:
-        lines.append(f"What helps: {'; '.join(verdict.ways_out)}.")
+    _, role = _ENDS[outcome.status]
+    heading = f"{clean_line(outcome.headline)} ({counted(run.answers(), 'turn')})"
+    lines = [_stopped(run)] if outcome.status is Status.INTERRUPTED else []
+    lines += [f"  {line}" for line in outcome.detail.split("\n") if line.strip()][:_LAST_LINES]
+    if outcome.ways_out:
+        lines.append(f"What helps: {'; '.join(outcome.ways_out)}.")
     lines += run.notes
     said = Content.styled(f"{mark(run, glyphs)} {heading}", f"bold $text-{role}")
     return said, [clean(line) for line in lines]

@@ -90,7 +90,7 @@ class LiveRun:
         self.session: str | None = about.get("session_id")
         self.stage = Stage.RUNNING
         self.done: Done | None = None
-        self.verdict: RunOutcome | None = None
+        self.outcome: RunOutcome | None = None
         """How it ended, in words."""
         self.retry: str | None = None
         """What the CLI tries again, as long as nothing else has come."""
@@ -160,7 +160,7 @@ class LiveRun:
         self.exit = self.run.exit()
         said = await asyncio.to_thread(_tail, self.run.folder.stderr)
         self.stderr, self.retry = told(said), None
-        self.verdict = self.progress.verdict(said)
+        self.outcome = self.progress.outcome(said)
         self.stage = Stage.ENDED
 
     def _take(self, event: AgentEvent) -> None:

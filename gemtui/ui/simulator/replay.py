@@ -92,7 +92,7 @@ class ReplayScreen(ScanScreen[ReplayCounts]):
             title,
             references,
             calls=row.calls,
-            allowed=row.verdict is ReplayDecision.ALLOW,
+            allowed=row.decision is ReplayDecision.ALLOW,
         )
         await self.app.push_screen_wait(screen)
         self.say_where()
@@ -126,20 +126,20 @@ def _key(row: ReplayRow) -> object:
     """What stays of a row when its number grows."""
     match row:
         case Total():
-            return row.verdict
+            return row.decision
         case RuleCount():
-            return row.rule, row.verdict
+            return row.rule, row.decision
         case _:
             return row
 
 
 def _behind(row: Total | RuleCount, counts: ReplayCounts) -> tuple[Clean, tuple[Reference, ...]]:
     """What the number counts, and the calls it counts."""
-    said = _TITLES[row.verdict]
+    said = _TITLES[row.decision]
     if isinstance(row, RuleCount):
         by = "by no rule" if row.rule is None else f"by {source(row.rule)}"
         return Clean(f"{said} {by}"), row.references
-    shares = (each for each in counts.by_rule if each.verdict is row.verdict)
+    shares = (each for each in counts.by_rule if each.decision is row.decision)
     return Clean(said), tuple(call for share in shares for call in share.references)
 
 

@@ -72,15 +72,15 @@ def test_every_call_has_one_verdict(engine: Engine) -> None:
         9, 4, 1, 2, 2,
     )  # fmt: skip
     assert sum(share.calls for share in counts.by_rule) == counts.calls
-    for verdict in ReplayDecision:
-        shares = [share for share in counts.by_rule if share.verdict is verdict]
-        assert sum(share.calls for share in shares) == getattr(counts, verdict.value)
+    for decision in ReplayDecision:
+        shares = [share for share in counts.by_rule if share.decision is decision]
+        assert sum(share.calls for share in shares) == getattr(counts, decision.value)
 
 
 def test_shares_name_their_rule_and_calls(engine: Engine) -> None:
     counts = replay(CALLS, engine)
     by_index = {
-        (share.rule.index, share.verdict): share
+        (share.rule.index, share.decision): share
         for share in counts.by_rule
         if share.rule is not None and share.rule.source.endswith("w.toml")
     }
@@ -132,5 +132,5 @@ def test_what_the_tool_itself_refuses_is_counted_apart() -> None:
     ]
     found = replay(calls, Engine(Policy.parse(RULES)))
     assert (found.allow, found.deny, found.tool_refuses) == (0, 1, 2)
-    (share,) = (each for each in found.by_rule if each.verdict is ReplayDecision.TOOL_REFUSES)
+    (share,) = (each for each in found.by_rule if each.decision is ReplayDecision.TOOL_REFUSES)
     assert (share.rule, share.calls) == (None, 2)
