@@ -6,6 +6,7 @@ import gc
 import os
 from collections.abc import Callable, Mapping
 from datetime import datetime
+from functools import partial
 from typing import Any, ClassVar
 
 from textual import on
@@ -111,7 +112,7 @@ class GemtuiApp(AppBase):
             self.say(
                 f'There is no theme "{self.config.theme}": F2 shows those there are', problem=True
             )
-        self.run_worker(self.runs.find())
+        self.run_worker(self.runs.find)
         if not self.is_headless:
             self.call_after_refresh(gc.freeze)
 
@@ -177,13 +178,13 @@ class GemtuiApp(AppBase):
         """Show the sessions of which only a copy is left, to put one back."""
         from gemtui.ui.run.restore_dialog import show_lost
 
-        self.run_worker(show_lost(self), group="dialog", exclusive=True)
+        self.run_worker(partial(show_lost, self), group="dialog", exclusive=True)
 
     def action_trusted(self) -> None:
         """The folders that the person told gemtui to trust."""
         from gemtui.ui.run.actions import show_trusted
 
-        self.run_worker(show_trusted(self), group="dialog", exclusive=True)
+        self.run_worker(partial(show_trusted, self), group="dialog", exclusive=True)
 
     def action_help_quit(self) -> None:
         """Say how to quit: ctrl+c copies, and there was nothing to copy."""
@@ -236,7 +237,7 @@ class GemtuiApp(AppBase):
 
     async def action_quit(self) -> None:
         """Leave, after a question where runs go on."""
-        self.run_worker(self._leave(), group="leave", exclusive=True)
+        self.run_worker(self._leave, group="leave", exclusive=True)
 
     async def _leave(self) -> None:
         if await self.policies.may_leave() and await self.runs.may_leave():
