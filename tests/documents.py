@@ -21,7 +21,15 @@ from gemtui.ui.kit.keys import Where, keys_of
 HERE = Path(__file__).parents[1]
 ASSETS = HERE / "assets"
 PANES = {
-    "Everywhere": (Where.APP, Where.FILTER, Where.RAW, Where.NOTICE, Where.CONFIRM, Where.DIALOG),
+    "Everywhere": (
+        Where.APP,
+        Where.FILTER,
+        Where.RAW,
+        Where.NOTICE,
+        Where.CONFIRM,
+        Where.CONFIRM_FOR_GOOD,
+        Where.DIALOG,
+    ),
     "Sessions": (
         Where.SESSIONS,
         Where.LIST,

@@ -159,7 +159,7 @@ async def test_settings_for_the_start_of_the_list_act(store: Path) -> None:
 async def test_thoughts_can_be_unfolded_from_the_start(store: Path) -> None:
     for fold, mark in ((True, "▸ thought"), (False, "▾ thought")):
         async with person(store, NARROW, Config(fold_thoughts=fold)) as me:
-            await me.press("slash", *"rename", "enter", "enter")
+            await me.press("slash", *"rename", "enter")
             await me.sees(mark)
 
 

@@ -14,7 +14,7 @@ from gemtui.text import Clean, clean, visible_line
 from gemtui.ui.draw.lines import own
 from gemtui.ui.kit.clean_widgets import Button, Dialog, Input, Label, Option, OptionList, Static
 from gemtui.ui.kit.dialog_guard import DialogScreen
-from gemtui.ui.kit.keys import Where, bindings
+from gemtui.ui.kit.keys import BY_ID, Where, bindings
 
 
 class Choice(NamedTuple):
@@ -60,11 +60,11 @@ def _row(choice: Choice) -> Content:
     return Content.assemble((choice.label, "bold"), "  ", (choice.meaning, "dim"))
 
 
-class ConfirmScreen(DialogScreen[bool]):
+class _QuestionScreen(DialogScreen[bool]):
     """Closes with True only if the user confirms; enter alone does not."""
 
-    BINDINGS = bindings(Where.CONFIRM)
     AUTO_FOCUS = "#no"
+    _key = ""
 
     def __init__(
         self, question: Clean, about: Clean, lines: Sequence[Clean], *, yes: str, no: str
@@ -81,7 +81,7 @@ class ConfirmScreen(DialogScreen[bool]):
                 yield Static(Content("\n").join(map(Content, self._lines)))
             with Horizontal(classes="buttons"):
                 yield Button(own(f"{self._no} (n)"), id="no")
-                yield Button(own(f"{self._yes} (y)"), id="yes", variant="error")
+                yield Button(own(f"{self._yes} ({self._key})"), id="yes", variant="error")
 
     @on(Button.Pressed)
     def _pressed(self, event: Button.Pressed) -> None:
@@ -94,6 +94,23 @@ class ConfirmScreen(DialogScreen[bool]):
     def action_close(self) -> None:
         """No."""
         self.dismiss(False)
+
+
+class ConfirmScreen(_QuestionScreen):
+    """Closes with True only if the user confirms; enter alone does not."""
+
+    BINDINGS = bindings(Where.CONFIRM)
+    _key = BY_ID["confirm.confirm"].footer()
+
+
+class ConfirmForGoodScreen(_QuestionScreen):
+    """The same, where what was confirmed can't be done so that it could be undone.
+
+    The key that confirms everything else does nothing here: it is still under the finger.
+    """
+
+    BINDINGS = bindings(Where.CONFIRM_FOR_GOOD)
+    _key = BY_ID["confirm_for_good.confirm"].footer()
 
 
 class AskScreen(DialogScreen[str]):

@@ -5,7 +5,8 @@ from __future__ import annotations
 import asyncio
 from abc import abstractmethod
 from collections.abc import Callable, Sequence
-from typing import Generic
+from contextlib import suppress
+from typing import Any, Generic
 
 from textual import events, on, work
 from textual.app import ComposeResult
@@ -13,6 +14,7 @@ from textual.containers import Horizontal, Vertical
 from textual.message import Message
 from textual.scroll_view import ScrollView
 from textual.widgets import Rule
+from textual.worker import Worker, WorkerCancelled
 
 from gemtui.text import Clean
 from gemtui.ui.draw.lines import Pieces, own
@@ -53,7 +55,11 @@ class FilterBar(Horizontal):
             self.text = text
 
     class Done(Message):
-        """The search stays, the keys belong to the list again."""
+        """The keys belong to the list again; `opens`: what its cursor is on is to be opened."""
+
+        def __init__(self, *, opens: bool = False) -> None:
+            super().__init__()
+            self.opens = opens
 
     def compose(self) -> ComposeResult:
         """Both forms; a class on this widget decides which one shows."""
@@ -91,7 +97,14 @@ class FilterBar(Horizontal):
     def on_input_submitted(self, event: Input.Submitted) -> None:
         """Enter in the input."""
         event.stop()
-        self.action_done()
+        self.action_open()
+
+    def action_open(self) -> None:
+        """Keep the search, and open what it found first or what was chosen of it."""
+        searched = bool(self.text.strip())
+        if not searched:
+            self.close()
+        self.post_message(self.Done(opens=searched))
 
     def action_done(self) -> None:
         """Keep the search."""
@@ -167,9 +180,17 @@ class SearchedRows(Vertical, Generic[Item]):
         self._search()
 
     @on(FilterBar.Done)
-    def _done(self, event: FilterBar.Done) -> None:
+    async def _done(self, event: FilterBar.Done) -> None:
         event.stop()
         self.rows.focus()
+        if event.opens:
+            with suppress(WorkerCancelled):
+                await self.workers.wait_for_complete(self._searches)
+            self.rows.action_open()
+
+    @property
+    def _searches(self) -> list[Worker[Any]]:
+        return [each for each in self.workers if each.node is self and each.group == "search"]
 
     @work(exclusive=True, group="search")
     async def _search(self) -> None:

@@ -41,6 +41,7 @@ class Where(StrEnum):
     WRITES = "Written files"
     OPTIONS = "Options"
     CONFIRM = "Question"
+    CONFIRM_FOR_GOOD = "Question about what can't be undone"
     DIALOG = "Dialog"
 
 

@@ -58,7 +58,13 @@ def bindings(*places: Where) -> list[BindingType]:
     return [key.binding for place in places for key in keys_of(place)]
 
 
-_ONLY_WHILE_TYPING = {Where.FILTER, Where.FIND, Where.DIALOG, Where.CONFIRM}
+_ONLY_WHILE_TYPING = {
+    Where.FILTER,
+    Where.FIND,
+    Where.DIALOG,
+    Where.CONFIRM,
+    Where.CONFIRM_FOR_GOOD,
+}
 _NOT_ITSELF = {"app.command_palette"}
 
 

@@ -123,8 +123,9 @@ class RowList(ScrollView, Generic[Item], can_focus=True, inherit_bindings=False)
         first = self._cursor
         if 0 < first <= 3 and not any(map(self._stops, self.items[:first])):
             first = 0
+        taller = len(self.items) > height  # rows that are new may need a bar that is not there yet
         if self._cursor >= top + height:
-            self.scroll_to(y=self._cursor - height + 1, animate=False)
+            self.scroll_to(y=self._cursor - height + 1, animate=False, force=taller)
         elif first < top:
             self.scroll_to(y=first, animate=False)
 

@@ -144,8 +144,10 @@ class PolicyMain(Vertical):
             self.post_message(self.Moved())
 
     @on(FilterBar.Done)
-    def _search_done(self) -> None:
+    def _search_done(self, event: FilterBar.Done) -> None:
         self.take_focus()
+        if event.opens:
+            self.rules.action_open()
 
     @on(RuleTable.Highlighted)
     def _highlighted(self, event: RuleTable.Highlighted) -> None:

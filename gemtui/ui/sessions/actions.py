@@ -19,7 +19,7 @@ from gemtui.sessions.records import SessionLog
 from gemtui.sessions.summary import Flag, Summary
 from gemtui.text import Clean, clean, clean_line, counted, file_name, short_path, size
 from gemtui.transcript.model import Block, Message, ToolCall
-from gemtui.ui.kit.dialogs import AskScreen, ConfirmScreen
+from gemtui.ui.kit.dialogs import AskScreen, ConfirmForGoodScreen, ConfirmScreen
 from gemtui.ui.sessions.export_dialog import Export, ExportScreen
 
 if TYPE_CHECKING:
@@ -88,7 +88,7 @@ async def _carry_out(app: AppBase, deletion: Deletion, home: Path) -> bool:
         if not unchanged:
             raise
         question, said = "Delete for good?", [*_why(error), *_live(rest.session)]
-        if not await _sure(app, question, said, rest, home, yes="Delete for good"):
+        if not await _sure(app, question, said, rest, home, yes="Delete for good", undone=False):
             return False
         done = await asyncio.to_thread(carry_out, rest, permanent=True)
     app.say(str(done))
@@ -106,15 +106,23 @@ def _live(summary: Summary) -> Iterator[str]:
 
 
 async def _sure(
-    app: AppBase, question: str, said: Sequence[str], deletion: Deletion, home: Path, *, yes: str
+    app: AppBase,
+    question: str,
+    said: Sequence[str],
+    deletion: Deletion,
+    home: Path,
+    *,
+    yes: str,
+    undone: bool = True,
 ) -> bool:
+    """Ask; `undone`: it can be, so that the usual key is enough."""
     lines = [*map(clean_line, said), Clean("")]
     lines += [clean_line(f"In {short_path(home)}, {size(deletion.size)}:")]
     lines += [_line(item, home) for item in deletion.items]
     title = clean_line(deletion.session.title)
-    return await app.push_screen_wait(
-        ConfirmScreen(clean_line(question), title, lines, yes=yes, no="Keep")
-    )
+    screen = ConfirmScreen if undone else ConfirmForGoodScreen
+    asked = screen(clean_line(question), title, lines, yes=yes, no="Keep")
+    return await app.push_screen_wait(asked)
 
 
 def _line(item: Item, home: Path) -> Clean:

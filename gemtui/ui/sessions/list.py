@@ -155,9 +155,13 @@ class SessionList(TypedAhead, can_focus=True, inherit_bindings=False):
         """Make the rows. The cursor stays on its session, or at least on its place.
 
         `typed`: another search. Where it leaves out the session under the cursor, the first one
-        is highlighted, and the old one again when the search ends.
+        is highlighted; when the search ends, the highlighted one stays, and the old one is
+        highlighted again only where nothing matched.
         """
         held, seen, before = self._hold(), self._in_sight(self._cursor), self._row
+        ends = bool(self.view.query) and not view.query
+        if ends and before is not None:
+            self._wanted = before.key
         self.view = view
         self._rows = self._listing.arrange(view)
         self._places = RowIndex(self._rows.rows, self._width)
@@ -169,7 +173,10 @@ class SessionList(TypedAhead, can_focus=True, inherit_bindings=False):
         if not view.query and self._row is not None:
             self._wanted = self._row.key
         self._lay_out()
-        self._release(held)
+        if ends:
+            self._scroll_to_middle()
+        else:
+            self._release(held)
         if seen or typed:
             self._scroll_to_cursor()
         self._tell()
@@ -210,7 +217,14 @@ class SessionList(TypedAhead, can_focus=True, inherit_bindings=False):
         return self._places.within(place, top, top + self.size.height)
 
     def _scroll(self, y: int) -> None:
-        self.scroll_to(y=y, animate=False)
+        """To a line; the rows that are new may need a scroll bar that is not there yet."""
+        taller = self._places.height > self.size.height
+        self.scroll_to(y=y, animate=False, force=taller)
+
+    def _scroll_to_middle(self) -> None:
+        """Bring the cursor's row into sight with as many of its neighbours above as below."""
+        if self._places:
+            self._scroll(max(0, self._places.top(self._cursor) - self.size.height // 2))
 
     def _scroll_to_cursor(self) -> None:
         """Bring the cursor's row into sight, with the heading above it."""
@@ -270,6 +284,7 @@ class SessionList(TypedAhead, can_focus=True, inherit_bindings=False):
         return RowContext(
             query=Query(self.view.query),
             projects=self.view.everywhere and not self.view.grouped,
+            sort=self.view.sort,
             chosen=place == self._cursor,
             focused=self.has_focus,
         )

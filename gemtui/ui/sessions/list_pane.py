@@ -99,5 +99,7 @@ class SessionPane(Vertical):
         self.list.call_next(self.list.filter, event.text)
 
     @on(FilterBar.Done)
-    def _back(self) -> None:
+    def _back(self, event: FilterBar.Done) -> None:
         self.list.focus()
+        if event.opens:
+            self.list.call_next(self.list.action_open)

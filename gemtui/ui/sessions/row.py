@@ -13,7 +13,7 @@ from msgspec import Struct
 from rich.style import Style
 from textual.strip import Strip
 
-from gemtui.sessions.listing import Heading, ListEntry, Query, Row, SessionRow
+from gemtui.sessions.listing import Heading, ListEntry, Query, Row, SessionRow, Sort
 from gemtui.sessions.store import SessionKind
 from gemtui.sessions.summary import NO_TITLE, Flag, Summary
 from gemtui.text import Clean, counted, relative
@@ -32,11 +32,13 @@ class RowContext(Struct, frozen=True, kw_only=True):
     """What a row needs to know besides itself.
 
     `query`: what to mark. `projects`: name the project (not below its heading, and not where all
-    rows are of one). `chosen`: the cursor is on it. `focused`: the list has the focus.
+    rows are of one). `sort`: the property that orders the rows, which every row shows. `chosen`:
+    the cursor is on it. `focused`: the list has the focus.
     """
 
     query: Query
     projects: bool = True
+    sort: Sort = Sort.UPDATED
     chosen: bool = False
     focused: bool = False
 
@@ -112,8 +114,12 @@ def _title(row: SessionRow, look: Look, around: RowContext) -> Pieces:
     return _marked(row.entry.title, style + BOLD if around.chosen else style, around, look)
 
 
-def _age(summary: Summary, look: Look) -> Piece:
-    return Piece(own(f"{relative(summary.when, look.now):>3}"), look[Role.MUTED])
+def _age(summary: Summary, look: Look, around: RowContext) -> Pieces:
+    """How long ago it was written, or began, where that is what orders the list."""
+    if around.sort is not Sort.STARTED:
+        return (Piece(own(f"{relative(summary.when, look.now):>3}"), look[Role.MUTED]),)
+    began = "  ?" if summary.started is None else f"{relative(summary.started, look.now):>3}"
+    return (Piece(own(f"began {began}"), look[Role.MUTED]),)
 
 
 # --- two lines -------------------------------------------------------------------------------
@@ -122,7 +128,7 @@ def _age(summary: Summary, look: Look) -> Piece:
 def _title_line(row: SessionRow, look: Look, around: RowContext) -> Strip:
     summary = row.entry.summary
     front = _front(row, look, around, _sign(summary, look))
-    return _line((*front, *_title(row, look, around)), (_GAP, _age(summary, look)), look)
+    return _line((*front, *_title(row, look, around)), (_GAP, *_age(summary, look, around)), look)
 
 
 class RowFact(Struct, frozen=True):
@@ -144,15 +150,16 @@ def _facts_line(row: SessionRow, look: Look, around: RowContext) -> Strip:
 
 
 def _facts(entry: ListEntry, look: Look, around: RowContext) -> list[RowFact]:
-    summary, muted = entry.summary, look[Role.MUTED]
+    summary, muted, sort = entry.summary, look[Role.MUTED], around.sort
+    projects = around.projects or sort is Sort.PROJECT
     facts = [
         *_states(entry, look, around),
-        RowFact(1, entry.project if around.projects else own(""), muted),
+        RowFact(0 if sort is Sort.PROJECT else 1, entry.project if projects else own(""), muted),
         RowFact(3, _models(entry), muted),
         RowFact(1, _counted(summary.prompts, "prompt", summary, look), muted),
-        RowFact(2, _counted(summary.tool_calls, "tool", summary, look), muted),
-        RowFact(0, _failed(summary), look[Role.ERROR]),
-        RowFact(4, _tokens(summary), muted),
+        RowFact(0 if sort is Sort.TOOLS else 2, _tools(summary, look, around), muted),
+        RowFact(0, *_failed(summary, look, around)),
+        RowFact(0 if sort is Sort.TOKENS else 4, _tokens(summary, around), muted),
     ]
     return [fact for fact in facts if fact.text]
 
@@ -218,15 +225,24 @@ def _counted(number: int, thing: str, summary: Summary, look: Look) -> Clean:
     return own(counted(number, thing) if number else "")
 
 
-def _failed(summary: Summary) -> Clean:
-    return own(f"{summary.failed_calls} failed" if summary.failed_calls else "")
+def _tools(summary: Summary, look: Look, around: RowContext) -> Clean:
+    if around.sort is Sort.TOOLS and not summary.tool_calls and not summary.partial:
+        return own("0 tools")
+    return _counted(summary.tool_calls, "tool", summary, look)
 
 
-def _tokens(summary: Summary) -> Clean:
+def _failed(summary: Summary, look: Look, around: RowContext) -> tuple[Clean, Style]:
+    if summary.failed_calls:
+        return own(f"{summary.failed_calls} failed"), look[Role.ERROR]
+    asked = around.sort is Sort.FAILURES and not summary.partial
+    return own("0 failed" if asked else ""), look[Role.MUTED]
+
+
+def _tokens(summary: Summary, around: RowContext) -> Clean:
     """In at most four characters and a noun: 812, 1.9k, 47k, 1.2M."""
     total = None if summary.partial else summary.tokens.total
     if total is None:
-        return own("")
+        return own("? tokens" if around.sort is Sort.TOKENS else "")
     coarse = 9_950 <= total < 999_500
     return own(f"{total / 1000:.0f}k tokens" if coarse else f"{short(total)} tokens")
 
@@ -249,16 +265,21 @@ def _columns(row: SessionRow, look: Look, around: RowContext) -> Strip:
 def _right_columns(entry: ListEntry, look: Look, around: RowContext) -> Pieces:
     summary, muted, all_of_them = entry.summary, look[Role.MUTED], look.width >= ALL_COLUMNS_FROM
     prompts = _number(_counted(summary.prompts, "prompt", summary, look), muted, 7)
-    tools = _number(_counted(summary.tool_calls, "tool", summary, look), muted, 5)
-    failed = _number(_failed(summary), look[Role.ERROR], 6)
+    tools = _number(_tools(summary, look, around), muted, 5)
+    failed = _number(*_failed(summary, look, around), 6)
+    tokens = _number(_tokens(summary, around), muted, 6)
     project = _word(entry.project, 10 if look.width < 90 else 16, look, around)
-    pieces: list[Piece] = [*project] if around.projects else []
+    pieces: list[Piece] = [*project] if around.projects or around.sort is Sort.PROJECT else []
     if all_of_them:
-        tokens = _number(_tokens(summary), muted, 6)
         pieces += (*_word(_models(entry), 14, look, around), *prompts, *tools, *tokens, *failed)
     else:
-        pieces += (*prompts, *(failed if summary.failed_calls else (*tools, _MARGIN)))
-    return (*pieces, _GAP, _age(summary, look))
+        sorted_by = {Sort.TOOLS: (*tools, _MARGIN), Sort.TOKENS: tokens}.get(around.sort)
+        wrong = summary.failed_calls or around.sort is Sort.FAILURES
+        if sorted_by is not None:
+            pieces += (*(failed if wrong else prompts), *sorted_by)
+        else:
+            pieces += (*prompts, *(failed if wrong else (*tools, _MARGIN)))
+    return (*pieces, _GAP, *_age(summary, look, around))
 
 
 def _word(text: Clean, width: int, look: Look, around: RowContext) -> Pieces:

@@ -24,7 +24,7 @@ from gemtui.ui.draw.lines import own
 from gemtui.ui.draw.theme import Look
 from gemtui.ui.kit.clean_widgets import Input, Static
 from gemtui.ui.kit.filtering import TypedAhead
-from gemtui.ui.kit.keys import Where, bindings
+from gemtui.ui.kit.keys import BY_ID, Where, bindings
 from gemtui.ui.transcript.cursor import Cursor
 from gemtui.ui.transcript.layout import LayoutLine
 from gemtui.ui.transcript.row_strip import Mark
@@ -226,6 +226,15 @@ class SearchedView(TypedAhead, inherit_bindings=False):
         self.finder.clear()
         if self._bar is not None and self._bar.is_attached:
             self._bar.remove()
+
+    async def handle_key(self, event: events.Key) -> bool:
+        """n and N are about matches here: without a search they do not go on to what is around."""
+        if event.key in ("n", "N") and not self.found.query:
+            event.stop()
+            self.word = f"no search to go on with: {BY_ID['transcript.find'].footer()} begins one"
+            self.refresh_page()
+            return True
+        return await super().handle_key(event)
 
     def watch_found(self, before: SearchState, found: SearchState) -> None:
         """The keys for the next and the previous hit act only in a search."""

@@ -161,8 +161,10 @@ async def test_without_a_trash_it_asks_again_before_deleting_for_good(
         await me.press("y")
         await me.sees("Delete for good?", "Write a haiku file", "does not take it")
         await me.sees("The system says: there is no trash")
-        assert all(path.exists() for path in gone)
         await me.press("y")
+        await me.sees("Delete for good (D)")
+        assert all(path.exists() for path in gone)
+        await me.press("D")
         await me.until(lambda: not any(path.exists() for path in gone))
 
 

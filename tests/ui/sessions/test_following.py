@@ -80,7 +80,7 @@ async def test_a_session_that_goes_takes_its_row_away(store: Path) -> None:
 
 async def test_folds_stay_when_a_session_grows(store: Path) -> None:
     async with person(store, NARROW) as me:
-        await me.press("slash", *"rename", "enter", "enter")
+        await me.press("slash", *"rename", "enter")
         await me.sees("read_file", "11 lines")
         await me.press("right_square_bracket", "space")
         await me.until(lambda: "11 lines" not in me.text)

@@ -176,18 +176,39 @@ async def test_the_wheel_scrolls_and_leaves_the_cursor() -> None:
 
 async def test_typing_filters_and_esc_brings_all_back() -> None:
     async with showing() as (app, pilot):
-        await pilot.press("down", "slash", *"parser")
-        assert app.listed == ["s1", "s3"]
-        assert app.highlighted == "s1"
+        await pilot.press("down", "slash", *"explained")
+        assert app.listed == ["s3"]
+        assert app.highlighted == "s3"
         await pilot.press("escape")
         assert app.listed == ["s1", "s2", "s3", "s4"]
-        assert app.highlighted == "s2"
+        assert app.highlighted == "s3"
         assert app.focused is app.sessions
 
 
-async def test_enter_keeps_the_search_and_returns_to_the_list() -> None:
+async def test_where_nothing_matched_the_cursor_is_where_it_was() -> None:
     async with showing() as (app, pilot):
-        await pilot.press("slash", *"parser", "enter", "down")
+        await pilot.press("down", "slash", *"zzz", "escape")
+        assert app.highlighted == "s2"
+
+
+async def test_a_search_that_ends_shows_what_is_around_the_chosen_session() -> None:
+    async with showing(MANY) as (app, pilot):
+        await pilot.press("slash", *"number 150", "escape")
+        assert app.highlighted == "m150"
+        around = "\n".join(app.lines())
+        assert [n for n in range(147, 154) if f"Session number {n} " not in around] == [], around
+
+
+async def test_enter_in_the_search_opens_what_was_found() -> None:
+    async with showing() as (app, pilot):
+        await pilot.press("slash", *"explained", "enter")
+        opened = [each.summary.id for each in app.said if isinstance(each, SessionList.Opened)]
+        assert opened == ["s3"]
+
+
+async def test_down_keeps_the_search_and_goes_to_the_list() -> None:
+    async with showing() as (app, pilot):
+        await pilot.press("slash", *"parser", "down", "down")
         assert app.focused is app.sessions
         assert app.highlighted == "s3"
         assert app.query_one(FilterBar).has_class("-open")
@@ -349,7 +370,7 @@ async def test_when_the_highlighted_session_goes_its_neighbour_is_highlighted_fo
 
 async def test_a_search_goes_on_while_the_store_changes() -> None:
     async with showing() as (app, pilot):
-        await pilot.press("slash", *"parser", "enter", "down")
+        await pilot.press("slash", *"parser", "down", "down")
         app.sessions.show(snapshot((summary("new", "A parser", hours=0), *FEW)))
         assert app.listed == ["new", "s1", "s3"]
         assert app.highlighted == "s3"

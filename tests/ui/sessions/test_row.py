@@ -6,7 +6,7 @@ import pytest
 from msgspec.structs import replace
 from textual.strip import Strip
 
-from gemtui.sessions.listing import Heading, Listing, Query, Row, SessionRow, View
+from gemtui.sessions.listing import Heading, Listing, Query, Row, SessionRow, Sort, View
 from gemtui.sessions.store import SessionKind
 from gemtui.sessions.summary import NO_TITLE, Flag, Summary
 from gemtui.text import Clean, clean_line
@@ -190,3 +190,34 @@ def test_a_long_path_loses_its_beginning() -> None:
     heading = Heading("x", Clean("/srv/very/long/path/to/a/project"), 3, folded=False)
     (strip,) = draw_row(heading, look(30), PLAIN, 1)
     assert strip.text == " ▾ …/path/to/a/project      3 "
+
+
+@pytest.mark.parametrize("width", [44, 80, 130])
+@pytest.mark.parametrize(
+    ("sort", "shows"),
+    [
+        (Sort.STARTED, "began 2h"),
+        (Sort.PROJECT, "gemtui"),
+        (Sort.TOKENS, "212k tokens"),
+        (Sort.TOOLS, "12 tools"),
+        (Sort.FAILURES, "0 failed"),
+    ],
+)
+def test_what_the_list_is_sorted_by_is_shown(width: int, sort: Sort, shows: str) -> None:
+    around = RowContext(query=Query(""), projects=False, sort=sort)
+    assert shows in squeezed(drawn(PARSER, width, around))
+
+
+@pytest.mark.parametrize("width", [44, 80, 130])
+@pytest.mark.parametrize(
+    ("sort", "shows"),
+    [(Sort.TOKENS, "? tokens"), (Sort.TOOLS, "0 tools"), (Sort.FAILURES, "2 failed")],
+)
+def test_zero_and_unknown_are_shown_where_they_order_the_list(
+    width: int, sort: Sort, shows: str
+) -> None:
+    bare = replace(PARSER, tool_calls=0, tokens=Usage(), failed_calls=2)
+    around = RowContext(query=Query(""), projects=False, sort=sort)
+    text = squeezed(drawn(bare, width, around))
+    assert shows in text
+    assert "2 failed" in text
