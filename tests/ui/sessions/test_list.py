@@ -51,7 +51,7 @@ def snapshot(sessions: Sequence[Summary], *, complete: bool = True) -> Snapshot:
 class ListApp(App[None]):
     """Only the pane, with the time standing still; remembers what the list says."""
 
-    CSS = "SessionPane { width: 44; }"
+    CSS = "SessionPane { width: 44; } SessionList { scrollbar-size-vertical: 1; }"
 
     def __init__(self, project: str | None) -> None:
         super().__init__()
