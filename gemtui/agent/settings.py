@@ -154,7 +154,7 @@ def _problem(path: Path) -> str | None:
         return None
     except OSError as error:
         why = f"{path} can't be read: {error.strerror}"
-        return f"{why}; Gemini CLI may not start with it: mend or remove it"
+        return f"{why}; Gemini CLI ends at once with it (exit code 52): mend or remove it"
     return None
 
 

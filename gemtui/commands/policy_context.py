@@ -10,7 +10,7 @@ from pathlib import Path
 import click
 
 from gemtui.commands.output import note
-from gemtui.files import is_there
+from gemtui.files import is_folder, is_there
 from gemtui.paths import typed_path
 from gemtui.policy.check.check_policy import check_files
 from gemtui.policy.edit.named_policies import find_policy
@@ -90,8 +90,9 @@ def _named(word: str) -> Iterator[Path]:
 def broken(stands: EffectivePolicy, named: Sequence[Path]) -> int:
     """Write a note for each file or rule that the CLI drops, and for unreadable settings.
 
-    Returns 1 if there was any. In files that were `named` other errors are noted as well: the
-    answer is what Gemini CLI does, but gemtui would not start a run with them.
+    Returns 1 if there was any, and if other errors are found: what Gemini CLI ignores or takes
+    otherwise than it is written, such as `[[rules]]`. `named`: with such errors in these files
+    gemtui would not start a run.
     """
     for problem in stands.problems:
         note(problem)
@@ -99,10 +100,16 @@ def broken(stands: EffectivePolicy, named: Sequence[Path]) -> int:
     for each in errors:
         where = f"rule {each.rule}: " if each.rule else ""
         note(f"{each.file}: {where}{each.message}")
-    said = {str(each.file) for each in errors}
-    more = Counter(str(each.file) for each in check_files(named) if each.severity is Severity.ERROR)
-    for file, number in more.items():
-        if file not in said:
+    said = {Path(each.file) for each in errors}
+    more = Counter(
+        path
+        for each in check_files((*stands.files, *stands.admin))
+        if each.severity is Severity.ERROR and not is_folder(path := Path(each.file))
+    )
+    for path, number in more.items():
+        if path not in said:
             word = "an error" if number == 1 else f"{number} errors"
-            note(f"{file} has {word}, gemtui starts no run with it: see gemtui policy check {file}")
-    return 1 if errors or stands.problems else 0
+            stops = {path, path.parent}.intersection(named)
+            run = ", gemtui starts no run with it" if stops else ""
+            note(f"{path} has {word}{run}: see gemtui policy check {path}")
+    return 1 if errors or more or stands.problems else 0

@@ -105,7 +105,9 @@ _CODES = {
     41: _LOGIN_MISSING,
     42: _cause("Gemini CLI did not accept the prompt or the session", *_PROMPT, *_SESSION),
     44: _cause("The sandbox can't be used", *_SANDBOX),
-    52: _cause("The settings of Gemini CLI forbid this run", "look at its settings.json"),
+    52: _cause(
+        "A settings file of Gemini CLI is broken, or forbids this run", "look at settings.json"
+    ),
     53: _TURNS,
     54: _cause("A tool failed so that the run could not go on", "see the last tool call"),
     55: _TRUST,

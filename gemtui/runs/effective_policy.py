@@ -63,14 +63,20 @@ def effective_policy(
     files = [*(() if alone and policies else _user_files(merged, workspace, environ)), *policies]
     admins = _admin_files(admin, merged, workspace, environ)
     policy = Policy.load(files) + Policy.load(admins, tier=Tier.ADMIN)
-    setup = Setup(settings=merged, allowed_tools=tuple(allowed_tools), workspace=workspace)
+    problems = () if settings is not None else settings_problems(environ, workspace)
+    setup = Setup(
+        settings=merged,
+        allowed_tools=tuple(allowed_tools),
+        workspace=workspace,
+        stopped=next(iter(problems), None),
+    )
     return EffectivePolicy(
         policy=policy,
         setup=setup,
         files=tuple(files),
         admin=tuple(admins),
         settings=tuple(read),
-        problems=() if settings is not None else settings_problems(environ, workspace),
+        problems=problems,
     )
 
 

@@ -221,7 +221,7 @@ def test_settings_that_can_not_be_read_are_said_with_the_way_out(
     path.write_text(text)
     (problem,) = settings_problems(os.environ, project)
     assert problem.startswith(f"{path} can't be read: {why}")
-    assert "mend or remove it" in problem
+    assert "exit code 52): mend or remove it" in problem
     said = gemtui(("run", "Go"), ("policy", "list"), ("policy", "explain", "--tool", "glob"))
     assert said.stderr.decode().count(problem) == 3
 

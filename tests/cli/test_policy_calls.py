@@ -290,13 +290,28 @@ def test_a_tool_that_is_none_leads_to_the_one_that_was_meant(home: Path, gemtui:
         assert said.endswith(f" Did you mean {meant}?") == (meant is not None)
 
 
-def test_errors_that_drop_nothing_are_said_of_the_policies_named(
+def test_tables_that_the_cli_ignores_are_said_and_make_it_an_error(
     home: Path, gemtui: Gemtui, work: Path
 ) -> None:
     work.write_text(WORK + '[[rules]]\ntoolName = "glob"\n')
     answer = gemtui("policy", "explain", "--policy", work, *PUSH)
-    assert answer.code == 0
+    assert answer.code == 1
     assert f"{work} has an error, gemtui starts no run with it" in answer.complaint
+    own = home / ".gemini/policies/own.toml"
+    own.parent.mkdir()
+    assert gemtui("policy", "explain", *PUSH).code == 0
+    work.replace(own)
+    answer = gemtui("policy", "explain", *PUSH)
+    assert answer.code == 1
+    assert f"{own} has an error: see gemtui policy check {own}" in answer.complaint
+
+
+def test_a_pattern_that_can_hang_the_cli_is_told(home: Path, gemtui: Gemtui, work: Path) -> None:
+    slow = '[[rule]]\ntoolName = "run_shell_command"\nargsPattern = "(a|a|aa)*b.*c.*d.*e.*f"\n'
+    rest = 'decision = "deny"\npriority = 900\n'
+    work.write_text(slow + rest + WORK)
+    because = gemtui("policy", "explain", "--policy", work, *PUSH, "--json").json["because"]
+    assert "Rule 1 of work.toml has a pattern that Gemini CLI may hang on." in because
 
 
 def test_on_a_terminal_reasons_go_on_below_themselves(

@@ -12,6 +12,8 @@ from gemtui.errors import OptionError
 from gemtui.policy.engine.decide import Engine
 from gemtui.policy.model.rules import Call, Decision, Tier
 from gemtui.runs.effective_policy import EffectivePolicy, effective_policy
+from tests.model_server import ModelServer
+from tests.real_cli import GeminiCli
 
 
 def rule(path: Path, decision: str = "allow", priority: int = 100) -> Path:
@@ -52,6 +54,26 @@ def test_a_plain_run_has_the_users_folder(gemini: Path) -> None:
     assert sources(found) == ["a.toml", "b.toml"]
     assert found.files == (gemini / "policies",)
     assert effective_policy(alone=True).files == found.files
+
+
+def test_a_broken_settings_file_of_a_project_stops_the_cli_and_every_decision(
+    gemini_program: Path, tmp_path: Path
+) -> None:
+    cli = GeminiCli.set_up(gemini_program, tmp_path / "place")
+    broken = cli.project / ".gemini/settings.json"
+    broken.parent.mkdir()
+    broken.write_text('{"tools": ')
+    with (
+        ModelServer([]) as model,
+        cli.start(model, "go") as run,
+        pytest.raises(AssertionError, match=r"ended with 52:[\s\S]*settings\.json"),
+    ):
+        run.finish()
+    environ = cli.environment("")
+    found = effective_policy(workspace=cli.project, environ=environ)
+    said = Engine(found.policy, setup=found.setup).explain(Call(tool="glob"))
+    assert said.headless is Decision.DENY
+    assert f"Gemini CLI does not start: {broken} can't be read" in said.because
 
 
 def test_no_folder_no_rules(gemini: Path) -> None:

@@ -18,8 +18,8 @@ from typing import Any
 from gemtui.files import read_small
 from gemtui.policy.check.check_rule import rule_said, schema_said
 from gemtui.policy.check.finding_builder import FindingDraft, findings, warned
-from gemtui.policy.check.pitfalls import pitfalls
-from gemtui.policy.check.shadows import related
+from gemtui.policy.check.pitfalls import HIDDEN_MESSAGE, pitfalls
+from gemtui.policy.check.shadows import kept_visible, related
 from gemtui.policy.file.policy import LARGEST, TOO_LARGE
 from gemtui.policy.file.rule_blocks import BlockKind, blocks_of
 from gemtui.policy.file.rule_codec import read_rule
@@ -95,12 +95,19 @@ def check_tables(
 
 def _all(files: Sequence[_Read]) -> Iterator[Finding]:
     """The findings of all files, including those about how their rules relate to each other."""
-    loaded = related([rule for each in files if not each.dropped for rule in each.rules])
+    rules = [rule for each in files if not each.dropped for rule in each.rules]
+    loaded, seen = related(rules), kept_visible(rules)
     place = 0
     for each in files:
         between = related(each.rules) if each.dropped else loaded
+        visible = kept_visible(each.rules) if each.dropped else seen
         at = 0 if each.dropped else place
-        said = list(each.said)
+        shown = {rule.index for where, rule in enumerate(each.rules, at) if where in visible}
+        said = [
+            (number, one)
+            for number, one in each.said
+            if number not in shown or one.message != HIDDEN_MESSAGE
+        ]
         for where, rule in enumerate(each.rules, at):
             said += [(rule.index, one) for one in between.get(where, ())]
         place += 0 if each.dropped else len(each.rules)

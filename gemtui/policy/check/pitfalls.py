@@ -14,7 +14,7 @@ from gemtui.policy.engine.protected import BUILD_FILES
 from gemtui.policy.file.rule_codec import value_text
 from gemtui.policy.match import pattern_forms as forms
 from gemtui.policy.match.matching import SHELL, pattern_sources
-from gemtui.policy.model.rules import ApprovalMode, Decision, Rule
+from gemtui.policy.model.rules import ApprovalMode, Decision, Finding, Rule
 from gemtui.policy.model.tool_catalog import AGENTS, ALIASES
 from gemtui.policy.shell.parser import parse_command
 from gemtui.policy.shell.programs import NEVER, RUNS, SHELLS
@@ -22,6 +22,11 @@ from gemtui.text import listed
 
 _OUTSIDE_PLAN = ("default", "autoEdit", "yolo")
 _OPENING = frozenset({"*", SHELL, "write_file", "replace"})
+
+HIDDEN_MESSAGE = (
+    "its denyMessage is never shown: a tool that is denied whatever its arguments is hidden"
+)
+"""Said of a rule by itself; a stronger one with a condition may keep the tool in sight."""
 
 _STEPS = 100
 """Most replacements applied to one rule, one after the other."""
@@ -37,11 +42,16 @@ def pitfalls(rule: Rule) -> Iterator[FindingDraft]:
             yield said
 
 
-def fixed(rule: Rule) -> Rule | None:
-    """Return the rule rewritten to do what was probably intended; None if none can be derived."""
+def fixed(rule: Rule, said: Iterable[Finding] | None = None) -> Rule | None:
+    """Return the rule rewritten to do what was probably intended; None if none can be derived.
+
+    `said`: the findings about it beside the other rules of its policy; None = it is by itself.
+    """
+    visible = said is not None and all(each.message != HIDDEN_MESSAGE for each in said)
+    looks = [look for look in _LOOKS if not (visible and look is _hidden_message)]
     better = rule
     for _ in range(_STEPS):
-        fixes = (fix for look in _LOOKS for _said, fix in look(better) if fix not in (None, better))
+        fixes = (fix for look in looks for _said, fix in look(better) if fix not in (None, better))
         step = next(fixes, None)
         if step is None:
             break
@@ -250,9 +260,8 @@ def _hidden_message(rule: Rule) -> Iterator[Pitfall]:
     per_call = (*AGENTS, *ALIASES)
     if rule.subagent is not None or all(name in per_call for name in rule.tools):
         return
-    said = "its denyMessage is never shown: a tool that is denied whatever its arguments is hidden"
     way_out = 'argsPattern = "." keeps the tool in sight and tells the model why'
-    yield warned("denyMessage", said, way_out), replace(rule, args_pattern=".")
+    yield warned("denyMessage", HIDDEN_MESSAGE, way_out), replace(rule, args_pattern=".")
 
 
 def _plan_mode(rule: Rule) -> Iterator[Pitfall]:

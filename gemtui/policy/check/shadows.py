@@ -93,6 +93,27 @@ def related(rules: Sequence[Rule]) -> Mapping[int, tuple[FindingDraft, ...]]:
     return found
 
 
+def kept_visible(rules: Sequence[Rule]) -> frozenset[int]:
+    """Return the places of denies of tools that a stronger rule keeps in sight.
+
+    Such a rule has a condition and does not deny, so that the model is told of the tool. `rules`:
+    in load order; of the denies those with a message are looked at.
+    """
+    order = sorted(enumerate(rules), key=lambda pair: (-pair[1].effective, pair[0]))
+    found: set[int] = set()
+    showing: list[tuple[frozenset[str], _Situations]] = []
+    for place, rule in order:
+        tools, situations = frozenset(tool_names(rule)), _situations(rule.modes, rule.interactive)
+        if rule.decision is not Decision.DENY and rule.conditional and rule.subagent is None:
+            showing.append((tools, situations))
+        elif rule.deny_message and any(
+            situations & shown and (tools & names or "*" in tools | names)
+            for names, shown in showing
+        ):
+            found.add(place)
+    return frozenset(found)
+
+
 class _Earlier:
     """The rules that the engine tries earlier, indexed by tool and condition."""
 
@@ -190,13 +211,17 @@ def _made(
     modes: Sequence[str],
     interactive: bool | None,
 ) -> tuple[_Case, ...]:
-    asked = (True, False) if interactive is None else (interactive,)
-    situations = frozenset(product(modes or MODES, asked))
+    situations = _situations(modes, interactive)
     conditions = [*((prefix, None) for prefix in prefixes), *((None, each) for each in patterns)]
     return tuple(
         _Case(tool, condition, situations)
         for tool, condition in product(dict.fromkeys(tools), conditions)
     )
+
+
+def _situations(modes: Sequence[str], interactive: bool | None) -> _Situations:
+    asked = (True, False) if interactive is None else (interactive,)
+    return frozenset(product(modes or MODES, asked))
 
 
 # --- one rule over another -----------------------------------------------------------------------

@@ -39,6 +39,8 @@ def explanation(call: Call, evaluator: Evaluator, other: Evaluator) -> Explanati
     )
     allowed = unasked.evaluate(call).decision is Decision.ALLOW and refuses is None
     because = _because(call, evaluator, evaluation)
+    for rule in _hanging(evaluator.context(call), evaluation):
+        because += f" {_upper(place(rule))} has a pattern that Gemini CLI may hang on."
     if refuses is not None:
         because += f" {call.tool} itself refuses the call, whatever the policy says: {refuses}."
     return Explanation(
@@ -55,6 +57,16 @@ def explanation(call: Call, evaluator: Evaluator, other: Evaluator) -> Explanati
         found=availability.found,
         tool_refuses=refuses,
     )
+
+
+def _hanging(context: ToolContext, evaluation: Evaluation) -> Iterator[Rule]:
+    """Yield the rules that are tried on such a call, and whose patterns can run for ever."""
+    decides = evaluation.matched or evaluation.ready
+    for ready in context.rules:
+        if ready.may_hang:
+            yield ready.rule
+        if ready is decides:
+            return
 
 
 def _message(evaluator: Evaluator, call: Call, evaluation: Evaluation) -> str | None:

@@ -47,7 +47,7 @@ def fatal(setup: Setup, mode: ApprovalMode) -> str | None:
         off or table(setup.settings, "admin").get("secureModeEnabled")
     ):
         return "the settings switch yolo off, and the CLI ends at once"
-    return None
+    return setup.stopped
 
 
 def setting_rules(setup: Setup, *, interactive: bool) -> tuple[Rule, ...]:

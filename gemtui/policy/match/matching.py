@@ -13,7 +13,7 @@ from functools import lru_cache
 from typing import Any, Final
 
 from gemtui.policy.match.arguments import arguments_text, string
-from gemtui.policy.match.patterns import Pattern, PatternError, compile_pattern, unsafe
+from gemtui.policy.match.patterns import Pattern, PatternError, compile_pattern, slow, unsafe
 from gemtui.policy.model.rules import Decision, Rule
 from gemtui.text import listed
 
@@ -35,6 +35,13 @@ class CompiledRule:
     def decision(self) -> Decision:
         """What the rule decides."""
         return self.rule.decision
+
+    @property
+    def may_hang(self) -> bool:
+        """Whether the CLI may try the pattern for ever on some arguments; a prefix ends soon."""
+        return not _has_prefix(self.rule) and any(
+            source and slow(source) for source in pattern_sources(self.rule)
+        )
 
     def finds(self, text: str) -> bool:
         """Whether the rule's pattern is found in the arguments' text; one without always is."""

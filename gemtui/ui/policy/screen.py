@@ -133,10 +133,11 @@ class PolicyScreen(DialogGuardScreen[None]):
         draft, place = self.draft, self.main.place
         entry = None if place is None else draft.entries[place]
         rule = None if entry is None else entry.rule
-        self._better = None if rule is None else fixed(rule)
+        said = () if place is None else draft.document.problems[place]
+        self._better = None if rule is None else fixed(rule, said)
         fixable = self._better is not None
         self.side.show(draft, place, fixable=fixable)
-        found = (() if place is None else draft.document.problems[place]) or draft.of_the_file
+        found = said or draft.of_the_file
         right = list(state(draft, self.side.changes, fixable=fixable))
         self.query_one("#status", BarLine).say(list(worst(found, self.gemtui.glyphs)), right)
         self.refresh_bindings()

@@ -121,7 +121,8 @@ def look_at(document: Document, place: int | None, rule: Rule) -> RuleReview:
             file=document.source, rule=0, field="", severity=Severity.ERROR, message=str(error)
         )
         return RuleReview((finding,), None)
-    return RuleReview(changed.problems[-1 if place is None else place], fixed(rule))
+    found = changed.problems[-1 if place is None else place]
+    return RuleReview(found, fixed(rule, found))
 
 
 class RuleForm(DialogScreen[Rule]):

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 
+from gemtui.policy.check.check_policy import check_text
 from gemtui.policy.check.pitfalls import fixed, pitfalls
 from gemtui.policy.engine.decide import Engine
 from gemtui.policy.file.policy import Policy, of
@@ -244,6 +245,26 @@ def test_a_denied_tool_is_hidden_and_its_message_with_it() -> None:
         assert engine.outcome(run("ls")).decision is DENY
     explained = Engine(of([better]), mode=ApprovalMode.YOLO).explain(run("ls"))
     assert explained.message == "ask a person"
+
+
+def test_a_message_is_shown_where_a_stronger_rule_keeps_the_tool_in_sight() -> None:
+    deny = rule(DENY, deny_message="ask a person")
+    shown = replace(prefix(ALLOW, "git", modes=("yolo",)), priority=200)
+    weaker, of_another = replace(shown, priority=50), replace(shown, tools=("glob",))
+    of_subagent, denying = replace(shown, subagent="x"), replace(shown, decision=DENY)
+    for others, hidden in (
+        ([shown], False),
+        ([weaker], True),
+        ([of_another], True),
+        ([of_subagent], True),
+        ([denying], True),
+    ):
+        text = of([*others, deny]).to_toml()
+        found = [each for each in check_text(text, "work.toml") if each.rule == 2]
+        assert any("never shown" in each.message for each in found) is hidden
+        assert (fixed(deny, found) is not None) is hidden
+    explained = Engine(of([shown, deny]), mode=ApprovalMode.YOLO).explain(run("ls"))
+    assert (explained.offered, explained.message) == (True, "ask a person")
 
 
 def test_an_allow_without_modes_opens_plan_mode() -> None:
