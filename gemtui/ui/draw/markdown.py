@@ -27,7 +27,7 @@ from gemtui.ui.draw.lines import (
     wrap,
 )
 from gemtui.ui.draw.markdown_chunks import chunks
-from gemtui.ui.draw.table import draw_table
+from gemtui.ui.draw.table import Side, draw_table
 from gemtui.ui.draw.theme import BOLD, ITALIC, STRIKE, UNDERLINE, Look, Role
 
 if TYPE_CHECKING:
@@ -213,7 +213,12 @@ def _table(node: SyntaxTreeNode, look: Look) -> Iterator[Line]:
         for part in node.children
         for row in part.children
     ]
-    yield from draw_table(rows[0], rows[1:], look)
+    heads = node.children[0].children[0].children
+    sides = [_SIDES.get(str(cell.attrs.get("style")), Side.LEFT) for cell in heads]
+    yield from draw_table(rows[0], rows[1:], look, sides)
+
+
+_SIDES = {f"text-align:{side}": side for side in Side}
 
 
 def _joined(rows: list[Pieces]) -> Pieces:

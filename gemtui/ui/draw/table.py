@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from enum import StrEnum
 from itertools import zip_longest
+
+from rich.style import Style
 
 from gemtui.ui.draw.lines import Line, Piece, Pieces, own, width_of, wrap
 from gemtui.ui.draw.theme import BOLD, Look, Role
@@ -13,20 +16,35 @@ NARROWEST = 4
 _BETWEEN = 3
 
 
+class Side(StrEnum):
+    """Where the text of a column stands."""
+
+    LEFT = "left"
+    CENTER = "center"
+    RIGHT = "right"
+
+
 def draw_table(
-    head: Sequence[Pieces], rows: Sequence[Sequence[Pieces]], look: Look
+    head: Sequence[Pieces],
+    rows: Sequence[Sequence[Pieces]],
+    look: Look,
+    sides: Sequence[Side] = (),
 ) -> Iterator[Line]:
-    """Yield the lines of a table. Short rows are padded, long ones cut to the length of `head`."""
+    """Yield the lines of a table. Short rows are padded, long ones cut to the length of `head`.
+
+    `sides`: where the text of each column stands; () = all at the left.
+    """
+    sides = sides or [Side.LEFT] * len(head)
     widths = _widths(head, rows, look.width)
     if widths is None:
         yield from _records(head, rows, look)
         return
-    yield from _row([_bold(cell) for cell in head], widths, look)
+    yield from _row([_bold(cell) for cell in head], widths, sides, look)
     cross = own(f"{look.glyphs.rule}{look.glyphs.cross}{look.glyphs.rule}")
     rule = own(cross.join(look.glyphs.rule * width for width in widths))
     yield Line((Piece(rule, look[Role.BORDER]),), width_of((Piece(rule, look[Role.BORDER]),)))
     for row in rows:
-        yield from _row(row, widths, look)
+        yield from _row(row, widths, sides, look)
 
 
 def _bold(cell: Pieces) -> Pieces:
@@ -57,7 +75,9 @@ def _shared(wanted: list[int], room: int) -> list[int]:
     return widths
 
 
-def _row(cells: Sequence[Pieces], widths: list[int], look: Look) -> Iterator[Line]:
+def _row(
+    cells: Sequence[Pieces], widths: list[int], sides: Sequence[Side], look: Look
+) -> Iterator[Line]:
     blocks = [
         wrap(cells[column], width) if column < len(cells) else []
         for column, width in enumerate(widths)
@@ -68,9 +88,18 @@ def _row(cells: Sequence[Pieces], widths: list[int], look: Look) -> Iterator[Lin
         for column, line in enumerate(lines):
             pieces += [side] if column else []
             gap = widths[column] - width_of(line.pieces)
-            last = column == len(widths) - 1
-            pieces += line.pieces if last else (*line.pieces, Piece(own(" " * gap), side.style))
+            before = {Side.LEFT: 0, Side.CENTER: gap // 2, Side.RIGHT: gap}[sides[column]]
+            after = 0 if column == len(widths) - 1 else gap - before
+            pieces += _padded(line.pieces, before, after, side.style)
         yield Line(tuple(pieces))
+
+
+def _padded(pieces: Pieces, before: int, after: int, style: Style) -> Iterator[Piece]:
+    if before:
+        yield Piece(own(" " * before), style)
+    yield from pieces
+    if after:
+        yield Piece(own(" " * after), style)
 
 
 def _records(

@@ -1,13 +1,35 @@
-"""Fixes for errors of Textual that end the app; they apply to its own widgets, too."""
+"""Fixes for errors of Textual; they apply to its own widgets, too."""
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterable
+
+from textual import events
+from textual._xterm_parser import XTermParser
 from textual.geometry import Size
 from textual.widgets import OptionList  # noqa: TID251 (its own class is what is mended)
 
 _move_page = OptionList._move_page
 _update_lines = OptionList._update_lines
 _get_content_height = OptionList.get_content_height
+
+
+_keys_of_sequence = XTermParser._sequence_to_key_events
+_MODIFIED = re.compile(r"\x1b\[27;(\d+);(\d+)~")
+"""A key with its modifiers as xterm's modifyOtherKeys and tmux send it."""
+
+
+def _keys_with_their_modifiers(
+    self: XTermParser, sequence: str, alt: bool = False
+) -> Iterable[events.Key]:
+    """ESC CR is alt+enter, not enter; so is what xterm and tmux send for it where they are asked.
+
+    What modifies a key is given on in the form of kitty's protocol, which Textual reads.
+    """
+    if sequence == "\x1b\r":
+        sequence = "\x1b[13;3u"
+    return _keys_of_sequence(self, _MODIFIED.sub("\x1b[\\2;\\1u", sequence), alt)
 
 
 def _around(options: OptionList) -> int:
@@ -40,6 +62,7 @@ def _get_height_of_a_cell_or_more(
 
 def mend() -> None:
     """Mend Textual's classes; once is enough, and twice does no harm."""
+    XTermParser._sequence_to_key_events = _keys_with_their_modifiers  # type: ignore[method-assign]
     OptionList._move_page = _move_page_if_there_is_one  # type: ignore[method-assign]
     OptionList._update_lines = _update_lines_if_they_have_cells  # type: ignore[method-assign]
     OptionList.get_content_height = _get_height_of_a_cell_or_more  # type: ignore[method-assign]

@@ -134,6 +134,9 @@ def ended(run: LiveRun, keys: Sequence[str], glyphs: Glyphs) -> Content | None:
         return None
     heading, lines = said
     hints = [_hint(id, glyphs) for id in keys]
+    if hints:
+        leave = BY_ID["prompt.leave"].footer()
+        hints.insert(0, Content.styled(f"{leave} leaves the prompt, then:", "dim"))
     return Content("\n").join([heading, *map(Content, lines), Content(""), *hints])
 
 
@@ -162,7 +165,7 @@ def cli_words(cli: Detected) -> Content:
     return Content.styled(clean_line(version), "dim")
 
 
-WAITS = Clean("will be sent when the run ends; enter: not yet")
+WAITS = Clean("will be sent when the run ends, unless it is edited")
 
 
 def prompt_words(run: LiveRun | None, resume: str | None) -> Clean:

@@ -32,7 +32,6 @@ from gemtui.ui.run.labels import (
     ENDED_KEYS,
     WAITS,
     cli_words,
-    ended,
     facts,
     mark,
     option_words,
@@ -81,7 +80,7 @@ class RunScreen(DialogGuardScreen[None]):
         self._cli: Detected | None = None
         self._stage: Stage | None = None
         self._frame = 0
-        self._queued = False
+        self._queued: str | None = None
         self.ready = asyncio.Event()
 
     def compose(self) -> ComposeResult:
@@ -148,7 +147,7 @@ class RunScreen(DialogGuardScreen[None]):
 
     def show_run(self, run: LiveRun, *, fresh: bool = True) -> None:
         """Show this run from now on; not `fresh`: it continues what is shown."""
-        self._queued = False
+        self._queued = None
         self.options = replace(self.options, cwd=run.cwd, **({} if run.ours else run.asked))
         self.panes.show_run(run, fresh=fresh)
         self._tick()
@@ -158,7 +157,7 @@ class RunScreen(DialogGuardScreen[None]):
         self, folder: Path, *, resume: str | None = None, before: Transcript | None = None
     ) -> None:
         """An empty pane for a new run in this folder, or for going on with a session."""
-        self._queued = False
+        self._queued = None
         self.options = replace(self.options, cwd=folder, resume=resume)
         self.query_one("#status", BarLine).say([])
         self.panes.prepare(before)
@@ -201,15 +200,13 @@ class RunScreen(DialogGuardScreen[None]):
         self._say_options()
         for note in run.notes:
             self.gemtui.say(note)
-        if self._queued:
-            self._queued = False
+        if (queued := self._queued) is not None:
+            self._queued = None
             if run.status is DoneStatus.SUCCESS:
-                self._go_on(self.prompt.text)
+                self._go_on(queued)
             else:
                 self.gemtui.say("The prompt waits: the run did not end well.")
                 self._say_options()
-        elif ended(run, (), self.gemtui.glyphs) is not None and not self.prompt.text:
-            self.view.focus()
 
     # --- sending -------------------------------------------------------------------------------
 
@@ -218,10 +215,17 @@ class RunScreen(DialogGuardScreen[None]):
         if self.asking:
             return
         if self.run_shown is not None and self.run_shown.alive:
-            self._queued = not self._queued
+            self._queued = event.text
             self._say_options()
         else:
             self._go_on(event.text)
+
+    @on(PromptArea.Changed)
+    def _edited(self) -> None:
+        """A queued prompt that is edited is not finished: it waits for another enter."""
+        if self._queued not in (None, self.prompt.text):
+            self._queued = None
+            self._say_options()
 
     def _go_on(self, prompt: str) -> None:
         """Send a prompt: in the session that is shown where there is one, else in a new one."""
@@ -390,7 +394,7 @@ class RunScreen(DialogGuardScreen[None]):
 
     def _say_options(self) -> None:
         resume = self.options.resume
-        words = WAITS if self._queued else prompt_words(self.run_shown, resume)
+        words = WAITS if self._queued is not None else prompt_words(self.run_shown, resume)
         folder = self.options.cwd or current_folder()
         self.query_one(PromptBox).say(words, option_words(self.options), folder)
 

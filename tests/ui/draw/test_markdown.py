@@ -61,6 +61,13 @@ def test_a_table_shrinks_to_the_width() -> None:
     ]
 
 
+def test_the_marks_of_a_table_say_where_its_columns_stand() -> None:
+    table = "|left|right|middle|last|\n|:-|-:|:-:|-:|\n|a|b|c|d|\n|1234567|1234567|1234567|123|"
+    lines = answer(table, width=60)
+    assert lines[0] == "left    │   right │ middle  │ last"
+    assert lines[2] == "a       │       b │    c    │    d"
+
+
 def test_a_table_with_too_many_columns_becomes_a_list_of_its_rows() -> None:
     table = "|" + "column|" * 9 + "\n|" + "-|" * 9 + "\n|" + "value|" * 9
     assert answer(table, width=30)[0] == "column: value"

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import pytest
+from textual import events
+from textual._xterm_parser import XTermParser
 from textual.app import App, ComposeResult
 
 from gemtui.text import Clean
@@ -29,3 +31,20 @@ async def test_a_list_without_a_cell_for_its_text_ends_nothing(size: tuple[int, 
         await pilot.resize_terminal(*size)
         await pilot.press("home", "pagedown")
     assert app.return_code in (0, None)
+
+
+@pytest.mark.parametrize(
+    ("sequence", "key"),
+    [
+        ("\x1b\r", "alt+enter"),
+        ("\x1b[27;3;13~", "alt+enter"),
+        ("\x1b[27;2;13~", "shift+enter"),
+        ("\x1b[13;3u", "alt+enter"),
+        ("\r", "enter"),
+    ],
+)
+def test_a_terminal_may_send_modified_keys_in_any_form(sequence: str, key: str) -> None:
+    mend()
+    parser = XTermParser()
+    keys = [event.key for event in parser.feed(sequence) if isinstance(event, events.Key)]
+    assert keys == [key]

@@ -98,7 +98,7 @@ async def ended(me: Person, cli: FakeCli) -> None:
 
 async def files(me: Person, cli: FakeCli) -> None:
     await ended(me, cli)
-    await me.press("w")
+    await me.press("escape", "w")
     await me.sees("Files written")
 
 

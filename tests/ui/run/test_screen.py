@@ -98,7 +98,7 @@ async def test_the_written_files_and_the_way_to_their_cards(
         await me.ask("go")
         await me.sees("b.txt not written", "c.txt unconfirmed", "1 file")
         await me.ended()
-        await me.press("w", "down", "d")
+        await me.press("escape", "w", "down", "d")
         assert me.app.focused is me.pane.view
         block = me.pane.view.page.block
         assert getattr(block, "id", None) == "t2"
@@ -181,7 +181,11 @@ async def test_a_failed_run_says_why_and_what_one_can_do(
     async with runner(home, project, size) as me:
         await me.ask("hello")
         await me.sees("✗", "Please set an Auth method", "Run the same prompt again")
-        await me.press("r")
+        await me.ended()
+        await me.type("run")
+        assert me.pane.prompt.text == "run"
+        assert len(list_runs(runs_dir())) == 1, "r ran it again, in the middle of a word"
+        await me.press("escape", "r")
         await me.until(lambda: len(list_runs(runs_dir())) == 2)
         await me.ended()
         await me.press("e")
@@ -261,7 +265,6 @@ async def test_a_stopped_run_is_followed_on(home: Path, project: Path, fake_cli:
         await me.sees("◌ interrupted")
         await me.ended()
         fake_cli(START, says("Bye."), END)
-        await me.press("c")
         await me.ask("more")
         await me.sees("Bye.", "✓ done")
         assert me.pane.view.following
@@ -276,6 +279,10 @@ async def test_a_prompt_written_meanwhile_is_sent_when_the_run_ends(
         await me.ask("first")
         await me.sees("First answer.")
         await me.ask("and then")
+        await me.sees("will be sent when the run ends")
+        await me.type("x")
+        await me.sees("enter sends it when the run ends")
+        await me.press("backspace", "enter", "enter")
         await me.sees("will be sent when the run ends")
         fake_cli(START, says("Second answer."), END)
         gate.touch()
