@@ -37,6 +37,8 @@ _SURROGATES = "\ud800-\udfff"
 _FLAG = "\U0001f3f4[\U000e0030-\U000e0039\U000e0061-\U000e007a]{3,6}\U000e007f"
 # a colour or style, 7-bit and 8-bit, with the "erase to the right" that grep and gcc send along
 _COLOUR = r"(?:\x1b\[|\x9b)[0-9:;]*+m(?:(?:\x1b\[|\x9b)0?K)?"
+COLOUR = re.compile(_COLOUR)
+"""What `clean` removes: `gemtui.transcript.colours` reads it."""
 _HARMFUL = (
     f"(?P<line_end>\r\n|[{_LINE_ENDS}])|(?P<kept>{_FLAG})|[{_CONTROLS}{_BIDI}{_TAGS}{_SURROGATES}]"
 )

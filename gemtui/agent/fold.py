@@ -25,7 +25,8 @@ from gemtui.agent.events import (
     ToolUse,
 )
 from gemtui.transcript import shell_output
-from gemtui.transcript.display_model import Display, TextDisplay
+from gemtui.transcript.display_model import Display
+from gemtui.transcript.displays import display_of
 from gemtui.transcript.model import (
     Author,
     Block,
@@ -246,7 +247,7 @@ def _ended(call: ToolCall, result: ToolResult, event: AgentEvent) -> ToolCall:
 def _display(call: ToolCall, output: str | None) -> Display | None:
     kind = kind_of(call.name)
     if kind is ToolKind.SHELL:
-        return TextDisplay(text=output) if output else None
+        return display_of(output)
     return asked_change(kind, call.args, output)
 
 

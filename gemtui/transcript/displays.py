@@ -12,6 +12,7 @@ from difflib import unified_diff
 import orjson
 from msgspec.structs import replace
 
+from gemtui.transcript.colours import coloured
 from gemtui.transcript.display_model import (
     Activity,
     AgentDisplay,
@@ -43,7 +44,8 @@ def display_of(value: object, *, markdown: bool = False) -> Display | None:
         case None | "" | []:
             return None
         case str():
-            return table(value) or TextDisplay(text=value, markdown=markdown)
+            drawn = None if markdown else coloured(value)
+            return table(value) or drawn or TextDisplay(text=value, markdown=markdown)
         case list():
             return _screen(value) or _rows(value) or JsonDisplay(value=value)
         case Mapping():

@@ -13,6 +13,7 @@ from html import escape
 from typing import Any, assert_never
 
 from gemtui.text import Clean, clean, clean_line, visible, visible_line
+from gemtui.transcript.colours import BASIC
 from gemtui.transcript.display_model import (
     DiffDisplay,
     Display,
@@ -183,6 +184,8 @@ def _row(cells: Sequence[str], tag: str) -> str:
 def _span(span: Span) -> str:
     text = escape(clean_line(span.text) if "\n" in span.text else clean(span.text))
     tags = [tag for tag in ("b", "i", "u") if getattr(span, _STYLES[tag])]
+    if span.fg in BASIC and not span.bg:
+        text = f'<span class="c{BASIC.index(span.fg)}">{text}</span>'
     return "".join(f"<{t}>" for t in tags) + text + "".join(f"</{t}>" for t in reversed(tags))
 
 

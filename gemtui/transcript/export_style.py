@@ -48,6 +48,9 @@ summary { cursor: pointer; padding: .3rem 0; }
 .diff ins { background: var(--added); } .diff del { background: var(--removed); }
 .k { color: var(--keyword); } .s { color: var(--string); } .n { color: var(--name); }
 .c { color: var(--comment); font-style: italic; } .m { color: var(--number); }
+.c1, .c9 { color: var(--bad); } .c2, .c10 { color: var(--good); } .c3, .c11 { color: var(--warn); }
+.c4, .c12 { color: var(--you); } .c5, .c13 { color: var(--model); }
+.c6, .c14 { color: var(--number); } .c8 { color: var(--muted); }
 @media print {
   body { max-width: none; padding: 0; font-size: 10pt; }
   details::details-content { content-visibility: visible; height: auto; }

@@ -12,6 +12,7 @@ import orjson
 
 from gemtui.text import holds_controls
 from gemtui.transcript import shell_output
+from gemtui.transcript.colours import coloured
 from gemtui.transcript.display_model import DiffDisplay, Display, TextDisplay
 from gemtui.transcript.displays import display_of, rebuilt_diff, table
 from gemtui.transcript.model import Image, ToolCall, ToolStatus, excerpt
@@ -320,11 +321,11 @@ def _display(
     if kind is ToolKind.SHELL and (display is None or isinstance(display, TextDisplay)):
         whole = output if display is None else display.text
         said = shell_output.said(whole) if whole == output else whole
-        return TextDisplay(text=said) if said else None
+        return display_of(said)
     if display is not None:
         return display
     if kind in (ToolKind.MCP, ToolKind.OTHER):
-        return table(output or "")
+        return table(output or "") or coloured(output or "")
     return asked_change(kind, args, output) if status is ToolStatus.SUCCESS else None
 
 

@@ -35,6 +35,7 @@ from gemtui.ui.draw.gutter_rows import (
     some_rows,
     styled,
     text_rows,
+    whole,
 )
 from gemtui.ui.draw.lines import BLANK, EMPTY, Line, Piece, fit, flat, own, tabless
 from gemtui.ui.draw.markdown import draw_markdown
@@ -161,16 +162,17 @@ def _exit(call: ToolCall, look: Look) -> tuple[Piece, ...]:
 
 def _screen(call: ToolCall, display: ScreenDisplay, look: Look, *, folded: bool) -> Body:
     keep = _last_lines(call)
-    shown = display.lines[-keep:] if folded else display.lines[:LINES]
-    rows = [Row((), tuple(_span(span, look) for span in line)) for line in shown]
-    body = some_rows(rows, look, folded=folded, keep=keep)
-    facts = _exit(call, look)
-    missing = len(display.lines) - len(rows)
-    if not missing:
-        return replace(body, facts=facts)
+    lines, facts = display.lines, _exit(call, look)
+    missing = max(0, len(lines) - (keep if folded else LINES))
+    head = 0 if folded else len(lines) if not missing else LINES // 2
+    tail = lines[head + missing :]
+    rows = [Row((), tuple(_span(span, look) for span in line)) for line in (*lines[:head], *tail)]
     if folded:
-        return replace(body, hidden=missing, more=True, facts=facts)
-    return Body(lines=(*body.lines, left_out(missing, look)), facts=facts)
+        body = some_rows(rows, look, folded=True, keep=keep)
+        return replace(body, hidden=missing, more=missing > 0, facts=facts)
+    before, after = whole(rows[:head], look), whole(rows[head:], look)
+    gap = (left_out(missing, look),) if missing else ()
+    return Body(lines=(*before, *gap, *after), facts=facts)
 
 
 def _span(span: Span, look: Look) -> Piece:

@@ -1,0 +1,95 @@
+"""The colours in a tool's output: SGR sequences to spans; every other sequence stays in the text.
+
+What stays meets `gemtui.text.clean` where it is drawn, as all foreign text does.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Any
+
+from msgspec.structs import replace
+
+from gemtui.text import COLOUR
+from gemtui.transcript.display_model import ScreenDisplay, Span
+
+BASIC = (
+    "#000000", "#800000", "#008000", "#808000", "#000080", "#800080", "#008080", "#c0c0c0",
+    "#808080", "#ff0000", "#00ff00", "#ffff00", "#0000ff", "#ff00ff", "#00ffff", "#ffffff",
+)  # fmt: skip
+"""The sixteen colours that a terminal names by number, as Gemini CLI stores them."""
+LIMIT = 1_000_000
+"""Characters of a text whose colours are looked at."""
+_LINE_END = re.compile("\r\n|[\n\r\x85\u2028\u2029]")
+_MOST = 32
+_PLAIN = Span(text="")
+_ON = {1: "bold", 2: "dim", 3: "italic", 4: "underline", 7: "inverse"}
+_OFF = {22: ("bold", "dim"), 23: ("italic",), 24: ("underline",), 27: ("inverse",)}
+
+
+def coloured(text: str) -> ScreenDisplay | None:
+    """Text as a screen in its colours; None where it has none, or is very long."""
+    if len(text) > LIMIT or not COLOUR.search(text):
+        return None
+    style, lines = _PLAIN, []
+    for line in _LINE_END.split(text.rstrip("\n")):
+        spans: list[Span] = []
+        at = 0
+        for found in COLOUR.finditer(line):
+            spans.append(replace(style, text=line[at : found.start()]))
+            style, at = _styled(style, found[0]), found.end()
+        spans.append(replace(style, text=line[at:]))
+        lines.append(tuple(span for span in spans if span.text))
+    return ScreenDisplay(lines=tuple(lines))
+
+
+def _styled(style: Span, sequence: str) -> Span:
+    """The style after a sequence; what it can't say changes nothing."""
+    parameters = sequence.partition("m")[0].lstrip("\x1b\x9b[")
+    codes = (int(each[:4] or 0) for each in re.split("[;:]", parameters)[:_MOST])
+    changes: dict[str, Any] = {}
+    for code in codes:
+        if code == 0:
+            style, changes = _PLAIN, {}
+        elif code in _ON:
+            changes[_ON[code]] = True
+        elif code in _OFF:
+            changes |= dict.fromkeys(_OFF[code], False)
+        elif (ground := _GROUNDS.get(code // 10)) is not None:
+            changes |= {ground: _colour(code, codes)}
+    return replace(style, **changes)
+
+
+_GROUNDS = {3: "fg", 9: "fg", 4: "bg", 10: "bg"}
+"""What the tens of a code are about."""
+
+
+def _colour(code: int, codes: Iterator[int]) -> str:
+    """The colour that a code names, those of 38 and 48 with what follows; "" for the usual one."""
+    if code % 10 < 8:
+        return BASIC[code % 10 + (8 if code >= 90 else 0)]
+    return _extended(codes) if code in (38, 48) else ""
+
+
+def _extended(codes: Iterator[int]) -> str:
+    """The colour behind 38 or 48: `5;n` of 256, or `2;r;g;b`."""
+    match next(codes, None):
+        case 5:
+            return _of_256(next(codes, 0))
+        case 2:
+            red, green, blue = (min(next(codes, 0), 255) for _ in range(3))
+            return f"#{red:02x}{green:02x}{blue:02x}"
+        case _:
+            return ""
+
+
+def _of_256(number: int) -> str:
+    if number < 16:
+        return BASIC[number]
+    if number < 232:
+        levels = (0, 95, 135, 175, 215, 255)
+        cube = number - 16
+        parts = levels[cube // 36], levels[cube // 6 % 6], levels[cube % 6]
+        return "#{:02x}{:02x}{:02x}".format(*parts)
+    return "#" + f"{8 + 10 * (min(number, 255) - 232):02x}" * 3

@@ -1,0 +1,90 @@
+from __future__ import annotations
+
+from html import unescape
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from gemtui.text import clean
+from gemtui.transcript.colours import BASIC, coloured
+from gemtui.transcript.display_model import ScreenDisplay, Span
+from gemtui.transcript.export import to_html, to_text
+from gemtui.transcript.model import Author, Message, Transcript
+from gemtui.transcript.shown import display_text
+from gemtui.transcript.tools import tool_call
+from gemtui.ui.transcript.card import draw_card
+from tests.sessions.summaries import summary
+from tests.transcript.raw_calls import raw_call
+from tests.ui.talks import look
+
+RED, GREEN = BASIC[1], BASIC[2]
+
+
+@pytest.mark.parametrize(
+    ("text", "spans"),
+    [
+        ("\x1b[31mred\x1b[0m plain", [Span(text="red", fg=RED), Span(text=" plain")]),
+        ("\x9b1;32mok\x9bm.", [Span(text="ok", fg=GREEN, bold=True), Span(text=".")]),
+        ("\x1b[91;41mx", [Span(text="x", fg=BASIC[9], bg=RED)]),
+        ("\x1b[38;5;196mx", [Span(text="x", fg="#ff0000")]),
+        ("\x1b[38;5;244mx", [Span(text="x", fg="#808080")]),
+        ("\x1b[48;2;1;2;300mx", [Span(text="x", bg="#0102ff")]),
+        ("\x1b[1;2;3;4;7ma\x1b[22;23;24;27;39mb", [
+            Span(text="a", bold=True, dim=True, italic=True, underline=True, inverse=True),
+            Span(text="b"),
+        ]),
+        ("\x1b[38mx\x1b[999;;77my", [Span(text="x"), Span(text="y")]),
+        ("\x1b[31m\x1b]0;title\x07x", [Span(text="\x1b]0;title\x07x", fg=RED)]),
+    ],
+)  # fmt: skip
+def test_colours_are_read(text: str, spans: list[Span]) -> None:
+    screen = coloured(text)
+    assert screen is not None
+    assert [span for line in screen.lines for span in line] == spans
+
+
+def test_a_colour_lasts_over_line_ends() -> None:
+    screen = coloured("\x1b[31ma\r\nb\x1b[0m\n\nc\n")
+    assert screen == ScreenDisplay(
+        lines=((Span(text="a", fg=RED),), (Span(text="b", fg=RED),), (), (Span(text="c"),))
+    )
+
+
+@given(st.text(alphabet="ab\n\x1b\x9b[];:0123456789mK\x07\r", max_size=60))
+def test_any_text_keeps_what_is_no_colour(text: str) -> None:
+    screen = coloured(text)
+    if screen is not None:
+        assert clean(display_text(screen)).strip("\n") == clean(text).strip("\n")
+
+
+def test_text_without_colours_is_text() -> None:
+    assert coloured("plain \x1b[2J") is None
+
+
+SAID = "\x1b[32m4 passed\x1b[0m, \x1b[31m1 failed\x1b[0m \x1b]52;c;eA==\x07"
+
+
+def test_a_card_and_a_page_show_the_colours_and_nothing_else_acts() -> None:
+    call = tool_call(raw_call("run_shell_command", args={"command": "t"}, resultDisplay=SAID))
+    lines, _ = draw_card(call, look(60), folded=True)
+    styles = {piece.text.strip(): piece.style for line in lines for piece in line.pieces}
+    assert styles["4 passed"].color is not None
+    assert styles["4 passed"].color != styles["1 failed"].color
+    message = Message(id="m", author=Author.MODEL, blocks=(call,))
+    talk, about = Transcript.of([message]), summary("s1")
+    page = "".join(to_html(talk, about))
+    assert '<span class="c2">4 passed</span>, <span class="c1">1 failed</span>' in page
+    for export in (page, "".join(to_text(talk, about))):
+        assert "\x1b" not in export
+        assert "␛]52;c;eA==␇" in unescape(export)
+
+
+def test_a_long_coloured_output_shows_its_tail() -> None:
+    said = "\n".join(f"\x1b[32mline {number}\x1b[0m" for number in range(5000))
+    call = tool_call(raw_call("run_shell_command", args={"command": "t"}, resultDisplay=said))
+    for folded in (True, False):
+        lines, _ = draw_card(call, look(60), folded=folded)
+        drawn = ["".join(piece.text for piece in line.pieces) for line in lines]
+        assert any("line 4999" in line for line in drawn)
+        assert any("left out" in line or "more line" in line for line in drawn)
