@@ -6,10 +6,9 @@ import gc
 import os
 from collections.abc import Callable, Mapping
 from datetime import datetime
-from functools import partial
 from typing import Any, ClassVar
 
-from textual import on
+from textual import on, work
 from textual.app import App
 from textual.binding import BindingType
 from textual.css.query import NoMatches
@@ -112,9 +111,13 @@ class GemtuiApp(AppBase):
             self.say(
                 f'There is no theme "{self.config.theme}": F2 shows those there are', problem=True
             )
-        self.run_worker(self.runs.find)
+        self._find_runs()
         if not self.is_headless:
             self.call_after_refresh(gc.freeze)
+
+    @work
+    async def _find_runs(self) -> None:
+        await self.runs.find()
 
     async def _shutdown(self) -> None:
         """What still works for a screen would look for its widgets in vain: it ends first."""
@@ -174,17 +177,19 @@ class GemtuiApp(AppBase):
         else:
             self.say(f"Kept in {short_path(path)}: theme {theme}")
 
-    def action_lost_sessions(self) -> None:
+    @work(group="dialog", exclusive=True)
+    async def action_lost_sessions(self) -> None:
         """Show the sessions of which only a copy is left, to put one back."""
         from gemtui.ui.run.restore_dialog import show_lost
 
-        self.run_worker(partial(show_lost, self), group="dialog", exclusive=True)
+        await show_lost(self)
 
-    def action_trusted(self) -> None:
+    @work(group="dialog", exclusive=True)
+    async def action_trusted(self) -> None:
         """The folders that the person told gemtui to trust."""
         from gemtui.ui.run.actions import show_trusted
 
-        self.run_worker(partial(show_trusted, self), group="dialog", exclusive=True)
+        await show_trusted(self)
 
     def action_help_quit(self) -> None:
         """Say how to quit: ctrl+c copies, and there was nothing to copy."""
@@ -237,8 +242,9 @@ class GemtuiApp(AppBase):
 
     async def action_quit(self) -> None:
         """Leave, after a question where runs go on."""
-        self.run_worker(self._leave, group="leave", exclusive=True)
+        self._leave()
 
+    @work(group="leave", exclusive=True)
     async def _leave(self) -> None:
         if await self.policies.may_leave() and await self.runs.may_leave():
             self.exit()
