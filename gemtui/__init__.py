@@ -7,9 +7,9 @@
     for message in load_session("latest").messages:
         print(message.role, message.content)
 
-    from gemtui import AgentOptions, GeminiAdapter
+    from gemtui import GeminiAdapter
 
-    async for event in GeminiAdapter().run("Explain this project", AgentOptions()):
+    async for event in GeminiAdapter().run("Explain this project"):
         print(event.type, event.payload)
 
 The names below load what they need when they are first used, so that `import gemtui` costs
@@ -22,7 +22,20 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from gemtui.agent.detect import Detected, detect_cli
-    from gemtui.agent.events import AgentEvent
+    from gemtui.agent.events import (
+        AgentEvent,
+        Done,
+        DoneStatus,
+        ErrorSaid,
+        Init,
+        PermissionRequest,
+        ResultStatus,
+        TextDelta,
+        TextSaid,
+        Thinking,
+        ToolResult,
+        ToolUse,
+    )
     from gemtui.agent.ndjson import read_ndjson
     from gemtui.agent.options import AgentOptions
     from gemtui.api import DroppedRecord, Session, list_sessions, load_session
@@ -47,6 +60,7 @@ if TYPE_CHECKING:
     from gemtui.runs.adapter import GeminiAdapter
     from gemtui.sessions.problem import Problem
     from gemtui.sessions.summary import Flag, Summary
+    from gemtui.transcript.model import Usage
     from gemtui.transcript.unified import UnifiedMessage, parse_message
 
 __all__ = [
@@ -59,21 +73,27 @@ __all__ = [
     "Decision",
     "DeletionFailed",
     "Detected",
+    "Done",
+    "DoneStatus",
     "DroppedRecord",
+    "ErrorSaid",
     "Explanation",
     "Finding",
     "Flag",
     "GeminiAdapter",
     "GeminiCliProvider",
     "GemtuiError",
+    "Init",
     "Level",
     "NotASession",
     "OptionError",
     "PermissionPolicy",
+    "PermissionRequest",
     "Policy",
     "Problem",
     "ProviderError",
     "ProviderResult",
+    "ResultStatus",
     "Rule",
     "Session",
     "SessionAmbiguous",
@@ -82,8 +102,14 @@ __all__ = [
     "Setup",
     "StoreUnreadable",
     "Summary",
+    "TextDelta",
+    "TextSaid",
+    "Thinking",
     "Tier",
+    "ToolResult",
+    "ToolUse",
     "UnifiedMessage",
+    "Usage",
     "decide",
     "detect_cli",
     "list_sessions",
@@ -95,7 +121,20 @@ __all__ = [
 if not TYPE_CHECKING:  # a type checker sees the imports above, and no name that is not there
     _PLACES = {
         "gemtui.agent.detect": ("Detected", "detect_cli"),
-        "gemtui.agent.events": ("AgentEvent",),
+        "gemtui.agent.events": (
+            "AgentEvent",
+            "Done",
+            "DoneStatus",
+            "ErrorSaid",
+            "Init",
+            "PermissionRequest",
+            "ResultStatus",
+            "TextDelta",
+            "TextSaid",
+            "Thinking",
+            "ToolResult",
+            "ToolUse",
+        ),
         "gemtui.agent.ndjson": ("read_ndjson",),
         "gemtui.agent.options": ("AgentOptions",),
         "gemtui.api": ("DroppedRecord", "Session", "list_sessions", "load_session"),
@@ -114,6 +153,7 @@ if not TYPE_CHECKING:  # a type checker sees the imports above, and no name that
         "gemtui.runs.adapter": ("GeminiAdapter",),
         "gemtui.sessions.problem": ("Problem",),
         "gemtui.sessions.summary": ("Flag", "Summary"),
+        "gemtui.transcript.model": ("Usage",),
         "gemtui.transcript.unified": ("UnifiedMessage", "parse_message"),
     }
 

@@ -10,13 +10,13 @@ from pathlib import Path
 from typing import Any
 
 from gemtui.files import is_folder
-from gemtui.paths import cache_dir, gemini_home, typed_path
+from gemtui.paths import cache_dir, current_folder, gemini_home, typed_path
 from gemtui.sessions.index import Index
 from gemtui.sessions.load import dropped_of
 from gemtui.sessions.problem import Problem
 from gemtui.sessions.record_facts import RecordKind
 from gemtui.sessions.records import SessionLog, read_record
-from gemtui.sessions.scope import listed, read_store
+from gemtui.sessions.scope import LATEST, find_session, listed, read_store
 from gemtui.sessions.summary import Summary
 from gemtui.transcript.model import Dropped
 from gemtui.transcript.unified import UnifiedMessage, parse_message
@@ -89,14 +89,14 @@ def load_session(
     """Return one session, read whole into memory.
 
     `session_id`: a full id, a unique prefix, "latest", or the path of a session, subagent or
-    checkpoint file; None = the newest one. `project`: consider only the sessions of this folder,
-    for ids and "latest". `home`: as for `list_sessions`. Raises SessionNotFound (`.searched`),
-    SessionAmbiguous (`.candidates`), NotASession, SessionTooLarge, StoreUnreadable, OSError.
+    checkpoint file; None = "latest". `project`: consider only the sessions of this folder, for ids
+    and "latest"; None = all, but "latest" is the newest session of the current folder if that has
+    any. `home`: as for `list_sessions`. Raises SessionNotFound (`.searched`), SessionAmbiguous
+    (`.candidates`), NotASession, SessionTooLarge, StoreUnreadable, OSError.
     """
+    wanted = LATEST if session_id is None else session_id
     with closing(_index(home)) as index:
-        summary = index.find(
-            "latest" if session_id is None else session_id, project=_folder(project)
-        )
+        summary = find_session(index, wanted, project=_folder(project), here=current_folder())
     with SessionLog(summary.path) as log:
         log.refresh()
         return _session(log, summary)

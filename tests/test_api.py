@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 import subprocess
 import sys
@@ -19,7 +20,9 @@ from gemtui import (
     load_session,
     parse_message,
 )
+from tests.test_documents import programs
 
+LIBRARY = Path(__file__).parents[1] / "assets/library.md"
 RECORDED = Path(__file__).parent / "data/sessions"
 FULL = "7024884b-dece-41db-8a1b-a37b16abdfd7"
 
@@ -31,7 +34,7 @@ def store(tmp_path: Path) -> Path:
 
 def test_every_public_name_is_there() -> None:
     for name in gemtui.__all__:
-        assert getattr(gemtui, name).__name__ == name
+        assert getattr(gemtui, name).__name__ in (name, "Event")
         assert name in dir(gemtui)
 
 
@@ -87,6 +90,33 @@ def test_the_newest_where_nothing_is_named(store: Path) -> None:
     assert load_session(home=store).session == list_sessions(home=store)[0]
 
 
+def test_the_newest_is_that_of_the_project_one_is_in(
+    store: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shutil.copytree(store, tmp_path / "home/.gemini")
+    newest = list_sessions(home=tmp_path / "home")[0]
+    folder = tmp_path / "older"
+    folder.mkdir()
+    for name in ("tmp", "history"):
+        (store / name / "older").mkdir(parents=True)
+        (store / name / "older/.project_root").write_text(str(folder))
+    chats = store / "tmp/older/chats"
+    chats.mkdir()
+    began = "2020-01-01T00:00:00Z"
+    header = (
+        f'{{"sessionId":"0dd0-1","projectHash":"x","startTime":"{began}","lastUpdated":"{began}"}}'
+    )
+    prompt = '{"id":"a","type":"user","timestamp":"2020-01-01T00:00:01Z","content":"Old"}'
+    (chats / "session-2020-01-01T00-00-0dd0-1.jsonl").write_text(f"{header}\n{prompt}\n")
+    monkeypatch.chdir(folder)
+    assert load_session(home=store).session.id == "0dd0-1"
+    assert load_session("latest", home=store).session.id == "0dd0-1"
+    assert load_session(home=tmp_path / "home").session == newest, "a project without sessions"
+    monkeypatch.chdir(tmp_path)
+    assert load_session(home=store, project=folder).session.id == "0dd0-1"
+    assert load_session(home=store).session.id == newest.id
+
+
 def test_dropped_records_say_why(store: Path) -> None:
     session = load_session("b3bf9d1b", home=store)
     assert {each.why for each in session.dropped} == {"rewound"}
@@ -128,24 +158,62 @@ def test_errors_have_one_root(store: Path, tmp_path: Path) -> None:
     assert issubclass(NotASession, GemtuiError)
 
 
-def test_type_checkers_see_the_names(tmp_path: Path) -> None:
-    program = tmp_path / "program.py"
-    program.write_text(
-        "import gemtui\n"
-        "from gemtui import Session, list_sessions, load_session\n"
-        "session: Session = load_session('x', home='.')\n"
-        "reveal_type(session.messages[0].role)\n"
-        "reveal_type(list_sessions()[0].title)\n"
-        "gemtui.nonsense\n"
+PROGRAM = """
+import gemtui
+from gemtui import AgentEvent, AgentOptions, GeminiAdapter, Session, list_sessions, load_session
+
+session: Session = load_session("x", home=".")
+reveal_type(session.messages[0].role)
+reveal_type(list_sessions()[0].title)
+gemtui.nonsense
+
+
+async def main() -> None:
+    options = AgentOptions(
+        cwd="~/src", approval_mode="yolo", disallowed_tools=["glob"], policies=["work.toml"]
     )
+    reveal_type(options.cwd)
+    async for event in GeminiAdapter(cli="/usr/bin/gemini").run("Go", options):
+        tell(event)
+    async for event in GeminiAdapter().run("Go"):
+        tell(event)
+
+
+def tell(event: AgentEvent) -> str:
+    if event.type == "text":
+        return event.payload.content
+    match event.type:
+        case "done":
+            return event.payload.result or event.payload.status
+        case "tool_use":
+            print(event.payload.delta)
+            return event.payload.tool_name
+        case _:
+            return event.type
+"""
+SEEN = (
+    r"error: Module has no attribute \"nonsense\"",
+    r"error: \"ToolUse\" has no attribute \"delta\"",
+    r"note: Revealed type is \"(Union\[)?Literal\['user'\]",
+    r"note: Revealed type is \"(builtins\.)?str\"",
+    r"note: Revealed type is \"(Union\[)?pathlib\.Path",
+)
+
+
+def test_type_checkers_see_names_and_events(tmp_path: Path) -> None:
+    program = tmp_path / "program.py"
+    program.write_text(PROGRAM)
+    shown = [program]
+    for number, text in enumerate(programs(LIBRARY)):
+        shown.append(tmp_path / f"shown_{number}.py")
+        shown[-1].write_text(text)
     done = subprocess.run(
-        [sys.executable, "-m", "mypy", "--strict", "--cache-dir", tmp_path / "cache", program],
+        [sys.executable, "-m", "mypy", "--strict", "--cache-dir", tmp_path / "cache", *shown],
         capture_output=True,
         text=True,
         check=False,
         cwd=tmp_path,
     )
-    assert "Revealed type is \"Literal['user']" in done.stdout.replace("Union[", "")
-    assert 'Revealed type is "str"' in done.stdout.replace("builtins.", "")
-    assert 'Module has no attribute "nonsense"' in done.stdout
-    assert done.stdout.splitlines()[-1].startswith("Found 1 error")
+    for words in SEEN:
+        assert re.search(words, done.stdout), done.stdout
+    assert done.stdout.splitlines()[-1].startswith("Found 2 errors in 1 file"), done.stdout

@@ -18,10 +18,11 @@ class AgentAdapter(Protocol):
     async def is_available(self) -> bool:
         """Whether the agent can be run here; answers within seconds, never raises."""
 
-    def run(self, prompt: str, options: AgentOptions) -> AsyncIterator[AgentEvent]:
+    def run(self, prompt: str, options: AgentOptions | None = None) -> AsyncIterator[AgentEvent]:
         """Run the prompt and yield the events of the run: one `init` first, one `done` last.
 
-        Closing the iterator, or cancelling the task that reads it, ends the run.
+        `options`: None = all as the agent has it. Closing the iterator, or cancelling the task that
+        reads it, ends the run.
         """
 
 

@@ -117,11 +117,6 @@ def command_of(
     """
     options.check()
     known = machine.capabilities
-    if not known.streams:
-        raise OptionError(
-            f"{machine.cli} can't report a run as it happens (no --output-format stream-json): "
-            "update it to 0.11 or newer"
-        )
     said = remarks(options.policies, options.approval_mode)
     ruled = rules(options.tools)
     older = None if known.knows("policy") else _older(options, machine, ruled)

@@ -1,7 +1,7 @@
 """Find the installed Gemini CLI, its version and what its command line takes.
 
-Looked for in this order: `GEMINI_CLI_PATH` (ignored if nothing is there), `PATH`, and the places
-where npm, mise, nvm, Volta, Bun and Homebrew put it. Reading sessions needs no CLI.
+`GEMINI_CLI_PATH` names it, whatever else is installed. Without that it is looked for in `PATH`,
+then where npm, mise, nvm, Volta, Bun and Homebrew put it. Reading sessions needs no CLI.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import re
 import signal
 import subprocess
 import tempfile
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from enum import StrEnum
@@ -21,12 +21,14 @@ from typing import Any
 import orjson
 
 from gemtui.agent.capabilities import Capabilities, parse_help
+from gemtui.errors import CliNotFound
 from gemtui.files import is_file, write_whole
 from gemtui.jsonfile import read_object
 from gemtui.paths import cache_dir
 from gemtui.processes import find_program
 
 INSTALL_LINK = "https://github.com/google-gemini/gemini-cli"
+NOT_FOUND = f"gemini was not found on PATH: install it from {INSTALL_LINK}"
 VERSION_LIMIT = 5.0
 """Seconds that `gemini --version` may take; 0.5 to 2 are usual."""
 HELP_LIMIT = 20.0
@@ -40,6 +42,8 @@ _VERSION_FILE, _HELP_FILE = "cli-version.json", "cli-help.json"
 class FoundBy(StrEnum):
     """Where the CLI was found."""
 
+    CALLER = "caller"
+    """Whoever asks named it."""
     VARIABLE = "GEMINI_CLI_PATH"
     PATH = "PATH"
     USUAL_PLACE = "usual place"
@@ -47,7 +51,7 @@ class FoundBy(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Cli:
-    """An installed CLI; `path` is absolute, symbolic links kept."""
+    """A CLI; `path` is absolute, symbolic links kept. One that was named may not be there."""
 
     path: Path
     found_by: FoundBy
@@ -55,21 +59,25 @@ class Cli:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Answer:
-    """The CLI's answer to one flag: either `text`, or `problem` in words; the other is None."""
+    """The CLI's answer to one flag: either `text`, or `problem` in words; the other is None.
+
+    `late`: it was not waited for any longer.
+    """
 
     text: str | None = None
     problem: str | None = None
+    late: bool = False
 
 
 def find_cli(
     environ: Mapping[str, str] = os.environ, *, places: Iterable[Path] | None = None
 ) -> Cli | None:
-    """Return the CLI that a run would start, or None.
+    """Return the CLI that a run would start, or None. One that the environment names may be wrong.
 
     `places`: folders to look in instead of the usual ones.
     """
     named = environ.get("GEMINI_CLI_PATH")
-    if named and is_file(Path(named)):
+    if named:
         return Cli(path=Path(named).absolute(), found_by=FoundBy.VARIABLE)
     on_path = find_program(_NAME, environ)
     if on_path:
@@ -110,39 +118,33 @@ def version_of(
     `cache`: our cache folder, None = remember nothing. `limit`: seconds to wait. Never raises: what
     went wrong is the answer's `problem`.
     """
+
+    def ask() -> Answer:
+        answer = _ask(cli, "--version", environ, limit)
+        return answer if answer.text is None else _version(cli, answer.text)
+
+    return _once(cli, cache, _VERSION_FILE, ask)
+
+
+def help_of(cli: Path, *, cache: Path | None, environ: Mapping[str, str] = os.environ) -> Answer:
+    """Return what the CLI at `cli` says of its command line; arguments as for `version_of`."""
+    return _once(cli, cache, _HELP_FILE, lambda: _ask(cli, "--help", environ, HELP_LIMIT))
+
+
+def _once(cli: Path, cache: Path | None, name: str, ask: Callable[[], Answer]) -> Answer:
+    """The answer as it is remembered in the file `name` of the cache, else as it is given now."""
     try:
         facts = cli.stat()
     except OSError as error:
         return Answer(problem=f"{cli} can't be read: {error.strerror}")
     key: list[str | int] = [os.fspath(cli), facts.st_mtime_ns, facts.st_size]
-    remembered = _recall(cache, _VERSION_FILE, key)
+    remembered = _recall(cache, name, key)
     if remembered is not None:
         return Answer(text=remembered)
-    answer = _ask(cli, "--version", environ, limit)
-    version = _version(cli, answer) if answer.problem is None else answer
-    if version.text is not None and cache is not None:
-        _remember(cache, _VERSION_FILE, key, version.text)
-    return version
-
-
-def capabilities_of(
-    cli: Path, *, cache: Path | None, environ: Mapping[str, str] = os.environ
-) -> Capabilities:
-    """What the command line of the CLI at `cli` takes, asked once per change of the file.
-
-    A CLI that does not answer has no capabilities. Blocks for up to HELP_LIMIT seconds.
-    """
-    try:
-        facts = cli.stat()
-    except OSError:
-        return parse_help("")
-    key: list[str | int] = [os.fspath(cli), facts.st_mtime_ns, facts.st_size]
-    text = _recall(cache, _HELP_FILE, key)
-    if text is None:
-        text = _ask(cli, "--help", environ, HELP_LIMIT).text or ""
-        if text and cache is not None:
-            _remember(cache, _HELP_FILE, key, text)
-    return parse_help(text)
+    answer = ask()
+    if answer.text and cache is not None:
+        _remember(cache, name, key, answer.text)
+    return answer
 
 
 def _user_home(environ: Mapping[str, str]) -> Path | None:
@@ -184,7 +186,7 @@ def _ask(cli: Path, word: str, environ: Mapping[str, str], limit: float) -> Answ
         try:
             code = process.wait(limit)
         except subprocess.TimeoutExpired:
-            return Answer(problem=f"{cli} {word} took longer than {limit:g} s")
+            return Answer(problem=f"{cli} {word} took longer than {limit:g} s", late=True)
         finally:
             _end_group(process)
         answer.seek(0)
@@ -200,8 +202,8 @@ def _end_group(process: subprocess.Popen[bytes]) -> None:
     process.wait()
 
 
-def _version(cli: Path, answer: Answer) -> Answer:
-    found = _VERSION.findall(answer.text or "")
+def _version(cli: Path, said: str) -> Answer:
+    found = _VERSION.findall(said)
     if not found:
         return Answer(problem=f"{cli} --version named no version")
     return Answer(text=found[-1])
@@ -232,14 +234,20 @@ def _remember(cache: Path, name: str, key: list[str | int], answer: str) -> None
 class Detected:
     """The CLI that a run would start.
 
-    `cli`: None = not found. `version`: None = it did not answer in time, and may run all the same.
-    `problem`: why no run can be started, with the way out; None = it can.
+    `cli`: None = not found. `version`: None = it told none, and may run all the same. `problem`:
+    why no run can be started, with the way out; None = it can.
     """
 
     cli: Cli | None
     version: str | None
     capabilities: Capabilities
     problem: str | None
+
+    def program(self) -> Path:
+        """Return the program that runs can be started with. Raises CliNotFound."""
+        if self.cli is None or self.problem is not None:
+            raise CliNotFound(self.problem)
+        return self.cli.path
 
     def to_dict(self) -> dict[str, Any]:
         """What `gemtui doctor --json` says of it; null = unknown or not there."""
@@ -254,27 +262,36 @@ class Detected:
         }
 
 
-def detect_cli(environ: Mapping[str, str] = os.environ) -> Detected:
+def detect_cli(environ: Mapping[str, str] = os.environ, *, cli: Path | None = None) -> Detected:
     """Find the CLI, its version and its flags. Never raises.
 
-    The CLI is asked once per change of its file, which takes seconds; later calls read the answer
-    from the cache, in milliseconds.
+    `cli`: the program, if it need not be looked for. The CLI is asked once per change of its file,
+    which takes seconds; later calls read the answer from the cache, in milliseconds. One that does
+    not tell its version within VERSION_LIMIT seconds is not asked for more.
     """
-    cli = find_cli(environ)
-    if cli is None:
-        words = f"gemini was not found on PATH: install it from {INSTALL_LINK}"
-        return Detected(cli=None, version=None, capabilities=parse_help(""), problem=words)
-    answer = version_of(cli.path, cache=cache_dir(), environ=environ)
-    found = capabilities_of(cli.path, cache=cache_dir(), environ=environ)
-    problem = None if found.streams else _why_not(answer)
-    return Detected(cli=cli, version=answer.text, capabilities=found, problem=problem)
-
-
-def _why_not(version: Answer) -> str:
-    """Why a CLI can't be run that does not take the words of a run."""
-    if version.problem is not None:
-        return f"{version.problem}: reinstall Gemini CLI ({INSTALL_LINK})"
-    return (
-        f"Gemini CLI {version.text} can't report a run as it happens: "
-        f"update it to 0.11 or newer ({INSTALL_LINK})"
+    found = find_cli(environ) if cli is None else Cli(path=cli.absolute(), found_by=FoundBy.CALLER)
+    if found is None:
+        return Detected(cli=None, version=None, capabilities=parse_help(""), problem=NOT_FOUND)
+    version = version_of(found.path, cache=cache_dir(), environ=environ, limit=VERSION_LIMIT)
+    flags = version if version.late else help_of(found.path, cache=cache_dir(), environ=environ)
+    capabilities = parse_help(flags.text or "")
+    return Detected(
+        cli=found,
+        version=version.text,
+        capabilities=capabilities,
+        problem=None if capabilities.streams else _why_not(found, version, flags),
     )
+
+
+def _why_not(cli: Cli, version: Answer, flags: Answer) -> str:
+    """Why a CLI can't be run that does not take the words of a run."""
+    problem = version.problem or flags.problem
+    if problem is None:
+        return (
+            f"Gemini CLI {version.text} can't report a run as it happens: "
+            f"update it to 0.11 or newer ({INSTALL_LINK})"
+        )
+    if cli.found_by is FoundBy.VARIABLE and not is_file(cli.path):
+        return f"GEMINI_CLI_PATH: {problem}: correct the variable, or unset it"
+    again = "try again, or " if version.late or flags.late else ""
+    return f"{problem}: {again}reinstall Gemini CLI ({INSTALL_LINK})"

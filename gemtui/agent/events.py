@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from enum import StrEnum
-from typing import Any
+from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar, cast
 
 from msgspec import Struct
 from msgspec.structs import asdict
@@ -34,11 +34,16 @@ class DoneStatus(StrEnum):
 
 
 class Init(Struct, frozen=True, kw_only=True):
-    """The first event of every run. `model`: what was asked for; `tools`: from policy and mode."""
+    """The first event of every run.
+
+    `model`: what was asked for, which may be a word such as `auto`. `tools`: the names of the tools
+    that the model is offered. `capabilities`: what the CLI's command line takes, as
+    `Capabilities.to_dict` returns it. None = unknown.
+    """
 
     model: str
     cwd: str
-    tools: tuple[str, ...] = ()
+    tools: tuple[str, ...] | None = None
     capabilities: Mapping[str, Any] | None = None
 
 
@@ -99,8 +104,10 @@ class PermissionRequest(Struct, frozen=True, kw_only=True):
 class Done(Struct, frozen=True, kw_only=True):
     """The last event of every run.
 
-    `tool_uses`: number of different calls. `tokens`: None = unknown; never an estimate.
-    `resume_token`: id of the session to resume, the CLI's own or the one that was resumed.
+    `result`: the answer; of a run that failed, the error. `tool_uses`: number of different calls.
+    `tokens`: None = unknown; never an estimate. `models`: those that were asked, the one that only
+    chooses a model for `auto` included; None = unknown. `resume_token`: id of the session to
+    resume, the CLI's own or the one that was resumed.
     """
 
     status: DoneStatus
@@ -109,6 +116,7 @@ class Done(Struct, frozen=True, kw_only=True):
     resume_token: str | None = None
     tool_uses: int = 0
     tokens: Usage | None = None
+    models: tuple[str, ...] | None = None
 
 
 Payload = (
@@ -134,25 +142,28 @@ _TYPES: dict[type[Any], str] = {
     PermissionRequest: "permission_request",
     Done: "done",
 }
-_REQUIRED = {"output"}
+_NULLED = {"output", "tools", "capabilities"}
+"""What JSON says to be null, where other values that are None are left out."""
+Name = TypeVar("Name", bound=str, covariant=True)
+Said = TypeVar("Said", covariant=True)
 
 
-class AgentEvent(Struct, frozen=True, kw_only=True):
+class Event(Struct, Generic[Name, Said], frozen=True, kw_only=True):
     """One event of a run.
 
     `timestamp`: milliseconds since 1970. `session_id`: as far as it is known by then.
     """
 
-    payload: Payload
+    payload: Said
     timestamp: int
     session_id: str | None = None
     agent: str = "gemini"
     metadata: Mapping[str, Any] | None = None
 
     @property
-    def type(self) -> str:
+    def type(self) -> Name:
         """The name of the payload's type in JSON, such as `tool_use`."""
-        return _TYPES[type(self.payload)]
+        return cast(Name, _TYPES[type(self.payload)])
 
     def to_dict(self) -> dict[str, Any]:
         """Return the event as JSON: `{type, agent, timestamp, sessionId, payload, metadata?}`."""
@@ -161,9 +172,26 @@ class AgentEvent(Struct, frozen=True, kw_only=True):
             "agent": self.agent,
             "timestamp": self.timestamp,
             "sessionId": self.session_id,
-            "payload": _payload(self.payload),
+            "payload": _payload(cast(Payload, self.payload)),
         }
         return event if self.metadata is None else event | {"metadata": dict(self.metadata)}
+
+
+if TYPE_CHECKING:
+    AgentEvent = (
+        Event[Literal["init"], Init]
+        | Event[Literal["text"], TextSaid]
+        | Event[Literal["text_delta"], TextDelta]
+        | Event[Literal["thinking"], Thinking]
+        | Event[Literal["tool_use"], ToolUse]
+        | Event[Literal["tool_result"], ToolResult]
+        | Event[Literal["error"], ErrorSaid]
+        | Event[Literal["permission_request"], PermissionRequest]
+        | Event[Literal["done"], Done]
+    )
+else:
+    AgentEvent = Event
+"""Any event: to a type checker, `event.type` tells the class of `event.payload`."""
 
 
 def _payload(payload: Payload) -> dict[str, Any]:
@@ -177,7 +205,7 @@ def _payload(payload: Payload) -> dict[str, Any]:
     return {
         _camel(name): list(value) if isinstance(value, tuple) else value
         for name, value in values.items()
-        if value is not None or name in _REQUIRED
+        if value is not None or name in _NULLED
     }
 
 

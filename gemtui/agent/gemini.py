@@ -12,7 +12,7 @@ import signal
 import subprocess
 import uuid
 from collections.abc import AsyncGenerator, Callable, Mapping
-from contextlib import suppress
+from contextlib import aclosing, suppress
 from pathlib import Path
 
 import psutil
@@ -21,7 +21,7 @@ from gemtui.agent import process_tree
 from gemtui.agent.adapter import Guard
 from gemtui.agent.capabilities import NEWEST, Capabilities
 from gemtui.agent.command import Command, Machine, command_of
-from gemtui.agent.detect import INSTALL_LINK, capabilities_of, find_cli, version_of
+from gemtui.agent.detect import NOT_FOUND, Detected, detect_cli, find_cli, version_of
 from gemtui.agent.events import AgentEvent
 from gemtui.agent.ndjson import NdjsonReader
 from gemtui.agent.options import AgentOptions
@@ -45,8 +45,8 @@ from gemtui.agent.settings import (
 from gemtui.agent.stderr import last_words
 from gemtui.agent.stream import Ending, Limit, Stream
 from gemtui.agent.tail import STEP, tail
-from gemtui.errors import CliNotFound
-from gemtui.paths import cache_dir, current_folder, state_dir
+from gemtui.errors import CliNotFound, GemtuiError
+from gemtui.paths import cache_dir, current_folder, state_dir, typed_path
 from gemtui.policy.model.rules import CHECKED_AGAINST
 from gemtui.processes import FOLDER, python
 
@@ -116,7 +116,7 @@ class GeminiRun:
         stream = Stream(
             cwd=self.request.cwd,
             model=about.get("model"),
-            tools=tuple(about.get("tools", ())),
+            capabilities=about.get("capabilities"),
             session_id=about.get("session_id"),
             resumed=about.get("resume"),
             turn_limit=self.request.turn_limit,
@@ -135,6 +135,22 @@ class GeminiRun:
                 yield event
         for event in stream.finish(await asyncio.to_thread(self._ending)):
             yield event
+
+    async def owned_events(
+        self, abort: asyncio.Event | None = None
+    ) -> AsyncGenerator[AgentEvent, None]:
+        """Yield the same events as `events`; setting `abort`, or reading no further, ends the run.
+
+        The iterator is closed only when all processes of the run are gone.
+        """
+        watch = asyncio.ensure_future(_on_set(abort, self.abort))
+        try:
+            async for event in self.events():
+                yield event
+        finally:
+            watch.cancel()
+            self.abort()
+            await asyncio.shield(self.wait())
 
     def _ended(self) -> bool:
         return self.exit() is not None
@@ -206,13 +222,13 @@ class GeminiAdapter:
     def __init__(
         self,
         *,
-        cli: Path | None = None,
-        runs: Path | None = None,
+        cli: str | os.PathLike[str] | None = None,
+        runs: str | os.PathLike[str] | None = None,
         environ: Mapping[str, str] = os.environ,
         guard: Guard | None = None,
     ) -> None:
-        self.runs = (state_dir() / "runs" if runs is None else runs).absolute()
-        self._cli = None if cli is None else cli.absolute()
+        self.runs = (state_dir() / "runs" if runs is None else typed_path(runs)).absolute()
+        self._cli = None if cli is None else typed_path(cli).absolute()
         self._environ = environ
         self._guard = guard or self._guard
 
@@ -232,23 +248,23 @@ class GeminiAdapter:
             return self._cli
         found = find_cli(self._environ)
         if found is None:
-            raise CliNotFound(f"gemini was not found on PATH: install it from {INSTALL_LINK}")
+            raise CliNotFound(NOT_FOUND)
         return found.path
 
-    def capabilities(self) -> Capabilities:
-        """Return what the program's command line takes. Raises CliNotFound."""
-        return capabilities_of(self.cli(), cache=cache_dir(), environ=self._environ)
+    def detect(self) -> Detected:
+        """Return what is known of the program. Never raises; may take seconds."""
+        return detect_cli(self._environ, cli=self._cli)
 
     def machine(self, cwd: Path | None = None) -> Machine:
         """Return what a command in the folder `cwd` depends on beside its options.
 
-        May take seconds, since the CLI is asked. Raises CliNotFound.
+        May take seconds, since the CLI is asked. Raises CliNotFound if there is none that can run.
         """
-        cli = self.cli()
-        version = version_of(cli, cache=cache_dir(), environ=self._environ).text
+        found = self.detect()
+        cli, version = found.program(), found.version
         return Machine(
             cli=cli,
-            capabilities=self.capabilities(),
+            capabilities=found.capabilities,
             environ=self._environ,
             user_policies=user_policies(self._environ, cwd),
             system_settings=system_settings(self._environ, version=version),
@@ -258,22 +274,19 @@ class GeminiAdapter:
 
     def command(self, prompt: str, options: AgentOptions, *, id: str | None = None) -> Command:
         """Return the command that `start` would run. Raises CliNotFound, OptionError."""
-        id = id or str(uuid.uuid4())
-        return command_of(
-            prompt,
-            options,
-            self.machine(options.cwd),
-            folder=self.runs / id,
-            session_id=str(uuid.uuid4()),
-        )
+        return self._command(prompt, options, self.machine(options.cwd), id or str(uuid.uuid4()))
+
+    def _command(self, prompt: str, options: AgentOptions, machine: Machine, id: str) -> Command:
+        session_id = str(uuid.uuid4())
+        return command_of(prompt, options, machine, folder=self.runs / id, session_id=session_id)
 
     def start(self, prompt: str, options: AgentOptions) -> GeminiRun:
         """Start a run, which goes on even if nobody reads its events. May block for seconds.
 
         Raises CliNotFound, OptionError, and OSError if the run's folder can't be written.
         """
-        id = str(uuid.uuid4())
-        command = self.command(prompt, options, id=id)
+        id, machine = str(uuid.uuid4()), self.machine(options.cwd)
+        command = self._command(prompt, options, machine, id)
         folder = RunFolder.create(self.runs, id)
         folder.write(folder.prompt.name, prompt)
         for name, text in command.files.items():
@@ -288,7 +301,7 @@ class GeminiAdapter:
             timeout=options.timeout,
             idle_timeout=options.idle_timeout,
             turn_limit=command.turn_limit,
-            about=_about(prompt, options, command),
+            about=_about(prompt, options, command, machine.capabilities),
         )
         folder.write_request(request)
         self._prepare(folder, request)
@@ -310,28 +323,41 @@ class GeminiAdapter:
         request = folder.request()
         return None if request is None else GeminiRun(folder, request, guard=self._guard)
 
-    async def run(self, prompt: str, options: AgentOptions) -> AsyncGenerator[AgentEvent, None]:
+    async def begin(self, prompt: str, options: AgentOptions) -> GeminiRun:
+        """Start a run as `start` does, in a thread; raises what that raises.
+
+        Cancelling the task ends a run that was just being started.
+        """
+        starting = asyncio.ensure_future(asyncio.to_thread(self.start, prompt, options))
+        try:
+            return await asyncio.shield(starting)
+        except asyncio.CancelledError:
+            with suppress(GemtuiError, OSError):
+                run = await starting
+                run.abort()
+                await run.wait()
+            raise
+
+    async def run(
+        self, prompt: str, options: AgentOptions | None = None
+    ) -> AsyncGenerator[AgentEvent, None]:
         """Run a prompt and yield its events: one `init` first, one `done` last.
 
         Setting `options.abort`, cancelling the task or closing the iterator ends the run's whole
         process tree; the iterator is closed only when that is done. Raises OptionError before
         anything is started. A CLI that is missing or can't be started is told by events.
         """
+        options = options or AgentOptions()
         options.check()
         try:
-            run = await asyncio.to_thread(self.start, prompt, options)
+            run = await self.begin(prompt, options)
         except (CliNotFound, OSError) as error:
             for event in unstarted(error, options):
                 yield event
             return
-        watch = asyncio.ensure_future(_on_set(options.abort, run.abort))
-        try:
-            async for event in run.events():
+        async with aclosing(run.owned_events(options.abort)) as events:
+            async for event in events:
                 yield event
-        finally:
-            watch.cancel()
-            run.abort()
-            await asyncio.shield(run.wait())
 
 
 async def _on_set(event: asyncio.Event | None, act: Callable[[], None]) -> None:
@@ -348,7 +374,9 @@ def unstarted(error: Exception, options: AgentOptions) -> list[AgentEvent]:
     return list(stream.finish(Ending(code=None, problem=str(error))))
 
 
-def _about(prompt: str, options: AgentOptions, command: Command) -> About:
+def _about(
+    prompt: str, options: AgentOptions, command: Command, capabilities: Capabilities
+) -> About:
     """What the list of runs and a re-attached screen want to know."""
     return {
         "prompt": prompt[:2000],
@@ -357,6 +385,7 @@ def _about(prompt: str, options: AgentOptions, command: Command) -> About:
         "session_id": command.session_id,
         "resume": options.resume,
         "notes": list(command.notes),
+        "capabilities": capabilities.to_dict(),
     }
 
 
@@ -383,14 +412,14 @@ def _supervise(
 def planned_machine(
     adapter: GeminiAdapter, cwd: Path | None = None, environ: Mapping[str, str] = os.environ
 ) -> tuple[Machine, str]:
-    """Return what commands in `cwd` depend on, and a remark if no CLI is installed.
+    """Return what commands in `cwd` depend on, and a remark if there is no CLI that can run.
 
-    Without a CLI the newest known one is assumed; the remark is "" where there is one. May take
+    Without one the newest known one is assumed; the remark is "" where there is one. May take
     seconds, since the CLI is asked.
     """
     try:
         return adapter.machine(cwd), ""
-    except CliNotFound:
+    except CliNotFound as error:
         machine = Machine(
             cli=Path("gemini"),
             capabilities=NEWEST,
@@ -399,4 +428,5 @@ def planned_machine(
             system_settings=system_settings(environ, version=CHECKED_AGAINST),
             settings_unread=settings_unread(adapter.runs / SETTINGS, version=CHECKED_AGAINST),
         )
-        return machine, f"no Gemini CLI is installed: these are the words for {CHECKED_AGAINST}"
+        why = "no Gemini CLI is installed" if str(error) == NOT_FOUND else str(error)
+        return machine, f"{why}: these are the words for {CHECKED_AGAINST}"

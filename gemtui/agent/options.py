@@ -3,19 +3,25 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
+import os
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from gemtui.errors import OptionError
 from gemtui.files import is_folder
-from gemtui.policy.file.levels import PermissionPolicy, Permissions, check_names
+from gemtui.paths import typed_path
+from gemtui.policy.file.levels import PermissionPolicy, Permissions, approval_mode, check_names
 from gemtui.policy.model.rules import ApprovalMode
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AgentOptions:
     """The options of one run. None, or an empty value, leaves the choice to the CLI.
+
+    A mode may be given by its name, a path as text, where `~` is a home directory, and a sequence
+    as any iterable, but not as one text. Raises OptionError for a value that is none of these.
 
     `only_tools`: no other tool exists. `approved_tools`: need no confirmation. `policies`: policy
     files that are loaded between our denies and our allows. `resume`: the full id of a session.
@@ -46,6 +52,45 @@ class AgentOptions:
     prompt_in_argv: bool = False
     abort: asyncio.Event | None = None
 
+    if TYPE_CHECKING:
+
+        def __init__(
+            self,
+            *,
+            cwd: AnyPath | None = None,
+            model: str | None = None,
+            max_turns: int | None = None,
+            approval_mode: ApprovalMode | str | None = None,
+            permissions: PermissionPolicy | None = None,
+            only_tools: Iterable[str] | None = None,
+            approved_tools: Iterable[str] = (),
+            disallowed_tools: Iterable[str] = (),
+            policies: Iterable[AnyPath] = (),
+            include_directories: Iterable[AnyPath] = (),
+            sandbox: bool = False,
+            extensions: Iterable[str] = (),
+            mcp_servers: Iterable[str] = (),
+            resume: str | None = None,
+            timeout: float | None = None,
+            idle_timeout: float | None = None,
+            environment: Mapping[str, str] = ...,
+            trust: bool = False,
+            prompt_in_argv: bool = False,
+            abort: asyncio.Event | None = None,
+        ) -> None: ...
+
+    def __post_init__(self) -> None:
+        """Make what was given what the fields are: one text in place of names would be no deny."""
+        taken: dict[str, object] = {name: _texts(name, getattr(self, name)) for name in _NAMES}
+        for name in _FOLDERS:
+            taken[name] = tuple(map(typed_path, _items(name, getattr(self, name))))
+        if self.cwd is not None:
+            taken["cwd"] = typed_path(self.cwd)
+        if self.approval_mode is not None:
+            taken["approval_mode"] = approval_mode(self.approval_mode)
+        for name, value in taken.items():
+            object.__setattr__(self, name, value)
+
     @property
     def tools(self) -> Permissions:
         """The part of the options that is about tools."""
@@ -71,3 +116,25 @@ class AgentOptions:
             raise OptionError(f"max_turns must be 0 or more, not {self.max_turns}")
         if self.cwd is not None and not is_folder(self.cwd):
             raise OptionError(f"cwd: {self.cwd} is no folder")
+
+
+AnyPath = str | os.PathLike[str]
+_NAMES = ("only_tools", "approved_tools", "disallowed_tools", "extensions", "mcp_servers")
+_FOLDERS = ("policies", "include_directories")
+
+
+def _items(name: str, value: object) -> tuple[Any, ...]:
+    if isinstance(value, str | bytes | os.PathLike) or not isinstance(value, Iterable):
+        raise OptionError(f"{name} must be a list, not {value!r}: write [{value!r}]")
+    return tuple(value)
+
+
+def _texts(name: str, value: object) -> tuple[str, ...] | None:
+    """A sequence of names; only the list of tools that exist may be missing."""
+    if value is None and name == "only_tools":
+        return None
+    items = _items(name, value)
+    bad = next((at for at, each in enumerate(items) if not isinstance(each, str)), None)
+    if bad is not None:
+        raise OptionError(f"{name}[{bad}] must be a name, not {items[bad]!r}")
+    return items

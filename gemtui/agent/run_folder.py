@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
 from pathlib import Path
-from typing import TypedDict, TypeVar
+from typing import Any, TypedDict, TypeVar
 
 import msgspec
 import orjson
@@ -67,7 +67,7 @@ class About(TypedDict, total=False):
     session_id: str | None
     resume: str | None
     notes: list[str]
-    tools: list[str]
+    capabilities: Mapping[str, Any]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -9,7 +9,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 from gemtui.agent import wire
 from gemtui.agent.events import (
@@ -17,6 +17,7 @@ from gemtui.agent.events import (
     Done,
     DoneStatus,
     ErrorSaid,
+    Event,
     Init,
     Payload,
     ResultStatus,
@@ -91,7 +92,7 @@ class Stream:
         *,
         cwd: str,
         model: str | None = None,
-        tools: tuple[str, ...] = (),
+        tools: tuple[str, ...] | None = None,
         capabilities: Mapping[str, Any] | None = None,
         session_id: str | None = None,
         resumed: str | None = None,
@@ -134,6 +135,7 @@ class Stream:
         self._open({}, self._clock())
         self._flush(self._clock())
         for payload in self._last_errors(ending):
+            self._last_error = payload
             self._say(payload)
         self._done(ending)
         return self._said
@@ -307,7 +309,6 @@ class Stream:
     def _done(self, ending: Ending) -> None:
         """The last event. A run that we cut at its last turn says what the CLI's own limit says."""
         result = None if ending.aborted else self._result
-        status = self._status(ending)
         elapsed = max(0, self._clock() - self._began)
         cut = self._cut_at_turn(ending)
         metadata: dict[str, Any] = {
@@ -316,25 +317,37 @@ class Stream:
         }
         self._say(
             Done(
-                status=status,
-                result=None if ending.aborted else (result and result.text) or self._answer or None,
+                status=self._status(ending),
+                result=self._outcome(ending),
                 resume_token=self._token,
                 tool_uses=len(self._uses),
                 tokens=result.tokens if result else None,
+                models=result.models if result else None,
                 duration_ms=(result and result.duration_ms) or elapsed,
             ),
             metadata=metadata,
         )
 
+    def _outcome(self, ending: Ending) -> str | None:
+        """The answer; the error of a run that failed; nothing of one that was stopped."""
+        if ending.problem is None and ending.aborted:
+            return None
+        if self._status(ending) is DoneStatus.ERROR and self._last_error is not None:
+            return self._last_error.message
+        return (self._result and self._result.text) or self._answer or None
+
     def _say(
         self, payload: Payload, at: int | None = None, metadata: Mapping[str, Any] | None = None
     ) -> None:
         self._said.append(
-            AgentEvent(
-                payload=payload,
-                timestamp=self._clock() if at is None else at,
-                session_id=self.session_id,
-                metadata=metadata,
+            cast(
+                AgentEvent,
+                Event(
+                    payload=payload,
+                    timestamp=self._clock() if at is None else at,
+                    session_id=self.session_id,
+                    metadata=metadata,
+                ),
             )
         )
 

@@ -57,7 +57,10 @@ class WireError:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WireResult:
-    """A result object. `dump`: the object itself as JSON, where it has no other message."""
+    """A result object. `dump`: the object itself as JSON, where it has no other message.
+
+    `models`: the names of the models that were asked, None = it does not say.
+    """
 
     status: DoneStatus
     message: str
@@ -65,6 +68,7 @@ class WireResult:
     text: str | None
     duration_ms: int | None
     tokens: Usage | None
+    models: tuple[str, ...] | None
     dump: str
 
 
@@ -151,6 +155,7 @@ def result(event: Part) -> WireResult:
         text=text if isinstance(text, str) else None,
         duration_ms=duration if type(duration) is int and duration > 0 else None,
         tokens=_tokens(stats),
+        models=tuple(mapping(stats.get("models"))) or None,
         dump=orjson.dumps(event, default=str).decode(),
     )
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import closing, contextmanager, suppress
+from contextlib import closing, contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -12,11 +12,10 @@ from gemtui.commands.output import note
 from gemtui.errors import SessionAmbiguous, SessionNotFound
 from gemtui.paths import cache_dir, gemini_home
 from gemtui.sessions.index import Index
-from gemtui.sessions.scope import listed
+from gemtui.sessions.scope import LATEST, find_session, listed
 from gemtui.sessions.summary import Summary
 from gemtui.text import clean_line, relative
 
-LATEST = "latest"
 CANDIDATES = 20
 _NEWEST = 5
 _COMPLETED = 500
@@ -42,35 +41,17 @@ def choose(
 ) -> Summary:
     """Return the session that a full id, a unique prefix, a file's path or `latest` names.
 
-    `project`: consider only the sessions of this folder. Without it `latest` is the newest session
-    of the project `here` (None = the current folder), or of all if that has none, and of several
-    sessions with one id that of this project is meant. The notes of SessionNotFound and
-    SessionAmbiguous are the candidates, one line each.
+    `project`, `here`: as for `find_session`; `here` None = the current folder. The notes of
+    SessionNotFound and SessionAmbiguous are the candidates, one line each.
     """
     try:
-        return _find(index, wanted, project, here or current_folder())
+        return find_session(index, wanted, project=project, here=here or current_folder())
     except SessionAmbiguous as error:
         _note(error, _all(index), among=error.candidates)
         raise
     except SessionNotFound as error:
         newest = [each for each in _all(index) if not each.hidden][:_NEWEST]
         _note(error, newest, among=[each.id for each in newest])
-        raise
-
-
-def _find(index: Index, wanted: str, project: Path | None, here: Path | None) -> Summary:
-    if project is not None or here is None:
-        return index.find(wanted, project=project)
-    if wanted == LATEST:
-        with suppress(SessionNotFound):
-            return index.find(wanted, project=here)
-    try:
-        return index.find(wanted)
-    except SessionAmbiguous:
-        with suppress(SessionNotFound, SessionAmbiguous):
-            mine = index.find(wanted, project=here)
-            if mine.id == wanted:
-                return mine
         raise
 
 

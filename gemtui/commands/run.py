@@ -7,7 +7,6 @@ import signal
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from gemtui.agent.detect import detect_cli
 from gemtui.agent.gemini import GeminiRun, unstarted
 from gemtui.agent.options import AgentOptions
 from gemtui.agent.tail import tail
@@ -37,7 +36,6 @@ def run(words: RunArguments) -> int:
     if words.dry_run:
         from gemtui.commands import run_dry
 
-        _require_cli()
         run_dry.show(adapter, prompt, options, as_json=words.as_json)
         return 0
     options.check()
@@ -53,7 +51,7 @@ async def _follow(adapter: GeminiAdapter, prompt: str, options: AgentOptions, sh
     writer = Writer(stop.now)
     with stop.on_signals():
         try:
-            run = await asyncio.to_thread(_start, adapter, prompt, options)
+            run = await asyncio.to_thread(adapter.start, prompt, options)
         except (CliNotFound, OSError) as error:
             for event in unstarted(error, options):
                 await writer.write(show.output(event))
@@ -62,18 +60,6 @@ async def _follow(adapter: GeminiAdapter, prompt: str, options: AgentOptions, sh
             stderr = _stderr(run)
         await writer.close()
     return stderr
-
-
-def _start(adapter: GeminiAdapter, prompt: str, options: AgentOptions) -> GeminiRun:
-    _require_cli()
-    return adapter.start(prompt, options)
-
-
-def _require_cli() -> None:
-    """Raise CliNotFound with the words for what is wrong with the CLI."""
-    problem = detect_cli().problem
-    if problem is not None:
-        raise CliNotFound(problem)
 
 
 async def _show_all(run: GeminiRun, stop: _Stop, writer: Writer, show: Show) -> None:

@@ -9,12 +9,13 @@ import click
 
 from gemtui.agent import trust
 from gemtui.agent.options import AgentOptions
-from gemtui.commands.pick_session import LATEST, choose, current_folder, index_of_user
+from gemtui.commands.pick_session import choose, current_folder, index_of_user
 from gemtui.commands.run_cli import RunArguments
 from gemtui.files import is_folder, resolved
 from gemtui.policy.edit.named_policies import find_policy
 from gemtui.policy.file.levels import Level, PermissionPolicy
 from gemtui.policy.model.rules import ApprovalMode
+from gemtui.sessions.scope import LATEST
 from gemtui.sessions.store import SessionKind
 
 LARGEST = 8 * 1024 * 1024

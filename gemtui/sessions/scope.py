@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
-from gemtui.errors import StoreUnreadable
+from gemtui.errors import SessionAmbiguous, SessionNotFound, StoreUnreadable
 from gemtui.sessions.index import Index, Snapshot
 from gemtui.sessions.projects import folder_names
 from gemtui.sessions.store import State
 from gemtui.sessions.summary import Summary
+
+LATEST = "latest"
+"""The word for the newest session, where an id is asked for."""
 
 
 def read_store(index: Index, *, project: Path | None = None) -> Snapshot:
@@ -44,3 +48,25 @@ def listed(snapshot: Snapshot, *, project: Path | None, hidden: bool) -> Iterato
         if (project is None or summary.project in names) and (hidden or not summary.hidden):
             yield summary
             yield from summary.copies if hidden else ()
+
+
+def find_session(index: Index, wanted: str, *, project: Path | None, here: Path | None) -> Summary:
+    """Return the session that a full id, a unique prefix, a file's path or `latest` names.
+
+    `project`: consider only the sessions of this folder. Without it `latest` is the newest session
+    of the folder `here`, or of all if that has none (None = of all), and of several sessions with
+    one id that of `here` is meant. Raises SessionNotFound, SessionAmbiguous, StoreUnreadable.
+    """
+    if project is not None or here is None:
+        return index.find(wanted, project=project)
+    if wanted == LATEST:
+        with suppress(SessionNotFound):
+            return index.find(wanted, project=here)
+    try:
+        return index.find(wanted)
+    except SessionAmbiguous:
+        with suppress(SessionNotFound, SessionAmbiguous):
+            mine = index.find(wanted, project=here)
+            if mine.id == wanted:
+                return mine
+        raise

@@ -28,13 +28,13 @@ def test_variable_wins(tmp_path: Path, environ: dict[str, str]) -> None:
     assert find_cli(environ) == Cli(path=named, found_by=FoundBy.VARIABLE)
 
 
-@pytest.mark.parametrize("named", ["missing", "bin", ""])
-def test_variable_that_names_no_file_is_ignored(
-    tmp_path: Path, environ: dict[str, str], named: str
+def test_a_variable_that_names_nothing_is_no_other_cli(
+    tmp_path: Path, environ: dict[str, str]
 ) -> None:
     on_path = script(tmp_path / "bin" / "gemini", "true")
-    environ["GEMINI_CLI_PATH"] = str(tmp_path / named) if named else ""
-    assert find_cli(environ) == Cli(path=on_path, found_by=FoundBy.PATH)
+    missing = environ | {"GEMINI_CLI_PATH": str(tmp_path / "missing")}
+    assert find_cli(missing) == Cli(path=tmp_path / "missing", found_by=FoundBy.VARIABLE)
+    assert find_cli(environ | {"GEMINI_CLI_PATH": ""}) == Cli(path=on_path, found_by=FoundBy.PATH)
 
 
 def test_nvm_and_mise_give_their_newest(tmp_path: Path, environ: dict[str, str]) -> None:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from gemtui import detect_cli
+from gemtui import CliNotFound, detect_cli
 from tests.fake_cli import HELP, FakeCli
 
 
@@ -52,3 +52,26 @@ def test_one_that_tells_no_version_may_run_all_the_same(fake_cli: FakeCli, tmp_p
     found = detect_cli()
     assert (found.version, found.problem) == (None, None)
     assert found.to_dict()["capabilities"]["stream"] is True
+
+
+@pytest.mark.parametrize("named", ["missing", ""])
+def test_a_variable_that_is_wrong(fake_cli: FakeCli, tmp_path: Path, named: str) -> None:
+    path = tmp_path / named
+    environ = {"PATH": str(fake_cli().parent), "GEMINI_CLI_PATH": str(path)}
+    found = detect_cli(environ)
+    assert found.problem is not None
+    assert found.problem.startswith(f"GEMINI_CLI_PATH: {path} can't be ")
+    assert found.problem.endswith("correct the variable, or unset it")
+    with pytest.raises(CliNotFound, match="correct the variable"):
+        found.program()
+
+
+def test_one_that_hangs_is_not_asked_twice(
+    fake_cli: FakeCli, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr("gemtui.agent.detect.VERSION_LIMIT", 0.2)
+    fake_cli().write_text(f'#!/bin/sh\necho "$1" >> {tmp_path}/asked\nsleep 60 & wait\n')
+    found = detect_cli()
+    assert found.problem is not None
+    assert "--version took longer than 0.2 s: try again, or reinstall" in found.problem
+    assert (tmp_path / "asked").read_text() == "--version\n"

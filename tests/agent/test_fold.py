@@ -114,7 +114,7 @@ def test_every_recorded_stream_folds() -> None:
         events += stream.finish(Ending(code=0))
         blocks = [block for message in folded(events).transcript() for block in message.blocks]
         calls = [block for block in blocks if isinstance(block, ToolCall)]
-        used = {event.payload.tool_use_id for event in events if event.type == "tool_use"}  # type: ignore[union-attr]
+        used = {event.payload.tool_use_id for event in events if event.type == "tool_use"}
         assert {call.id for call in calls} >= used, path
         assert not any(call.status is ToolStatus.RUNNING for call in calls), path
 

@@ -16,7 +16,7 @@ import psutil
 import pytest
 
 from gemtui.agent import process_tree
-from gemtui.agent.events import AgentEvent, Done, DoneStatus, ErrorSaid, TextDelta, ToolResult
+from gemtui.agent.events import AgentEvent, Done, DoneStatus, ErrorSaid, Init, TextDelta, ToolResult
 from gemtui.agent.gemini import GeminiAdapter
 from gemtui.agent.options import AgentOptions
 from gemtui.agent.run_folder import Request, RunFolder
@@ -97,6 +97,36 @@ async def test_a_run_from_prompt_to_done(fake: Fake, tmp_path: Path) -> None:
     assert not (folder / "settings.json").exists()
     assert folder.stat().st_mode & 0o777 == 0o700
     assert {path.stat().st_mode & 0o777 for path in folder.iterdir()} == {0o600}
+
+
+async def test_what_is_known_of_the_cli_is_told_first(fake: Fake, tmp_path: Path) -> None:
+    events = await collect(fake(*lines(INIT, OK)).run("x", AgentOptions(cwd=str(tmp_path))))
+    init = events[0].payload
+    assert isinstance(init, Init)
+    assert init.capabilities is not None
+    assert init.capabilities["approval_modes"] == ["default", "auto_edit", "yolo", "plan"]
+
+
+async def test_a_task_that_is_cancelled_during_the_start_leaves_no_run(
+    fake: Fake, tmp_path: Path
+) -> None:
+    asked, go = tmp_path / "asked", tmp_path / "go"
+    adapter = fake(*lines(INIT), "wait")
+    os.mkfifo(go)
+    program = adapter.cli()
+    text = program.read_text().replace("then echo", f"then touch {asked}; cat {go}; echo")
+    program.write_text(text)
+    task = asyncio.create_task(collect(adapter.run("x", AgentOptions(cwd=tmp_path))))
+    async with asyncio.timeout(PATIENCE):
+        while not asked.exists():
+            await asyncio.sleep(0.01)
+    task.cancel()
+    go.write_text("")
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    for folder in (tmp_path / "runs").iterdir():
+        assert RunFolder(folder).exit() is not None
+        assert process_tree.tagged(folder.name) == set()
 
 
 async def test_settings_that_would_not_be_read_are_not_written(fake: Fake, tmp_path: Path) -> None:
@@ -260,8 +290,16 @@ async def test_a_time_limit_is_said_in_seconds(fake: Fake, tmp_path: Path) -> No
 
 
 async def test_a_program_that_cannot_be_started(tmp_path: Path, fake: Fake) -> None:
-    adapter = fake()
-    Path(adapter.cli()).write_text(f"#!/nowhere/sh\n{HELP}")
+    broken = fake()
+    broken.cli().write_text("#!/nowhere/sh\n")
+    old = GeminiAdapter(cli=tmp_path / "old", runs=broken.runs)
+    (tmp_path / "old").write_text("#!/bin/sh\necho 0.10.0\n")
+    (tmp_path / "old").chmod(0o755)
+    for adapter, words in ((broken, "can't be started"), (old, "0.10.0 can't report a run")):
+        events = await collect(adapter.run("x"))
+        assert types(events) == ["init", "error", "done"]
+        assert words in str(done(events).result)
+    assert not (tmp_path / "runs").exists()
     missing = GeminiAdapter(environ={"PATH": str(tmp_path / "empty"), "HOME": str(tmp_path)})
     assert not await missing.is_available()
     events = await collect(missing.run("x", AgentOptions(cwd=tmp_path)))

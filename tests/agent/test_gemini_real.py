@@ -100,6 +100,7 @@ async def test_a_run_that_writes_edits_and_fails(gemini: GeminiCli) -> None:
         ("replace", ResultStatus.ERROR),
     ]
     assert (done(events).status, done(events).result) == (DoneStatus.SUCCESS, "All done.")
+    assert done(events).models == (MODEL,)
     assert events[-1].metadata == {"complete": True, "exitCode": 0}
     request = folder(gemini).request()
     assert request is not None

@@ -28,7 +28,13 @@ REQUEST = Request(
     secrets=("settings.json",),
     timeout=2,
     turn_limit=3,
-    about={"prompt": "Do it", "model": None, "session_id": "s1", "notes": ["so"], "tools": ["t"]},
+    about={
+        "prompt": "Do it",
+        "model": None,
+        "session_id": "s1",
+        "notes": ["so"],
+        "capabilities": {"resume": True, "models": ["pro"]},
+    },
 )
 EXIT = Exit(code=0, started=datetime(2026, 1, 2, tzinfo=UTC), ended=None, running_on=(7,))
 BEFORE = {

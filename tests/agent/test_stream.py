@@ -174,6 +174,25 @@ def test_an_error_result_says_why_before_the_end() -> None:
     assert first_error(said) == ErrorSaid(message="no quota", code="q", recoverable=False)
 
 
+def test_a_failed_run_s_result_is_the_error() -> None:
+    failed = {"type": "result", "status": "error", "error": {"message": "no quota"}}
+    assert done(events([INIT, delta("Half"), failed], Ending(code=173))).result == "no quota"
+    named = {"type": "error", "severity": "error", "message": "empty answer"}
+    nameless = {"type": "result", "status": "error"}
+    assert done(events([INIT, named, nameless], EXITED)).result == "empty answer"
+    assert done(events([INIT, delta("Half")], Ending(code=1, stderr="why"))).result == "why"
+    assert done(events([INIT, delta("Half"), OK], EXITED)).result == "Half"
+
+
+def test_the_models_that_were_asked_are_told() -> None:
+    stats = {"models": {"gemini-2.5-flash-lite": {}, "gemini-2.5-pro": {"total_tokens": 9}}}
+    said = events([INIT, OK | {"stats": stats}], EXITED)
+    assert done(said).models == ("gemini-2.5-flash-lite", "gemini-2.5-pro")
+    assert said[-1].to_dict()["payload"]["models"] == ["gemini-2.5-flash-lite", "gemini-2.5-pro"]
+    unknown = events([INIT, OK | {"stats": {"models": []}}], EXITED)[-1]
+    assert "models" not in unknown.to_dict()["payload"]
+
+
 def test_an_error_result_without_words_is_shown_itself() -> None:
     said = events([INIT, {"type": "result", "status": "error"}], EXITED)
     assert '"status":"error"' in first_error(said).message
@@ -236,7 +255,7 @@ def test_json_has_camel_case_names() -> None:
         "agent": "gemini",
         "timestamp": 1000,
         "sessionId": "s1",
-        "payload": {"model": "auto", "cwd": "/project", "tools": []},
+        "payload": {"model": "auto", "cwd": "/project", "tools": None, "capabilities": None},
     }
     assert said[1].to_dict()["payload"] == {
         "toolName": "write_file",

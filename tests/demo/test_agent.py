@@ -96,7 +96,7 @@ def stored(place: Path, session: str | None) -> Summary:
 async def test_it_is_taken_for_the_cli(place: Path) -> None:
     adapter = GeminiAdapter()
     assert await adapter.is_available()
-    known = adapter.capabilities()
+    known = adapter.detect().capabilities
     assert known.streams
     assert known.approval_modes == tuple(map(str, ("default", "auto_edit", "yolo", "plan")))
     assert known.flags >= {"policy", "session-id", "resume", "skip-trust"}
