@@ -126,11 +126,6 @@ def version_of(
     return _once(cli, cache, _VERSION_FILE, ask)
 
 
-def help_of(cli: Path, *, cache: Path | None, environ: Mapping[str, str] = os.environ) -> Answer:
-    """Return what the CLI at `cli` says of its command line; arguments as for `version_of`."""
-    return _once(cli, cache, _HELP_FILE, lambda: _ask(cli, "--help", environ, HELP_LIMIT))
-
-
 def _once(cli: Path, cache: Path | None, name: str, ask: Callable[[], Answer]) -> Answer:
     """The answer as it is remembered in the file `name` of the cache, else as it is given now."""
     try:
@@ -273,7 +268,11 @@ def detect_cli(environ: Mapping[str, str] = os.environ, *, cli: Path | None = No
     if found is None:
         return Detected(cli=None, version=None, capabilities=parse_help(""), problem=NOT_FOUND)
     version = version_of(found.path, cache=cache_dir(), environ=environ, limit=VERSION_LIMIT)
-    flags = version if version.late else help_of(found.path, cache=cache_dir(), environ=environ)
+
+    def ask() -> Answer:
+        return version if version.late else _ask(found.path, "--help", environ, HELP_LIMIT)
+
+    flags = _once(found.path, cache_dir(), _HELP_FILE, ask)
     capabilities = parse_help(flags.text or "")
     return Detected(
         cli=found,
