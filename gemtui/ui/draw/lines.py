@@ -8,10 +8,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from typing import NamedTuple
+from typing import NamedTuple, overload
 
 from msgspec import Struct
-from msgspec.structs import replace
 from rich.cells import cell_len, split_graphemes
 from rich.segment import Segment
 from rich.style import Style
@@ -217,11 +216,12 @@ def prefixed(
     `Drawn.margins`).
     """
     rest = first if rest is None else rest
-    before = first
+    before, margin = first, width_of(first) if frame else 0
     for line in lines:
-        margin = width_of(before) + line.margin if frame else line.margin
-        yield replace(line, pieces=_stripped((*before, *line.pieces)), margin=margin)
-        before = rest
+        pieces = _stripped((*before, *line.pieces))
+        yield Line(pieces, margin + line.margin, line.joint, line.code)
+        if before is not rest:
+            before, margin = rest, width_of(rest) if frame else 0
 
 
 def spread(left: Pieces, right: Pieces, width: int, fill: Piece) -> Pieces:
@@ -237,3 +237,31 @@ def strip_of(line: Line, width: int) -> Strip:
     """Return a line as a Textual strip, cut if it is wider than `width`."""
     strip = Strip([Segment(text, style) for text, style in line.pieces])
     return strip if strip.cell_length <= width else strip.crop(0, width)
+
+
+class Strips(Sequence[Strip]):
+    """Lines as Textual strips, cut where they are wider than `width`.
+
+    Each is made when it is looked at: of a long message only few lines are in sight.
+    """
+
+    def __init__(self, lines: Sequence[Line], width: int) -> None:
+        self._lines, self._width = lines, width
+        self._made: dict[int, Strip] = {}
+
+    def __len__(self) -> int:
+        return len(self._lines)
+
+    @overload
+    def __getitem__(self, index: int) -> Strip: ...
+
+    @overload
+    def __getitem__(self, index: slice) -> list[Strip]: ...
+
+    def __getitem__(self, index: int | slice) -> Strip | list[Strip]:
+        if isinstance(index, slice):
+            return [self[number] for number in range(*index.indices(len(self)))]
+        strip = self._made.get(index)
+        if strip is None:
+            self._made[index] = strip = strip_of(self._lines[index], self._width)
+        return strip

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from msgspec import Struct
 from textual.strip import Strip
 
@@ -44,7 +46,7 @@ class Drawn(Struct, frozen=True, kw_only=True):
     word or line of code, " " for wrapped words), None where it is a line of its own.
     """
 
-    strips: tuple[Strip, ...]
+    strips: Sequence[Strip]
     parts: tuple[Part, ...]
     margins: tuple[int, ...]
     joints: tuple[str | None, ...]

@@ -30,11 +30,11 @@ from gemtui.ui.draw.lines import (
     Line,
     Piece,
     Pieces,
+    Strips,
     fit,
     flat,
     own,
     prefixed,
-    strip_of,
     wrap,
 )
 from gemtui.ui.draw.markdown import draw_markdown, draw_prompt
@@ -135,10 +135,10 @@ class _Drawing(Struct):
 
     def done(self) -> Drawn:
         return Drawn(
-            strips=tuple(strip_of(line, self.look.width) for line in self.lines),
+            strips=Strips(self.lines, self.look.width),
             parts=tuple(self.parts),
-            margins=tuple(line.margin for line in self.lines),
-            joints=tuple(line.joint for line in self.lines),
+            margins=tuple([line.margin for line in self.lines]),
+            joints=tuple([line.joint for line in self.lines]),
             fences=tuple(self.fences),
         )
 

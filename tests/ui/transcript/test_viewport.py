@@ -458,7 +458,7 @@ def test_a_transcript_without_a_body_that_can_be_drawn_is_still_shown() -> None:
 def test_a_hundred_thousand_outlines_are_not_read() -> None:
     talk = long_talk(10)
     outlines = talk.now().outlines
-    many = tuple(message_with(outlines[n % 20], id=f"m{n}") for n in range(100_000))
+    many = tuple(replace(outlines[n % 20], id=f"m{n}") for n in range(100_000))
     reads: list[int] = []
 
     def read(index: int) -> object:
