@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import errno
-from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
 import orjson
 
 from gemtui.files import SMALL, read_small
-from gemtui.jsonin import loads
+from gemtui.jsonin import is_deep, loads
 
 DEEPEST = 100
 """Levels of nested lists and objects; a value with more could exhaust the stack later."""
@@ -32,25 +31,10 @@ def object_of(data: bytes, path: Path) -> dict[str, Any]:
         raise _broken(path, f"not valid JSON: {error}") from None
     if not isinstance(value, dict):
         raise _broken(path, "not a JSON object")
-    if _is_deep(value):
+    if is_deep(value, DEEPEST):
         raise _broken(path, f"nested more than {DEEPEST} levels deep")
     return value
 
 
 def _broken(path: Path, words: str) -> OSError:
     return OSError(errno.EINVAL, words, str(path))
-
-
-def _is_deep(value: object) -> bool:
-    level = [value]
-    for _ in range(DEEPEST):
-        level = [item for each in level for item in _items(each)]
-        if not level:
-            return False
-    return True
-
-
-def _items(value: object) -> Iterable[object]:
-    if isinstance(value, dict):
-        return value.values()
-    return value if isinstance(value, list) else ()

@@ -8,6 +8,7 @@ bytes that are not UTF-8. JavaScript accepts both.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from typing import Any
 
 import orjson
@@ -71,3 +72,19 @@ def values_in(data: bytes) -> int:
 
 def _separators(data: bytes) -> int:
     return sum(map(data.count, (b",", b"[", b"{")))
+
+
+def is_deep(value: object, most: int) -> bool:
+    """Return whether lists and objects are nested in each other more than `most` levels deep."""
+    level = [value]
+    for _ in range(most):
+        level = [item for each in level for item in _items(each)]
+        if not level:
+            return False
+    return True
+
+
+def _items(value: object) -> Iterable[object]:
+    if isinstance(value, dict):
+        return value.values()
+    return value if isinstance(value, list) else ()

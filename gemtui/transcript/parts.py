@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
+from gemtui.jsonin import is_deep
 from gemtui.transcript.model import Image, Usage
 
 Part = Mapping[str, Any]
@@ -17,6 +18,8 @@ Part = Mapping[str, Any]
 EARLIEST = datetime.min.replace(tzinfo=UTC) + timedelta(days=1)
 LATEST = datetime.max.replace(tzinfo=UTC) - timedelta(days=1)
 """Times between EARLIEST and LATEST can be converted to every time zone."""
+DEEPEST = 500
+"""Levels of nested JSON that are shown: how many Python can write differs between its versions."""
 _MOST_TOKENS = 2**40
 """Larger counters are ignored, so that sums stay within the integers of every JSON reader."""
 
@@ -97,9 +100,11 @@ def instant(value: object) -> datetime | None:
 def pretty(value: object) -> str:
     """Return a JSON value as indented JSON, or a note if it is nested too deeply."""
     try:
-        return json.dumps(value, ensure_ascii=False, indent=2, default=str)
+        if not is_deep(value, DEEPEST):
+            return json.dumps(value, ensure_ascii=False, indent=2, default=str)
     except (RecursionError, ValueError, TypeError):
-        return "(nested too deeply to be shown)"
+        pass
+    return "(nested too deeply to be shown)"
 
 
 def usage_of(tokens: object) -> Usage | None:

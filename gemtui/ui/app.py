@@ -81,7 +81,6 @@ class GemtuiApp(AppBase):
         self.policies = PolicyMode(self)
         self.runs = RunMode(self, may_start=self.policies.settled)
         self.sessions = SessionsScreen(start, config)
-        self.add_mode(self.DEFAULT_MODE, self.get_default_screen)
         for theme in THEMES:
             self.register_theme(theme)
         known = config.theme in self.available_themes
@@ -105,6 +104,9 @@ class GemtuiApp(AppBase):
 
     def on_mount(self) -> None:
         """Leave in order when somebody ends us from outside."""
+        # Only now: Textual makes the widgets of a mode's screen before that is on the stack, where
+        # they look for it: from Python 3.12 on at once, as its tasks start eagerly.
+        self.add_mode(self.DEFAULT_MODE, self.get_default_screen)
         if not self.is_headless:
             ExitSignals(lambda code: self.exit(return_code=code))
         if self.config.theme not in self.available_themes:
