@@ -22,7 +22,7 @@ from gemtui.policy.check.pitfalls import HIDDEN_MESSAGE, pitfalls
 from gemtui.policy.check.shadows import kept_visible, related
 from gemtui.policy.file.policy import LARGEST, TOO_LARGE
 from gemtui.policy.file.rule_blocks import BlockKind, blocks_of
-from gemtui.policy.file.rule_codec import read_rule
+from gemtui.policy.file.rule_codec import read_checker, read_rule
 from gemtui.policy.file.schema import SchemaProblem, schema_problems
 from gemtui.policy.file.toml_dialect import TomlError, parse_toml
 from gemtui.policy.model.rules import Finding, Rule, Severity
@@ -135,6 +135,8 @@ def _put_together(
 ) -> _Read:
     problems = schema_problems(rest)
     said = [(0, each) for each in (*_tables_said(rest), *map(_rest_said, problems))]
+    if not problems:
+        said += [(0, each) for table in rest.get("safety_checker", ()) for each in _checker(table)]
     said += [(number, each) for number, one in enumerate(tables, 1) for each in one.said]
     dropped = bool(problems) or any(each.dropped for each in tables)
     return _Read(file=file, said=tuple(said), rules=tuple(rules), dropped=dropped)
@@ -190,6 +192,20 @@ def _tables_said(document: Mapping[str, Any]) -> Iterator[FindingDraft]:
         yield FindingDraft(
             key, f"Gemini CLI knows no table {shown} and ignores all that it says", way_out
         )
+
+
+def _checker(table: Mapping[str, Any]) -> Iterator[FindingDraft]:
+    """A checker that can't work refuses every call that it should look at."""
+    checker = read_checker(table)
+    refuses = "refuses every call that it matches"
+    if checker.external:
+        said = f'no external checker exists, so "{checker.name}" {refuses}'
+        yield warned("safety_checker", said, "write a rule that denies")
+    elif checker.name == "allowed-path" and "environment" not in (
+        ("environment",) if checker.context is None else checker.context
+    ):
+        said = f'without "environment" in its required_context, allowed-path {refuses}'
+        yield warned("safety_checker", said, "leave required_context out")
 
 
 # --- files and folders ---------------------------------------------------------------------------

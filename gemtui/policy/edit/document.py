@@ -108,7 +108,7 @@ class Document:
         dropped = self.locked or any(each.dropped for each in self._checked)
         if dropped or schema_problems(self._rest):
             return Policy.parse(self.text, source=self.source)
-        return Policy.of_file(self._enabled)
+        return Policy.of_file(self._enabled, self._rest, source=self.source)
 
     @property
     def _checked(self) -> list[Checked]:

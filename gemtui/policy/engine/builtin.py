@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from gemtui.policy.model.rules import Decision, Rule, Tier
+from gemtui.policy.model.rules import Decision, Rule, SafetyChecker, Tier
 
 ALLOW, DENY, ASK = Decision.ALLOW, Decision.DENY, Decision.ASK_USER
 SOURCE = "built-in"
@@ -133,3 +133,17 @@ def _rules() -> Iterator[Rule]:
 
 
 BUILTIN: tuple[Rule, ...] = tuple(_rules())
+BUILTIN_CHECKERS = (
+    SafetyChecker(
+        rule=Rule(
+            tools=EDITS,
+            decision=DENY,
+            priority=15,
+            modes=("autoEdit",),
+            tier=Tier.BUILTIN,
+            source="built-in",
+        ),
+        name="allowed-path",
+    ),
+)
+"""Those that the CLI brings along and that are not switched off without a setting."""

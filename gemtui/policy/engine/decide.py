@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from gemtui.policy.engine.builtin import BUILTIN
+from gemtui.policy.engine.builtin import BUILTIN, BUILTIN_CHECKERS
 from gemtui.policy.engine.evaluator import Evaluator
 from gemtui.policy.engine.explain import explanation
 from gemtui.policy.engine.results import Considered, Explanation, McpTool, Outcome, Setup
@@ -40,10 +40,12 @@ class Engine:
         setup = setup or Setup()
         self.mode, self.interactive = ApprovalMode(mode), interactive
         rules = (*policy.rules, *setting_rules(setup, interactive=interactive), *BUILTIN)
-        killing = (f"{field} is empty in a rule" for field in map(kills, rules) if field)
+        checkers = (*policy.checkers, *BUILTIN_CHECKERS)
+        every = (*rules, *(each.rule for each in checkers))
+        killing = (f"{field} is empty in a rule" for field in map(kills, every) if field)
         stopped = fatal(setup, self.mode) or next(killing, None)
         self._evaluator = Evaluator(
-            rules, mode=self.mode, interactive=interactive, setup=setup, stopped=stopped
+            rules, checkers, mode=self.mode, interactive=interactive, setup=setup, stopped=stopped
         )
         self._other: Engine | None = None
         self._made_of = policy, setup

@@ -7,13 +7,14 @@ whatever the rules say (assets/gemini-cli.md#protected-files).
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from gemtui.policy.engine.own_refusals import roots_of
 from gemtui.policy.engine.protected import is_edit_tool, protected
 from gemtui.policy.engine.registry import RegisteredTool, Registry
 from gemtui.policy.engine.results import Evaluation, Outcome, Setup
+from gemtui.policy.engine.safety_checkers import CompiledChecker, checked, compile_checkers
 from gemtui.policy.engine.settings import always_allow_off
 from gemtui.policy.engine.shell_rules import ShellRules
 from gemtui.policy.match.matching import (
@@ -26,7 +27,7 @@ from gemtui.policy.match.matching import (
     mismatch,
 )
 from gemtui.policy.match.patterns import PatternTimeout
-from gemtui.policy.model.rules import ApprovalMode, Call, Decision, Rule
+from gemtui.policy.model.rules import ApprovalMode, Call, Decision, Rule, SafetyChecker
 from gemtui.policy.model.tool_catalog import ALIASES
 
 ALWAYS_ALLOW = 950
@@ -59,6 +60,7 @@ class ToolContext:
     subject: Subject
     rules: tuple[CompiledRule, ...]
     edits: bool
+    checkers: tuple[CompiledChecker, ...]
     settled: Outcome | None
 
 
@@ -68,6 +70,7 @@ class Evaluator:
     def __init__(
         self,
         rules: Iterable[Rule],
+        checkers: Iterable[SafetyChecker] = (),
         *,
         mode: ApprovalMode,
         interactive: bool,
@@ -78,6 +81,7 @@ class Evaluator:
         if always_allow_off(setup.settings):
             every = tuple(one for one in every if round(one.key % 1 * 1000) != ALWAYS_ALLOW)
         self.rules, self.stopped = every, stopped
+        self._checkers = compile_checkers(checkers)
         self.mode, self.interactive = mode, interactive
         self.registry = Registry(setup, mode)
         self.workspace, self.roots = setup.workspace, roots_of(setup)
@@ -113,15 +117,15 @@ class Evaluator:
         else:
             ready = first_match(context.rules, args)
             evaluation = Evaluation(decision=self._decision(ready), ready=ready)
-        return protected(
+        evaluation = protected(
             evaluation,
             args,
             edits=context.edits,
-            tool=context.availability.known.name,
-            mode=self.mode,
             interactive=self.interactive,
             workspace=self.workspace,
         )
+        tool = context.subject.names[0]
+        return checked(evaluation, tool, args, context.checkers, self.roots)
 
     def _decision(self, ready: CompiledRule | None) -> Decision:
         if ready:
@@ -151,11 +155,15 @@ class Evaluator:
         first = rules[0] if rules else None
         plain = not (first and first.pattern) and not call_of_shell(subject)
         edits = any(map(is_edit_tool, subject.names))
+        plainly = replace(subject, names=(tool,))  # checkers know no aliases
+        checkers = tuple(
+            each for each in self._checkers if self.mismatch(each.condition, plainly) is None
+        )
         settled = None
         if self.stopped or not availability.found:
             by = availability.by.rule if availability.by else None
             settled = Outcome(decision=Decision.DENY, offered=False, rule=by, found=False)
-        elif plain and not edits:
+        elif plain and not edits and not checkers:
             settled = Outcome(
                 decision=self._decision(first),
                 offered=availability.offered,
@@ -166,6 +174,7 @@ class Evaluator:
             subject=subject,
             rules=rules,
             edits=edits,
+            checkers=checkers,
             settled=settled,
         )
 

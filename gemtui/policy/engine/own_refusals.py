@@ -40,6 +40,7 @@ _BLOCKED = re.compile(
 _OWN = re.compile(r"/\.gemini/(?:tmp/|GEMINI\.md$)")
 """Places outside of the workspace that tools may use as well."""
 
+_OUTSIDE = "the path is outside of the workspace"
 _SUBSTITUTIONS = ("$(", "`", "<(", ">(")
 _UNQUOTED = re.compile(r"'[^']*'?|\\.|\"|(?P<found>\$\(|`|[<>]\()|.", re.DOTALL)
 _QUOTED = re.compile(r'\\[$`"\\\n]|"|(?P<found>\$\(|`)|.', re.DOTALL)
@@ -70,6 +71,16 @@ def roots_of(setup: Setup) -> tuple[Path, ...]:
         return ()
     more = names(setup.settings, "context", "includeDirectories") or ()
     return (setup.workspace, *(setup.workspace / Path(each).expanduser() for each in more))
+
+
+def own_path(tool: str) -> str:
+    """Return the argument that a tool itself looks at for a path in the workspace; "" = none."""
+    return _PATHS.get(tool, "")
+
+
+def is_outside(path: str, roots: Sequence[Path]) -> bool:
+    """Whether a tool that looks at paths itself refuses this one as outside of these folders."""
+    return _path_refused(path, [str(root) for root in roots], on_disk=bool(roots)) == _OUTSIDE
 
 
 def blocked_segment(path: str) -> str | None:
@@ -107,12 +118,12 @@ def _path_refused(path: str, roots: Sequence[str], *, on_disk: bool) -> str | No
     for root in roots:
         if within(root, target):
             return _name_refused(os.path.relpath(target, root))
-    return "the path is outside of the workspace" if on_disk and not _OWN.search(target) else None
+    return _OUTSIDE if on_disk and not _OWN.search(target) else None
 
 
 def _name_refused(inside: str) -> str | None:
     if inside.split("/")[0] == "..":
-        return "the path is outside of the workspace"
+        return _OUTSIDE
     name = blocked_segment(inside)
     return f"no tool may use a path through {name}" if name else None
 

@@ -1,4 +1,4 @@
-"""What the engine protects whatever the rules allow: build files, `.vscode`, paths outside.
+"""What the engine protects whatever the rules allow: build files, and what is outside.
 
 See assets/gemini-cli.md#protected-files.
 """
@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
@@ -15,7 +15,7 @@ from typing import Any
 from urllib.parse import unquote
 
 from gemtui.policy.engine.results import Evaluation
-from gemtui.policy.model.rules import ApprovalMode, Decision
+from gemtui.policy.model.rules import Decision
 
 BUILD_FILES = frozenset(
     (
@@ -69,8 +69,6 @@ def protected(
     args: Mapping[str, Any],
     *,
     edits: bool,
-    tool: str,
-    mode: ApprovalMode,
     interactive: bool,
     workspace: Path | None,
 ) -> Evaluation:
@@ -84,9 +82,6 @@ def protected(
         path = target(args)
         if path and is_build_file(path, workspace):
             return _build_file(evaluation, interactive)
-        checked = mode is ApprovalMode.AUTO_EDIT and tool in ("write_file", "replace")
-        if checked and any(map(_in_vscode, _paths(args))):
-            return _asked(evaluation, "files under .vscode are always asked for in auto_edit")
     return evaluation
 
 
@@ -143,21 +138,6 @@ def _decoded(path: str) -> str:
         return unquote(path, errors="strict")
     except UnicodeDecodeError:
         return path
-
-
-def _paths(args: Mapping[str, Any]) -> Iterator[str]:
-    """The arguments that the CLI takes for paths, by their names."""
-    for key, value in args.items():
-        named = any(word in key for word in ("path", "directory", "file"))
-        if isinstance(value, str) and (named or key in ("source", "destination")):
-            yield value
-
-
-def _in_vscode(path: str) -> bool:
-    if ".vscode" not in path.lower():
-        return False
-    segments = re.split(r"[/\\]", os.path.normpath(path))
-    return any(segment.partition(":")[0].rstrip(" .").lower() == ".vscode" for segment in segments)
 
 
 def _wants_outside(args: Mapping[str, Any], workspace: Path | None) -> bool:

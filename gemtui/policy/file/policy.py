@@ -9,18 +9,19 @@ from __future__ import annotations
 
 import errno
 import os
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import reduce
 from operator import add
 from pathlib import Path
+from typing import Any
 
 from gemtui.files import is_file, read_small
-from gemtui.policy.file.rule_codec import read_rule, text_of
+from gemtui.policy.file.rule_codec import read_checker, read_rule, text_of
 from gemtui.policy.file.schema import schema_problems
 from gemtui.policy.file.toml_dialect import TomlError, parse_toml
 from gemtui.policy.match.matching import dropped, kills, pattern_sources
-from gemtui.policy.model.rules import Decision, Finding, Rule, Severity, Tier
+from gemtui.policy.model.rules import Decision, Finding, Rule, SafetyChecker, Severity, Tier
 
 LARGEST = 4 * 1024 * 1024
 """Bytes of a policy file; a larger one is reported and not read."""
@@ -32,10 +33,12 @@ class Policy:
     """Rules as the CLI would load them.
 
     `rules`: in load order, which settles ties. `findings`: what was dropped or is doubtful.
+    `checkers`: the safety checkers, in load order.
     """
 
     rules: tuple[Rule, ...] = ()
     findings: tuple[Finding, ...] = ()
+    checkers: tuple[SafetyChecker, ...] = ()
 
     @staticmethod
     def load(
@@ -72,14 +75,31 @@ class Policy:
             )
         read = enumerate(map(read_rule, document.get("rule", ())), start=1)
         return Policy.of_file(
-            replace(rule, tier=tier, source=source, index=index) for index, rule in read if rule
+            (replace(rule, tier=tier, source=source, index=index) for index, rule in read if rule),
+            document,
+            tier=tier,
+            source=source,
         )
 
     @staticmethod
-    def of_file(rules: Iterable[Rule]) -> Policy:
-        """Return the rules of a file that the schema accepts, without those dropped alone."""
+    def of_file(
+        rules: Iterable[Rule],
+        document: Mapping[str, Any],
+        *,
+        source: str,
+        tier: Tier = Tier.USER,
+    ) -> Policy:
+        """Return what a file that the schema accepts holds, without what is dropped alone.
+
+        `document`: its tables; safety checkers are read from it, `rules` have been.
+        """
         every = tuple(rules)
+        checkers = map(read_checker, document.get("safety_checker", ()))
+        placed = (
+            replace(each, rule=replace(each.rule, tier=tier, source=source)) for each in checkers
+        )
         return Policy(
+            checkers=tuple(each for each in placed if _asked(each)),
             rules=tuple(rule for rule in every if _kept(rule)),
             findings=tuple(each for rule in every for each in _rule_findings(rule)),
         )
@@ -90,7 +110,11 @@ class Policy:
 
     def __add__(self, other: Policy) -> Policy:
         """Return both policies as one, this one loaded first."""
-        return Policy(rules=(*self.rules, *other.rules), findings=(*self.findings, *other.findings))
+        return Policy(
+            rules=(*self.rules, *other.rules),
+            findings=(*self.findings, *other.findings),
+            checkers=(*self.checkers, *other.checkers),
+        )
 
 
 def of(rules: Iterable[Rule]) -> Policy:
@@ -104,6 +128,11 @@ def _kept(rule: Rule) -> bool:
         return False
     sources = pattern_sources(rule)
     return not sources or any(not source or not dropped(source) for source in sources)
+
+
+def _asked(checker: SafetyChecker) -> bool:
+    """Whether a checker takes part; one of an extension does not where it names yolo."""
+    return checker.rule.tier is not Tier.EXTENSION or "yolo" not in checker.rule.modes
 
 
 def _rule_findings(rule: Rule) -> Iterator[Finding]:

@@ -16,7 +16,7 @@ from tomlkit.items import Array
 
 from gemtui.errors import PolicyError
 from gemtui.policy.file.toml_dialect import Moment
-from gemtui.policy.model.rules import Decision, Rule
+from gemtui.policy.model.rules import Decision, Rule, SafetyChecker
 
 KEYS = (
     "toolName",
@@ -75,6 +75,20 @@ def read_rule(table: Mapping[str, Any]) -> Rule | None:
     """
     arguments, _unread = readable(table)
     return Rule(**arguments) if {"decision", "priority"} <= arguments.keys() else None
+
+
+def read_checker(table: Mapping[str, Any]) -> SafetyChecker:
+    """Return the checker of a `[[safety_checker]]` table that the schema accepts."""
+    arguments, _unread = readable({"priority": 0, **table, "decision": Decision.DENY.value})
+    said = table["checker"]
+    context = said.get("required_context")
+    return SafetyChecker(
+        rule=Rule(**arguments),
+        name=said["name"],
+        external=said["type"] == "external",
+        config=said.get("config", {}),
+        context=None if context is None else tuple(context),
+    )
 
 
 def _argument(key: str, value: Any) -> dict[str, Any]:

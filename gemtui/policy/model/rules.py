@@ -93,6 +93,21 @@ class Rule:
         return bool(self.command_prefixes or self.command_regex or self.args_pattern)
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SafetyChecker:
+    """A `[[safety_checker]]` table: what looks at calls that the rules do not deny.
+
+    `rule`: which calls; its decision says nothing. `external`: a program, else part of the CLI.
+    `context`: what the checker is told of, as `required_context`; None = everything.
+    """
+
+    rule: Rule
+    name: str
+    external: bool = False
+    config: Mapping[str, Any] = field(default_factory=dict)
+    context: tuple[str, ...] | None = None
+
+
 @dataclass(frozen=True, slots=True)
 class Call:
     """One tool call to decide on: `Call("write_file", {"file_path": "a.txt", "content": ""})`.

@@ -1,0 +1,139 @@
+"""Safety checkers: what looks at a call that the rules do not deny.
+
+See assets/gemini-cli.md#safety-checkers.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from gemtui.policy.engine.own_refusals import blocked_segment, is_outside, own_path, path_names
+from gemtui.policy.engine.results import Evaluation
+from gemtui.policy.match.arguments import arguments_text
+from gemtui.policy.match.matching import SHELL, CompiledRule, compile_rules
+from gemtui.policy.model.rules import Decision, SafetyChecker
+from gemtui.policy.shell.parser import parse_command
+from gemtui.policy.shell.workspace import real_path, resolved
+
+_VSCODE = re.compile(r"\.vscode|(?:vscode|vs[0-9a-f]{4})~\d+")
+_PATH_WORDS = ("path", "directory", "file")
+_PATH_KEYS = ("source", "destination")
+
+
+class CompiledChecker(NamedTuple):
+    """A checker with one of the conditions under which it is asked."""
+
+    checker: SafetyChecker
+    condition: CompiledRule
+
+
+def compile_checkers(checkers: Iterable[SafetyChecker]) -> tuple[CompiledChecker, ...]:
+    """Return the checkers in the order in which they are asked."""
+    every = [CompiledChecker(each, one) for each in checkers for one in compile_rules([each.rule])]
+    return tuple(sorted(every, key=lambda each: -each.condition.key))
+
+
+def checked(
+    evaluation: Evaluation,
+    tool: str,
+    args: Mapping[str, Any],
+    checkers: Sequence[CompiledChecker],
+    roots: Sequence[Path],
+) -> Evaluation:
+    """Return the decision after the checkers for this tool; one that refuses has the last word."""
+    for checker, condition in checkers:
+        if evaluation.decision is Decision.DENY:
+            break
+        if any(condition.finds(text) for text in _texts(tool, args, condition)):
+            decision, why = _answer(checker, tool, args, roots)
+            if decision is not Decision.ALLOW:
+                evaluation = replace(
+                    evaluation,
+                    decision=decision,
+                    matched=evaluation.matched or evaluation.ready,
+                    note=f"the safety checker {checker.name} {why}",
+                )
+    return evaluation
+
+
+def _texts(tool: str, args: Mapping[str, Any], condition: CompiledRule) -> Iterator[str]:
+    """What a condition is looked for in: the arguments, and those of each part of a command."""
+    yield arguments_text(args) if condition.pattern else ""
+    command = args.get("command")
+    if condition.pattern and tool == SHELL and isinstance(command, str):
+        for part in parse_command(command).parts:
+            yield arguments_text({**args, "command": part.text})
+
+
+def _answer(
+    checker: SafetyChecker, tool: str, args: Mapping[str, Any], roots: Sequence[Path]
+) -> tuple[Decision, str]:
+    """What a checker says. One that is switched on by a setting alone counts as switched off.
+
+    Of paths outside it is not told where the tool refuses them before.
+    """
+    if checker.external:
+        return Decision.DENY, "does not exist, so that all that it should look at is refused"
+    if checker.name == "conseca":
+        return Decision.ALLOW, ""
+    if checker.context is not None and "environment" not in checker.context:
+        return Decision.DENY, 'fails without "environment" in its required_context'
+    own = own_path(tool)
+    for path in _paths(args, checker.config):
+        decision, why = _path_answer(path, [str(root) for root in roots])
+        if decision is Decision.DENY and path == args.get(own) and is_outside(path, roots):
+            continue
+        if decision is not Decision.ALLOW:
+            return decision, why
+    return Decision.ALLOW, ""
+
+
+def _path_answer(path: str, roots: Sequence[str]) -> tuple[Decision, str]:
+    inside = list(_inside(path, roots))
+    if any(map(blocked_segment, inside)):
+        return Decision.DENY, "refuses a path through .git, .env, node_modules or gha-creds-*.json"
+    if any(map(_VSCODE.fullmatch, (name for each in inside for name in path_names(each)))):
+        return Decision.ASK_USER, "always asks for files under .vscode"
+    if not inside:
+        return Decision.DENY, "refuses a path outside of the workspace"
+    return Decision.ALLOW, ""
+
+
+def _inside(path: str, roots: Sequence[str]) -> Iterator[str]:
+    """The path as seen from each folder that it is in; as it is where no folder is known."""
+    if not roots:
+        plain = os.path.normpath(path)
+        if not plain.startswith(".."):
+            yield plain if not plain.startswith("/") else "/".join(_vscode_names(plain))
+        return
+    target = real_path(resolved(roots[0], path))
+    for root in roots:
+        relative = os.path.relpath(target, real_path(root))
+        if not relative.startswith(".."):
+            yield relative
+
+
+def _vscode_names(path: str) -> Iterator[str]:
+    """Of a full path, the names that are asked for wherever the workspace is."""
+    return (name for name in path_names(path) if _VSCODE.fullmatch(name))
+
+
+def _paths(value: Any, config: Mapping[str, Any], above: str = "") -> Iterator[str]:
+    """The texts that the CLI takes for paths, by the names of the arguments."""
+    included, excluded = config.get("included_args", ()), config.get("excluded_args", ())
+    items = value.items() if isinstance(value, Mapping) else enumerate(value)
+    for key, each in items:
+        name = f"{above}{key}"
+        if name in excluded:
+            continue
+        if isinstance(each, str):
+            path_like = any(word in str(key) for word in _PATH_WORDS) or key in _PATH_KEYS
+            if name in included or path_like:
+                yield each
+        elif isinstance(each, Mapping | list):
+            yield from _paths(each, config, f"{name}.")
