@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from abc import abstractmethod
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from typing import Any, Generic
@@ -78,6 +77,10 @@ class FilterBar(Horizontal):
         self.typing = True
         self.add_class("-open")
         self.query_one(Input).focus()
+
+    def take(self, event: events.Key) -> None:
+        """Type a key that came before the focus did."""
+        self.query_one(Input).post_message(events.Key(event.key, event.character))
 
     def close(self) -> None:
         """No search any more: the rule again."""
@@ -216,17 +219,21 @@ def _holds(text: str, words: Sequence[str]) -> bool:
 
 
 class TypedAhead(ScrollView, inherit_bindings=False):
-    """A view whose `/` opens a search: keys that still reach the view are handed over to it."""
+    """A view whose `/` opens a search: keys that still reach the view are handed over to it.
 
+    `bar`: the search of the view.
+    """
+
+    bar: FilterBar
     _hands_over = False
 
-    @abstractmethod
     async def open_search(self) -> None:
         """Put the search where keys can be handed over to it."""
+        self.bar.open()
 
-    @abstractmethod
     def hand_over(self, event: events.Key) -> None:
         """Let the search have this key."""
+        self.bar.take(event)
 
     async def handle_key(self, event: events.Key) -> bool:
         """The search's key acts here and now: its binding would run after the keys behind it."""

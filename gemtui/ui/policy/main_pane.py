@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from textual import events, on
+from textual import on
 from textual.app import ComposeResult
 from textual.containers import Vertical
 from textual.content import Content
@@ -10,7 +10,7 @@ from textual.message import Message
 
 from gemtui.ui.draw.theme import Glyphs
 from gemtui.ui.kit.bars import BarLine
-from gemtui.ui.kit.clean_widgets import Input, Static
+from gemtui.ui.kit.clean_widgets import Static
 from gemtui.ui.kit.filtering import FilterBar
 from gemtui.ui.policy.command_preview import CommandPreview
 from gemtui.ui.policy.labels import locked, mode_line, no_rules, simple_words, title, whose
@@ -36,10 +36,11 @@ class PolicyMain(Vertical):
     def compose(self) -> ComposeResult:
         """From top to bottom; classes decide what of it is shown."""
         yield BarLine(id="policy-title", mark=self._glyphs.ellipsis)
-        yield FilterBar()
+        bar = FilterBar()
+        yield bar
         yield Static(id="no-rules")
         yield Headings(id="columns")
-        yield RuleTable()
+        yield RuleTable(bar)
         yield LevelRows()
         yield Static(id="levels-words")
         yield Static(id="mode")
@@ -118,17 +119,10 @@ class PolicyMain(Vertical):
         """Focus the rows that are shown."""
         (self.levels if self.simple else self.rules).focus()
 
-    @on(RuleTable.SearchRequested)
     def search(self) -> None:
         """Open the search."""
         self.remove_class("-levels")
         self.query_one(FilterBar).open()
-
-    @on(RuleTable.Typed)
-    def _pass_on(self, event: RuleTable.Typed) -> None:
-        self.query_one(FilterBar).query_one(Input).post_message(
-            events.Key(event.key, event.character)
-        )
 
     def end_search(self) -> None:
         """Close the search, and show all rules again."""

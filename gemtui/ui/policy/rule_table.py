@@ -6,10 +6,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
-from textual import events
 from textual.binding import BindingType
 from textual.content import Content
-from textual.message import Message
 from textual.widget import Widget
 
 from gemtui.policy.edit.document import RuleEntry
@@ -17,7 +15,7 @@ from gemtui.policy.model.rules import Finding, Rule, Severity
 from gemtui.text import Clean
 from gemtui.ui.draw.lines import Piece, Pieces, flat, own
 from gemtui.ui.draw.theme import Look, Role
-from gemtui.ui.kit.filtering import TypedAhead
+from gemtui.ui.kit.filtering import FilterBar, TypedAhead
 from gemtui.ui.kit.keys import Where, bindings
 from gemtui.ui.kit.row_list import GUTTER, RowList
 from gemtui.ui.rules.draft import Draft, order
@@ -136,26 +134,9 @@ class RuleTable(RowList[RuleRow], TypedAhead, inherit_bindings=False):
 
     BINDINGS: ClassVar[list[BindingType]] = bindings(Where.RULES)
 
-    class Typed(Message):
-        """A key that belongs to the search, which is about to have the focus."""
-
-        def __init__(self, key: str, character: str | None) -> None:
-            super().__init__()
-            self.key, self.character = key, character
-
-    class SearchRequested(Message):
-        """Let somebody type a search."""
-
-    def __init__(self) -> None:
+    def __init__(self, bar: FilterBar) -> None:
         super().__init__(draw, empty=Clean("No rule matches."), id="rules")
-
-    async def open_search(self) -> None:
-        """Let somebody type a search."""
-        self.post_message(self.SearchRequested())
-
-    def hand_over(self, event: events.Key) -> None:
-        """The search has this key."""
-        self.post_message(self.Typed(event.key, event.character))
+        self.bar = bar
 
     @property
     def place(self) -> int | None:

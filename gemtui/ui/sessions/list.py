@@ -17,7 +17,7 @@ from gemtui.sessions.summary import Summary
 from gemtui.text import clean_line
 from gemtui.ui.draw.lines import Line, Piece, own, strip_of, wrap
 from gemtui.ui.draw.theme import Look, Role, look_of
-from gemtui.ui.kit.filtering import TypedAhead
+from gemtui.ui.kit.filtering import FilterBar, TypedAhead
 from gemtui.ui.kit.keys import Where, bindings
 from gemtui.ui.kit.messages import CopyRequested
 from gemtui.ui.sessions.labels import crumbs, nothing
@@ -57,21 +57,12 @@ class SessionList(TypedAhead, can_focus=True, inherit_bindings=False):
             super().__init__()
             self.summary = summary
 
-    class FilterRequested(Message):
-        """The search is to be opened."""
-
-    class Typed(Message):
-        """A key that was meant for the search, which did not have the focus yet."""
-
-        def __init__(self, key: str, character: str | None) -> None:
-            super().__init__()
-            self.key, self.character = key, character
-
     class Arranged(Message):
         """The rows, or the words about them (`crumbs`), have changed."""
 
-    def __init__(self, project: Path | None = None, *, id: str | None = None) -> None:
-        super().__init__(id=id)
+    def __init__(self, bar: FilterBar, project: Path | None = None) -> None:
+        super().__init__()
+        self.bar = bar
         self.view = View(everywhere=project is None)
         self._listing = Listing(project)
         self._snapshot: Snapshot | None = None
@@ -369,15 +360,7 @@ class SessionList(TypedAhead, can_focus=True, inherit_bindings=False):
 
     def action_filter(self) -> None:
         """Type a search."""
-        self.post_message(self.FilterRequested())
-
-    async def open_search(self) -> None:
-        """The line above the list appears."""
-        self.action_filter()
-
-    def hand_over(self, event: events.Key) -> None:
-        """A key that was typed before the line above had the focus."""
-        self.post_message(self.Typed(event.key, event.character))
+        self.bar.open()
 
     def action_clear_filter(self) -> None:
         """List all again."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from rich.style import Style
-from textual import events, on
+from textual import on
 from textual.app import ComposeResult
 from textual.containers import Vertical
 from textual.strip import Strip
@@ -13,7 +13,6 @@ from textual.widget import Widget
 
 from gemtui.ui.draw.lines import Line, Piece, Pieces, fit, own, strip_of, width_of
 from gemtui.ui.draw.theme import Look, Role, look_of
-from gemtui.ui.kit.clean_widgets import Input
 from gemtui.ui.kit.filtering import FilterBar
 from gemtui.ui.sessions.labels import shorter
 from gemtui.ui.sessions.list import SessionList
@@ -69,8 +68,8 @@ class SessionPane(Vertical):
 
     def __init__(self, project: Path | None = None, *, id: str | None = None) -> None:
         super().__init__(id=id)
-        self.list = SessionList(project)
         self.bar = FilterBar()
+        self.list = SessionList(self.bar, project)
         self._crumbs = Crumbs()
 
     def compose(self) -> ComposeResult:
@@ -84,14 +83,6 @@ class SessionPane(Vertical):
         self._crumbs.show(self.list.crumbs)
         if not self.list.view.query and not self.bar.typing:
             self.bar.close()
-
-    @on(SessionList.FilterRequested)
-    def _type(self) -> None:
-        self.bar.open()
-
-    @on(SessionList.Typed)
-    def _pass_on(self, event: SessionList.Typed) -> None:
-        self.bar.query_one(Input).post_message(events.Key(event.key, event.character))
 
     @on(FilterBar.Changed)
     def _search(self, event: FilterBar.Changed) -> None:
