@@ -91,6 +91,7 @@ class GemtuiApp(AppBase):
             self.theme = theme  # other filters, and so all styles are parsed twice: 20 ms
         else:
             self.set_reactive(App.theme, theme)
+            self.stylesheet.set_variables(self.get_css_variables())
 
     def get_css_variables(self) -> dict[str, str]:
         """The theme's colours; selected text can be read in all of them."""
@@ -105,7 +106,7 @@ class GemtuiApp(AppBase):
     def on_mount(self) -> None:
         """Leave in order when somebody ends us from outside."""
         # Only now: Textual makes the widgets of a mode's screen before that is on the stack, where
-        # they look for it: from Python 3.12 on at once, as its tasks start eagerly.
+        # they look for it: from Python 3.12 on at once, as its tasks start eagerly. Styles would be parsed twice, too.
         self.add_mode(self.DEFAULT_MODE, self.get_default_screen)
         if not self.is_headless:
             ExitSignals(lambda code: self.exit(return_code=code))

@@ -11,7 +11,7 @@ from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.containers import Horizontal
 from textual.content import Content
-from textual.events import DescendantFocus
+from textual.events import DescendantFocus, ScreenResume
 from textual.reactive import reactive
 from textual.timer import Timer
 
@@ -72,9 +72,11 @@ class SessionsScreen(DialogGuardScreen[None]):
         self._snapshot: Snapshot | None = None
         self._resting: Timer | None = None
         self._to_highlight: Summary | None = None
+        self._seen = False
 
     def compose(self) -> ComposeResult:
         """Header, the two panes, what stands there instead of them, status, footer."""
+        self.add_class(*self._breakpoints())
         ascii, glyphs = self._config.ascii, self.gemtui.glyphs
         yield BarLine(id="header", mark=glyphs.ellipsis)
         with Horizontal(id="panes"):
@@ -110,8 +112,19 @@ class SessionsScreen(DialogGuardScreen[None]):
         """Whether the whole store has been read."""
         return self._snapshot is not None and self._snapshot.complete
 
-    def on_screen_resume(self) -> None:
+    def _breakpoints(self) -> Iterator[str]:
+        """The classes of this width, set before there are widgets that would be styled twice."""
+        width, height = self.app.size
+        for size, points in (
+            (width, self.app.HORIZONTAL_BREAKPOINTS),
+            (height, self.VERTICAL_BREAKPOINTS),
+        ):
+            yield from [name for least, name in points or () if least <= size][-1:]
+
+    def on_screen_resume(self, event: ScreenResume) -> None:
         """What goes on in the other modes may have changed meanwhile."""
+        event.refresh_styles = event.refresh_styles and self._seen  # the first are fresh
+        self._seen = True
         self._update_header()
 
     # --- the store -----------------------------------------------------------------------------
