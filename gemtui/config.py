@@ -6,7 +6,6 @@ assets/settings.md are derived from them.
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Mapping
 from difflib import get_close_matches
 from enum import StrEnum
@@ -76,8 +75,13 @@ def load_config(path: Path) -> Config:
     Raises ConfigError, which names the file and the key, if it can't be read, is not valid TOML, or
     has unknown keys or invalid values.
     """
+    text = _text(path)
+    if not text:
+        return Config()
+    import tomllib  # only where there is something to read
+
     try:
-        return _config(tomllib.loads(_text(path)), path)
+        return _config(tomllib.loads(text), path)
     except tomllib.TOMLDecodeError as error:
         raise _broken(path, error) from None
     except (RecursionError, ValueError) as error:

@@ -33,6 +33,14 @@ def typed_path(text: str | os.PathLike[str]) -> Path:
         return Path(text)
 
 
+def folder_here() -> Path | None:
+    """Return the folder in which we were started; None if it has been removed."""
+    try:
+        return Path.cwd()
+    except OSError:
+        return None
+
+
 _stood_in = [Path(os.environ.get("PWD") or os.sep)]
 
 

@@ -11,10 +11,9 @@ from pathlib import Path
 import click
 from msgspec.structs import replace
 
-from gemtui.commands.pick_session import choose, current_folder, index_of_user
 from gemtui.config import Config, Scope, load_config
 from gemtui.files import resolved
-from gemtui.paths import cache_dir, config_file, gemini_home
+from gemtui.paths import cache_dir, config_file, folder_here, gemini_home
 from gemtui.sessions.preload import StorePreload
 
 _ENDING = 10.0
@@ -30,7 +29,7 @@ def run(path: Path | None, *, session: str | None, demo: bool, ascii: bool) -> i
         if path is not None:
             raise click.UsageError("--demo has projects of its own: leave PATH out")
         return _demo(session, config)
-    folder = path or current_folder()
+    folder = path or folder_here()
     if folder is None:
         raise click.UsageError("the current folder has been removed: change to another one")
     return _app(gemini_home(), cache_dir(), resolved(folder), session, config)
@@ -83,10 +82,12 @@ def _app(
 ) -> int:
     chosen = None
     if session is not None:
+        from gemtui.commands.pick_session import choose, index_of_user
+
         with index_of_user(home) as index:
             chosen = choose(session, index)
     first = project if config.scope is Scope.PROJECT else None
-    opening = StorePreload(home, cache=cache, project=first)
+    opening = StorePreload(home, cache=cache, project=first, ahead=True)
     from gemtui.ui.app import run as run_app
     from gemtui.ui.kit.app_base import Start
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from gemtui.commands.output import note
 from gemtui.errors import SessionAmbiguous, SessionNotFound
-from gemtui.paths import cache_dir, gemini_home
+from gemtui.paths import cache_dir, folder_here, gemini_home
 from gemtui.sessions.index import Index
 from gemtui.sessions.scope import LATEST, find_session, listed
 from gemtui.sessions.summary import Summary
@@ -45,7 +45,7 @@ def choose(
     SessionNotFound and SessionAmbiguous are the candidates, one line each.
     """
     try:
-        return find_session(index, wanted, project=project, here=here or current_folder())
+        return find_session(index, wanted, project=project, here=here or folder_here())
     except SessionAmbiguous as error:
         _note(error, _all(index), among=error.candidates)
         raise
@@ -53,14 +53,6 @@ def choose(
         newest = [each for each in _all(index) if not each.hidden][:_NEWEST]
         _note(error, newest, among=[each.id for each in newest])
         raise
-
-
-def current_folder() -> Path | None:
-    """Return the folder in which we were started; None if it has been removed."""
-    try:
-        return Path.cwd()
-    except OSError:
-        return None
 
 
 def _all(index: Index) -> tuple[Summary, ...]:

@@ -12,11 +12,12 @@ import click
 import orjson
 
 from gemtui.commands.output import lines_to_stdout, note, terminal_width, to_stdout
-from gemtui.commands.pick_session import choose, current_folder, index_of_user
+from gemtui.commands.pick_session import choose, index_of_user
 from gemtui.commands.policy_context import Situation, broken
 from gemtui.commands.rule_text import columns, place, rule_dict, subject
 from gemtui.jsonin import loads
 from gemtui.jsonout import encode
+from gemtui.paths import folder_here
 from gemtui.policy.engine.decide import Explanation
 from gemtui.policy.model.recorded_call import RecordedCall, Reference
 from gemtui.policy.model.rules import Call, Decision
@@ -47,7 +48,7 @@ def explain(
 ) -> int:
     """Print what would happen to one call; return 1 if the CLI drops a policy that takes part."""
     call = Call(tool=_tool(tool), args=_arguments(args), subagent=subagent or None)
-    stands = situation.stands(current_folder())
+    stands = situation.stands(folder_here())
     answer = situation.engine(stands).explain(call)
     if as_json:
         to_stdout([encode(_explained(answer, stands)), b"\n"])
@@ -210,7 +211,7 @@ def read_which(which: CallSelection) -> Read:
         snapshot = read_store(index, project=which.project)
     project = which.project
     if project is None and one is None and not which.everywhere:
-        here = current_folder()
+        here = folder_here()
         found = here and next(listed(snapshot, project=here, hidden=False), None)
         project = here if found else None
     workspace = project

@@ -10,12 +10,11 @@ from typing import Any
 import click
 
 from gemtui.commands.output import lines_to_stdout, note, terminal_width, to_stdout
-from gemtui.commands.pick_session import current_folder
 from gemtui.commands.rule_text import columns, subject
 from gemtui.errors import PolicyError
 from gemtui.files import is_file, is_folder
 from gemtui.jsonout import encode
-from gemtui.paths import typed_path
+from gemtui.paths import folder_here, typed_path
 from gemtui.policy.check.check_policy import check_files
 from gemtui.policy.edit.document import Document, RuleEntry
 from gemtui.policy.edit.named_policies import ENDING, find_policy, policies_dir
@@ -40,7 +39,7 @@ _WHOSE = {
 
 def list_all(*, as_json: bool) -> int:
     """Print the policies, with the number of findings in each."""
-    stands = effective_policy(workspace=current_folder())
+    stands = effective_policy(workspace=folder_here())
     settings = stands.setup.settings
     replaced = bool(settings.get("policyPaths"))
     found = [_described(file, replaced) for file in list_policies(settings)]

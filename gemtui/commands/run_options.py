@@ -9,9 +9,10 @@ import click
 
 from gemtui.agent import trust
 from gemtui.agent.options import AgentOptions
-from gemtui.commands.pick_session import choose, current_folder, index_of_user
+from gemtui.commands.pick_session import choose, index_of_user
 from gemtui.commands.run_cli import RunArguments
 from gemtui.files import is_folder, resolved
+from gemtui.paths import folder_here
 from gemtui.policy.edit.named_policies import find_policy
 from gemtui.policy.file.levels import Level, PermissionPolicy
 from gemtui.policy.model.rules import ApprovalMode
@@ -64,7 +65,7 @@ def options_of(words: RunArguments) -> AgentOptions:
 
     Raises click.UsageError, SessionNotFound, SessionAmbiguous, PolicyNotFound.
     """
-    folder = words.cwd or current_folder()
+    folder = words.cwd or folder_here()
     if folder is None:
         raise click.UsageError("the current folder has been removed: change to another one")
     if not is_folder(folder):

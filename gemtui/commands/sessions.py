@@ -10,11 +10,12 @@ from itertools import islice, pairwise
 from pathlib import Path
 
 from gemtui.commands.output import lines_to_stdout, note, to_stdout
-from gemtui.commands.pick_session import current_folder, index_of_user
+from gemtui.commands.pick_session import index_of_user
 from gemtui.files import is_folder
 from gemtui.jsonout import encode, encode_array
-from gemtui.sessions.index import Snapshot
+from gemtui.paths import folder_here
 from gemtui.sessions.scope import listed, read_store
+from gemtui.sessions.snapshot import Snapshot
 from gemtui.sessions.store import SessionKind
 from gemtui.sessions.summary import Flag, Summary
 from gemtui.text import Clean, cells, clean_line, ellipsis, relative
@@ -54,7 +55,7 @@ def _scope(snapshot: Snapshot, project: Path | None, *, hidden: bool) -> Path | 
     """Whose sessions to list: None = all, as where the current folder has none to show."""
     if project is not None:
         return project
-    here = current_folder()
+    here = folder_here()
     return here if here and next(listed(snapshot, project=here, hidden=hidden), None) else None
 
 

@@ -39,10 +39,11 @@ from gemtui.runs.listing import (
     runs_dir,
     usage,
 )
-from gemtui.sessions.index import Index, Snapshot
+from gemtui.sessions.index import Index
 from gemtui.sessions.problem import Problem
 from gemtui.sessions.projects import registry_problem
 from gemtui.sessions.scope import listed
+from gemtui.sessions.snapshot import Snapshot
 from gemtui.sessions.store import SessionKind, State
 from gemtui.sessions.summary import Flag, Summary
 from gemtui.text import Clean, clean_line, counted, size

@@ -13,12 +13,13 @@ from typing import Any
 from gemtui.errors import NotASession, SessionTooLarge
 from gemtui.policy.model.recorded_call import CallStatus, RecordedCall
 from gemtui.policy.model.rules import Call
-from gemtui.sessions.index import Snapshot, never
+from gemtui.sessions.index import never
 from gemtui.sessions.load import calls_of
 from gemtui.sessions.problem import Problem
 from gemtui.sessions.projects import folder_names
 from gemtui.sessions.records import SessionLog
 from gemtui.sessions.scope import listed
+from gemtui.sessions.snapshot import Snapshot
 from gemtui.sessions.store import SessionKind
 from gemtui.sessions.summary import Flag, Summary
 from gemtui.transcript.model import ToolStatus

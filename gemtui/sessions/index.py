@@ -17,8 +17,6 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from msgspec import Struct
-
 from gemtui.errors import SessionNotFound
 from gemtui.paths import current_folder, typed_path
 from gemtui.sessions import resolve
@@ -26,6 +24,7 @@ from gemtui.sessions.cache import Cache, worth_keeping
 from gemtui.sessions.catalog import Catalog, Stamp
 from gemtui.sessions.problem import Problem, refused
 from gemtui.sessions.projects import Projects, folder_names
+from gemtui.sessions.snapshot import Snapshot
 from gemtui.sessions.store import (
     ChatFile,
     SessionKind,
@@ -48,27 +47,6 @@ _QUICK_LOOKS = 3
 """Files per session wanted that `quick` looks at, where many are ghosts or copies."""
 _SAVE = 200
 _PUBLISH = 0.25
-
-
-class Snapshot(Struct, frozen=True, kw_only=True):
-    """What is known of the store at one moment.
-
-    `sessions`: newest first, one per session id, hidden ones (`Summary.hidden`) included; a
-    session's other files are its `copies`. `done` of `total` files are known; `complete`: all of
-    them have been read to their ends. `unreadable`: files that hold no session that can be read,
-    and folders that may not be read. `looked`: the places that were searched. `cache`: why there is
-    no cache, if so; `renewed`: why it was replaced, if it was.
-    """
-
-    sessions: tuple[Summary, ...]
-    done: int
-    total: int
-    complete: bool
-    unreadable: tuple[Problem, ...]
-    state: State
-    looked: tuple[Path, ...] = ()
-    cache: Problem | None = None
-    renewed: Problem | None = None
 
 
 def _nothing() -> None:
@@ -122,6 +100,17 @@ class Index:
         with self._lock:
             self._asked |= names
             self._catalog.learn(names)
+
+    def take(self, known: Iterable[tuple[ChatFile, Summary]]) -> None:
+        """Add what another index of this store has read of files."""
+        for place, summary in known:
+            self._take(place, summary)
+
+    def known(self) -> list[tuple[ChatFile, Summary]]:
+        """Return the files that have been read, in part or whole."""
+        with self._lock:
+            files = ((place, self._catalog.file(name)) for name, place in self._places.items())
+            return [(place, summary) for place, summary in files if summary is not None]
 
     # --- the three ways to look --------------------------------------------------------------
 

@@ -1,33 +1,103 @@
-"""Start reading a store in a thread while the rest of the program is loaded."""
+"""Read the first rows of a store while the rest of the program is loaded."""
 
 from __future__ import annotations
 
+import os
+import pickle
+from collections.abc import Callable, Sequence
 from concurrent.futures import Future
+from contextlib import suppress
+from functools import cached_property
 from pathlib import Path
-from threading import Thread
+from threading import Thread, active_count
+from typing import TYPE_CHECKING
 
-from gemtui.sessions.index import Index, Snapshot
+from gemtui.sessions.snapshot import Snapshot
+from gemtui.sessions.store import ChatFile
+from gemtui.sessions.summary import Summary
+
+if TYPE_CHECKING:
+    from gemtui.sessions.index import Index
 
 FIRST_ROWS = 40
 
+_Read = tuple[Snapshot, Sequence[tuple[ChatFile, Summary]]]
+"""The first rows, and the files they are made of."""
+
 
 class StorePreload:
-    """A store whose newest rows a thread begins to read when this is made.
+    """A store and its newest rows.
 
-    `project`: the folder whose sessions come first; None = all, also if it has none. `first`:
-    returns the rows.
+    `project`: the folder whose sessions come first; None = all, also if it has none. `ahead`: a
+    process of its own begins to read them when this is made, so that the modules that are imported
+    meanwhile and the thousands of files don't wait for each other.
     """
 
-    def __init__(self, home: Path, *, cache: Path | None, project: Path | None) -> None:
-        self.index = Index(home, cache=cache)
-        self.first: Future[Snapshot] = Future()
-        Thread(target=self._read, args=(project,), daemon=True).start()
+    def __init__(
+        self, home: Path, *, cache: Path | None, project: Path | None, ahead: bool = False
+    ) -> None:
+        self._home, self._cache, self._project = home, cache, project
+        self._files: Sequence[tuple[ChatFile, Summary]] = ()
+        alone = active_count() == 1  # only then can a process be doubled safely
+        self._child = _begin(self._read) if ahead and alone else None
 
-    def _read(self, project: Path | None) -> None:
+    def first(self) -> Future[Snapshot]:
+        """Return the rows as soon as they are there; what reads them does not outlive the app."""
+        rows: Future[Snapshot] = Future()
+        Thread(target=self._give, args=(rows,), daemon=True).start()
+        return rows
+
+    @cached_property
+    def index(self) -> Index:
+        """The store's index; it knows what was read for the first rows."""
+        from gemtui.sessions.index import Index
+
+        index = Index(self._home, cache=self._cache)
+        if self._project is not None:
+            index.expect(self._project)
+        index.take(self._files)
+        return index
+
+    def _give(self, rows: Future[Snapshot]) -> None:
         try:
-            found = self.index.quick(project=project, limit=FIRST_ROWS)
-            if not found.sessions and project is not None:
-                found = self.index.quick(project=None, limit=FIRST_ROWS)
-            self.first.set_result(found)
+            told = None if self._child is None else _answer(*self._child)
+            snapshot, self._files = told or (self._read()[0], ())
+            rows.set_result(snapshot)
         except BaseException as error:
-            self.first.set_exception(error)
+            rows.set_exception(error)
+
+    def _read(self) -> _Read:
+        found = self.index.quick(project=self._project, limit=FIRST_ROWS)
+        if not found.sessions and self._project is not None:
+            found = self.index.quick(project=None, limit=FIRST_ROWS)
+        return found, self.index.known()
+
+
+def _begin(read: Callable[[], _Read]) -> tuple[int, int]:
+    """Start a process that reads; return its id and the end of the pipe where its answer comes."""
+    answer, theirs = os.pipe()
+    if child := os.fork():
+        os.close(theirs)
+        return child, answer
+    try:
+        os.close(answer)
+        nowhere = os.open(os.devnull, os.O_RDWR)
+        for stream in range(3):
+            os.dup2(nowhere, stream)
+        with open(theirs, "wb") as pipe:  # noqa: PTH123
+            pipe.write(pickle.dumps(read()))
+    finally:
+        os._exit(0)
+
+
+def _answer(child: int, pipe: int) -> _Read | None:
+    """Wait for what the process has read; None if it came to nothing."""
+    with open(pipe, "rb") as stream:
+        data = stream.read()
+    with suppress(ChildProcessError):
+        os.waitpid(child, 0)
+    try:
+        told: _Read = pickle.loads(data)
+    except (EOFError, pickle.UnpicklingError):
+        return None
+    return told

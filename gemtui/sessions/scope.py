@@ -7,8 +7,9 @@ from contextlib import suppress
 from pathlib import Path
 
 from gemtui.errors import SessionAmbiguous, SessionNotFound, StoreUnreadable
-from gemtui.sessions.index import Index, Snapshot
+from gemtui.sessions.index import Index
 from gemtui.sessions.projects import folder_names
+from gemtui.sessions.snapshot import Snapshot
 from gemtui.sessions.store import State
 from gemtui.sessions.summary import Summary
 

@@ -21,7 +21,6 @@ from gemtui.paths import config_file
 from gemtui.text import short_path
 from gemtui.ui.draw.theme import THEMES, readable_selection
 from gemtui.ui.kit.app_base import AppBase, Start
-from gemtui.ui.kit.help_screen import HelpScreen
 from gemtui.ui.kit.keys import BY_ID, Key, Where, acting, bindings, reachable
 from gemtui.ui.kit.messages import (
     AllowCallRequested,
@@ -33,7 +32,6 @@ from gemtui.ui.kit.messages import (
 from gemtui.ui.kit.palette import KeyCommands, Palette
 from gemtui.ui.kit.signals import ExitSignals, left
 from gemtui.ui.kit.textual_fixes import mend
-from gemtui.ui.kit.theme_screen import ThemeScreen
 from gemtui.ui.policy.mode import PolicyMode
 from gemtui.ui.run.mode import RunMode
 from gemtui.ui.sessions.screen import SessionsScreen
@@ -106,7 +104,8 @@ class GemtuiApp(AppBase):
     def on_mount(self) -> None:
         """Leave in order when somebody ends us from outside."""
         # Only now: Textual makes the widgets of a mode's screen before that is on the stack, where
-        # they look for it: from Python 3.12 on at once, as its tasks start eagerly. Styles would be parsed twice, too.
+        # they look for it: from Python 3.12 on at once, as its tasks start eagerly. And all styles
+        # would be parsed twice.
         self.add_mode(self.DEFAULT_MODE, self.get_default_screen)
         if not self.is_headless:
             ExitSignals(lambda code: self.exit(return_code=code))
@@ -152,6 +151,8 @@ class GemtuiApp(AppBase):
 
     def action_help(self) -> None:
         """Show the keys that work here."""
+        from gemtui.ui.kit.help_screen import HelpScreen
+
         keys = dict(acting(self.screen))
 
         def run(key: Key | None) -> None:
@@ -167,6 +168,8 @@ class GemtuiApp(AppBase):
 
     def action_change_theme(self) -> None:
         """Choose other colours."""
+        from gemtui.ui.kit.theme_screen import ThemeScreen
+
         self.push_screen(ThemeScreen(self.theme), self._keep_theme)
 
     def _keep_theme(self, theme: str | None) -> None:

@@ -72,5 +72,53 @@ def test_help_loads_nothing_of_the_core() -> None:
     assert not loaded & {"orjson", "platformdirs", "sqlite3", "watchfiles", "psutil", "asyncio"}
 
 
+LATER = {
+    "gemtui.agent", "gemtui.policy", "gemtui.runs", "gemtui.demo", "gemtui.doctor", "gemtui.api",
+    "gemtui.sessions.index", "gemtui.sessions.cache", "gemtui.sessions.watch", "sqlite3",
+    "gemtui.sessions.delete", "gemtui.export_formats", "gemtui.ui.sessions.actions",
+    "gemtui.ui.kit.dialogs", "gemtui.ui.kit.clean_text_area", "textual.widgets._text_area",
+    "markdown_it", "psutil", "pygments", "regress", "send2trash", "tomlkit", "tomllib",
+    "tree_sitter", "watchfiles",
+}  # fmt: skip
+"""What the first rows do without: whoever imports it for them makes every start slower."""
+FIRST_ROWS = """
+import asyncio, sys
+from gemtui.commands import app as command
+from gemtui.ui import app as ui
+
+def run(start, config):
+    app = ui.GemtuiApp(start, config)
+
+    async def look():
+        async with app.run_test(size=(120, 36)):
+            while not app.sessions.sessions.rows.rows:
+                await asyncio.sleep(0)
+            loaded.update(sys.modules)
+
+    asyncio.run(look())
+    return 0
+
+ui.run, loaded = run, set()
+assert command.run(None, session=None, demo=False, ascii=False) == 0
+for name in set(sys.modules) - loaded:
+    del sys.modules[name]
+"""
+
+
+def test_the_first_rows_do_without_what_comes_later(store: Path) -> None:
+    loaded = modules_after(FIRST_ROWS)
+    assert "gemtui.ui.sessions.list" in loaded
+    assert not loaded & LATER
+
+
+def test_a_list_in_json_does_without_the_reader(store: Path) -> None:
+    words = ["sessions", "--everywhere", "--json"]
+    code = f"from gemtui.cli import main\nassert main({words!r}) == 0"
+    modules_after(code)
+    reader = {"gemtui.sessions.records", "gemtui.sessions.summarise", "gemtui.transcript.tools"}
+    rows = {"gemtui.sessions.index", "gemtui.sessions.cache", "sqlite3"}
+    assert not modules_after(code) & (reader | LATER - rows)
+
+
 def test_importing_the_package_loads_nothing() -> None:
     assert {name for name in modules_after("import gemtui") if name.startswith("gemtui.")} == set()

@@ -11,7 +11,7 @@ from gemtui.policy.model.recorded_call import CallStatus, RecordedCall, Referenc
 from gemtui.policy.model.rules import Call
 from gemtui.runs import call_history
 from gemtui.runs.call_history import recorded_calls, sessions_with_calls
-from gemtui.sessions.index import Snapshot
+from gemtui.sessions.snapshot import Snapshot
 from gemtui.sessions.store import SessionKind
 from tests.sessions import logs, stores
 

@@ -16,7 +16,8 @@ from random import Random
 import pytest
 
 from gemtui.sessions.cache import APPLICATION, FILE, VERSION
-from gemtui.sessions.index import Index, Snapshot
+from gemtui.sessions.index import Index
+from gemtui.sessions.snapshot import Snapshot
 from tests.sessions import logs
 from tests.sessions.stores import MAIN, append, load, only, session, set_time, talk, uuid
 

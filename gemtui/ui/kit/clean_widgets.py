@@ -11,7 +11,7 @@ from collections.abc import Iterable
 
 from rich.segment import Segment
 from rich.text import Text
-from textual import events, widgets
+from textual import widgets
 from textual.color import Color
 from textual.containers import Vertical
 from textual.content import Content
@@ -20,9 +20,8 @@ from textual.suggester import Suggester
 from textual.widget import Widget
 from textual.widgets import option_list
 from textual.widgets.button import ButtonVariant
-from textual.widgets.text_area import Edit, EditResult
 
-from gemtui.text import Clean, clean, visible_line
+from gemtui.text import Clean, visible_line
 
 Words = Clean | Content
 """What a widget says."""
@@ -100,37 +99,6 @@ class Input(widgets.Input):
         super().replace(line[:room], start, end)
         if self._cut and not was_cut:
             say_cut(self, LONGEST_LINE)
-
-
-class TextArea(widgets.TextArea):
-    """Text on several lines; what is pasted into it is clean, and cut where there is no room.
-
-    `longest`: characters that a person can write here; what is put as `text` may be longer.
-    """
-
-    def __init__(self, *, longest: int, id: str | None = None) -> None:
-        super().__init__(id=id, compact=True, soft_wrap=True, highlight_cursor_line=False)
-        self._longest, self._cut = longest, False
-
-    async def _on_paste(self, event: events.Paste) -> None:
-        """Whatever is pasted, without what would act on the terminal."""
-        event.prevent_default()
-        event.stop()
-        if not self.read_only:
-            text = clean(event.text[: self._longest + 1])
-            done = self.replace(text, *self.selection, maintain_selection_offset=False)
-            self.move_cursor(done.end_location)
-
-    def edit(self, edit: Edit) -> EditResult:
-        """Write something in the place of what stands there, as far as there is room."""
-        gone = len(self.get_text_range(edit.from_location, edit.to_location))
-        room = max(0, self._longest - len(self.text) + gone)
-        was_cut, self._cut = self._cut, len(edit.text) > room
-        if self._cut:
-            edit.text = edit.text[:room]
-            if not was_cut:
-                say_cut(self, self._longest)
-        return super().edit(edit)
 
 
 def say_cut(field: Widget, longest: int) -> None:

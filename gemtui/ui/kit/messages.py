@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from textual.message import Message
 
-from gemtui.policy.model.rules import ApprovalMode, Call
 from gemtui.sessions.summary import Summary
 from gemtui.transcript.model import Block
 from gemtui.transcript.model import Message as Spoken
+
+if TYPE_CHECKING:
+    from gemtui.policy.model.rules import ApprovalMode, Call
 
 
 class CopyRequested(Message):

@@ -15,7 +15,8 @@ from textual.containers import Vertical
 from textual.message import Message
 
 from gemtui.text import Clean, clean, visible_line
-from gemtui.ui.kit.clean_widgets import Option, OptionList, TextArea, name_frame
+from gemtui.ui.kit.clean_text_area import TextArea
+from gemtui.ui.kit.clean_widgets import Option, OptionList, name_frame
 from gemtui.ui.kit.keys import Where, bindings
 from gemtui.ui.run.prompt_sources import History, files_below, fitting
 

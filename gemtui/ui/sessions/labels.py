@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from gemtui.sessions.index import Snapshot
 from gemtui.sessions.listing import Rows, View
+from gemtui.sessions.snapshot import Snapshot
 from gemtui.ui.draw.theme import UNICODE, Glyphs
 from gemtui.ui.kit.keys import BY_ID
 

@@ -11,8 +11,8 @@ from textual.geometry import Region, Size
 from textual.message import Message
 from textual.strip import Strip
 
-from gemtui.sessions.index import Snapshot
 from gemtui.sessions.listing import Heading, Listing, Query, Row, Rows, SessionRow, Sort, View
+from gemtui.sessions.snapshot import Snapshot
 from gemtui.sessions.summary import Summary
 from gemtui.text import clean_line
 from gemtui.ui.draw.lines import Line, Piece, own, strip_of, wrap

@@ -17,15 +17,14 @@ from textual.timer import Timer
 
 from gemtui.config import Config, Scope
 from gemtui.paths import current_folder
-from gemtui.sessions.index import Snapshot
 from gemtui.sessions.preload import StorePreload
+from gemtui.sessions.snapshot import Snapshot
 from gemtui.sessions.store import State
 from gemtui.sessions.summary import Summary
 from gemtui.text import Clean, clean_line, short_path
 from gemtui.ui.draw.lines import fit_end, own
 from gemtui.ui.kit.bars import BarLine, FooterLine
 from gemtui.ui.kit.dialog_guard import DIALOG, DialogGuardScreen
-from gemtui.ui.kit.editor import edit
 from gemtui.ui.kit.keys import Where, bindings
 from gemtui.ui.kit.messages import (
     BackRequested,
@@ -37,8 +36,6 @@ from gemtui.ui.kit.messages import (
     TranscriptMoved,
 )
 from gemtui.ui.kit.notice import EmptyStore
-from gemtui.ui.sessions import actions
-from gemtui.ui.sessions.about_dialog import AboutScreen
 from gemtui.ui.sessions.list import SessionList
 from gemtui.ui.sessions.list_pane import SessionPane
 from gemtui.ui.sessions.read_pane import ReadPane
@@ -288,12 +285,16 @@ class SessionsScreen(DialogGuardScreen[None]):
     @work(exclusive=True, group=DIALOG)
     async def action_export(self) -> None:
         """Write the session to a file."""
+        from gemtui.ui.sessions import actions
+
         if (summary := self._chosen) is not None:
             await actions.export(self.gemtui, summary, self._home)
 
     @work(exclusive=True, group=DIALOG)
     async def action_info(self) -> None:
         """All about the session, and the way to its relatives."""
+        from gemtui.ui.sessions.about_dialog import AboutScreen
+
         if (summary := self._chosen) is None:
             return
         sessions = self._snapshot.sessions if self._snapshot is not None else ()
@@ -316,6 +317,8 @@ class SessionsScreen(DialogGuardScreen[None]):
     @work(exclusive=True, group=DIALOG)
     async def action_delete(self) -> None:
         """Delete the session, after a question."""
+        from gemtui.ui.sessions import actions
+
         summary = self._chosen
         if summary is not None and await actions.delete(self.gemtui, summary, self._home):
             self.pane.forget(summary)
@@ -325,6 +328,8 @@ class SessionsScreen(DialogGuardScreen[None]):
     @on(EmptyStore.ElsewhereRequested)
     @work(exclusive=True, group=DIALOG)
     async def _look_elsewhere(self) -> None:
+        from gemtui.ui.sessions import actions
+
         home = await actions.ask_home(self.gemtui, self._home)
         if home is not None:
             self._home = home
@@ -338,15 +343,21 @@ class SessionsScreen(DialogGuardScreen[None]):
 
     def action_problems(self) -> None:
         """What could not be read: of the store, and of the open session."""
+        from gemtui.ui.sessions import actions
+
         unreadable = self._snapshot.unreadable if self._snapshot is not None else ()
         actions.show_problems(self.gemtui, (*self.pane.problems, *unreadable))
 
     @on(RawRequested)
     def _raw(self, event: RawRequested) -> None:
+        from gemtui.ui.sessions import actions
+
         actions.show_raw(self.gemtui, event.spoken, event.block)
 
     @on(FileRequested)
     def _file(self, event: FileRequested) -> None:
+        from gemtui.ui.kit.editor import edit
+
         summary = self.pane.summary
         project = None if summary is None or summary.project is None else Path(summary.project)
         edit(self.gemtui, event.path, event.line, project)

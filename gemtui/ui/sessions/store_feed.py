@@ -11,10 +11,14 @@ from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 from threading import Event
+from typing import TYPE_CHECKING
 
-from gemtui.sessions.index import Snapshot
 from gemtui.sessions.preload import StorePreload
+from gemtui.sessions.snapshot import Snapshot
 from gemtui.sessions.summary import Flag
+
+if TYPE_CHECKING:
+    from gemtui.sessions.index import Index
 
 SETTLE = 0.1
 """Seconds that belong to the painting of the first rows alone."""
@@ -35,7 +39,7 @@ class StoreFeed:
         show: Callable[[Snapshot], None],
         changed: Callable[[frozenset[Path], str | None], None],
     ) -> None:
-        self._index, self._first = opening.index, opening.first
+        self._opening = opening
         self._show, self._changed = show, changed
         self._stopped = Event()
         self._latest: Snapshot | None = None
@@ -45,19 +49,22 @@ class StoreFeed:
 
     async def run(self) -> None:
         """Read, then follow; what happens before the watch begins is told by its first word."""
+        index = None
         try:
-            self._say(await asyncio.wrap_future(self._first))
+            self._say(await asyncio.wrap_future(self._opening.first()))
             await asyncio.sleep(SETTLE)
+            index = await asyncio.to_thread(lambda: self._opening.index)
             async with asyncio.TaskGroup() as group:
-                group.create_task(self._watch())
-                self._say(await self._load())
+                group.create_task(self._watch(index))
+                self._say(await self._load(index))
                 while True:
                     await self._wait()
                     paths, self._waiting = frozenset(self._waiting), set()
-                    self._say(await asyncio.to_thread(self._index.update, paths))
+                    self._say(await asyncio.to_thread(index.update, paths))
         finally:
             self._stopped.set()
-            asyncio.get_running_loop().run_in_executor(None, self._index.close)
+            if index is not None:
+                asyncio.get_running_loop().run_in_executor(None, index.close)
 
     async def _wait(self) -> None:
         """Until something changed, or what was live may no longer be."""
@@ -69,7 +76,7 @@ class StoreFeed:
         self._live = any(Flag.LIVE in each.flags for each in snapshot.sessions)
         self._show(snapshot)
 
-    async def _load(self) -> Snapshot:
+    async def _load(self, index: Index) -> Snapshot:
         loop = asyncio.get_running_loop()
 
         def publish(snapshot: Snapshot) -> None:
@@ -77,19 +84,17 @@ class StoreFeed:
             if idle:
                 loop.call_soon_threadsafe(self._show_latest)
 
-        return await asyncio.to_thread(
-            self._index.load, publish=publish, cancelled=self._stopped.is_set
-        )
+        return await asyncio.to_thread(index.load, publish=publish, cancelled=self._stopped.is_set)
 
     def _show_latest(self) -> None:
         snapshot, self._latest = self._latest, None
         if snapshot is not None and not self._stopped.is_set():
             self._say(snapshot)
 
-    async def _watch(self) -> None:
+    async def _watch(self, index: Index) -> None:
         from gemtui.sessions.watch import watch  # after the first rows: it takes its time
 
-        async for change in watch(self._index.home, stop=asyncio.Event()):
+        async for change in watch(index.home, stop=asyncio.Event()):
             self._waiting |= change.paths
             self._news.set()
             word = change.reason if change.mode == "polling" else None

@@ -15,7 +15,8 @@ from gemtui.policy.model.rules import Call
 from gemtui.policy.model.tool_catalog import TOOLS, tool
 from gemtui.text import Clean, clean, clean_line, size
 from gemtui.ui.draw.lines import own
-from gemtui.ui.kit.clean_widgets import Input, Label, Option, OptionList, Static, TextArea
+from gemtui.ui.kit.clean_text_area import TextArea
+from gemtui.ui.kit.clean_widgets import Input, Label, Option, OptionList, Static
 
 MOST_SHOWN = 20_000
 """Characters of arguments that can be edited; longer ones are shown in part."""

@@ -15,8 +15,8 @@ from textual.message import Message
 from textual.pilot import Pilot
 from textual.widgets import Input
 
-from gemtui.sessions.index import Snapshot
 from gemtui.sessions.listing import SessionRow, Sort
+from gemtui.sessions.snapshot import Snapshot
 from gemtui.sessions.store import SessionKind, State
 from gemtui.sessions.summary import Flag, Summary
 from gemtui.ui.draw.theme import ASCII, UNICODE

@@ -1,0 +1,44 @@
+"""A field of several lines that takes clean text only.
+
+It stands beside the other clean widgets: Textual's brings a parser of programs along, which the
+list of sessions does not need.
+"""
+
+from __future__ import annotations
+
+from textual import events, widgets
+from textual.widgets.text_area import Edit, EditResult
+
+from gemtui.text import clean
+from gemtui.ui.kit.clean_widgets import say_cut
+
+
+class TextArea(widgets.TextArea):
+    """Text on several lines; what is pasted into it is clean, and cut where there is no room.
+
+    `longest`: characters that a person can write here; what is put as `text` may be longer.
+    """
+
+    def __init__(self, *, longest: int, id: str | None = None) -> None:
+        super().__init__(id=id, compact=True, soft_wrap=True, highlight_cursor_line=False)
+        self._longest, self._cut = longest, False
+
+    async def _on_paste(self, event: events.Paste) -> None:
+        """Whatever is pasted, without what would act on the terminal."""
+        event.prevent_default()
+        event.stop()
+        if not self.read_only:
+            text = clean(event.text[: self._longest + 1])
+            done = self.replace(text, *self.selection, maintain_selection_offset=False)
+            self.move_cursor(done.end_location)
+
+    def edit(self, edit: Edit) -> EditResult:
+        """Write something in the place of what stands there, as far as there is room."""
+        gone = len(self.get_text_range(edit.from_location, edit.to_location))
+        room = max(0, self._longest - len(self.text) + gone)
+        was_cut, self._cut = self._cut, len(edit.text) > room
+        if self._cut:
+            edit.text = edit.text[:room]
+            if not was_cut:
+                say_cut(self, self._longest)
+        return super().edit(edit)
