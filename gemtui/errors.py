@@ -15,7 +15,7 @@ GemtuiError
 ├── RunNotFound         no run of gemtui's has this id
 ├── RunAmbiguous        several runs match; `.candidates` has their ids
 ├── CliNotFound         there is no Gemini CLI that can be run: none, a broken one, or one too old
-└── ProviderError       a provider's run failed; `.response` and `.files` have what there was
+└── ProviderError       a provider's run failed; `.response`, `.files`, `.stderr`, `.run` tell more
 """
 
 from __future__ import annotations
@@ -145,11 +145,20 @@ class ProviderError(GemtuiError):
     """A run of a provider failed, or its CLI can't be used; the message says what to do.
 
     `response`: the answer so far. `files`: the files written so far, as in `ProviderResult.files`.
+    `stderr`: the end of what the CLI wrote there. `run`: the folder with the record of the run;
+    None = nothing was started.
     """
 
     def __init__(
-        self, message: str, *, response: str = "", files: Mapping[str, None] | None = None
+        self,
+        message: str,
+        *,
+        response: str = "",
+        files: Mapping[str, None] | None = None,
+        stderr: str = "",
+        run: Path | None = None,
     ) -> None:
         super().__init__(message)
         self.response = response
         self.files = dict(files or {})
+        self.stderr, self.run = stderr, run

@@ -8,16 +8,17 @@ import os
 import warnings
 from collections.abc import Coroutine, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor, wait
+from contextlib import aclosing
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from pathlib import Path
 from typing import Any
 
 from gemtui.agent.detect import detect_cli
 from gemtui.agent.events import AgentEvent, ErrorSaid, TextSaid
 from gemtui.agent.fold import Fold
-from gemtui.agent.gemini import GeminiAdapter
+from gemtui.agent.gemini import GeminiAdapter, GeminiRun
 from gemtui.agent.options import AgentOptions
+from gemtui.agent.stderr import stderr_end, told
 from gemtui.errors import GemtuiError, OptionError, ProviderError
 from gemtui.paths import gemini_home
 from gemtui.policy.model.rules import ApprovalMode
@@ -27,6 +28,7 @@ from gemtui.transcript.model import Author, Text, Transcript
 
 _LOG = logging.getLogger(__name__)
 _SAMPLE = 200
+_DOCTOR = "gemtui doctor says what is wrong"
 _LOOK = 0.1
 """Seconds between checks whether the caller was interrupted."""
 _GOOD = (Status.OK, Status.WARNING, Status.REFUSED)
@@ -39,20 +41,27 @@ class ProviderResult:
     """The result of a run.
 
     `response`: the answer. `files`: the paths that were written, in order, as given in the tool
-    calls; the values are None.
+    calls; the values are None. `model`: the one that answered last. `session_id`: the session in
+    which the CLI stores the conversation. None = unknown.
     """
 
     response: str
     files: dict[str, None] = field(default_factory=dict)
+    model: str | None = field(default=None, compare=False)
+    session_id: str | None = field(default=None, compare=False)
 
 
 class GeminiCliProvider:
     """Answers prompts by headless runs of Gemini CLI.
 
     `config` may have `model`, `sandbox`, `approval_mode`, `include_directories`, `allowed_tools`
-    (need no confirmation), `working_dir` and `timeout` (seconds). The default approval mode is
-    `yolo`, for unattended use: all tools run without confirmation, shell commands included. Unknown
-    keys cause a warning; invalid values raise ValueError, which names the key.
+    (need no confirmation), `working_dir`, `timeout` (seconds) and `trust` (trust the folder, for
+    each run; False). The default approval mode is `yolo`, for unattended use: all tools run without
+    confirmation, shell commands included. Unknown keys cause a warning; invalid values raise
+    ValueError, which names the key.
+
+    The logger `gemtui.provider` tells of each run its folder and session (INFO), what the CLI said
+    on stderr, and how it ended (INFO, or WARNING if it failed).
     """
 
     def __init__(self, config: Mapping[str, Any] | None = None) -> None:
@@ -114,33 +123,33 @@ class GeminiCliProvider:
         text when a request is retried. Cancelling the task ends the run. Raises ProviderError, with
         the partial answer and the files written so far, if the run fails or ends without a result.
         """
-        await asyncio.to_thread(self.validate)
         context = context or {}
         options = self._options(context, response_timeout)
         words = _words(prompt, context, system_prompt)
-        gathered = _Gathered(words)
         try:
-            async for event in self._adapter.run(words, options):
-                gathered.add(event)
+            run = await self._adapter.begin(words, options)
         except GemtuiError as error:
             raise ProviderError(str(error)) from error
-        response = await asyncio.to_thread(gathered.response)
-        failure = gathered.failure
-        if failure is not None:
-            raise ProviderError(failure, response=response, files=gathered.progress.written)
-        return ProviderResult(response, gathered.progress.written)
+        except OSError as error:
+            raise ProviderError(f"the run could not be started ({error}): {_DOCTOR}") from error
+        gathered = _Gathered(words, run)
+        async with aclosing(run.owned_events()) as events:
+            async for event in events:
+                gathered.add(event)
+        return await asyncio.to_thread(gathered.result)
 
     def _options(self, context: Mapping[str, Any], timeout: float | None) -> AgentOptions:
         config = self.config
         folder = config.get("working_dir") or context.get("project_root")
         return AgentOptions(
-            cwd=None if folder is None else Path(folder),
+            cwd=folder,
             model=config.get("model"),
             sandbox=bool(config.get("sandbox")),
-            approval_mode=ApprovalMode(config.get("approval_mode") or ApprovalMode.YOLO),
-            include_directories=tuple(map(Path, config.get("include_directories") or ())),
-            approved_tools=tuple(config.get("allowed_tools") or ()),
+            approval_mode=config.get("approval_mode") or ApprovalMode.YOLO,
+            include_directories=config.get("include_directories") or (),
+            approved_tools=config.get("allowed_tools") or (),
             timeout=timeout or config.get("timeout") or TIMEOUT,
+            trust=bool(config.get("trust")),
             prompt_in_argv="prompt_file" in context,
         )
 
@@ -190,6 +199,7 @@ _CHECKS = {
     "allowed_tools": _texts,
     "working_dir": _folder,
     "timeout": _seconds,
+    "trust": _flag,
 }
 
 
@@ -208,18 +218,21 @@ def _check(config: Mapping[str, Any]) -> None:
 
 
 class _Gathered:
-    """Collects the result of a run from its events."""
+    """Collects the result of a run from its events, and logs it."""
 
-    def __init__(self, prompt: str) -> None:
-        self.progress = RunProgress()
+    def __init__(self, prompt: str, run: GeminiRun) -> None:
+        self._run = run
+        self._progress = RunProgress()
         self._fold = Fold(prompt, began=datetime.now(UTC))
         self._said: list[str] = []
         self._session: str | None = None
 
     def add(self, event: AgentEvent) -> None:
         self._fold.add(event)
-        self.progress.add(event)
-        self._session = event.session_id or self._session
+        self._progress.add(event)
+        if event.session_id and event.session_id != self._session:
+            self._session = event.session_id
+            _LOG.info("run %s: session %s", self._run.folder.path, self._session)
         match event.payload:
             case TextSaid(content=text):
                 self._said.append(text)
@@ -228,17 +241,44 @@ class _Gathered:
             case _:
                 pass
 
-    @property
-    def failure(self) -> str | None:
-        """Why the run failed, and what to do about it; None if it did not."""
-        outcome = self.progress.outcome()
-        return one_line(outcome) if outcome and outcome.status not in _GOOD else None
+    def result(self) -> ProviderResult:
+        """Return the result, once `done` was added. Raises ProviderError for a run that failed."""
+        response, model = self._answer()
+        stderr, done = self._run.stderr(), self._progress.done
+        outcome = self._progress.outcome(stderr)
+        assert done is not None
+        assert outcome is not None
+        failed = outcome.status not in _GOOD
+        level = logging.WARNING if failed else logging.INFO
+        if said := told(stderr):
+            _LOG.log(level, "session %s: stderr: %s", self._session, said)
+        words = one_line(outcome)
+        _LOG.log(level, "session %s ended: %s: %s", self._session, done.status, words)
+        if failed:
+            folder = self._run.folder
+            raise ProviderError(
+                f"{words} (all of the run: {folder.path})",
+                response=response,
+                files=self._progress.written,
+                stderr=stderr_end(folder.stderr),
+                run=folder.path,
+            )
+        asked = done.models or ()
+        return ProviderResult(
+            response,
+            self._progress.written,
+            model=model or (asked[0] if len(asked) == 1 else None),
+            session_id=self._session,
+        )
 
-    def response(self) -> str:
-        """The whole answer, from the stored session if it is found."""
+    def _answer(self) -> tuple[str, str | None]:
+        """The whole answer and its model, from the stored session if it is found."""
         live = self._fold.transcript()
         whole = enrich(live, gemini_home(), self._session)
-        return "".join(self._said) if whole is live else _answer(whole)
+        if whole is live:
+            return "".join(self._said), None
+        models = [message.model for message in whole if message.author is Author.MODEL]
+        return _answer(whole), next((model for model in reversed(models) if model), None)
 
 
 def _answer(transcript: Transcript) -> str:

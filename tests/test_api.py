@@ -8,6 +8,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import orjson
 import pytest
 
 import gemtui
@@ -79,6 +80,8 @@ def test_an_empty_store_lists_nothing_and_has_no_latest(tmp_path: Path) -> None:
 def test_a_session(store: Path) -> None:
     session = load_session("7024", home=store)
     assert session.session.id == FULL
+    header = orjson.loads(session.session.path.read_bytes().split(b"\n")[0])
+    assert session.to_dict()["session"]["project_hash"] == header["projectHash"]
     assert [each.role for each in session.messages[:2]] == ["user", "assistant"]
     assert session.messages[0].original in session.records
     assert parse_message(session.messages[1].original) == session.messages[1]

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from gemtui import GeminiCliProvider, ProviderError, ProviderResult
+from gemtui import GeminiCliProvider, ProviderError, ProviderResult, list_sessions
 from gemtui.agent import process_tree
 from gemtui.runs.listing import list_runs, runs_dir
 from tests.fake_cli import INIT, OK, FakeCli, ends, says, uses
@@ -47,6 +47,7 @@ def test_metadata() -> None:
             "allowed_tools",
             "working_dir",
             "timeout",
+            "trust",
         ],
         "default_response_timeout": 600,
         "fs_ability": "local-write",
@@ -65,6 +66,7 @@ def test_metadata() -> None:
         ({"allowed_tools": ("glob",)}, "allowed_tools must be a list"),
         ({"allowed_tools": ["glob", 3]}, r"allowed_tools must be a list of texts, and \[1\]"),
         ({"sandbox": "yes"}, "sandbox must be True or False"),
+        ({"trust": "yes"}, "trust must be True or False"),
         ({"model": ""}, "model must be a text"),
         ({"working_dir": 3}, "working_dir must be a path"),
     ],
@@ -230,6 +232,44 @@ def test_a_missing_cli_and_a_missing_folder(
         GeminiCliProvider().generate("Go")
 
 
+def test_a_failure_tells_stderr_and_the_run(
+    fake_cli: FakeCli, caplog: pytest.LogCaptureFixture
+) -> None:
+    fake_cli(f"print:{INIT}", says("Half"), "err:out of luck", "exit:7")
+    caplog.set_level(logging.INFO, "gemtui.provider")
+    with pytest.raises(ProviderError, match=r"exit code 7.*gemtui doctor") as raised:
+        GeminiCliProvider().generate("Go")
+    (run,) = list_runs(runs_dir())
+    assert (raised.value.stderr, raised.value.run) == ("out of luck\n", run.folder.path)
+    assert str(run.folder.path) in str(raised.value)
+    told = [(record.levelname, record.getMessage()) for record in caplog.records]
+    assert ("INFO", f"run {run.folder.path}: session s1") in told
+    assert ("WARNING", "session s1: stderr: out of luck") in told
+    assert told[-1][0] == "WARNING"
+    assert told[-1][1].startswith("session s1 ended: error: Gemini CLI failed (exit code 7)")
+
+
+def test_a_run_that_can_t_be_started_names_the_way_out(
+    fake_cli: FakeCli, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    fake_cli(f"print:{INIT}", f"print:{OK}")
+    (tmp_path / "file").write_text("")
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "file"))
+    with pytest.raises(ProviderError, match="gemtui doctor says what is wrong") as raised:
+        GeminiCliProvider().generate("Go")
+    assert raised.value.run is None
+
+
+def test_a_folder_is_trusted_where_that_is_configured(fake_cli: FakeCli) -> None:
+    variable = "GEMINI_CLI_TRUST_WORKSPACE"
+    for trust in (False, True):
+        fake_cli(f"print:{INIT}", f"print:{OK}")
+        GeminiCliProvider({"trust": trust}).generate("Go")
+        run = list_runs(runs_dir())[0].folder.request()
+        assert run is not None
+        assert run.environ.get(variable) == ("true" if trust else None)
+
+
 async def test_from_a_running_loop(fake_cli: FakeCli) -> None:
     fake_cli(f"print:{INIT}", says("Hello"), f"print:{OK}")
     provider = GeminiCliProvider()
@@ -338,4 +378,6 @@ def test_with_the_real_cli(gemini: GeminiCli, monkeypatch: pytest.MonkeyPatch) -
         provider.validate()
         result = provider.generate("Write it.")
     assert result == ProviderResult("I will.\n\nWrote it.", {"new.txt": None})
+    assert result.model == MODEL
+    assert result.session_id == list_sessions(home=gemini.home)[0].id
     assert (gemini.project / "new.txt").read_text() == "hi\n"

@@ -46,12 +46,14 @@ from gemtui.agent.stderr import last_words
 from gemtui.agent.stream import Ending, Limit, Stream
 from gemtui.agent.tail import STEP, tail
 from gemtui.errors import CliNotFound, GemtuiError
+from gemtui.files import open_regular
 from gemtui.paths import cache_dir, current_folder, state_dir, typed_path
 from gemtui.policy.model.rules import CHECKED_AGAINST
 from gemtui.processes import FOLDER, python
 
 _LIMITS = {"timeout": Limit.TIMEOUT, "idle": Limit.IDLE, "turns": Limit.TURNS}
 LOST = "the supervisor of this run was killed, and nobody knows how the run ended"
+_MOST_STDERR = 1_000_000
 _OWNER_LOOK = 25
 """Looks at a silent run between two questions whether its supervisor still lives."""
 
@@ -135,6 +137,14 @@ class GeminiRun:
                 yield event
         for event in stream.finish(await asyncio.to_thread(self._ending)):
             yield event
+
+    def stderr(self) -> str:
+        """What the CLI wrote to stderr, or its beginning: there a broken policy is told."""
+        try:
+            with open_regular(self.folder.stderr) as file:
+                return file.read(_MOST_STDERR).decode("utf-8", "replace")
+        except OSError:
+            return ""
 
     async def owned_events(
         self, abort: asyncio.Event | None = None

@@ -33,9 +33,14 @@ def told(text: str) -> str:
     return "\n".join(kept)[-_WORDS:]
 
 
-def last_words(path: Path) -> str:
-    """Return the same for the end of a stderr file; "" if there is no file."""
+def stderr_end(path: Path) -> str:
+    """Return the end of a stderr file as it is; "" if there is no file."""
     try:
-        return told(read_end(path, TAIL).decode("utf-8", "replace"))
+        return read_end(path, TAIL).decode("utf-8", "replace")
     except OSError:
         return ""
+
+
+def last_words(path: Path) -> str:
+    """Return what `told` keeps of the end of a stderr file."""
+    return told(stderr_end(path))

@@ -16,12 +16,10 @@ from gemtui.commands.run_options import options_of, prompt_of
 from gemtui.commands.run_show import Show
 from gemtui.commands.writer import Writer
 from gemtui.errors import CliNotFound
-from gemtui.files import open_regular
 from gemtui.runs.adapter import GeminiAdapter
 from gemtui.runs.kept_session import aftermath_of
 from gemtui.runs.listing import prune
 
-_MOST_STDERR = 1_000_000
 _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
@@ -57,7 +55,7 @@ async def _follow(adapter: GeminiAdapter, prompt: str, options: AgentOptions, sh
                 await writer.write(show.output(event))
         else:
             await _show_all(run, stop, writer, show)
-            stderr = _stderr(run)
+            stderr = run.stderr()
         await writer.close()
     return stderr
 
@@ -96,15 +94,6 @@ async def _show_stderr(run: GeminiRun, show: Show) -> None:
     async for chunk in tail(run.folder.stderr, ended=lambda: run.exit() is not None):
         *lines, rest = (rest + chunk).split(b"\n")
         show.stderr(b"\n".join(lines).decode("utf-8", "replace"))
-
-
-def _stderr(run: GeminiRun) -> str:
-    """What the CLI said on stderr, or its beginning: there a broken policy is told."""
-    try:
-        with open_regular(run.folder.stderr) as file:
-            return file.read(_MOST_STDERR).decode("utf-8", "replace")
-    except OSError:
-        return ""
 
 
 class _Stop:

@@ -126,6 +126,7 @@ class Summary(Struct, frozen=True, kw_only=True, gc=False, array_like=True, tag=
             "title_source": self.title_source.value,
             "project": self.project,
             "project_key": self.project_key,
+            "project_hash": self.project_hash,
             "kind": self.kind.value,
             "parent": self.parent,
             "format": self.format,

@@ -54,6 +54,7 @@ SESSION = {
     "title_source": frozenset({"name", "summary", "prompt", "failed_prompt", "none"}),
     "project": (str, None),
     "project_key": str,
+    "project_hash": (str, None),
     "kind": frozenset({"main", "subagent", "checkpoint"}),
     "parent": (str, None),
     "format": frozenset({"jsonl", "json"}),

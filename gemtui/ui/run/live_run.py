@@ -28,8 +28,7 @@ from gemtui.agent.events import (
 from gemtui.agent.fold import Fold
 from gemtui.agent.gemini import GeminiRun
 from gemtui.agent.run_folder import Exit
-from gemtui.agent.stderr import TAIL, told
-from gemtui.files import read_end
+from gemtui.agent.stderr import stderr_end, told
 from gemtui.policy.model.rules import ApprovalMode
 from gemtui.runs.observed_files import seen_files
 from gemtui.runs.outcome import RunOutcome, RunProgress, retry_words
@@ -158,7 +157,7 @@ class LiveRun:
             for task in beside:
                 task.cancel()
         self.exit = self.run.exit()
-        said = await asyncio.to_thread(_tail, self.run.folder.stderr)
+        said = await asyncio.to_thread(stderr_end, self.run.folder.stderr)
         self.stderr, self.retry = told(said), None
         self.outcome = self.progress.outcome(said)
         self.stage = Stage.ENDED
@@ -194,7 +193,7 @@ class LiveRun:
         while True:
             now = _size(path)
             if now != size:
-                said = await asyncio.to_thread(_tail, path)
+                said = await asyncio.to_thread(stderr_end, path)
                 self.stderr, self.retry = told(said), retry_words(said[size - now :])
                 size = now
             if self.pid is None:
@@ -289,14 +288,6 @@ def _size(path: Path) -> int:
     with suppress(OSError):
         return path.stat().st_size
     return 0
-
-
-def _tail(path: Path) -> str:
-    """The end of a file, as text; empty where there is none."""
-    try:
-        return read_end(path, TAIL).decode("utf-8", "replace")
-    except OSError:
-        return ""
 
 
 _ENDS = {
