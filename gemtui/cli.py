@@ -349,9 +349,10 @@ def show(id: str, format: str, output: Path | None, project: Path | None, droppe
 def run(**words: Any) -> int:
     """Run Gemini CLI on PROMPT, without a screen.
 
-    PROMPT - means stdin, as in `git diff | gemtui run -`. The answer goes to stdout as it comes,
-    progress to stderr. ctrl+c ends the run with all its processes, a second one at once. Exit
-    codes: 0 done, 1 failed or incomplete, 53 turn limit, 124 time limit, 130 interrupted.
+    What is piped in follows PROMPT in the same message: `git diff | gemtui run "review this"`.
+    PROMPT - means stdin alone. The answer goes to stdout as it comes, progress to stderr. ctrl+c
+    ends the run with all its processes, a second one at once. Exit codes: 0 done, 1 failed or
+    incomplete, 53 turn limit, 124 time limit, 130 interrupted.
     """
     from gemtui.commands import run as command
 

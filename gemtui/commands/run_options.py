@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import select
+import stat
 import sys
 from pathlib import Path
 
@@ -9,6 +12,7 @@ import click
 
 from gemtui.agent import trust
 from gemtui.agent.options import AgentOptions
+from gemtui.commands.output import note
 from gemtui.commands.pick_session import choose, index_of_user
 from gemtui.commands.run_cli import RunArguments
 from gemtui.files import is_folder, resolved
@@ -21,13 +25,15 @@ from gemtui.sessions.store import SessionKind
 
 LARGEST = 8 * 1024 * 1024
 """Bytes of a prompt; the CLI would cut a longer one."""
+SILENCE = 3.0
+"""Seconds that nothing may come on stdin before something is said."""
 TOO_LARGE = "the prompt is over 8 MiB: Gemini CLI would cut it; name files in it"
 
 
 def prompt_of(words: RunArguments) -> str:
     """Return the prompt: as typed, from a file, or from stdin.
 
-    Raises click.UsageError, OSError.
+    What is piped in follows one that is typed. Raises click.UsageError, OSError.
     """
     if words.prompt is not None and words.prompt_file is not None:
         raise click.UsageError("PROMPT and --prompt-file exclude each other: give one of them")
@@ -39,7 +45,8 @@ def prompt_of(words: RunArguments) -> str:
             raise click.UsageError("- takes the prompt from stdin, which is a terminal: pipe it in")
         text = _decoded(sys.stdin.buffer.read(LARGEST + 1), "stdin")
     elif words.prompt is not None:
-        text = words.prompt
+        piped = _decoded(_piped(), "stdin")
+        text = f"{words.prompt}\n\n{piped}" if piped.strip() else words.prompt
     else:
         raise click.UsageError("there is no prompt: give PROMPT, - for stdin, or --prompt-file")
     if not text.strip():
@@ -47,6 +54,27 @@ def prompt_of(words: RunArguments) -> str:
     if len(text.encode("utf-8", "surrogatepass")) > LARGEST:
         raise click.UsageError(TOO_LARGE)
     return text
+
+
+def _piped() -> bytes:
+    """What comes by a pipe, a socket or from a file on stdin, to its end; else nothing.
+
+    A pipe that stays silent is waited for, and that is said. A socket is not: programs leave one
+    open that never say anything.
+    """
+    try:
+        kind = os.fstat(0).st_mode
+    except OSError:  # stdin is closed
+        return b""
+    if not (stat.S_ISFIFO(kind) or stat.S_ISSOCK(kind) or stat.S_ISREG(kind)):
+        return b""
+    if not select.select([0], [], [], SILENCE)[0]:
+        if stat.S_ISSOCK(kind):
+            note("nothing came on stdin, and the prompt goes without it: close stdin to save time")
+            return b""
+        note("waiting for what is piped in: < /dev/null says that there is nothing")
+    with open(0, "rb", closefd=False) as file:
+        return file.read(LARGEST + 1)
 
 
 def _decoded(data: bytes, place: str) -> str:

@@ -5,7 +5,9 @@ from __future__ import annotations
 import json
 import os
 import re
+import shlex
 import signal
+import socket
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -319,6 +321,37 @@ def test_prompts_from_a_file_and_from_stdin(
     )
     assert (done.returncode, done.stderr) == (0, b"")
     assert list_runs(runs_dir())[0].prompt == "from stdin"
+
+
+def test_what_is_piped_in_follows_the_prompt(fake_cli: FakeCli, tmp_path: Path) -> None:
+    fake_cli(f"print:{INIT}", f"print:{OK}")
+    (tmp_path / "diff").write_text("-old\n+new\n")
+    command = [sys.executable, "-m", "gemtui", "run", "Review this", "--quiet"]
+    for shell in ("cat diff | ", "< diff "):
+        given = f"{shell}{shlex.join(command)}"
+        subprocess.run(["sh", "-c", given], cwd=tmp_path, timeout=PATIENCE, check=True)
+        assert list_runs(runs_dir())[0].folder.prompt_text() == "Review this\n\n-old\n+new\n"
+    subprocess.run(["sh", "-c", f"printf '' | {shlex.join(command)}"], cwd=tmp_path, check=True)
+    assert list_runs(runs_dir())[0].folder.prompt_text() == "Review this"
+
+
+def test_a_socket_on_stdin_that_stays_silent_holds_nothing_up(
+    fake_cli: FakeCli, gemtui: Gemtui, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("gemtui.commands.run_options.SILENCE", 0.1)
+    fake_cli(f"print:{INIT}", f"print:{OK}")
+    ours, theirs = socket.socketpair()
+    before = os.dup(0)
+    with ours, theirs:
+        os.dup2(theirs.fileno(), 0)
+        try:
+            answer = gemtui("run", "Go")
+        finally:
+            os.dup2(before, 0)
+            os.close(before)
+    assert answer.code == 0
+    assert "nothing came on stdin" in answer.err
+    assert prompt() == "Go"
 
 
 def test_the_options_reach_the_cli(fake_cli: FakeCli, gemtui: Gemtui, tmp_path: Path) -> None:
