@@ -47,7 +47,7 @@ def read_files(
     `upto`: read only about that many bytes of each.
     """
     left = dict.fromkeys(places)
-    count = min(os.cpu_count() or 1, _MOST)
+    count = min(os.cpu_count() or 1, _MOST, len(places))
     if upto is None and count > 1 and sum([place.size for place in places]) >= MUCH:
         for place, known in _Readers(places).read(count, cancelled):
             del left[place]

@@ -20,6 +20,7 @@ from gemtui.sessions.index import Index
 from gemtui.sessions.read_files import read_files
 from gemtui.sessions.records import SessionLog
 from gemtui.sessions.store import ChatFile, SessionKind, Store
+from tests.foreign_folder import ForeignFolder
 from tests.patience import PATIENCE
 from tests.sessions.stores import DATA, MAIN, load, session, uuid
 
@@ -75,6 +76,18 @@ def test_what_processes_read_is_cached(tmp_path: Path, monkeypatch: pytest.Monke
     again = Index(home, cache=cache)
     assert load(again).sessions == found.sessions
     again.close()
+
+
+def test_processes_take_nothing_from_the_current_folder(
+    places: list[ChatFile], foreign: ForeignFolder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(foreign.path)
+    monkeypatch.setenv("PYTHONPATH", ":.")
+    readers: set[int] = set()
+    for _ in read_files(places):
+        readers |= {child.pid for child in children()}
+    assert len(readers) == 2
+    assert foreign.ran == []
 
 
 def no_program(monkeypatch: pytest.MonkeyPatch) -> None:
