@@ -47,6 +47,9 @@ class Role(StrEnum):
     MATCH_CURRENT = "match_current"
     ADDED = "added"
     REMOVED = "removed"
+    ADDED_LINE = "added_line"
+    """The ground below an added line of code; nothing in themes of the terminal's own colours."""
+    REMOVED_LINE = "removed_line"
     ADDED_WORD = "added_word"
     """The part of an added line that differs from the line it replaces."""
     REMOVED_WORD = "removed_word"
@@ -269,8 +272,10 @@ def _truecolor(variables: Mapping[str, str]) -> dict[Role, Style]:
         Role.BORDER: faded(0.3),
         Role.MATCH: ground("warning", 0.3) + UNDERLINE,
         Role.MATCH_CURRENT: ink("warning") + ground("warning", 0.0) + REVERSE + BOLD,
-        Role.ADDED_WORD: success + ground("success", 0.16) + BOLD,
-        Role.REMOVED_WORD: error + ground("error", 0.16) + BOLD,
+        Role.ADDED_LINE: ground("success", 0.07),
+        Role.REMOVED_LINE: ground("error", 0.07),
+        Role.ADDED_WORD: ground("success", 0.16) + BOLD + UNDERLINE,
+        Role.REMOVED_WORD: ground("error", 0.16) + BOLD + UNDERLINE,
     }
 
 
@@ -300,8 +305,10 @@ def _roles(
         Role.MATCH_CURRENT: warning + REVERSE + BOLD,
         Role.ADDED: success,
         Role.REMOVED: error,
-        Role.ADDED_WORD: success + BOLD + UNDERLINE,
-        Role.REMOVED_WORD: error + BOLD + UNDERLINE,
+        Role.ADDED_LINE: Style.null(),
+        Role.REMOVED_LINE: Style.null(),
+        Role.ADDED_WORD: BOLD + UNDERLINE,
+        Role.REMOVED_WORD: BOLD + UNDERLINE,
         Role.KEYWORD: model,
         Role.NAME: user,
         Role.STRING: success,

@@ -196,13 +196,14 @@ def _diff(display: DiffDisplay, look: Look, *, folded: bool) -> Body:
         return Body(facts=facts, note=own("empty file" if empty else "no changes"))
     if not changes:
         return replace(text_rows(display.diff, look, folded=folded, head=EDIT), facts=facts)
+    language = language_of(flat((display.name or display.path)[-200:]))
     if folded:
         shown = first_changes(changes, EDIT)
-        lines = tuple(draw_changes(shown, look, whole=False))
+        lines = tuple(draw_changes(shown, look, language=language, whole=False))
         hidden = len(changes) + some.left_out - len(shown)
         cut = sum(line.pieces[-1].text.endswith(look.glyphs.ellipsis) for line in lines)
         return Body(lines=lines, hidden=hidden, cut=cut, more=hidden + cut > 0, facts=facts)
-    lines = tuple(draw_changes(changes, look))
+    lines = tuple(draw_changes(changes, look, language=language))
     if some.left_out:
         lines = (*lines, left_out(some.left_out, look))
     return Body(lines=lines, facts=facts)

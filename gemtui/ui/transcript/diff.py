@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
+from itertools import pairwise
 
 from msgspec import Struct
 
 from gemtui.text import Clean
+from gemtui.ui.draw.code import highlight
 from gemtui.ui.draw.lines import EMPTY, Line, Piece, Pieces, laid, own, prefixed, tabless
 from gemtui.ui.draw.theme import Look, Role
 
@@ -45,11 +47,33 @@ def read_diff(diff: Sequence[Clean]) -> list[Change]:
     return _compared(changes)
 
 
-def draw_changes(changes: Sequence[Change], look: Look, *, whole: bool = True) -> Iterator[Line]:
-    """The changes, line numbers and signs at the left; not `whole`: each cut to one line."""
+def draw_changes(
+    changes: Sequence[Change], look: Look, *, language: Clean = EMPTY, whole: bool = True
+) -> Iterator[Line]:
+    """The changes, line numbers and signs at the left; not `whole`: each cut to one line.
+
+    `language`: of the file. What its syntax does not colour in a changed line has the colour of
+    the change; where a theme has no ground for changed lines, all of them have.
+    """
     digits = max(3, len(str(max((change.number for change in changes), default=0))))
-    for change in changes:
-        yield from _gap(digits, look) if change.sign == GAP else _drawn(change, digits, look, whole)
+    for change, pieces in zip(changes, _highlighted(changes, language, look), strict=True):
+        if change.sign == GAP:
+            yield from _gap(digits, look)
+        else:
+            yield from _drawn(change, pieces, digits, look, whole)
+
+
+def _highlighted(changes: Sequence[Change], language: Clean, look: Look) -> list[Pieces]:
+    """The text of each change in the colours of its syntax: both states of the file are read."""
+    rows: list[Pieces] = [(Piece(tabless(each.text), look[Role.TEXT]),) for each in changes]
+    for signs in (("-", " "), ("+", " ")):
+        places = [at for at, change in enumerate(changes) if change.sign in signs]
+        code = Clean("\n".join(changes[at].text for at in places))
+        lines = list(highlight(code, language, look)) if places else []
+        if len(lines) == len(places):
+            for at, line in zip(places, lines, strict=True):
+                rows[at] = line
+    return rows
 
 
 def first_changes(changes: Sequence[Change], limit: int) -> Sequence[Change]:
@@ -64,24 +88,49 @@ def _gap(digits: int, look: Look) -> Iterator[Line]:
     yield Line((Piece(own(f"{look.glyphs.ellipsis:>{digits}}"), look[Role.MUTED]),), digits)
 
 
-def _drawn(change: Change, digits: int, look: Look, whole: bool) -> Iterator[Line]:
-    role = {"+": Role.ADDED, "-": Role.REMOVED}.get(change.sign, Role.TEXT)
+def _drawn(change: Change, pieces: Pieces, digits: int, look: Look, whole: bool) -> Iterator[Line]:
+    role = _ROLES.get(change.sign, Role.TEXT)
     sign = {"+": look.glyphs.added, "-": look.glyphs.removed}.get(change.sign, " ")
     number = Piece(own(f"{change.number:>{digits}} "), look[Role.MUTED])
     before = (number, Piece(own(f"{sign} "), look[role]))
     after = (Piece(own(f"{look.glyphs.wrapped:>{digits + 2}} "), look[Role.MUTED]),)
-    lines = laid(_worded(change, role, look), look.narrowed(digits + 3), whole=whole)
-    yield from prefixed(lines, before, after)
+    text = _worded(change, _grounded(change, pieces, look), look)
+    yield from prefixed(laid(text, look.narrowed(digits + 3), whole=whole), before, after)
 
 
-def _worded(change: Change, role: Role, look: Look) -> Pieces:
-    text = change.text
+_ROLES = {"+": Role.ADDED, "-": Role.REMOVED}
+_GROUNDS = {"+": Role.ADDED_LINE, "-": Role.REMOVED_LINE}
+_WORDS = {"+": Role.ADDED_WORD, "-": Role.REMOVED_WORD}
+
+
+def _grounded(change: Change, pieces: Pieces, look: Look) -> Pieces:
+    """The pieces on the ground of a changed line; without one, in the colour of the change."""
+    if change.sign not in _ROLES:
+        return pieces
+    role, ground = look[_ROLES[change.sign]], look[_GROUNDS[change.sign]]
+    return tuple(
+        Piece(each.text, role + each.style + ground if ground else each.style + role)
+        for each in pieces
+    )
+
+
+def _worded(change: Change, pieces: Pieces, look: Look) -> Pieces:
+    """The pieces with what differs from the line's counterpart marked."""
     if change.differs is None:
-        return (Piece(tabless(text), look[role]),)
-    start, end = change.differs
-    strong = look[Role.ADDED_WORD if role is Role.ADDED else Role.REMOVED_WORD]
-    parts = ((text[:start], look[role]), (text[start:end], strong), (text[end:], look[role]))
-    return tuple(Piece(tabless(Clean(part)), style) for part, style in parts if part)
+        return pieces
+    start, end = (len(tabless(Clean(change.text[:at]))) for at in change.differs)
+    strong = look[_WORDS[change.sign]]
+    marked: list[Piece] = []
+    at = 0
+    for each in pieces:
+        size = len(each.text)
+        cuts = [max(0, min(cut - at, size)) for cut in (0, start, end, at + size)]
+        for number, (left, right) in enumerate(pairwise(cuts)):
+            if left < right:
+                style = each.style + strong if number == 1 else each.style
+                marked.append(Piece(Clean(each.text[left:right]), style))
+        at += size
+    return tuple(marked)
 
 
 # --- words ---------------------------------------------------------------------------------------

@@ -16,17 +16,20 @@ from textual.theme import BUILTIN_THEMES
 
 import gemtui.ui
 from gemtui.transcript.display_model import Span
+from gemtui.ui.draw.lines import own
 from gemtui.ui.draw.theme import (
     ASCII,
     DARK,
     LIGHT,
     THEMES,
     UNICODE,
+    Look,
     Role,
     look_of,
     plain_look,
     span_style,
 )
+from gemtui.ui.transcript.diff import draw_changes, read_diff
 
 NOW = datetime(2026, 11, 21, 12, 30, tzinfo=UTC)
 TEXTS = (
@@ -36,9 +39,9 @@ TEXTS = (
     Role.SUCCESS,
     Role.WARNING,
     Role.ERROR,
-    Role.ADDED_WORD,
-    Role.REMOVED_WORD,
 )
+GROUNDS = (Role.ADDED_LINE, Role.REMOVED_LINE, Role.ADDED_WORD, Role.REMOVED_WORD)
+SYNTAX = (Role.KEYWORD, Role.NAME, Role.STRING, Role.NUMBER)
 
 
 @pytest.mark.parametrize("dark", [True, False])
@@ -49,9 +52,19 @@ def test_our_themes_are_readable(dark: bool, role: Role) -> None:
     assert theme.background is not None
     assert style.color is not None
     ground = Color.parse(theme.background)
-    if style.bgcolor is not None:
-        ground = Color.from_rich_color(style.bgcolor)
     assert contrast(Color.from_rich_color(style.color), ground) >= 4.5
+
+
+@pytest.mark.parametrize("dark", [True, False])
+@pytest.mark.parametrize("role", GROUNDS)
+def test_code_is_readable_on_the_ground_of_a_change(dark: bool, role: Role) -> None:
+    look = plain_look(80, now=NOW, dark=dark)
+    ground = look[role].bgcolor
+    assert ground is not None
+    for ink in SYNTAX:
+        color = look[ink].color
+        assert color is not None
+        assert contrast(Color.from_rich_color(color), Color.from_rich_color(ground)) >= 4.5
 
 
 def contrast(one: Color, other: Color) -> float:
@@ -76,6 +89,26 @@ class Plain(App[None]):
             self.register_theme(theme)
 
 
+CODE = ("@@ -1,2 +1,2 @@", " import os", "-if 1: return", "+if 2: return")
+
+
+def assert_coloured(look: Look) -> None:
+    """Whether code, and what a diff leaves and changes, has the colours of its syntax."""
+    changes = read_diff([own(line) for line in CODE])
+    kept, removed, added = draw_changes(changes, look, language=own("py"))
+    keyword = look[Role.KEYWORD]
+    assert keyword.color is not None
+    assert kept.pieces[2].style == keyword
+    for line, role, ground in (
+        (removed, Role.REMOVED, look[Role.REMOVED_LINE]),
+        (added, Role.ADDED, look[Role.ADDED_LINE]),
+    ):
+        assert line.pieces[1].style == look[role]
+        style = line.pieces[2].style
+        assert style.bgcolor == ground.bgcolor
+        assert style.color == (keyword if ground else look[role]).color
+
+
 async def test_every_theme_gives_every_role() -> None:
     app = Plain()
     async with app.run_test():
@@ -84,6 +117,7 @@ async def test_every_theme_gives_every_role() -> None:
             app.theme = name
             look = look_of(app, 80)
             assert set(look.styles) == set(Role)
+            assert_coloured(look)
             seen.add(look)
         assert len(seen) == len(BUILTIN_THEMES) + 2
 

@@ -188,7 +188,8 @@ def test_line_numbers_and_signs_of_a_diff_are_margin() -> None:
 def test_the_word_that_changed_is_marked() -> None:
     drawing = drawn(FULL, folded=False)
     line = next(strip for strip in drawing.strips if "_tail" in strip.text)
-    marked = [segment for segment in line if segment.style == look(74)[Role.REMOVED_WORD]]
+    ground = look(74)[Role.REMOVED_WORD].bgcolor
+    marked = [each for each in line if each.style and each.style.bgcolor == ground]
     assert [segment.text for segment in marked] == ["_"]
 
 
