@@ -6,6 +6,7 @@ import os
 import select
 import stat
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 import click
@@ -20,6 +21,8 @@ from gemtui.paths import folder_here
 from gemtui.policy.edit.named_policies import find_policy
 from gemtui.policy.file.levels import Level, PermissionPolicy
 from gemtui.policy.model.rules import ApprovalMode
+from gemtui.policy.model.tool_catalog import nearest
+from gemtui.policy.model.tool_catalog import tool as known_tool
 from gemtui.sessions.scope import LATEST
 from gemtui.sessions.store import SessionKind
 
@@ -99,6 +102,7 @@ def options_of(words: RunArguments) -> AgentOptions:
     if not is_folder(folder):
         raise click.UsageError(f"{folder} is no folder: name another one with --cwd")
     folder = resolved(folder)
+    _check_only(words.only_tool)
     return AgentOptions(
         cwd=folder,
         model=words.model,
@@ -116,6 +120,19 @@ def options_of(words: RunArguments) -> AgentOptions:
         idle_timeout=words.idle_timeout,
         trust=words.trust or trust.remembered(folder),
     )
+
+
+def _check_only(names: Sequence[str]) -> None:
+    """Raise click.UsageError for a tool that does not exist: only such tools would be no tool."""
+    for name in names:
+        if known_tool(name) is None and not name.startswith(_OF_OTHERS):
+            near = nearest(name)
+            meant = f"did you mean {near}?" if near else "gemtui policy explain --tool knows them"
+            raise click.UsageError(f"--only-tool: Gemini CLI has no tool {name!r}: {meant}")
+
+
+_OF_OTHERS = ("mcp_", "discovered_tool_")
+"""How the names of tools begin that MCP servers and a command of the settings bring along."""
 
 
 def _permissions(words: RunArguments) -> PermissionPolicy | None:

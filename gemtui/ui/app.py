@@ -229,7 +229,7 @@ class GemtuiApp(AppBase):
 
     @on(AllowCallRequested)
     async def _allow_call(self, message: AllowCallRequested) -> None:
-        await self.policies.allow(message.call)
+        await self.policies.allow(message.call, message.policies)
 
     @on(SessionRequested)
     async def _show_session(self, message: SessionRequested) -> None:

@@ -591,3 +591,10 @@ def test_a_run_needs_no_screen(fake_cli: FakeCli) -> None:
     )
     assert (done.returncode, done.stderr) == (0, b"")
     assert start("run", "--help").stdout.startswith(b"Usage: gemtui run")
+
+
+def test_only_a_tool_that_does_not_exist_is_an_error(gemtui: Gemtui, home: Path) -> None:
+    answer = gemtui("run", "x", "--only-tool", "read_fil", "--dry-run")
+    assert answer.code == 2
+    assert "--only-tool: Gemini CLI has no tool 'read_fil': did you mean read_file?" in answer.err
+    assert gemtui("run", "x", "--only-tool", "nosuch", "--dry-run").code == 2

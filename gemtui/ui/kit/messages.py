@@ -91,11 +91,14 @@ class RunWithPolicyRequested(Message):
 
 
 class AllowCallRequested(Message):
-    """Show the policy pane with the rule that would allow `call` in its form."""
+    """Show the policy pane with the rule that would allow `call` in its form.
 
-    def __init__(self, call: Call) -> None:
+    `policies`: the policy files of the run that made it.
+    """
+
+    def __init__(self, call: Call, policies: tuple[Path, ...]) -> None:
         super().__init__()
-        self.call = call
+        self.call, self.policies = call, policies
 
 
 class SessionRequested(Message):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -107,6 +107,25 @@ class PolicyEditor:
         if opened is not None:
             self.draft = Draft(opened, mode=self.draft.mode)
             await self.look_around()
+
+    async def turn_to_ours(self, wanted: Sequence[Path]) -> None:
+        """Open a policy of ours for a new rule: of `wanted`, what is open, the first, a new one.
+
+        Gemini CLI's own files count in every session. Changes that are not saved stay open.
+        """
+        opened = self.draft.opened
+        if self.draft.changed:
+            return
+        ours = [file for file in await self._files() if file.origin is Origin.OURS]
+        named = next((file for file in ours if file.path in wanted), None)
+        if named is None and (opened is None or opened.file.origin is Origin.OURS):
+            return
+        target = named or next(iter(ours), None)
+        if target is None:
+            self.draft = Draft(mode=self.draft.mode)
+            await self.look_around()
+        elif opened is None or target.path != opened.file.path:
+            await self.open(target)
 
     async def save(self) -> bool:
         """Write the draft; return whether it was written."""

@@ -51,10 +51,10 @@ class PolicyMode:
         assert self._made is not None
         return self._made
 
-    async def allow(self, call: Call) -> None:
-        """The policy pane, with the rule that would allow this call in its form."""
+    async def allow(self, call: Call, policies: Sequence[Path]) -> None:
+        """The policy pane, with the rule that would allow a call of a run with these policies."""
         screen = await self.show()
-        screen.offer(call)
+        screen.offer(call, policies)
 
     async def settled(self, policies: Sequence[Path]) -> bool:
         """Whether a run may start with these files; asks if one has unsaved changes."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar, cast
@@ -212,9 +212,13 @@ class PolicyScreen(DialogGuardScreen[None]):
         self.main.take_focus()
 
     @work(exclusive=True, group=DIALOG)
-    async def offer(self, call: Call) -> None:
-        """Show the form with the rule that would allow a call; taking it there adds it."""
+    async def offer(self, call: Call, policies: Sequence[Path]) -> None:
+        """Show the form with the rule that would allow a call; taking it there adds it.
+
+        `policies`: those of the run that made the call; one of ours among them gets the rule.
+        """
         await self.editor.begun.wait()
+        await self.editor.turn_to_ours(policies)
         self.main.switch(simple=False)
         form = await form_allowing(self.gemtui, Simulation(self.draft, self.editor.folder), call)
         if form is not None:

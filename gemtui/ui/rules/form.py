@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, cast
 
 from textual import on, work
 from textual.app import ComposeResult
@@ -24,6 +24,7 @@ from gemtui.ui.draw.lines import EMPTY, own
 from gemtui.ui.draw.theme import look_of
 from gemtui.ui.kit.clean_widgets import Button, Dialog, Input, Label, Select, Static
 from gemtui.ui.kit.dialog_guard import LOW, DialogScreen
+from gemtui.ui.kit.dialogs import ConfirmScreen
 from gemtui.ui.kit.keys import Where, bindings
 from gemtui.ui.rules import form_fields
 from gemtui.ui.rules.form_fields import MODES, FieldProblem, names, rule_of, values_of
@@ -72,6 +73,9 @@ _HINTS = {
     "annotations": "readOnlyHint = true",
 }
 MOST_FINDINGS = 4
+
+if TYPE_CHECKING:
+    from gemtui.ui.kit.app_base import AppBase
 
 
 class Tick(Checkbox):
@@ -293,13 +297,30 @@ class RuleForm(DialogScreen[Rule]):
             self.query_one(f"#{rule.field}").focus()
             return
         looked = await asyncio.to_thread(look_at, self._document, self._place, rule)
-        if not any(finding.severity is Severity.ERROR for finding in looked.findings):
+        if any(finding.severity is Severity.ERROR for finding in looked.findings):
+            return
+        if self._place is not None or not _allows_anything(rule) or await self._sure():
             self.dismiss(rule)
+
+    async def _sure(self) -> bool:
+        question = ConfirmScreen(
+            own("Allow every tool?"),
+            own("The rule names no tool and has no condition."),
+            (own("Whatever stronger rules don't deny is then allowed, commands included."),),
+            yes="Allow every tool",
+            no="Back to the form",
+        )
+        return await cast("AppBase", self.app).push_screen_wait(question) is True
 
     def action_fix(self) -> None:
         """Fill in the corrected rule."""
         if self._looked.better is not None:
             self._fill(self._looked.better)
+
+
+def _allows_anything(rule: Rule) -> bool:
+    any_tool = rule.mcp_name is None and rule.tools in ((), ("*",))
+    return any_tool and rule.decision is Decision.ALLOW and not rule.conditional
 
 
 def tool_hint(text: str) -> Content:

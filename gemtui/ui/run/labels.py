@@ -12,7 +12,7 @@ from textual.content import Content
 from gemtui.agent.detect import Detected
 from gemtui.agent.options import AgentOptions
 from gemtui.paths import current_folder
-from gemtui.policy.model.rules import Call
+from gemtui.policy.model.rules import ApprovalMode, Call
 from gemtui.runs.outcome import Status
 from gemtui.text import Clean, clean, clean_line, counted, short_path
 from gemtui.transcript.model import Block, ToolCall, ToolStatus, Transcript
@@ -198,12 +198,12 @@ def _stopped(run: LiveRun) -> str:
     return f"{how}{more}. The answer so far and the finished writes are kept."
 
 
-def option_words(options: AgentOptions) -> Clean:
-    """The options of the next run on one line."""
-    words = [
-        f"model {options.model or 'auto'}",
-        f"mode {options.approval_mode or 'default'}",
-    ]
+def option_words(options: AgentOptions) -> Content:
+    """The options of the next run on one line; a mode that allows everything stands out."""
+    mode = Content(f"mode {options.approval_mode or 'default'}")
+    if options.approval_mode is ApprovalMode.YOLO:
+        mode = mode.stylize("bold $text-warning")
+    words = []
     levels = options.permissions
     if levels is not None:
         named = {
@@ -218,7 +218,8 @@ def option_words(options: AgentOptions) -> Clean:
         names = ", ".join(path.stem for path in options.policies)
         words.append(f"policy {names}")
     words.append(str(short_path(options.cwd or current_folder())))
-    return clean_line("  ".join(words))
+    model = clean_line(f"model {options.model or 'auto'}")
+    return Content("  ").join([Content(model), mode, Content(clean_line("  ".join(words)))])
 
 
 def refused(block: Block | None) -> Call | None:

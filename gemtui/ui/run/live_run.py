@@ -14,7 +14,6 @@ from dataclasses import replace
 from datetime import datetime
 from enum import StrEnum
 from pathlib import Path
-from typing import Any
 
 from gemtui.agent.events import (
     AgentEvent,
@@ -29,7 +28,6 @@ from gemtui.agent.fold import Fold
 from gemtui.agent.gemini import GeminiRun
 from gemtui.agent.run_folder import Exit
 from gemtui.agent.stderr import stderr_end, told
-from gemtui.policy.model.rules import ApprovalMode
 from gemtui.runs.observed_files import seen_files
 from gemtui.runs.outcome import RunOutcome, RunProgress, retry_words
 from gemtui.transcript.model import Author, Message, ToolCall, ToolStatus, Transcript, Usage
@@ -224,14 +222,6 @@ class LiveRun:
     def resumes(self) -> str | None:
         """The id of the session that it continued; None = a new one."""
         return (self.run.request.about or {}).get("resume")
-
-    @property
-    def asked(self) -> dict[str, Any]:
-        """The options that it was started with, as far as its folder has them."""
-        about = self.run.request.about or {}
-        mode = about.get("approval_mode")
-        known = ApprovalMode(mode) if mode in tuple(ApprovalMode) else None
-        return {"model": about.get("model"), "approval_mode": known}
 
     @property
     def can_go_on(self) -> bool:

@@ -12,6 +12,7 @@ from textual import events, on, work
 from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.containers import Vertical
+from textual.content import Content
 from textual.message import Message
 
 from gemtui.text import Clean, clean, visible_line
@@ -176,7 +177,7 @@ class PromptBox(Vertical):
         yield OptionList(id="files")
         yield self.area
 
-    def say(self, what: Clean, options: Clean, folder: Path) -> None:
+    def say(self, what: Clean, options: Content, folder: Path) -> None:
         """What enter does, with which options; files are offered from below this folder."""
         self.folder = folder
         name_frame(self, what, options)

@@ -148,7 +148,7 @@ class RunScreen(DialogGuardScreen[None]):
     def show_run(self, run: LiveRun, *, fresh: bool = True) -> None:
         """Show this run from now on; not `fresh`: it continues what is shown."""
         self._queued = None
-        self.options = replace(self.options, cwd=run.cwd, **({} if run.ours else run.asked))
+        self.options = replace(self.options, cwd=run.cwd)
         self.panes.show_run(run, fresh=fresh)
         self._tick()
         self._say_options()
@@ -334,7 +334,7 @@ class RunScreen(DialogGuardScreen[None]):
     def action_allow(self) -> None:
         """The rule that would allow a refused call, in the policy pane."""
         if (call := self.panes.refused()) is not None:
-            self.post_message(AllowCallRequested(call))
+            self.post_message(AllowCallRequested(call, self.options.policies))
 
     @work(exclusive=True, group=DIALOG)
     async def action_command(self) -> None:

@@ -12,10 +12,11 @@ from textual.content import Content
 from textual.widget import Widget
 
 from gemtui.errors import GemtuiError
+from gemtui.policy.edit.store import Origin
 from gemtui.policy.engine.decide import Explanation
 from gemtui.policy.model.rules import Call, Decision, Rule
 from gemtui.sessions.summary import Summary
-from gemtui.text import Clean, clean_line, counted
+from gemtui.text import Clean, clean_line, counted, short_path
 from gemtui.ui.kit.bars import BarLine, FooterLine
 from gemtui.ui.kit.dialog_guard import DialogGuardScreen
 from gemtui.ui.kit.messages import SessionRequested
@@ -50,8 +51,19 @@ async def form_allowing(
         app.say(str(error), problem=True)
         return None
     what = f"{call.tool[:60]}  {asked(call)[:200]}".rstrip()
-    about = clean_line(f"It would allow  {what}{f'  but {doubt}' if doubt else ''}")
+    allows = clean_line(f"It would allow  {what}{f'  but {doubt}' if doubt else ''}")
+    about = Clean(f"{allows}\n{clean_line(f'It goes into {_policy(simulation)}.')}")
     return RuleForm(simulation.document, rule, project=project or simulation.project, about=about)
+
+
+def _policy(simulation: Simulation) -> str:
+    """The policy that a rule goes into, in words."""
+    opened = simulation.draft.opened
+    if opened is None:
+        return "a new policy"
+    if opened.file.origin is Origin.OURS:
+        return f"the policy {opened.file.name}"
+    return f"{short_path(opened.file.path)}, which counts in every session"
 
 
 class SimulatorScreen(DialogGuardScreen[Taken]):

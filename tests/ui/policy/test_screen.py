@@ -12,7 +12,8 @@ from textual.widgets import Input, OptionList, Select
 
 from gemtui.config import Config
 from gemtui.policy.edit.store import policies_dir
-from gemtui.policy.model.rules import ApprovalMode, Decision
+from gemtui.policy.model.rules import ApprovalMode, Call, Decision
+from gemtui.ui.kit.messages import AllowCallRequested
 from gemtui.ui.rules.form import Tick
 from gemtui.ui.run.prompt import PromptArea
 from gemtui.ui.run.screen import RunScreen
@@ -658,6 +659,41 @@ async def test_the_run_pane_offers_policies_and_says_when_one_is_not_saved(home:
         assert me.app.screen.query(OptionList) is not None
 
 
+async def test_a_rule_that_allows_everything_needs_a_second_yes(home: Path) -> None:
+    async with planner(home) as me:
+        await me.press("a")
+        await me.form()
+        await me.press("ctrl+s")
+        await me.sees("Allow every tool?")
+        await me.press("escape")
+        await me.form()
+        await me.press("ctrl+s")
+        await me.sees("Allow every tool?")
+        await me.press("y")
+        await me.until(lambda: len(me.draft.entries) == 1)
+        await me.until(lambda: me.app.screen is me.pane)
+        await me.press("u")
+        await me.until(lambda: not me.draft.entries)
+        await me.pilot.pause()
+        assert me.app.focused is not None
+
+
+async def test_a_new_rule_goes_into_a_policy_of_ours_before_the_user_s_own(home: Path) -> None:
+    own = home / ".gemini/policies/own.toml"
+    own.parent.mkdir()
+    own.write_text(FIRST)
+    mine = policy("work", FIRST)
+    async with planner(home) as me:
+        await me.pane.editor.open(own)
+        assert me.draft.name == "own"
+        me.app.post_message(AllowCallRequested(Call("glob", {"pattern": "*"}), ()))
+        await me.form()
+        await me.sees("It goes into the policy work.")
+        await me.press("escape")
+        assert me.draft.opened is not None
+        assert me.draft.opened.file.path == mine
+
+
 REFUSED = {"type": "tool_not_registered", "message": 'Tool "run_shell_command" not found.'}
 
 
@@ -688,6 +724,7 @@ async def test_a_refused_call_of_a_run_leads_to_the_rule_that_would_allow_it(
         assert form.query_one("#tools", Input).value == "run_shell_command"
         assert form.query_one("#command_prefixes", Input).value.startswith("pytest")
         await me.sees("It would allow  run_shell_command  pytest -q tests")
+        await me.sees("It goes into the policy work.")
         assert not me.draft.changed
         await me.press("ctrl+s")
         await me.until(lambda: len(me.draft.entries) == 2)

@@ -7,6 +7,7 @@ import json
 import os
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -16,8 +17,10 @@ from gemtui.agent import process_tree
 from gemtui.agent.gemini import GeminiAdapter
 from gemtui.agent.options import AgentOptions
 from gemtui.agent.trust import remember, remembered
+from gemtui.policy.model.rules import ApprovalMode
 from gemtui.runs.listing import RunState, list_runs, runs_dir
 from gemtui.ui.kit.dialogs import ChooseScreen
+from gemtui.ui.run.labels import option_words
 from gemtui.ui.run.live_run import Stage
 from gemtui.ui.run.screen import RunScreen
 from gemtui.ui.run.side import WriteList
@@ -332,6 +335,12 @@ async def test_an_unknown_folder_is_trusted_only_when_the_person_says_so(
         assert request.environ["GEMINI_CLI_TRUST_WORKSPACE"] == "true"
 
 
+def test_a_mode_that_allows_everything_stands_out() -> None:
+    for mode, marked in ((ApprovalMode.YOLO, True), (ApprovalMode.AUTO_EDIT, False), (None, False)):
+        words = option_words(AgentOptions(approval_mode=mode, model="m"))
+        assert [str(span.style) for span in words.spans] == ["bold $text-warning"] * marked
+
+
 def asked(me: Person) -> bool:
     """Whether the list of a dialog takes keys."""
     list_ = me.app.focused if isinstance(me.app.screen, ChooseScreen) else None
@@ -378,6 +387,7 @@ async def test_leaving_asks_and_a_run_left_alone_is_found_again(
 ) -> None:
     fake_cli(START, says("I go on."), "wait")
     async with runner(home, project) as me:
+        me.pane.options = replace(me.pane.options, approval_mode=ApprovalMode.YOLO, model="m")
         await me.ask("long one")
         await me.sees("I go on.")
         await me.press("ctrl+q")
@@ -390,7 +400,10 @@ async def test_leaving_asks_and_a_run_left_alone_is_found_again(
     async with person(home / ".gemini", WIDE, project=project) as me:
         await me.until(lambda: any("still goes on" in said for said in me.said))
         await me.press("2")
-        await me.sees("long one", "I go on.", "● running")
+        await me.sees("long one", "I go on.", "● running", "model auto  mode default")
+        screen = me.app.screen
+        assert isinstance(screen, RunScreen)
+        assert (screen.options.approval_mode, screen.options.model) == (None, None)
         await me.press("ctrl+c")
         await me.sees("◌ interrupted")
     assert (await left.run.wait()).aborted
