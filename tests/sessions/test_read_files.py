@@ -14,6 +14,7 @@ from pathlib import Path
 import psutil
 import pytest
 
+from gemtui.policy.match import pattern_process
 from gemtui.processes import FOLDER, python
 from gemtui.sessions import read_files as module
 from gemtui.sessions.index import Index
@@ -27,7 +28,8 @@ from tests.sessions.stores import DATA, MAIN, load, session, uuid
 
 @pytest.fixture(autouse=True)
 def _much(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A machine with two cores, where little is much."""
+    """A machine with two cores, where little is much, and no children of other tests."""
+    pattern_process.end()
     monkeypatch.setattr(module, "MUCH", 1)
     monkeypatch.setattr(os, "cpu_count", lambda: 2)
 
