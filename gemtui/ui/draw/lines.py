@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
+from functools import lru_cache
 from typing import NamedTuple, overload
 
 from msgspec import Struct
@@ -89,13 +90,19 @@ _WORD = re.compile(f"[{_WIDE}][{_CLOSING}]* *|[^ {_WIDE}]+ *| +")
 
 def wrap(pieces: Pieces, width: int) -> list[Line]:
     """Wrap pieces to lines, between words where possible."""
-    text = plain(pieces)
-    if cell_len(text) <= width:
+    if cell_len(plain(pieces)) <= width:
         return [Line(_stripped(pieces))]
+    return list(_wrapped(pieces, width))
+
+
+@lru_cache(maxsize=256)
+def _wrapped(pieces: Pieces, width: int) -> tuple[Line, ...]:
+    """Kept, since an answer that streams in is drawn many times per second."""
+    text = plain(pieces)
     breaks = _word_breaks(text, width)
     rows = _divide(pieces, breaks)
     joints = [None, *(" " if text[cut - 1] == " " else "" for cut in breaks)]
-    return [Line(_stripped(row), 0, joint) for row, joint in zip(rows, joints, strict=True)]
+    return tuple([Line(_stripped(row), 0, joint) for row, joint in zip(rows, joints, strict=True)])
 
 
 def chop(pieces: Pieces, width: int) -> list[Line]:

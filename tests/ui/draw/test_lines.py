@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 from rich.style import Style
 
-from gemtui.ui.draw.lines import Line, Piece, Strips, own, strip_of
+from gemtui.ui.draw.lines import Line, Piece, Strips, own, plain, strip_of, wrap
 
 
 class Looked(list[Line]):
@@ -40,3 +40,12 @@ def test_strips_are_those_of_the_lines_and_as_many(lines: Looked) -> None:
     assert list(Strips(lines, 6)) == [strip_of(line, 6) for line in lines]
     with pytest.raises(IndexError):
         Strips(lines, 6)[1000]
+
+
+def test_what_is_wrapped_twice_is_wrapped_alike_and_nobody_shares_the_list() -> None:
+    pieces = (Piece(own("one two "), Style(bold=True)), Piece(own("three"), Style()))
+    first = wrap(pieces, 8)
+    assert [plain(line.pieces) for line in first] == ["one two", "three"]
+    first.clear()
+    assert [plain(line.pieces) for line in wrap(pieces, 8)] == ["one two", "three"]
+    assert [plain(line.pieces) for line in wrap(pieces, 4)] == ["one", "two", "thre", "e"]
