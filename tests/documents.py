@@ -17,6 +17,7 @@ import click
 from gemtui.cli import root
 from gemtui.config import settings
 from gemtui.ui.kit.keys import Where, keys_of
+from tests.bench.record import table
 
 HERE = Path(__file__).parents[1]
 ASSETS = HERE / "assets"
@@ -151,6 +152,7 @@ PARTS: dict[str, Callable[[], Iterator[str]]] = {
     "settings": options,
     "commands": commands,
     "contracts": contracts,
+    "benchmarks": table,
 }
 
 

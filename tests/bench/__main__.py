@@ -7,28 +7,37 @@ import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
-from tests.bench import editing, opening, policies, reading, running, starting
-from tests.bench.measure import HEAD, Row
+from tests.bench import editing, listing, opening, policies, reading, running, starting
+from tests.bench.measure import Row
+from tests.bench.record import HEAD, beside, figures, line, record, recorded
 
-PARTS = ("start", "stores", "session", "open", "policies", "edits", "huge", "run")
+PARTS = ("start", "rest", "list", "stores", "session", "open", "policies", "edits", "huge", "run")
 OPTED = ("huge", "run")
 """Parts that are measured only if they are named."""
 MEGABYTE = 1_000_000
 
 
 def main() -> None:
-    """Run what was asked for; a row is printed as soon as it is known."""
+    """Run what was asked for; a row is printed as soon as it is known, beside what it was."""
     wanted = _parser().parse_args()
     wanted.parts = wanted.parts or [part for part in PARTS if part not in OPTED]
     with tempfile.TemporaryDirectory(prefix="gemtui-bench-") as folder:
-        print(HEAD, flush=True)
+        print(f"{HEAD} recorded |\n| --- | ---: | --- | ---: | ---: | ---: | --- |", flush=True)
+        before, measured = recorded(), []
         for row in _rows(Path(folder), wanted):
-            print(row, flush=True)
+            measured.append(figures(row))
+            print(f"{line(measured[-1])} {beside(measured[-1], before)} |", flush=True)
+    if wanted.record:
+        record(measured)
 
 
 def _rows(folder: Path, wanted: argparse.Namespace) -> Iterator[Row]:
     if "start" in wanted.parts:
         yield from starting.rows(folder, wanted.sessions, wanted.repeat)
+    if "rest" in wanted.parts:
+        yield from starting.resting(folder, wanted.sessions, min(wanted.repeat, 3))
+    if "list" in wanted.parts:
+        yield from listing.rows(folder, wanted.sessions, wanted.repeat)
     if "stores" in wanted.parts:
         yield from reading.stores(folder, wanted.sessions, wanted.repeat)
     if "session" in wanted.parts:
@@ -61,6 +70,12 @@ def _parser() -> argparse.ArgumentParser:
         help="sizes of the stores, such as 200,2000",
     )
     parser.add_argument("--size", type=int, default=20, help="megabytes of the large session")
+    parser.add_argument(
+        "--record",
+        action="store_true",
+        help="keep the figures, for later runs to be compared with and for the table of "
+        "benchmarks.md (then python -m tests.documents)",
+    )
     parser.add_argument("--repeat", type=int, default=5, help="how often; medians are shown")
     return parser
 

@@ -31,24 +31,23 @@ class Cost:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Row:
-    """A line of the table; `floor` says what one cannot be faster than, in the same run."""
+    """A line of the table; `floor` says what one cannot be below, in the same run.
+
+    `least`: the seconds of the floor; `least_memory`: its bytes, where memory is what is measured.
+    """
 
     what: str
     cost: Cost
     floor: str
-    least: float
+    least: float = 0.0
+    least_memory: int = 0
 
-    def __str__(self) -> str:
-        ratio = self.cost.seconds / self.least
-        return (
-            f"| {self.what} | {milliseconds(self.cost.seconds)} | {self.floor} "
-            f"| {milliseconds(self.least)} | {ratio:.1f} | {self.cost.memory / 1e6:,.0f} MB |"
-        )
-
-
-HEAD = (
-    "| what | time | floor | its time | ratio | memory |\n| --- | ---: | --- | ---: | ---: | ---: |"
-)
+    @property
+    def ratio(self) -> float:
+        """How many times the floor it is."""
+        if self.least_memory:
+            return self.cost.memory / self.least_memory
+        return self.cost.seconds / self.least
 
 
 def milliseconds(seconds: float) -> str:
@@ -70,10 +69,17 @@ def _timed(work: Callable[[Path], None], place: Path) -> Cost:
 
 def peak(pid: int) -> int:
     """The most memory a process had, in bytes; what it has now where the system can't tell."""
-    status = Path(f"/proc/{pid}/status")
-    if status.exists():
-        for line in status.read_text().splitlines():
-            if line.startswith("VmHWM:"):
-                return int(line.split()[1]) * 1024
+    return _status(pid, "VmHWM") or resident(pid)
+
+
+def resident(pid: int) -> int:
+    """The memory that a process has now, in bytes."""
     now = subprocess.run(["ps", "-o", "rss=", "-p", str(pid)], capture_output=True, check=True)
-    return int(now.stdout) * 1024
+    return _status(pid, "VmRSS") or int(now.stdout) * 1024
+
+
+def _status(pid: int, name: str) -> int:
+    """What Linux says of a process, in bytes; 0 on other systems."""
+    status = Path(f"/proc/{pid}/status")
+    lines = status.read_text().splitlines() if status.exists() else []
+    return next((int(line.split()[1]) * 1024 for line in lines if line.startswith(f"{name}:")), 0)

@@ -14,8 +14,11 @@ from gemtui.sessions.index import Index
 from gemtui.text import clean_line
 from tests.bench import minimal
 from tests.bench.make_store import make_store
-from tests.bench.measure import Cost, Row, peak
+from tests.bench.measure import Cost, Row, peak, resident
 from tests.terminal import Terminal
+
+_SILENCE = 2.0
+"""Seconds without a byte: nothing is read any more."""
 
 
 def environ(folder: Path) -> dict[str, str]:
@@ -63,6 +66,41 @@ def rows(folder: Path, counts: list[int], repeat: int) -> Iterator[Row]:
                 least=Cost.middle(floors).seconds,
             )
             _fill_cache(place)
+
+
+def resting(folder: Path, counts: list[int], repeat: int) -> Iterator[Row]:
+    """The app's memory once the whole store is listed and nothing happens any more."""
+    for count in counts:
+        place = folder / f"rest-{count}"
+        make_store(place, count)
+        _fill_cache(place)
+        runs = [
+            [
+                at_rest(minimal.__name__, minimal.LINE, folder),
+                at_rest("gemtui", f"{count:,}", place),
+            ]
+            for _ in range(repeat)
+        ]
+        floor, cost = (Cost.middle(list(each)) for each in zip(*runs, strict=True))
+        yield Row(
+            what=f"memory at rest, {count:,} sessions",
+            cost=cost,
+            floor="minimal Textual app",
+            least_memory=floor.memory,
+        )
+
+
+def at_rest(module: str, text: str, folder: Path) -> Cost:
+    """Start `python -m module`, wait until it shows `text` and then for silence."""
+    words = [sys.executable, "-m", module]
+    with Terminal(words, environ=environ(folder), folder=folder) as terminal:
+        terminal.shows(text)
+        while terminal.read(_SILENCE):
+            pass
+        cost = Cost(seconds=0.0, memory=resident(terminal.process.pid))
+        terminal.press("\x11")
+        terminal.wait()
+    return cost
 
 
 def _floor(folder: Path) -> Cost:

@@ -1,0 +1,96 @@
+"""The figures that stand in the repository, and what a run says beside them.
+
+`recorded.json` has for each line of the table its figures, and when and on which version of gemtui
+they were measured. `python -m tests.bench --record` writes it, `python -m tests.documents` makes
+the table of assets/benchmarks.md of it.
+"""
+
+from __future__ import annotations
+
+import json
+import platform
+from collections.abc import Iterable, Iterator
+from datetime import UTC, datetime
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+from tests.bench.measure import Row, milliseconds
+
+FILE = Path(__file__).with_name("recorded.json")
+ALLOWED = 1.15
+"""Ratios differ by so much from run to run."""
+HEAD = "| what | time | floor | its time | ratio | memory |"
+_RULE = "| --- | ---: | --- | ---: | ---: | ---: |"
+
+Figures = dict[str, Any]
+
+
+def figures(row: Row) -> Figures:
+    """A row as it is recorded: milliseconds, megabytes."""
+    return {
+        "what": row.what,
+        "floor": row.floor,
+        "ms": round(row.cost.seconds * 1000, 2),
+        "floor_ms": round(row.least * 1000, 2),
+        "mb": round(row.cost.memory / 1e6, 1),
+        "floor_mb": round(row.least_memory / 1e6, 1),
+        "ratio": round(row.ratio, 2),
+        "date": f"{datetime.now(UTC):%Y-%m-%d}",
+        "version": version("gemtui"),
+        "python": platform.python_version(),
+        "textual": version("textual"),
+    }
+
+
+def recorded(path: Path = FILE) -> list[Figures]:
+    """All that was recorded; empty where nothing was."""
+    found: list[Figures] = json.loads(path.read_text()) if path.exists() else []
+    return found
+
+
+def record(measured: Iterable[Figures], path: Path = FILE) -> None:
+    """Put figures in the place of earlier ones of the same lines; new lines come last."""
+    kept = {_key(each): each for each in recorded(path)}
+    kept.update((_key(each), each) for each in measured)
+    path.write_text(json.dumps(list(kept.values()), indent=1, ensure_ascii=False) + "\n")
+
+
+def beside(now: Figures, before: Iterable[Figures]) -> str:
+    """What a run says of a line beside what was recorded: `was 2.3: slower`."""
+    was = next((each["ratio"] for each in before if _key(each) == _key(now)), None)
+    if was is None:
+        return "not recorded"
+    more = "more" if now["floor_mb"] else "slower"
+    less = "less" if now["floor_mb"] else "quicker"
+    if now["ratio"] > was * ALLOWED:
+        return f"was {was:.1f}: {more}"
+    return f"was {was:.1f}: {less}" if now["ratio"] * ALLOWED < was else f"was {was:.1f}"
+
+
+def line(of: Figures) -> str:
+    """A line of the table."""
+    memory = f"{of['mb']:,.0f} MB" if of["mb"] else "–"
+    if of["floor_mb"]:
+        time, least = "–", f"{of['floor_mb']:,.0f} MB"
+    else:
+        time, least = milliseconds(of["ms"] / 1000), milliseconds(of["floor_ms"] / 1000)
+    return f"| {of['what']} | {time} | {of['floor']} | {least} | {of['ratio']:.1f} | {memory} |"
+
+
+def table() -> Iterator[str]:
+    """The table of assets/benchmarks.md, with the date and the version of its lines."""
+    lines = recorded()
+    for date, gemtui, python, textual in dict.fromkeys(map(_when, lines)):
+        yield f"Measured on {date}: gemtui {gemtui}, Python {python}, Textual {textual}."
+        yield from ("", HEAD, _RULE)
+        yield from (line(each) for each in lines if _when(each) == (date, gemtui, python, textual))
+        yield ""
+
+
+def _key(of: Figures) -> tuple[str, str]:
+    return of["what"], of["floor"]
+
+
+def _when(of: Figures) -> tuple[str, str, str, str]:
+    return of["date"], of["version"], of["python"], of["textual"]

@@ -1,0 +1,38 @@
+"""A run of the benchmarks is compared with the figures that stand in the repository."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from tests.bench.measure import Cost, Row
+from tests.bench.record import beside, figures, line, record, recorded
+
+
+def row(seconds: float, what: str = "start") -> Row:
+    return Row(what=what, cost=Cost(seconds=seconds, memory=50_000_000), floor="app", least=0.1)
+
+
+def test_what_became_slower_is_said() -> None:
+    before = [figures(row(0.2))]
+    said = [beside(figures(row(seconds)), before) for seconds in (0.1, 0.2, 0.21, 0.3)]
+    assert said == ["was 2.0: quicker", "was 2.0", "was 2.0", "was 2.0: slower"]
+    assert beside(figures(row(0.2, what="another")), before) == "not recorded"
+
+
+def test_memory_is_compared_with_memory() -> None:
+    def at_rest(memory: int) -> Row:
+        cost = Cost(seconds=0, memory=memory)
+        return Row(what="at rest", cost=cost, floor="app", least_memory=50_000_000)
+
+    before = [figures(at_rest(100_000_000))]
+    assert beside(figures(at_rest(150_000_000)), before) == "was 2.0: more"
+    assert line(before[0]) == "| at rest | – | app | 50 MB | 2.0 | 100 MB |"
+
+
+def test_figures_take_the_place_of_those_of_the_same_line(tmp_path: Path) -> None:
+    path = tmp_path / "recorded.json"
+    record([figures(row(0.2)), figures(row(0.3, what="end"))], path)
+    record([figures(row(0.1)), figures(row(0.4, what="new"))], path)
+    assert [(each["what"], each["ms"]) for each in recorded(path)] == [
+        ("start", 100), ("end", 300), ("new", 400),
+    ]  # fmt: skip
