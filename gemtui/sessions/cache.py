@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Any
 
 import msgspec.msgpack
+from msgspec.structs import replace
 
 from gemtui.sessions.problem import Problem
 from gemtui.sessions.store import ChatFile
@@ -76,6 +77,7 @@ class Cache:
         """Return, by path, what is cached of these files in their present state."""
         by_path = {os.fsencode(place.name): place for place in places}
         found: dict[str, Known] = {}
+        shared: dict[Any, Any] = {}
         renewed = self.renewed
         with self._used() as database:
             if database is not None:
@@ -84,7 +86,7 @@ class Cache:
                         raise _Damaged("a row is not as it was written")
                     place = by_path.get(path)
                     if place is not None and stamp == _stamp(place):
-                        found[place.name] = _unpack(data)
+                        found[place.name] = _sharing(_unpack(data), place, shared)
         return found if self.renewed is renewed else {}
 
     def _rows(self, database: sqlite3.Connection, paths: Sequence[bytes]) -> Iterator[Any]:
@@ -268,6 +270,20 @@ def _packed(known: Known) -> bytes | None:
         return _pack(known)
     except UnicodeEncodeError:
         return None
+
+
+def _sharing(known: Known, place: ChatFile, shared: dict[Any, Any]) -> Known:
+    """The same, without a copy of its own of what many have: a store may have ten thousand."""
+    if isinstance(known, Unread):
+        return known
+    return replace(
+        known,
+        names=(place.name,),
+        project_key=place.project_key,
+        project_hash=shared.setdefault(known.project_hash, known.project_hash),
+        models=shared.setdefault(known.models, known.models),
+        files_written=tuple([shared.setdefault(path, path) for path in known.files_written]),
+    )
 
 
 def worth_keeping(place: ChatFile, known: Known | Problem | None) -> list[tuple[ChatFile, Known]]:

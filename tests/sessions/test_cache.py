@@ -65,6 +65,15 @@ def test_what_was_read_is_not_read_again(home: Path, folder: Path) -> None:
     assert second.cache is None
 
 
+def test_what_many_sessions_have_is_in_memory_once(home: Path, folder: Path) -> None:
+    for number in range(3):
+        session(home, uuid(number))
+    start(home, folder)
+    sessions = start(home, folder).sessions
+    for name in ("project_key", "project_hash", "models"):
+        assert len({id(getattr(each, name)) for each in sessions}) == 1, name
+
+
 def test_the_first_rows_come_from_the_cache(home: Path, folder: Path) -> None:
     path = session(home, uuid(1))
     start(home, folder)
