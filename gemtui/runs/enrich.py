@@ -45,7 +45,7 @@ def stored_part(told: Sequence[Message], home: Path, session_id: str) -> tuple[M
         path = Index(home, cache=None).find(session_id).path
         with SessionLog(path) as log:
             log.refresh()
-            transcript = transcript_of(log)
+            transcript = transcript_of(log, in_flight=False)
             found = (part for part in _parts(transcript) if _is_of(part, told))
             first = next(found, ())
             if not first or _asked(first) == _asked(told):

@@ -36,15 +36,16 @@ from gemtui.transcript.unified import UnifiedMessage, parse_message
 IN_FLIGHT = "A tool call was in flight when this was last written; it is stored when it ends."
 
 
-def transcript_of(log: SessionLog, *, dropped: bool = False) -> Transcript:
+def transcript_of(log: SessionLog, *, dropped: bool = False, in_flight: bool = True) -> Transcript:
     """Return the conversation as it is now; bodies are read from the file when they are needed.
 
     `dropped`: include the messages that were rewound, replaced or failed, each marked. It is a
     snapshot: refreshing the log does not change which messages there are, and the next one has the
-    same outlines for messages that did not change.
+    same outlines for messages that did not change. `in_flight`: a last answer that says nothing
+    waits for its tools, and a notice says so.
     """
     items = _items(log.replay, dropped=dropped)
-    if log.complete:
+    if in_flight and log.complete:
         _mark_in_flight(items, log.replay)
     calls = _LogCalls(log.replay, log.source)
 
