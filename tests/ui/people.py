@@ -65,6 +65,7 @@ class Person:
         """Type all of this in one read."""
         type_at(self.app, text)
         await self.pilot.pause()
+        await self.until(lambda: not self.app.typing_ahead)
 
     async def type(self, text: str) -> None:
         await self.press(*("space" if char == " " else char for char in text))

@@ -224,3 +224,26 @@ async def test_the_folder_may_go_while_the_app_is_open(store: Path, keys: str) -
         for key in keys:
             await me.burst(key)
         assert me.app._exception is None
+
+
+@pytest.mark.parametrize(
+    ("opens", "keys", "written"),
+    [
+        pytest.param("2", "wrong\x15right", "right", id="prompt"),
+        pytest.param("2", "one\x01two \x05!", "two one!", id="prompt-home-end"),
+        pytest.param("2", "one\x1b\rtwo", "one\ntwo", id="prompt-new-line"),
+        pytest.param("", "/wrong\x15right", "right", id="filter"),
+        pytest.param("j\r", "/wrong\x15right", "right", id="find"),
+        pytest.param("", "je\t\x05\x15name", "name", id="export"),
+    ],
+)
+async def test_keys_of_one_burst_act_in_their_order(
+    store: Path, opens: str, keys: str, written: str
+) -> None:
+    async with person(store, WIDE) as me:
+        for key in opens:
+            await me.burst(key)
+        await me.burst(keys)
+        field = me.app.focused
+        assert isinstance(field, Input | TextArea)
+        assert (field.value if isinstance(field, Input) else field.text) == written

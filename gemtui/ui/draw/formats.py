@@ -17,9 +17,15 @@ def short(number: int) -> str:
 
 
 def moment(when: datetime, look: Look) -> str:
-    """Format a time of day, with the date unless it is today: `12:04`, `2026-11-20 12:04`."""
+    """Format a time of day with its day: `12:04`, `yesterday 23:11`, `2026-11-20 12:04`."""
     local = when.astimezone(look.tz)
-    return f"{local:%H:%M}" if local.date() == look.today else f"{local:%Y-%m-%d %H:%M}"
+    match (look.today - local.date()).days:
+        case 0:
+            return f"{local:%H:%M}"
+        case 1:
+            return f"yesterday {local:%H:%M}"
+        case _:
+            return f"{local:%Y-%m-%d %H:%M}"
 
 
 def time_of_day(when: datetime, look: Look) -> str:

@@ -6,10 +6,12 @@ Screens and dialogs know this class alone; only `GemtuiApp` knows the panes.
 from __future__ import annotations
 
 import asyncio
+from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from functools import cached_property
 from pathlib import Path
+from time import monotonic
 from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
@@ -19,6 +21,7 @@ from textual.await_complete import AwaitComplete
 from textual.content import Content
 from textual.filter import LineFilter
 from textual.message import Message
+from textual.message_pump import MessagePump
 from textual.screen import Screen, ScreenResultType
 from textual.signal import Signal
 
@@ -38,6 +41,8 @@ if TYPE_CHECKING:
     from gemtui.runs.adapter import GeminiAdapter
 
 _NO_CONTROLS = NoControls()
+_HELD = 2.0
+"""Seconds for which a key waits at most."""
 _PUSH_TITLE, _POP_TITLE = "\x1b[22;2t", "\x1b[23;2t"
 
 
@@ -82,6 +87,8 @@ class AppBase(App[None]):
         self.marks_changed: Signal[None] = Signal(self, "marks changed")
         self._named = False
         self._popped = 0.0
+        self._held: deque[events.Key | events.Paste] = deque()
+        self._held_since = 0.0
 
     @cached_property
     def adapter(self) -> GeminiAdapter:
@@ -127,21 +134,81 @@ class AppBase(App[None]):
         self._popped = Message().time
         return super().pop_screen()
 
+    # --- keys in their order -------------------------------------------------------------------
+
     async def on_event(self, event: events.Event) -> None:
-        """Keys that came in one burst with the one that closed a screen, or us, are for nobody;
-        those for a screen that is just being made wait for it.
+        """Each key acts before the next one does; see `_at_rest`.
+
+        Keys that came in one burst with the one that closed a screen, or us, are for nobody, and
+        so are those that came before a question was there: they can't be the answer.
         """
-        typed = isinstance(event, events.InputEvent | events.Paste)
-        if not (typed and (self._is_late(event) or self._is_early(event))):
+        if isinstance(event, events.InputEvent | events.Paste) and self._is_late(event):
+            return
+        if (
+            isinstance(event, events.Key | events.Paste)
+            and not event.is_forwarded
+            and (self._held or not self._at_rest())
+        ):
+            self._hold(event)
+        else:
             await super().on_event(event)
 
     def _is_late(self, event: events.Event) -> bool:
-        ends = self._exit or not self.screen_stack
-        return ends or (not isinstance(event, events.MouseEvent) and event.time <= self._popped)
+        if self._exit or not self.screen_stack:
+            return True
+        screen = self.screen
+        asked = screen.asked if isinstance(screen, AnsweringScreen) else 0.0
+        since = max(self._popped, asked)
+        return not isinstance(event, events.MouseEvent) and event.time <= since
 
-    def _is_early(self, event: events.Event) -> bool:
-        new = isinstance(event, events.Key | events.Paste) and not event.is_forwarded
-        return new and isinstance(self.screen, AnsweringScreen) and self.screen.holds_back(event)
+    @property
+    def typing_ahead(self) -> bool:
+        """Whether keys wait for what those before them have set in motion."""
+        return bool(self._held)
+
+    def _at_rest(self) -> bool:
+        """Whether all that came has acted, and the screen on top has what takes a key.
+
+        A binding acts when its key has come back from the focused widget through all around it,
+        and what it does goes on in messages: an input would take the keys behind it before.
+        """
+        screen = self.screen
+        ready = not isinstance(screen, AnsweringScreen) or screen.takes_keys
+        pumps = (self, screen, *screen.walk_children())
+        return ready and not screen._callbacks and not any(map(_has_more_to_do, pumps))
+
+    def _hold(self, event: events.Key | events.Paste) -> None:
+        if not self._held:
+            self._held_since = monotonic()
+            self._hand_out_soon()
+        self._held.append(event)
+
+    def _hand_out_soon(self) -> None:
+        asyncio.get_running_loop().call_later(0.001, self.call_later, self._hand_out)
+
+    async def _hand_out(self) -> None:
+        """Let the first key act that waits, and with it the letters behind it that a field takes.
+
+        What never comes to rest is not waited for longer than a person would.
+        """
+        if self._at_rest() or monotonic() - self._held_since > _HELD:
+            event, self._held_since = self._held.popleft(), monotonic()
+            typed = self._is_typed(event)
+            await self._let_act(event)
+            while typed and self._held and self._is_typed(self._held[0]):
+                await self._let_act(self._held.popleft())
+        if self._held:
+            self._hand_out_soon()
+
+    def _is_typed(self, event: events.Key | events.Paste) -> bool:
+        """Whether a field takes a key as a letter."""
+        if isinstance(event, events.Paste) or self.focused is None:
+            return False
+        return self.focused.check_consume_key(event.key, event.character)
+
+    async def _let_act(self, event: events.Key | events.Paste) -> None:
+        if not self._is_late(event):
+            await super().on_event(event)
 
     def on_unmount(self) -> None:
         """Give the title back."""
@@ -194,3 +261,8 @@ class AppBase(App[None]):
         self.push_screen(
             RawScreen(clean_line(title), clean(text), what=what, ascii=self.config.ascii)
         )
+
+
+def _has_more_to_do(pump: MessagePump) -> bool:
+    waits = pump._pending_message is not None or bool(pump._next_callbacks)
+    return waits or pump.message_queue_size > 0

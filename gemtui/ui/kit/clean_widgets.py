@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
+from rich.cells import cell_len
 from rich.segment import Segment
 from rich.text import Text
 from textual import widgets
@@ -151,22 +152,41 @@ _CONTROLS = re.compile(
 )
 
 
+_EMOJI = "\xa9\xae\u203c\u2049\u2122\u2139\u2190-\u27bf\u2900-\u2bff\u3030\u303d" + (
+    "\U0001f000-\U0001faff"
+)
+_JOINING = re.compile("[\u200d\ufe0f\u20e3\U0001f3fb-\U0001f3ff\U000e0020-\U000e007f]")
+_CLUSTER = re.compile(
+    f"(?:[{_EMOJI}]|[0-9#*](?=\ufe0f?\u20e3))"
+    f"(?:[\ufe0f\u20e3\U0001f3fb-\U0001f3ff\U000e0020-\U000e007f]|\u200d[{_EMOJI}])+"
+)
+"""An emoji of several characters: joined, of another skin, in another form, on a key, a flag."""
+
+
 class NoControls(LineFilter):
     """Lets no character through by which a line that is drawn could act on the terminal.
 
     What is drawn is clean already; a line that was not would end here. A mark of one cell stands
-    for each such character, and the line stays as wide as it was.
+    for each such character, and the line stays as wide as it was. How wide an emoji of several
+    characters is, terminals do not agree: its first one is drawn, in the cells that are kept for
+    the whole, so that what is behind it stands where it should. What is copied has all of it.
     """
 
     def apply(self, segments: list[Segment], background: Color) -> list[Segment]:
         """The segments with a mark in the place of each such character."""
         del background
-        if all(text.isprintable() for text, _, _ in segments):
+        if all(text.isprintable() and not _JOINING.search(text) for text, _, _ in segments):
             return segments
         marked = [
-            Segment(_CONTROLS.sub(_mark, each.text), each.style, each.control) for each in segments
+            Segment(_CLUSTER.sub(_first, _CONTROLS.sub(_mark, text)), style, control)
+            for text, style, control in segments
         ]
         return Segment.adjust_line_length(marked, Segment.get_line_length(segments), pad=False)
+
+
+def _first(found: re.Match[str]) -> str:
+    first = found[0][0]
+    return first + " " * (cell_len(found[0]) - cell_len(first))
 
 
 def _mark(found: re.Match[str]) -> str:

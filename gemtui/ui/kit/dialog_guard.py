@@ -22,20 +22,10 @@ class AnsweringScreen(Screen[ScreenResultType]):
     """
 
     _answer: tuple[ScreenResultType | None] | None = None
-    _ready = False
-    _early: tuple[events.Event, ...] = ()
-
-    def holds_back(self, event: events.Event) -> bool:
-        """Whether a key or a paste is kept until there is something here that takes it."""
-        if not self._ready:
-            self._early += (event,)
-        return not self._ready
-
-    async def _take_early(self) -> None:
-        self._ready = True
-        early, self._early = self._early, ()
-        for event in early:
-            await self.app.on_event(event)
+    asked = 0.0
+    """Of a question when it was made, on the clock of events."""
+    takes_keys = False
+    """Whether there is something here that takes keys; until then they wait."""
 
     def dismiss(self, result: ScreenResultType | None = None) -> AwaitComplete:
         """Close with `result`, unless there is an answer already."""
@@ -50,8 +40,7 @@ class AnsweringScreen(Screen[ScreenResultType]):
 
     @on(events.ScreenResume)
     def _uncovered(self) -> None:
-        if not self._ready:
-            self.app.call_later(self._take_early)  # behind what asks for the focus
+        self.app.call_later(setattr, self, "takes_keys", True)  # behind what asks for the focus
         if self._answer is not None:
             self._go()
 

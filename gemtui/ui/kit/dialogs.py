@@ -9,6 +9,7 @@ from textual import on
 from textual.app import ComposeResult
 from textual.containers import Horizontal, VerticalScroll
 from textual.content import Content
+from textual.message import Message
 
 from gemtui.text import Clean, clean, visible_line
 from gemtui.ui.draw.lines import own
@@ -26,13 +27,16 @@ class Choice(NamedTuple):
 
 
 class ChooseScreen(DialogScreen[str]):
-    """Closes with the id of the chosen answer, or with None. The cursor begins at the first."""
+    """Closes with the id of the chosen answer, or with None; the cursor begins at number `at`."""
 
     BINDINGS = bindings(Where.DIALOG)
 
-    def __init__(self, question: Clean, about: Sequence[Clean], choices: Sequence[Choice]) -> None:
+    def __init__(
+        self, question: Clean, about: Sequence[Clean], choices: Sequence[Choice], *, at: int = 0
+    ) -> None:
         super().__init__()
-        self._question, self._about, self._choices = question, about, choices
+        self.asked = Message().time
+        self._question, self._about, self._choices, self._at = question, about, choices, at
 
     def compose(self) -> ComposeResult:
         """What it is about, then the answers."""
@@ -44,7 +48,7 @@ class ChooseScreen(DialogScreen[str]):
     def on_mount(self) -> None:
         """Answer by the arrows at once."""
         offered = self.query_one(OptionList)
-        offered.highlighted = 0
+        offered.highlighted = self._at
         offered.focus()
 
     @on(OptionList.OptionSelected)
@@ -70,6 +74,7 @@ class _QuestionScreen(DialogScreen[bool]):
         self, question: Clean, about: Clean, lines: Sequence[Clean], *, yes: str, no: str
     ) -> None:
         super().__init__()
+        self.asked = Message().time
         self._question, self._about, self._lines = question, about, lines
         self._yes, self._no = yes, no
 

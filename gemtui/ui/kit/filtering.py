@@ -7,11 +7,10 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from typing import Any, Generic
 
-from textual import events, on, work
+from textual import on, work
 from textual.app import ComposeResult
 from textual.containers import Horizontal, Vertical
 from textual.message import Message
-from textual.scroll_view import ScrollView
 from textual.widgets import Rule
 from textual.worker import Worker, WorkerCancelled
 
@@ -77,10 +76,6 @@ class FilterBar(Horizontal):
         self.typing = True
         self.add_class("-open")
         self.query_one(Input).focus()
-
-    def take(self, event: events.Key) -> None:
-        """Type a key that came before the focus did."""
-        self.query_one(Input).post_message(events.Key(event.key, event.character))
 
     def close(self) -> None:
         """No search any more: the rule again."""
@@ -216,37 +211,3 @@ class SearchedRows(Vertical, Generic[Item]):
 
 def _holds(text: str, words: Sequence[str]) -> bool:
     return all(word in text for word in words)
-
-
-class TypedAhead(ScrollView, inherit_bindings=False):
-    """A view whose `/` opens a search: keys that still reach the view are handed over to it.
-
-    `bar`: the search of the view.
-    """
-
-    bar: FilterBar
-    _hands_over = False
-
-    async def open_search(self) -> None:
-        """Put the search where keys can be handed over to it."""
-        self.bar.open()
-
-    def hand_over(self, event: events.Key) -> None:
-        """Let the search have this key."""
-        self.bar.take(event)
-
-    async def handle_key(self, event: events.Key) -> bool:
-        """The search's key acts here and now: its binding would run after the keys behind it."""
-        if not self._hands_over and event.key != "slash":
-            return await super().handle_key(event)
-        event.stop()
-        if self._hands_over:
-            self.hand_over(event)
-        else:
-            self._hands_over = True
-            await self.open_search()
-        return True
-
-    def on_blur(self) -> None:
-        """The search has the focus now: keys that come here later are the view's again."""
-        self._hands_over = False

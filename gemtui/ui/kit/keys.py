@@ -66,20 +66,26 @@ _ONLY_WHILE_TYPING = {
     Where.CONFIRM_FOR_GOOD,
 }
 _NOT_ITSELF = {"app.command_palette"}
+_HANDED_ON = {"enter", "ctrl+c"}
+"""Keys that a field binds and hands on: what was entered, and ctrl+c where nothing is selected."""
 
 
 def acting(screen: Screen[Any]) -> list[tuple[Key, DOMNode]]:
     """Keys that act where the focus is, each with what it acts on; the nearest places first.
 
-    An input takes enter and the arrows first and hands on what it has no use for, so what counts
-    is that a key is not typed, not that nothing nearer binds it.
+    A key that is typed, or that something nearer binds, acts not, unless what binds it hands it on.
     """
-    alive, taken = screen.active_bindings.keys(), set[str]()
+    bound, taken = screen.active_bindings, set[str]()
     found: list[tuple[Key, DOMNode]] = []
     for node in _chain(screen):
         for key in _keys_of(node):
             names = set(key.keys.split(","))
-            if names & alive - taken and node.check_action(key.action, ()):
+            alive = {
+                name
+                for name in names - taken
+                if name in bound and (bound[name].node is node or name in _HANDED_ON)
+            }
+            if alive and node.check_action(key.action, ()):
                 found.append((key, node))
             taken |= names
     return found

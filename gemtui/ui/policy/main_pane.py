@@ -36,11 +36,10 @@ class PolicyMain(Vertical):
     def compose(self) -> ComposeResult:
         """From top to bottom; classes decide what of it is shown."""
         yield BarLine(id="policy-title", mark=self._glyphs.ellipsis)
-        bar = FilterBar()
-        yield bar
+        yield FilterBar()
         yield Static(id="no-rules")
         yield Headings(id="columns")
-        yield RuleTable(bar)
+        yield RuleTable()
         yield LevelRows()
         yield Static(id="levels-words")
         yield Static(id="mode")

@@ -15,7 +15,6 @@ from gemtui.policy.model.rules import Finding, Rule, Severity
 from gemtui.text import Clean
 from gemtui.ui.draw.lines import Piece, Pieces, flat, own
 from gemtui.ui.draw.theme import Look, Role
-from gemtui.ui.kit.filtering import FilterBar, TypedAhead
 from gemtui.ui.kit.keys import Where, bindings
 from gemtui.ui.kit.row_list import GUTTER, RowList
 from gemtui.ui.rules.draft import Draft, order
@@ -129,14 +128,13 @@ def _unreadable(row: RuleRow, look: Look) -> Pieces:
     )
 
 
-class RuleTable(RowList[RuleRow], TypedAhead, inherit_bindings=False):
+class RuleTable(RowList[RuleRow], inherit_bindings=False):
     """The table; the pane acts on its messages."""
 
     BINDINGS: ClassVar[list[BindingType]] = bindings(Where.RULES)
 
-    def __init__(self, bar: FilterBar) -> None:
+    def __init__(self) -> None:
         super().__init__(draw, empty=Clean("No rule matches."), id="rules")
-        self.bar = bar
 
     @property
     def place(self) -> int | None:

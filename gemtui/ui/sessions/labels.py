@@ -6,6 +6,8 @@ from collections.abc import Iterator
 
 from gemtui.sessions.listing import Rows, View
 from gemtui.sessions.snapshot import Snapshot
+from gemtui.sessions.summary import Summary
+from gemtui.text import Clean
 from gemtui.ui.draw.theme import UNICODE, Glyphs
 from gemtui.ui.kit.keys import BY_ID
 
@@ -36,15 +38,34 @@ _SHORT = {"all projects": "all", "this project": "this one"}
 
 
 def nothing(
-    view: View, rows: Rows, snapshot: Snapshot | None, glyphs: Glyphs = UNICODE
+    view: View,
+    rows: Rows,
+    snapshot: Snapshot | None,
+    glyphs: Glyphs = UNICODE,
+    *,
+    typing: bool = False,
 ) -> tuple[str, ...]:
-    """Why there is no row, and which keys help; one paragraph each."""
+    """Why there is no row, and which keys help; one paragraph each.
+
+    `typing`: letters go to the search, and its key to the list has to be pressed first.
+    """
+    before = f"{BY_ID['filter.done'].footer(ascii=glyphs.name == 'ascii')} " if typing else ""
     lines = [_reason(view, rows, snapshot, glyphs)]
     if rows.elsewhere:
-        lines.append(f"{rows.elsewhere} in other projects: {_key('scope')} shows all projects.")
+        lines.append(
+            f"{rows.elsewhere} in other projects: {before}{_key('scope')} shows all projects."
+        )
     if rows.concealed and not view.query:
         lines.append(f"{rows.concealed} are hidden: press {_key('hidden')} to see them.")
     return tuple(lines)
+
+
+def resume_line(summary: Summary) -> Clean:
+    """The command that goes on with a session in a shell, in the folder of its project."""
+    from gemtui.agent.command import quoted
+
+    folder = "" if summary.project is None else f"cd {quoted(summary.project)} && "
+    return Clean(f"{folder}gemini --resume {quoted(summary.id)}")
 
 
 def _reason(view: View, rows: Rows, snapshot: Snapshot | None, glyphs: Glyphs) -> str:

@@ -9,6 +9,7 @@ from msgspec.structs import replace
 from textual import events
 from textual.geometry import Region, Size
 from textual.message import Message
+from textual.scroll_view import ScrollView
 from textual.strip import Strip
 
 from gemtui.sessions.listing import Heading, Listing, Query, Row, Rows, SessionRow, Sort, View
@@ -17,17 +18,17 @@ from gemtui.sessions.summary import Summary
 from gemtui.text import clean_line
 from gemtui.ui.draw.lines import Line, Piece, own, strip_of, wrap
 from gemtui.ui.draw.theme import Look, Role, look_of
-from gemtui.ui.kit.filtering import FilterBar, TypedAhead
+from gemtui.ui.kit.filtering import FilterBar
 from gemtui.ui.kit.keys import Where, bindings
 from gemtui.ui.kit.messages import CopyRequested
-from gemtui.ui.sessions.labels import crumbs, nothing
+from gemtui.ui.sessions.labels import crumbs, nothing, resume_line
 from gemtui.ui.sessions.row import RowContext, draw_row
 from gemtui.ui.sessions.row_index import RowIndex, ScrollAnchor
 
 _MINUTE = 60.0
 
 
-class SessionList(TypedAhead, can_focus=True, inherit_bindings=False):
+class SessionList(ScrollView, can_focus=True, inherit_bindings=False):
     """Sessions as rows; keeps the highlighted one and the scroll position when the store changes.
 
     `project`: the folder that the narrow scope means; None = there is only the wide one. Ages are
@@ -285,10 +286,14 @@ class SessionList(TypedAhead, can_focus=True, inherit_bindings=False):
         style, indent = look[Role.MUTED], Piece(own("   "), look[Role.TEXT])
         lines = [
             Line((indent, *wrapped.pieces))
-            for text in nothing(self.view, self._rows, self._snapshot, look.glyphs)
+            for text in self._nothing(look)
             for wrapped in wrap((Piece(clean_line(text), style),), max(1, look.width - 4))
         ]
         return strip_of(lines[line - 1], look.width) if 1 <= line <= len(lines) else Strip([])
+
+    def _nothing(self, look: Look) -> tuple[str, ...]:
+        typing = bool(self.view.query) and not self.has_focus
+        return nothing(self.view, self._rows, self._snapshot, look.glyphs, typing=typing)
 
     # --- events --------------------------------------------------------------------------------
 
@@ -390,3 +395,8 @@ class SessionList(TypedAhead, can_focus=True, inherit_bindings=False):
         """Copy the id of the session."""
         if (summary := self.highlighted) is not None:
             self.post_message(CopyRequested(summary.id, "session id"))
+
+    def action_copy_resume(self) -> None:
+        """Copy the command that goes on with the session where it was."""
+        if (summary := self.highlighted) is not None:
+            self.post_message(CopyRequested(resume_line(summary), "the command that resumes it"))

@@ -24,7 +24,7 @@ from gemtui.transcript.model import (
 )
 from gemtui.transcript.search import block_text
 from gemtui.transcript.shown import output_text
-from gemtui.transcript.tools import target
+from gemtui.transcript.tools import ToolKind, kind_of, target
 from gemtui.ui.draw.lines import own
 from gemtui.ui.kit.clean_widgets import Dialog, Option, OptionList
 from gemtui.ui.kit.dialog_guard import DialogScreen
@@ -40,7 +40,12 @@ class Copy(NamedTuple):
 
 
 def copies_of_block(block: Block, fences: Sequence[Fence]) -> tuple[Copy, ...]:
-    """What to offer of a block: of a text with one piece of code that, with several all of it."""
+    """What to offer of a block: of a text with one piece of code that, with several all of it.
+
+    Of a command that has said something, that and the command.
+    """
+    if isinstance(block, ToolCall) and kind_of(block.name) is ToolKind.SHELL and _output(block):
+        return (copy_of_block(block), _copy(visible(target(block)), "command"))
     if not isinstance(block, Text) or not fences:
         return (copy_of_block(block),)
     codes = tuple(_code(fence) for fence in fences)

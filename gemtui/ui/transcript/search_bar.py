@@ -14,6 +14,7 @@ from textual.binding import BindingType
 from textual.containers import Horizontal
 from textual.message import Message
 from textual.reactive import var
+from textual.scroll_view import ScrollView
 from textual.widget import Widget
 from textual.worker import get_current_worker
 
@@ -23,7 +24,6 @@ from gemtui.transcript.search import Hit, find
 from gemtui.ui.draw.lines import own
 from gemtui.ui.draw.theme import Look
 from gemtui.ui.kit.clean_widgets import Input, Static
-from gemtui.ui.kit.filtering import TypedAhead
 from gemtui.ui.kit.keys import BY_ID, Where, bindings
 from gemtui.ui.transcript.cursor import Cursor
 from gemtui.ui.transcript.layout import LayoutLine
@@ -179,7 +179,7 @@ def _from(transcript: Transcript, first: int) -> Transcript:
     )
 
 
-class SearchedView(TypedAhead, inherit_bindings=False):
+class SearchedView(ScrollView, inherit_bindings=False):
     """What can be searched by `/`, with n and N from hit to hit; `finder` does the searching."""
 
     finder: Finder
@@ -202,15 +202,6 @@ class SearchedView(TypedAhead, inherit_bindings=False):
     def find(self, query: str) -> None:
         """Marks what is found and goes to the first hit below the cursor; "" ends the search."""
         self.finder.find(query)
-
-    async def open_search(self) -> None:
-        """The line below appears; it may hold a search already."""
-        await self.action_find()
-
-    def hand_over(self, event: events.Key) -> None:
-        """A key that was typed before the line below had the focus."""
-        if self._bar is not None:
-            self._bar.take(event)
 
     async def action_find(self) -> None:
         """Type what to find, in a line below."""
@@ -314,10 +305,6 @@ class FindBar(Horizontal):
         text = self.query_one(Input)
         text.focus()
         text.select_all()
-
-    def take(self, event: events.Key) -> None:
-        """A key that was typed before this line had the focus."""
-        self.query_one(Input).post_message(events.Key(event.key, event.character))
 
     def action_next(self) -> None:
         """To the next hit."""

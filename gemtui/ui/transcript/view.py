@@ -13,8 +13,12 @@ from textual.geometry import Offset, Size
 from textual.selection import Selection
 from textual.strip import Strip
 
-from gemtui.transcript.model import ToolCall, Transcript
+from gemtui.text import clean_line, ellipsis
+from gemtui.transcript.model import Outline, ToolCall, Transcript
+from gemtui.ui.draw.formats import moment
+from gemtui.ui.draw.lines import own
 from gemtui.ui.draw.theme import Look, look_of
+from gemtui.ui.kit.dialogs import Choice, ChooseScreen
 from gemtui.ui.kit.keys import Where, bindings
 from gemtui.ui.kit.messages import (
     BackRequested,
@@ -26,7 +30,7 @@ from gemtui.ui.kit.messages import (
     TranscriptMoved,
 )
 from gemtui.ui.transcript.copy import Copy, CopyScreen, copies_of_block, copy_of_message, file_of
-from gemtui.ui.transcript.cursor import FAILURE, PROMPT, TOOL, Target, next_target
+from gemtui.ui.transcript.cursor import FAILURE, PROMPT, TOOL, Cursor, Target, next_target
 from gemtui.ui.transcript.row_strip import (
     GUTTER,
     RowFrame,
@@ -39,6 +43,9 @@ from gemtui.ui.transcript.row_strip import (
 )
 from gemtui.ui.transcript.search_bar import Finder, SearchedView
 from gemtui.ui.transcript.viewport import Viewport
+
+PROMPT_ROOM = 50
+"""Cells of a prompt in the list of all of them."""
 
 
 def _jump(
@@ -299,6 +306,25 @@ class TranscriptView(SearchedView, can_focus=True, inherit_bindings=False):
 
     action_next_prompt = _jump(PROMPT, 1, "no prompt below")
     action_previous_prompt = _jump(PROMPT, -1, "no prompt above")
+
+    def action_prompts(self) -> None:
+        """Choose a prompt to jump to."""
+        look, outlines = self.page.look, self.page.transcript.outlines
+        places = [place for place, outline in enumerate(outlines) if outline.prompt]
+        if look is None or not places:
+            self._act(lambda: False, "no prompt here")
+            return
+        rows = [_prompt_row(outlines[place], place, look) for place in places]
+        at = max(0, sum(place <= self.index for place in places) - 1)
+
+        def jump(chosen: str | None) -> None:
+            if chosen is not None:
+                place = int(chosen)
+                self.page.jump(Cursor(place, None), outlines[place].id, at_top=True)
+                self.refresh_page()
+
+        self.app.push_screen(ChooseScreen(own("Prompts"), (), rows, at=at), jump)
+
     action_next_tool = _jump(TOOL, 1, "no tool call below")
     action_previous_tool = _jump(TOOL, -1, "no tool call above")
     action_next_failure = _jump(FAILURE, 1, "no failed tool below")
@@ -373,3 +399,9 @@ class TranscriptView(SearchedView, can_focus=True, inherit_bindings=False):
     def _copy(self, copy: Copy | None) -> None:
         if copy is not None:
             self.post_message(CopyRequested(copy.text, copy.what))
+
+
+def _prompt_row(prompt: Outline, place: int, look: Look) -> Choice:
+    words = ellipsis(clean_line(prompt.excerpt), PROMPT_ROOM, mark=look.glyphs.ellipsis)
+    when = "" if prompt.time is None else moment(prompt.time, look)
+    return Choice(str(place), words or own("(no words)"), own(when))

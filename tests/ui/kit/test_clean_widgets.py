@@ -132,6 +132,26 @@ def test_what_would_act_on_the_terminal_ends_at_the_last_door() -> None:
     assert text == "raw ␛]0;owned␇[/x][@click=app.quit]boom[/]\ufffd\ufffd2J\ufffd\ufffd"
 
 
+@pytest.mark.parametrize(
+    ("text", "drawn"),
+    [
+        ("a 👩\u200d👩\u200d👧 b", "a 👩 b"),
+        ("⚠\ufe0f b", "⚠  b"),
+        ("👍🏽 b", "👍 b"),
+        ("1\ufe0f\u20e3 b", "1  b"),
+        ("🏳\ufe0f\u200d🌈 b", "🏳  b"),
+        ("نی\u200cخواهم", "نی\u200cخواهم"),
+        ("│ 日本 e\u0301 🙏", "│ 日本 e\u0301 🙏"),
+    ],
+)
+def test_an_emoji_of_several_characters_takes_its_cells_in_every_terminal(
+    text: str, drawn: str
+) -> None:
+    segments = NoControls().apply([Segment(text)], Color(0, 0, 0))
+    assert "".join(each.text for each in segments) == drawn
+    assert Segment.get_line_length(segments) == Segment(text).cell_length
+
+
 def _app() -> GemtuiApp:
     return GemtuiApp(Start(home=Path.home()), Config())
 

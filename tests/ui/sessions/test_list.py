@@ -252,7 +252,7 @@ async def test_matches_in_other_projects_are_offered() -> None:
     async with showing(project=GEMTUI) as (app, pilot):
         await pilot.press("slash", *"textual")
         text = " ".join(" ".join(app.lines()).split())
-        assert "1 in other projects: a shows all projects." in text
+        assert "1 in other projects: ↓ a shows all projects." in text
 
 
 # --- scope, order, groups, hidden ones -------------------------------------------------------
@@ -430,3 +430,10 @@ async def test_crumbs_give_way(width: int, said: str) -> None:
         app.query_one(SessionPane).styles.width = width
         await pilot.pause()
         assert app.query_one(Crumbs).render_line(0).text.rstrip() == said
+
+
+async def test_the_command_that_resumes_a_session_is_copied() -> None:
+    async with showing((summary("s1", project="/home/dev/my src"),)) as (app, pilot):
+        await pilot.press("Y")
+        (copied,) = (each for each in app.said if isinstance(each, CopyRequested))
+        assert copied.text == "cd '/home/dev/my src' && gemini --resume s1"

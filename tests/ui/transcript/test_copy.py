@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 from msgspec.structs import replace
 
-from gemtui.transcript.display_model import DiffDisplay
+from gemtui.transcript.display_model import DiffDisplay, TextDisplay
 from gemtui.transcript.model import Block, Image, Level, Notice, Text
 from gemtui.ui.transcript.copy import (
     copies_of_block,
@@ -80,3 +80,9 @@ def test_the_file_of_a_call_and_the_line_that_changed() -> None:
 )
 def test_the_first_changed_line_of_a_diff(diff: str, line: int | None) -> None:
     assert first_line(diff) == line
+
+
+def test_of_a_command_one_can_choose_the_output_or_the_command() -> None:
+    call = replace(tool("t", "out\n"), display=TextDisplay(text="out\n"))
+    offered = copies_of_block(call, ())
+    assert offered == (("out\n", "output of run_shell_command"), ("run t", "command"))

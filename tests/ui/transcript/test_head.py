@@ -17,7 +17,7 @@ from gemtui.transcript.model import (
     Usage,
     outline,
 )
-from gemtui.ui.draw.formats import short
+from gemtui.ui.draw.formats import moment, short
 from gemtui.ui.draw.theme import Role
 from gemtui.ui.transcript.message import draw_message, estimate
 from tests.ui.transcript.samples import AT, look, said
@@ -31,7 +31,7 @@ def head(message: Message, width: int = 74) -> str:
 
 def test_today_needs_no_date() -> None:
     assert head(said(author=Author.USER, time=AT)) == "▌ You  12:04"
-    assert head(said(author=Author.USER, time=AT - timedelta(days=1))) == "▌ You  2026-11-20 12:04"
+    assert head(said(author=Author.USER, time=AT - timedelta(days=1))) == "▌ You  yesterday 12:04"
     assert head(said(author=Author.SYSTEM)) == "▌ Gemini CLI"
 
 
@@ -112,3 +112,15 @@ def test_estimates_grow_with_what_is_there() -> None:
     assert estimate(short_one, 80) == 3
     real = draw_message(said(Text(text="word " * 4000)), look(80)).height
     assert 0.7 * real < estimate(long_one, 80) < 1.3 * real
+
+
+@pytest.mark.parametrize(
+    ("ago", "shown"),
+    [
+        (timedelta(), "12:"),
+        (timedelta(days=1), "yesterday 12:"),
+        (timedelta(days=2), "2026-11-19 12:"),
+    ],
+)
+def test_a_day_is_named_where_it_is_not_today(ago: timedelta, shown: str) -> None:
+    assert shown in moment(AT - ago, look(74))

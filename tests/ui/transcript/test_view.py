@@ -421,3 +421,19 @@ async def test_the_keys_of_a_search_act_only_in_a_search() -> None:
         app.view.find("reply")
         await until(pilot, lambda: app.view.found.done)
         assert "n" in app.screen.active_bindings
+
+
+async def test_the_prompts_are_listed_and_one_is_jumped_to() -> None:
+    talk = Talk(
+        *(each for n in range(9) for each in (prompt(f"p{n}", f"Ask {n}"), answer(f"a{n}", "Yes.")))
+    )
+    async with reading(talk, end=True) as (app, pilot):
+        await pilot.press("P")
+        await pilot.pause()
+        offered = app.screen.query_one(OptionList)
+        assert offered.option_count == 9
+        assert offered.highlighted == 8, "the one that is read"
+        await pilot.press("home", "down", "enter")
+        await pilot.pause()
+        assert app.view.index == 2
+        assert "Ask 1" in "\n".join(app.lines()[:3])
