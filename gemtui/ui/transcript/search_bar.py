@@ -220,7 +220,7 @@ class SearchedView(ScrollView, inherit_bindings=False):
 
     async def handle_key(self, event: events.Key) -> bool:
         """n and N are about matches here: without a search they do not go on to what is around."""
-        if event.key in ("n", "N") and not (self.found.query or self._hands_over):
+        if event.key in ("n", "N") and not self.found.query:
             event.stop()
             self.word = f"no search to go on with: {BY_ID['transcript.find'].footer()} begins one"
             self.refresh_page()
