@@ -1,7 +1,7 @@
-"""Session files read one after the other, or by several processes where there is much to read.
+"""Read many session files: one after the other, or in several processes if they are large.
 
-Each process is a program of its own, no fork, and ends with us: when its input does. What they
-do not read, since they can't be started or were ended, is read here.
+Each process runs this module as a program and ends when its input ends, that is, with its parent.
+Files that no process has read, because it could not be started or was ended, are read here.
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ from gemtui.sessions.summarise import read_file
 from gemtui.sessions.summary import Known
 
 MUCH = 32 * 1024 * 1024
-"""Bytes. Less is read here: to start a process costs as much as to read some of them."""
+"""Bytes; fewer are read here, as starting a process costs as much as reading some of them."""
 _MOST = 4
-"""Processes; each takes about 40 MB."""
+"""Number of processes; each takes about 40 MB."""
 _AT_ONCE = 16
-"""Files that a process is given at once, unless they are large."""
+"""Number of files given to a process at a time, fewer if they are large."""
 _LARGE = 1024 * 1024
 _LOOK = 0.1
-"""Seconds between two looks at whether it is cancelled."""
+"""Seconds between checks of `cancelled`."""
 
 FileRead = tuple[ChatFile, Known | Problem | None]
 
@@ -42,9 +42,10 @@ def read_files(
     upto: int | None = None,
     cancelled: Callable[[], bool] = lambda: False,
 ) -> Generator[FileRead, None, None]:
-    """Yield each file with what `read_file` says of it, about in their order; fewer if `cancelled`.
+    """Yield each file with the result of `read_file`, roughly in the given order.
 
-    `upto`: read only about that many bytes of each.
+    `upto`: read only about that many bytes of each. `cancelled`: checked regularly; if it returns
+    True, the remaining files are left out.
     """
     left = dict.fromkeys(places)
     count = min(os.cpu_count() or 1, _MOST, len(places))
@@ -63,7 +64,7 @@ def read_files(
 
 
 class _Readers:
-    """Processes that read files; a thread talks to each."""
+    """Processes that read files, each with a thread that communicates with it."""
 
     def __init__(self, places: Sequence[ChatFile]) -> None:
         self._batches: SimpleQueue[list[ChatFile]] = SimpleQueue()
@@ -72,7 +73,7 @@ class _Readers:
             self._batches.put(batch)
 
     def read(self, count: int, cancelled: Callable[[], bool]) -> Iterator[FileRead]:
-        """Yield what `count` processes read, until they have ended or it is cancelled."""
+        """Yield the results of `count` processes until all are done, ended, or cancelled."""
         threads: dict[subprocess.Popen[bytes], Thread] = {}
         try:
             with suppress(OSError):
@@ -97,7 +98,7 @@ class _Readers:
                     pass
 
     def _talk(self, process: subprocess.Popen[bytes]) -> None:
-        """Let a process read until nothing is left or it ends."""
+        """Give a process files to read until none are left or it ends."""
         asked, told = process.stdin, process.stdout
         assert asked is not None
         assert told is not None
@@ -134,7 +135,7 @@ def _started() -> subprocess.Popen[bytes]:
 
 
 def _serve(asked: IO[bytes], told: IO[bytes]) -> None:
-    """Be such a process."""
+    """Read the files that are asked for on one stream, and write the results to the other."""
     batches: SimpleQueue[list[ChatFile]] = SimpleQueue()
     Thread(target=_receive, args=(asked, batches), daemon=True).start()
     while True:
@@ -147,7 +148,7 @@ def _serve(asked: IO[bytes], told: IO[bytes]) -> None:
 
 
 def _receive(asked: IO[bytes], batches: SimpleQueue[list[ChatFile]]) -> None:
-    """Pass on what is asked; the end of it, which is that of our parent, ends this process."""
+    """Queue the files that are asked for; exit at the end of the input, that is, of the parent."""
     with suppress(EOFError, pickle.UnpicklingError):
         while True:
             batches.put(pickle.load(asked))
