@@ -66,8 +66,8 @@ _ONLY_WHILE_TYPING = {
     Where.CONFIRM_FOR_GOOD,
 }
 _NOT_ITSELF = {"app.command_palette"}
-_HANDED_ON = {"enter", "ctrl+c"}
-"""Keys that a field binds and hands on: what was entered, and ctrl+c where nothing is selected."""
+_HANDED_ON = {"enter", "ctrl+c", "up", "down", "pageup", "pagedown"}
+"""Keys that a field of one line binds and hands on: it has no use for them, or says so itself."""
 
 
 def acting(screen: Screen[Any]) -> list[tuple[Key, DOMNode]]:

@@ -8,6 +8,7 @@ import pytest
 
 from gemtui.sessions.index import Index
 from gemtui.transcript.model import ToolCall
+from gemtui.ui.kit.keys import acting
 from gemtui.ui.kit.text_screen import RawScreen
 from tests.ui.people import NARROW, WIDE, copy_store, person
 
@@ -218,6 +219,14 @@ async def test_the_way_back_from_a_subagent_is_its_card(store: Path) -> None:
         assert me.view.has_focus
         await me.press("escape")
         assert me.rows.has_focus
+
+
+async def test_hints_name_only_keys_that_act_where_somebody_types(store: Path) -> None:
+    async with person(store, NARROW) as me:
+        await me.press("slash", "z")
+        hints = {key.id for key, _ in acting(me.app.screen)}
+        assert {"filter.open", "filter.done", "filter.clear"} <= hints
+        assert not hints & {"sessions.delete", "list.scope", "sessions.new_run"}
 
 
 async def test_find_marks_and_counts(store: Path) -> None:
