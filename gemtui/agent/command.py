@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 import shlex
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -21,14 +21,15 @@ from gemtui.agent.capabilities import STREAM_JSON, Capabilities
 from gemtui.agent.legacy_flags import NEWER, NO_SERVER, LegacyFlags, legacy_flags_for
 from gemtui.agent.options import AgentOptions
 from gemtui.agent.policy_gate import broken_at_home, remarks
-from gemtui.agent.run_folder import SETTINGS
+from gemtui.agent.run_folder import SETTINGS, Request, RunFolder
 from gemtui.agent.settings import SETTINGS_VARIABLE
 from gemtui.errors import OptionError
 from gemtui.files import is_there
 from gemtui.policy.file.levels import policy_text, rules
 from gemtui.policy.model.rules import ApprovalMode, Decision, Rule
-from gemtui.text import Clean, visible
+from gemtui.text import Clean, clean_line, visible
 
+PROMPT = "prompt.txt"
 DENIES, ALLOWS = "policy-first.toml", "policy-last.toml"
 TRUST_VARIABLE = "GEMINI_CLI_TRUST_WORKSPACE"
 
@@ -82,10 +83,44 @@ class Command:
 
     def shell(self, cwd: Path) -> str:
         """The command as one would type it in a POSIX shell, quoted."""
-        words = [f"{name}={quoted(value)}" for name, value in self.environ.items()]
-        words += [quoted(word) for word in self.argv]
-        end = " < prompt.txt" if self.stdin else " < /dev/null"
-        return f"cd {quoted(str(cwd))} && {' '.join(words)}{end}"
+        stdin = PROMPT if self.stdin else "/dev/null"
+        return f"cd {quoted(str(cwd))} && {_words(self.environ, self.argv, stdin)}"
+
+    def script(self, prompt: str | None, folder: Path, cwd: Path) -> Iterator[Clean]:
+        """Yield the lines for bash or zsh that do what the run would do, but for watching over it.
+
+        `folder`: that of the run, which they make. Without a prompt they take one from `prompt.txt`
+        in the folder where they run.
+        """
+        for words in self.notes:
+            yield Clean(f"# {clean_line(words)}")
+        files = dict(self.files)
+        if self.stdin and prompt is not None:
+            files[PROMPT] = prompt
+        if files:
+            yield Clean(f"mkdir -p -m 700 {quoted(str(folder))}")
+        for name, text in files.items():
+            yield Clean(f"printf %s {quoted(text)} > {quoted(str(folder / name))}")
+        stdin = str(Path(PROMPT) if prompt is None else folder / PROMPT)
+        yield Clean(f"cd {quoted(str(cwd))} &&")
+        yield _words(self.environ, self.argv, stdin if self.stdin else "/dev/null")
+
+
+def line_again(request: Request, folder: RunFolder) -> Clean:
+    """Return the line for bash or zsh that does again what a run did, in a session of its own.
+
+    It takes prompt and policies from the run's folder, and leaves out the settings, which are
+    removed when a run ends: limits on turns are not in it.
+    """
+    environ = {name: value for name, value in request.environ.items() if name != SETTINGS_VARIABLE}
+    argv = [word for word in request.argv if not word.startswith("--session-id=")]
+    stdin = str(folder.prompt) if request.stdin else "/dev/null"
+    return Clean(f"cd {quoted(request.cwd)} && {_words(environ, argv, stdin)}")
+
+
+def _words(environ: Mapping[str, str], argv: Iterable[str], stdin: str) -> Clean:
+    added = (f"{name}={quoted(value)}" for name, value in environ.items())
+    return Clean(" ".join((*added, *map(quoted, argv), "<", quoted(stdin))))
 
 
 _OUTSIDE_ASCII = re.compile(r"[^ -~]")

@@ -20,7 +20,7 @@ _USAGE = re.compile(r"^Usage: gemini \[options\]", re.MULTILINE)
 _NOISE = re.compile(
     r"YOLO mode is enabled|\[STARTUP\]|^\(node:\d+\)|^\(Use `node --trace-"
     r"|DeprecationWarning|^Loaded cached credentials|256-color|true ?color|^Warning: .*(TERM|color)"
-    r"|^\s+at .*\(?(file|node):|^Full report available at:",
+    r"|^\s+at .*\(?(file|node):|^Full report available at:|^Ripgrep is not available",
     re.IGNORECASE,
 )
 

@@ -35,7 +35,11 @@ from gemtui.transcript.tools import UNKNOWN_TOOL, ToolKind, kind_of
 RAW_LIMIT = 2000
 """Characters of a line that is not JSON that its error event repeats."""
 TURN_LIMIT_EXIT = 53
+CANCELLED_EXIT = 130
 SIGTERM = 15
+_SHELL = 128
+"""What shells add to the number of the signal that ended a program."""
+_FIRST_HTTP = 400 - 256
 
 
 class Limit(StrEnum):
@@ -73,6 +77,16 @@ class _Use(NamedTuple):
 
 
 _UNKNOWN = _Use("", None, False)
+
+
+def signal_of(code: int | None) -> int | None:
+    """Return the number of the signal that ended a process, also one that its shell tells of.
+
+    `code`: as `Popen.returncode`. Exit codes above are HTTP statuses
+    (assets/gemini-cli.md#exit-codes).
+    """
+    number = 0 if code is None else -code if code < 0 else code - _SHELL
+    return number if 0 < number < _FIRST_HTTP - _SHELL and code != CANCELLED_EXIT else None
 
 
 def _clock() -> int:
@@ -272,7 +286,8 @@ class Stream:
             yield ErrorSaid(message=message, code="GEMINI_NO_RESULT", recoverable=True)
         elif self._status(ending) is DoneStatus.ERROR:
             words = f"Gemini CLI exited with code {ending.code} without a result event"
-            message, code = ending.stderr.strip() or words, "GEMINI_EXIT_ERROR"
+            said = "" if signal_of(ending.code) else ending.stderr.strip()
+            message, code = said or words, "GEMINI_EXIT_ERROR"
             yield ErrorSaid(message=message, code=code, recoverable=False)
 
     def _result_error(self, result: wire.WireResult, ending: Ending) -> Iterator[ErrorSaid]:

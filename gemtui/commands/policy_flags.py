@@ -9,7 +9,7 @@ from gemtui.agent.command import command_of
 from gemtui.agent.gemini import GeminiAdapter, planned_machine
 from gemtui.commands.output import lines_to_stdout, to_stdout
 from gemtui.commands.run_cli import RunArguments
-from gemtui.commands.run_dry import report, script
+from gemtui.commands.run_dry import report
 from gemtui.commands.run_options import options_of
 from gemtui.jsonout import encode
 from gemtui.paths import current_folder
@@ -30,5 +30,5 @@ def flags(name: str, words: RunArguments) -> int:
         found = {**report(command, None, folder, cwd), "policy": str(options.policies[0])}
         to_stdout([encode(found), b"\n"])
     else:
-        lines_to_stdout(script(command, None, folder, cwd))
+        lines_to_stdout(command.script(None, folder, cwd))
     return 0

@@ -10,6 +10,8 @@ import re
 import signal
 from dataclasses import dataclass
 
+from gemtui.agent.stream import signal_of
+
 _LOGIN = (
     "set GEMINI_API_KEY to a key of Google AI Studio",
     "or set up Vertex AI: GOOGLE_GENAI_USE_VERTEXAI=true with project and location",
@@ -126,8 +128,6 @@ _HTTP = {
 
 _HTTP_SAID = re.compile(r'"code":\s*([45]\d\d)\b|\bstatus:? ([45]\d\d)\b')
 _FIRST_HTTP, _LAST_HTTP = 400 - 256, 255
-_SHELL = 128
-"""What shells add to the number of the signal that ended a program."""
 
 
 def cause_of(said: str, stderr: str, code: int | None) -> Cause:
@@ -136,7 +136,10 @@ def cause_of(said: str, stderr: str, code: int | None) -> Cause:
     `said`: its error message. `stderr`: what it wrote there. `code`: as `Popen.returncode`, None =
     it was not started.
     """
-    found = _by_words(said) or (None if _http(said, None) else _by_words(stderr))
+    found = _by_words(said)
+    if found is None and (number := signal_of(code)):
+        return _cause(f"Gemini CLI was ended from outside ({_signal(number)})", *_AGAIN)
+    found = found or (None if _http(said, None) else _by_words(stderr))
     status = _http(said, code)
     return found or _by_status(status) or _by_code(code)
 
@@ -167,9 +170,6 @@ def _by_code(code: int | None) -> Cause:
         return _START
     if code in _CODES:
         return _CODES[code]
-    number = -code if code < 0 else code - _SHELL
-    if 0 < number < _FIRST_HTTP - _SHELL:
-        return _cause(f"Gemini CLI was ended from outside ({_signal(number)})", *_AGAIN)
     return _cause(f"Gemini CLI failed (exit code {code})", *_REPORT)
 
 

@@ -134,7 +134,29 @@ class RunProgress:
         """
         if self.done is None:
             return None
-        return _with_policy(_ended(self, self.done.status, stderr), stderr)
+        outcome = _with_policy(_ended(self, self.done.status, stderr), stderr)
+        ways = outcome.ways_out if self._resumable else map(_without_session, outcome.ways_out)
+        return replace(outcome, ways_out=tuple(dict.fromkeys(ways)))
+
+    @property
+    def _resumable(self) -> bool:
+        """Whether there is a session: the CLI takes a prompt that failed out again, and one that is
+        then empty can't be resumed (assets/gemini-cli.md#session-files).
+        """
+        if self.done is None or self.done.resume_token is None:
+            return False
+        failed = self.done.status is DoneStatus.ERROR and self.complete
+        return self.answered or self.calls > 0 or not failed
+
+
+def _without_session(way: str) -> str:
+    """A way out for a run that left no session to continue."""
+    for either in (
+        "continue the session, or run it again",
+        "run it again, or continue the session",
+    ):
+        way = way.replace(either, "run it again")
+    return way.replace("continue the session", "run it again")
 
 
 def _ended(progress: RunProgress, status: DoneStatus, stderr: str) -> RunOutcome:
@@ -192,7 +214,7 @@ def _interrupted(progress: RunProgress) -> RunOutcome:
         status=Status.INTERRUPTED,
         headline="The run was stopped",
         detail=detail,
-        ways_out=_resume(progress, "continue the session, or run it again"),
+        ways_out=("continue the session, or run it again",),
     )
 
 
@@ -201,20 +223,15 @@ def _turn_limit(progress: RunProgress) -> RunOutcome:
         status=Status.TURN_LIMIT,
         headline="The run reached its turn limit",
         detail="\n".join(_refused_lines(progress)),
-        ways_out=(*_resume(progress, "continue the session"), "or allow more turns"),
+        ways_out=("continue the session", "or allow more turns"),
     )
-
-
-def _resume(progress: RunProgress, way: str) -> tuple[str, ...]:
-    resumable = progress.done is not None and progress.done.resume_token
-    return (way,) if resumable else ("run it again",)
 
 
 def _failed(progress: RunProgress, stderr: str) -> RunOutcome:
     fatal = [error for error in progress.errors if not error.recoverable]
     last = fatal[-1] if fatal else None
     if last is not None and last.code in (Limit.TIMEOUT, Limit.IDLE):
-        return _timed_out(progress, last)
+        return _timed_out(last, stderr)
     said = last.message if last else ""
     cause = cause_of(said, told(stderr), progress.exit_code)
     detail = [
@@ -230,15 +247,23 @@ def _failed(progress: RunProgress, stderr: str) -> RunOutcome:
     )
 
 
-def _timed_out(progress: RunProgress, error: ErrorSaid) -> RunOutcome:
+def _timed_out(error: ErrorSaid, stderr: str) -> RunOutcome:
     idle = error.code == Limit.IDLE
     limit = "the idle time-out" if idle else "the time-out"
     return RunOutcome(
         status=Status.TIMEOUT,
         headline="Nothing came for too long" if idle else "The run took too long",
-        detail=error.message,
-        ways_out=(f"raise {limit}", *_resume(progress, "or continue the session")),
+        detail="\n".join((error.message, *_last_retry(stderr))),
+        ways_out=(f"raise {limit}", "or continue the session"),
     )
+
+
+def _last_retry(stderr: str) -> Iterator[str]:
+    """Why a request was tried again, by the last HTTP status if one was told."""
+    found = list(_ATTEMPT.finditer(stderr))
+    for last in ([each for each in found if each[2]] or found)[-1:]:
+        why = f"HTTP status {last[2]}" if last[2] else (last[3] or "").strip()
+        yield f"its attempt {last[1]} had failed{f': {why}' if why else ''}"
 
 
 _POLICY_ERROR = re.compile(r"^.*Policy file error in .*$(?:\n(?!\s*$).*){0,4}", re.MULTILINE)
@@ -267,7 +292,7 @@ def _succeeded(progress: RunProgress, stderr: str) -> RunOutcome:
             status=Status.INCOMPLETE,
             headline="The run ended without a result: the answer may be incomplete",
             detail="\n".join([_last_line(stderr), *_refused_lines(progress)]).strip(),
-            ways_out=_resume(progress, "continue the session, or run it again"),
+            ways_out=("continue the session, or run it again",),
         )
     warnings = list(_warnings(progress, stderr))
     if refused := sum(progress.refused.values()):

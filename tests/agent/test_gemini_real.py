@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import os
 import signal
+import subprocess
 from collections.abc import AsyncIterator
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -13,6 +15,7 @@ from typing import Any
 import pytest
 
 from gemtui.agent import process_tree
+from gemtui.agent.command import line_again
 from gemtui.agent.events import (
     AgentEvent,
     Done,
@@ -30,6 +33,7 @@ from gemtui.agent.run_folder import KILLED, RunFolder
 from gemtui.agent.settings import settings_unread
 from gemtui.policy.file.levels import Level, PermissionPolicy
 from gemtui.policy.model.rules import ApprovalMode
+from gemtui.runs.outcome import RunProgress
 from tests.model_server import Answer, Chunk, Failure, Gate, ModelServer, answer, call, text
 from tests.patience import PATIENCE
 from tests.real_cli import MODEL, VERSION, GeminiCli
@@ -135,6 +139,46 @@ async def test_an_abort_while_the_answer_streams(gemini: GeminiCli) -> None:
         TextSaid(content="Half of ")
     ]
     assert process_tree.tagged(folder(gemini).id) == set()
+
+
+async def test_its_commands_run_where_they_are_pasted(gemini: GeminiCli) -> None:
+    prompt = "Say it's `id` $HOME\n- é"
+    given = options(gemini, disallowed_tools=["web_fetch"])
+    with ModelServer([answer(text("It is.")) for _ in range(3)]) as model:
+        cli = adapter(gemini, model)
+        run = await cli.begin(prompt, given)
+        assert done(await collect(run.events())).status is DoneStatus.SUCCESS
+        command = cli.command(prompt, given, id="pasted")
+        script = command.script(prompt, cli.runs / "pasted", gemini.project)
+        for line in ("\n".join(script), line_again(run.request, run.folder)):
+            subprocess.run(
+                ["bash", "-c", line],
+                env=gemini.environment(model.url),
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.DEVNULL,
+                check=True,
+                timeout=PATIENCE,
+            )
+        said = [json.dumps(asked.body["contents"], ensure_ascii=False) for asked in model.asked]
+    assert [json.dumps(prompt, ensure_ascii=False)[1:-1] in each for each in said] == [True] * 3
+
+
+async def test_a_cli_that_is_killed_from_outside(gemini: GeminiCli) -> None:
+    gate, progress = Gate(), RunProgress()
+    turn = Answer(steps=(Chunk(parts=(text("Half of "),)), gate, Chunk(parts=(text("it"),))))
+    with ModelServer([turn]) as model:
+        run = await adapter(gemini, model).begin("go", options(gemini))
+        async for event in run.events():
+            progress.add(event)
+            if isinstance(event.payload, TextDelta):
+                for process in process_tree.tagged(run.folder.id):
+                    process.kill()
+        gate.open()
+    outcome = progress.outcome(run.stderr())
+    assert outcome is not None
+    assert outcome.headline == "Gemini CLI was ended from outside (SIGKILL)"
+    assert outcome.detail.startswith("Gemini CLI exited with code ")
+    assert outcome.ways_out == ("run it again, or continue the session",)
 
 
 async def test_an_abort_while_a_shell_command_sleeps(gemini: GeminiCli, tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from datetime import UTC, datetime
 from pathlib import Path, PurePath
@@ -249,7 +250,7 @@ def test_a_policy_for_no_tool_is_a_warning() -> None:
         (41, NO_LOGIN),
         (42, "Gemini CLI did not accept the prompt or the session"),
         (44, NO_SANDBOX),
-        (52, "The settings of Gemini CLI forbid this run"),
+        (52, "A settings file of Gemini CLI is broken, or forbids this run"),
         (54, "A tool failed so that the run could not go on"),
         (55, NO_TRUST),
         (130, "The run was cancelled"),
@@ -284,6 +285,33 @@ def test_time_limits_say_which() -> None:
     idle = said(INIT, code=0, limit=Limit.IDLE, limit_seconds=10)
     assert idle.headline == "Nothing came for too long"
     assert idle.ways_out == ("raise the idle time-out", "or continue the session")
+
+
+def test_a_time_limit_behind_retries_names_their_status() -> None:
+    stderr = (STREAMS / "err503always.stderr").read_text()
+    found = said(INIT, code=0, limit=Limit.TIMEOUT, limit_seconds=10, stderr=stderr)
+    assert found.headline == "The run took too long"
+    assert re.search(
+        r"timed out after 10s\nits attempt \d+ had failed: HTTP status 503", found.detail
+    )
+
+
+@pytest.mark.parametrize("code", [-9, 137])
+def test_one_that_was_killed_is_not_explained_by_noise(code: int) -> None:
+    noise = "Ripgrep is not available. Falling back to GrepTool.\n<x> is not valid JSON\n"
+    found = said(INIT, HELLO, code=code, stderr=noise)
+    assert found.headline == "Gemini CLI was ended from outside (SIGKILL)"
+    assert found.detail == f"Gemini CLI exited with code {code} without a result event"
+    assert found.ways_out == ("run it again, or continue the session",)
+
+
+def test_only_a_session_that_there_is_can_be_continued() -> None:
+    empty = '{"type":"result","status":"error","error":{"type":"x","message":"empty response"}}'
+    assert said(INIT, HELLO, empty).ways_out == ("run it again, or continue the session",)
+    assert said(INIT, empty).ways_out == ("run it again",)
+    assert said(code=-9).ways_out == ("run it again",)
+    late = said(code=0, limit=Limit.IDLE, limit_seconds=10)
+    assert late.ways_out == ("raise the idle time-out", "or run it again")
 
 
 def test_a_limit_that_we_counted_is_a_turn_limit() -> None:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import os
+import uuid
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from gemtui.agent import trust
-from gemtui.agent.command import quoted
 from gemtui.agent.options import AgentOptions
 from gemtui.errors import GemtuiError
 from gemtui.files import is_file, read_end, read_small
@@ -106,16 +106,15 @@ _PLACES = {
 async def show_command(
     app: AppBase, registry: RunRegistry, prompt: str, options: AgentOptions
 ) -> None:
-    """The exact command of a run, and the files it is given; or a word why there is none."""
+    """The exact command of a run, with the files it is given; or a word why there is none."""
+    adapter, id = registry.adapter, str(uuid.uuid4())
     try:
-        made = await asyncio.to_thread(registry.adapter.command, prompt, options)
+        made = await asyncio.to_thread(adapter.command, prompt, options, id=id)
     except (GemtuiError, OSError) as error:
         app.say(str(error), problem=True)
         return
-    parts = [made.shell(options.cwd or current_folder())]
-    parts += [f"# {note}" for note in made.notes]
-    parts += [f"# {name}\n{text}" for name, text in made.files.items()]
-    app.show_text("What enter will run", "\n\n".join(parts), what="the command")
+    lines = made.script(prompt, adapter.runs / id, options.cwd or current_folder())
+    app.show_text("What enter will run", "\n".join(lines), what="the command")
 
 
 async def prompt_from_file(app: AppBase, folder: Path) -> str | None:
@@ -264,11 +263,3 @@ def show_stderr(app: AppBase, run: LiveRun) -> None:
         app.show_text("stderr", text, what="stderr")
     else:
         app.say("Nothing was said on stderr.")
-
-
-def shell_line(run: LiveRun) -> Clean:
-    """The command of a run as one would type it in a POSIX shell."""
-    request = run.run.request
-    words = [f"{name}={quoted(value)}" for name, value in request.environ.items()]
-    words += map(quoted, request.argv)
-    return Clean(f"cd {quoted(request.cwd)} && {' '.join(words)}")

@@ -15,6 +15,7 @@ from textual.binding import BindingType
 from textual.content import Content
 from textual.signal import Signal
 
+from gemtui.agent.command import line_again
 from gemtui.agent.detect import Detected, detect_cli
 from gemtui.agent.events import DoneStatus
 from gemtui.agent.options import AgentOptions
@@ -369,7 +370,7 @@ class RunScreen(DialogGuardScreen[None]):
         """The command line of this run."""
         run = self.run_shown
         if run is not None:
-            self.gemtui.copy(actions.shell_line(run), "the command line")
+            self.gemtui.copy(line_again(run.run.request, run.run.folder), "the command line")
 
     # --- words ---------------------------------------------------------------------------------
 
