@@ -133,11 +133,12 @@ def ended(run: LiveRun, keys: Sequence[str], glyphs: Glyphs) -> Content | None:
     if said is None:
         return None
     heading, lines = said
-    hints = [_hint(id, glyphs) for id in keys]
-    if hints:
-        leave = BY_ID["prompt.leave"].footer()
-        hints.insert(0, Content.styled(f"{leave} leaves the prompt, then:", "dim"))
-    return Content("\n").join([heading, *map(Content, lines), Content(""), *hints])
+    leave = BY_ID["prompt.leave"].footer()
+    hints = [Content.styled(f"{leave} leaves the prompt, then closes this  ", "dim")]
+    for key in (BY_ID[id] for id in keys):
+        face = key.footer(ascii=glyphs.name == "ascii")
+        hints.append(Content.assemble((face, "bold $text-accent"), (f" {key.label}  ", "dim")))
+    return Content("\n").join([heading, Content("").join(hints), *map(Content, lines)])
 
 
 def _hint(id: str, glyphs: Glyphs) -> Content:
