@@ -83,7 +83,7 @@ def test_nothing_that_a_session_says_reaches_the_terminal(
         terminal.shows("evil␛]52", "? keys")
         walk.to(".", shows="subagent")
         walk.to("/", shows="to the list")
-        walk.to("evil", "\r", shows="enter open")
+        walk.to("evil", "\x1b[B", shows="↑↓ move")
         walk.to("g", shows="▾")
         walk.to("s", shows="started")
         walk.to("i", shows="esc closes")

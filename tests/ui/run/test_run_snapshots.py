@@ -13,7 +13,6 @@ from pathlib import Path
 import pytest
 from pytest_textual_snapshot import SVGImageExtension  # type: ignore[import-untyped]
 from syrupy.assertion import SnapshotAssertion
-from textual.widgets import TextArea
 
 from gemtui.agent.stream import Stream
 from gemtui.ui.run.screen import RunScreen
@@ -150,8 +149,5 @@ async def test_each_state_of_a_run(
         await me.press("2")
         await me.sees("enter starts a run", "gemini 0.61.0")
         await SCENES[scene](me, fake_cli)
-        for area in me.app.screen.query(TextArea):
-            area.cursor_blink = False
-        await me.pilot.pause()
         picture = me.app.export_screenshot(title="gemtui")
         assert picture == snapshot.use_extension(SVGImageExtension), me.text
