@@ -7,6 +7,7 @@ from datetime import UTC, datetime
 
 from textual.strip import Strip
 
+from gemtui.transcript.displays import display_of
 from gemtui.transcript.model import (
     Author,
     Block,
@@ -50,6 +51,7 @@ def tool(id: str, output: str = "done", *, failed: bool = False) -> ToolCall:
         status=ToolStatus.ERROR if failed else ToolStatus.SUCCESS,
         output=None if failed else output,
         error=output if failed else None,
+        display=None if failed else display_of(output),
     )
 
 
