@@ -10,6 +10,7 @@ import signal
 import stat
 import sys
 import tempfile
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
@@ -20,6 +21,7 @@ from gemtui.config import Config
 from gemtui.sessions.summary import Flag
 from gemtui.ui.kit.messages import FileRequested
 from tests.fake_cli import INIT, FakeCli
+from tests.sessions.stores import append
 from tests.terminal import Terminal
 from tests.ui.people import NARROW, STORE, WIDE, copy_store, person
 
@@ -126,8 +128,8 @@ async def test_delete_from_the_transcript_leads_to_the_list(store: Path, trash: 
 
 async def test_deleting_a_live_session_says_so(store: Path, trash: Path) -> None:
     async with person(store, NARROW) as me:
-        me.chosen.path.touch()
-        os.utime(me.chosen.path)
+        await me.press("down")
+        append(me.chosen.path, {"$set": {"lastUpdated": datetime.now(UTC).isoformat()}})
         await me.until(lambda: Flag.LIVE in me.chosen.flags)
         await me.press("d")
         await me.sees("It is still written to")
