@@ -13,12 +13,11 @@ from textual.geometry import Offset, Size
 from textual.selection import Selection
 from textual.strip import Strip
 
-from gemtui.text import clean_line, ellipsis
+from gemtui.text import Clean, clean_line, ellipsis
 from gemtui.transcript.model import Outline, ToolCall, Transcript
 from gemtui.ui.draw.formats import moment
 from gemtui.ui.draw.lines import own
 from gemtui.ui.draw.theme import Look, look_of
-from gemtui.ui.kit.dialogs import Choice, ChooseScreen
 from gemtui.ui.kit.keys import Where, bindings
 from gemtui.ui.kit.messages import (
     BackRequested,
@@ -309,12 +308,14 @@ class TranscriptView(SearchedView, can_focus=True, inherit_bindings=False):
 
     def action_prompts(self) -> None:
         """Choose a prompt to jump to."""
+        from gemtui.ui.kit.dialogs import Choice, ChooseScreen
+
         look, outlines = self.page.look, self.page.transcript.outlines
         places = [place for place, outline in enumerate(outlines) if outline.prompt]
         if look is None or not places:
             self._act(lambda: False, "no prompt here")
             return
-        rows = [_prompt_row(outlines[place], place, look) for place in places]
+        rows = [Choice(str(place), *_prompt_words(outlines[place], look)) for place in places]
         at = max(0, sum(place <= self.index for place in places) - 1)
 
         def jump(chosen: str | None) -> None:
@@ -401,7 +402,7 @@ class TranscriptView(SearchedView, can_focus=True, inherit_bindings=False):
             self.post_message(CopyRequested(copy.text, copy.what))
 
 
-def _prompt_row(prompt: Outline, place: int, look: Look) -> Choice:
+def _prompt_words(prompt: Outline, look: Look) -> tuple[Clean, Clean]:
     words = ellipsis(clean_line(prompt.excerpt), PROMPT_ROOM, mark=look.glyphs.ellipsis)
     when = "" if prompt.time is None else moment(prompt.time, look)
-    return Choice(str(place), words or own("(no words)"), own(when))
+    return words or own("(no words)"), own(when)
