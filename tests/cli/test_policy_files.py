@@ -320,11 +320,12 @@ def test_a_policy_that_cant_be_read_is_an_error(gemtui: Gemtui, place: Path) -> 
 
 def test_odd_values_of_toml_are_json_all_the_same(gemtui: Gemtui, place: Path) -> None:
     (place / "odd.toml").write_text(
-        DOUBTFUL + "when = 1979-05-27T07:32:00Z\nmuch = inf\nnest = { a = [2020-01-01] }\n"
+        DOUBTFUL
+        + "when = 1979-05-27T07:32:00Z\nmuch = inf\nnest = { a = [2020-01-01T00:00:00Z] }\n"
     )
     fields = gemtui("policy", "show", "odd.toml", "--json").json["rules"][0]["fields"]
-    assert (fields["when"], fields["much"]) == ("1979-05-27 07:32:00+00:00", "inf")
-    assert fields["nest"] == {"a": ["2020-01-01"]}
+    assert (fields["when"], fields["much"]) == ("1979-05-27T07:32:00Z", "inf")
+    assert fields["nest"] == {"a": ["2020-01-01T00:00:00Z"]}
 
 
 def test_a_policy_for_a_run_is_found_in_the_same_place(gemtui: Gemtui, place: Path) -> None:

@@ -31,6 +31,9 @@ class Moment:
 
     text: str
 
+    def __str__(self) -> str:
+        return self.text
+
 
 def parse_toml(text: str) -> dict[str, Any]:
     """Return the document as the CLI reads it; raise TomlError where the CLI drops the file."""
