@@ -82,6 +82,8 @@ def test_a_run_in_the_demo_ends_with_it(
         (run,) = temporary.glob("gemtui-demo-*/state/gemtui/runs/*")
         screen.press("\x03")
         screen.shows("interrupted", "2 files")
+        screen.press("\x1b")
+        screen.hides("enter send")
         screen.press("r")
         screen.until(lambda: len(list(run.parent.iterdir())) == 2, "a second run")
         screen.shows("run_shell_command", "running")

@@ -7,6 +7,7 @@ import os
 import shutil
 import subprocess
 import sys
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -27,14 +28,20 @@ def ids(answer: Any) -> list[str]:
 
 
 def add_session(
-    store: Path, key: str, id: str, prompt: str, project: str | None = None, minute: int = 0
+    store: Path,
+    key: str,
+    id: str,
+    prompt: str,
+    project: str | None = None,
+    minute: int = 0,
+    time: str | None = None,
 ) -> Path:
-    """One more session of a project, with one prompt and one answer."""
+    """One more session of a project, with one prompt and one answer, both written at `time`."""
     chats = store / "tmp" / key / "chats"
     chats.mkdir(parents=True, exist_ok=True)
     if project is not None:
         (store / "tmp" / key / ".project_root").write_text(project)
-    time = f"2026-11-20T10:{minute:02}:00.000Z"
+    time = time or f"2026-11-20T10:{minute:02}:00.000Z"
     lines = [
         {"sessionId": id, "projectHash": "0", "startTime": time, "lastUpdated": time},
         {"id": "p", "timestamp": time, "type": "user", "content": [{"text": prompt}]},
@@ -148,8 +155,9 @@ def test_columns_make_room_for_titles(
 
 def test_what_is_special_gives_way_to_the_title(store: Path, tmp_path: Path) -> None:
     title = "A prompt that has just been written, and is rather long"
-    add_session(store, "greeter", "55555555-x", title)
     for columns, end in ((80, "… *"), (160, "and is rather long [live]")):
+        now = datetime.now(UTC).isoformat()
+        add_session(store, "greeter", "55555555-x", title, time=now)
         (line,) = (line for line in table(columns, tmp_path) if line.startswith("55555555"))
         assert "A prompt that has just been" in line
         assert line.endswith(end)
