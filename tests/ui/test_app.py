@@ -22,7 +22,7 @@ from tests.terminal import Terminal
 from tests.ui.draw.test_theme import contrast
 from tests.ui.people import NARROW, WIDE, Person, copy_store, person
 
-ESCAPE, F2, QUIT = "\x1b", "\x1bOQ", "\x11"
+DOWN, ESCAPE, F2, QUIT = "\x1b[B", "\x1b", "\x1bOQ", "\x11"
 
 
 @pytest.fixture
@@ -184,10 +184,11 @@ def test_ascii_draws_nothing_else_on_any_screen(store: Path) -> None:
     with terminal(store, "--ascii") as me:
         me.shows("first question")
         me.press("/")
-        me.shows("enter to the list")
+        me.shows("to the list")
         me.press(*"rename")
         me.shows("1 of")
-        me.press("\r")
+        me.press(DOWN)
+        me.hides("to the list")
         me.until(lambda: me.text.isascii(), "a list in ASCII")
         me.press("\r")
         me.shows("follow")
