@@ -145,6 +145,7 @@ def test_one_session_in_full(recorded: dict[str, Summary]) -> None:
         "title_source": "prompt",
         "project": "/home/dev/notes",
         "project_key": "notes",
+        "project_hash": "a4c30794048813bca03c7b0a5415b89a6b3fe5e4b7d5ca10d7d5eecc49fe9229",
         "kind": "main",
         "parent": None,
         "format": "jsonl",
