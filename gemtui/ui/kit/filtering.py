@@ -182,8 +182,9 @@ class SearchedRows(Vertical, Generic[Item]):
         event.stop()
         self.rows.focus()
         if event.opens:
-            with suppress(WorkerCancelled):
-                await self.workers.wait_for_complete(self._searches)
+            for search in self._searches:
+                with suppress(WorkerCancelled):
+                    await search.wait()
             self.rows.action_open()
 
     @property

@@ -99,7 +99,7 @@ async def test_a_call_of_a_past_session_is_tried(tmp_path: Path, size: tuple[int
         assert "web_fetch" not in me.text
         await me.press("/")
         await me.type("rm build")
-        await me.press("enter")
+        await me.press("down")
         await me.sees("1 of 8 calls")
         await me.press("enter")
         await me.sees("Try a call", '"command": "rm -rf build"', "⊘ deny  by rule 1")
@@ -122,7 +122,7 @@ async def test_a_search_ends_before_the_list_does(tmp_path: Path) -> None:
         await me.press("/")
         await me.type("zzz")
         await me.sees("nothing matches")
-        await me.press("enter", "escape")
+        await me.press("down", "escape")
         await me.sees("rm -rf build")
         await me.press("escape")
         await me.sees("Try a call")
