@@ -185,7 +185,8 @@ class SearchedRows(Vertical, Generic[Item]):
             for search in self._searches:
                 with suppress(WorkerCancelled):
                     await search.wait()
-            self.rows.action_open()
+            # What is posted by its parent goes no further than that: the rows have to say it.
+            self.rows.call_later(self.rows.action_open)
 
     @property
     def _searches(self) -> list[Worker[Any]]:

@@ -99,7 +99,6 @@ async def test_a_call_of_a_past_session_is_tried(tmp_path: Path, size: tuple[int
         assert "web_fetch" not in me.text
         await me.press("/")
         await me.type("rm build")
-        await me.press("down")
         await me.sees("1 of 8 calls")
         await me.press("enter")
         await me.sees("Try a call", '"command": "rm -rf build"', "⊘ deny  by rule 1")
