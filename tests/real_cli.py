@@ -177,11 +177,6 @@ def gemini_program(pytestconfig: pytest.Config) -> Path:
 
 
 @pytest.fixture
-def gemini(gemini_program: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> GeminiCli:
-    """The CLI with a fresh home and an empty project below this test's folder.
-
-    It may take its time to tell its version.
-    """
-    monkeypatch.setattr("gemtui.agent.detect.VERSION_LIMIT", PATIENCE)
-    monkeypatch.setattr("gemtui.agent.detect.HELP_LIMIT", PATIENCE)
+def gemini(gemini_program: Path, tmp_path: Path) -> GeminiCli:
+    """The CLI with a fresh home and an empty project below this test's folder."""
     return GeminiCli.set_up(gemini_program, tmp_path)

@@ -16,6 +16,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
+from time import monotonic
 from typing import Any
 
 import orjson
@@ -29,14 +30,17 @@ from gemtui.processes import find_program
 
 INSTALL_LINK = "https://github.com/google-gemini/gemini-cli"
 NOT_FOUND = f"gemini was not found on PATH: install it from {INSTALL_LINK}"
-VERSION_LIMIT = 5.0
-"""Seconds that `gemini --version` may take; 0.5 to 2 are usual."""
-HELP_LIMIT = 20.0
-"""Seconds that `gemini --help` may take."""
+ANSWER_LIMIT = 5.0
+"""Seconds that `gemini --version` or `--help` may take and do nothing; 0.5 to 2 are usual."""
+LONGEST = 30.0
+"""Seconds that either may take as long as it computes: a busy machine starts it slowly."""
 
 _NAME = "gemini"
 _VERSION = re.compile(r"^v?(\d+\.\d+\.\d+\S*)$", re.MULTILINE)
 _VERSION_FILE, _HELP_FILE = "cli-version.json", "cli-help.json"
+_LOOK_AGAIN = 1.0
+_IDLE = 0.03
+"""Seconds of computing between two looks below which a process counts as one that waits."""
 
 
 class FoundBy(StrEnum):
@@ -111,12 +115,12 @@ def version_of(
     *,
     cache: Path | None,
     environ: Mapping[str, str] = os.environ,
-    limit: float = VERSION_LIMIT,
+    limit: float = ANSWER_LIMIT,
 ) -> Answer:
     """Return the version of the CLI at `cli`, asked for once per change of its file.
 
-    `cache`: our cache folder, None = remember nothing. `limit`: seconds to wait. Never raises: what
-    went wrong is the answer's `problem`.
+    `cache`: our cache folder, None = remember nothing. `limit`: seconds to wait; LONGEST while the
+    CLI computes. Never raises: what went wrong is the answer's `problem`.
     """
 
     def ask() -> Answer:
@@ -178,16 +182,37 @@ def _ask(cli: Path, word: str, environ: Mapping[str, str], limit: float) -> Answ
             )
         except OSError as error:
             return Answer(problem=f"{cli} can't be started: {error.strerror}")
+        began = monotonic()
         try:
-            code = process.wait(limit)
+            code = _wait(process, limit)
         except subprocess.TimeoutExpired:
-            return Answer(problem=f"{cli} {word} took longer than {limit:g} s", late=True)
+            waited = round(monotonic() - began) or limit
+            return Answer(problem=f"{cli} {word} took longer than {waited:g} s", late=True)
         finally:
             _end_group(process)
         answer.seek(0)
         if code != 0:
             return Answer(problem=f"{cli} {word} ended with exit code {code}")
         return Answer(text=answer.read(64 * 1024).decode(errors="replace"))
+
+
+def _wait(process: subprocess.Popen[bytes], limit: float) -> int:
+    """Return the exit code. Raises TimeoutExpired if it is not there after `limit` seconds.
+
+    Whoever computes then is waited for on, LONGEST seconds in all.
+    """
+    from gemtui.agent.process_tree import cpu_seconds
+
+    latest = monotonic() + max(limit, LONGEST)
+    computed = 0.0
+    while True:
+        try:
+            return process.wait(limit)
+        except subprocess.TimeoutExpired:
+            before, computed = computed, cpu_seconds(process.pid)
+            if computed - before < _IDLE or monotonic() >= latest:
+                raise
+        limit = min(_LOOK_AGAIN, limit)
 
 
 def _end_group(process: subprocess.Popen[bytes]) -> None:
@@ -262,15 +287,15 @@ def detect_cli(environ: Mapping[str, str] = os.environ, *, cli: Path | None = No
 
     `cli`: the program, if it need not be looked for. The CLI is asked once per change of its file,
     which takes seconds; later calls read the answer from the cache, in milliseconds. One that does
-    not tell its version within VERSION_LIMIT seconds is not asked for more.
+    not tell its version in time is not asked for more.
     """
     found = find_cli(environ) if cli is None else Cli(path=cli.absolute(), found_by=FoundBy.CALLER)
     if found is None:
         return Detected(cli=None, version=None, capabilities=parse_help(""), problem=NOT_FOUND)
-    version = version_of(found.path, cache=cache_dir(), environ=environ, limit=VERSION_LIMIT)
+    version = version_of(found.path, cache=cache_dir(), environ=environ, limit=ANSWER_LIMIT)
 
     def ask() -> Answer:
-        return version if version.late else _ask(found.path, "--help", environ, HELP_LIMIT)
+        return version if version.late else _ask(found.path, "--help", environ, ANSWER_LIMIT)
 
     flags = _once(found.path, cache_dir(), _HELP_FILE, ask)
     capabilities = parse_help(flags.text or "")

@@ -28,6 +28,16 @@ def descendants(pid: int) -> set[psutil.Process]:
     return set()
 
 
+def cpu_seconds(pid: int) -> float:
+    """Return how long the process `pid` and all that lives below it have computed, in seconds."""
+    total = 0.0
+    for process in descendants(pid):
+        with suppress(psutil.Error):
+            times = process.cpu_times()
+            total += times.user + times.system
+    return total
+
+
 def _with_children(process: psutil.Process) -> set[psutil.Process]:
     with suppress(psutil.Error):
         return {process, *process.children(recursive=True)}

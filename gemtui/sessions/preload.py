@@ -73,10 +73,19 @@ class StorePreload:
         return found, self.index.known()
 
 
-def _begin(read: Callable[[], _Read]) -> tuple[int, int]:
-    """Start a process that reads; return its id and the end of the pipe where its answer comes."""
+def _begin(read: Callable[[], _Read]) -> tuple[int, int] | None:
+    """Start a process that reads; return its id and the end of the pipe where its answer comes.
+
+    None if the machine has no process to spare.
+    """
     answer, theirs = os.pipe()
-    if child := os.fork():
+    try:
+        child = os.fork()
+    except OSError:
+        os.close(answer)
+        os.close(theirs)
+        return None
+    if child:
         os.close(theirs)
         return child, answer
     try:

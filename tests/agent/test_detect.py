@@ -82,6 +82,18 @@ def test_what_goes_wrong_is_said(tmp_path: Path, body: str, words: str) -> None:
     assert words in (version.problem or "")
 
 
+def test_a_cli_that_computes_is_waited_for_longer(tmp_path: Path) -> None:
+    busy = "i=0; while [ $i -lt 400000 ]; do i=$((i+1)); done; echo 0.61.0"
+    cli = script(tmp_path / "gemini", busy)
+    assert version_of(cli, cache=None, limit=0.2) == Answer(text="0.61.0")
+
+
+def test_not_for_ever(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("gemtui.agent.detect.LONGEST", 0.5)
+    cli = script(tmp_path / "gemini", "while :; do :; done")
+    assert version_of(cli, cache=None, limit=0.2).late
+
+
 def test_missing_and_unstartable(tmp_path: Path) -> None:
     assert "can't be read" in (version_of(tmp_path / "none", cache=None).problem or "")
     broken = tmp_path / "gemini"

@@ -69,7 +69,7 @@ def test_a_variable_that_is_wrong(fake_cli: FakeCli, tmp_path: Path, named: str)
 def test_one_that_hangs_is_not_asked_twice(
     fake_cli: FakeCli, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    monkeypatch.setattr("gemtui.agent.detect.VERSION_LIMIT", 0.2)
+    monkeypatch.setattr("gemtui.agent.detect.ANSWER_LIMIT", 0.2)
     fake_cli().write_text(f'#!/bin/sh\necho "$1" >> {tmp_path}/asked\nsleep 60 & wait\n')
     found = detect_cli()
     assert found.problem is not None

@@ -34,6 +34,14 @@ said = []
 opening.index.load(publish=lambda some: said.append(len(some.sessions)), cancelled=lambda: False)
 assert min(said) == 2, said
 """
+NO_PROCESS = """
+import os
+
+def fork():
+    raise BlockingIOError(11, "Resource temporarily unavailable")
+
+os.fork = fork
+"""
 KILLED = """
 import psutil
 for child in psutil.Process().children():
@@ -62,6 +70,10 @@ def test_another_process_reads_the_first_rows(tmp_path: Path) -> None:
 
 def test_a_process_that_is_killed_costs_nothing_but_time(tmp_path: Path) -> None:
     python(BEGIN + KILLED + LOAD, tmp_path)
+
+
+def test_without_a_process_to_spare_they_are_read_here(tmp_path: Path) -> None:
+    python(NO_PROCESS + BEGIN + LOAD, tmp_path)
 
 
 def test_rows_that_are_shown_stay_while_all_is_read(tmp_path: Path) -> None:

@@ -34,8 +34,6 @@ from gemtui.ui.transcript.viewport import Viewport
 
 _PARENT = 40
 """Cells of a parent's title in the status line."""
-_LOOK_AGAIN = 0.02
-"""Seconds between two looks whether the transcript has been laid out."""
 
 
 class _Left(Struct, frozen=True, kw_only=True):
@@ -128,8 +126,7 @@ class ReadPane(Vertical):
         page = self.view.page
         transcript = page.transcript
         found = await asyncio.to_thread(place_of_call, transcript, self._wanted)
-        while page.look is None:  # on a narrow screen it is shown, and laid out, a moment later
-            await asyncio.sleep(_LOOK_AGAIN)
+        await self.view.laid_out.wait()  # on a narrow screen it is shown a moment later
         if found is not None and transcript is self.view.page.transcript:
             self._wanted = ""
             page.go(found, at_top=True)

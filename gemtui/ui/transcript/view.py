@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from asyncio import to_thread
+import asyncio
 from collections.abc import Callable, Coroutine
 from typing import Any, ClassVar
 
@@ -54,7 +54,7 @@ def _jump(
 
     async def action(self: TranscriptView) -> None:
         page, transcript = self.page, self.page.transcript
-        found = await to_thread(next_target, transcript, page.cursor, target, step)
+        found = await asyncio.to_thread(next_target, transcript, page.cursor, target, step)
         if found is not None:
             page.jump(found, transcript.outlines[found.message].id, at_top=target.at_top)
         self._act(lambda: found is not None, word)
@@ -84,6 +84,8 @@ class TranscriptView(SearchedView, can_focus=True, inherit_bindings=False):
         self.page = Viewport(open_thoughts=open_thoughts)
         self.word = ""
         """What the last key could not do, such as "no failed tool below"; "" if it could."""
+        self.laid_out = asyncio.Event()
+        """Set while the page is wrapped for the width that it is shown in."""
         self.finder = Finder(self)
         self._frame: RowFrame | None = None
         self._placing = False
@@ -117,6 +119,7 @@ class TranscriptView(SearchedView, can_focus=True, inherit_bindings=False):
         self.close_find()
         self._unselect()
         self.page, self.word = page, ""
+        self.laid_out.clear()
         self._fit()
 
     @property
@@ -159,6 +162,7 @@ class TranscriptView(SearchedView, can_focus=True, inherit_bindings=False):
         if look != self.page.look:
             self._unselect()
         self.page.resize(look, height)
+        self.laid_out.set()
         self.refresh_page()
 
     def refresh_page(self) -> None:
