@@ -164,9 +164,12 @@ def _under_cursor(page: Viewport, place: LayoutLine) -> bool:
     return part is not None and start <= place.line < part.end
 
 
-def unseen_mark(count: int, look: Look) -> Segment:
-    """What the last row says when messages came that the reader did not see."""
-    return Segment(f" {look.glyphs.newer} {count} new ", look[Role.ACCENT] + Style(reverse=True))
+def unseen_mark(page: Viewport, look: Look) -> Segment | None:
+    """What the last row says when something came below that the reader did not see, else None."""
+    if not (page.unseen or page.grown):
+        return None
+    news = f"{page.unseen} new" if page.unseen else "new below"
+    return Segment(f" {look.glyphs.newer} {news} ", look[Role.ACCENT] + Style(reverse=True))
 
 
 def with_mark(strip: Strip, mark: Segment) -> Strip:

@@ -65,7 +65,7 @@ def _jump(
 class TranscriptView(SearchedView, can_focus=True, inherit_bindings=False):
     """Shows a transcript, however long: bodies are read and drawn when they come into sight.
 
-    A screen reads `cursor`, `following`, `unseen`, `found` and `word` whenever `TranscriptMoved`
+    A screen reads `cursor`, `following`, `found` and `word` whenever `TranscriptMoved`
     comes; what the reader asks for comes as the other messages of `gemtui.ui.kit.messages`.
     """
 
@@ -126,11 +126,6 @@ class TranscriptView(SearchedView, can_focus=True, inherit_bindings=False):
     def following(self) -> bool:
         """Whether the reader is at the end and goes on with it."""
         return self.page.following
-
-    @property
-    def unseen(self) -> int:
-        """Messages that came while the reader was not at the end."""
-        return self.page.unseen
 
     @property
     def total(self) -> int:
@@ -203,8 +198,8 @@ class TranscriptView(SearchedView, can_focus=True, inherit_bindings=False):
         if look is None or not self.page.height:
             return Strip.blank(self.scrollable_size.width, self.rich_style)
         strip = draw_row(self.page, y, self._frame or self._new_frame(look))
-        last = y == self.page.height - 1
-        return with_mark(strip, unseen_mark(self.unseen, look)) if last and self.unseen else strip
+        mark = unseen_mark(self.page, look) if y == self.page.height - 1 else None
+        return strip if mark is None else with_mark(strip, mark)
 
     def _new_frame(self, look: Look) -> RowFrame:
         self._frame = RowFrame(
@@ -271,10 +266,10 @@ class TranscriptView(SearchedView, can_focus=True, inherit_bindings=False):
             self.refresh_page()
 
     def _on_unseen_mark(self, offset: Offset) -> bool:
-        if self.page.look is None or not self.unseen or offset.y != self.page.height - 1:
+        if self.page.look is None or offset.y != self.page.height - 1:
             return False
-        mark = unseen_mark(self.unseen, self.page.look)
-        return offset.x >= self.scrollable_size.width - mark.cell_length
+        mark = unseen_mark(self.page, self.page.look)
+        return mark is not None and offset.x >= self.scrollable_size.width - mark.cell_length
 
     # --- moving --------------------------------------------------------------------------------
 

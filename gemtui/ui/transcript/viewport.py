@@ -20,7 +20,8 @@ class Viewport:
     """A window of `height` lines on a transcript, `top` being the first line in sight.
 
     The cursor is on a block and always in sight. `following`: the reader is at the end and stays
-    there; `unseen`: messages that came while they were not. `open_thoughts`: unfolded at first.
+    there; `unseen`: messages that came while they were not, `grown`: one that was there has become
+    longer meanwhile. `open_thoughts`: unfolded at first.
     """
 
     def __init__(self, *, open_thoughts: bool = False) -> None:
@@ -40,7 +41,7 @@ class Viewport:
         self.sheet = Layout(self._draw, self._guess)
         self.top = self.unseen = 0
         self.cursor = Cursor(0, None)
-        self.following = False
+        self.following = self.grown = False
         self.folds = Folds(open_thoughts=self.open_thoughts)
         self._stays = self._loading = False
         self._share = (0, 0.0, -1)
@@ -65,7 +66,8 @@ class Viewport:
             self._start()
         anchor, cursor, on_last = self._anchor(), self._key(self.cursor.message), self._on_last()
         key = None if anchor is None else self._key(anchor.message)
-        last, news = self._key(len(self.sheet) - 1), news and not (self._loading or loading)
+        last, news = self.sheet.outlines[-1:], news and not (self._loading or loading)
+        count = len(self.sheet)
         self.transcript, self._loading = transcript, loading
         same = self.sheet.show(transcript.outlines)
         if fresh:
@@ -77,10 +79,17 @@ class Viewport:
             self.cursor = self.cursor._replace(message=self._index(*cursor, same))
         if anchor is not None and key is not None:
             anchor = anchor._replace(message=self._index(*key, same))
-        if news and last[1]:
-            self.unseen += len(transcript) - 1 - self._index(*last, same)
+        if news and last and len(transcript):
+            self._count_news(last[0], self._index(count - 1, last[0].id, same))
         self._rest(None if self.following else anchor or Anchor(0, 0, 0))
         return same
+
+    def _count_news(self, last: Outline, place: int) -> None:
+        """What is more now than when `last` was the last message, which is number `place` now."""
+        now = self.sheet.outlines[place]
+        self.unseen += len(self.sheet) - 1 - place
+        longer = now.id == last.id and (now.calls, now.size) > (last.calls, last.size)
+        self.grown = self.grown or longer
 
     def _key(self, index: int) -> tuple[int, str]:
         known = 0 <= index < len(self.sheet)
@@ -176,7 +185,7 @@ class Viewport:
         here = self.following or not self._loading
         self.following = here and self.at_end and not self._stays
         if self.at_end:
-            self.unseen = 0
+            self.unseen, self.grown = 0, False
 
     def scroll_to(self, line: int) -> None:
         """The reader moves the window so that `line` of the sheet is on the top row."""

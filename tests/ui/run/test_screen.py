@@ -91,6 +91,25 @@ async def test_a_run_streams_and_its_card_goes_from_running_to_done(
         await me.sees("✓ done", "enter goes on")
 
 
+@SIZES
+async def test_an_answer_that_goes_on_below_what_is_read_says_so(
+    home: Path, project: Path, fake_cli: FakeCli, tmp_path: Path, size: tuple[int, int]
+) -> None:
+    gate = tmp_path / "gate"
+    long = "".join(f"line {number}\\\\n\\\\n" for number in range(40))
+    fake_cli(START, says(long), f"until:{gate}", says("The last word."), "wait")
+    async with runner(home, project, size) as me:
+        await me.ask("tell me")
+        await me.sees("line 39", "following")
+        await me.press("escape", "pageup")
+        assert "new below" not in me.text
+        gate.touch()
+        await me.sees("▼ new below")
+        await me.press("end")
+        await me.sees("The last word.", "following")
+        assert "new below" not in me.text
+
+
 async def test_the_written_files_and_the_way_to_their_cards(
     home: Path, project: Path, fake_cli: FakeCli
 ) -> None:

@@ -29,7 +29,7 @@ from gemtui.ui.kit.messages import (
 )
 from gemtui.ui.transcript.search_bar import FindBar
 from gemtui.ui.transcript.view import TranscriptView
-from tests.ui.talks import NOW, Talk, answer, long_talk, prompt, thought, tool
+from tests.ui.talks import NOW, Talk, answer, long_talk, paragraphs, prompt, thought, tool
 
 
 class Reading(App[None]):
@@ -198,8 +198,23 @@ async def test_news_are_counted_on_the_last_row_and_a_click_goes_there() -> None
         assert app.lines()[-1].endswith("▼ 2 new")
         await pilot.click(TranscriptView, offset=(58, 11))
         assert app.view.following
-        assert app.view.unseen == 0
+        assert app.view.page.unseen == 0
         assert "new" not in app.lines()[-1]
+
+
+async def test_an_answer_that_grows_below_the_window_says_so_and_a_click_goes_there() -> None:
+    talk = Talk(prompt("p", "tell"), answer("a", paragraphs(10)))
+    async with reading(talk) as (app, pilot):
+        await pilot.press("end", "pageup")
+        shown = app.lines()
+        app.view.show(talk.become((talk.messages[0], answer("a", paragraphs(20)))), fresh=False)
+        await pilot.pause()
+        assert app.lines()[-1].endswith("▼ new below")
+        assert app.lines()[:-1] == shown[:-1]
+        await pilot.click(TranscriptView, offset=(58, 11))
+        assert app.view.following
+        assert "paragraph 19" in "".join(app.lines())
+        assert "new below" not in app.lines()[-1]
 
 
 async def test_a_newer_state_keeps_scroll_cursor_and_fold() -> None:

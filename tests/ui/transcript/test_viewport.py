@@ -297,6 +297,32 @@ def test_messages_that_come_scroll_into_sight_only_at_the_end() -> None:
     assert "▌ three" in screen(page)
 
 
+def test_a_last_message_that_grows_out_of_sight_is_told_of_until_the_end_is_seen() -> None:
+    talk = Talk(prompt("p", "tell"), answer("a", paragraphs(10)))
+    page = page_of(talk, end=True)
+    page.show(talk.become((talk.messages[0], answer("a", paragraphs(11)))), fresh=False)
+    assert not page.grown, "it was followed"
+    page.page(-1)
+    page.show(talk.now(), fresh=False)
+    assert not page.grown, "nothing came"
+    before = screen(page)
+    page.show(talk.become((talk.messages[0], answer("a", paragraphs(12)))), fresh=False)
+    assert page.grown
+    assert screen(page) == before
+    page.show(talk.add(prompt("q", "more")), fresh=False)
+    assert (page.grown, page.unseen) == (True, 1)
+    page.follow()
+    assert (page.grown, page.unseen) == (False, 0)
+
+
+def test_a_call_that_an_unseen_answer_makes_is_told_of() -> None:
+    talk = long_talk()
+    page = page_of(talk)
+    *before, last = talk.messages
+    page.show(talk.become((*before, answer(last.id, *last.blocks, tool("n", "")))), fresh=False)
+    assert page.grown
+
+
 def test_the_cursor_key_up_ends_following_and_down_to_the_end_begins_it() -> None:
     page = page_of(long_talk(19), end=True)
     page.up()
@@ -336,7 +362,7 @@ def test_messages_woven_in_above_are_no_news_and_move_nothing() -> None:
     page.show(talk.become(woven), fresh=False)
     assert screen(page) == before
     assert under_cursor(page) == cursor
-    assert page.unseen == 0
+    assert (page.unseen, page.grown) == (0, False)
 
 
 def test_what_is_shown_or_hidden_on_request_is_no_news() -> None:
