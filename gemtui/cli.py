@@ -17,6 +17,7 @@ from typing import Any
 import click
 from click.shell_completion import CompletionItem
 
+from gemtui.commands.marks_cli import mark_command, marks
 from gemtui.commands.policy_cli import policy
 from gemtui.commands.run_cli import RunArguments, run_options
 from gemtui.commands.runs_cli import runs
@@ -24,6 +25,7 @@ from gemtui.commands.trust_cli import trust
 from gemtui.errors import (
     ConfigError,
     GemtuiError,
+    MarkError,
     NotASession,
     OptionError,
     PolicyNotFound,
@@ -39,6 +41,7 @@ _USAGE = (
     SessionNotFound,
     SessionAmbiguous,
     NotASession,
+    MarkError,
     ConfigError,
     OptionError,
     PolicyNotFound,
@@ -282,7 +285,9 @@ def _open(path: Path | None, session: str | None, demo: bool, ascii: bool) -> in
 )
 @click.option("--everywhere", is_flag=True, help="The sessions of all projects.")
 @click.option(
-    "--hidden", is_flag=True, help="Also ghosts, empty starts, subagents, checkpoints, copies."
+    "--hidden",
+    is_flag=True,
+    help="Also what is archived, ghosts, empty starts, subagents, checkpoints, copies.",
 )
 @click.option("--limit", metavar="N", type=click.IntRange(min=1), help="At most N, the newest.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
@@ -361,6 +366,8 @@ def run(**words: Any) -> int:
 
 root.add_command(runs)
 root.add_command(trust)
+root.add_command(mark_command(_session_ids))
+root.add_command(marks)
 root.add_command(policy)
 
 

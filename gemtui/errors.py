@@ -7,6 +7,8 @@ GemtuiError
 ├── SessionTooLarge     reading the session would need more memory than allowed
 ├── StoreUnreadable     the store exists but access to it is denied
 ├── DeletionFailed      some files of a session could not be moved to the trash or removed
+├── MarkError           a name, tag or note of the user's can't be kept (a ValueError as well)
+├── MarksUnreadable     the file with the user's names, tags and notes can't be used; `.path`
 ├── ConfigError         the settings file is wrong; `.path` and `.key` name the place
 ├── PolicyError         a policy file can't be read, edited or saved; `.path` names it
 │   ├── PolicyNotFound  there is no such policy
@@ -107,6 +109,18 @@ class DeletionFailed(GemtuiError):
     def __init__(self, message: str, *, left: tuple[tuple[Path, str], ...]) -> None:
         super().__init__(message)
         self.left = left
+
+
+class MarkError(GemtuiError, ValueError):
+    """A name, tag or note of a session can't be kept; the message says what can be."""
+
+
+class MarksUnreadable(GemtuiError):
+    """The file at `path` with names, tags and notes can't be used. It was not changed."""
+
+    def __init__(self, message: str, *, path: Path) -> None:
+        super().__init__(message)
+        self.path = path
 
 
 class ConfigError(GemtuiError):

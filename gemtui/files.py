@@ -115,6 +115,21 @@ def write_whole(
         raise
 
 
+def make_private(path: Path) -> None:
+    """Make a file 0600 and its folder 0700, both if they are not there; what is in it is kept.
+
+    Raises OSError, also if the file is a link.
+    """
+    path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+    if path.parent.stat().st_mode & 0o077:
+        path.parent.chmod(0o700)
+    handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+    try:
+        os.fchmod(handle, 0o600)
+    finally:
+        os.close(handle)
+
+
 def _write_special(path: Path, pieces: Iterable[bytes], special: bool) -> None:
     """Write to something other than a regular file, without waiting for a FIFO to be opened."""
     if not special:

@@ -64,6 +64,11 @@ def cache_dir() -> Path:
     return platformdirs.user_cache_path(_APP, appauthor=False)
 
 
+def data_dir() -> Path:
+    """Return the folder for data of the user's own that can't be recreated, such as notes."""
+    return platformdirs.user_data_path(_APP, appauthor=False)
+
+
 def state_dir() -> Path:
     """Return the folder for data that is kept between starts, other than settings."""
     return platformdirs.user_state_path(_APP, appauthor=False)

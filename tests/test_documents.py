@@ -153,6 +153,9 @@ WORDS = {
     "show --format json": "latest",
     "runs list": "--json",
     "runs clear": "--json",
+    "mark": "latest --json",
+    "marks export": "",
+    "marks import": "marks.json --json",
     "trust list": "--json",
     "trust remove": "/ --json",
     "policy list": "--json",
@@ -214,7 +217,7 @@ def test_sessions_runs_and_events_have_the_names_that_are_told(
     assert list(run) == told["run"]
     main(["sessions", "--everywhere", "--json"])
     for session in orjson.loads(capsysbinary.readouterr().out)["sessions"]:
-        assert list(session) == told["session"]
+        assert list(session) == [*told["session"], "mark"]
 
 
 # --- programs ------------------------------------------------------------------------------------
@@ -244,6 +247,7 @@ def work(home: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         '[[rule]]\ntoolName = "run_shell_command"\ncommandPrefix = "git push"\n'
         'decision = "deny"\npriority = 9\n'
     )
+    Path("marks.json").write_text('{"version": 1, "marks": []}')
     return home
 
 

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from gemtui.paths import cache_dir, config_file, gemini_home, state_dir, typed_path
+from gemtui.paths import cache_dir, config_file, data_dir, gemini_home, state_dir, typed_path
 
 
 @pytest.mark.parametrize(
@@ -47,7 +47,7 @@ def test_the_config_file_can_be_named(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_our_own_folders_are_not_in_geminis(tmp_path: Path) -> None:
     home = gemini_home()
-    for place in (config_file({}), cache_dir(), state_dir()):
+    for place in (config_file({}), cache_dir(), data_dir(), state_dir()):
         assert place.is_absolute()
         assert not place.is_relative_to(home)
 

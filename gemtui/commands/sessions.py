@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import shutil
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from itertools import islice, pairwise
 from pathlib import Path
+from typing import Any
 
 from gemtui.commands.output import lines_to_stdout, note, to_stdout
 from gemtui.commands.pick_session import index_of_user
+from gemtui.errors import MarksUnreadable
 from gemtui.files import is_folder
 from gemtui.jsonout import encode, encode_array
+from gemtui.marks import Mark, Marks
 from gemtui.paths import folder_here
 from gemtui.sessions.scope import listed, read_store
 from gemtui.sessions.snapshot import Snapshot
@@ -34,12 +37,17 @@ def run(
     with index_of_user() as index:
         home, snapshot = index.home, read_store(index, project=project)
     scope = None if everywhere else _scope(snapshot, project, hidden=hidden)
-    sessions = list(islice(listed(snapshot, project=scope, hidden=hidden), limit))
+    marks = _marks_of_user()
+    wanted = listed(snapshot, project=scope, hidden=hidden)
+    if not hidden:
+        wanted = (each for each in wanted if each.id not in marks or not marks[each.id].archived)
+    sessions = list(islice(wanted, limit))
     if as_json:
         head = b'{"version":1,"home":' + encode(str(home)) + b',"sessions":'
-        to_stdout(encode_array((each.to_dict() for each in sessions), head=head, tail=b"}\n"))
+        to_stdout(encode_array((_json(each, marks) for each in sessions), head=head, tail=b"}\n"))
     else:
-        lines_to_stdout(_table(sessions, short_ids(snapshot.sessions), datetime.now(UTC)))
+        ids = short_ids(snapshot.sessions)
+        lines_to_stdout(_table(sessions, marks, ids, datetime.now(UTC)))
     if project is not None and not sessions and not is_folder(project):
         note(f"{project} is not there, and has no sessions: name a folder that has some")
         return 1
@@ -49,6 +57,20 @@ def run(
     elif not sessions and not as_json:
         note(_why_none(home, snapshot, scope))
     return 0
+
+
+def _marks_of_user() -> Mapping[str, Mark]:
+    """The user's marks; without them where they can't be read, which is said."""
+    try:
+        return Marks().all()
+    except MarksUnreadable as error:
+        note(str(error))
+        return {}
+
+
+def _json(session: Summary, marks: Mapping[str, Mark]) -> dict[str, Any]:
+    mark = marks.get(session.id)
+    return session.to_dict() | {"mark": None if mark is None else mark.to_dict()}
 
 
 def _scope(snapshot: Snapshot, project: Path | None, *, hidden: bool) -> Path | None:
@@ -90,11 +112,14 @@ _SPECIAL = Clean(" *")
 _GAP = "  "
 
 
-def _table(sessions: Sequence[Summary], ids: dict[str, str], now: datetime) -> Iterator[Clean]:
+def _table(
+    sessions: Sequence[Summary], marks: Mapping[str, Mark], ids: dict[str, str], now: datetime
+) -> Iterator[Clean]:
     """A head and one line per session, as wide as the terminal, if there is one."""
     if not sessions:
         return
-    rows = [_HEAD, *(_row(each, ids, now) for each in sessions)]
+    both = [(each, marks.get(each.id) or Mark(session=each.id)) for each in sessions]
+    rows = [_HEAD, *(_row(each, mark, ids, now) for each, mark in both)]
     cleaned = [[clean_line(cell) for cell in row] for row in rows]
     widths = dict(enumerate(max(map(cells, column)) for column in zip(*cleaned, strict=True)))
     del widths[len(_HEAD) - 1]
@@ -103,9 +128,10 @@ def _table(sessions: Sequence[Summary], ids: dict[str, str], now: datetime) -> I
         columns = shutil.get_terminal_size().columns
         widths = _fitting(widths, columns)
         room = max(0, columns - _taken(widths))
-    for row, mark in zip(cleaned, [Clean(""), *map(_marks, sessions)], strict=True):
+    specials = [Clean(""), *(_special(each, mark) for each, mark in both)]
+    for row, special in zip(cleaned, specials, strict=True):
         front = (_padded(row[at], at, width) for at, width in widths.items())
-        yield Clean(_GAP.join((*front, _titled(row[-1], mark, room))))
+        yield Clean(_GAP.join((*front, _titled(row[-1], special, room))))
 
 
 def _fitting(widths: dict[int, int], columns: int) -> dict[int, int]:
@@ -127,13 +153,13 @@ def _taken(widths: dict[int, int]) -> int:
     return sum(widths.values()) + len(_GAP) * len(widths)
 
 
-def _titled(title: Clean, mark: Clean, room: int | None) -> str:
+def _titled(title: Clean, special: Clean, room: int | None) -> str:
     """The title and what is special, which gives way where there is no room for both."""
     if room is None:
-        return title + mark
-    if mark and cells(mark) > max(room - _TITLE_WIDTH, room - cells(title)):
-        mark = _SPECIAL
-    return ellipsis(title, max(0, room - cells(mark))) + mark
+        return title + special
+    if special and cells(special) > max(room - _TITLE_WIDTH, room - cells(title)):
+        special = _SPECIAL
+    return ellipsis(title, max(0, room - cells(special))) + special
 
 
 def _padded(cell: Clean, column: int, width: int) -> str:
@@ -142,7 +168,7 @@ def _padded(cell: Clean, column: int, width: int) -> str:
     return blanks + cut if column in _NUMBERS else cut + blanks
 
 
-def _row(session: Summary, ids: dict[str, str], now: datetime) -> tuple[str, ...]:
+def _row(session: Summary, mark: Mark, ids: dict[str, str], now: datetime) -> tuple[str, ...]:
     tokens = session.tokens.total
     return (
         ids.get(session.id, session.id),
@@ -152,7 +178,7 @@ def _row(session: Summary, ids: dict[str, str], now: datetime) -> tuple[str, ...
         str(session.failed_calls),
         "?" if tokens is None else str(tokens),
         ellipsis(clean_line(_project_name(session)), _PROJECT_WIDTH),
-        session.title,
+        mark.name or session.title,
     )
 
 
@@ -162,8 +188,10 @@ def _project_name(session: Summary) -> str:
     return session.project_key
 
 
-def _marks(session: Summary) -> Clean:
-    """What is special about it, as ` [live, torn]` behind the title."""
-    kind = [] if session.kind is SessionKind.MAIN else [session.kind.value]
-    words = kind + [flag.value.replace("_", " ") for flag in Flag if flag in session.flags]
+def _special(session: Summary, mark: Mark) -> Clean:
+    """What is special about it, as ` [pinned, live, torn, #parser]` behind the title."""
+    words = [word for word in ("pinned", "archived") if getattr(mark, word)]
+    words += [] if session.kind is SessionKind.MAIN else [session.kind.value]
+    words += [flag.value.replace("_", " ") for flag in Flag if flag in session.flags]
+    words += [f"#{tag}" for tag in mark.tags]
     return Clean(f" [{', '.join(words)}]" if words else "")

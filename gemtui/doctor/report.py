@@ -24,8 +24,9 @@ from gemtui.api import problem_dict
 from gemtui.config import Config, load_config
 from gemtui.doctor.policies import PolicyReport, look_at_policies, policy_problems, policy_rows
 from gemtui.doctor.terminal import Terminal, look_at_terminal, terminal_rows
-from gemtui.errors import ConfigError
+from gemtui.errors import ConfigError, MarksUnreadable
 from gemtui.files import is_private, is_there
+from gemtui.marks import Marks
 from gemtui.paths import cache_dir, config_file, current_folder, gemini_home, prompts_file
 from gemtui.runs.copies import last_copy_words
 from gemtui.runs.listing import (
@@ -71,13 +72,14 @@ class StoreReport:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OwnFiles:
-    """gemtui's settings, cache and saved prompts.
+    """gemtui's settings, cache, saved prompts, and what the user has said about sessions.
 
     `config_problem`: None = the file is valid or missing. `theme`: the theme in the settings, None
     = the default; only the app knows whether it exists. `cache_private`: nobody but the user has
     access to the folder. `cache_problem`: why the cache is not used, None = it is. `cache_renewed`:
     why it was just created again, None = it was not. `prompts_bytes`: the size of the file, None =
-    it is missing.
+    it is missing. `marks`: the file with names, tags and notes; `marked`: number of sessions in it,
+    None = `marks_problem` is why it can't be read.
     """
 
     config: Path
@@ -92,6 +94,9 @@ class OwnFiles:
     cache_renewed: str | None
     prompts: Path
     prompts_bytes: int | None
+    marks: Path
+    marked: int | None
+    marks_problem: str | None
 
     @property
     def clear(self) -> str:
@@ -206,7 +211,8 @@ def _own_files(environ: Mapping[str, str], cache: Path, found: Snapshot) -> OwnF
         settings = load_config(config)
     except ConfigError as error:
         problem = str(error)
-    sizes = list(_sizes(cache))
+    sizes, marks = list(_sizes(cache)), Marks()
+    marked, marks_problem = _marked(marks)
     return OwnFiles(
         config=config,
         config_found=is_there(config),
@@ -220,7 +226,18 @@ def _own_files(environ: Mapping[str, str], cache: Path, found: Snapshot) -> OwnF
         cache_renewed=None if found.renewed is None else found.renewed.what,
         prompts=prompts_file(),
         prompts_bytes=_bytes(prompts_file()),
+        marks=marks.path,
+        marked=marked,
+        marks_problem=marks_problem,
     )
+
+
+def _marked(marks: Marks) -> tuple[int | None, str | None]:
+    """How many sessions have a mark, or why that can't be told."""
+    try:
+        return len(marks.all()), None
+    except MarksUnreadable as error:
+        return None, str(error)
 
 
 def _sizes(folder: Path) -> Iterator[int]:
@@ -266,6 +283,8 @@ def _problems(report: Report) -> Iterator[str]:
         yield files.config_problem
     if files.cache_problem is not None:
         yield files.cache_problem
+    if files.marks_problem is not None:
+        yield files.marks_problem
     yield from map(orphaned_words, report.runs.orphaned)
 
 
@@ -302,6 +321,11 @@ def _files_dict(files: OwnFiles) -> dict[str, Any]:
             "path": str(files.prompts),
             "bytes": files.prompts_bytes,
             "clear": CLEAR_PROMPTS,
+        },
+        "marks": {
+            "path": str(files.marks),
+            "sessions": files.marked,
+            "problem": files.marks_problem,
         },
     }
 
@@ -372,6 +396,8 @@ def _file_rows(files: OwnFiles) -> Iterator[tuple[str, str]]:
     if files.prompts_bytes is not None:
         yield "prompts", f"{files.prompts}: {size(files.prompts_bytes)}, the last of the run pane"
         yield "", f"to remove them together with the runs: {CLEAR_PROMPTS}"
+    if files.marked:
+        yield "marks", f"{files.marks}: yours, of {counted(files.marked, 'session')}"
 
 
 def _run_rows(runs: DiskUsage) -> Iterator[tuple[str, str]]:

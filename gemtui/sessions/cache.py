@@ -21,6 +21,7 @@ from typing import Any
 import msgspec.msgpack
 from msgspec.structs import replace
 
+from gemtui.files import make_private
 from gemtui.sessions.problem import Problem
 from gemtui.sessions.store import ChatFile
 from gemtui.sessions.summary import Known, Summary, Unread
@@ -144,7 +145,7 @@ class Cache:
 
     def _open(self, path: Path) -> None:
         try:
-            _private(path)
+            make_private(path)
             self._database = _connect(path)
         except Exception as error:
             self._recover(path, error)
@@ -158,7 +159,7 @@ class Cache:
             return
         try:
             _remove(path)
-            _private(path)
+            make_private(path)
             self._database = _connect(path)
         except Exception as another:
             self._give_up(path, another)
@@ -197,18 +198,6 @@ class _Damaged(Exception):
 
 class _Newer(Exception):
     """The cache was written by a newer gemtui."""
-
-
-def _private(path: Path) -> None:
-    """Make the folder 0700 and the file 0600 before anything is written into it."""
-    path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-    if path.parent.stat().st_mode & 0o077:
-        path.parent.chmod(0o700)
-    handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
-    try:
-        os.fchmod(handle, 0o600)
-    finally:
-        os.close(handle)
 
 
 def _connect(path: Path) -> sqlite3.Connection:

@@ -74,7 +74,16 @@ SESSION = {
         frozenset({"live", "ghost", "empty", "failed_prompt", "buried", "torn", "duplicate"})
     ],
 }
-SESSIONS = {"version": 1, "home": str, "sessions": [SESSION]}
+MARK = {
+    "session": str,
+    "name": (str, None),
+    "tags": [str],
+    "note": (str, None),
+    "pinned": bool,
+    "archived": bool,
+    "changed": (TIME, None),
+}
+SESSIONS = {"version": 1, "home": str, "sessions": [SESSION | {"mark": (MARK, None)}]}
 PROBLEM = {"file": str, "line": COUNT, "what": str}
 SHOWN = {
     "version": 1,
@@ -160,6 +169,7 @@ DOCTOR = {
             "clear": str,
         },
         "prompts": {"path": str, "bytes": (int, None), "clear": str},
+        "marks": {"path": str, "sessions": (int, None), "problem": (str, None)},
     },
     "problems": [str],
 }

@@ -1,0 +1,336 @@
+"""What is the user's own about sessions: names, tags, notes, pins, and which are archived.
+
+It is kept by session id in one SQLite file in our data folder, readable by the user alone; nothing
+of it goes into Gemini's files. It can't be made again, so this module never replaces or clears the
+file: one that can't be read raises MarksUnreadable and stays as it is. Several programs may use it
+at once.
+"""
+
+from __future__ import annotations
+
+import re
+import sqlite3
+import unicodedata
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import closing, contextmanager
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import msgspec
+from msgspec import Struct
+from msgspec.structs import asdict, replace
+
+from gemtui.errors import MarkError, MarksUnreadable
+from gemtui.files import make_private
+from gemtui.paths import data_dir
+
+VERSION = 1
+"""Of the file. One of a newer version is left alone."""
+APPLICATION = 0x67656D01
+FILE = "marks.sqlite3"
+LONGEST_NAME = 200
+LONGEST_TAG = 50
+LONGEST_NOTE = 10_000
+"""In characters."""
+
+_WAIT = 5.0
+"""Seconds to wait for another gemtui, which only holds the file for milliseconds."""
+_TAG = re.compile(r"\w[\w./+-]*")
+_TABLE = """
+    create table mark (
+        session text primary key, name text, note text, tags text not null,
+        pinned integer not null, archived integer not null, changed text not null
+    ) without rowid
+"""
+_SELECT = "select session, name, note, tags, pinned, archived, changed from mark"
+
+
+class Mark(Struct, frozen=True, kw_only=True):
+    """What a user has said about one session.
+
+    `session`: its id. `tags`: in alphabetical order. `changed`: when it was changed last; None = it
+    never was, and all else is empty.
+    """
+
+    session: str
+    name: str | None = None
+    tags: tuple[str, ...] = ()
+    note: str | None = None
+    pinned: bool = False
+    archived: bool = False
+    changed: datetime | None = None
+
+    @property
+    def empty(self) -> bool:
+        """Whether it says nothing."""
+        return not (self.name or self.tags or self.note or self.pinned or self.archived)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return it as JSON values; times in ISO 8601 UTC, null = not set."""
+        changed = None if self.changed is None else _iso(self.changed)
+        return asdict(self) | {"tags": list(self.tags), "changed": changed}
+
+
+class MarkEdit(Struct, frozen=True, kw_only=True):
+    """A change to marks; what is None stays as it is, and an empty text takes name or note away.
+
+    `add`, `remove`: tags; those in both are removed.
+    """
+
+    name: str | None = None
+    note: str | None = None
+    add: tuple[str, ...] = ()
+    remove: tuple[str, ...] = ()
+    pinned: bool | None = None
+    archived: bool | None = None
+
+    def apply(self, mark: Mark, now: datetime) -> Mark:
+        """Return the mark with this change. Raises MarkError for what can't be kept."""
+        tags = {tag_of(tag) for tag in self.add} | set(mark.tags)
+        return Mark(
+            session=mark.session,
+            name=mark.name if self.name is None else _name(self.name),
+            note=mark.note if self.note is None else _note(self.note),
+            tags=tuple(sorted(tags - {tag_of(tag) for tag in self.remove})),
+            pinned=mark.pinned if self.pinned is None else self.pinned,
+            archived=mark.archived if self.archived is None else self.archived,
+            changed=now,
+        )
+
+
+class Merged(Struct, frozen=True, kw_only=True):
+    """What an import did.
+
+    `changed`: number of sessions that have more marks than before. `kept`: ids of those whose own
+    name or note differs from the imported one, and stays.
+    """
+
+    changed: int
+    kept: tuple[str, ...]
+
+
+def tag_of(text: str) -> str:
+    """Return a tag as it is kept: lower case, without a leading `#`. Raises MarkError."""
+    tag = unicodedata.normalize("NFC", text.strip().removeprefix("#")).lower()
+    if not _TAG.fullmatch(tag) or len(tag) > LONGEST_TAG:
+        raise MarkError(
+            f"{text!r} is no tag: take letters, digits and . / + - without blanks,"
+            f" {LONGEST_TAG} at most"
+        )
+    return tag
+
+
+def _name(text: str) -> str | None:
+    name = " ".join(_text(text, "name", LONGEST_NAME).split())
+    return name or None
+
+
+def _note(text: str) -> str | None:
+    return _text(text, "note", LONGEST_NOTE).strip() or None
+
+
+def _text(text: str, what: str, most: int) -> str:
+    if len(text) > most:
+        raise MarkError(f"the {what} has {len(text):,} characters: {most:,} is the most")
+    if not _is_text(text):
+        raise MarkError(f"the {what} is no text that can be kept: it has half a character in it")
+    return text
+
+
+def _is_text(text: str) -> bool:
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+class Marks:
+    """The marks in one file; without a file there are none, and the first edit makes it.
+
+    `path`: None = that of the user. Every method raises MarksUnreadable if the file is not ours,
+    damaged, or can't be opened.
+    """
+
+    def __init__(self, path: Path | None = None) -> None:
+        self.path = data_dir() / FILE if path is None else path
+
+    def all(self) -> dict[str, Mark]:
+        """Return the mark of every session that has one, by session id."""
+        with self._named_in_errors():
+            if not self.path.exists():
+                return {}
+        with self._open() as database:
+            return {row[0]: _mark(row) for row in database.execute(_SELECT)}
+
+    def get(self, session: str) -> Mark:
+        """Return the mark of a session; an empty one if it has none."""
+        return self.all().get(session) or Mark(session=session)
+
+    def edit(self, sessions: Iterable[str], edit: MarkEdit) -> tuple[Mark, ...]:
+        """Change the marks of sessions, all or none; return them as they were, for `put`.
+
+        Raises MarkError.
+        """
+        now = datetime.now(UTC)
+        with self._change() as (marks, database):
+            before = tuple(marks.get(each) or Mark(session=each) for each in sessions)
+            _write(database, (edit.apply(mark, now) for mark in before))
+        return before
+
+    def put(self, marks: Iterable[Mark]) -> None:
+        """Replace the marks of their sessions, as to undo an edit."""
+        with self._change() as (_, database):
+            _write(database, marks)
+
+    def merge(self, imported: Iterable[Mark]) -> Merged:
+        """Add marks, all or none: tags, pins, and what has no name or note yet.
+
+        Nothing that is there is replaced. Raises MarkError.
+        """
+        changed, kept = 0, list[str]()
+        with self._change() as (marks, database):
+            for each in imported:
+                mine = marks.get(each.session) or Mark(session=each.session)
+                merged = _merged(mine, each)
+                if replace(merged, changed=None) != replace(mine, changed=None):
+                    changed += 1
+                    marks[each.session] = merged
+                    _write(database, [merged])
+                if _differs(each.name, merged.name) or _differs(each.note, merged.note):
+                    kept.append(each.session)
+        return Merged(changed=changed, kept=tuple(kept))
+
+    @contextmanager
+    def _change(self) -> Iterator[tuple[dict[str, Mark], sqlite3.Connection]]:
+        """The marks and the database, within one transaction."""
+        with self._named_in_errors():
+            make_private(self.path)
+        with self._open() as database:
+            database.execute("begin immediate")
+            yield {row[0]: _mark(row) for row in database.execute(_SELECT)}, database
+            database.execute("commit")
+
+    @contextmanager
+    def _open(self) -> Iterator[sqlite3.Connection]:
+        """The database, closed at the end, which undoes what was not committed."""
+        with (
+            self._named_in_errors(),
+            closing(sqlite3.connect(self.path, timeout=_WAIT, isolation_level=None)) as database,
+        ):
+            _prepare(database)
+            yield database
+
+    @contextmanager
+    def _named_in_errors(self) -> Iterator[None]:
+        try:
+            yield
+        except (OSError, sqlite3.Error, msgspec.DecodeError, _NotOurs) as error:
+            words = error.strerror if isinstance(error, OSError) and error.strerror else error
+            raise MarksUnreadable(
+                f"{self.path}, with names, tags and notes of sessions, can't be used: {words}:"
+                " it is as it was; see that you may read and write it, or put back a copy of it",
+                path=self.path,
+            ) from error
+
+
+class _NotOurs(Exception):
+    """The file was not written by this gemtui or an older one."""
+
+
+def _prepare(database: sqlite3.Connection) -> None:
+    """Make the table of a new file. Raises _NotOurs."""
+    if _identity(database) == (APPLICATION, VERSION):
+        return
+    database.execute("begin immediate")
+    application, version = _identity(database)
+    if (application, version) == (0, 0) and not _has_tables(database):
+        database.execute(_TABLE)
+        database.execute(f"pragma user_version = {VERSION}")
+        database.execute(f"pragma application_id = {APPLICATION}")
+    elif application != APPLICATION:
+        raise _NotOurs("it is no file of gemtui's")
+    elif version > VERSION:
+        raise _NotOurs("it was written by a newer gemtui")
+    database.execute("commit")
+
+
+def _identity(database: sqlite3.Connection) -> tuple[int, int]:
+    application = database.execute("pragma application_id").fetchone()[0]
+    return application, database.execute("pragma user_version").fetchone()[0]
+
+
+def _has_tables(database: sqlite3.Connection) -> bool:
+    return database.execute("select 1 from sqlite_master limit 1").fetchone() is not None
+
+
+def _write(database: sqlite3.Connection, marks: Iterable[Mark]) -> None:
+    for mark in marks:
+        if not _is_text(mark.session):
+            raise MarkError("a session whose id is no text can't be marked")
+        if mark.empty:
+            database.execute("delete from mark where session = ?", [mark.session])
+            continue
+        tags = msgspec.json.encode(mark.tags).decode()
+        row = mark.session, mark.name, mark.note, tags, mark.pinned, mark.archived
+        changed = _iso(mark.changed or datetime.now(UTC))
+        database.execute("insert or replace into mark values (?,?,?,?,?,?,?)", (*row, changed))
+
+
+def _mark(row: tuple[Any, ...]) -> Mark:
+    session, name, note, tags, pinned, archived, changed = row
+    return Mark(
+        session=session,
+        name=name,
+        note=note,
+        tags=msgspec.json.decode(tags, type=tuple[str, ...]),
+        pinned=bool(pinned),
+        archived=bool(archived),
+        changed=datetime.fromisoformat(changed),
+    )
+
+
+def _merged(mine: Mark, other: Mark) -> Mark:
+    checked = MarkEdit(
+        name=mine.name or other.name or "",
+        note=mine.note or other.note or "",
+        add=other.tags,
+        pinned=mine.pinned or other.pinned,
+        archived=mine.archived or other.archived,
+    )
+    return checked.apply(mine, other.changed or datetime.now(UTC))
+
+
+def _differs(imported: str | None, kept: str | None) -> bool:
+    return bool(imported) and imported != kept
+
+
+def _iso(when: datetime) -> str:
+    return when.astimezone(UTC).isoformat(timespec="milliseconds").removesuffix("+00:00") + "Z"
+
+
+# --- marks as JSON -------------------------------------------------------------------------------
+
+
+class _Exported(Struct):
+    """A file of exported marks."""
+
+    version: int
+    marks: tuple[Mark, ...]
+
+
+def exported(marks: Mapping[str, Mark]) -> dict[str, Any]:
+    """Return marks as JSON values that `imported` reads."""
+    return {"version": 1, "marks": [marks[session].to_dict() for session in sorted(marks)]}
+
+
+def imported(data: bytes) -> tuple[Mark, ...]:
+    """Return the marks of an export. Raises MarkError if `data` is none."""
+    try:
+        file = msgspec.json.decode(data, type=_Exported)
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        raise MarkError(f"no marks that gemtui exported: {error}") from None
+    if file.version != 1:
+        raise MarkError(f"marks of version {file.version}: this gemtui reads version 1")
+    return file.marks

@@ -1,0 +1,111 @@
+"""`gemtui mark`, `gemtui marks`, and what lists make of them."""
+
+from __future__ import annotations
+
+import hashlib
+from pathlib import Path
+
+import pytest
+
+from gemtui.paths import data_dir
+from tests.cli.conftest import Gemtui
+from tests.sessions.stores import session, talk, uuid
+
+ONE, TWO = uuid(1), uuid(2)
+
+
+@pytest.fixture(autouse=True)
+def store(home: Path) -> Path:
+    for id, prompt in ((ONE, "First"), (TWO, "Second")):
+        session(home / ".gemini", id, talk(id, prompt))
+    return home / ".gemini"
+
+
+def bytes_of(store: Path) -> list[tuple[Path, str]]:
+    files = sorted(path for path in store.rglob("*") if path.is_file())
+    return [(path, hashlib.sha256(path.read_bytes()).hexdigest()) for path in files]
+
+
+def test_a_session_is_named_and_tagged_and_the_list_says_so(gemtui: Gemtui, store: Path) -> None:
+    before = bytes_of(store)
+    assert gemtui("mark", ONE[:8], "--name", "The parser", "--tag", "#Bug", "--pin").out == ""
+    (line,) = (line for line in gemtui("sessions").out.splitlines() if line.startswith(ONE[:8]))
+    assert line.endswith("The parser [pinned, #bug]")
+    assert gemtui("mark", ONE).out.split("\n")[:3] == [
+        "name      The parser",
+        "tags      bug",
+        "pinned    yes",
+    ]
+    assert bytes_of(store) == before
+
+
+def test_what_is_archived_is_hidden(gemtui: Gemtui) -> None:
+    gemtui("mark", TWO, "--archive", "--json")
+    assert [each["id"] for each in gemtui("sessions", "--json").json["sessions"]] == [ONE]
+    hidden = gemtui("sessions", "--hidden", "--json").json["sessions"]
+    assert {each["id"]: each["mark"] and each["mark"]["archived"] for each in hidden} == {
+        ONE: None,
+        TWO: True,
+    }
+    gemtui("mark", TWO, "--unarchive")
+    assert len(gemtui("sessions", "--json").json["sessions"]) == 2
+
+
+def test_a_session_that_is_gone_keeps_its_mark(gemtui: Gemtui, store: Path) -> None:
+    gemtui("mark", ONE, "--note", "Why it broke")
+    for path in store.rglob("*.jsonl"):
+        path.unlink()
+    assert gemtui("mark", ONE).out == "Why it broke\n"
+    assert gemtui("mark", TWO).code == 2
+
+
+def test_to_another_machine_and_back(gemtui: Gemtui, tmp_path: Path) -> None:
+    gemtui("mark", ONE, "--name", "Mine", "--tag", "a")
+    file = tmp_path / "marks.json"
+    assert gemtui("marks", "export", "--output", file).code == 0
+    gemtui("mark", ONE, "--name", "Another", "--untag", "a")
+    assert gemtui("marks", "import", file, "--json").json == {
+        "version": 1,
+        "changed": 1,
+        "kept": [ONE],
+    }
+    assert gemtui("mark", ONE, "--json").json["mark"]["name"] == "Another"
+    assert gemtui("mark", ONE, "--json").json["mark"]["tags"] == ["a"]
+    file.write_text("[]")
+    refused = gemtui("marks", "import", file)
+    assert refused.code == 2
+    assert str(file) in refused.complaint
+
+
+def test_words_that_cannot_be_kept_are_refused(gemtui: Gemtui) -> None:
+    refused = gemtui("mark", ONE, "--tag", "two words")
+    assert refused.code == 2
+    assert "is no tag" in refused.complaint
+
+
+def test_with_a_file_that_cannot_be_read_the_list_goes_on(gemtui: Gemtui) -> None:
+    data_dir().mkdir(parents=True)
+    (data_dir() / "marks.sqlite3").write_bytes(b"something else")
+    listed = gemtui("sessions")
+    assert ONE[:8] in listed.out
+    assert "can't be used" in listed.complaint
+    assert gemtui("mark", ONE, "--pin").code == 1
+
+
+def test_foreign_words_reach_the_terminal_harmless(gemtui: Gemtui, tmp_path: Path) -> None:
+    gemtui("mark", ONE, "--name", "a\x1b]0;b\x07", "--note", "x\x1b[2Jy")
+    assert "\x1b" not in gemtui("mark", ONE).out + gemtui("sessions").out
+
+
+def test_doctor_names_the_file_and_says_when_it_is_broken(gemtui: Gemtui) -> None:
+    gemtui("mark", ONE, "--pin")
+    file = data_dir() / "marks.sqlite3"
+    assert gemtui("doctor", "--json").json["files"]["marks"] == {
+        "path": str(file),
+        "sessions": 1,
+        "problem": None,
+    }
+    file.write_bytes(b"something else")
+    broken = gemtui("doctor")
+    assert broken.code == 1
+    assert f"{file}, with names, tags and notes of sessions, can't be used" in broken.out

@@ -1,0 +1,177 @@
+"""Names, tags, notes and pins: kept, merged, undone, and never lost."""
+
+from __future__ import annotations
+
+import signal
+import sqlite3
+import subprocess
+import sys
+import threading
+from pathlib import Path
+
+import orjson
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from gemtui.errors import MarkError, MarksUnreadable
+from gemtui.marks import LONGEST_NAME, Mark, MarkEdit, Marks, exported, imported, tag_of
+from tests.patience import PATIENCE
+
+
+@pytest.fixture
+def marks(tmp_path: Path) -> Marks:
+    return Marks(tmp_path / "data" / "marks.sqlite3")
+
+
+def test_what_is_said_is_kept(marks: Marks) -> None:
+    assert marks.all() == {}
+    assert not marks.path.exists()
+    edit = MarkEdit(name=" The  parser ", add=("#Bug", "work"), pinned=True, note="a\nb\n")
+    marks.edit(["one", "two"], edit)
+    one = Marks(marks.path).get("one")
+    assert (one.name, one.tags, one.note, one.pinned) == ("The parser", ("bug", "work"), "a\nb", 1)
+    marks.edit(["one"], MarkEdit(name="", remove=("bug",), archived=True))
+    one = marks.get("one")
+    assert (one.name, one.tags, one.archived, one.pinned) == (None, ("work",), True, True)
+    assert marks.get("two").name == "The parser"
+    assert marks.path.stat().st_mode & 0o777 == 0o600
+    assert marks.path.parent.stat().st_mode & 0o777 == 0o700
+
+
+def test_an_edit_is_undone(marks: Marks) -> None:
+    marks.edit(["one"], MarkEdit(name="First"))
+    before = marks.edit(["one", "two"], MarkEdit(name="Second", pinned=True))
+    marks.put(before)
+    assert list(marks.all()) == ["one"]
+    assert marks.get("one").name == "First"
+
+
+@pytest.mark.parametrize(
+    "edit",
+    [
+        MarkEdit(add=("two words",)),
+        MarkEdit(add=("",)),
+        MarkEdit(add=("x" * 51,)),
+        MarkEdit(name="x" * (LONGEST_NAME + 1)),
+        MarkEdit(note="half \ud83d"),
+    ],
+)
+def test_what_cannot_be_kept_changes_nothing(marks: Marks, edit: MarkEdit) -> None:
+    marks.edit(["one"], MarkEdit(name="First"))
+    with pytest.raises(MarkError):
+        marks.edit(["one", "two"], edit)
+    assert [(each.session, each.name) for each in marks.all().values()] == [("one", "First")]
+
+
+TAGS = st.from_regex(r"[a-z][a-z0-9./-]{0,10}", fullmatch=True)
+MARKS = st.builds(
+    Mark,
+    session=st.sampled_from(["one", "two", "three"]),
+    name=st.none() | st.text(st.characters(codec="utf-8"), max_size=20),
+    tags=st.lists(TAGS, max_size=3).map(tuple),
+    note=st.none() | st.text(st.characters(codec="utf-8"), max_size=30),
+    pinned=st.booleans(),
+    archived=st.booleans(),
+)
+
+
+@given(st.lists(MARKS, max_size=6))
+def test_an_export_holds_all_and_importing_it_again_changes_nothing(
+    tmp_path_factory: pytest.TempPathFactory, given: list[Mark]
+) -> None:
+    one = Marks(tmp_path_factory.mktemp("marks") / "one.sqlite3")
+    one.merge(given)
+    data = orjson.dumps(exported(one.all()))
+    other = Marks(one.path.with_name("other.sqlite3"))
+    assert other.merge(imported(data)).changed == len(one.all())
+    again = other.merge(imported(data))
+    assert (again.changed, again.kept) == (0, ())
+    assert exported(other.all()) == exported(one.all())
+
+
+def test_an_import_replaces_nothing(marks: Marks) -> None:
+    marks.edit(["one"], MarkEdit(name="Mine", add=("a",)))
+    theirs = Mark(session="one", name="Theirs", note="Read me", tags=("b",), pinned=True)
+    merged = marks.merge([theirs, Mark(session="two", name="Two")])
+    assert (merged.changed, merged.kept) == (2, ("one",))
+    one = marks.get("one")
+    assert (one.name, one.note, one.tags, one.pinned) == ("Mine", "Read me", ("a", "b"), True)
+    assert marks.get("two").name == "Two"
+
+
+@pytest.mark.parametrize("data", [b"", b"[]", b"\xff", b'{"version":2,"marks":[]}', b'{"marks":1}'])
+def test_what_is_no_export_is_refused(data: bytes) -> None:
+    with pytest.raises(MarkError):
+        imported(data)
+
+
+def test_a_tag_that_an_import_brings_is_checked(marks: Marks) -> None:
+    with pytest.raises(MarkError):
+        marks.merge([Mark(session="one", tags=("two words",))])
+    assert marks.all() == {}
+
+
+def foreign(path: Path) -> None:
+    with sqlite3.connect(path) as database:
+        database.execute("create table other (a)")
+    database.close()
+
+
+def newer(path: Path) -> None:
+    Marks(path).edit(["one"], MarkEdit(name="One"))
+    with sqlite3.connect(path) as database:
+        database.execute("pragma user_version = 99")
+    database.close()
+
+
+def damaged(path: Path) -> None:
+    path.write_bytes(b"no database, but somebody's words " * 100)
+
+
+@pytest.mark.parametrize("make", [foreign, newer, damaged])
+def test_a_file_that_cannot_be_read_stays_as_it_is(tmp_path: Path, make: object) -> None:
+    path = tmp_path / "marks.sqlite3"
+    assert callable(make)
+    make(path)
+    before = path.read_bytes()
+    for act in (Marks(path).all, lambda: Marks(path).edit(["one"], MarkEdit(pinned=True))):
+        with pytest.raises(MarksUnreadable, match=str(path)):
+            act()
+    assert path.read_bytes() == before
+
+
+def test_many_at_once_lose_nothing(marks: Marks) -> None:
+    def tag(number: int) -> None:
+        marks.edit(["one"], MarkEdit(add=(f"t{number}",)))
+
+    threads = [threading.Thread(target=tag, args=(number,)) for number in range(12)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(marks.get("one").tags) == 12
+
+
+KILLED = """
+import os, signal, sys
+from pathlib import Path
+from gemtui.marks import MarkEdit, Marks
+marks = Marks(Path(sys.argv[1]))
+with marks._change() as (_, database):
+    database.execute("delete from mark")
+    os.kill(os.getpid(), signal.SIGKILL)
+"""
+
+
+def test_who_is_killed_in_the_midst_of_a_change_loses_nothing(marks: Marks) -> None:
+    marks.edit([f"s{number}" for number in range(500)], MarkEdit(name="Kept"))
+    command = [sys.executable, "-c", KILLED, str(marks.path)]
+    killed = subprocess.run(command, timeout=PATIENCE, check=False)
+    assert killed.returncode == -signal.SIGKILL
+    assert len(marks.all()) == 500
+
+
+@pytest.mark.parametrize(("text", "tag"), [("#Bug", "bug"), (" a/b ", "a/b"), ("É", "é")])
+def test_tags_are_kept_in_one_form(text: str, tag: str) -> None:
+    assert tag_of(text) == tag
