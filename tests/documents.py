@@ -30,6 +30,8 @@ PANES = {
         Where.CONFIRM,
         Where.CONFIRM_FOR_GOOD,
         Where.DIALOG,
+        Where.CHOICES,
+        Where.HELP,
     ),
     "Sessions": (
         Where.SESSIONS,

@@ -23,6 +23,7 @@ from textual.widgets import option_list
 from textual.widgets.button import ButtonVariant
 
 from gemtui.text import Clean, visible_line
+from gemtui.ui.kit.keys import Where, bindings
 
 Words = Clean | Content
 """What a widget says."""
@@ -92,6 +93,11 @@ class Input(widgets.Input):
         """Whatever comes in, as it can be drawn."""
         return visible_line(value)
 
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        """A key that deletes is for whatever is around the field where nothing stands in it."""
+        del parameters
+        return bool(self.value) or not action.startswith("delete_")
+
     def replace(self, text: str, start: int, end: int) -> None:
         """Write something in the place of what stands there, as far as there is room."""
         room = max(0, LONGEST_LINE - len(self.value) + abs(end - start))
@@ -126,8 +132,24 @@ class Option(option_list.Option):
 class OptionList(widgets.OptionList):
     """Rows, one of which can be chosen."""
 
+    BINDINGS = bindings(Where.CHOICES)
+
     def __init__(self, *options: Option, id: str | None = None) -> None:
         super().__init__(*options, id=id, markup=False, compact=True)
+
+    def action_half_up(self) -> None:
+        """Half a page up."""
+        self._turn(-1)
+
+    def action_half_down(self) -> None:
+        """Half a page down."""
+        self._turn(1)
+
+    def _turn(self, step: int) -> None:
+        options, here = self.options, self.highlighted or 0
+        far = max(0, min(here + step * max(1, self.size.height // 2), len(options) - 1))
+        places = (*range(far, here, -step), *range(far, len(options) if step > 0 else -1, step))
+        self.highlighted = next((at for at in places if not options[at].disabled), here)
 
 
 class Dialog(Vertical):

@@ -17,7 +17,7 @@ from gemtui.ui.kit.keys import Key, Where, bindings
 class HelpScreen(DialogScreen[Key]):
     """Closes with the key whose action was chosen, or with None."""
 
-    BINDINGS = bindings(Where.DIALOG)
+    BINDINGS = bindings(Where.DIALOG, Where.HELP)
 
     def __init__(self, keys: Sequence[Key], *, ascii: bool) -> None:
         super().__init__()
@@ -62,6 +62,22 @@ class HelpScreen(DialogScreen[Key]):
     def key_up(self) -> None:
         """Move in the list while typing."""
         self.query_one(OptionList).action_cursor_up()
+
+    def action_page_up(self) -> None:
+        """Move in the list while typing."""
+        self.query_one(OptionList).action_page_up()  # type: ignore[no-untyped-call]
+
+    def action_page_down(self) -> None:
+        """Move in the list while typing."""
+        self.query_one(OptionList).action_page_down()  # type: ignore[no-untyped-call]
+
+    def action_half_up(self) -> None:
+        """Move in the list before typing."""
+        self.query_one(OptionList).action_half_up()
+
+    def action_half_down(self) -> None:
+        """Move in the list before typing."""
+        self.query_one(OptionList).action_half_down()
 
     @on(Input.Submitted)
     def _entered(self) -> None:

@@ -43,6 +43,8 @@ class Where(StrEnum):
     CONFIRM = "Question"
     CONFIRM_FOR_GOOD = "Question about what can't be undone"
     DIALOG = "Dialog"
+    CHOICES = "Choices"
+    HELP = "Keys that work here"
 
 
 class Group(StrEnum):

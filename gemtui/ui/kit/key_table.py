@@ -8,6 +8,12 @@ MOVE, OPEN, SEARCH, VIEW = Group.MOVE, Group.OPEN, Group.SEARCH, Group.VIEW
 COPY, CHANGE, APP = Group.COPY, Group.CHANGE, Group.APP
 
 
+_HALF_PAGES = (
+    ("half_up", "ctrl+u", MOVE, "Half up", "Half a page up"),
+    ("half_down", "ctrl+d", MOVE, "Half down", "Half a page down"),
+)
+
+
 def _moves(row: str) -> tuple[Row, ...]:
     """The keys that move the cursor of a list; `row`: what one row of it is."""
     return (
@@ -15,6 +21,7 @@ def _moves(row: str) -> tuple[Row, ...]:
         ("cursor_down", "down,j", MOVE, "Move", f"Next {row}"),
         ("page_up", "pageup", MOVE, "Page up", "One page up"),
         ("page_down", "pagedown", MOVE, "Page down", "One page down"),
+        *_HALF_PAGES,
         ("first", "home", MOVE, "First", f"First {row}"),
         ("last", "end,G", MOVE, "Last", f"Last {row}"),
     )
@@ -75,6 +82,7 @@ TABLE: dict[Where, tuple[Row, ...]] = {
         ("cursor_down", "down,j", MOVE, "Move", "Next block, or one line down in a long one"),
         ("page_up", "pageup,ctrl+b", MOVE, "Page up", "One page up"),
         ("page_down", "pagedown,ctrl+f", MOVE, "Page down", "One page down"),
+        *_HALF_PAGES,
         ("start", "home", MOVE, "Start", "To the first message"),
         ("follow", "end,G", MOVE, "Follow", "To the end, and follow what is added"),
         (
@@ -113,6 +121,7 @@ TABLE: dict[Where, tuple[Row, ...]] = {
         ("scroll_up", "up,k", MOVE, "Up", "One line up"),
         ("page_down", "pagedown,space", MOVE, "Page down", "One page down"),
         ("page_up", "pageup", MOVE, "Page up", "One page up"),
+        *_HALF_PAGES,
         ("scroll_home", "home", MOVE, "Start", "To the first line"),
         ("scroll_end", "end,G", MOVE, "End", "To the last line"),
         ("copy", "y", COPY, "Copy", "Copy all of it"),
@@ -179,6 +188,12 @@ TABLE: dict[Where, tuple[Row, ...]] = {
         ("close", "n,escape,q", OPEN, "No", "Leave everything as it is"),
     ),
     Where.DIALOG: (("close", "escape", OPEN, "Close", "Close this, change nothing"),),
+    Where.CHOICES: _HALF_PAGES,
+    Where.HELP: (
+        ("page_up", "pageup", MOVE, "Page up", "One page up"),
+        ("page_down", "pagedown", MOVE, "Page down", "One page down"),
+        *_HALF_PAGES,
+    ),
     Where.POLICY: (
         ("next_part", "tab", MOVE, "Next part", "To the next part of the pane"),
         ("previous_part", "shift+tab", MOVE, "Previous part", "The same, backwards"),
@@ -239,6 +254,7 @@ TABLE: dict[Where, tuple[Row, ...]] = {
         ("scroll_up", "up,k", MOVE, "Up", "One line up"),
         ("page_down", "pagedown", MOVE, "Page down", "One page down"),
         ("page_up", "pageup", MOVE, "Page up", "One page up"),
+        *_HALF_PAGES,
         ("scroll_home", "home", MOVE, "Start", "To the first line"),
         ("scroll_end", "end,G", MOVE, "End", "To the last line"),
         ("copy", "y", COPY, "Copy", "Copy all of it"),

@@ -16,7 +16,19 @@ from gemtui.ui.kit.messages import CopyRequested
 Draw = Callable[[Look], Sequence[Line]]
 
 
-class LineView(ScrollView, can_focus=True, inherit_bindings=False):
+class HalfPages(ScrollView, inherit_bindings=False):
+    """Scrolls by half pages, too."""
+
+    def action_half_up(self) -> None:
+        """Half a page up."""
+        self.scroll_relative(y=-max(1, self.size.height // 2))
+
+    def action_half_down(self) -> None:
+        """Half a page down."""
+        self.scroll_relative(y=max(1, self.size.height // 2))
+
+
+class LineView(HalfPages, can_focus=True, inherit_bindings=False):
     """Shows what `draw(look)` makes; `what` names it when it is copied."""
 
     BINDINGS = bindings(Where.DRAWING)

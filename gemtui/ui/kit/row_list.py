@@ -188,11 +188,24 @@ class RowList(ScrollView, Generic[Item], can_focus=True, inherit_bindings=False)
 
     def action_page_up(self) -> None:
         """One page up."""
-        self.go(self._cursor - max(1, self.size.height - 1), -1)
+        self._turn(-1)
 
     def action_page_down(self) -> None:
         """One page down."""
-        self.go(self._cursor + max(1, self.size.height - 1))
+        self._turn(1)
+
+    def action_half_up(self) -> None:
+        """Half a page up."""
+        self._turn(-0.5)
+
+    def action_half_down(self) -> None:
+        """Half a page down."""
+        self._turn(0.5)
+
+    def _turn(self, pages: float) -> None:
+        rows = max(1, int(abs(pages) * (self.size.height - 1)))
+        step = 1 if pages > 0 else -1
+        self.go(self._cursor + step * rows, step)
 
     def action_first(self) -> None:
         """To the first row."""

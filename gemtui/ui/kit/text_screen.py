@@ -12,10 +12,11 @@ from gemtui.text import Clean, cells, counted
 from gemtui.ui.kit.bars import BarLine, FooterLine
 from gemtui.ui.kit.dialog_guard import AnsweringScreen
 from gemtui.ui.kit.keys import Where, bindings
+from gemtui.ui.kit.line_view import HalfPages
 from gemtui.ui.kit.messages import CopyRequested
 
 
-class RawText(Log):
+class RawText(Log, HalfPages):
     """Lines that scroll; long ones are wrapped, and copied whole."""
 
     BINDINGS = bindings(Where.RAW)

@@ -241,11 +241,12 @@ class SessionList(ScrollView, can_focus=True, inherit_bindings=False):
         self._tell()
         self.refresh()
 
-    def _turn_page(self, direction: int) -> None:
+    def _turn(self, pages: float) -> None:
         if self._places:
             top, bottom = self._places.top(self._cursor), self._places.bottom(self._cursor)
-            step = max(bottom - top, self.size.height - (bottom - top))
-            self._go(self._places.at(top + direction * step))
+            room = int(abs(pages) * (self.size.height - (bottom - top)))
+            step = max(bottom - top, room)
+            self._go(self._places.at(top + step if pages > 0 else top - step))
 
     # --- drawing -------------------------------------------------------------------------------
 
@@ -332,11 +333,19 @@ class SessionList(ScrollView, can_focus=True, inherit_bindings=False):
 
     def action_page_up(self) -> None:
         """As many rows up as are in sight."""
-        self._turn_page(-1)
+        self._turn(-1)
 
     def action_page_down(self) -> None:
         """As many rows down as are in sight."""
-        self._turn_page(1)
+        self._turn(1)
+
+    def action_half_up(self) -> None:
+        """Half as many rows up as are in sight."""
+        self._turn(-0.5)
+
+    def action_half_down(self) -> None:
+        """Half as many rows down as are in sight."""
+        self._turn(0.5)
 
     def action_first(self) -> None:
         """To the first row."""

@@ -294,6 +294,14 @@ class TranscriptView(SearchedView, can_focus=True, inherit_bindings=False):
         """One screen down."""
         self._act(lambda: self.page.page(1))
 
+    def action_half_up(self) -> None:
+        """Half a screen up."""
+        self._act(lambda: self.page.page(-0.5))
+
+    def action_half_down(self) -> None:
+        """Half a screen down."""
+        self._act(lambda: self.page.page(0.5))
+
     def action_start(self) -> None:
         """To the first message."""
         self._act(self.page.start)

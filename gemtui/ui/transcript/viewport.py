@@ -199,10 +199,10 @@ class Viewport:
         at_end = line >= self.end and line > self.top
         self._rest(None if at_end else self.sheet.anchor(line, self.height))
 
-    def page(self, pages: int) -> None:
-        """Moves by whole screens, one line of each kept; at either end the cursor goes there."""
-        top = self.top
-        self.scroll_to(self.top + pages * max(1, self.height - 1))
+    def page(self, pages: float) -> None:
+        """Moves by screens, one line of each kept; at either end the cursor goes there."""
+        top, rows = self.top, max(1, int(abs(pages) * (self.height - 1)))
+        self.scroll_to(top + rows if pages > 0 else top - rows)
         if self.top == top and len(self.sheet):
             self.cursor = Cursor(len(self.sheet) - 1, LAST) if pages > 0 else Cursor(0, None)
             self._keep_cursor_in_sight()
