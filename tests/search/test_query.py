@@ -1,0 +1,164 @@
+"""The query language: taken apart, never refused, completed."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta, timezone
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from gemtui.search.query import Field, Narrowed, Query, Term, completions, parse
+
+NOW = datetime(2026, 11, 22, 14, 30, tzinfo=timezone(timedelta(hours=1)))
+
+
+def parsed(text: str) -> Query:
+    return parse(text, now=NOW)
+
+
+def terms(text: str) -> list[Term]:
+    return list(parsed(text).terms)
+
+
+def test_words_phrases_and_exclusions() -> None:
+    assert terms('parser "falls apart" -draft -"not this" ') == [
+        Term(text="parser"),
+        Term(text="falls apart", quoted=True),
+        Term(text="draft", excluded=True),
+        Term(text="not this", quoted=True, excluded=True),
+    ]
+
+
+def test_the_last_word_may_go_on_while_it_is_typed() -> None:
+    assert [term.prefix for term in terms("the pars")] == [False, True]
+    assert [term.prefix for term in terms("the pars ")] == [False, False]
+    assert [term.prefix for term in terms('the "pars"')] == [False, False]
+    assert [term.prefix for term in terms("the -pars")] == [False, False]
+
+
+def test_fields_narrow_down() -> None:
+    query = parsed('Tool:shell -file:"my notes.md" is:failed in:ANSWER model:pro tag:x project:api')
+    assert query.terms == ()
+    assert query.note is None
+    assert query.fields == (
+        Narrowed(field=Field.TOOL, value="shell"),
+        Narrowed(field=Field.FILE, value="my notes.md", excluded=True),
+        Narrowed(field=Field.IS, value="failed"),
+        Narrowed(field=Field.IN, value="answer"),
+        Narrowed(field=Field.MODEL, value="pro"),
+        Narrowed(field=Field.TAG, value="x"),
+        Narrowed(field=Field.PROJECT, value="api"),
+    )
+
+
+@pytest.mark.parametrize(
+    ("value", "expected"),
+    [
+        ("2026-11-20", datetime(2026, 11, 20, tzinfo=NOW.tzinfo)),
+        ("2026-11", datetime(2026, 11, 1, tzinfo=NOW.tzinfo)),
+        ("2025", datetime(2025, 1, 1, tzinfo=NOW.tzinfo)),
+        ("today", datetime(2026, 11, 22, tzinfo=NOW.tzinfo)),
+        ("Yesterday", datetime(2026, 11, 21, tzinfo=NOW.tzinfo)),
+        ("6h", NOW - timedelta(hours=6)),
+        ("2w", NOW - timedelta(weeks=2)),
+    ],
+)
+def test_times(value: str, expected: datetime) -> None:
+    assert parsed(f"before:{value}").before == expected
+    assert parsed(f"x after:{value}").after == expected
+
+
+def test_several_times_hold_together() -> None:
+    query = parsed("after:2026-11-01 after:2026-11-10 before:2026-11-20 before:2026-11-15")
+    assert query.after == datetime(2026, 11, 10, tzinfo=NOW.tzinfo)
+    assert query.before == datetime(2026, 11, 15, tzinfo=NOW.tzinfo)
+
+
+@pytest.mark.parametrize(
+    ("text", "note"),
+    [
+        ('an "open quote', 'a quotation mark " is missing'),
+        ("tool: x", "nothing follows tool:"),
+        ('file:"" x', "nothing follows file:"),
+        ("is:broken x", "is:broken is not known, only failed, thought or pinned"),
+        ("in:title x", "in:title is not known, only prompt, answer, thought or tool"),
+        ("before:soon", "before:soon is no day, such as 2026-11-20, yesterday or 7d"),
+        ("before:2026-13-40", "before:2026-13-40 is no day, such as 2026-11-20, yesterday or 7d"),
+        ("after:9999y", "after:9999y is no day, such as 2026-11-20, yesterday or 7d"),
+        ("-after:7d", "-after: can't be excluded"),
+    ],
+)
+def test_what_is_malformed_is_searched_as_words_and_says_so(text: str, note: str) -> None:
+    query = parsed(text)
+    assert query.note == f"{note}: searched as words"
+    assert [term.text for term in query.terms] == text.replace('"', " ").split()
+    assert not query.fields
+
+
+@pytest.mark.parametrize("text", ["https://example.org/x", "std::vector", "a:b", "12:30", "x:"])
+def test_a_colon_alone_makes_no_field(text: str) -> None:
+    assert parsed(text) == Query(text=text, terms=(Term(text=text, prefix=True),))
+
+
+def test_a_mistyped_field_is_a_word_and_says_so() -> None:
+    query = parsed("projct:api")
+    assert [term.text for term in query.terms] == ["projct:api"]
+    assert query.note == "projct: is no field, did you mean project: (searched as words)"
+
+
+PIECES = st.sampled_from(
+    [
+        "tool:",
+        "is:",
+        "in:prompt",
+        "before:",
+        "-",
+        '"',
+        " ",
+        "word",
+        "é",
+        ":",
+        "after:7d",
+        "--x",
+        "\n",
+    ]
+)
+
+
+@given(st.one_of(st.text(max_size=30), st.lists(PIECES, max_size=8).map("".join)))
+def test_nothing_is_refused_and_nothing_is_lost(text: str) -> None:
+    query = parsed(text)
+    assert query.text == text
+    said = "".join(
+        [term.text for term in query.terms]
+        + [each.field.value + each.value for each in query.fields]
+        + [str(query.before), str(query.after)]
+    ).lower()
+    for letter in ("word", "é"):
+        assert letter not in text or letter in said
+    if '"' in text and text.count('"') % 2:
+        assert query.note is not None
+    completions(text, {})
+
+
+@given(st.lists(st.from_regex(r"[a-z]{1,8}", fullmatch=True), max_size=5))
+def test_plain_words_are_terms_in_order(typed: list[str]) -> None:
+    assert [term.text for term in terms(" ".join(typed))] == typed
+    assert [term.excluded for term in terms(" ".join(f"-{word}" for word in typed))] == (
+        [True] * len(typed)
+    )
+
+
+def test_fields_are_completed_as_they_are_typed() -> None:
+    assert completions("fix pro", {}) == ["fix project:"]
+    assert completions("fix -to", {}) == ["fix -tool:"]
+    assert completions("fix i", {}) == ["fix is:", "fix in:"]
+    assert completions("fix ", {}) == []
+    assert completions("is:", {}) == ["is:failed", "is:thought", "is:pinned"]
+    assert completions("in:t", {}) == ["in:thought", "in:tool"]
+    assert completions("in:tool", {}) == []
+    assert completions('"tool:', {}) == []
+    known = {Field.PROJECT: ["api", "my notes"]}
+    assert completions("x project:", known) == ["x project:api", 'x project:"my notes"']
+    assert completions("x project:MY", known) == ['x project:"my notes"']

@@ -1,0 +1,53 @@
+"""What a word is."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from gemtui.search.words import LONGEST, parts, words
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("parse_message(x)", ["parse", "message", "x"]),
+        ("parseMessage", ["parsemessage"]),
+        ("src/messages.py:12", ["src", "messages", "py", "12"]),
+        ("Été à Zürich", ["été", "à", "zürich"]),
+        ("日本語 text", ["日本語", "text"]),
+        ("-> …", []),
+    ],
+)
+def test_words_are_runs_of_letters_and_digits(text: str, expected: list[str]) -> None:
+    assert words(text) == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("def parseMessage(self)", {"parse", "message"}),
+        ("HTTPServer", {"http", "server"}),
+        ("utf8Decoder", {"utf8", "decoder"}),
+        ("plain words, Also Capitals, AND_SHOUTED", set()),
+    ],
+)
+def test_names_have_parts(text: str, expected: set[str]) -> None:
+    assert set(parts(text).split()) == expected
+
+
+def test_data_is_no_word() -> None:
+    assert words("a " + "b" * LONGEST + " " + "c" * (LONGEST + 1)) == ["a", "b" * LONGEST]
+    assert parts("x" * LONGEST + "Y") == ""
+
+
+@given(st.lists(st.from_regex(r"[a-z]{1,8}|[0-9]{1,4}", fullmatch=True), min_size=2, max_size=5))
+def test_the_parts_of_a_name_are_those_it_was_made_of(made_of: list[str]) -> None:
+    humps = [part.capitalize() for part in made_of]
+    name = "".join([made_of[0], *humps[1:]])
+    found = "".join(parts(name).split())
+    assert set(found) <= set(name.lower())
+    lettered = [part for part in made_of if part.isalpha()]
+    if len(lettered) == len(made_of) and all(len(part) > 1 for part in made_of):
+        assert parts(name).split() == list(dict.fromkeys(made_of))
