@@ -11,6 +11,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +22,7 @@ from gemtui.commands.marks_cli import mark_command, marks
 from gemtui.commands.policy_cli import policy
 from gemtui.commands.run_cli import RunArguments, run_options
 from gemtui.commands.runs_cli import runs
+from gemtui.commands.since import Moment
 from gemtui.commands.trust_cli import trust
 from gemtui.errors import (
     ConfigError,
@@ -347,6 +349,58 @@ def show(id: str, format: str, output: Path | None, project: Path | None, droppe
     if dropped and format == Format.UNIFIED:
         raise click.UsageError("--dropped: unified messages have no mark for it: take json")
     command.run(id, format=Format(format), output=output, project=project, dropped=dropped)
+
+
+@root.command()
+@click.argument("path", required=False, type=click.Path(path_type=Path))
+@click.option(
+    "--project",
+    metavar="DIR",
+    type=click.Path(file_okay=False, path_type=Path),
+    help="Only the sessions of this folder.",
+)
+@click.option("--everywhere", is_flag=True, help="The sessions of all projects.")
+@click.option(
+    "--session",
+    metavar="ID",
+    shell_complete=_session_ids,
+    help="Only this session, with its subagents.",
+)
+@click.option("--since", metavar="DATE", type=Moment(), help="No writes before: 2026-11-20, 7d.")
+@click.option("--patch", "as_patch", is_flag=True, help="Print what `git apply` takes.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+def files(
+    path: Path | None,
+    project: Path | None,
+    everywhere: bool,
+    session: str | None,
+    since: datetime | None,
+    as_patch: bool,
+    as_json: bool,
+) -> int:
+    """Say which sessions wrote which files, the file written last first.
+
+    PATH: only this file, the files below this folder, or those whose path ends so. Only what file
+    tools wrote is recorded; what commands wrote is not. Without an option, the sessions of the
+    current folder's project, or all where it has none. --patch has all of it as one change, from
+    before the first write to after the last one, and says what it can't tell. Exit code 1 where
+    there is nothing.
+    """
+    if (project is not None) + everywhere + (session is not None) > 1:
+        raise click.UsageError("--project, --everywhere and --session exclude each other")
+    if as_patch and as_json:
+        raise click.UsageError("--patch and --json exclude each other: give one of them")
+    from gemtui.commands import files as command
+
+    return command.run(
+        path,
+        project=project,
+        everywhere=everywhere,
+        session=session,
+        since=since,
+        as_patch=as_patch,
+        as_json=as_json,
+    )
 
 
 @root.command()

@@ -153,6 +153,7 @@ WORDS = {
     "show --format json": "latest",
     "runs list": "--json",
     "runs clear": "--json",
+    "files": "--everywhere --json",
     "mark": "latest --json",
     "marks export": "",
     "marks import": "marks.json --json",

@@ -28,10 +28,10 @@ from gemtui.policy.suggest.replay import (
     ReplayDecision,
     RuleCount,
 )
-from gemtui.runs.call_history import recorded_calls, sessions_with_calls
+from gemtui.runs.call_history import recorded_calls
 from gemtui.runs.effective_policy import EffectivePolicy
 from gemtui.sessions.problem import Problem
-from gemtui.sessions.scope import listed, read_store
+from gemtui.sessions.scope import listed, read_store, sessions_with_calls
 from gemtui.sessions.summary import Summary
 from gemtui.text import HOLDS_CONTROLS, Clean, clean_line, command_line, counted, visible_line
 from gemtui.transcript.tools import args_hold_controls

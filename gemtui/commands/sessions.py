@@ -36,9 +36,9 @@ def run(
     """
     with index_of_user() as index:
         home, snapshot = index.home, read_store(index, project=project)
-    scope = None if everywhere else _scope(snapshot, project, hidden=hidden)
+    where = None if everywhere else scope(snapshot, project, hidden=hidden)
     marks = _marks_of_user()
-    wanted = listed(snapshot, project=scope, hidden=hidden)
+    wanted = listed(snapshot, project=where, hidden=hidden)
     if not hidden:
         wanted = (each for each in wanted if each.id not in marks or not marks[each.id].archived)
     sessions = list(islice(wanted, limit))
@@ -55,7 +55,7 @@ def run(
         number = len(snapshot.unreadable)
         note(f"{number} of the store's files or folders can't be read: gemtui doctor names them")
     elif not sessions and not as_json:
-        note(_why_none(home, snapshot, scope))
+        note(_why_none(home, snapshot, where))
     return 0
 
 
@@ -73,8 +73,12 @@ def _json(session: Summary, marks: Mapping[str, Mark]) -> dict[str, Any]:
     return session.to_dict() | {"mark": None if mark is None else mark.to_dict()}
 
 
-def _scope(snapshot: Snapshot, project: Path | None, *, hidden: bool) -> Path | None:
-    """Whose sessions to list: None = all, as where the current folder has none to show."""
+def scope(snapshot: Snapshot, project: Path | None, *, hidden: bool) -> Path | None:
+    """Return the folder whose sessions are meant; None = all.
+
+    `project`: the folder that was named; without one it is the current folder, or all where that
+    has no sessions to show.
+    """
     if project is not None:
         return project
     here = folder_here()

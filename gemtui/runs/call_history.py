@@ -16,12 +16,9 @@ from gemtui.policy.model.rules import Call
 from gemtui.sessions.index import never
 from gemtui.sessions.load import calls_of
 from gemtui.sessions.problem import Problem
-from gemtui.sessions.projects import folder_names
 from gemtui.sessions.records import SessionLog
-from gemtui.sessions.scope import listed
-from gemtui.sessions.snapshot import Snapshot
 from gemtui.sessions.store import SessionKind
-from gemtui.sessions.summary import Flag, Summary
+from gemtui.sessions.summary import Summary
 from gemtui.transcript.model import ToolStatus
 from gemtui.transcript.parts import instant, mapping, string
 from gemtui.transcript.tools import UNKNOWN_TOOL, call_status, exit_code_of, stored_args
@@ -40,7 +37,6 @@ _ENDED = {
     ToolStatus.DENIED: CallStatus.DENIED,
     ToolStatus.REFUSED: CallStatus.REFUSED,
 }
-_COPIES = frozenset({Flag.GHOST, Flag.DUPLICATE})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,33 +52,6 @@ class ScanStep:
     done: int
     total: int
     problem: Problem | None = None
-
-
-def sessions_with_calls(
-    snapshot: Snapshot, *, session: Summary | None = None, project: Path | None = None
-) -> tuple[Summary, ...]:
-    """Return the sessions whose calls count, newest first, each followed by its subagents.
-
-    `session`: only this one. `project`: only those of this folder. Ghosts, copies and checkpoints
-    are left out, as they repeat what another file has; subagents are not, as policies hold for
-    them.
-    """
-    subagents: dict[str | None, list[Summary]] = {}
-    for each in filter(_is_subagent, snapshot.sessions):
-        subagents.setdefault(each.parent, []).append(each)
-    if session is not None:
-        return (session, *subagents.get(session.id, ()))
-    found: list[Summary] = []
-    for each in listed(snapshot, project=project, hidden=False):
-        if each.tool_calls or each.partial:
-            found += (each, *subagents.pop(each.id, ()))
-    names = None if project is None else folder_names(project)
-    rest = (each for left in subagents.values() for each in left)
-    return (*found, *(each for each in rest if names is None or each.project in names))
-
-
-def _is_subagent(session: Summary) -> bool:
-    return session.kind is SessionKind.SUBAGENT and _COPIES.isdisjoint(session.flags)
 
 
 def recorded_calls(

@@ -10,11 +10,12 @@ from gemtui.errors import SessionAmbiguous, SessionNotFound, StoreUnreadable
 from gemtui.sessions.index import Index
 from gemtui.sessions.projects import folder_names
 from gemtui.sessions.snapshot import Snapshot
-from gemtui.sessions.store import State
-from gemtui.sessions.summary import Summary
+from gemtui.sessions.store import SessionKind, State
+from gemtui.sessions.summary import Flag, Summary
 
 LATEST = "latest"
 """The word for the newest session, where an id is asked for."""
+_COPIES = frozenset({Flag.GHOST, Flag.DUPLICATE})
 
 
 def read_store(index: Index, *, project: Path | None = None) -> Snapshot:
@@ -49,6 +50,33 @@ def listed(snapshot: Snapshot, *, project: Path | None, hidden: bool) -> Iterato
         if (project is None or summary.project in names) and (hidden or not summary.hidden):
             yield summary
             yield from summary.copies if hidden else ()
+
+
+def sessions_with_calls(
+    snapshot: Snapshot, *, session: Summary | None = None, project: Path | None = None
+) -> tuple[Summary, ...]:
+    """Return the sessions whose calls count, newest first, each followed by its subagents.
+
+    `session`: only this one. `project`: only those of this folder. Ghosts, copies and checkpoints
+    are left out, as they repeat what another file has; subagents are not, as policies hold for
+    them.
+    """
+    subagents: dict[str | None, list[Summary]] = {}
+    for each in filter(_is_subagent, snapshot.sessions):
+        subagents.setdefault(each.parent, []).append(each)
+    if session is not None:
+        return (session, *subagents.get(session.id, ()))
+    found: list[Summary] = []
+    for each in listed(snapshot, project=project, hidden=False):
+        if each.tool_calls or each.partial:
+            found += (each, *subagents.pop(each.id, ()))
+    names = None if project is None else folder_names(project)
+    rest = (each for left in subagents.values() for each in left)
+    return (*found, *(each for each in rest if names is None or each.project in names))
+
+
+def _is_subagent(session: Summary) -> bool:
+    return session.kind is SessionKind.SUBAGENT and _COPIES.isdisjoint(session.flags)
 
 
 def find_session(index: Index, wanted: str, *, project: Path | None, here: Path | None) -> Summary:

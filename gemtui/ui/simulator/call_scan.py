@@ -13,10 +13,10 @@ from threading import Event
 from typing import Generic, TypeVar
 
 from gemtui.policy.model.recorded_call import RecordedCall, Reference
-from gemtui.runs.call_history import ScanStep, recorded_calls, sessions_with_calls
+from gemtui.runs.call_history import ScanStep, recorded_calls
 from gemtui.sessions.index import Index
 from gemtui.sessions.problem import Problem
-from gemtui.sessions.scope import read_store
+from gemtui.sessions.scope import read_store, sessions_with_calls
 from gemtui.sessions.snapshot import Snapshot
 from gemtui.sessions.summary import Summary
 

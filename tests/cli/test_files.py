@@ -1,0 +1,159 @@
+"""`gemtui files`: what sessions wrote, as lines, as JSON, and as a patch that git takes."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.cli.conftest import Gemtui
+from tests.cli.shapes import TIME, fits
+from tests.sessions import logs
+from tests.sessions.stores import session, talk, uuid
+from tests.transcript.test_patch import apply
+
+COUNT = (int, None)
+WRITE = {
+    "session": str,
+    "subagent": (str, None),
+    "message": str,
+    "call": str,
+    "tool": str,
+    "timestamp": (TIME, None),
+    "added": COUNT,
+    "removed": COUNT,
+    "status": str,
+}
+FILES = {"version": 1, "files": [{"path": str, "project": (str, None), "writes": [WRITE]}]}
+
+
+@pytest.fixture
+def project(tmp_path: Path, home: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    folder = tmp_path / "project"
+    folder.mkdir()
+    marker = home / ".gemini" / "tmp" / "proj" / ".project_root"
+    marker.parent.mkdir(parents=True)
+    marker.write_text(str(folder))
+    monkeypatch.chdir(folder)
+    return folder
+
+
+def wrote(
+    path: Path, before: str | None, after: str, *, seconds: float = 3, status: str = "success"
+) -> dict[str, Any]:
+    """A message whose call wrote a file, as the CLI stores it."""
+    display = {
+        "fileDiff": f"Index: {path.name}\n@@ -1 +1 @@\n-x\n+y\n",
+        "fileName": path.name,
+        "filePath": str(path),
+        "originalContent": before,
+        "newContent": after,
+        "isNewFile": before is None,
+    }
+    args = {"file_path": str(path), "content": after}
+    call = logs.call(
+        f"c{seconds}", seconds, name="write_file", args=args, resultDisplay=display, status=status
+    )
+    return logs.gemini(f"g{seconds}", "", seconds, toolCalls=[call])
+
+
+def stored(home: Path, number: int, *messages: dict[str, Any]) -> str:
+    id = uuid(number)
+    session(home / ".gemini", id, [*talk(id, f"Prompt {number}"), *messages])
+    return id
+
+
+def test_which_sessions_wrote_a_file(gemtui: Gemtui, home: Path, project: Path) -> None:
+    path = project / "src" / "a.py"
+    one = stored(home, 1, wrote(path, None, "a\n", seconds=20))
+    two = stored(
+        home,
+        2,
+        wrote(path, "a\n", "b\n", seconds=40),
+        wrote(path, "b\n", "c\n", seconds=50, status="error"),
+        wrote(project / "never.py", None, "x", seconds=60, status="error"),
+    )
+    report = gemtui("files", "--json").json
+    fits(report, FILES)
+    (file,) = report["files"]
+    assert (file["path"], file["project"]) == (str(path), str(project))
+    assert [(each["session"], each["status"]) for each in file["writes"]] == [
+        (one, "success"),
+        (two, "success"),
+        (two, "error"),
+    ]
+    lines = gemtui("files", "a.py").out.splitlines()
+    assert [line.split()[-3:] for line in lines[1:]] == [
+        [two[:8], "write_file", "error"],
+        ["write_file", "+1", "-1"],
+        ["+1", "-1", "new"],
+    ]
+    for wanted in ("src", "src/a.py", str(path), "./src"):
+        assert len(gemtui("files", wanted, "--json").json["files"]) == 1
+    nothing = gemtui("files", "b.py")
+    assert (nothing.code, nothing.out) == (1, "")
+    assert len(gemtui("files", "--session", one, "--json").json["files"][0]["writes"]) == 1
+
+
+def test_all_changes_of_a_project_as_one_patch(gemtui: Gemtui, home: Path, project: Path) -> None:
+    kept, new = project / "two words.txt", project / "src" / "new.py"
+    stored(home, 1, wrote(kept, "one\n", "two\n", seconds=20), wrote(new, None, "a", seconds=22))
+    stored(home, 2, wrote(kept, "two\n", "three\n", seconds=40))
+    stored(home, 3, wrote(project.parent / "outside.txt", None, "x", seconds=50))
+    patch = gemtui("files", "--patch")
+    assert patch.code == 0
+    assert "outside.txt: it is not below" in patch.complaint
+    kept.write_text("one\n")
+    apply(project, patch.out)
+    assert kept.read_text() == "three\n"
+    assert new.read_text() == "a"
+
+
+def test_what_something_else_changed_in_between_is_said(
+    gemtui: Gemtui, home: Path, project: Path
+) -> None:
+    path = project / "a.txt"
+    stored(home, 1, wrote(path, "1\n", "2\n", seconds=20), wrote(path, "two\n", "3\n", seconds=30))
+    patch = gemtui("files", "--patch")
+    assert "was changed 1 time by something else in between" in patch.complaint
+    path.write_text("1\n")
+    apply(project, patch.out)
+    assert path.read_text() == "3\n"
+
+
+def test_a_base_that_is_not_recorded_is_said(gemtui: Gemtui, home: Path, project: Path) -> None:
+    old = logs.call(
+        "c", 5, name="write_file", args={"file_path": str(project / "a"), "content": "x"}
+    )
+    stored(home, 1, logs.gemini("g", "", 5, toolCalls=[old]))
+    patch = gemtui("files", "--patch")
+    assert (patch.code, patch.out) == (1, "")
+    assert "a: what it held before is not recorded" in patch.err
+
+
+@pytest.mark.parametrize(
+    ("since", "files"),
+    [("2026-11-20T23:04:30Z", 1), ("2026-11-20", 2), ("1h", 0), ("3000w", 2), ("today", 0)],
+)
+def test_since(gemtui: Gemtui, home: Path, project: Path, since: str, files: int) -> None:
+    stored(home, 1, wrote(project / "a", None, "x", seconds=20))
+    stored(home, 2, wrote(project / "b", None, "x", seconds=40))
+    assert len(gemtui("files", "--since", since, "--json").json["files"]) == files
+
+
+def test_wrong_words(gemtui: Gemtui, home: Path) -> None:
+    assert gemtui("files", "--since", "someday").code == 2
+    assert gemtui("files", "--patch", "--json").code == 2
+    assert gemtui("files", "--session", "nosuch").code == 2
+    assert gemtui("files", "--everywhere", "--session", "x").code == 2
+
+
+def test_a_subagents_writes_are_its_sessions(gemtui: Gemtui, home: Path, project: Path) -> None:
+    parent = stored(home, 1)
+    path = home / ".gemini/tmp/proj/chats" / parent / "abc12345.jsonl"
+    head = logs.header("abc12345", kind="subagent")
+    logs.write(path, [head, logs.user("u", "Go"), wrote(project / "a", None, "x", seconds=20)])
+    (file,) = gemtui("files", "--json").json["files"]
+    (written,) = file["writes"]
+    assert (written["session"], written["subagent"]) == (parent, "abc12345")
