@@ -26,6 +26,7 @@ from gemtui.runs.listing import (
     orphaned_words,
     prune,
     runs_dir,
+    with_outcome,
 )
 from gemtui.runs.listing import clear as clear_runs
 from gemtui.runs.stop import stop as end_run
@@ -41,7 +42,7 @@ def list_all(*, as_json: bool) -> None:
     """List the runs, once those beyond the bound have been removed."""
     place = runs_dir()
     prune(place)
-    runs, kept = list_runs(place), last_copies(place)
+    runs, kept = tuple(map(with_outcome, list_runs(place))), last_copies(place)
     if as_json:
         head = b'{"version":1,"place":' + encode(str(place)) + b',"runs":'
         only = {copy.folder: copy.session_id for copy in kept}
@@ -62,7 +63,7 @@ def list_all(*, as_json: bool) -> None:
 
 def show(id: str, *, as_json: bool) -> None:
     """Print one run. Raises RunNotFound, RunAmbiguous."""
-    run = find_run(runs_dir(), id)
+    run = with_outcome(find_run(runs_dir(), id))
     prompt = run.folder.prompt_text() or run.prompt
     if as_json:
         _answer({"version": 1, "run": run.to_dict() | {"prompt": prompt}})
@@ -70,7 +71,7 @@ def show(id: str, *, as_json: bool) -> None:
     now = datetime.now(UTC)
     rows = {
         "run": run.id,
-        "state": _state(run),
+        "state": run.word,
         "started": f"{iso(run.started)} ({relative(run.started, now)})",
         "time": _time(run, now),
         "in": run.cwd,
@@ -179,21 +180,12 @@ def _row(run: Run, now: datetime) -> tuple[str, ...]:
     return (
         run.id[:_SHORT],
         relative(run.started, now),
-        _state(run),
+        run.word,
         _time(run, now),
         size(run.size),
         ellipsis(clean_line(Path(run.cwd).name or run.cwd), _FOLDER_WIDTH),
         run.prompt,
     )
-
-
-def _state(run: Run) -> str:
-    if run.status is None:
-        return run.state.value
-    if run.exit is not None and run.exit.limit in ("timeout", "idle"):
-        return "timeout"
-    whole = run.complete or run.status != "success"
-    return run.status.value.replace("_", " ") if whole else "incomplete"
 
 
 def _time(run: Run, now: datetime) -> str:

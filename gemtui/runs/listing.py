@@ -30,6 +30,8 @@ from gemtui.errors import RunAmbiguous, RunNotFound
 from gemtui.files import is_folder, is_private, is_there, open_regular
 from gemtui.paths import state_dir
 from gemtui.runs.copies import LastCopy, last_copies
+from gemtui.runs.kept_outcome import KeptOutcome, kept_outcome, read_outcome
+from gemtui.runs.outcome import Status
 from gemtui.sessions.summary import iso
 from gemtui.transcript.model import excerpt
 
@@ -46,6 +48,21 @@ _ID = re.compile("[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 _EDGE = 64 * 1024
 """Bytes at either end of a run's output that are read for its first and its last object."""
 _LIMITS = {"timeout": Limit.TIMEOUT, "idle": Limit.IDLE, "turns": Limit.TURNS}
+
+_ENDS = {
+    DoneStatus.SUCCESS: Status.OK,
+    DoneStatus.ERROR: Status.FAILED,
+    DoneStatus.INTERRUPTED: Status.INTERRUPTED,
+    DoneStatus.MAX_TURNS: Status.TURN_LIMIT,
+}
+_WORDS = {
+    Status.OK: "success",
+    Status.INCOMPLETE: "incomplete",
+    Status.FAILED: "error",
+    Status.INTERRUPTED: "interrupted",
+    Status.TURN_LIMIT: "max turns",
+    Status.TIMEOUT: "timeout",
+}
 
 
 class RunState(StrEnum):
@@ -64,7 +81,8 @@ class RunState(StrEnum):
 class Run:
     """A run, as its folder tells. `status`, `complete`, `exit`: None = not known how it ended.
 
-    `complete`: the CLI gave a result. `prompt`: its first line. `session`: the id to resume, None =
+    `complete`: the CLI gave a result. `outcome`: how its calls came out, None = not read yet
+    (`with_outcome`). `prompt`: its first line. `session`: the id to resume, None =
     unknown. `size`: bytes that removing the folder would free. `pids`: its processes that go on
     without a supervisor, such as background commands that it left behind.
     """
@@ -76,6 +94,7 @@ class Run:
     status: DoneStatus | None
     complete: bool | None
     exit: Exit | None
+    outcome: KeptOutcome | None
     prompt: str
     model: str | None
     cwd: str
@@ -93,13 +112,38 @@ class Run:
         """Whether any process of the run goes on, so that its folder must stay."""
         return self.state is RunState.RUNNING or bool(self.pids)
 
+    @property
+    def end(self) -> Status | None:
+        """How it ended; as long as its outcome is not read, as far as its exit tells."""
+        if self.status is None or self.outcome is not None:
+            return None if self.outcome is None else self.outcome.status
+        if self.exit is not None and self.exit.limit in ("timeout", "idle"):
+            return Status.TIMEOUT
+        if self.status is DoneStatus.SUCCESS and not self.complete:
+            return Status.INCOMPLETE
+        return _ENDS[self.status]
+
+    @property
+    def word(self) -> str:
+        """How it stands or how it ended, in a few words, such as `done, 2 refused`."""
+        refused, failed = (self.outcome.refused, self.outcome.failed) if self.outcome else (0, 0)
+        if self.end is Status.REFUSED:
+            return f"done, {refused} refused"
+        if self.end is Status.WARNING:
+            return f"done, {failed} failed" if failed else "done, a warning"
+        return self.state.value if self.end is None else _WORDS[self.end]
+
     def to_dict(self) -> dict[str, Any]:
         """One entry of `gemtui runs --json`; null = unknown."""
+        outcome = self.outcome
         return {
             "id": self.id,
             "state": self.state.value,
             "status": None if self.status is None else self.status.value,
             "complete": self.complete,
+            "outcome": None if outcome is None else outcome.status.value,
+            "refused": None if outcome is None else outcome.refused,
+            "failed": None if outcome is None else outcome.failed,
             "exit_code": None if self.exit is None else self.exit.code,
             "limit": None if self.exit is None else self.exit.limit,
             "started": iso(self.started),
@@ -162,6 +206,17 @@ def list_runs(place: Path) -> tuple[Run, ...]:
     living = process_tree.by_run() if unwatched else {}
     told = (_with_processes(run, living.get(run.id, set())) for run in found)
     return tuple(sorted(told, key=lambda run: run.started, reverse=True))
+
+
+def with_outcome(run: Run) -> Run:
+    """Return the run with its outcome; all of its output is read where that is not kept yet."""
+    if run.exit is None or run.outcome is not None:
+        return run
+    request = run.folder.request()
+    if request is None:
+        return run
+    outcome = read_outcome(run.folder, request)
+    return replace(run, outcome=outcome, size=_size(run.folder.path))
 
 
 def _with_processes(run: Run, living: Iterable[psutil.Process]) -> Run:
@@ -353,6 +408,7 @@ def _run(folder: RunFolder) -> Run | None:
         status=last[0] if last else None,
         complete=last[1] if last else None,
         exit=ended,
+        outcome=None if ended is None else kept_outcome(folder),
         prompt=excerpt(str(about.get("prompt") or "")),
         model=about.get("model"),
         cwd=request.cwd,

@@ -532,6 +532,23 @@ def test_runs_are_listed(fake_cli: FakeCli, gemtui: Gemtui) -> None:
     assert newest["started"].endswith("Z")
 
 
+def test_a_run_with_refusals_is_told_from_a_success(fake_cli: FakeCli, gemtui: Gemtui) -> None:
+    refused = '{"type":"tool_result","tool_id":"t1","status":"error","output":"","error":'
+    refused += '{"type":"policy_violation","message":"Tool execution denied by policy."}}'
+    used = uses("t1", "write_file", "a.txt")
+    fake_cli(f"print:{INIT}", used, f"print:{refused}", says("No."), f"print:{OK}")
+    gemtui("run", "Write")
+    assert "done, 1 refused" in gemtui("runs").out
+    assert "state    done, 1 refused" in gemtui("runs", "show", "latest").out
+    (run,) = gemtui("runs", "--json").json["runs"]
+    assert (run["status"], run["outcome"], run["refused"], run["failed"]) == (
+        "success",
+        "refused",
+        1,
+        0,
+    )
+
+
 @pytest.mark.parametrize("word", ["clear", "--clear"])
 def test_runs_are_cleared(gemtui: Gemtui, word: str) -> None:
     add_run(runs_dir(), "one")

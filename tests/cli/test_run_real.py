@@ -106,6 +106,26 @@ def test_the_latest_session_goes_on(on_loopback: GeminiCli, gemtui: Gemtui) -> N
     assert f"session {first.session}" in err
 
 
+def test_the_list_tells_a_run_with_refusals_from_a_success(
+    on_loopback: GeminiCli, gemtui: Gemtui
+) -> None:
+    shell = answer(call("run_shell_command", command="exit 3"))
+    write = answer(call("write_file", file_path="a.txt", content="hi"))
+    deny = on_loopback.folder / "deny.toml"
+    deny.write_text(
+        '[[rule]]\ntoolName = "write_file"\nargsPattern = "a"\ndecision = "deny"\npriority = 9\n'
+    )
+    with ModelServer([shell, answer(text("So.")), shell, write, answer(text("So."))]) as model:
+        assert finish(begin(on_loopback, model, "Go"))[0] == 0
+        assert finish(begin(on_loopback, model, "Go", "--policy", str(deny)))[0] == 0
+    refused, plain = gemtui("runs", "--json").json["runs"]
+    told = [(each["outcome"], each["refused"], each["failed"]) for each in (refused, plain)]
+    assert told == [("refused", 1, 0), ("ok", 0, 0)], "an exit code is no refusal"
+    _, first, second = gemtui("runs").out.splitlines()
+    assert "done, 1 refused" in first
+    assert "success" in second
+
+
 def test_an_untrusted_folder_names_the_way_out(
     on_loopback: GeminiCli, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -20,12 +20,13 @@ from gemtui.agent.run_folder import RUN_TAG, About, Exit, Owner, Request, RunFol
 from gemtui.runs.listing import RunState, broken_runs, clear, list_runs, prune, usage
 
 INIT = '{"type":"init","session_id":"s1","model":"auto"}\n'
+SAID = '{"type":"message","role":"assistant","content":"Yes.","delta":true}\n'
 OK = '{"type":"result","status":"success","stats":{}}\n'
 BEGAN = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
 
 
 def add_run(
-    place: Path, id: str, output: str = INIT + OK, *, age: int = 0, ended: Exit | None = None
+    place: Path, id: str, output: str = INIT + SAID + OK, *, age: int = 0, ended: Exit | None = None
 ) -> RunFolder:
     """A run that began `age` minutes before BEGAN and ended well, unless `ended` says else."""
     folder = RunFolder.create(place, id)

@@ -13,8 +13,9 @@ from textual.command import CommandInput
 from textual.widgets import Input, TextArea
 
 from gemtui.agent.options import AgentOptions
+from gemtui.agent.run_folder import RunFolder
 from gemtui.policy.model.rules import ApprovalMode
-from gemtui.runs.listing import list_runs, runs_dir
+from gemtui.runs.listing import Run, RunState, list_runs, runs_dir
 from gemtui.text import Clean
 from gemtui.ui.kit.dialog_guard import AnsweringScreen
 from gemtui.ui.kit.dialogs import AskScreen, Choice, ChooseScreen, ConfirmScreen
@@ -24,7 +25,7 @@ from gemtui.ui.run.screen import RunScreen
 from gemtui.ui.sessions.screen import SessionsScreen
 from gemtui.ui.transcript.copy import Copy, CopyScreen
 from tests.fake_cli import INIT, OK, FakeCli, says
-from tests.ui.people import NARROW, WIDE, copy_store, person
+from tests.ui.people import NARROW, NOW, WIDE, copy_store, person
 
 F1, F2, DOWN, ESCAPE, END = "\x1bOP", "\x1bOQ", "\x1b[B", "\x1b", "\x1b[F"
 
@@ -143,8 +144,26 @@ async def test_a_run_that_ends_while_the_run_pane_is_made_is_told_of(
         await me.sees("Done.")
 
 
+def _run(prompt: str) -> Run:
+    return Run(
+        folder=RunFolder(Path("/nowhere") / prompt),
+        state=RunState.LOST,
+        started=NOW,
+        ended=None,
+        status=None,
+        complete=None,
+        exit=None,
+        outcome=None,
+        prompt=prompt,
+        model=None,
+        cwd="/work",
+        session=None,
+        size=0,
+    )
+
+
+RUNS = (_run("first"), _run("second"))
 FIRST, SECOND = Choice("first", Clean("First")), Choice("second", Clean("Second"))
-RUN = Wanted("first", What.OPEN)
 
 
 @pytest.mark.parametrize(
@@ -152,7 +171,8 @@ RUN = Wanted("first", What.OPEN)
     [
         (lambda: ChooseScreen(Clean("Which?"), (), (FIRST, SECOND)), ["enter"], "first"),
         (lambda: ChooseScreen(Clean("Which?"), (), (FIRST, SECOND)), ["down", "enter"], "second"),
-        (lambda: RunListScreen((FIRST, SECOND)), ["enter"], RUN),
+        (lambda: RunListScreen(RUNS), ["down", "enter"], Wanted(RUNS[1], What.OPEN)),
+        (lambda: RunListScreen(RUNS), ["slash", *"second", "enter"], Wanted(RUNS[1], What.OPEN)),
         (lambda: CopyScreen((Copy("all", "text"),)), ["down", "enter"], Copy("all", "text")),
         (lambda: AskScreen(Clean("?"), value="", problem=lambda _: ""), [*"abc", "enter"], "abc"),
         (lambda: ConfirmScreen(Clean("?"), Clean("?"), (), yes="Yes", no="No"), ["enter"], False),

@@ -162,7 +162,8 @@ TABLE: dict[Where, tuple[Row, ...]] = {
     Where.RUN_LIST: (
         ("stop", "x", CHANGE, "Stop", "End this run with all that it started"),
         ("restore", "b", CHANGE, "Put back", "Put back the session of which this is a copy"),
-        ("close", "escape", OPEN, "Close", "Close this, change nothing"),
+        ("filter", "slash", SEARCH, "Search", "Search by prompt, how it ended, folder and id"),
+        ("close", "escape", OPEN, "Close", "End the search, else close this"),
     ),
     Where.PROMPT: (
         ("send", "enter", CHANGE, "Send", "Start a run; or take the file that is offered"),

@@ -19,7 +19,7 @@ from gemtui.policy.edit import store
 from gemtui.runs.copies import last_copies
 from gemtui.runs.listing import Run
 from gemtui.runs.stop import stop
-from gemtui.text import Clean, clean, clean_line, ellipsis, relative, short_path
+from gemtui.text import Clean, clean, clean_line, ellipsis
 from gemtui.ui.kit.dialogs import AskScreen, Choice, ChooseScreen, ConfirmScreen
 from gemtui.ui.run.list_dialog import RunListScreen, What
 from gemtui.ui.run.options_dialog import OptionsScreen
@@ -156,18 +156,16 @@ async def choose_run(app: AppBase, registry: RunRegistry) -> LiveRun | None:
     """
     while found := await registry.find():
         lost = {each.folder for each in await asyncio.to_thread(last_copies, registry.adapter.runs)}
-        rows = [Choice(run.id, *_row(app, run, lost=run.folder in lost)) for run in found]
-        wanted = await app.push_screen_wait(RunListScreen(rows))
-        record = None if wanted is None else next(run for run in found if run.id == wanted.id)
-        if wanted is None or record is None:
+        wanted = await app.push_screen_wait(RunListScreen(found, only_copies=lost))
+        if wanted is None:
             return None
         if wanted.what is What.STOP:
-            await _stop(app, record)
+            await _stop(app, wanted.run)
             continue
         if wanted.what is What.RESTORE:
-            await restore_from(app, record.folder)
+            await restore_from(app, wanted.run.folder)
             continue
-        run = await registry.attach(record)
+        run = await registry.attach(wanted.run)
         if run is None:
             app.say("The folder of this run is broken.", problem=True)
         return run
@@ -187,26 +185,6 @@ async def _stop(app: AppBase, run: Run) -> None:
         app.say(f"How the run ended could not be written: {error}", problem=True)
     else:
         app.say("Stopped" if ended else "Some of its processes could not be ended.")
-
-
-def _row(app: AppBase, run: Run, *, lost: bool) -> tuple[Clean, Clean]:
-    glyphs = app.glyphs
-    signs = {
-        "success": glyphs.ok,
-        "error": glyphs.failed,
-        "interrupted": glyphs.interrupted,
-        "max_turns": glyphs.warning,
-        "running": glyphs.running,
-        "orphaned": glyphs.warning,
-    }
-    word = run.status or run.state
-    label = ellipsis(clean_line(run.prompt or "(no prompt)"), 36, mark=glyphs.ellipsis)
-    left = f"still {', '.join(map(str, run.pids))}  " if run.pids else ""
-    age = relative(run.started, app.clock())
-    left += "keeps the only copy  " if lost else ""
-    return Clean(f"{signs.get(word, '?')} {label}"), clean_line(
-        f"{word}  {left}{age}  {short_path(Path(run.cwd))}"
-    )
 
 
 async def may_leave(app: AppBase, runs: Sequence[LiveRun]) -> bool:

@@ -46,7 +46,7 @@ def clock(seconds: float) -> str:
     return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"
 
 
-_ENDS = {
+ENDS = {
     Status.OK: ("done", "success"),
     Status.WARNING: ("done, with a warning", "warning"),
     Status.REFUSED: ("done, tools were refused", "warning"),
@@ -56,13 +56,17 @@ _ENDS = {
     Status.TURN_LIMIT: ("turn limit", "warning"),
     Status.TIMEOUT: ("timed out", "error"),
 }
+"""The word for an end, and its colour."""
 
 
 def mark(run: LiveRun, glyphs: Glyphs) -> str:
     """Return the glyph for a run's state."""
-    if run.outcome is None:
-        return glyphs.running
-    match run.outcome.status:
+    return glyphs.running if run.outcome is None else sign(run.outcome.status, glyphs)
+
+
+def sign(status: Status, glyphs: Glyphs) -> str:
+    """Return the glyph for an end."""
+    match status:
         case Status.OK:
             return glyphs.ok
         case Status.REFUSED:
@@ -73,7 +77,7 @@ def mark(run: LiveRun, glyphs: Glyphs) -> str:
             return glyphs.failed
         case Status.WARNING | Status.INCOMPLETE | Status.TURN_LIMIT:
             return glyphs.warning
-    assert_never(run.outcome.status)
+    assert_never(status)
 
 
 def state(run: LiveRun, glyphs: Glyphs) -> Content:
@@ -85,7 +89,7 @@ def state(run: LiveRun, glyphs: Glyphs) -> Content:
         return Content.styled(
             f"{glyphs.interrupted} Killing (SIGKILL){glyphs.ellipsis}", "$text-error"
         )
-    word, role = ("running", "accent") if run.outcome is None else _ENDS[run.outcome.status]
+    word, role = ("running", "accent") if run.outcome is None else ENDS[run.outcome.status]
     return Content.styled(f"{mark(run, glyphs)} {word}", f"$text-{role}")
 
 
@@ -116,7 +120,7 @@ def ending(run: LiveRun, glyphs: Glyphs) -> tuple[Content, list[Clean]] | None:
     outcome = run.outcome
     if outcome is None or outcome.status is Status.OK:
         return None
-    _, role = _ENDS[outcome.status]
+    _, role = ENDS[outcome.status]
     heading = f"{clean_line(outcome.headline)} ({counted(run.answers(), 'turn')})"
     lines = [_stopped(run)] if outcome.status is Status.INTERRUPTED else []
     lines += [f"  {line}" for line in outcome.detail.split("\n") if line.strip()][:_LAST_LINES]

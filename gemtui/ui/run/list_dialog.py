@@ -1,20 +1,31 @@
-"""The list of all runs: open one, stop one, put back the session that one keeps."""
+"""The list of all runs: search, open one, stop one, put back the session that one keeps."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import asyncio
+from collections.abc import Collection, Sequence
 from enum import StrEnum
+from pathlib import Path
 from typing import NamedTuple
 
-from textual import on
+from textual import on, work
 from textual.app import ComposeResult
-from textual.content import Content
 
-from gemtui.ui.draw.lines import own
-from gemtui.ui.kit.clean_widgets import Dialog, Option, OptionList
+from gemtui.agent.run_folder import RunFolder
+from gemtui.runs.listing import Run, RunState, with_outcome
+from gemtui.text import Clean, cells, clean_line, ellipsis, relative
+from gemtui.ui.draw.lines import Piece, Pieces, fit, own, spread, width_of
+from gemtui.ui.draw.theme import Look, Role
+from gemtui.ui.kit.clean_widgets import Dialog
 from gemtui.ui.kit.dialog_guard import DialogScreen
-from gemtui.ui.kit.dialogs import Choice
+from gemtui.ui.kit.filtering import SearchedRows
 from gemtui.ui.kit.keys import Where, bindings
+from gemtui.ui.kit.row_list import RowList
+from gemtui.ui.run.labels import ENDS, sign
+
+_WORD = 16
+"""Cells for how a run ended."""
+_FOLDER = 14
 
 
 class What(StrEnum):
@@ -27,34 +38,80 @@ class What(StrEnum):
 
 
 class Wanted(NamedTuple):
-    """What to do with the run of this id."""
+    """What to do with which run."""
 
-    id: str
+    run: Run
     what: What
 
 
 class RunListScreen(DialogScreen[Wanted]):
-    """Closes with a `Wanted`, or with None."""
+    """Closes with a `Wanted`, or with None; `only_copies`: runs that keep one of a session."""
 
     BINDINGS = bindings(Where.RUN_LIST)
+    AUTO_FOCUS = "RowList"
 
-    def __init__(self, runs: Sequence[Choice]) -> None:
+    def __init__(self, runs: Sequence[Run], *, only_copies: Collection[RunFolder] = ()) -> None:
         super().__init__()
-        self._runs = runs
+        self._runs, self._only_copies = list(runs), only_copies
 
     def compose(self) -> ComposeResult:
         """One line for each run."""
-        with Dialog(own("Runs"), own("enter opens   x stops   b puts back   esc closes")):
-            yield OptionList(*(Option(_row(run), id=run.id) for run in self._runs))
+        keys = own("enter opens  / search  x stops  b puts back  esc closes")
+        with Dialog(own("Runs"), keys, id="run-list"):
+            rows = SearchedRows[Run](self._draw, self._text, empty=Clean(""))
+            rows.styles.height = len(self._runs) + 1
+            yield rows
+
+    @property
+    def _list(self) -> SearchedRows[Run]:
+        return self.query_one(SearchedRows)
 
     def on_mount(self) -> None:
         """Begin at the newest."""
-        self.query_one(OptionList).action_first()
+        self._list.show(self._runs, fresh=True)
+        self._read_outcomes()
 
-    @on(OptionList.OptionSelected)
-    def _opened(self, event: OptionList.OptionSelected) -> None:
-        assert event.option_id is not None
-        self.dismiss(Wanted(event.option_id, What.OPEN))
+    @work
+    async def _read_outcomes(self) -> None:
+        """Tell of runs that nobody has followed to their end how they came out."""
+        for place, run in enumerate(self._runs):
+            if run.exit is not None and run.outcome is None:
+                self._runs[place] = await asyncio.to_thread(with_outcome, run)
+                self._list.show(self._runs)
+
+    # --- rows ----------------------------------------------------------------------------------
+
+    def _notes(self, run: Run) -> str:
+        """What one should know of it before anything else."""
+        left = f"still {', '.join(map(str, run.pids))}  " if run.pids else ""
+        return left + ("keeps the only copy  " if run.folder in self._only_copies else "")
+
+    def _text(self, run: Run) -> str:
+        ids = f"{run.id} {run.session} {run.model}"
+        return f"{run.prompt} {run.word} {run.state} {self._notes(run)} {run.cwd} {ids}"
+
+    def _draw(self, run: Run, look: Look) -> Pieces:
+        glyph, role = _sign(run, look)
+        mark, muted = own(look.glyphs.ellipsis), look[Role.MUTED]
+        age = relative(run.started, look.now)
+        folder = ellipsis(clean_line(Path(run.cwd).name or run.cwd), _FOLDER, mark=mark)
+        right = (
+            Piece(own(f"  {run.word:<{_WORD}}"), look[role]),
+            Piece(own(f"{age:>5}  {folder}{' ' * (_FOLDER - cells(folder))}"), muted),
+        )
+        left = (
+            Piece(own(f"{glyph} "), look[role]),
+            Piece(own(self._notes(run)), look[Role.WARNING]),
+            Piece(clean_line(run.prompt or "(no prompt)"), look[Role.TEXT]),
+        )
+        cut = fit(left, max(0, look.width - width_of(right)), mark)
+        return spread(cut, right, look.width, Piece(own(" "), muted))
+
+    # --- keys ----------------------------------------------------------------------------------
+
+    @on(RowList.Opened)
+    def _opened(self) -> None:
+        self._do(What.OPEN)
 
     def action_stop(self) -> None:
         """End the run under the cursor."""
@@ -65,14 +122,25 @@ class RunListScreen(DialogScreen[Wanted]):
         self._do(What.RESTORE)
 
     def _do(self, what: What) -> None:
-        option = self.query_one(OptionList).highlighted_option
-        if option is not None and option.id is not None:
-            self.dismiss(Wanted(option.id, what))
+        run = self._list.rows.chosen
+        if run is not None:
+            self.dismiss(Wanted(run, what))
+
+    def action_filter(self) -> None:
+        """Type a search."""
+        self._list.search()
 
     def action_close(self) -> None:
-        """Nothing."""
-        self.dismiss(None)
+        """End the search, else leave."""
+        if not self._list.clear():
+            self.dismiss(None)
 
 
-def _row(run: Choice) -> Content:
-    return Content.assemble((run.label, "bold"), "  ", (run.meaning, "dim"))
+def _sign(run: Run, look: Look) -> tuple[str, Role]:
+    if run.state is RunState.ORPHANED:
+        return look.glyphs.warning, Role.ERROR
+    if run.state is RunState.RUNNING:
+        return look.glyphs.running, Role.ACCENT
+    if run.end is None:
+        return look.glyphs.ask, Role.WARNING
+    return sign(run.end, look.glyphs), Role(ENDS[run.end][1])

@@ -28,6 +28,7 @@ from gemtui.agent.fold import Fold
 from gemtui.agent.gemini import GeminiRun
 from gemtui.agent.run_folder import Exit
 from gemtui.agent.stderr import stderr_end, told
+from gemtui.runs.kept_outcome import keep_outcome
 from gemtui.runs.observed_files import seen_files
 from gemtui.runs.outcome import RunOutcome, RunProgress, retry_words
 from gemtui.transcript.model import Author, Message, ToolCall, ToolStatus, Transcript, Usage
@@ -158,6 +159,8 @@ class LiveRun:
         said = await asyncio.to_thread(stderr_end, self.run.folder.stderr)
         self.stderr, self.retry = told(said), None
         self.outcome = self.progress.outcome(said)
+        if not self.past:
+            await asyncio.to_thread(keep_outcome, self.run.folder, self.progress, said)
         self.stage = Stage.ENDED
 
     def _take(self, event: AgentEvent) -> None:

@@ -25,7 +25,9 @@ from gemtui.ui.run.live_run import Stage
 from gemtui.ui.run.screen import RunScreen
 from gemtui.ui.run.side import WriteList
 from tests.fake_cli import INIT, OK, FakeCli, ends, says, uses
+from tests.runs.test_listing import add_run
 from tests.runs.test_orphans import kill_watchers, start
+from tests.runs.test_outcome import STREAMS
 from tests.ui.people import NARROW, WIDE, Person, person
 
 SIZES = pytest.mark.parametrize("size", [WIDE, NARROW], ids=["wide", "narrow"])
@@ -330,6 +332,38 @@ async def test_two_runs_at_once_and_the_list_that_leads_to_them(
         await me.press("ctrl+c")
         await me.sees("◌ interrupted")
         assert [run.prompt for run in me.app.runs.alive] == ["run two"]
+
+
+@SIZES
+async def test_the_list_of_runs_is_searched_and_tells_refusals_from_success(
+    home: Path, project: Path, size: tuple[int, int]
+) -> None:
+    add_run(runs_dir(), "one")
+    add_run(runs_dir(), "two", (STREAMS / "policy-deny.jsonl").read_text(), age=1)
+    async with runner(home, project, size) as me:
+        await me.press("ctrl+l")
+        await me.sees("✓ Do it.", "success", "⊘ Do it.", "done, 2 refused")
+        await me.press("slash", *"refused")
+        await me.until(lambda: "✓ Do it." not in me.text)
+        await me.press("escape")
+        await me.sees("✓ Do it.", "⊘ Do it.")
+        await me.press("slash", *"zz")
+        await me.sees("nothing matches")
+        await me.press("escape", "slash", *"do 2", "enter")
+        await me.sees("tool calls were refused")
+        assert me.pane.run_shown is not None
+        assert me.pane.run_shown.id == "two"
+
+
+async def test_a_run_with_refusals_is_known_in_the_list_when_it_has_ended(
+    home: Path, project: Path, fake_cli: FakeCli
+) -> None:
+    fake_cli(f"file:{STREAMS / 'policy-deny.jsonl'}")
+    async with runner(home, project) as me:
+        await me.ask("push it")
+        await me.ended()
+        (run,) = list_runs(runs_dir())
+        assert run.word == "done, 2 refused"
 
 
 async def test_an_unknown_folder_is_trusted_only_when_the_person_says_so(
