@@ -73,6 +73,8 @@ class Glyphs(Struct, frozen=True, kw_only=True):
     warning: str = "!"
     bar: str = "▌"
     """On the left of a message."""
+    cursor: str = "▌"
+    """On the left of the row or block with the cursor, in the first cell of a pane."""
     top_left: str = "┌"
     top_right: str = "┐"
     bottom_left: str = "└"
@@ -109,6 +111,7 @@ ASCII = Glyphs(
     interrupted=".",
     warning="!",
     bar="|",
+    cursor=">",
     top_left="/",
     top_right="\\",
     bottom_left="\\",

@@ -17,7 +17,7 @@ from gemtui.ui.draw.theme import Look, Role, look_of
 from gemtui.ui.kit.keys import Where, bindings
 
 Item = TypeVar("Item")
-GUTTER = 2
+GUTTER = 1
 """Cells at the left for the cursor."""
 
 
@@ -144,7 +144,10 @@ class RowList(ScrollView, Generic[Item], can_focus=True, inherit_bindings=False)
             drawn = self._draw(self.items[place], look.narrowed(GUTTER))
             pieces = (*self._front(place, look), *drawn)
         elif not self.items and place == 0:
-            pieces = (Piece(own("  "), look[Role.MUTED]), Piece(self.empty, look[Role.MUTED]))
+            pieces = (
+                Piece(own(" " * GUTTER), look[Role.MUTED]),
+                Piece(self.empty, look[Role.MUTED]),
+            )
         line = Line(fit(pieces, look.width, own(look.glyphs.ellipsis)))
         return (
             strip_of(line, look.width).adjust_cell_length(look.width).apply_style(self.rich_style)
@@ -152,9 +155,9 @@ class RowList(ScrollView, Generic[Item], can_focus=True, inherit_bindings=False)
 
     def _front(self, place: int, look: Look) -> Pieces:
         if place != self._cursor or not self._stops(self.items[place]):
-            return (Piece(own("  "), look[Role.TEXT]),)
+            return (Piece(own(" " * GUTTER), look[Role.TEXT]),)
         role = Role.CURSOR if self.has_focus else Role.MUTED
-        return (Piece(own(f"{look.glyphs.bar} "), look[role]),)
+        return (Piece(own(look.glyphs.cursor), look[role]),)
 
     def on_resize(self) -> None:
         """The cursor stays in sight."""

@@ -70,7 +70,7 @@ class Headings(Widget):
     def render(self) -> Content:
         """The one line."""
         room = _room(self.size.width - _BESIDE)
-        return Content.styled(f"    pri  decision {'tool':<{room}} when", "dim")
+        return Content.styled(f"{'':{GUTTER}} {'pri':>4}  decision {'tool':<{room}} when", "dim")
 
 
 def _room(width: int) -> int:

@@ -92,7 +92,7 @@ def _front(row: SessionRow, look: Look, around: RowContext, sign: Piece | None =
 
 def _bar(look: Look, around: RowContext) -> Piece:
     role = Role.CURSOR if around.focused else Role.MUTED
-    return Piece(own(look.glyphs.bar), look[role]) if around.chosen else _MARGIN
+    return Piece(own(look.glyphs.cursor), look[role]) if around.chosen else _MARGIN
 
 
 def _sign(summary: Summary, look: Look) -> Piece:

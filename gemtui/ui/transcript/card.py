@@ -53,7 +53,7 @@ _PATHS = (ToolKind.READ, ToolKind.WRITE, ToolKind.EDIT, ToolKind.LIST)
 
 def draw_card(call: ToolCall, look: Look, *, folded: bool) -> tuple[list[Line], bool]:
     """The lines of a card, and whether folding changes it."""
-    inner = look.narrowed(2)
+    inner = look.narrowed(4)
     body = draw_body(call, inner, folded=folded)
     caution = list(_caution(call, inner))
     command, keys = _unsaid(call, body.facts, look)
@@ -207,30 +207,19 @@ def _boxed(left: Pieces, right: Pieces, look: Look) -> Pieces:
 
 
 def _bottom(call: ToolCall, body: Body, look: Look, *, foldable: bool, folded: bool) -> Line:
-    """What is left out, or a word about the end; at the right what a key does here."""
+    """What is left out, or a word about the end."""
     glyphs, border = look.glyphs, look[Role.BORDER]
     words = fit(
         _closing(call, body, look, foldable=foldable, folded=folded),
         look.width - 4,
         own(glyphs.ellipsis),
     )
-    hint = _hint(call, foldable=foldable, folded=folded)
     left: Pieces = (Piece(own(f"{glyphs.bottom_left}{glyphs.rule}"), border),)
     if words:
         left = (Piece(own(f"{glyphs.bottom_left} "), border), *words, Piece(own(" "), border))
     right: Pieces = (Piece(own(glyphs.bottom_right), border),)
-    if hint and width_of(left) + len(hint) + 4 <= look.width:
-        right = (Piece(own(f" {hint} "), look[Role.MUTED]), *right)
     pieces = spread(left, right, look.width, Piece(own(glyphs.rule), border))
     return Line(pieces, look.width)
-
-
-def _hint(call: ToolCall, *, foldable: bool, folded: bool) -> str:
-    if call.agent_id:
-        return "enter to open its session"
-    if not foldable:
-        return ""
-    return "space to unfold" if folded else "space to fold"
 
 
 def _closing(call: ToolCall, body: Body, look: Look, *, foldable: bool, folded: bool) -> Pieces:

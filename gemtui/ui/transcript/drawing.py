@@ -14,7 +14,7 @@ class Part(Struct, frozen=True, kw_only=True):
     """The lines `start` up to `end` (not included) of a drawing that show one block.
 
     `block`: its index in the message, None for the message's head line. `foldable`: folding
-    changes what is shown.
+    changes what is shown. `opens`: another session is behind it.
     """
 
     block: int | None
@@ -22,6 +22,7 @@ class Part(Struct, frozen=True, kw_only=True):
     end: int
     foldable: bool = False
     folded: bool = False
+    opens: bool = False
 
 
 class Fence(Struct, frozen=True, kw_only=True):

@@ -69,7 +69,13 @@ def draw_message(
         if lines and last is not None and _apart(last, block):
             drawing.lines.append(BLANK)
         if lines:
-            drawing.add(lines, block=index, foldable=foldable, folded=closed and foldable)
+            drawing.add(
+                lines,
+                block=index,
+                foldable=foldable,
+                folded=closed and foldable,
+                opens=isinstance(block, ToolCall) and bool(block.agent_id),
+            )
             last = block
     if _is_empty_answer(message):
         drawing.lines += prefixed([_muted(own("(empty answer)"), look)], beside)
@@ -119,17 +125,10 @@ class _Drawing(Struct):
     parts: list[Part] = []
     fences: list[Fence] = []
 
-    def add(
-        self,
-        lines: list[Line],
-        *,
-        block: int | None = None,
-        foldable: bool = False,
-        folded: bool = False,
-    ) -> None:
-        start, end = len(self.lines), len(self.lines) + len(lines)
+    def add(self, lines: list[Line], *, block: int | None = None, **facts: bool) -> None:
+        start = len(self.lines)
         self.lines += lines
-        self.parts.append(Part(block=block, start=start, end=end, foldable=foldable, folded=folded))
+        self.parts.append(Part(block=block, start=start, end=len(self.lines), **facts))
         if block is not None:
             self.fences += _fences(lines, start, block)
 
@@ -199,7 +198,7 @@ def _text(block: Text, message: Message, look: Look, *, folded: bool) -> tuple[l
         return lines, False
     if folded:
         words = counted(len(lines) - _KEPT_TEXT, "more line")
-        mark = _muted(own(f"{look.glyphs.folded} {words}, space to unfold"), look)
+        mark = _muted(own(f"{look.glyphs.folded} {words}"), look)
         lines = [*lines[:_KEPT_TEXT], mark]
     return lines, True
 

@@ -13,7 +13,8 @@ from textual.selection import Selection
 from textual.strip import Strip
 
 from gemtui.ui.draw.theme import Look, Role
-from gemtui.ui.transcript.drawing import Drawn
+from gemtui.ui.kit.keys import BY_ID
+from gemtui.ui.transcript.drawing import Drawn, Part
 from gemtui.ui.transcript.layout import LayoutLine
 from gemtui.ui.transcript.viewport import Viewport
 
@@ -118,6 +119,9 @@ def draw_row(page: Viewport, row: int, frame: RowFrame) -> Strip:
     if place is None:
         return Strip.blank(frame.width, frame.base)
     line = marked(place.drawn.strips[place.line], _marks(page, place, frame))
+    part = page.part() if frame.focused and place.message == page.cursor.message else None
+    if part is not None and place.line == part.end - 1:
+        line = _hinted(line, part, frame.look)
     strip = Strip([_gutter(page, place, frame), *line], GUTTER + line.cell_length)
     strip = strip.apply_offsets(-GUTTER, row_of(place.message, place.line))
     return strip.apply_style(frame.base).crop_extend(0, frame.width, frame.base)
@@ -155,13 +159,33 @@ def _gutter(page: Viewport, place: LayoutLine, frame: RowFrame) -> Segment:
     if place.message != page.cursor.message or not _under_cursor(page, place):
         return Segment(" " * GUTTER, Style.null())
     role = Role.CURSOR if frame.focused else Role.MUTED
-    return Segment("▐" if look.glyphs.name == "unicode" else ">", look[role])
+    return Segment(look.glyphs.cursor, look[role])
 
 
 def _under_cursor(page: Viewport, place: LayoutLine) -> bool:
     part = page.part()
     start, _ = page.inside(page.cursor)
     return part is not None and start <= place.line < part.end
+
+
+def _hinted(line: Strip, part: Part, look: Look) -> Strip:
+    """The last line of the block under the cursor, with what a key does to it at its right end."""
+    if not (words := _hint(part)):
+        return line
+    start, end = look.width - len(words) - 3, look.width - 1
+    line = line.adjust_cell_length(look.width)
+    if start < 0 or line.crop(start, end).text.strip(f" {look.glyphs.rule}"):
+        return line
+    hint = Segment(f" {words} ", look[Role.MUTED])
+    return Strip([*line.crop(0, start), hint, *line.crop(end)], look.width)
+
+
+def _hint(part: Part) -> str:
+    if part.opens:
+        return f"{BY_ID['transcript.open'].footer()} to open its session"
+    if not part.foldable:
+        return ""
+    return f"{BY_ID['transcript.fold'].footer()} to {'unfold' if part.folded else 'fold'}"
 
 
 def unseen_mark(page: Viewport, look: Look) -> Segment | None:

@@ -141,7 +141,7 @@ def test_what_belongs_to_the_row_above_is_indented() -> None:
 def test_the_cursor_is_a_bar_on_each_line() -> None:
     chosen = RowContext(query=Query(""), chosen=True, focused=True)
     assert [line[0] for line in drawn(PARSER, 44, chosen)] == ["▌", "▌"]
-    assert [line[0] for line in drawn(PARSER, 44, chosen, ASCII)] == ["|", "|"]
+    assert [line[0] for line in drawn(PARSER, 44, chosen, ASCII)] == [">", ">"]
 
 
 def test_wide_characters_keep_the_columns_in_place() -> None:

@@ -93,14 +93,42 @@ async def until(pilot: Pilot[None], done: Callable[[], bool]) -> None:
 
 async def test_messages_are_drawn_with_the_cursor_beside_its_block() -> None:
     async with reading(Talk(prompt("p", "hello"), answer("a", "world"))) as (app, pilot):
-        assert app.lines()[:6] == ["▐▌ You", "▐▌ hello", "", " ▌ Gemini", " ▌ world", ""]
+        assert app.lines()[:6] == ["▌▌ You", "▌▌ hello", "", " ▌ Gemini", " ▌ world", ""]
         await pilot.press("j")
-        assert app.lines()[:5] == [" ▌ You", " ▌ hello", "", "▐▌ Gemini", "▐▌ world"]
+        assert app.lines()[:5] == [" ▌ You", " ▌ hello", "", "▌▌ Gemini", "▌▌ world"]
 
 
 async def test_ascii_has_no_other_signs() -> None:
     async with reading(long_talk(2), app=Reading(ASCII)) as (app, _):
         assert all(line.isascii() for line in app.lines())
+
+
+async def test_what_a_key_does_to_a_block_stands_at_the_cursor_alone() -> None:
+    calls = (tool("t", "1\n2\n3\n4\n5"), tool("u", "1\n2\n3\n4\n5\n6"))
+    agent = replace(tool("v", "1\n2\n3\n4\n5"), agent_id="sub")
+    async with reading(Talk(answer("a", *calls, agent)), size=(62, 30)) as (app, pilot):
+
+        def hints() -> list[str]:
+            return [line for line in app.lines() if "space" in line or "enter" in line]
+
+        assert hints() == ["▌└ 1 more line " + "─" * 28 + " space to unfold ┘"]
+        await pilot.press("down")
+        assert [line[:15] for line in hints()] == ["▌└ 2 more lines"]
+        await pilot.press("space")
+        assert [line[-16:] for line in hints()] == [" space to fold ┘"]
+        await pilot.press("down")
+        assert [line[-28:] for line in hints()] == [" enter to open its session ┘"]
+        app.view.blur()
+        await pilot.pause()
+        assert not hints()
+
+
+async def test_a_hint_never_covers_what_was_said() -> None:
+    text = "\n".join(f"line {number} " + "x" * 45 for number in range(20))
+    async with reading(Talk(prompt("p", text)), size=(62, 40)) as (app, pilot):
+        assert app.lines()[20].endswith("x" * 45)
+        await pilot.press("space")
+        assert app.lines()[4] == "▌▌ ▸ 17 more lines" + " " * 25 + " space to unfold"
 
 
 async def test_the_scroll_bar_knows_the_place() -> None:
@@ -160,7 +188,7 @@ async def test_keys_move_fold_and_jump() -> None:
         await pilot.press("left_square_bracket", "space")
         assert any("row 3" in line for line in app.lines())
         await pilot.press("right_curly_bracket")
-        assert app.lines()[:2] == ["▐▌ You", "▐▌ question 4"]
+        assert app.lines()[:2] == ["▌▌ You", "▌▌ question 4"]
         await pilot.press("home", "X")
         assert app.view.word == "no failed tool above"
         await pilot.press("j")
