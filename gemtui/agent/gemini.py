@@ -12,6 +12,7 @@ import signal
 import subprocess
 import uuid
 from collections.abc import AsyncGenerator, Callable, Mapping
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import aclosing, suppress
 from pathlib import Path
 
@@ -175,15 +176,15 @@ class GeminiRun:
             problem = LOST if self._found_lost else KILLED
             self._lost = Exit(code=None, started=None, ended=None, problem=problem)
 
-    def _reap(self) -> None:
-        """Collect the supervisor, which has nothing left to do after its record."""
+    def reap(self) -> None:
+        """Wait for the supervisor, which has nothing left to do after its record; may block."""
         if self._supervisor is not None:
             self._supervisor.wait()
         if self._guard is not None:
             self._guard.after(self.folder)
 
     def _ending(self) -> Ending:
-        self._reap()
+        self.reap()
         ended = self.exit()
         assert ended is not None
         return Ending(
@@ -204,7 +205,7 @@ class GeminiRun:
         while (ended := self.exit()) is None:
             await asyncio.sleep(STEP)
             await asyncio.to_thread(self._check_owner)
-        await asyncio.to_thread(self._reap)
+        await asyncio.to_thread(self.reap)
         return ended
 
 
@@ -336,17 +337,19 @@ class GeminiAdapter:
     async def begin(self, prompt: str, options: AgentOptions) -> GeminiRun:
         """Start a run as `start` does, in a thread; raises what that raises.
 
-        Cancelling the task ends a run that was just being started.
+        Cancelling the task ends a run that was just being started, and waits for its end; cancelled
+        again, or with the loop closed, nobody waits, but it is ended all the same.
         """
-        starting = asyncio.ensure_future(asyncio.to_thread(self.start, prompt, options))
+        thread = ThreadPoolExecutor(1)
+        starting = thread.submit(self.start, prompt, options)
         try:
-            return await asyncio.shield(starting)
+            return await asyncio.shield(asyncio.wrap_future(starting))
         except asyncio.CancelledError:
-            with suppress(GemtuiError, OSError):
-                run = await starting
-                run.abort()
-                await run.wait()
+            ending = thread.submit(_end, starting)
+            await asyncio.shield(asyncio.wrap_future(ending))
             raise
+        finally:
+            thread.shutdown(wait=False)
 
     async def run(
         self, prompt: str, options: AgentOptions | None = None
@@ -368,6 +371,14 @@ class GeminiAdapter:
         async with aclosing(run.owned_events(options.abort)) as events:
             async for event in events:
                 yield event
+
+
+def _end(starting: Future[GeminiRun]) -> None:
+    """End the run that was started, if one was, and wait for that."""
+    with suppress(GemtuiError, OSError):
+        run = starting.result()
+        run.abort()
+        run.reap()
 
 
 async def _on_set(event: asyncio.Event | None, act: Callable[[], None]) -> None:

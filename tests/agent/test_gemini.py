@@ -107,19 +107,24 @@ async def test_what_is_known_of_the_cli_is_told_first(fake: Fake, tmp_path: Path
     assert init.capabilities["approval_modes"] == ["default", "auto_edit", "yolo", "plan"]
 
 
-async def test_a_task_that_is_cancelled_during_the_start_leaves_no_run(
-    fake: Fake, tmp_path: Path
-) -> None:
-    asked, go = tmp_path / "asked", tmp_path / "go"
-    adapter = fake(*lines(INIT), "wait")
+async def starting(adapter: GeminiAdapter, folder: Path) -> tuple[asyncio.Task[object], Path]:
+    """A run that is just being started, and the fifo that lets it go on when it is written to."""
+    asked, go = folder / "asked", folder / "go"
     os.mkfifo(go)
     program = adapter.cli()
     text = program.read_text().replace("then echo", f"then touch {asked}; cat {go}; echo")
     program.write_text(text)
-    task = asyncio.create_task(collect(adapter.run("x", AgentOptions(cwd=tmp_path))))
+    task = asyncio.create_task(collect(adapter.run("x", AgentOptions(cwd=folder))))
     async with asyncio.timeout(PATIENCE):
         while not asked.exists():
             await asyncio.sleep(0.01)
+    return task, go
+
+
+async def test_a_task_that_is_cancelled_during_the_start_leaves_no_run(
+    fake: Fake, tmp_path: Path
+) -> None:
+    task, go = await starting(fake(*lines(INIT), "wait"), tmp_path)
     task.cancel()
     go.write_text("")
     with pytest.raises(asyncio.CancelledError):
@@ -127,6 +132,47 @@ async def test_a_task_that_is_cancelled_during_the_start_leaves_no_run(
     for folder in (tmp_path / "runs").iterdir():
         assert RunFolder(folder).exit() is not None
         assert process_tree.tagged(folder.name) == set()
+
+
+async def test_a_task_that_is_cancelled_twice_during_the_start_leaves_no_run(
+    fake: Fake, tmp_path: Path
+) -> None:
+    adapter = fake(*lines(INIT), "wait")
+    task, go = await starting(adapter, tmp_path)
+    for _ in range(2):
+        task.cancel()
+        await asyncio.sleep(0)
+    go.write_text("")
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    async with asyncio.timeout(PATIENCE):
+        while not (found := list(adapter.runs.glob("*/request.json"))):
+            await asyncio.sleep(0.01)
+        run = adapter.attach(RunFolder(found[0].parent))
+        assert run is not None
+        assert (await run.wait()).aborted
+
+
+def test_a_loop_that_ends_during_the_start_leaves_no_run(fake: Fake, tmp_path: Path) -> None:
+    adapter = fake(*lines(INIT), "wait")
+
+    async def opens(go: Path) -> None:
+        try:
+            await asyncio.Event().wait()
+        finally:
+            go.write_text("")
+
+    async def main() -> list[object]:
+        task, go = await starting(adapter, tmp_path)
+        tasks: list[object] = [task, asyncio.create_task(opens(go))]
+        await asyncio.sleep(0)
+        return tasks
+
+    asyncio.run(main())
+    (folder,) = adapter.runs.iterdir()
+    ended = RunFolder(folder).exit()
+    assert ended is not None
+    assert ended.aborted
 
 
 async def test_settings_that_would_not_be_read_are_not_written(fake: Fake, tmp_path: Path) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import uuid
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -187,14 +187,16 @@ async def _stop(app: AppBase, run: Run) -> None:
         app.say("Stopped" if ended else "Some of its processes could not be ended.")
 
 
-async def may_leave(app: AppBase, runs: Sequence[LiveRun]) -> bool:
-    """Ask what becomes of the runs that go on; False: the person stays."""
-    count = len(runs)
+async def may_leave(app: AppBase, registry: RunRegistry) -> bool:
+    """Ask what becomes of our runs that go on or are being started; False: the person stays."""
+    prompts = [run.prompt for run in _ours(registry)]
+    prompts += [starting.prompt for starting in registry.starting]
+    count = len(prompts)
     which = "A run still goes on." if count == 1 else f"{count} runs still go on."
     answer = await app.push_screen_wait(
         ChooseScreen(
             Clean(which),
-            [ellipsis(clean(run.prompt.split("\n", 1)[0]), 66) for run in runs[:5]],
+            [ellipsis(clean(prompt.split("\n", 1)[0]), 66) for prompt in prompts[:5]],
             (
                 Choice("stay", Clean("Stay"), Clean("go on watching")),
                 Choice("leave", Clean("Leave it running"), Clean("gemtui finds it again")),
@@ -202,12 +204,22 @@ async def may_leave(app: AppBase, runs: Sequence[LiveRun]) -> bool:
             ),
         )
     )
+    starts = [starting.task for starting in registry.starting]
     if answer == "stop":
+        app.say("Stopping (SIGTERM)")
+        runs = _ours(registry)
+        for start in starts:
+            start.cancel()
         for run in runs:
             run.stop()
-        app.say("Stopping (SIGTERM)")
-        await asyncio.gather(*(run.run.wait() for run in runs))
+        await asyncio.gather(*(run.run.wait() for run in runs), *starts, return_exceptions=True)
+    elif answer == "leave":
+        await asyncio.gather(*starts, return_exceptions=True)
     return answer in ("stop", "leave")
+
+
+def _ours(registry: RunRegistry) -> list[LiveRun]:
+    return [run for run in registry.alive if run.ours]
 
 
 async def start(

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from gemtui.transcript.model import Transcript
     from gemtui.ui.kit.app_base import AppBase
     from gemtui.ui.run.live_run import LiveRun
-    from gemtui.ui.run.registry import RunRegistry
+    from gemtui.ui.run.registry import RunRegistry, Starting
     from gemtui.ui.run.screen import RunScreen
 
 RUN_MODE = "run"
@@ -80,6 +80,10 @@ class RunMode:
     def alive(self) -> tuple[LiveRun, ...]:
         """Runs that go on."""
         return () if self._registry is None else self._registry.alive
+
+    @property
+    def _starting(self) -> Sequence[Starting]:
+        return () if self._registry is None else self._registry.starting
 
     def mark(self) -> str:
         """The sign beside the run mode: a run goes on, or has ended unseen; else nothing."""
@@ -159,19 +163,20 @@ class RunMode:
         """Whether a run goes on in a session, whoever started it."""
         if await asyncio.to_thread(_may_run, self._app.runs_dir):
             await self.registry.attach_running()
-        return any(session in (run.session, run.resumes) for run in self.alive)
+        begun = any(session in (run.session, run.resumes) for run in self.alive)
+        return begun or any(run.resumes == session for run in self._starting)
 
     async def may_leave(self) -> bool:
         """Whether gemtui may end: asks what becomes of runs that it started and that go on.
 
         Those of the demo end with it.
         """
-        ours = [run for run in self.alive if run.ours]
-        if not ours or self._app.start.demo:
+        begun = any(run.ours for run in self.alive)
+        if self._app.start.demo or not (begun or self._starting):
             return True
         from gemtui.ui.run.actions import may_leave
 
-        return await may_leave(self._app, ours)
+        return await may_leave(self._app, self.registry)
 
 
 def _stored(path: Path) -> Transcript | None:

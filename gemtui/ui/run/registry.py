@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Coroutine
+from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -18,6 +19,18 @@ from gemtui.transcript.model import Transcript
 from gemtui.ui.run.live_run import LiveRun
 
 Spawn = Callable[[Coroutine[Any, Any, None]], object]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Starting:
+    """A run that is just being started.
+
+    `resumes`: the session that it continues. `task`: gives the run; cancelling it ends the run.
+    """
+
+    prompt: str
+    resumes: str | None
+    task: asyncio.Task[LiveRun]
 
 
 class RunRegistry:
@@ -41,6 +54,7 @@ class RunRegistry:
         self.adapter, self._home = adapter, home
         self._see_files = see_files
         self.runs: list[LiveRun] = []
+        self.starting: list[Starting] = []
         self._clock, self._spawn, self._changed = clock, spawn, changed
 
     @property
@@ -51,9 +65,23 @@ class RunRegistry:
     async def start(
         self, prompt: str, options: AgentOptions, *, before: Transcript | None = None
     ) -> LiveRun:
-        """Start a run and follow it. Raises CliNotFound, OptionError, OSError."""
+        """Start a run and follow it; cancelled meanwhile, it is ended.
+
+        Raises CliNotFound, OptionError, OSError.
+        """
+        task = asyncio.create_task(self._begin(prompt, options, before))
+        starting = Starting(prompt=prompt, resumes=options.resume, task=task)
+        self.starting.append(starting)
+        try:
+            return await task
+        finally:
+            self.starting.remove(starting)
+
+    async def _begin(
+        self, prompt: str, options: AgentOptions, before: Transcript | None
+    ) -> LiveRun:
         began = self._clock()
-        run = await asyncio.to_thread(self.adapter.start, prompt, options)
+        run = await self.adapter.begin(prompt, options)
         return self._add(LiveRun(run, prompt, began=began, before=before))
 
     async def find(self) -> tuple[Run, ...]:

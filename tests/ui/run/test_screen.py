@@ -462,6 +462,31 @@ async def test_leaving_asks_and_a_run_left_alone_is_found_again(
     assert (await left.run.wait()).aborted
 
 
+@pytest.mark.parametrize("stop", [True, False], ids=["stop", "leave"])
+async def test_leaving_asks_about_a_run_that_is_being_started(
+    home: Path, project: Path, fake_cli: FakeCli, tmp_path: Path, stop: bool
+) -> None:
+    program, gate = fake_cli(START, "wait"), tmp_path / "gate"
+    async with runner(home, project) as me:
+        await me.until(lambda: "gemini 0.61.0" in me.text)
+        os.mkfifo(gate)
+        text = program.read_text().replace("--version) echo", f"--version) /bin/cat {gate}; echo")
+        program.write_text(text)
+        await me.ask("a long one")
+        await me.sees("starting")
+        await me.press("ctrl+q")
+        await me.sees("A run still goes on.", "a long one")
+        await me.press("down", *["down"] * stop, "enter")
+        await asyncio.to_thread(gate.write_text, "")
+        await me.until(lambda: me.app._exit)
+    (run,) = list_runs(runs_dir())
+    assert run.alive is not stop
+    assert run.status == ("interrupted" if stop else None)
+    for left in me.app.runs.alive:
+        left.stop()
+        await left.run.wait()
+
+
 async def test_without_a_cli_the_pane_says_what_to_do(
     home: Path, project: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
