@@ -130,6 +130,23 @@ def make_private(path: Path) -> None:
         os.close(handle)
 
 
+def write_new(path: Path, content: bytes) -> None:
+    """Write a file that does not exist yet, with mode 0600; nothing is left of it if that fails.
+
+    Raises OSError; FileExistsError also if there is a link of this name, whatever it leads to.
+    """
+    try:
+        handle = os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY | os.O_CLOEXEC, 0o600)
+    except ValueError as error:  # a NUL in the name
+        raise OSError(errno.EINVAL, "not a path", str(path)) from error
+    try:
+        with os.fdopen(handle, "wb") as stream:
+            stream.write(content)
+    except BaseException:
+        path.unlink(missing_ok=True)
+        raise
+
+
 def _write_special(path: Path, pieces: Iterable[bytes], special: bool) -> None:
     """Write to something other than a regular file, without waiting for a FIFO to be opened."""
     if not special:

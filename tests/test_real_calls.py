@@ -23,11 +23,13 @@ from gemtui.sessions.merge import is_live
 from gemtui.sessions.records import SessionLog
 from gemtui.sessions.summary import Summary
 from gemtui.transcript.export import to_text
-from gemtui.transcript.model import Level, Notice, ToolCall, ToolStatus, Transcript
+from gemtui.transcript.media import decoded, pixels
+from gemtui.transcript.model import Image, Level, Notice, ToolCall, ToolStatus, Transcript
 from gemtui.ui.transcript.message import draw_message
 from tests.model_server import ModelServer, answer, call, text
 from tests.patience import PATIENCE
 from tests.real_cli import GeminiCli
+from tests.transcript.pictures import png
 from tests.ui.talks import look
 
 ASKED = {"questions": [{"question": "Which one?", "header": "H", "options": []}]}
@@ -159,3 +161,24 @@ def test_a_session_is_live_when_it_was_written_not_when_it_is_copied(
     os.utime(copy, (later, later))
     summary = Index(tmp_path, cache=None).find(str(copy))
     assert not is_live(summary, written + timedelta(seconds=91))
+
+
+def test_images_have_the_names_that_the_prompt_and_the_call_gave_them(gemini: GeminiCli) -> None:
+    areas = {"shot.png": (64, 48), "b c.png": (4, 5), "Z.png": (8, 9)}
+    for name, area in areas.items():
+        (gemini.project / name).write_bytes(png(*area))
+    (gemini.project / "notes.txt").write_text("words\n")
+    turns = [answer(call("read_file", file_path="shot.png")), answer(text("Done."))]
+    prompt = r"See @shot.png, @b\ c.png and @Z.png @notes.txt"
+    with ModelServer(turns) as model, gemini.start(model, prompt) as run:
+        run.finish()
+    (path,) = gemini.store.rglob("chats/session-*.jsonl")
+    with SessionLog(path) as log:
+        log.refresh()
+        blocks = [block for message in transcript_of(log) for block in message.blocks]
+    sent = [block for block in blocks if isinstance(block, Image)]
+    found = {each.name: pixels(decoded(each)) for each in sent}
+    assert found == areas
+    (read,) = (block for block in blocks if isinstance(block, ToolCall))
+    (given,) = read.images
+    assert (given.name, decoded(given)) == ("shot.png", png(64, 48))

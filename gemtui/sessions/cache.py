@@ -26,7 +26,7 @@ from gemtui.sessions.problem import Problem
 from gemtui.sessions.store import ChatFile
 from gemtui.sessions.summary import Known, Summary, Unread
 
-VERSION = 5
+VERSION = 6
 """Of the rows. A cache of an older version is replaced, one of a newer version is left alone."""
 APPLICATION = 0x67656D00
 """With the version added it is the file's application id: a version that does not fit is damage."""

@@ -9,6 +9,7 @@ from typing import Any, Protocol
 from msgspec.structs import replace
 
 from gemtui.transcript.content import text_of, typed
+from gemtui.transcript.media import numbered
 from gemtui.transcript.model import (
     Attachment,
     Author,
@@ -73,9 +74,8 @@ def _level(kind: object) -> Level:
 def _user(record: Mapping[str, Any], id: str) -> Message:
     said = typed(record)
     blocks: list[Block] = [Text(text=said.text.rstrip("\n"))] if said.text.strip() else []
-    for name, part in said.media:
-        if (image := image_of(part)) is not None:
-            blocks.append(image if image.name else replace(image, name=name))
+    media = [(name, image) for name, part in said.media if (image := image_of(part)) is not None]
+    blocks += numbered([each if each.name else replace(each, name=name) for name, each in media])
     blocks += [Attachment(name=name, text=text) for name, text in said.files]
     return Message(
         id=id,
@@ -177,6 +177,6 @@ def _answer(content: object) -> str:
     return text.strip("\n") if text.strip() else ""
 
 
-def _media(content: object) -> list[Image]:
+def _media(content: object) -> tuple[Image, ...]:
     images = (image_of(part) for part in parts_of(content))
-    return [image for image in images if image is not None]
+    return numbered([image for image in images if image is not None])

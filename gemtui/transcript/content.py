@@ -9,15 +9,20 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from posixpath import normpath
 from typing import Any, NamedTuple
 
-from gemtui.transcript.parts import Part, parts_of
+from gemtui.transcript.media import main_type, main_type_of_file
+from gemtui.transcript.parts import Part, image_of, parts_of
 
 _CONTEXT = re.compile(r"\s*<(session_context|hook_context)>(.*?)(?:</\1>|\Z)", re.DOTALL)
 _REFERENCED = "--- Content from referenced files ---"
 _END = "--- End of content ---"
 _FILE = re.compile(r"\s*Content from @?(.+?):\s*\Z")
-_AT = re.compile(r"(?<!\S)@((?:\\.|[^\s\\])+)")
+_AT = re.compile(
+    r'(?<!\\)@((?:"[^"]*"|\\.|[^ \t\n\r,;!?()\[\]{}.\\]|\.(?=[^ \t\n\r]))+)', re.DOTALL
+)
+_ESCAPED = re.compile(r"\\(.)", re.DOTALL)
 
 
 def text_of(content: object) -> str:
@@ -45,8 +50,11 @@ class Typed(NamedTuple):
 
     @property
     def prompt(self) -> bool:
-        """Whether the user asked something; context and replies to tool calls are not prompts."""
-        return bool(self.text.strip() or self.media)
+        """Whether the user asked something; context and replies to tool calls are not prompts.
+
+        Media beside replies are what the tools gave.
+        """
+        return bool(self.text.strip() or (self.media and not self.replies))
 
 
 def typed(record: Mapping[str, Any]) -> Typed:
@@ -75,7 +83,7 @@ def typed(record: Mapping[str, Any]) -> Typed:
     files += _referenced_files(rest)
     if display := record.get("displayContent"):
         text = _without_context(text_of(display))[0] or text
-    return Typed(text, tuple(files), _named(media, text, files), tuple(replies), context)
+    return Typed(text, tuple(files), _named(media, text), tuple(replies), context)
 
 
 def _without_context(text: str) -> tuple[str, bool, list[tuple[str, str]]]:
@@ -117,12 +125,30 @@ def _referenced_files(texts: list[str]) -> list[tuple[str, str]]:
     return files
 
 
-def _named(
-    media: list[Part], text: str, files: list[tuple[str, str]]
-) -> tuple[tuple[str | None, Part], ...]:
-    """Pair media with the @names in the prompt, in order, except for names of text files."""
+def _named(media: list[Part], text: str) -> tuple[tuple[str | None, Part], ...]:
+    """Pair media with the @names in the prompt, of each kind where there are as many names.
+
+    The CLI appends files in the order of their names (assets/gemini-cli.md#messages).
+    """
     if not media:
         return ()
-    known = {name for name, _ in files}
-    names = [name for name in _AT.findall(text) if name not in known]
-    return tuple([(names[i] if i < len(names) else None, part) for i, part in enumerate(media)])
+    asked = sorted({_path(name) for name in _AT.findall(text)})
+    kinds = [main_type(image.mime_type) if (image := image_of(part)) else "" for part in media]
+    names = {kind: iter(_names(asked, kind, kinds.count(kind))) for kind in kinds}
+    return tuple([(next(names[kind]), part) for kind, part in zip(kinds, media, strict=True)])
+
+
+def _names(asked: list[str], kind: str, number: int) -> list[str | None]:
+    """The names of files of one kind, where it is certain which is which; else as many None.
+
+    The order is that of absolute paths.
+    """
+    found = [name for name in asked if main_type_of_file(name) == kind]
+    outside = any(name.startswith(("/", "..", "~")) for name in found)
+    if len(found) != number or (outside and number > 1):
+        return [None] * number
+    return [*found]
+
+
+def _path(name: str) -> str:
+    return normpath(_ESCAPED.sub(r"\1", name).strip('"'))

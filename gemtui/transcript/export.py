@@ -21,11 +21,11 @@ from gemtui.transcript.export_words import (
     caution,
     facts,
     head,
-    image_words,
     passages,
     subject,
     usage_words,
 )
+from gemtui.transcript.media import image_words
 from gemtui.transcript.model import (
     Attachment,
     Block,

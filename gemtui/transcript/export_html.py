@@ -1,7 +1,8 @@
 """Export transcripts as self-contained HTML pages without scripts; nothing is loaded.
 
 All foreign text is escaped. In Markdown, raw HTML is shown as text, and images become links. The
-content security policy allows only the page's own style sheet, by its hash.
+content security policy allows only the page's own style sheet, by its hash, and pictures that stand
+in the page: those of the session that are PNG, JPEG, GIF or WebP by their bytes.
 """
 
 from __future__ import annotations
@@ -31,7 +32,6 @@ from gemtui.transcript.export_words import (
     caution,
     ended_badly,
     facts,
-    image_words,
     not_counted,
     passages,
     subject,
@@ -40,6 +40,7 @@ from gemtui.transcript.export_words import (
     who,
 )
 from gemtui.transcript.markdown_html import highlighted, rendered
+from gemtui.transcript.media import MediaDamaged, decoded, image_words, media_type
 from gemtui.transcript.model import (
     Attachment,
     Block,
@@ -61,7 +62,7 @@ def to_html(transcript: Transcript, summary: Heading, *, dropped: bool = False) 
     yield (
         '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
         '<meta http-equiv="Content-Security-Policy" content="default-src \'none\'; '
-        f"style-src 'sha256-{policy}'; base-uri 'none'; form-action 'none'\">\n"
+        f"style-src 'sha256-{policy}'; img-src data:; base-uri 'none'; form-action 'none'\">\n"
         '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
         '<meta name="referrer" content="no-referrer">\n'
         f"<title>{title}</title>\n<style>{STYLE}</style>\n</head>\n<body>\n"
@@ -104,7 +105,7 @@ def _block(block: Block) -> Iterator[str]:
             yield f"<details><summary>Thought: {escape(clean_line(block.subject))}</summary>\n"
             yield f"{_markdown(block.description)}</details>\n"
         case Image():
-            yield _note(Clean(f"Binary content: {image_words(block)}"))
+            yield _image(block, "Binary content")
         case Attachment():
             yield f"<details><summary>Attached: {escape(clean_line(block.name))}</summary>\n"
             yield f"{_pre(block.text)}</details>\n"
@@ -130,8 +131,29 @@ def _call(call: ToolCall) -> Iterator[str]:
     if (display := shown(call)) is not None:
         yield _display(display)
     for image in call.images:
-        yield _note(Clean(f"Binary result: {image_words(image)}"))
+        yield _image(image, "Binary result")
     yield "</details>\n"
+
+
+_SHOWN = ("image/png", "image/jpeg", "image/gif", "image/webp")
+_LARGEST = 20_000_000
+"""Bytes of a picture that is put into the page."""
+
+
+def _image(image: Image, label: str) -> str:
+    words = image_words(image)
+    note = _note(Clean(f"{label}: {words}"))
+    if not image.data or (image.size or 0) > _LARGEST:
+        return note
+    try:
+        content = decoded(image)
+    except MediaDamaged:
+        return note
+    kind = media_type(content)
+    if kind is None or kind.mime not in _SHOWN:
+        return note
+    source = f"data:{kind.mime};base64,{b64encode(content).decode()}"
+    return f'{note}<p><img src="{source}" alt="{escape(words)}"></p>\n'
 
 
 def _argument(name: Clean, value: Clean) -> str:

@@ -26,12 +26,12 @@ from gemtui.transcript.export_words import (
     caution,
     facts,
     head,
-    image_words,
     passages,
     subject,
     usage_words,
 )
 from gemtui.transcript.markdown import defused, fenced, longest_run
+from gemtui.transcript.media import image_words
 from gemtui.transcript.model import (
     Attachment,
     Block,

@@ -38,6 +38,7 @@ pre, table { background: var(--code); border-radius: 4px; }
 pre { padding: .6rem .75rem; white-space: pre-wrap; overflow-wrap: anywhere; tab-size: 4; }
 table { border-collapse: collapse; display: block; overflow-x: auto; font-size: .9em; }
 th, td { border: 1px solid var(--line); padding: .2rem .5rem; text-align: left; }
+img { max-width: 100%; height: auto; border: 1px solid var(--line); }
 blockquote { margin-left: 0; padding-left: .75rem; border-left: 3px solid var(--line); }
 details { border: 1px solid var(--line); border-radius: 4px; margin: .5rem 0; padding: 0 .75rem; }
 summary { cursor: pointer; padding: .3rem 0; }

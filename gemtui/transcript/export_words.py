@@ -10,12 +10,10 @@ from itertools import groupby
 from typing import Protocol
 
 from gemtui.text import HOLDS_CONTROLS, Clean, clean_line, counted, duration, visible, visible_line
-from gemtui.text import size as readable_size
 from gemtui.transcript.display_model import DiffDisplay, TextDisplay, TodosDisplay
 from gemtui.transcript.model import (
     Author,
     Dropped,
-    Image,
     Level,
     Message,
     Notice,
@@ -215,13 +213,6 @@ def _change_words(diff: DiffDisplay, *, written: bool) -> Iterator[str]:
         yield f"{counted(diff.added, 'line')} added"
     if diff.removed is not None:
         yield f"{counted(diff.removed, 'line')} removed"
-
-
-def image_words(image: Image) -> Clean:
-    """Describe binary content by name, type, size and address, as far as they are known."""
-    size = "size unknown" if image.size is None else readable_size(image.size)
-    words = (image.name, image.mime_type or "type unknown", size, image.uri)
-    return clean_line(", ".join(word for word in words if word))
 
 
 def subject(call: ToolCall) -> Clean:

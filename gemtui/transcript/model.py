@@ -135,13 +135,16 @@ class Notice(Struct, frozen=True, kw_only=True):
 class Image(Struct, frozen=True, kw_only=True):
     """Binary content that is named, not drawn: image, audio, PDF.
 
-    `size` in bytes after decoding, None = unknown; `uri` for fileData.
+    `size` in bytes after decoding, None = unknown; `name`: by the record or the prompt, else its
+    place, such as `image 1 of 2`; `uri` for fileData; `data`: the stored base64, not decoded, ""
+    if only the address is stored.
     """
 
     mime_type: str
     size: int | None = None
     name: str | None = None
     uri: str | None = None
+    data: str = ""
 
 
 class Attachment(Struct, frozen=True, kw_only=True):

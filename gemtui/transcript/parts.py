@@ -60,10 +60,12 @@ def image_of(part: Part) -> Image | None:
     """Return the binary content of an `inlineData` or `fileData` part; None for other parts."""
     data, file = part.get("inlineData"), part.get("fileData")
     if isinstance(data, Mapping):
+        stored = data.get("data")
         return Image(
             mime_type=string(data.get("mimeType")),
-            size=_decoded_size(data.get("data")),
+            size=_decoded_size(stored),
             name=string(data.get("displayName")) or None,
+            data=stored if isinstance(stored, str) else "",
         )
     if isinstance(file, Mapping):
         return Image(

@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from datetime import datetime, timedelta
 from enum import StrEnum
+from pathlib import PurePath
 from typing import Any
 
 import orjson
+from msgspec.structs import replace
 
 from gemtui.text import holds_controls
 from gemtui.transcript import shell_output
 from gemtui.transcript.colours import coloured
 from gemtui.transcript.display_model import DiffDisplay, Display, TextDisplay
 from gemtui.transcript.displays import display_of, rebuilt_diff, table
+from gemtui.transcript.media import numbered
 from gemtui.transcript.model import Image, ToolCall, ToolStatus, excerpt
 from gemtui.transcript.parts import Part, image_of, instant, mapping, parts_of, pretty, string
 
@@ -121,7 +124,7 @@ def tool_call(raw: Mapping[str, Any], *, asked: datetime | None = None) -> ToolC
         time=time,
         duration=_duration(asked, time),
         agent_id=string(raw.get("agentId")) or None,
-        images=tuple(_images(parts)),
+        images=_images(parts, name, args),
         exit_code=exit_code_of(raw),
     )
 
@@ -303,10 +306,12 @@ def _response_error(part: Part) -> str | None:
     return _as_text(error) if error else None
 
 
-def _images(parts: list[Part]) -> Iterator[Image]:
-    for part in parts:
-        if (image := image_of(part)) is not None:
-            yield image
+def _images(parts: list[Part], name: str, args: Part) -> tuple[Image, ...]:
+    """What a call gave besides text; of one file that was read, with its name."""
+    images = [image for part in parts if (image := image_of(part)) is not None]
+    if len(images) == 1 and not images[0].name and kind_of(name) is ToolKind.READ:
+        return numbered([replace(images[0], name=PurePath(asked_path(args)).name or None)])
+    return numbered(images)
 
 
 # --- what it showed --------------------------------------------------------------------------

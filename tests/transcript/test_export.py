@@ -52,6 +52,8 @@ from gemtui.transcript.model import (
     Transcript,
     Usage,
 )
+from gemtui.transcript.parts import image_of
+from tests.transcript.pictures import inline, png
 
 
 class Export(Protocol):
@@ -523,7 +525,7 @@ def hostile_transcript() -> Transcript:
         Thought(subject=HOSTILE, description=HOSTILE),
         Notice(level=Level.ERROR, text=HOSTILE),
         Attachment(name=HOSTILE, text=HOSTILE),
-        Image(mime_type=HOSTILE, name=HOSTILE),
+        Image(mime_type=HOSTILE, name=HOSTILE, data=HOSTILE),
         *calls,
     ]
     return Transcript.of(
@@ -563,7 +565,7 @@ def test_nothing_said_passes_for_a_message_in_markdown() -> None:
 class Page(HTMLParser):
     """What a page is made of, and whether its elements are properly nested."""
 
-    VOID = frozenset({"meta", "br", "hr"})
+    VOID = frozenset({"meta", "br", "hr", "img"})
 
     def __init__(self, page: str) -> None:
         super().__init__()
@@ -600,11 +602,53 @@ def test_html_loads_nothing_and_allows_only_its_own_style() -> None:
     page = "".join(to_html(TALK, About()))
     style = page[page.index("<style>") + 7 : page.index("</style>")]
     digest = b64encode(sha256(style.encode()).digest()).decode()
-    policy = f"default-src 'none'; style-src 'sha256-{digest}'; base-uri 'none'; form-action 'none'"
+    policy = (
+        f"default-src 'none'; style-src 'sha256-{digest}'; img-src data:; "
+        "base-uri 'none'; form-action 'none'"
+    )
     assert f'<meta http-equiv="Content-Security-Policy" content="{policy}">' in page
     assert "url(" not in style
     assert "@import" not in style
     assert " style=" not in page
+
+
+def page_of(*images: Image) -> str:
+    call = ToolCall(id="c", name="x", args={}, status=ToolStatus.SUCCESS, images=images)
+    return "".join(to_html(Transcript.of([message(Author.USER, images[0], call)]), About()))
+
+
+def held(data: bytes | str, mime: str = "image/png", **more: str) -> Image:
+    found = image_of(inline(data, mime, **more))
+    assert found is not None
+    return found
+
+
+def test_html_holds_the_pictures_by_what_their_bytes_are() -> None:
+    picture = held(png(), "text/html", displayName='"><script>x</script>.png')
+    page = Page(html := page_of(picture))
+    source = f"data:image/png;base64,{b64encode(png()).decode()}"
+    assert page.links == [source, source]
+    assert "script" not in page.tags
+    assert unescape(html).count('"><script>x</script>.png, image/png, recorded as text/html') == 4
+
+
+@pytest.mark.parametrize(
+    "image",
+    [
+        held(b"<svg xmlns='http://www.w3.org/2000/svg' onload='x()'/>", "image/svg+xml"),
+        held(b"%PDF-1.4 x", "application/pdf"),
+        held(b"<script>x</script>"),
+        held("A" * 40 + '" onload="x()'),
+        held(png() + bytes(20_000_000)),
+        Image(mime_type="image/png", uri="https://example.com/x.png"),
+    ],
+)
+def test_html_only_names_what_is_no_picture_or_too_large(image: Image) -> None:
+    page = Page(html := page_of(image))
+    assert "img" not in page.tags
+    assert page.links == []
+    assert "Binary content: " in html
+    assert "Binary result: " in html
 
 
 @given(st.text(st.characters()), st.sampled_from(EXPORTS))

@@ -201,9 +201,12 @@ def test_images_beside_and_inside_a_response() -> None:
     data = {"inlineData": {"mimeType": "image/png", "data": "QUJDRA=="}}
     inside = {"functionResponse": {"response": {}, "parts": [data]}}
     file = {"fileData": {"mimeType": "application/pdf", "fileUri": "gs://x", "displayName": "d"}}
-    png = Image(mime_type="image/png", size=4)
-    pdf = Image(mime_type="application/pdf", uri="gs://x", name="d")
-    assert tool_call(raw_call(result=[inside, data, file])).images == (png, png, pdf)
+    images = tool_call(raw_call(result=[inside, data, file])).images
+    assert images == (
+        Image(mime_type="image/png", size=4, name="image 1 of 3", data="QUJDRA=="),
+        Image(mime_type="image/png", size=4, name="image 2 of 3", data="QUJDRA=="),
+        Image(mime_type="application/pdf", uri="gs://x", name="d"),
+    )
 
 
 def test_static_documentation_is_clipped_to_one_line() -> None:

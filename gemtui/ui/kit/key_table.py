@@ -108,7 +108,8 @@ TABLE: dict[Where, tuple[Row, ...]] = {
         ("copy_block", "y", COPY, "Copy", "Copy the block: text, code, output or command"),
         ("copy_message", "Y", COPY, "Copy message", "Copy the whole message"),
         ("raw", "v", OPEN, "Raw", "Raw JSON of what is under the cursor"),
-        ("open_file", "o", OPEN, "Edit file", "Open the written file in your editor"),
+        ("open_file", "o", OPEN, "Edit file", "Open the file in your editor, an image in a viewer"),
+        ("save_media", "S", COPY, "Save image", "Write the attached image to a file"),
         ("back", "escape", OPEN, "Back", "End the search, or go back to the list"),
     ),
     Where.FIND: (

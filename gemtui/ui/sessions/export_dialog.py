@@ -10,13 +10,13 @@ from textual.app import ComposeResult
 from textual.content import Content
 
 from gemtui.export_formats import Format
-from gemtui.files import is_folder, is_there, resolved
-from gemtui.paths import current_folder, typed_path
+from gemtui.paths import current_folder
 from gemtui.text import Clean, short_path, visible_line
 from gemtui.ui.draw.lines import own
 from gemtui.ui.kit.clean_widgets import Dialog, Input, Label, Option, OptionList
 from gemtui.ui.kit.dialog_guard import DialogScreen
 from gemtui.ui.kit.keys import Where, bindings
+from gemtui.ui.kit.new_file import free_name, place_of, problem_of
 
 
 class Export(NamedTuple):
@@ -53,23 +53,14 @@ class ExportScreen(DialogScreen[Export]):
                 *(Option(own(text), id=format) for format, (_, text) in FORMS.items()),
             )
             yield Label(Content(f"File in {short_path(current_folder())}"))
-            yield Input(visible_line(self._free_name(self._suffix)))
+            yield Input(visible_line(free_name(self._stem, self._suffix)))
             yield Label(id="problem")
-
-    def _free_name(self, suffix: str) -> str:
-        """A file that is not there yet."""
-        for number in range(1, 1000):
-            more = f"-{number}" if number > 1 else ""
-            name = f"{self._stem}{more}{suffix}"
-            if not is_there(_place(name)):
-                return name
-        return self._stem + suffix
 
     @on(OptionList.OptionHighlighted)
     def _other_form(self, event: OptionList.OptionHighlighted) -> None:
         name, suffix = self.query_one(Input), FORMS[Format(event.option_id or "")][0]
-        if name.value == self._free_name(self._suffix):
-            name.value = self._free_name(suffix)
+        if name.value == free_name(self._stem, self._suffix):
+            name.value = free_name(self._stem, suffix)
         elif name.value.endswith(self._suffix):
             name.value = name.value.removesuffix(self._suffix) + suffix
         self._suffix = suffix
@@ -83,30 +74,15 @@ class ExportScreen(DialogScreen[Export]):
     def _chosen(self) -> None:
         name = self.query_one(Input).value
         if not self._problem(name):
-            self.dismiss(Export(self._format(), _place(name)))
+            self.dismiss(Export(self._format(), place_of(name)))
 
     def _format(self) -> Format:
         option = self.query_one(OptionList).highlighted_option
         return Format(option.id or "") if option is not None else Format.MARKDOWN
 
     def _problem(self, name: str) -> str:
-        path = _place(name)
-        if not name.strip():
-            return "Name a file."
-        if is_folder(path):
-            return "That is a folder: name a file in it."
-        if is_there(path):
-            return "That file exists: choose another name."
-        if not is_folder(path.parent):
-            return "That folder does not exist."
-        if resolved(path).is_relative_to(self._forbidden):
-            return "That folder belongs to Gemini CLI: choose another one."
-        return ""
+        return problem_of(name, forbidden=self._forbidden)
 
     def action_close(self) -> None:
         """Write nothing."""
         self.dismiss(None)
-
-
-def _place(name: str) -> Path:
-    return current_folder() / typed_path(name.strip())

@@ -33,7 +33,7 @@ from gemtui.ui.draw.lines import (
 )
 from gemtui.ui.draw.theme import BOLD, Look, Role
 from gemtui.ui.transcript.card_body import draw_body
-from gemtui.ui.transcript.head import image_words
+from gemtui.ui.transcript.head import draw_image
 
 _DETAILS = 500
 """Lines of arguments that are drawn."""
@@ -92,8 +92,7 @@ def _shrinks(call: ToolCall, inner: Look, lines: list[Line]) -> bool:
 
 def _images(call: ToolCall, look: Look) -> Iterator[Pieces]:
     for image in call.images:
-        words = Piece(image_words(image), look[Role.TEXT])
-        yield fit((words,), look.width, own(look.glyphs.ellipsis))
+        yield fit(draw_image(image, look), look.width, own(look.glyphs.ellipsis))
 
 
 # --- the first line ------------------------------------------------------------------------------

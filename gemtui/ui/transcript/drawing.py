@@ -14,7 +14,8 @@ class Part(Struct, frozen=True, kw_only=True):
     """The lines `start` up to `end` (not included) of a drawing that show one block.
 
     `block`: its index in the message, None for the message's head line. `foldable`: folding
-    changes what is shown. `opens`: another session is behind it.
+    changes what is shown. `opens`: another session is behind it. `media`: an image
+    or the like is stored in it.
     """
 
     block: int | None
@@ -23,6 +24,7 @@ class Part(Struct, frozen=True, kw_only=True):
     foldable: bool = False
     folded: bool = False
     opens: bool = False
+    media: bool = False
 
 
 class Fence(Struct, frozen=True, kw_only=True):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from gemtui.text import Clean, size
+from gemtui.transcript.media import image_words
 from gemtui.transcript.model import Author, Image, Message, Usage
 from gemtui.ui.draw.formats import moment, short
 from gemtui.ui.draw.lines import Line, Piece, Pieces, fit, flat, own, spread, width_of
@@ -69,11 +69,6 @@ def bar(message: Message, look: Look) -> Pieces:
     return (Piece(own(f"{look.glyphs.bar} "), look[role[message.author]]),)
 
 
-def image_words(image: Image) -> Clean:
-    """What is known of it: type, size, name or address."""
-    facts = [flat(image.mime_type[:100]) or "unknown type"]
-    if image.size is not None:
-        facts.append(size(image.size))
-    if name := image.name or image.uri:
-        facts.append(flat(name[:400]))
-    return own(f"[{', '.join(facts)}]")
+def draw_image(image: Image, look: Look) -> Pieces:
+    """Binary content by its facts."""
+    return (Piece(own(f"[{image_words(image)}]"), look[Role.TEXT]),)

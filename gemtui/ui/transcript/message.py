@@ -9,6 +9,7 @@ from msgspec import Struct
 
 from gemtui.text import BLANKS, Clean, counted
 from gemtui.transcript.display_model import TodosDisplay
+from gemtui.transcript.media import stored_images
 from gemtui.transcript.model import (
     Attachment,
     Author,
@@ -43,7 +44,7 @@ from gemtui.ui.draw.theme import Look, Role
 from gemtui.ui.transcript.card import draw_card
 from gemtui.ui.transcript.card_body import failure
 from gemtui.ui.transcript.drawing import Drawn, Fence, Part
-from gemtui.ui.transcript.head import bar, draw_head, image_words
+from gemtui.ui.transcript.head import bar, draw_head, draw_image
 
 _SHORT_TEXT = 12
 _KEPT_TEXT = 3
@@ -75,6 +76,7 @@ def draw_message(
                 foldable=foldable,
                 folded=closed and foldable,
                 opens=isinstance(block, ToolCall) and bool(block.agent_id),
+                media=bool(stored_images(block)),
             )
             last = block
     if _is_empty_answer(message):
@@ -184,8 +186,7 @@ def _block(
         case Notice():
             lines, foldable = _notice(block, inner), False
         case Image():
-            words = Piece(image_words(block), look[Role.TEXT])
-            lines, foldable = wrap((words,), inner.width), False
+            lines, foldable = wrap(draw_image(block, look), inner.width), False
         case _:
             assert_never(block)
     return list(prefixed(lines, beside)), foldable

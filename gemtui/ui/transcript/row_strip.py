@@ -183,9 +183,13 @@ def _hinted(line: Strip, part: Part, look: Look) -> Strip:
 def _hint(part: Part) -> str:
     if part.opens:
         return f"{BY_ID['transcript.open'].footer()} to open its session"
-    if not part.foldable:
-        return ""
-    return f"{BY_ID['transcript.fold'].footer()} to {'unfold' if part.folded else 'fold'}"
+    keys = []
+    if part.foldable:
+        keys.append(f"{BY_ID['transcript.fold'].footer()} to {'unfold' if part.folded else 'fold'}")
+    if part.media:
+        keys.append(f"{BY_ID['transcript.open_file'].footer()} to show")
+        keys.append(f"{BY_ID['transcript.save_media'].footer()} to save")
+    return "  ".join(keys)
 
 
 def unseen_mark(page: Viewport, look: Look) -> Segment | None:

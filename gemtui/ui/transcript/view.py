@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Coroutine
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, cast
 
 from rich.style import Style
 from textual import events
@@ -14,7 +14,8 @@ from textual.selection import Selection
 from textual.strip import Strip
 
 from gemtui.text import Clean, clean_line, ellipsis
-from gemtui.transcript.model import Outline, ToolCall, Transcript
+from gemtui.transcript.media import stored_images
+from gemtui.transcript.model import Image, Outline, ToolCall, Transcript
 from gemtui.ui.draw.formats import moment
 from gemtui.ui.draw.lines import own
 from gemtui.ui.draw.theme import Look, look_of
@@ -42,6 +43,9 @@ from gemtui.ui.transcript.row_strip import (
 )
 from gemtui.ui.transcript.search_bar import Finder, SearchedView
 from gemtui.ui.transcript.viewport import Viewport
+
+if TYPE_CHECKING:
+    from gemtui.ui.kit.app_base import AppBase
 
 PROMPT_ROOM = 50
 """Cells of a prompt in the list of all of them."""
@@ -362,12 +366,31 @@ class TranscriptView(SearchedView, can_focus=True, inherit_bindings=False):
             self.action_fold()
 
     def action_open_file(self) -> None:
-        """The file of a tool call, in the editor."""
+        """An attached image in a viewer; the file of a tool call in the editor."""
+        from gemtui.ui.transcript.media import open_image
+
+        if self._with_image(open_image):
+            return
         block = self.page.block
         file = file_of(block) if isinstance(block, ToolCall) else None
         if file is not None:
             self.post_message(FileRequested(*file))
         self._act(lambda: file is not None, "no file here")
+
+    def action_save_media(self) -> None:
+        """Write an attached image to a file."""
+        from gemtui.ui.transcript.media import save
+
+        done = self._with_image(save)
+        self._act(lambda: done, "no stored image here")
+
+    def _with_image(self, act: Callable[[AppBase, Image], None]) -> bool:
+        """Do something with an image of the block under the cursor; False if it has none."""
+        from gemtui.ui.transcript.media import with_one
+
+        if images := stored_images(self.page.block):
+            with_one(cast("AppBase", self.app), images, act)
+        return bool(images)
 
     def action_raw(self) -> None:
         """The stored record."""

@@ -202,7 +202,7 @@ def test_arguments_are_readable_when_unfolded() -> None:
 def test_times_of_day_and_results_that_are_images() -> None:
     image = Image(mime_type="image/png", size=2100, name="dot.png")
     lines = body(drawn(called(output="a\nb", time=AT, images=(image,)), folded=False))
-    assert lines[-2] == "│ [image/png, 2.1 kB, dot.png]"
+    assert lines[-2] == "│ [dot.png, image/png, 2.1 kB]"
     assert lines[-1].startswith("└ 12:04:00 ─")
 
 

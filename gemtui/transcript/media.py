@@ -1,0 +1,219 @@
+"""Binary content by its bytes: what it is, how large a picture it holds, how it is called.
+
+What a record says of it is foreign and may be wrong, so that the first bytes decide. Only those are
+decoded unless all of it is wanted.
+"""
+
+from __future__ import annotations
+
+import binascii
+import re
+from collections.abc import Iterator, Sequence
+from pathlib import PurePath
+from typing import NamedTuple
+
+from msgspec.structs import replace
+
+from gemtui.errors import GemtuiError
+from gemtui.text import Clean, clean_line, file_name
+from gemtui.text import size as readable_size
+from gemtui.transcript.model import Block, Image, ToolCall
+
+_HEAD = 128 * 1024
+"""Characters of base64 that are decoded to look at: the size of a JPEG may stand behind others."""
+
+
+class MediaType(NamedTuple):
+    """A type of binary content, and the suffix of its files, with the dot."""
+
+    mime: str
+    suffix: str
+
+
+_MAGIC = tuple(
+    (re.compile(pattern, re.DOTALL), MediaType(mime, suffix))
+    for pattern, mime, suffix in (
+        (rb"\x89PNG\r\n\x1a\n", "image/png", ".png"),
+        (rb"\xff\xd8\xff", "image/jpeg", ".jpg"),
+        (rb"GIF8[79]a", "image/gif", ".gif"),
+        (rb"RIFF....WEBP", "image/webp", ".webp"),
+        (rb"BM.{4}\0{4}", "image/bmp", ".bmp"),
+        (rb"II\*\0|MM\0\*", "image/tiff", ".tiff"),
+        (rb".{4}ftypavi[fs]", "image/avif", ".avif"),
+        (rb".{4}ftyp(?:hei[cfmsx]|mif1)", "image/heic", ".heic"),
+        (rb"%PDF-", "application/pdf", ".pdf"),
+        (rb"RIFF....WAVE", "audio/wav", ".wav"),
+        (rb"ID3|\xff[\xf2\xf3\xfa\xfb]", "audio/mpeg", ".mp3"),
+        (rb"\xff[\xf0\xf1\xf8\xf9]", "audio/aac", ".aac"),
+        (rb"fLaC", "audio/flac", ".flac"),
+        (rb"OggS", "audio/ogg", ".ogg"),
+        (rb"FORM....AIF[FC]", "audio/aiff", ".aiff"),
+        (rb".{4}ftypM4A", "audio/mp4", ".m4a"),
+        (rb".{4}ftypqt", "video/quicktime", ".mov"),
+        (rb".{4}ftyp", "video/mp4", ".mp4"),
+        (rb"\x1aE\xdf\xa3", "video/webm", ".webm"),
+        (rb"RIFF....AVI ", "video/x-msvideo", ".avi"),
+    )
+)
+_KNOWN = frozenset(kind.mime for _, kind in _MAGIC)
+_OTHER_NAMES = {
+    "image/jpg": "image/jpeg",
+    "image/heif": "image/heic",
+    "audio/mp3": "audio/mpeg",
+    "audio/x-wav": "audio/wav",
+    "audio/wave": "audio/wav",
+    "audio/x-aiff": "audio/aiff",
+}
+
+
+_MAIN_TYPES = {kind.suffix: kind.mime.partition("/")[0] for _, kind in _MAGIC}
+_MAIN_TYPES |= dict.fromkeys((".jpeg", ".tif", ".heif"), "image")
+
+
+class MediaDamaged(GemtuiError):
+    """The bytes of binary content are not stored, or can't be decoded; the text says which."""
+
+
+def media_type(data: bytes) -> MediaType | None:
+    """Return the type of an image, sound, film or PDF by its first bytes; None for all else."""
+    return next((kind for magic, kind in _MAGIC if magic.match(data)), None)
+
+
+def main_type(mime: str) -> str:
+    """Return the first half of a type: `image` of `image/png`."""
+    return mime.partition("/")[0].lower()
+
+
+def main_type_of_file(name: str) -> str:
+    """Return the main type of a file of such content by its suffix; "" for other files."""
+    return _MAIN_TYPES.get(PurePath(name).suffix.lower(), "")
+
+
+def stored_images(block: Block | None) -> tuple[Image, ...]:
+    """Return the images of a block whose content is stored."""
+    match block:
+        case Image():
+            images: Sequence[Image] = (block,)
+        case ToolCall():
+            images = block.images
+        case _:
+            return ()
+    return tuple(image for image in images if image.data)
+
+
+def decoded(image: Image) -> bytes:
+    """Return the bytes of binary content. Raises MediaDamaged."""
+    if not image.data:
+        where = f": its address is {clean_line(image.uri)}" if image.uri else ""
+        raise MediaDamaged(f"Only the name is stored, not what is in it{where}")
+    try:
+        return binascii.a2b_base64("".join(image.data.split()), strict_mode=True)
+    except ValueError as error:
+        raise MediaDamaged(f"Its data is damaged and can't be decoded ({error})") from None
+
+
+def file_name_of(image: Image) -> str:
+    """Return a name for a file with this content: without a folder, its suffix of the real type.
+
+    Content that is of no known type gets `.bin`.
+    """
+    kind = media_type(_head(image) or b"")
+    stem = file_name(re.split(r"[/\\]", image.name or "image")[-1])
+    suffix = kind.suffix if kind else ".bin"
+    return stem if stem.lower().endswith(suffix) else file_name(stem.rsplit(".", 1)[0]) + suffix
+
+
+def image_words(image: Image) -> Clean:
+    """Describe binary content: name, type, pixels, size and address, as far as they are known."""
+    head = _head(image)
+    size = "size unknown" if image.size is None else readable_size(image.size)
+    area = pixels(head or b"")
+    shown = f"{area[0]}x{area[1]}" if area else ""
+    words = (image.name, _type_words(image, head), shown, size, image.uri)
+    return clean_line(", ".join(word[:400] for word in words if word))
+
+
+def numbered(images: Sequence[Image]) -> tuple[Image, ...]:
+    """Give those without name or address one by their place: `image 1 of 2`, or just `image`."""
+    return tuple(
+        image if image.name or image.uri else replace(image, name=_by_place(image, place, images))
+        for place, image in enumerate(images, 1)
+    )
+
+
+def _by_place(image: Image, place: int, images: Sequence[Image]) -> str:
+    kind = main_type(image.mime_type)
+    word = kind if kind in ("image", "audio", "video") else "file"
+    return f"{word} {place} of {len(images)}" if len(images) > 1 else word
+
+
+def _head(image: Image) -> bytes | None:
+    """The first bytes; none if they are not stored, None if they can't be decoded."""
+    start = "".join(image.data[:_HEAD].split())
+    if len(image.data) > _HEAD:
+        start = start[: len(start) // 4 * 4]
+    try:
+        return binascii.a2b_base64(start, strict_mode=True) if start else b""
+    except ValueError:
+        return None
+
+
+def _type_words(image: Image, head: bytes | None) -> str:
+    """The recorded type; where the bytes are something else, that too."""
+    said = image.mime_type or "type unknown"
+    if head is None:
+        return f"{said}, damaged"
+    known = _OTHER_NAMES.get(said.lower(), said.lower())
+    if (kind := media_type(head)) is not None:
+        return said if kind.mime == known else f"{kind.mime}, recorded as {said}"
+    return f"{said} by its record, not by its bytes" if head and known in _KNOWN else said
+
+
+# --- pixels --------------------------------------------------------------------------------------
+
+
+def pixels(head: bytes) -> tuple[int, int] | None:
+    """Return width and height of a PNG, GIF, WebP or JPEG by its first bytes; None if unknown."""
+    kind = media_type(head)
+    match kind.suffix if kind else "":
+        case ".png" if len(head) >= 24:
+            return _number(head[16:20]), _number(head[20:24])
+        case ".gif" if len(head) >= 10:
+            return _little(head[6:8]), _little(head[8:10])
+        case ".webp" if len(head) >= 30:
+            return _webp(head)
+        case ".jpg":
+            return next(_frames(head), None)
+        case _:
+            return None
+
+
+def _webp(head: bytes) -> tuple[int, int] | None:
+    match head[12:16]:
+        case b"VP8 ":
+            return _little(head[26:28]) & 0x3FFF, _little(head[28:30]) & 0x3FFF
+        case b"VP8L":
+            bits = _little(head[21:25])
+            return (bits & 0x3FFF) + 1, (bits >> 14 & 0x3FFF) + 1
+        case b"VP8X":
+            return _little(head[24:27]) + 1, _little(head[27:30]) + 1
+        case _:
+            return None
+
+
+def _frames(head: bytes) -> Iterator[tuple[int, int]]:
+    """The size in each frame header of a JPEG, which stands behind segments of other kinds."""
+    at = 2
+    while len(head) >= at + 9 and head[at] == 0xFF:
+        kind = head[at + 1]
+        if 0xC0 <= kind <= 0xCF and kind not in (0xC4, 0xC8, 0xCC):
+            yield _number(head[at + 7 : at + 9]), _number(head[at + 5 : at + 7])
+        at += 2 + _number(head[at + 2 : at + 4])
+
+
+def _number(data: bytes) -> int:
+    return int.from_bytes(data, "big")
+
+
+def _little(data: bytes) -> int:
+    return int.from_bytes(data, "little")

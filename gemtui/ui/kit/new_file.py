@@ -1,0 +1,42 @@
+"""A file that is to be written, and must not exist yet: a free name, and what is wrong with one."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from gemtui.files import is_folder, is_there, resolved
+from gemtui.paths import current_folder, typed_path
+
+
+def place_of(name: str) -> Path:
+    """Return the path that was typed; a relative one is meant in the current folder."""
+    return current_folder() / typed_path(name.strip())
+
+
+def free_name(stem: str, suffix: str) -> str:
+    """Return the name of a file that is not there yet, with a number if need be."""
+    for number in range(1, 1000):
+        more = f"-{number}" if number > 1 else ""
+        name = f"{stem}{more}{suffix}"
+        if not is_there(place_of(name)):
+            return name
+    return stem + suffix
+
+
+def problem_of(name: str, *, forbidden: Path) -> str:
+    """Say what is wrong with a file that was typed, "" if nothing is.
+
+    `forbidden`: the folder of Gemini CLI, resolved, in which nothing is written.
+    """
+    path = place_of(name)
+    if not name.strip():
+        return "Name a file."
+    if is_folder(path):
+        return "That is a folder: name a file in it."
+    if is_there(path):
+        return "That file exists: choose another name."
+    if not is_folder(path.parent):
+        return "That folder does not exist."
+    if resolved(path).is_relative_to(forbidden):
+        return "That folder belongs to Gemini CLI: choose another one."
+    return ""

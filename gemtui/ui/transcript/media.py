@@ -1,0 +1,76 @@
+"""What can be done with attached images, sounds, videos and PDFs: save them, show them."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from gemtui.errors import GemtuiError
+from gemtui.files import resolved, write_new
+from gemtui.paths import current_folder
+from gemtui.text import Clean, clean_line, short_path
+from gemtui.transcript.media import decoded, file_name_of, image_words, media_type
+from gemtui.transcript.model import Image
+from gemtui.ui.kit.dialogs import AskScreen, Choice, ChooseScreen
+from gemtui.ui.kit.new_file import free_name, place_of, problem_of
+from gemtui.ui.kit.viewer import NoViewer, show
+
+if TYPE_CHECKING:
+    from gemtui.ui.kit.app_base import AppBase
+
+
+def with_one(app: AppBase, images: Sequence[Image], act: Callable[[AppBase, Image], None]) -> None:
+    """Do something with the image, or with the one of several that is chosen."""
+    if len(images) == 1:
+        act(app, images[0])
+        return
+    choices = [Choice(str(place), image_words(image)) for place, image in enumerate(images)]
+
+    def chosen(place: str | None) -> None:
+        if place is not None:
+            act(app, images[int(place)])
+
+    app.push_screen(ChooseScreen(Clean("Which one?"), (), choices), chosen)
+
+
+def save(app: AppBase, image: Image) -> None:
+    """Ask for a file that does not exist yet, and write the content there."""
+    path = Path(file_name_of(image))
+    forbidden = resolved(app.start.home)
+
+    def chosen(name: str | None) -> None:
+        if name is not None:
+            app.run_worker(_write(app, image, place_of(name)))
+
+    screen = AskScreen(
+        clean_line(f"Save {(image.name or 'it')[:60]} to a file in {short_path(current_folder())}"),
+        value=free_name(path.stem, path.suffix),
+        problem=lambda name: problem_of(name, forbidden=forbidden),
+    )
+    app.push_screen(screen, chosen)
+
+
+async def _write(app: AppBase, image: Image, path: Path) -> None:
+    try:
+        await asyncio.to_thread(lambda: write_new(path, decoded(image)))
+    except (GemtuiError, OSError) as error:
+        app.say(f"Nothing was written: {error}", problem=True)
+    else:
+        app.say(f"Written: {short_path(path)}")
+
+
+def open_image(app: AppBase, image: Image) -> None:
+    """Show the content with the desktop's program for it, if it is what can be shown so."""
+    app.run_worker(_show(app, image))
+
+
+async def _show(app: AppBase, image: Image) -> None:
+    try:
+        content = await asyncio.to_thread(decoded, image)
+        if media_type(content) is None:
+            raise NoViewer("By its bytes it is no image, sound, video or PDF, and is not opened")
+        await asyncio.to_thread(show, file_name_of(image), content)
+    except (GemtuiError, OSError) as error:
+        app.say(f"{error}; S saves it to a file.", problem=True)
