@@ -77,6 +77,7 @@ LATER = {
     "gemtui.sessions.index", "gemtui.sessions.cache", "gemtui.sessions.watch", "sqlite3",
     "gemtui.sessions.delete", "gemtui.export_formats", "gemtui.ui.sessions.actions",
     "gemtui.ui.kit.dialogs", "gemtui.ui.kit.clean_text_area", "textual.widgets._text_area",
+    "gemtui.search", "tantivy",
     "markdown_it", "psutil", "pygments", "regress", "send2trash", "tomlkit", "tomllib",
     "tree_sitter", "watchfiles",
 }  # fmt: skip

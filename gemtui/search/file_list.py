@@ -1,0 +1,150 @@
+"""Which version of which session file the index holds: one SQLite file beside the words.
+
+A file's documents carry its number. A file that changed gets a new number, and no number is given
+twice: whatever is interrupted, documents of numbers that are not in the list are not found.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import sqlite3
+from collections.abc import Iterable, Mapping
+from contextlib import suppress
+from datetime import datetime
+from pathlib import Path
+from typing import NamedTuple
+
+from gemtui.sessions.store import ChatFile, modified_at
+
+VERSION = 1
+"""Of list and documents. Raise it when either changes: an index of another version is made anew."""
+_APPLICATION = 0x67657300
+_WAIT = 2.0
+"""Seconds to wait for another gemtui, which only holds the file for milliseconds."""
+_TABLES = """
+    create table file (path blob primary key, number integer, stamp text) without rowid;
+    create table replaced (number integer primary key);
+    create table index_name (name text);
+"""
+
+
+def index_folder(cache: Path, home: Path) -> Path:
+    """Return where the index of the store in `home` is kept: a folder of our cache folder."""
+    name = hashlib.sha256(os.fsencode(os.path.realpath(home))).hexdigest()[:16]
+    return cache / "search" / name
+
+
+class NoIndex(Exception):
+    """There is no index, or none that this gemtui can use; the words say why."""
+
+
+class Row(NamedTuple):
+    """A file in the index: its number, and the version that was read.
+
+    `stamp`: as `ChatFile.stamp`; `modified`: the file's time of change.
+    """
+
+    number: int
+    stamp: tuple[int, ...]
+    modified: datetime
+
+    @property
+    def size(self) -> int:
+        """Bytes of the file."""
+        return self.stamp[1]
+
+
+class FileList:
+    """The list at `path`. Raises NoIndex if there is none of our version, and sqlite3.Error.
+
+    `name`: that of the folder with the words that belong to it.
+    """
+
+    def __init__(self, path: Path) -> None:
+        if not path.is_file():
+            raise NoIndex("there is none yet")
+        self._database = sqlite3.connect(
+            path, timeout=_WAIT, isolation_level=None, check_same_thread=False
+        )
+        try:
+            self._database.execute("pragma synchronous = off")  # what a power cut breaks is remade
+            self.name = self._name()
+        except BaseException:
+            self.close()
+            raise
+
+    @classmethod
+    def create(cls, path: Path, name: str) -> FileList:
+        """Make an empty list, readable by the user alone."""
+        os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600))
+        database = sqlite3.connect(path, isolation_level=None)
+        with database:
+            database.executescript(f"begin; {_TABLES}")
+            database.execute("insert into index_name values (?)", [name])
+            database.execute(f"pragma user_version = {VERSION}")
+            database.execute(f"pragma application_id = {_APPLICATION}")
+            database.execute("commit")
+        database.close()
+        return cls(path)
+
+    def _name(self) -> str:
+        if self._number("application_id") != _APPLICATION:
+            raise NoIndex("what is there is no index of gemtui")
+        if self._number("user_version") != VERSION:
+            raise NoIndex("it is of another version")
+        return str(self._database.execute("select name from index_name").fetchone()[0])
+
+    def _number(self, pragma: str) -> int:
+        return int(self._database.execute(f"pragma {pragma}").fetchone()[0])
+
+    def close(self) -> None:
+        """Close the file."""
+        with suppress(sqlite3.Error):
+            self._database.close()
+
+    @property
+    def revision(self) -> int:
+        """Another number whenever another program has changed the list."""
+        return self._number("data_version")
+
+    def rows(self) -> dict[str, Row]:
+        """Return all files in the index, by path."""
+        found = self._database.execute("select path, number, stamp from file")
+        return {os.fsdecode(path): _row(number, stamp) for path, number, stamp in found}
+
+    def replaced(self) -> list[int]:
+        """Return the numbers whose documents no list names any more."""
+        return [number for (number,) in self._database.execute("select number from replaced")]
+
+    def change(
+        self, taken: Mapping[ChatFile, int], gone: Iterable[str], removed: Iterable[int]
+    ) -> None:
+        """Take files under their new numbers, and drop others, all at once.
+
+        `removed`: those of `replaced` whose documents have been removed.
+        """
+        paths = [(os.fsencode(place.name),) for place in taken] + [
+            (os.fsencode(path),) for path in gone
+        ]
+        new = [
+            (os.fsencode(place.name), number, " ".join(map(str, place.stamp)))
+            for place, number in taken.items()
+        ]
+        execute, executemany = self._database.execute, self._database.executemany
+        execute("begin immediate")
+        try:
+            executemany("delete from replaced where number = ?", [(each,) for each in removed])
+            executemany("insert into replaced select number from file where path = ?", paths)
+            executemany("delete from file where path = ?", paths)
+            executemany("insert into file values (?,?,?)", new)
+            execute("commit")
+        except BaseException:
+            with suppress(sqlite3.Error):
+                execute("rollback")
+            raise
+
+
+def _row(number: int, text: str) -> Row:
+    stamp = tuple(map(int, text.split()))
+    return Row(number, stamp, modified_at(stamp[2]))

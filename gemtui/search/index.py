@@ -1,0 +1,190 @@
+"""The index of a store on disk: read by any number of programs, written by one at a time.
+
+It is kept in our cache folder, private to the user, and can be deleted at any time. Its folder has
+a list of files (`file_list.py`), their words (`text_index.py`) in a folder that the list names, and
+the lock of the one who writes. Words are committed before the list: what the list names is there,
+and what it does not name is not found.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import secrets
+import shutil
+import sqlite3
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+from gemtui.search.documents import Document
+from gemtui.search.file_list import FileList, NoIndex, Row
+from gemtui.search.text_index import TextIndex
+from gemtui.sessions.store import ChatFile
+
+_LIST = "files.sqlite3"
+_LOCK = "lock"
+_BROKEN = "broken"
+_FIRST, _LONGEST = 0.5, 8.0
+"""Seconds between commits: few at first, so that the newest sessions are found soon."""
+
+
+# --- reading -------------------------------------------------------------------------------------
+
+
+class ReadIndex:
+    """An index to search in. Raises NoIndex if there is none that can be used.
+
+    `rows`: the files in it, `words`: what they say, both as at the last `refresh`.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._list, self._text = _opened(folder)
+        self._revision = -1
+        self.rows: Mapping[str, Row] = {}
+        self.refresh()
+
+    def close(self) -> None:
+        """Close its files."""
+        self._list.close()
+
+    def refresh(self) -> bool:
+        """See what has been indexed since; return True if anything. Raises NoIndex."""
+        with _no_index_if_damaged():
+            if not self._is_ours():
+                raise NoIndex("it has been replaced")
+            if (revision := self._list.revision) == self._revision:
+                return False
+            while revision != self._revision:
+                self._revision = revision
+                self.rows = self._list.rows()
+                self.words = self._text.reader()
+                revision = self._list.revision
+            return True
+
+    def _is_ours(self) -> bool:
+        return (self._folder / self._list.name).is_dir() and not (self._folder / _BROKEN).exists()
+
+    def report_damage(self) -> None:
+        """Have it made anew by the next one who writes."""
+        with suppress(OSError):
+            (self._folder / _BROKEN).touch(mode=0o600)
+
+
+def _opened(folder: Path) -> tuple[FileList, TextIndex]:
+    with _no_index_if_damaged():
+        if (folder / _BROKEN).exists():
+            raise NoIndex("it is damaged")
+        files = FileList(folder / _LIST)
+        try:
+            return files, TextIndex(folder / files.name)
+        except BaseException:
+            files.close()
+            raise
+
+
+@contextmanager
+def _no_index_if_damaged() -> Iterator[None]:
+    try:
+        yield
+    except (OSError, sqlite3.Error, ValueError, TypeError) as error:
+        raise NoIndex(f"it is damaged ({error})") from error
+
+
+# --- writing -------------------------------------------------------------------------------------
+
+
+@contextmanager
+def only_writer(folder: Path) -> Iterator[bool]:
+    """Be the one who may write to an index, while in this context; False = another one is.
+
+    The system takes the lock from a program that ends, however it ends. Raises OSError.
+    """
+    folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+    for private in (folder.parent, folder):
+        private.chmod(0o700)
+    flags = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW
+    handle = os.open(folder / _LOCK, flags, 0o600)
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        yield False
+    else:
+        yield True
+    finally:
+        os.close(handle)
+
+
+class WriteIndex:
+    """An index to keep up to date, for the one who holds its lock.
+
+    What is broken, or of another version, is made anew: `renewed` says why, None = it was not.
+    Raises OSError where nothing can be written.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self.renewed: str | None = None
+        try:
+            self._list, self._text = _opened(folder)
+            numbers = self._settled()
+        except NoIndex as error:
+            if (folder / _LIST).exists():
+                self.renewed = f"the search index was made anew: {error}"
+            self._list, self._text = _made_anew(folder)
+            numbers = set()
+        self.rows = self._list.rows()
+        self._next = max(numbers, default=0) + 1
+        self._taken: dict[ChatFile, int] = {}
+
+    def _settled(self) -> set[int]:
+        """All numbers in use; documents that an interrupted commit has left are removed."""
+        with _no_index_if_damaged():
+            listed = {row.number for row in self._list.rows().values()}
+            there = set(self._text.reader().numbers())
+            self._text.remove(there - listed)
+            return there | listed | set(self._list.replaced())
+
+    def close(self) -> None:
+        """Close its files; what was not committed is lost."""
+        self._text.close()
+        self._list.close()
+
+    def stale(self, places: Iterable[ChatFile]) -> list[ChatFile]:
+        """Return those of `places` that must be read."""
+        return [place for place in places if not self._knows(place)]
+
+    def _knows(self, place: ChatFile) -> bool:
+        row = self.rows.get(place.name)
+        return row is not None and row.stamp == place.stamp
+
+    def add(self, place: ChatFile, documents: Iterable[Document]) -> None:
+        """Add the documents of a file in its present version."""
+        self._text.add(self._next, documents)
+        self._taken[place] = self._next
+        self._next += 1
+
+    def commit(self, gone: Iterable[str] = ()) -> None:
+        """Keep what was added, and forget the files that are gone. Raises OSError."""
+        gone, removed = list(gone), self._list.replaced()
+        if not (gone or removed or self._taken):
+            return
+        self._text.remove(removed)
+        self._text.commit()
+        self._list.change(self._taken, gone, removed)
+        self._taken = {}
+        self.rows = self._list.rows()
+
+
+def _made_anew(folder: Path) -> tuple[FileList, TextIndex]:
+    """An empty index in the place of what is there."""
+    for entry in folder.iterdir():
+        if entry.is_dir() and not entry.is_symlink():
+            shutil.rmtree(entry)
+        elif entry.name != _LOCK:
+            entry.unlink()
+    name = f"words-{secrets.token_hex(4)}"
+    (folder / name).mkdir(mode=0o700)
+    text = TextIndex(folder / name, new=True)
+    return FileList.create(folder / _LIST, name), text

@@ -1,0 +1,165 @@
+"""From a query to what the text engine looks for."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from enum import IntEnum
+
+from tantivy import FieldType, Occur
+from tantivy import Query as Engine
+
+from gemtui.search.documents import Kind
+from gemtui.search.query import Field, Narrowed, Query, Term
+from gemtui.search.text_index import schema, seconds
+from gemtui.search.words import words
+
+LATEST = 2**53
+
+
+class Likeness(IntEnum):
+    """How alike words must be."""
+
+    SAME = 0
+    ALIKE = 1
+    """One letter may be other, two in long words: for when there are few hits."""
+    INSIDE = 2
+    """They may stand inside of other words: for when there are none."""
+
+
+_FIXED, _SHORT = 3, 7
+"""Letters of words that have no typing error, and of those that have one at most."""
+_PART_WEIGHT, _BEGUN_WEIGHT, _ALIKE_WEIGHT = 0.7, 0.5, 0.2
+_KINDS = {"prompt": Kind.USER, "answer": Kind.MODEL, "thought": Kind.THOUGHT, "tool": Kind.TOOL}
+
+_Clause = tuple[Occur, Engine]
+
+
+def engine_query(
+    query: Query,
+    *,
+    files: Iterable[int],
+    likeness: Likeness = Likeness.SAME,
+    dropped: bool = False,
+) -> Engine:
+    """Return what finds the documents that a query means, in these files.
+
+    `files`: their numbers. `dropped`: the messages that are no longer part of their conversation,
+    instead of those that are. What a query says of sessions is up to the caller: which files.
+    """
+    kept = Engine.term_query(schema(), "dropped", int(dropped))
+    clauses = [_only(Engine.term_set_query(schema(), "file", list(files))), _only(kept)]
+    clauses += _times(query)
+    clauses += [_clause(each.excluded, _field(each)) for each in query.fields if _says(each)]
+    clauses += _terms(query, likeness)
+    return Engine.boolean_query(clauses)
+
+
+def has_words(query: Query) -> bool:
+    """Whether a query has a word that must occur."""
+    return any(not term.excluded and words(term.text) for term in query.terms)
+
+
+def _only(query: Engine) -> _Clause:
+    """What must hold, and says nothing about how well it fits."""
+    return Occur.Must, Engine.const_score_query(query, 0.0)
+
+
+def _clause(excluded: bool, query: Engine) -> _Clause:
+    return (Occur.MustNot, query) if excluded else _only(query)
+
+
+# --- fields --------------------------------------------------------------------------------------
+
+
+_OF_SESSIONS = (Field.PROJECT, Field.MODEL, Field.TAG)
+
+
+def _says(narrowed: Narrowed) -> bool:
+    """Whether a field is about documents, not about sessions."""
+    return narrowed.field not in _OF_SESSIONS and narrowed.value != "pinned"
+
+
+def _field(narrowed: Narrowed) -> Engine:
+    match narrowed.field, narrowed.value:
+        case Field.IS, "failed":
+            return Engine.term_query(schema(), "failed", 1)
+        case ((Field.IS | Field.IN), who):
+            return Engine.term_query(schema(), "kind", int(_KINDS[who]))
+        case Field.TOOL, name:
+            return _in_a_row("tool", words(name), Likeness.SAME, prefix=True)
+        case _, path:
+            return _in_a_row("path", words(path), Likeness.SAME, prefix=True)
+
+
+def _times(query: Query) -> Iterator[_Clause]:
+    if query.before is None and query.after is None:
+        return
+    least = max(1, seconds(query.after))
+    most = LATEST if query.before is None else seconds(query.before)
+    if least >= most:
+        yield Occur.Must, Engine.empty_query()
+        return
+    yield _only(Engine.range_query(schema(), "time", FieldType.Unsigned, least, most - 1))
+
+
+# --- words ---------------------------------------------------------------------------------------
+
+
+def _terms(query: Query, likeness: Likeness) -> Iterator[_Clause]:
+    if not all(term.excluded for term in query.terms) and not has_words(query):
+        yield Occur.Must, Engine.empty_query()
+    for term in query.terms:
+        if row := words(term.text):
+            yield _of_term(term, row, likeness)
+
+
+def _of_term(term: Term, row: list[str], likeness: Likeness) -> _Clause:
+    if term.excluded:
+        return Occur.MustNot, _term(row, Likeness.SAME, prefix=False)
+    how = Likeness.SAME if term.quoted else likeness
+    return Occur.Must, _term(row, how, prefix=term.prefix)
+
+
+def _term(row: list[str], likeness: Likeness, *, prefix: bool) -> Engine:
+    """What finds words in a row; a single one also as a part of a name."""
+    if len(row) > 1:
+        return _in_a_row("text", row, likeness, prefix=prefix)
+    return Engine.boolean_query([(Occur.Should, each) for each in _ways(row[0], likeness, prefix)])
+
+
+def _ways(word: str, likeness: Likeness, prefix: bool) -> Iterator[Engine]:
+    yield Engine.term_query(schema(), "text", word)
+    yield Engine.boost_query(Engine.term_query(schema(), "parts", word, "basic"), _PART_WEIGHT)
+    if prefix:
+        for field in ("text", "parts"):
+            yield Engine.const_score_query(_begun(field, word), _BEGUN_WEIGHT)
+    if likeness is Likeness.ALIKE and len(word) > _FIXED:
+        for field in ("text", "parts"):
+            yield Engine.const_score_query(_alike(field, word, prefix), _ALIKE_WEIGHT)
+    if likeness is Likeness.INSIDE:
+        inside = Engine.regex_query(schema(), "text", f".*{word}.*")
+        yield Engine.const_score_query(inside, _ALIKE_WEIGHT)
+
+
+def _begun(field: str, word: str) -> Engine:
+    return Engine.regex_query(schema(), field, f"{word}.*")
+
+
+def _alike(field: str, word: str, prefix: bool) -> Engine:
+    distance = 1 if len(word) <= _SHORT else 2
+    return Engine.fuzzy_term_query(schema(), field, word, distance, True, prefix)
+
+
+def _in_a_row(field: str, row: list[str], likeness: Likeness, *, prefix: bool) -> Engine:
+    if not row:
+        return Engine.empty_query()
+    inside = likeness is Likeness.INSIDE
+    if not prefix and not inside:
+        if len(row) == 1:
+            return Engine.term_query(schema(), field, row[0])
+        return Engine.phrase_query(schema(), field, list(row))
+    first, *_, last = row if len(row) > 1 else (row[0], row[0])
+    if len(row) == 1:
+        return _begun(field, first)
+    head = f".*{first}" if inside else first
+    return Engine.regex_phrase_query(schema(), field, [head, *row[1:-1], f"{last}.*"])

@@ -1,0 +1,554 @@
+"""Search in all that was said in sessions: the one face of this package for screens and commands.
+
+    search = Search(index_folder(cache_dir(), home))       # once; Search(None): without an index
+    query = parse(text, now=datetime.now().astimezone())   # gemtui.search.query; `query.note`
+    for results in search.find(query, snapshot.sessions, limit=200, cancelled=...):
+        ...                                                # each replaces the one before
+    line = search.snippet(hit, query, width=80)            # reads the file: for hits in sight
+
+All methods are for worker threads, of which several may search at once. `find` gives its first
+results after some milliseconds where there is an index, and goes on as long as files are not in it
+and must be read. `Results.groups` are sessions, the best first; `Group.hits` lead to a message by
+its id in the session's transcript and to a block of it by its number: `Hit.file` is the summary of
+the file to open, that of a sub-agent where it said so. Dropped messages (`dropped=True`) are in
+`transcript_of(log, dropped=True)`. A new snapshot of the store is all that `find` needs to see
+changes: what the index does not hold yet is read from the files.
+
+`gemtui.search.query.completions` completes fields. `gemtui.search.indexer` makes the index.
+"""
+
+from __future__ import annotations
+
+import re
+import threading
+import time
+from collections import Counter, OrderedDict
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from heapq import nlargest
+from pathlib import Path
+from typing import NamedTuple
+
+from gemtui.errors import NotASession, SessionTooLarge
+from gemtui.files import open_regular
+from gemtui.search.documents import Kind, documents_of
+from gemtui.search.file_list import NoIndex, Row
+from gemtui.search.index import ReadIndex
+from gemtui.search.matching import Likeness, engine_query, has_words
+from gemtui.search.query import Field, Narrowed, Query
+from gemtui.search.snippets import WIDTH, Snippet, snippet
+from gemtui.search.text_index import Found, TextIndex, TextReader
+from gemtui.search.words import words
+from gemtui.sessions.load import message_on_line, transcript_of
+from gemtui.sessions.records import SessionLog
+from gemtui.sessions.store import SessionKind
+from gemtui.sessions.summary import Flag, Summary
+from gemtui.text import Clean
+from gemtui.transcript.model import Message, Transcript
+from gemtui.transcript.search import block_text
+
+FEW = 5
+"""Hits; where there are fewer, words that are alike count as well."""
+_RANKED = 2000
+"""Hits that are ordered by all that counts; the text engine alone chooses among more."""
+_AT_ONCE = 24 * 1024 * 1024
+"""Bytes of session files that are read and held as words at once."""
+_MONTH = 30 * 24 * 3600
+_WEIGHTS = {Kind.USER: 1.5, Kind.MODEL: 1.2, Kind.THOUGHT: 0.9, Kind.TOOL: 0.8, Kind.NOTICE: 0.8}
+_LEFT_OUT = frozenset({Flag.GHOST, Flag.DUPLICATE})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Hit:
+    """A block of a message that matches.
+
+    `session`: the one it counts for; `file`: the one to open, another only for a sub-agent's.
+    `message`, `block`: id and index of the block in its transcript. `kind`: who says it. `tool`:
+    the tool's name, "" = none. `time`: None = unknown. `score`: greater is better, in one search.
+    """
+
+    session: Summary
+    file: Summary
+    message: str
+    block: int
+    kind: Kind
+    tool: str
+    time: datetime | None
+    score: float
+    line: tuple[int, int] | None = field(default=None, repr=False)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Group:
+    """The hits of one session, the best first; `count`: of all there are, those left out too."""
+
+    session: Summary
+    hits: tuple[Hit, ...]
+    count: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Results:
+    """What was found.
+
+    `total_sessions`, `total_hits`: with those that `limit` leaves out. `complete`: False while
+    files are still to be read: both are lower bounds. `unindexed`: number of files that the index
+    does not hold yet. `note`: what a person should know of it; None = nothing.
+    """
+
+    query: Query
+    groups: tuple[Group, ...] = ()
+    total_sessions: int = 0
+    total_hits: int = 0
+    complete: bool = True
+    unindexed: int = 0
+    note: str | None = None
+
+    @property
+    def hits(self) -> list[Hit]:
+        """The hits of all groups, the best first."""
+        hits = (hit for group in self.groups for hit in group.hits)
+        return sorted(hits, key=lambda hit: -hit.score)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Marks:
+    """What a person has marked: ids of sessions by tag (in lower case), and the pinned ones."""
+
+    tags: Mapping[str, Collection[str]] = field(default_factory=dict)
+    pinned: Collection[str] = ()
+
+
+NO_MARKS = Marks()
+
+
+class _Source(NamedTuple):
+    """Words to search in, and which file each number stands for."""
+
+    words: TextReader
+    files: Mapping[int, Summary]
+
+
+class Search:
+    """Searches in the sessions of one store.
+
+    `folder`: where its index is (`index_folder`); None = there is none, all is read from the files.
+    """
+
+    def __init__(self, folder: Path | None) -> None:
+        self._folder = folder
+        self._index: ReadIndex | None = None
+        self._lock = threading.RLock()
+        self._scope: _Scope | None = None
+        self._split: tuple[_Scope, Mapping[str, Row], _Source, list[Summary]] | None = None
+        self._fresh: tuple[list[Summary], _Source] | None = None
+        self._bodies = _Bodies()
+        self.problem: str | None = None
+        """Why the last search did without the index; None = it did not."""
+
+    def close(self) -> None:
+        """Close all files."""
+        with self._lock:
+            self._bodies.close()
+            self._close_index()
+
+    def _close_index(self) -> None:
+        if self._index is not None:
+            self._index.close()
+        self._index = None
+
+    # --- searching ---------------------------------------------------------------------------
+
+    def find(
+        self,
+        query: Query,
+        sessions: Sequence[Summary],
+        *,
+        limit: int = 200,
+        dropped: bool = False,
+        marks: Marks = NO_MARKS,
+        cancelled: Callable[[], bool] = lambda: False,
+    ) -> Iterator[Results]:
+        """Yield what is found so far; the last is all, unless `cancelled` or cut by `limit`.
+
+        `sessions`: where to look, sub-agents included, as a snapshot has them; copies, ghosts and
+        checkpoints are left out. `limit`: hits at most. `dropped`: search what was rewound,
+        replaced or failed instead of what stands. Never raises.
+        """
+        with self._lock:
+            scope = self._scope_of(query, sessions, marks)
+            sources, unread = self._sources(scope)
+        ask = _Asked(query, dropped, max(limit, _RANKED))
+        unindexed = len(unread)
+        if unread and sum(file.size for file in unread) <= _AT_ONCE:
+            sources = [*sources, self._read_fresh(unread, cancelled)]
+            unread = []
+        found = self._alike(sources, ask) if not unread else self._matches(sources, ask)
+        yield _results(found, scope, query, limit, complete=not unread, unindexed=unindexed)
+        for chunk in _chunks(unread):
+            if cancelled() or len(found.matches) >= limit:
+                return
+            source = _read(chunk, cancelled, only=_may_match(query))
+            found.add(source, ask)
+            unread = unread[len(chunk) :]
+            yield _results(found, scope, query, limit, complete=not unread, unindexed=unindexed)
+
+    def _scope_of(self, query: Query, sessions: Sequence[Summary], marks: Marks) -> _Scope:
+        """The files to look in; the last answer is kept, as it is asked with every key."""
+        key = sessions, marks, tuple(each for each in query.fields if each.field in _OF_SESSIONS)
+        if self._scope is None or not self._scope.is_of(*key):
+            self._scope = _Scope(*key)
+        return self._scope
+
+    def _sources(self, scope: _Scope) -> tuple[list[_Source], list[Summary]]:
+        """What the index holds of the files as they are, and those of which it holds nothing."""
+        index = self._current_index()
+        if index is None:
+            return [], scope.files
+        split = self._split
+        if split is None or split[0] is not scope or split[1] is not index.rows:
+            split = (scope, index.rows, *_divided(scope.files, index))
+            self._split = split
+        return [split[2]], split[3]
+
+    def _current_index(self) -> ReadIndex | None:
+        if self._folder is None:
+            return None
+        try:
+            if self._index is None:
+                self._index = ReadIndex(self._folder)
+            else:
+                self._index.refresh()
+            self.problem = None
+        except NoIndex as error:
+            self.problem = str(error)
+            self._close_index()
+        return self._index
+
+    def _read_fresh(self, files: list[Summary], cancelled: Callable[[], bool]) -> _Source:
+        """Words of a few files that the index lacks, kept as long as they are the same ones."""
+        fresh = self._fresh
+        if fresh is None or fresh[0] != files:
+            fresh = files, _read(files, cancelled)
+            if not cancelled():
+                self._fresh = fresh
+        return fresh[1]
+
+    def _alike(self, sources: Sequence[_Source], ask: _Asked) -> _Found:
+        """What matches; where that is little, with words that are alike, at last parts of words."""
+        found = self._matches(sources, ask)
+        if found.count >= FEW or not has_words(ask.query):
+            return found
+        alike = self._matches(sources, ask, Likeness.ALIKE)
+        if alike.count > found.count:
+            return alike
+        return found if found.count else self._matches(sources, ask, Likeness.INSIDE)
+
+    def _matches(
+        self, sources: Iterable[_Source], ask: _Asked, likeness: Likeness = Likeness.SAME
+    ) -> _Found:
+        found = _Found(likeness)
+        for source in sources:
+            try:
+                found.add(source, ask)
+            except BaseException as error:
+                self._damaged(error)
+        return found
+
+    def _damaged(self, error: BaseException) -> None:
+        """The engine stumbled over what is on the disk: have it made anew, and say so."""
+        if not isinstance(error, ValueError | OSError) and type(error).__name__ != "PanicException":
+            raise error
+        self.problem = f"it is damaged ({error})"
+        if self._index is not None:
+            self._index.report_damage()
+
+    # --- bodies ------------------------------------------------------------------------------
+
+    def text(self, hit: Hit) -> str | None:
+        """Return the whole text of a hit, raw and foreign; None if it is there no more."""
+        with self._lock:
+            return self._bodies.text(hit)
+
+    def snippet(self, hit: Hit, query: Query, *, width: int = WIDTH) -> Snippet:
+        """Return the line of a hit that matches, of `width` characters at most, clean."""
+        text = self.text(hit)
+        return Snippet(Clean("")) if text is None else snippet(text, query, width=width)
+
+
+# --- where to look -------------------------------------------------------------------------------
+
+
+class _Scope:
+    """The files to look in, newest first, and the session that each counts for."""
+
+    def __init__(
+        self, sessions: Sequence[Summary], marks: Marks, fields: tuple[Narrowed, ...]
+    ) -> None:
+        self._key = sessions, marks, fields
+        mains = {each.id: each for each in sessions if each.kind is SessionKind.MAIN}
+        self.files: list[Summary] = []
+        self.session_of: dict[str, Summary] = {}
+        for each in sessions:
+            if each.kind is SessionKind.CHECKPOINT or not _LEFT_OUT.isdisjoint(each.flags):
+                continue
+            session = mains.get(each.parent or "", each)
+            if all(_fits(session, each_field, marks) for each_field in fields):
+                self.files.append(each)
+                self.session_of[each.name] = session
+
+    def is_of(
+        self, sessions: Sequence[Summary], marks: Marks, fields: tuple[Narrowed, ...]
+    ) -> bool:
+        """Whether it was made of these."""
+        return self._key[0] is sessions and self._key[1:] == (marks, fields)
+
+
+_OF_SESSIONS = (Field.PROJECT, Field.MODEL, Field.TAG, Field.IS)
+
+
+def _fits(session: Summary, narrowed: Narrowed, marks: Marks) -> bool:
+    """Whether a session is one that a field means; fields of messages mean all."""
+    value = narrowed.value.lower()
+    match narrowed.field:
+        case Field.PROJECT:
+            fits = value in (session.project or session.project_key).lower()
+        case Field.MODEL:
+            fits = any(value in model.lower() for model in session.models)
+        case Field.TAG:
+            fits = session.id in marks.tags.get(value, ())
+        case Field.IS if value == "pinned":
+            fits = session.id in marks.pinned
+        case _:
+            return True
+    return fits is not narrowed.excluded
+
+
+def _divided(files: Iterable[Summary], index: ReadIndex) -> tuple[_Source, list[Summary]]:
+    """The files that the index holds as they are, and the others."""
+    known: dict[int, Summary] = {}
+    unread: list[Summary] = []
+    rows = index.rows
+    for file in files:
+        row = rows.get(file.name)
+        if row is not None and row.size == file.size and row.modified == file.modified:
+            known[row.number] = file
+        else:
+            unread.append(file)
+    return _Source(index.words, known), unread
+
+
+# --- reading what the index lacks ----------------------------------------------------------------
+
+
+def _chunks(files: Iterable[Summary]) -> Iterator[list[Summary]]:
+    """Files together that are not too large to be held as words."""
+    chunk: list[Summary] = []
+    for file in files:
+        chunk.append(file)
+        if sum(each.size for each in chunk) >= _AT_ONCE:
+            yield chunk
+            chunk = []
+    if chunk:
+        yield chunk
+
+
+def _read(
+    files: Sequence[Summary],
+    cancelled: Callable[[], bool],
+    *,
+    only: Callable[[Path], bool] = lambda _: True,
+) -> _Source:
+    """The words of files; of `only` those that may match."""
+    text = TextIndex()
+    for number, file in enumerate(files):
+        if cancelled():
+            break
+        with suppress(NotASession, SessionTooLarge, OSError, RecursionError, MemoryError):
+            if only(file.path):
+                with SessionLog(file.path) as log:
+                    log.refresh(cancelled=cancelled)
+                    text.add(number, documents_of(log))
+    text.commit()
+    return _Source(text.reader(), dict(enumerate(files)))
+
+
+_ESCAPE = re.compile(rb"\\u(?!00)")
+"""A letter that JSON may have written as its number."""
+
+
+def _may_match(query: Query) -> Callable[[Path], bool]:
+    """Whether a file holds all words of a query, as bytes; files that can't tell may."""
+    wanted = [word for term in query.terms if not term.excluded for word in words(term.text)]
+    plain = [word.encode() for word in wanted if word.isascii()]
+
+    def may_match(path: Path) -> bool:
+        with open_regular(path) as stream:
+            data = stream.read()
+        folded = data.lower()
+        return all(word in folded for word in plain) or _ESCAPE.search(data) is not None
+
+    return may_match if plain else lambda _: True
+
+
+# --- what was found ------------------------------------------------------------------------------
+
+
+class _Asked(NamedTuple):
+    query: Query
+    dropped: bool
+    most: int
+
+
+class _Match(NamedTuple):
+    score: float
+    found: Found
+    source: _Source
+
+
+class _Found:
+    """Matches of several sources, and how many each file has."""
+
+    def __init__(self, likeness: Likeness) -> None:
+        self.likeness = likeness
+        self.matches: list[_Match] = []
+        self.counts: Counter[str] = Counter()
+
+    @property
+    def count(self) -> int:
+        """The number of matches, with those that were not fetched."""
+        return self.counts.total()
+
+    def add(self, source: _Source, ask: _Asked) -> None:
+        """Search in one more source."""
+        wanted = engine_query(
+            ask.query, files=source.files, likeness=self.likeness, dropped=ask.dropped
+        )
+        found = source.words.search(wanted, ask.most)
+        if len(found) < ask.most:
+            counts = Counter(each.file for each in found)
+        else:
+            counts = Counter(source.words.files(wanted))
+        for number, count in counts.items():
+            self.counts[source.files[number].name] += count
+        now = time.time()
+        self.matches += [_Match(_score(each, now), each, source) for each in found]
+
+
+def _score(found: Found, now: float) -> float:
+    """How well it fits, who says it, and how long ago: half of it fades within months."""
+    age = max(0.0, now - found.time) / _MONTH if found.time else 12.0
+    return (0.05 + found.score) * _WEIGHTS[found.kind] * (0.5 + 0.5 / (1.0 + age))
+
+
+def _results(
+    found: _Found, scope: _Scope, query: Query, limit: int, *, complete: bool, unindexed: int
+) -> Results:
+    best = nlargest(limit, found.matches, key=lambda match: match.score)
+    hits: dict[str, list[Hit]] = {}
+    for match in best:
+        hit = _hit(match, scope)
+        hits.setdefault(hit.session.name, []).append(hit)
+    counts: Counter[str] = Counter()
+    for name, count in found.counts.items():
+        counts[scope.session_of[name].name] += count
+    return Results(
+        query=query,
+        groups=tuple(
+            Group(session=group[0].session, hits=tuple(group), count=counts[name])
+            for name, group in hits.items()
+        ),
+        total_sessions=len(counts),
+        total_hits=found.count,
+        complete=complete,
+        unindexed=unindexed,
+        note=_note(found, query),
+    )
+
+
+def _hit(match: _Match, scope: _Scope) -> Hit:
+    place = match.source.words.place(match.found)
+    file = match.source.files[match.found.file]
+    said = match.found.time
+    return Hit(
+        session=scope.session_of[file.name],
+        file=file,
+        message=place.message,
+        block=place.block,
+        kind=match.found.kind,
+        tool=place.tool,
+        time=datetime.fromtimestamp(said, UTC) if said else None,
+        score=match.score,
+        line=place.line,
+    )
+
+
+_NOTES = {
+    Likeness.ALIKE: "few hits: words that are alike count as well",
+    Likeness.INSIDE: "no hits: the words were looked for inside of other words",
+}
+
+
+def _note(found: _Found, query: Query) -> str | None:
+    alike = _NOTES.get(found.likeness) if found.count else None
+    return "; ".join(filter(None, (query.note, alike))) or None
+
+
+# --- bodies --------------------------------------------------------------------------------------
+
+
+class _Bodies:
+    """Texts of hits, read from their files; the last few files that had to be read whole are kept.
+
+    Not thread-safe.
+    """
+
+    _KEPT = 4
+
+    def __init__(self) -> None:
+        self._logs: OrderedDict[tuple[str, int, datetime], tuple[SessionLog, Transcript]]
+        self._logs = OrderedDict()
+
+    def close(self) -> None:
+        """Close all files."""
+        for log, _ in self._logs.values():
+            log.close()
+        self._logs.clear()
+
+    def text(self, hit: Hit) -> str | None:
+        """The text of a hit; None if it is there no more."""
+        message = self._on_line(hit) or self._in_transcript(hit)
+        if message is None or hit.block >= len(message.blocks):
+            return None
+        return block_text(message.blocks[hit.block])
+
+    def _on_line(self, hit: Hit) -> Message | None:
+        if hit.line is None:
+            return None
+        offset, length = hit.line
+        with suppress(OSError), open_regular(hit.file.path) as stream:
+            stream.seek(offset)
+            return message_on_line(stream.read(length), hit.message)
+        return None
+
+    def _in_transcript(self, hit: Hit) -> Message | None:
+        with suppress(NotASession, SessionTooLarge, OSError, RecursionError, MemoryError):
+            transcript = self._transcript(hit.file)
+            for number, outline in enumerate(transcript.outlines):
+                if outline.id == hit.message:
+                    return transcript.read(number)
+        return None
+
+    def _transcript(self, file: Summary) -> Transcript:
+        key = file.name, file.size, file.modified
+        if (kept := self._logs.get(key)) is not None:
+            return kept[1]
+        log = SessionLog(file.path)
+        log.refresh()
+        transcript = transcript_of(log, dropped=True, in_flight=False)
+        self._logs[key] = log, transcript
+        if len(self._logs) > self._KEPT:
+            self._logs.popitem(last=False)[1][0].close()
+        return transcript
