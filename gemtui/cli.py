@@ -404,6 +404,30 @@ def files(
 
 
 @root.command()
+@click.option(
+    "--project",
+    metavar="DIR",
+    type=click.Path(file_okay=False, path_type=Path),
+    help="Only the sessions of this folder, and of its git worktrees.",
+)
+@click.option("--everywhere", is_flag=True, help="The sessions of all projects.")
+@click.option("--since", metavar="DATE", type=Moment(), help="Nothing before: 2026-11-20, 7d.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+def stats(project: Path | None, everywhere: bool, since: datetime | None, as_json: bool) -> int:
+    """Sum up tokens, prompts, tool calls and files: by project, model, day and tool.
+
+    Without an option, the sessions of the current folder's project, or all where it has none. Costs
+    are an estimate by list prices, which a file prices.toml beside the settings replaces. Exit code
+    1 where no session counts.
+    """
+    if project is not None and everywhere:
+        raise click.UsageError("--project and --everywhere exclude each other: give one of them")
+    from gemtui.commands import stats as command
+
+    return command.run(project=project, everywhere=everywhere, since=since, as_json=as_json)
+
+
+@root.command()
 @run_options(_session_ids)
 def run(**words: Any) -> int:
     """Run Gemini CLI on PROMPT, without a screen.

@@ -1,7 +1,7 @@
-"""Summaries kept between starts: one SQLite file in our cache folder, private to the user.
+"""What was read of session files, kept between starts: SQLite files in our cache folder.
 
-It holds titles (the first words of prompts), paths of written files and counts, so the folder is
-0700 and the file 0600. A row is valid while inode, size, time and mode of its session file are
+They hold titles (the first words of prompts), paths of written files and counts, so the folder is
+0700 and a file 0600. A row is valid while inode, size, time and mode of its session file are
 unchanged. Every row carries a checksum: a damaged cache is replaced by an empty one, whatever the
 damage, and `renewed` says so. Where that does not help (the file is locked, not writable, or
 written by a newer gemtui), gemtui works without it and `problem` says so.
@@ -15,8 +15,9 @@ import threading
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 import msgspec.msgpack
 from msgspec.structs import replace
@@ -27,11 +28,7 @@ from gemtui.sessions.store import ChatFile
 from gemtui.sessions.summary import Known, Summary, Unread
 
 VERSION = 6
-"""Of the rows. A cache of an older version is replaced, one of a newer version is left alone."""
 APPLICATION = 0x67656D00
-"""With the version added it is the file's application id: a version that does not fit is damage."""
-_FIRST_MARKED = 3
-"""Versions before had no application id."""
 FILE = "sessions.sqlite3"
 _WAIT = 0.25
 """Seconds to wait for another gemtui, which only holds the file for milliseconds."""
@@ -47,16 +44,38 @@ _Row = tuple[bytes, bytes, bytes, bytes]
 """Path, home, stamp, data."""
 
 
-class Cache:
-    """The cached summaries of one store; without a file every method does or finds nothing.
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rows(Generic[T]):
+    """What a cache holds of each file.
+
+    `version`: a cache of an older one is replaced, one of a newer one is left alone. `application`:
+    with the version added it is the file's application id: a version that does not fit is damage.
+    `first_marked`: versions before had no application id. `decode`: a row's data. `share`: makes of
+    a decoded row one that has nothing of its own that many others have.
+    """
+
+    file: str
+    version: int
+    application: int
+    first_marked: int = 0
+    decode: Callable[[bytes], T]
+    share: Callable[[T, ChatFile, dict[Any, Any]], T] = lambda row, _place, _shared: row
+
+
+class Cache(Generic[T]):
+    """What is known of one store's files; without a file every method does or finds nothing.
 
     `folder`: our cache folder, None = no cache. Several programs may use one cache at once.
     `problem`: why there is no cache, if so. `renewed`: why it was replaced by an empty one, if it
     was.
     """
 
-    def __init__(self, folder: Path | None, home: Path) -> None:
-        self.path = None if folder is None else folder / FILE
+    def __init__(self, folder: Path | None, home: Path, rows: Rows[T]) -> None:
+        self.rows = rows
+        self.path = None if folder is None else folder / rows.file
         self.problem: Problem | None = None
         self.renewed: Problem | None = None
         self._home = os.fsencode(home)
@@ -74,10 +93,10 @@ class Cache:
 
     # --- rows --------------------------------------------------------------------------------
 
-    def get(self, places: Iterable[ChatFile]) -> dict[str, Known]:
+    def get(self, places: Iterable[ChatFile]) -> dict[str, T]:
         """Return, by path, what is cached of these files in their present state."""
         by_path = {os.fsencode(place.name): place for place in places}
-        found: dict[str, Known] = {}
+        found: dict[str, T] = {}
         shared: dict[Any, Any] = {}
         renewed = self.renewed
         with self._used() as database:
@@ -87,7 +106,7 @@ class Cache:
                         raise _Damaged("a row is not as it was written")
                     place = by_path.get(path)
                     if place is not None and stamp == _stamp(place):
-                        found[place.name] = _sharing(_unpack(data), place, shared)
+                        found[place.name] = self.rows.share(self.rows.decode(data), place, shared)
         return found if self.renewed is renewed else {}
 
     def _rows(self, database: sqlite3.Connection, paths: Sequence[bytes]) -> Iterator[Any]:
@@ -97,7 +116,7 @@ class Cache:
         marks = ",".join("?" * len(paths))
         return database.execute(f"{_SELECT} where path in ({marks})", paths)
 
-    def put(self, known: Iterable[tuple[ChatFile, Known]]) -> None:
+    def put(self, known: Iterable[tuple[ChatFile, T]]) -> None:
         """Keep what was read; a row replaces an earlier one of the same file."""
         rows: list[tuple[bytes | int, ...]] = []
         for place, each in known:
@@ -146,7 +165,7 @@ class Cache:
     def _open(self, path: Path) -> None:
         try:
             make_private(path)
-            self._database = _connect(path)
+            self._database = _connect(path, self.rows)
         except Exception as error:
             self._recover(path, error)
 
@@ -160,7 +179,7 @@ class Cache:
         try:
             _remove(path)
             make_private(path)
-            self._database = _connect(path)
+            self._database = _connect(path, self.rows)
         except Exception as another:
             self._give_up(path, another)
         else:
@@ -200,20 +219,20 @@ class _Newer(Exception):
     """The cache was written by a newer gemtui."""
 
 
-def _connect(path: Path) -> sqlite3.Connection:
+def _connect(path: Path, rows: Rows[Any]) -> sqlite3.Connection:
     database = sqlite3.connect(path, timeout=_WAIT, isolation_level=None, check_same_thread=False)
     try:
         database.execute("pragma synchronous = off")  # what a power cut breaks is made anew
         database.execute("begin")
-        version = _version(database)
+        version = _version(database, rows)
         database.execute("commit")
-        if version != VERSION:
+        if version != rows.version:
             database.execute("begin immediate")
-            if _version(database) != VERSION:
+            if _version(database, rows) != rows.version:
                 database.execute("drop table if exists summary")
                 database.execute(_TABLE)
-                database.execute(f"pragma user_version = {VERSION}")
-                database.execute(f"pragma application_id = {APPLICATION + VERSION}")
+                database.execute(f"pragma user_version = {rows.version}")
+                database.execute(f"pragma application_id = {rows.application + rows.version}")
             database.execute("commit")
     except BaseException:
         database.close()
@@ -221,13 +240,14 @@ def _connect(path: Path) -> sqlite3.Connection:
     return database
 
 
-def _version(database: sqlite3.Connection) -> int:
+def _version(database: sqlite3.Connection, rows: Rows[Any]) -> int:
     """The version of an older cache, ours, or 0 of a new file. Raises _Newer, _Damaged."""
     version: int = database.execute("pragma user_version").fetchone()[0]
     application: int = database.execute("pragma application_id").fetchone()[0]
-    if application != (APPLICATION + version if version >= _FIRST_MARKED else 0):
+    marked = version and version >= rows.first_marked
+    if application != (rows.application + version if marked else 0):
         raise _Damaged("its version can't be")
-    if version > VERSION:
+    if version > rows.version:
         raise _Newer("it was written by a newer gemtui")
     return version
 
@@ -242,7 +262,6 @@ def _remove(path: Path) -> None:
 
 _SELECT = "select path, home, stamp, data, checksum from summary"
 _pack = msgspec.msgpack.Encoder().encode
-_unpack: Callable[[bytes], Known] = msgspec.msgpack.Decoder(Known).decode
 
 
 def _stamp(place: ChatFile) -> bytes:
@@ -253,7 +272,7 @@ def _checksum(row: _Row) -> int:
     return zlib.crc32(b"\0".join(row))
 
 
-def _packed(known: Known) -> bytes | None:
+def _packed(known: object) -> bytes | None:
     """A row's data; None for what is no text (undecodable file names)."""
     try:
         return _pack(known)
@@ -273,6 +292,17 @@ def _sharing(known: Known, place: ChatFile, shared: dict[Any, Any]) -> Known:
         models=shared.setdefault(known.models, known.models),
         files_written=tuple([shared.setdefault(path, path) for path in known.files_written]),
     )
+
+
+SUMMARIES: Rows[Known] = Rows(
+    file=FILE,
+    version=VERSION,
+    application=APPLICATION,
+    first_marked=3,
+    decode=msgspec.msgpack.Decoder(Known).decode,
+    share=_sharing,
+)
+"""What lists show of each session."""
 
 
 def worth_keeping(place: ChatFile, known: Known | Problem | None) -> list[tuple[ChatFile, Known]]:

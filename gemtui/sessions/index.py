@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING
 from gemtui.errors import SessionNotFound
 from gemtui.paths import current_folder, typed_path
 from gemtui.sessions import resolve
-from gemtui.sessions.cache import Cache, worth_keeping
+from gemtui.sessions.cache import SUMMARIES, Cache, worth_keeping
 from gemtui.sessions.catalog import Catalog, Stamp
 from gemtui.sessions.problem import Problem, refused
 from gemtui.sessions.projects import Projects, folder_names
@@ -66,7 +66,7 @@ class Index:
 
     def __init__(self, home: Path, *, cache: Path | None) -> None:
         self.home = home
-        self._cache = Cache(cache, home)
+        self._cache = Cache(cache, home, SUMMARIES)
         self._store: Store | None = None
         self._places: dict[str, ChatFile] = {}
         self._projects = Projects(home)

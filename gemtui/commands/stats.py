@@ -1,0 +1,186 @@
+"""`gemtui stats`: tokens, prompts, tools and files, in all and by project, model, day and tool."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator, Mapping
+from datetime import datetime
+from itertools import islice
+from pathlib import Path
+
+import click
+
+from gemtui.commands.output import lines_to_stdout, note, to_stdout
+from gemtui.commands.pick_session import index_of_user
+from gemtui.commands.sessions import scope
+from gemtui.jsonout import encode
+from gemtui.paths import cache_dir
+from gemtui.sessions.problem import Problem
+from gemtui.sessions.projects import folder_names
+from gemtui.sessions.scope import read_store
+from gemtui.sessions.snapshot import Snapshot
+from gemtui.sessions.store import SessionKind
+from gemtui.sessions.summary import Flag, Summary, iso
+from gemtui.stats.activity import activities
+from gemtui.stats.prices import load_prices
+from gemtui.stats.report import Stats, Sums
+from gemtui.stats.repositories import repository_of
+from gemtui.text import Clean, cells, clean_line, counted, ellipsis, short_path
+
+_ROWS = 12
+"""Of each table; --json has all."""
+_NAME = 36
+"""Cells of a name at most."""
+
+
+def run(*, project: Path | None, everywhere: bool, since: datetime | None, as_json: bool) -> int:
+    """Print the numbers; 1 where no session counts. Raises StoreUnreadable, ConfigError."""
+    prices = load_prices()
+    with index_of_user() as index:
+        home, snapshot = index.home, read_store(index, project=project)
+    where = None if everywhere else scope(snapshot, project, hidden=False)
+    stats = Stats(prices, since=since, zone=None)
+    sessions = _sessions(snapshot, where)
+    for session, found in activities(
+        sessions, home=home, cache=cache_dir(), progress=_progress(len(sessions))
+    ):
+        if isinstance(found, Problem):
+            note(f"{found.path}: {found.what}")
+        else:
+            stats.add(session, found, _project(session))
+    if as_json:
+        head = {"version": 1, "project": where and str(where), "since": iso(since)}
+        to_stdout([encode(head | stats.to_dict()), b"\n"])
+    else:
+        lines_to_stdout(_lines(stats))
+    if not stats.total.sessions:
+        note("no session counts: gemtui stats --everywhere has all projects")
+    return 0 if stats.total.sessions else 1
+
+
+def _sessions(snapshot: Snapshot, where: Path | None) -> list[Summary]:
+    """Each session once, with its subagents; of a folder, also those of its worktrees."""
+    names = None if where is None else {repository_of(name) for name in folder_names(where)}
+    return [
+        each
+        for each in snapshot.sessions
+        if _counts(each) and (names is None or _project(each) in names)
+    ]
+
+
+def _counts(session: Summary) -> bool:
+    """Whether it is no ghost, copy or checkpoint, which repeat what another file has."""
+    if session.kind is SessionKind.SUBAGENT:
+        return session.flags.isdisjoint({Flag.GHOST, Flag.DUPLICATE})
+    return not session.hidden
+
+
+def _project(session: Summary) -> str:
+    return session.project_key if session.project is None else repository_of(session.project)
+
+
+def _progress(total: int) -> Callable[[int], None]:
+    """Say on a terminal how far the reading has come."""
+    if sys.stderr is None or not sys.stderr.isatty():
+        return lambda _: None
+
+    def say(done: int) -> None:
+        if done % 50 == 0 or done == total:
+            end = "\r\x1b[K" if done == total else ""
+            click.echo(f"\rreading {done:,} of {total:,} sessions{end}", nl=False, err=True)
+
+    return say
+
+
+# --- tables --------------------------------------------------------------------------------------
+
+
+def _lines(stats: Stats) -> Iterator[Clean]:
+    total = stats.total
+    if not total.sessions:
+        return
+    yield from _totals(total)
+    projects = {_project_words(key): each for key, each in stats.projects.items()}
+    days = {str(day): stats.days[day] for day in sorted(stats.days, reverse=True)}
+    yield from _table("PROJECT", _by_tokens(projects), _COLUMNS)
+    yield from _table("MODEL", _by_tokens(stats.models), _MODEL_COLUMNS)
+    yield from _table("DAY", days, _COLUMNS)
+    calls = sorted(stats.tools.items(), key=lambda pair: -pair[1].calls.total())
+    yield from _table("TOOL", dict(calls), _TOOL_COLUMNS)
+    if total.priced:
+        without = ", ".join(sorted(total.unpriced))
+        yield Clean("")
+        yield clean_line(
+            f"Costs are an estimate by list prices of {stats.prices.date}"
+            + (f"; without a price: {without}" if without else "")
+        )
+
+
+def _totals(total: Sums) -> Iterator[Clean]:
+    usage, failures = total.usage, total.failures
+    yield Clean(f"{counted(len(total.sessions), 'session')}, {counted(total.prompts, 'prompt')}")
+    unknown = f"; of {counted(total.unknown, 'answer')} they are unknown" if total.unknown else ""
+    yield Clean(
+        f"{_number(usage.total)} tokens: input {_number(usage.input)}, of it cached"
+        f" {_number(usage.cached)}; output {_number(usage.output)}, thoughts"
+        f" {_number(usage.thoughts)}, tools {_number(usage.tool)}{unknown}"
+    )
+    if total.dropped.total:
+        yield Clean(f"{_number(total.dropped.total)} more in what was rewound, buried or failed")
+    ended = ", ".join(f"{count} {name.replace('_', ' ')}" for name, count in failures.items())
+    failed = f", {counted(sum(failures.values()), 'failure')} ({ended})" if ended else ""
+    yield Clean(f"{counted(total.calls.total(), 'tool call')}{failed}")
+    yield Clean(f"{counted(len(total.files), 'file')} written")
+    if total.priced:
+        yield Clean(f"about {_dollars(total)}")
+
+
+def _by_tokens(groups: Mapping[str, Sums]) -> dict[str, Sums]:
+    return dict(sorted(groups.items(), key=lambda pair: -(pair[1].usage.total or 0)))
+
+
+def _project_words(project: str) -> str:
+    return short_path(Path(project)) if Path(project).is_absolute() else project
+
+
+_COLUMNS: dict[str, Callable[[Sums], str]] = {
+    "SESSIONS": lambda sums: str(len(sums.sessions)),
+    "PROMPTS": lambda sums: str(sums.prompts),
+    "CALLS": lambda sums: str(sums.calls.total()),
+    "FAILED": lambda sums: str(sum(sums.failures.values())),
+    "TOKENS": lambda sums: _number(sums.usage.total),
+    "CACHED": lambda sums: _number(sums.usage.cached),
+    "COST": lambda sums: _dollars(sums) if sums.priced else "?",
+}
+_MODEL_COLUMNS = {
+    "SESSIONS": _COLUMNS["SESSIONS"],
+    "ANSWERS": lambda sums: str(sums.answers),
+    **{name: _COLUMNS[name] for name in ("TOKENS", "CACHED", "COST")},
+}
+_TOOL_COLUMNS = {name: _COLUMNS[name] for name in ("SESSIONS", "CALLS", "FAILED")}
+
+
+def _dollars(sums: Sums) -> str:
+    """What it cost at least: a + stands for models without a price."""
+    return f"${sums.cost:,.2f}{'+' if sums.unpriced else ''}"
+
+
+def _number(number: int | None) -> str:
+    return "?" if number is None else f"{number:,}"
+
+
+def _table(
+    head: str, groups: Mapping[str, Sums], columns: Mapping[str, Callable[[Sums], str]]
+) -> Iterator[Clean]:
+    """A head and the first rows, below an empty line."""
+    shown = [(ellipsis(clean_line(name), _NAME), groups[name]) for name in islice(groups, _ROWS)]
+    rows = [(head, *columns)]
+    rows += [(name, *(cell(sums) for cell in columns.values())) for name, sums in shown]
+    widths = [max(cells(Clean(cell)) for cell in column) for column in zip(*rows, strict=True)]
+    yield Clean("")
+    for name, *numbers in rows:
+        front = name + " " * (widths[0] - cells(Clean(name)))
+        rest = (cell.rjust(width) for cell, width in zip(numbers, widths[1:], strict=True))
+        yield Clean("  ".join((front, *rest)))
+    if len(groups) > _ROWS:
+        yield Clean(f"and {len(groups) - _ROWS} more: --json has all")

@@ -1,0 +1,166 @@
+"""What happened in one session file, as counts by time: small enough to keep for every session."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing, suppress
+from datetime import datetime
+from pathlib import Path
+
+import msgspec.msgpack
+from msgspec import Struct
+
+from gemtui.errors import NotASession, SessionTooLarge
+from gemtui.sessions.cache import Cache, Rows
+from gemtui.sessions.load import calls_of
+from gemtui.sessions.problem import Problem
+from gemtui.sessions.records import SessionLog
+from gemtui.sessions.store import ChatFile, place_of
+from gemtui.sessions.summary import Summary
+from gemtui.transcript.model import Author, Outline, ToolStatus, Usage, usage_sum
+from gemtui.transcript.parts import instant, string
+from gemtui.transcript.tools import UNKNOWN_TOOL, call_status, exit_code_of, written_path
+
+SLOT = 900
+"""Seconds. Times are counted in quarters of an hour since 1970: every zone begins days with one."""
+LONG_PROMPT = 200_000
+"""Input tokens above which some models cost more."""
+EXIT_CODE = "exit_code"
+"""How a command ended whose exit code is not 0, beside the values of ToolStatus."""
+
+
+class Answers(Struct, frozen=True, array_like=True):
+    """Answers of one model within a slot; `unknown`: those of `count` whose tokens are unknown.
+
+    `long`: they are those with more than LONG_PROMPT input tokens. `dropped`: they are no longer
+    part of the conversation: rewound, buried, or of a prompt that failed.
+    """
+
+    slot: int
+    model: str
+    long: bool
+    dropped: bool
+    count: int
+    unknown: int
+    usage: Usage
+
+
+class Calls(Struct, frozen=True, array_like=True):
+    """Tool calls within a slot that ended the same way: a value of ToolStatus, or EXIT_CODE."""
+
+    slot: int
+    tool: str
+    ended: str
+    count: int
+
+
+class Activity(Struct, frozen=True, array_like=True):
+    """What happened in one file. `prompts`: (slot, number). `writes`: (slot, path)."""
+
+    prompts: tuple[tuple[int, int], ...] = ()
+    answers: tuple[Answers, ...] = ()
+    calls: tuple[Calls, ...] = ()
+    writes: tuple[tuple[int, str], ...] = ()
+
+
+ACTIVITIES: Rows[Activity] = Rows(
+    file="activity.sqlite3",
+    version=1,
+    application=0x67656E00,
+    decode=msgspec.msgpack.Decoder(Activity).decode,
+)
+_AT_ONCE = 200
+"""Files after which what was read is kept."""
+
+
+def activities(
+    sessions: Sequence[Summary],
+    *,
+    home: Path,
+    cache: Path | None,
+    progress: Callable[[int], None] = lambda _: None,
+    cancelled: Callable[[], bool] = lambda: False,
+) -> Iterator[tuple[Summary, Activity | Problem]]:
+    """Yield what happened in each session; only files that changed since the last time are read.
+
+    `home`: the CLI's folder. `cache`: our cache folder, None = read all. `progress` is called with
+    the number of files that are done, `cancelled` is asked between files and within large ones.
+    """
+    with closing(Cache(cache, home, ACTIVITIES)) as kept:
+        places = {each.name: _place(each, home) for each in sessions}
+        known = kept.get(place for place in places.values() if place is not None)
+        fresh: list[tuple[ChatFile, Activity]] = []
+        for done, session in enumerate(sessions):
+            if cancelled():
+                break
+            found: Activity | Problem | None = known.get(session.name)
+            if found is None:
+                found = _read(session, cancelled)
+                place = places[session.name]
+                if isinstance(found, Activity) and place is not None and not cancelled():
+                    fresh.append((place, found))
+            if len(fresh) == _AT_ONCE:
+                kept.put(fresh)
+                fresh = []
+            yield session, found
+            progress(done + 1)
+        kept.put(fresh)
+
+
+def _place(session: Summary, home: Path) -> ChatFile | None:
+    """The file in its present state; None where that can't be told, or it is not in the store."""
+    with suppress(OSError):
+        return place_of(session.path, home)
+    return None
+
+
+def _read(session: Summary, cancelled: Callable[[], bool]) -> Activity | Problem:
+    try:
+        with SessionLog(session.path) as log:
+            log.refresh(cancelled=cancelled)
+            return activity_of(log, session.when)
+    except (NotASession, SessionTooLarge) as error:
+        return Problem(path=session.path, line=None, what=str(error))
+    except OSError as error:
+        what = f"can't be read: {error.strerror}"
+        return Problem(path=session.path, line=None, what=what)
+
+
+def activity_of(log: SessionLog, otherwise: datetime) -> Activity:
+    """Return what happened in a session. `otherwise`: the time of what has none of its own."""
+    prompts: Counter[int] = Counter()
+    for line in log.outlines:
+        if line.prompt:
+            prompts[_slot(line.time or otherwise)] += 1
+    calls: Counter[tuple[int, str, str]] = Counter()
+    writes: dict[tuple[int, str], None] = {}
+    for raw in calls_of(log):
+        status = call_status(raw)
+        slot = _slot(instant(raw.get("timestamp")) or otherwise)
+        failed = status is ToolStatus.SUCCESS and exit_code_of(raw)
+        ended = EXIT_CODE if failed else status.value
+        calls[slot, string(raw.get("name")) or UNKNOWN_TOOL, ended] += 1
+        if path := written_path(raw, status):
+            writes[slot, path] = None
+    return Activity(
+        prompts=tuple(prompts.items()),
+        answers=tuple(_answers((*log.outlines, *log.dropped), otherwise)),
+        calls=tuple(Calls(*key, count) for key, count in calls.items()),
+        writes=tuple(writes),
+    )
+
+
+def _answers(outlines: Sequence[Outline], otherwise: datetime) -> Iterator[Answers]:
+    found: dict[tuple[int, str, bool, bool], list[Usage | None]] = {}
+    for line in outlines:
+        if line.author is Author.MODEL:
+            long = line.usage is not None and (line.usage.input or 0) > LONG_PROMPT
+            slot, dropped = _slot(line.time or otherwise), line.dropped is not None
+            found.setdefault((slot, line.model or "", long, dropped), []).append(line.usage)
+    for key, usages in found.items():
+        yield Answers(*key, len(usages), usages.count(None), usage_sum(usages))
+
+
+def _slot(time: datetime) -> int:
+    return int(time.timestamp() // SLOT)

@@ -1,0 +1,85 @@
+"""What tokens cost, by a table of prices: an estimate, for models that the table names."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Mapping
+from datetime import date
+from functools import lru_cache
+from importlib.resources import files
+from pathlib import Path
+
+import msgspec
+from msgspec import Struct
+
+from gemtui.errors import ConfigError
+from gemtui.files import is_file, read_small
+from gemtui.paths import config_file
+from gemtui.transcript.model import Usage
+
+FILE = "prices.toml"
+_MILLION = 1_000_000
+
+
+class Rate(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """US dollars for a million tokens."""
+
+    input: float
+    output: float
+    cached: float
+
+
+class Price(Rate, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Of one model. `long`: of answers with more than LONG_PROMPT input tokens; None = the same."""
+
+    long: Rate | None = None
+
+
+class Prices(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Prices by model, as of `date`."""
+
+    date: date
+    models: Mapping[str, Price] = {}
+
+    def cost(self, model: str, usage: Usage, *, long: bool) -> float | None:
+        """Return what answers cost in US dollars; None for a model that is not in the table."""
+        price = self.models.get(model.removeprefix("models/"))
+        if price is None:
+            return None
+        rate: Rate = price.long if long and price.long is not None else price
+        cached = usage.cached or 0
+        fresh = (usage.input or 0) - cached + (usage.tool or 0)
+        out = (usage.output or 0) + (usage.thoughts or 0)
+        return (fresh * rate.input + cached * rate.cached + out * rate.output) / _MILLION
+
+
+class _Own(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """The user's prices."""
+
+    date: date | None = None
+    models: Mapping[str, Price] = {}
+
+
+def load_prices(own: Path | None = None) -> Prices:
+    """Return the prices that come with gemtui, with the user's own in front.
+
+    `own`: the user's file; None = `prices.toml` beside the settings. It need not be there. Raises
+    ConfigError if it can't be read.
+    """
+    shipped, path = _shipped(), own or config_file().with_name(FILE)
+    if not is_file(path):
+        return shipped
+    try:
+        text = read_small(path).decode()
+        mine = msgspec.convert(tomllib.loads(text), _Own)
+    except OSError as error:
+        raise ConfigError(f"{path}: can't be read: {error.strerror}", path=path) from error
+    except (UnicodeDecodeError, tomllib.TOMLDecodeError, msgspec.ValidationError) as error:
+        raise ConfigError(f"{path}: {error}: correct it, or remove it", path=path) from error
+    return Prices(date=mine.date or shipped.date, models={**shipped.models, **mine.models})
+
+
+@lru_cache(maxsize=1)
+def _shipped() -> Prices:
+    text = files("gemtui.stats").joinpath(FILE).read_text(encoding="utf-8")
+    return msgspec.convert(tomllib.loads(text), Prices)

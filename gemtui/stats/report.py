@@ -1,0 +1,156 @@
+"""Sums of what happened in many sessions: in all, by project, model, day, tool and hour."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import date, datetime, tzinfo
+from pathlib import PurePath
+from typing import Any
+
+from msgspec.structs import asdict
+
+from gemtui.sessions.store import SessionKind
+from gemtui.sessions.summary import Summary
+from gemtui.stats.activity import EXIT_CODE, SLOT, Activity, Answers
+from gemtui.stats.prices import Prices
+from gemtui.transcript.model import ToolStatus, Usage, usage_sum
+
+UNKNOWN_MODEL = "(unknown)"
+"""Of answers that name no model."""
+_FAILED = frozenset({EXIT_CODE, *(status.value for status in ToolStatus if status.failed)})
+
+
+@dataclass(slots=True)
+class Sums:
+    """What happened in one group.
+
+    `sessions`: ids; a subagent's work counts for the session that called it. `usage`: of answers in
+    the conversation; `dropped`: of those that were rewound, buried or failed, which were used as
+    well. `unknown`: answers whose tokens are not recorded. `calls`: by how they ended. `files`:
+    paths. `cost`: US dollars, of all answers whose model has a price; `unpriced`: the other models.
+    """
+
+    sessions: set[str] = field(default_factory=set)
+    prompts: int = 0
+    answers: int = 0
+    unknown: int = 0
+    usage: Usage = field(default_factory=Usage)
+    dropped: Usage = field(default_factory=Usage)
+    calls: Counter[str] = field(default_factory=Counter)
+    files: set[str] = field(default_factory=set)
+    cost: float = 0.0
+    priced: bool = False
+    unpriced: set[str] = field(default_factory=set)
+
+    def add_answers(self, answers: Answers, model: str, cost: float | None) -> None:
+        """Count answers of a model that cost so much; None = it has no price."""
+        if answers.dropped:
+            self.dropped = usage_sum([self.dropped, answers.usage])
+        else:
+            self.answers += answers.count
+            self.unknown += answers.unknown
+            self.usage = usage_sum([self.usage, answers.usage])
+        if cost is None:
+            self.unpriced.add(model)
+        else:
+            self.cost, self.priced = self.cost + cost, True
+
+    @property
+    def failures(self) -> dict[str, int]:
+        """Calls that did not do what they were asked for, by how they ended."""
+        return {ended: count for ended, count in sorted(self.calls.items()) if ended in _FAILED}
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return it as JSON values; null = unknown."""
+        return {
+            "sessions": len(self.sessions),
+            "prompts": self.prompts,
+            "answers": self.answers,
+            "answers_without_tokens": self.unknown,
+            "tokens": asdict(self.usage),
+            "tokens_dropped": asdict(self.dropped),
+            "tool_calls": self.calls.total(),
+            "failures": self.failures,
+            "files_written": len(self.files),
+            "cost": round(self.cost, 6) if self.priced else None,
+            "models_without_price": sorted(self.unpriced),
+        }
+
+
+class Stats:
+    """Sums over sessions; `add` one after the other, then read the groups.
+
+    `since`: what happened before does not count. `zone`: of days and hours.
+    """
+
+    def __init__(self, prices: Prices, *, since: datetime | None, zone: tzinfo | None) -> None:
+        self.prices = prices
+        self.total = Sums()
+        self.projects: dict[str, Sums] = {}
+        self.models: dict[str, Sums] = {}
+        self.days: dict[date, Sums] = {}
+        self.tools: dict[str, Sums] = {}
+        self.hours: dict[int, Sums] = {}
+        self._zone = zone
+        self._first = 0 if since is None else int(-(-since.timestamp() // SLOT))
+        self._times: dict[int, tuple[date, int]] = {}
+
+    def add(self, session: Summary, activity: Activity, project: str) -> None:
+        """Count what happened in a session. `project`: the folder it counts for."""
+        subagent = session.kind is SessionKind.SUBAGENT and session.parent
+        id = session.parent if subagent and session.parent else session.id
+        for slot, prompts in activity.prompts if not subagent else ():
+            for sums in self._groups(slot, id, project):
+                sums.prompts += prompts
+        for each in activity.answers:
+            model = each.model or UNKNOWN_MODEL
+            cost = self.prices.cost(each.model, each.usage, long=each.long)
+            for sums in self._groups(each.slot, id, project, model=model):
+                sums.add_answers(each, model, cost)
+        for call in activity.calls:
+            for sums in self._groups(call.slot, id, project, tool=call.tool):
+                sums.calls[call.ended] += call.count
+        for slot, path in activity.writes:
+            whole = str(PurePath(session.project or "", path))
+            for sums in self._groups(slot, id, project):
+                sums.files.add(whole)
+
+    def _groups(
+        self, slot: int, session: str, project: str, *, model: str = "", tool: str = ""
+    ) -> list[Sums]:
+        """Every group that something belongs to; none if it was too early."""
+        if slot < self._first:
+            return []
+        if slot not in self._times:
+            time = datetime.fromtimestamp(slot * SLOT, self._zone)
+            self._times[slot] = time.date(), time.hour
+        day, hour = self._times[slot]
+        groups = [
+            self.total,
+            self.projects.setdefault(project, Sums()),
+            self.days.setdefault(day, Sums()),
+            self.hours.setdefault(hour, Sums()),
+        ]
+        groups += [self.models.setdefault(model, Sums())] if model else []
+        groups += [self.tools.setdefault(tool, Sums())] if tool else []
+        for sums in groups:
+            sums.sessions.add(session)
+        return groups
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return it as JSON values, each list sorted by name or time."""
+        return {
+            "totals": self.total.to_dict(),
+            "projects": _rows("project", self.projects),
+            "models": _rows("model", self.models),
+            "days": _rows("day", {str(day): each for day, each in self.days.items()}),
+            "tools": _rows("tool", self.tools),
+            "hours": _rows("hour", self.hours),
+            "prices": {"date": str(self.prices.date), "models": sorted(self.prices.models)},
+        }
+
+
+def _rows(name: str, groups: Mapping[Any, Sums]) -> list[dict[str, Any]]:
+    return [{name: key, **groups[key].to_dict()} for key in sorted(groups)]

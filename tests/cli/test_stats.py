@@ -1,0 +1,90 @@
+"""`gemtui stats`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from gemtui.paths import config_file
+from tests.cli.conftest import Gemtui
+from tests.cli.shapes import fits
+from tests.sessions import logs
+from tests.sessions.stores import marker, session, talk, uuid
+
+COUNT = (int, None)
+TOKENS = dict.fromkeys(("input", "output", "cached", "thoughts", "tool", "total"), COUNT)
+SUMS = {
+    "sessions": int,
+    "prompts": int,
+    "answers": int,
+    "answers_without_tokens": int,
+    "tokens": TOKENS,
+    "tokens_dropped": TOKENS,
+    "tool_calls": int,
+    "failures": dict,
+    "files_written": int,
+    "cost": (float, None),
+    "models_without_price": [str],
+}
+STATS = {
+    "version": 1,
+    "project": (str, None),
+    "since": (str, None),
+    "totals": SUMS,
+    "projects": [{"project": str, **SUMS}],
+    "models": [{"model": str, **SUMS}],
+    "days": [{"day": str, **SUMS}],
+    "tools": [{"tool": str, **SUMS}],
+    "hours": [{"hour": int, **SUMS}],
+    "prices": {"date": str, "models": [str]},
+}
+
+
+@pytest.fixture(autouse=True)
+def store(home: Path) -> Path:
+    for number, key in ((1, "one"), (2, "two")):
+        marker(home / ".gemini", key, f"/src/{key}")
+        call = logs.call("c", name="evil\x1b[31m", status="error")
+        records = [*talk(uuid(number)), logs.gemini("g", "", 9, toolCalls=[call])]
+        session(home / ".gemini", uuid(number), records, key=key)
+    return home / ".gemini"
+
+
+def test_its_json(gemtui: Gemtui) -> None:
+    report = gemtui("stats", "--json").json
+    fits(report, STATS)
+    assert report["totals"]["sessions"] == 2
+    assert [each["project"] for each in report["projects"]] == ["/src/one", "/src/two"]
+    one = gemtui("stats", "--project", "/src/one", "--json").json
+    assert (one["project"], one["totals"]["sessions"]) == ("/src/one", 1)
+    assert (
+        one["totals"]["tokens"]["total"]
+        == gemtui("sessions", "--json").json["sessions"][0]["tokens"]["total"]
+    )
+
+
+def test_its_tables(gemtui: Gemtui) -> None:
+    answer = gemtui("stats")
+    assert answer.out.splitlines()[:3] == [
+        "2 sessions, 2 prompts",
+        "52 tokens: input 40, of it cached 16; output 8, thoughts 4, tools 0",
+        "2 tool calls, 2 failures (2 error)",
+    ]
+    assert "\x1b" not in answer.out
+    assert "COST" in answer.out
+
+
+def test_nothing_to_count(gemtui: Gemtui) -> None:
+    answer = gemtui("stats", "--since", "1h")
+    assert (answer.code, answer.out) == (1, "")
+    assert "no session counts" in answer.complaint
+
+
+def test_wrong_prices_are_named(gemtui: Gemtui) -> None:
+    path = config_file().with_name("prices.toml")
+    path.parent.mkdir(parents=True)
+    path.write_text("models = 1")
+    answer = gemtui("stats")
+    assert answer.code == 2
+    assert str(path) in answer.complaint

@@ -1,0 +1,192 @@
+"""Numbers over sessions, beside what the records say when they are read plainly."""
+
+from __future__ import annotations
+
+from datetime import UTC, date, datetime, timedelta, timezone
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from gemtui.errors import ConfigError
+from gemtui.sessions.problem import Problem
+from gemtui.sessions.records import SessionLog
+from gemtui.stats import activity as activity_module
+from gemtui.stats.activity import Activity, activities
+from gemtui.stats.prices import load_prices
+from gemtui.stats.report import Stats
+from gemtui.stats.repositories import repository_of
+from gemtui.transcript.model import Usage
+from tests.sessions import logs
+from tests.sessions.stores import read, session, talk, uuid
+
+PRICES = load_prices()
+
+
+def stats_of(
+    home: Path, *, since: datetime | None = None, cache: Path | None = None, zone: Any = UTC
+) -> Stats:
+    stats = Stats(PRICES, since=since, zone=zone)
+    for summary, found in activities(read(home).sessions, home=home, cache=cache):
+        assert isinstance(found, Activity)
+        stats.add(summary, found, summary.project or summary.project_key)
+    return stats
+
+
+def answer(id: str, seconds: float, model: str, **tokens: int) -> dict[str, Any]:
+    return logs.gemini(id, "Yes", seconds, model=model, tokens=tokens)
+
+
+def test_tokens_by_model_day_and_hour(tmp_path: Path) -> None:
+    counts = {"input": 1000, "output": 50, "cached": 400, "thoughts": 10, "tool": 0, "total": 1060}
+    session(
+        tmp_path,
+        uuid(1),
+        [
+            logs.header(uuid(1)),
+            logs.user("u", "Go"),
+            answer("a", 5, "gemini-2.5-pro", **counts),
+            answer("b", 3600, "gemini-2.5-pro", **counts),
+            logs.gemini("c", "Yes", 3601, model="mystery", tokens=None),
+        ],
+    )
+    stats = stats_of(tmp_path)
+    assert stats.total.usage == Usage(
+        input=2000, output=100, cached=800, thoughts=20, tool=0, total=2120
+    )
+    assert (stats.total.prompts, stats.total.answers, stats.total.unknown) == (1, 3, 1)
+    assert set(stats.models) == {"gemini-2.5-pro", "mystery"}
+    assert list(stats.days) == [date(2026, 11, 20), date(2026, 11, 21)]
+    assert sorted(stats.hours) == [0, 23]
+    price = PRICES.models["gemini-2.5-pro"]
+    cost = (1200 * price.input + 800 * price.cached + 120 * price.output) / 1e6
+    assert stats.total.cost == pytest.approx(cost)
+    assert stats.total.unpriced == {"mystery"}
+    assert not stats.models["mystery"].priced
+
+
+def test_days_and_hours_are_those_of_the_zone(tmp_path: Path) -> None:
+    session(tmp_path, uuid(1), talk(uuid(1)))
+    stats = stats_of(tmp_path, zone=timezone(timedelta(hours=5, minutes=45)))
+    assert (list(stats.days), list(stats.hours)) == ([date(2026, 11, 21)], [4])
+
+
+def test_calls_by_how_they_ended(tmp_path: Path) -> None:
+    calls = [
+        logs.call("1", name="read_file"),
+        logs.call("2", name="read_file", status="error"),
+        logs.call("3", name="write_file", args={"file_path": "/p/a"}),
+        logs.call("4", name="write_file", args={"file_path": "/p/a"}),
+    ]
+    records = [*talk(uuid(1)), logs.gemini("g", "", 9, toolCalls=calls)]
+    session(tmp_path, uuid(1), records)
+    stats = stats_of(tmp_path)
+    assert stats.total.calls.total() == 4
+    assert stats.total.failures == {"error": 1}
+    assert stats.tools["read_file"].failures == {"error": 1}
+    assert stats.total.files == {"/p/a"}
+
+
+def test_what_was_rewound_counts_apart(tmp_path: Path) -> None:
+    records = [*talk(uuid(1), turns=2), {"$rewindTo": "u1"}]
+    session(tmp_path, uuid(1), records)
+    total = stats_of(tmp_path).total
+    assert (total.usage.total, total.dropped.total, total.answers) == (13, 13, 1)
+
+
+def test_a_subagents_work_is_its_sessions(tmp_path: Path) -> None:
+    session(tmp_path, uuid(1), talk(uuid(1)))
+    below = tmp_path / "tmp/proj/chats" / uuid(1) / "helper.jsonl"
+    logs.write(below, [logs.header("helper", kind="subagent"), *talk("helper")[1:]])
+    total = stats_of(tmp_path).total
+    assert (total.sessions, total.prompts, total.usage.total) == ({uuid(1)}, 1, 26)
+
+
+def test_since(tmp_path: Path) -> None:
+    session(tmp_path, uuid(1), [*talk(uuid(1)), logs.user("late", "More", 7200)])
+    assert stats_of(tmp_path).total.prompts == 2
+    late = stats_of(tmp_path, since=logs.START + timedelta(hours=1)).total
+    assert (late.prompts, late.answers) == (1, 0)
+    assert stats_of(tmp_path, since=datetime(2027, 1, 1, tzinfo=UTC)).total.sessions == set()
+
+
+def test_only_what_changed_is_read_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    paths = [session(tmp_path, uuid(number), talk(uuid(number))) for number in range(3)]
+    cache = tmp_path / "cache"
+    opened: list[Path] = []
+
+    class Counted(SessionLog):
+        def __init__(self, path: Path) -> None:
+            opened.append(path)
+            super().__init__(path)
+
+    monkeypatch.setattr(activity_module, "SessionLog", Counted)
+    first = stats_of(tmp_path, cache=cache).to_dict()
+    assert sorted(opened) == sorted(paths)
+    opened.clear()
+    assert stats_of(tmp_path, cache=cache).to_dict() == first
+    assert opened == []
+    with paths[1].open("ab") as stream:
+        stream.write(logs.lines([logs.user("more", "And?", 50)]))
+    assert stats_of(tmp_path, cache=cache).total.prompts == 4
+    assert opened == [paths[1]]
+
+
+def test_a_file_that_is_gone_is_said(tmp_path: Path) -> None:
+    path = session(tmp_path, uuid(1), talk(uuid(1)))
+    sessions = read(tmp_path).sessions
+    path.unlink()
+    ((_, found),) = activities(sessions, home=tmp_path, cache=None)
+    assert isinstance(found, Problem)
+    assert "can't be read" in found.what
+
+
+# --- prices --------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def own(tmp_path: Path) -> Path:
+    return tmp_path / "prices.toml"
+
+
+def test_long_prompts_cost_more() -> None:
+    usage = Usage(input=300_000, output=0, cached=0, thoughts=0)
+    short, long = (PRICES.cost("gemini-2.5-pro", usage, long=long) for long in (False, True))
+    assert short is not None
+    assert long == pytest.approx(2 * short)
+    assert PRICES.cost("models/gemini-2.5-pro", usage, long=False) == short
+
+
+def test_the_users_own_prices_come_first(own: Path) -> None:
+    own.write_text("[models.mine]\ninput = 1\noutput = 2.5\ncached = 0\n")
+    prices = load_prices(own)
+    assert prices.cost("mine", Usage(input=1_000_000, output=2_000_000), long=False) == 6.0
+    assert prices.models["gemini-2.5-pro"] == PRICES.models["gemini-2.5-pro"]
+
+
+@pytest.mark.parametrize(
+    "text", ["models = 1", "[models.a]\ninput = 'x'", "[models.a]\ninput = 1", "=", "other = 1"]
+)
+def test_prices_that_are_wrong_are_refused(own: Path, text: str) -> None:
+    own.write_text(text)
+    with pytest.raises(ConfigError, match=str(own)):
+        load_prices(own)
+
+
+# --- worktrees -----------------------------------------------------------------------------------
+
+
+def test_a_worktree_counts_for_its_repository(tmp_path: Path) -> None:
+    import subprocess
+
+    def git(*words: str) -> None:
+        subprocess.run(["git", *words], cwd=tmp_path / "repo", check=True, capture_output=True)
+
+    (tmp_path / "repo").mkdir()
+    git("init", "-q")
+    git("-c", "user.name=a", "-c", "user.email=b", "commit", "-q", "--allow-empty", "-m", "c")
+    git("worktree", "add", "-q", str(tmp_path / "tree"))
+    assert repository_of(str(tmp_path / "tree")) == str(tmp_path / "repo")
+    assert repository_of(str(tmp_path / "repo")) == str(tmp_path / "repo")
+    gone = tmp_path / "other/.gemini/worktrees/fix"
+    assert repository_of(str(gone)) == str(tmp_path / "other")
