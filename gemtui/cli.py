@@ -312,6 +312,60 @@ def sessions(
 
 
 @root.command()
+@click.argument("query", nargs=-1, required=True)
+@click.option(
+    "--project",
+    metavar="DIR",
+    type=click.Path(file_okay=False, path_type=Path),
+    help="Only the sessions of this folder.",
+)
+@click.option("--everywhere", is_flag=True, help="The sessions of all projects.")
+@click.option(
+    "--dropped",
+    is_flag=True,
+    help="Search messages that were rewound, buried or failed, instead of those that stand.",
+)
+@click.option(
+    "--limit",
+    metavar="N",
+    type=click.IntRange(min=1),
+    default=50,
+    show_default=True,
+    help="At most N hits, the best.",
+)
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+def search(
+    query: tuple[str, ...],
+    project: Path | None,
+    everywhere: bool,
+    dropped: bool,
+    limit: int,
+    as_json: bool,
+) -> int:
+    """Search all that was said: prompts, answers, thoughts, tools.
+
+    QUERY, best in single quotes: words that must all occur in one message or tool call, "phrases",
+    -not, and fields: project: tool: file: model: tag: before: after: is:failed is:thought is:pinned
+    in:prompt. The last word may be a beginning. Words of code are found whole and in parts. Where
+    there are few hits, words that are alike count as well. Without an option, the sessions of the
+    current folder's project are searched, or all where it has none, each with its subagents. Exit
+    code 1 where nothing is found.
+    """
+    if project is not None and everywhere:
+        raise click.UsageError("--project and --everywhere exclude each other: give one of them")
+    from gemtui.commands import search as command
+
+    return command.run(
+        " ".join(query),
+        project=project,
+        everywhere=everywhere,
+        dropped=dropped,
+        limit=limit,
+        as_json=as_json,
+    )
+
+
+@root.command()
 @click.argument("id", shell_complete=_session_ids)
 @click.option(
     "--format",

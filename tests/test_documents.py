@@ -154,6 +154,7 @@ WORDS = {
     "runs list": "--json",
     "runs clear": "--json",
     "files": "--everywhere --json",
+    "search": "--everywhere --json hello",
     "stats": "--everywhere --json",
     "mark": "latest --json",
     "marks export": "",

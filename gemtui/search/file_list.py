@@ -36,7 +36,11 @@ def index_folder(cache: Path, home: Path) -> Path:
 
 
 class NoIndex(Exception):
-    """There is no index, or none that this gemtui can use; the words say why."""
+    """There is no index that this gemtui can use; the words say why. `is_there`: there is one."""
+
+    def __init__(self, why: str, *, is_there: bool = True) -> None:
+        super().__init__(why)
+        self.is_there = is_there
 
 
 class Row(NamedTuple):
@@ -63,7 +67,7 @@ class FileList:
 
     def __init__(self, path: Path) -> None:
         if not path.is_file():
-            raise NoIndex("there is none yet")
+            raise NoIndex("there is none yet", is_there=False)
         self._database = sqlite3.connect(
             path, timeout=_WAIT, isolation_level=None, check_same_thread=False
         )

@@ -23,16 +23,18 @@ import re
 import threading
 import time
 from collections import Counter, OrderedDict
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from heapq import nlargest
 from pathlib import Path
+from types import MappingProxyType
 from typing import NamedTuple
 
 from gemtui.errors import NotASession, SessionTooLarge
 from gemtui.files import open_regular
+from gemtui.marks import Mark
 from gemtui.search.documents import Kind, documents_of
 from gemtui.search.file_list import NoIndex, Row
 from gemtui.search.index import ReadIndex
@@ -113,15 +115,7 @@ class Results:
         return sorted(hits, key=lambda hit: -hit.score)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Marks:
-    """What a person has marked: ids of sessions by tag (in lower case), and the pinned ones."""
-
-    tags: Mapping[str, Collection[str]] = field(default_factory=dict)
-    pinned: Collection[str] = ()
-
-
-NO_MARKS = Marks()
+NO_MARKS: Mapping[str, Mark] = MappingProxyType({})
 
 
 class _Source(NamedTuple):
@@ -145,8 +139,8 @@ class Search:
         self._split: tuple[_Scope, Mapping[str, Row], _Source, list[Summary]] | None = None
         self._fresh: tuple[list[Summary], _Source] | None = None
         self._bodies = _Bodies()
-        self.problem: str | None = None
-        """Why the last search did without the index; None = it did not."""
+        self.damage: str | None = None
+        """Why the last search did without an index that is there; None = it did not."""
 
     def close(self) -> None:
         """Close all files."""
@@ -168,15 +162,19 @@ class Search:
         *,
         limit: int = 200,
         dropped: bool = False,
-        marks: Marks = NO_MARKS,
+        marks: Mapping[str, Mark] = NO_MARKS,
         cancelled: Callable[[], bool] = lambda: False,
     ) -> Iterator[Results]:
         """Yield what is found so far; the last is all, unless `cancelled` or cut by `limit`.
 
         `sessions`: where to look, sub-agents included, as a snapshot has them; copies, ghosts and
         checkpoints are left out. `limit`: hits at most. `dropped`: search what was rewound,
-        replaced or failed instead of what stands. Never raises.
+        replaced or failed instead of what stands. `marks`: those of sessions by id, which `tag:`
+        and `is:pinned` ask for. Never raises.
         """
+        if not query:
+            yield Results(query=query)
+            return
         with self._lock:
             scope = self._scope_of(query, sessions, marks)
             sources, unread = self._sources(scope)
@@ -186,16 +184,20 @@ class Search:
             sources = [*sources, self._read_fresh(unread, cancelled)]
             unread = []
         found = self._alike(sources, ask) if not unread else self._matches(sources, ask)
-        yield _results(found, scope, query, limit, complete=not unread, unindexed=unindexed)
+        whole = not unread and not cancelled()
+        yield _results(found, scope, query, limit, complete=whole, unindexed=unindexed)
         for chunk in _chunks(unread):
             if cancelled() or len(found.matches) >= limit:
                 return
             source = _read(chunk, cancelled, only=_may_match(query))
             found.add(source, ask)
             unread = unread[len(chunk) :]
-            yield _results(found, scope, query, limit, complete=not unread, unindexed=unindexed)
+            whole = not unread and not cancelled()
+            yield _results(found, scope, query, limit, complete=whole, unindexed=unindexed)
 
-    def _scope_of(self, query: Query, sessions: Sequence[Summary], marks: Marks) -> _Scope:
+    def _scope_of(
+        self, query: Query, sessions: Sequence[Summary], marks: Mapping[str, Mark]
+    ) -> _Scope:
         """The files to look in; the last answer is kept, as it is asked with every key."""
         key = sessions, marks, tuple(each for each in query.fields if each.field in _OF_SESSIONS)
         if self._scope is None or not self._scope.is_of(*key):
@@ -221,9 +223,9 @@ class Search:
                 self._index = ReadIndex(self._folder)
             else:
                 self._index.refresh()
-            self.problem = None
+            self.damage = None
         except NoIndex as error:
-            self.problem = str(error)
+            self.damage = str(error) if error.is_there else None
             self._close_index()
         return self._index
 
@@ -261,7 +263,7 @@ class Search:
         """The engine stumbled over what is on the disk: have it made anew, and say so."""
         if not isinstance(error, ValueError | OSError) and type(error).__name__ != "PanicException":
             raise error
-        self.problem = f"it is damaged ({error})"
+        self.damage = f"it is damaged ({error})"
         if self._index is not None:
             self._index.report_damage()
 
@@ -285,7 +287,7 @@ class _Scope:
     """The files to look in, newest first, and the session that each counts for."""
 
     def __init__(
-        self, sessions: Sequence[Summary], marks: Marks, fields: tuple[Narrowed, ...]
+        self, sessions: Sequence[Summary], marks: Mapping[str, Mark], fields: tuple[Narrowed, ...]
     ) -> None:
         self._key = sessions, marks, fields
         mains = {each.id: each for each in sessions if each.kind is SessionKind.MAIN}
@@ -300,7 +302,7 @@ class _Scope:
                 self.session_of[each.name] = session
 
     def is_of(
-        self, sessions: Sequence[Summary], marks: Marks, fields: tuple[Narrowed, ...]
+        self, sessions: Sequence[Summary], marks: Mapping[str, Mark], fields: tuple[Narrowed, ...]
     ) -> bool:
         """Whether it was made of these."""
         return self._key[0] is sessions and self._key[1:] == (marks, fields)
@@ -309,7 +311,7 @@ class _Scope:
 _OF_SESSIONS = (Field.PROJECT, Field.MODEL, Field.TAG, Field.IS)
 
 
-def _fits(session: Summary, narrowed: Narrowed, marks: Marks) -> bool:
+def _fits(session: Summary, narrowed: Narrowed, marks: Mapping[str, Mark]) -> bool:
     """Whether a session is one that a field means; fields of messages mean all."""
     value = narrowed.value.lower()
     match narrowed.field:
@@ -318,9 +320,9 @@ def _fits(session: Summary, narrowed: Narrowed, marks: Marks) -> bool:
         case Field.MODEL:
             fits = any(value in model.lower() for model in session.models)
         case Field.TAG:
-            fits = session.id in marks.tags.get(value, ())
+            fits = session.id in marks and value.removeprefix("#") in marks[session.id].tags
         case Field.IS if value == "pinned":
-            fits = session.id in marks.pinned
+            fits = session.id in marks and marks[session.id].pinned
         case _:
             return True
     return fits is not narrowed.excluded

@@ -56,6 +56,7 @@ def test_no_core_module_loads_the_screen() -> None:
         ["show", "latest"],
         ["show", "latest", "--format", "html"],
         ["doctor"],
+        ["search", "--everywhere", "greeting"],
     ],
 )
 def test_no_command_loads_the_screen(store: Path, words: list[str]) -> None:

@@ -157,7 +157,7 @@ def test_a_search_finds_what_reading_everything_finds(
         indexed(home, folder)
         with closing(Search(folder)) as search:
             check(search)
-            assert search.problem is None
+            assert search.damage is None
             stores.append(paths[-1], *more)
             check(search)
             indexed(home, folder)
@@ -166,4 +166,4 @@ def test_a_search_finds_what_reading_everything_finds(
             check(search)
             indexed(home, folder)
             check(search)
-            assert search.problem is None
+            assert search.damage is None

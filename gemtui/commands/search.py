@@ -1,0 +1,143 @@
+"""`gemtui search`: what was said in any session, and where."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import closing
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from gemtui.commands.output import lines_to_stdout, note, terminal_width, to_stdout
+from gemtui.commands.pick_session import index_of_user
+from gemtui.commands.sessions import scope, short_ids
+from gemtui.jsonout import encode, encode_array
+from gemtui.marks import Marks
+from gemtui.paths import cache_dir
+from gemtui.search.file_list import index_folder
+from gemtui.search.query import Field, Query, parse
+from gemtui.search.search import Group, Hit, Results, Search
+from gemtui.search.snippets import Snippet
+from gemtui.sessions.scope import listed, read_store
+from gemtui.sessions.snapshot import Snapshot
+from gemtui.sessions.summary import Summary, iso
+from gemtui.text import Clean, clean_line, counted, ellipsis, relative
+
+_WHO = 10
+"""Columns of the word for who said it."""
+_BOLD, _PLAIN = "\x1b[1m", "\x1b[0m"
+
+
+def run(
+    text: str,
+    *,
+    project: Path | None,
+    everywhere: bool,
+    dropped: bool,
+    limit: int,
+    as_json: bool,
+) -> int:
+    """Print what a query finds; 1 where that is nothing.
+
+    `project`: search its sessions; those of the current folder's project, or all, without one.
+    `dropped`: what was rewound, replaced or failed, instead of what stands. `limit`: hits at most.
+    Raises StoreUnreadable, MarksUnreadable.
+    """
+    query = parse(text, now=datetime.now().astimezone())
+    with index_of_user() as index:
+        home, snapshot = index.home, read_store(index, project=project)
+    where = None if everywhere else scope(snapshot, project, hidden=False)
+    sessions = tuple(listed(snapshot, project=where, hidden=True))
+    with closing(Search(index_folder(cache_dir(), home))) as search:
+        results = _found(search, query, sessions, dropped=dropped, limit=limit)
+        if as_json:
+            _print_json(search, results)
+        else:
+            lines_to_stdout(_lines(search, results, snapshot))
+        if search.damage is not None:
+            note(f"the search index was not used: {search.damage}")
+    if results.note is not None:
+        note(results.note)
+    if not results.complete:
+        note("older sessions were not searched: there were hits enough, and there is no index yet")
+    if not results.groups:
+        note(_why_nothing(query, where, dropped=dropped))
+    return 0 if results.groups else 1
+
+
+def _found(
+    search: Search, query: Query, sessions: Sequence[Summary], *, dropped: bool, limit: int
+) -> Results:
+    asks_for_marks = any(each.field in (Field.TAG, Field.IS) for each in query.fields)
+    marks = Marks().all() if asks_for_marks else {}
+    *_, last = search.find(query, sessions, limit=limit, dropped=dropped, marks=marks)
+    return last
+
+
+def _why_nothing(query: Query, where: Path | None, *, dropped: bool) -> str:
+    if not query:
+        return "nothing to search for: give words, or fields such as tool:shell"
+    if where is not None:
+        return f"nothing found in the sessions of {where}: --everywhere searches all projects"
+    return "nothing found" if dropped else "nothing found: --dropped searches dropped messages"
+
+
+# --- JSON ----------------------------------------------------------------------------------------
+
+
+def _print_json(search: Search, results: Results) -> None:
+    total = str(results.total_sessions).encode()
+    query = encode(results.query.text)
+    head = b'{"version":1,"query":%b,"total_sessions":%b,"hits":' % (query, total)
+    hits = (_json(each, search.snippet(each, results.query)) for each in results.hits)
+    to_stdout(encode_array(hits, head=head, tail=b"}\n"))
+
+
+def _json(hit: Hit, line: Snippet) -> dict[str, Any]:
+    return {
+        "session": hit.session.id,
+        "subagent": None if hit.file is hit.session else hit.file.id,
+        "project": hit.session.project,
+        "message": hit.message,
+        "kind": hit.kind.word,
+        **({"tool": hit.tool} if hit.tool else {}),
+        "timestamp": iso(hit.time),
+        "snippet": line.text,
+        "spans": [list(span) for span in line.spans],
+        "score": round(hit.score, 4),
+    }
+
+
+# --- lines ---------------------------------------------------------------------------------------
+
+
+def _lines(search: Search, results: Results, snapshot: Snapshot) -> Iterator[Clean]:
+    """Each session on a line, with its hits below it, as wide as the terminal, if there is one."""
+    width, now = terminal_width(), datetime.now(UTC)
+    ids = short_ids(snapshot.sessions)
+    for group in results.groups:
+        head = _head(group, ids, now)
+        yield head if width is None else ellipsis(head, width)
+        for hit in group.hits:
+            room = {} if width is None else {"width": max(20, width - _WHO - 4)}
+            line = search.snippet(hit, results.query, **room)
+            who = ellipsis(clean_line(hit.tool or hit.kind.word), _WHO)
+            yield Clean(f"  {who:<{_WHO}}  {line.text if width is None else _marked(line)}")
+
+
+def _head(group: Group, ids: dict[str, str], now: datetime) -> Clean:
+    session = group.session
+    project = Path(session.project).name if session.project else session.project_key
+    words = (ids.get(session.id, session.id), relative(session.when, now), project, session.title)
+    left_out = group.count - len(group.hits)
+    more = f"  (+{counted(left_out, 'hit')})" if left_out else ""
+    return Clean("  ".join(map(clean_line, words)) + more)
+
+
+def _marked(line: Snippet) -> str:
+    """A snippet with its matches in bold."""
+    pieces, at = [], 0
+    for start, end in line.spans:
+        pieces += [line.text[at:start], _BOLD, line.text[start:end], _PLAIN]
+        at = end
+    return "".join([*pieces, line.text[at:]])

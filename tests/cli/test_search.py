@@ -1,0 +1,129 @@
+"""`gemtui search`, as it is typed."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.cli.conftest import Gemtui
+from tests.cli.shapes import TIME, fits
+from tests.sessions import logs, stores
+
+GREETER = "/home/dev/src/greeter"
+INVESTIGATED = "379b10d4-2d75-4878-b7af-f507dc35be26"
+HIT = {
+    "session": str,
+    "subagent": (str, None),
+    "project": (str, None),
+    "message": str,
+    "kind": frozenset({"user", "model", "thought", "notice"}),
+    "timestamp": (TIME, None),
+    "snippet": str,
+    "spans": [[int]],
+    "score": float,
+}
+OF_TOOL = HIT | {"kind": "tool", "tool": str}
+
+
+def test_shape_and_facts(store: Path, gemtui: Gemtui) -> None:
+    answer = gemtui("search", "--everywhere", "--json", "the", "greeting")
+    assert (answer.code, answer.err) == (0, "")
+    fits(
+        answer.json, {"version": int, "query": str, "total_sessions": int, "hits": [(HIT, OF_TOOL)]}
+    )
+    assert answer.json["query"] == "the greeting"
+    hits = answer.json["hits"]
+    assert {"user", "tool"} <= {hit["kind"] for hit in hits}
+    assert answer.json["total_sessions"] == len({(hit["session"], hit["project"]) for hit in hits})
+    for hit in hits:
+        words = {hit["snippet"][start:end].lower() for start, end in hit["spans"]}
+        assert words <= {"the", "greeting"}
+    assert [hit["score"] for hit in hits] == sorted((hit["score"] for hit in hits), reverse=True)
+
+
+def test_every_session_that_matches_is_found_with_a_large_limit(
+    store: Path, gemtui: Gemtui
+) -> None:
+    few = gemtui("search", "--everywhere", "--json", "--limit", "2", "tool:shell").json
+    all_hits = gemtui("search", "--everywhere", "--json", "--limit", "100000", "tool:shell").json
+    assert len(few["hits"]) == 2
+    assert few["hits"] == all_hits["hits"][:2]
+    assert few["total_sessions"] == all_hits["total_sessions"]
+    sessions = {(hit["session"], hit["project"]) for hit in all_hits["hits"]}
+    assert len(sessions) == all_hits["total_sessions"] > 2
+
+
+def test_what_a_subagent_said_counts_as_its_session_s(store: Path, gemtui: Gemtui) -> None:
+    hits = gemtui("search", "--everywhere", "--json", "objective").json["hits"]
+    said = {(hit["session"], hit["subagent"] is not None) for hit in hits}
+    assert (INVESTIGATED, True) in said
+
+
+def test_lines_are_grouped_by_session(store: Path, gemtui: Gemtui) -> None:
+    answer = gemtui("search", "--everywhere", "--limit", "3", "greeting printed")
+    heads = [line for line in answer.out.splitlines() if not line.startswith(" ")]
+    assert answer.code == 0
+    assert heads[0].split()[0] == INVESTIGATED[:8]
+    assert "  user        Use the investigator to find where the greeting is printed" in answer.out
+
+
+def test_one_project_is_searched_if_it_is_named(store: Path, gemtui: Gemtui) -> None:
+    here = gemtui("search", "--project", GREETER, "--json", "file").json
+    everywhere = gemtui("search", "--everywhere", "--json", "file").json
+    assert {hit["project"] for hit in here["hits"]} == {GREETER}
+    assert here["total_sessions"] < everywhere["total_sessions"]
+
+
+def test_nothing_found_exits_with_1(store: Path, gemtui: Gemtui) -> None:
+    answer = gemtui("search", "--everywhere", "qqxxyyzz")
+    assert (answer.code, answer.out) == (1, "")
+    assert answer.complaint == "gemtui: nothing found: --dropped searches dropped messages"
+    answer = gemtui("search", "--everywhere", "--json", "qqxxyyzz")
+    assert answer.code == 1
+    assert answer.json == {"version": 1, "query": "qqxxyyzz", "total_sessions": 0, "hits": []}
+
+
+def test_nothing_asked_is_said(store: Path, gemtui: Gemtui) -> None:
+    answer = gemtui("search", " ")
+    assert answer.code == 1
+    assert "give words" in answer.complaint
+
+
+def test_a_malformed_query_is_searched_as_words_and_says_so(store: Path, gemtui: Gemtui) -> None:
+    answer = gemtui("search", "--everywhere", 'is:odd "greeting')
+    assert (answer.code, answer.out) == (1, "")
+    assert 'a quotation mark " is missing: searched as words' in answer.err
+
+
+def test_dropped_messages_are_searched_if_asked_for(home: Path, gemtui: Gemtui) -> None:
+    said = [logs.header(), logs.user("u", "a secret"), logs.gemini("g", "no"), {"$rewindTo": "u"}]
+    stores.session(home / ".gemini", stores.uuid(1), said)
+    assert gemtui("search", "secret").code == 1
+    answer = gemtui("search", "--dropped", "secret")
+    assert answer.code == 0
+    assert "user        a secret" in answer.out
+
+
+def test_tags_and_pins_narrow_down(store: Path, gemtui: Gemtui) -> None:
+    assert gemtui("mark", INVESTIGATED, "--tag", "later").code == 0
+    found = gemtui("search", "--everywhere", "--json", "tag:later greeting").json
+    assert {hit["session"] for hit in found["hits"]} == {INVESTIGATED}
+
+
+@pytest.mark.parametrize("words", [["--json"], []])
+def test_hostile_text_is_clean(home: Path, gemtui: Gemtui, words: list[str]) -> None:
+    evil = "needle \x1b]0;title\x07 \u202e evil\r\nnext"
+    stores.session(home / ".gemini", stores.uuid(1), [logs.header(), logs.user("u", evil)])
+    answer = gemtui("search", *words, "needle")
+    assert answer.code == 0
+    assert not {"\x1b", "\x07", "\u202e", "\r"} & set(answer.out)
+    if words:
+        assert json.loads(answer.out)["hits"][0]["spans"] == [[0, 6]]
+
+
+def test_project_and_everywhere_exclude_each_other(store: Path, gemtui: Gemtui) -> None:
+    answer = gemtui("search", "--everywhere", "--project", GREETER, "x")
+    assert answer.code == 2
+    assert "exclude each other" in answer.complaint

@@ -1,0 +1,217 @@
+"""What a search narrows down to, how hits are grouped, and what leads to them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import closing
+from datetime import datetime, timedelta, timezone
+from pathlib import Path
+
+import pytest
+
+from gemtui.marks import Mark
+from gemtui.search.index import WriteIndex, only_writer
+from gemtui.search.indexer import update
+from gemtui.search.query import parse
+from gemtui.search.search import NO_MARKS, Results, Search
+from gemtui.sessions.load import transcript_of
+from gemtui.sessions.records import SessionLog
+from gemtui.transcript.search import block_text
+from tests.sessions import logs, stores
+
+NOW = datetime(2026, 11, 22, 12, tzinfo=timezone(timedelta(0)))
+PARSER, NOTES, CHILD = stores.uuid(1), stores.uuid(2), stores.uuid(3)
+
+
+@pytest.fixture(params=["indexed", "direct"])
+def search(request: pytest.FixtureRequest, home: Path, tmp_path: Path) -> Iterator[Search]:
+    """A search in a small store, by its index and without one."""
+    write_store(home / ".gemini")
+    folder = tmp_path / "cache" / "search" / "x"
+    if request.param == "indexed":
+        index(home / ".gemini", folder)
+    with closing(Search(folder)) as made:
+        yield made
+
+
+def write_store(home: Path) -> None:
+    stores.marker(home, "proj", "/home/ada/parser")
+    stores.marker(home, "notes", "/home/ada/notes")
+    edit = logs.call(
+        "t1",
+        name="replace",
+        args={
+            "file_path": "/home/ada/parser/src/messages.py",
+            "old_string": "a",
+            "new_string": "b",
+        },
+        status="error",
+        result=[{"functionResponse": {"id": "t1", "response": {"error": "no occurrence found"}}}],
+    )
+    records = [
+        logs.header(PARSER),
+        logs.user("u1", "Why does the parser fall apart?"),
+        logs.gemini(
+            "g1", "It parses twice.", thoughts=[{"subject": "Plan", "description": "look"}]
+        ),
+        logs.gemini("g2", "", toolCalls=[edit]),
+        logs.user("u2", "A secret that is taken back"),
+        {"$rewindTo": "u2"},
+    ]
+    stores.session(home, PARSER, records)
+    note = [
+        logs.header(NOTES, startTime="2026-11-01T08:00:00.000Z"),
+        logs.user("u1", "A note about parsers", -20 * 24 * 3600),
+        logs.gemini("g1", "Noted.", -20 * 24 * 3600, model="gemini-pro"),
+    ]
+    stores.session(home, NOTES, note, key="notes")
+    child = [logs.header(CHILD, kind="subagent"), logs.user("u1", "Investigate the tokenizer")]
+    logs.write(home / "tmp/proj/chats" / PARSER / f"{CHILD}.jsonl", child)
+
+
+def index(home: Path, folder: Path) -> None:
+    with only_writer(folder) as mine:
+        assert mine
+        with closing(WriteIndex(folder)) as made:
+            update(made, home)
+
+
+def ask(
+    search: Search,
+    home: Path,
+    text: str,
+    marks: Mapping[str, Mark] = NO_MARKS,
+    *,
+    dropped: bool = False,
+) -> Results:
+    sessions = stores.read(home / ".gemini").sessions
+    *_, results = search.find(parse(text, now=NOW), sessions, marks=marks, dropped=dropped)
+    return results
+
+
+def found(search: Search, home: Path, text: str, *, dropped: bool = False) -> list[str]:
+    hits = ask(search, home, text, dropped=dropped).hits
+    return sorted(f"{hit.session.id[:8]} {hit.message} {hit.kind.word}" for hit in hits)
+
+
+PROMPT, ANSWER = "00000001 u1 user", "00000001 g1 model"
+THOUGHT, EDIT = "00000001 g1 thought", "00000001 g2 tool"
+NOTE, NOTED, AGENT = "00000002 u1 user", "00000002 g1 model", "00000001 u1 user"
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("project:parser is:thought", [THOUGHT]),
+        ("tool:replace", [EDIT]),
+        ("tool:edit", [EDIT]),
+        ("tool:shell", []),
+        ("file:messages.py", [EDIT]),
+        ("file:src/mess", [EDIT]),
+        ("file:other.py", []),
+        ("is:failed", [EDIT]),
+        ("in:tool -tool:replace", []),
+        ("in:answer", [ANSWER, NOTED]),
+        ("in:answer model:pro", [NOTED]),
+        ("in:answer -model:pro", [ANSWER]),
+        ("before:2026-11-10", [NOTED, NOTE]),
+        ("after:2026-11-10 in:answer", [ANSWER]),
+        ("before:2026-11-10 after:2026-11-10", []),
+        ("project:notes about", [NOTE]),
+        ("-project:notes apart", [PROMPT]),
+        ("parser apart", [PROMPT]),
+        ('"parser apart"', []),
+        ("about -apart", [NOTE]),
+        ("tokenizer", [AGENT]),
+        ("secret", []),
+        ("---", []),
+    ],
+)
+def test_fields_narrow_down(search: Search, home: Path, text: str, expected: list[str]) -> None:
+    assert found(search, home, text) == sorted(expected)
+
+
+def test_dropped_messages_are_found_if_they_are_asked_for(search: Search, home: Path) -> None:
+    assert found(search, home, "secret", dropped=True) == ["00000001 u2 user"]
+    assert found(search, home, "parser", dropped=True) == []
+
+
+def test_tags_and_pins_are_those_of_the_caller(search: Search, home: Path) -> None:
+    marks = {NOTES: Mark(session=NOTES, tags=("later",)), PARSER: Mark(session=PARSER, pinned=True)}
+
+    def sessions(text: str) -> set[str]:
+        return {group.session.id for group in ask(search, home, text, marks).groups}
+
+    assert sessions("tag:later") == sessions("tag:#Later") == sessions("-is:pinned") == {NOTES}
+    assert sessions("is:pinned") == sessions("-tag:later") == {PARSER}
+    assert sessions("tag:late") == set()
+
+
+def test_few_hits_let_words_be_alike_and_none_lets_them_be_inside(
+    search: Search, home: Path
+) -> None:
+    exact = ask(search, home, "apart ")
+    assert exact.note is None
+    alike = ask(search, home, "tokeniser ")
+    assert [hit.session.id for hit in alike.hits] == [PARSER]
+    assert alike.note == "few hits: words that are alike count as well"
+    inside = ask(search, home, "okeniz ")
+    assert [hit.session.id for hit in inside.hits] == [PARSER]
+    assert inside.note == "no hits: the words were looked for inside of other words"
+    assert ask(search, home, '"tokeniser"').hits == []
+
+
+def test_what_subagents_say_counts_as_the_session_s_and_opens_where_it_is(
+    search: Search, home: Path
+) -> None:
+    (group,) = ask(search, home, "tokenizer").groups
+    assert group.session.id == PARSER
+    (hit,) = group.hits
+    assert hit.file.id == CHILD
+
+
+def test_a_hit_leads_to_a_block_of_the_transcript(search: Search, home: Path) -> None:
+    hits = ask(search, home, "parser").hits + ask(search, home, "secret", dropped=True).hits
+    assert {hit.kind.word for hit in hits} == {"user", "model", "tool"}
+    for hit in hits:
+        with SessionLog(hit.file.path) as log:
+            log.refresh()
+            messages = {message.id: message for message in transcript_of(log, dropped=True)}
+            block = messages[hit.message].blocks[hit.block]
+            assert search.text(hit) == block_text(block)
+
+
+def test_hits_are_grouped_the_newer_ones_first_where_they_fit_alike(
+    search: Search, home: Path
+) -> None:
+    results = ask(search, home, "pars")
+    assert [group.session.id for group in results.groups] == [PARSER, NOTES]
+    assert [group.count for group in results.groups] == [3, 1]
+    assert (results.total_sessions, results.total_hits) == (2, 4)
+    scores = [hit.score for hit in results.hits]
+    assert scores == sorted(scores, reverse=True)
+
+
+def test_a_limit_bounds_hits_and_not_what_is_counted(search: Search, home: Path) -> None:
+    sessions = stores.read(home / ".gemini").sessions
+    *_, results = search.find(parse("pars", now=NOW), sessions, limit=1)
+    assert len(results.hits) == 1
+    assert results.total_hits == 4
+
+
+def test_a_file_that_has_gone_has_no_text(search: Search, home: Path) -> None:
+    (hit,) = ask(search, home, "tokenizer").hits
+    hit.file.path.unlink()
+    assert search.text(hit) is None
+    assert search.snippet(hit, parse("tokenizer", now=NOW)).text == ""
+
+
+def test_a_cancelled_search_reads_no_more_files(home: Path) -> None:
+    write_store(home / ".gemini")
+    sessions = stores.read(home / ".gemini").sessions
+    with closing(Search(None)) as search:
+        query = parse("parser", now=NOW)
+        (last,) = search.find(query, sessions, cancelled=lambda: True)
+        assert (last.total_hits, last.complete) == (0, False)
+        (last,) = search.find(query, sessions)
+        assert (last.total_hits, last.complete) == (4, True)
