@@ -69,7 +69,8 @@ class Command:
     `files`: name in the run's folder -> text. `secrets`: those of them that are removed at the end.
     `stdin`: the prompt is given by a file on stdin. `turn_limit`: number of turns after which we
     end the run, where the CLI ignores our settings, and always where it is 0, which older versions
-    take for no limit. `notes`: what the user should know.
+    take for no limit. `tools_in_settings`: which tools are denied stands in the settings alone.
+    `notes`: what the user should know.
     """
 
     argv: tuple[str, ...]
@@ -80,11 +81,7 @@ class Command:
     session_id: str | None
     notes: tuple[str, ...]
     turn_limit: int | None = None
-
-    def shell(self, cwd: Path) -> str:
-        """The command as one would type it in a POSIX shell, quoted."""
-        stdin = PROMPT if self.stdin else "/dev/null"
-        return f"cd {quoted(str(cwd))} && {_words(self.environ, self.argv, stdin)}"
+    tools_in_settings: bool = False
 
     def script(self, prompt: str | None, folder: Path, cwd: Path) -> Iterator[Clean]:
         """Yield the lines for bash or zsh that do what the run would do, but for watching over it.
@@ -110,10 +107,16 @@ def line_again(request: Request, folder: RunFolder) -> Clean:
     """Return the line for bash or zsh that does again what a run did, in a session of its own.
 
     It takes prompt and policies from the run's folder, and leaves out the settings, which are
-    removed when a run ends: limits on turns are not in it.
+    removed when a run ends: limits on turns are not in it. Nor is the session that the run resumed,
+    which nobody would look after. Raises OptionError where tools were denied by the settings alone.
     """
+    if request.about and request.about.get("tools_in_settings"):
+        raise OptionError(
+            "there is no line that does the same: which tools were denied stood in the settings of "
+            "this run, which are removed at its end"
+        )
     environ = {name: value for name, value in request.environ.items() if name != SETTINGS_VARIABLE}
-    argv = [word for word in request.argv if not word.startswith("--session-id=")]
+    argv = [word for word in request.argv if not word.startswith(("--session-id=", "--resume="))]
     stdin = str(folder.prompt) if request.stdin else "/dev/null"
     return Clean(f"cd {quoted(request.cwd)} && {_words(environ, argv, stdin)}")
 
@@ -185,6 +188,7 @@ def command_of(
         session_id=options.resume or named,
         notes=(*_notes(options, machine, ruled, older), *said, *_at_home(machine)),
         turn_limit=options.max_turns if options.max_turns == 0 or not settings else None,
+        tools_in_settings=older is not None and bool(older.settings),
     )
 
 
@@ -204,11 +208,10 @@ def _check_words(argv: Sequence[str], known: Capabilities) -> None:
 def _mode(options: AgentOptions, machine: Machine) -> list[str]:
     """One flag for the mode, never together with --yolo, which the CLI refuses.
 
-    None for the default, which the run's settings name: the user's own may say otherwise.
+    The default is named as well: the user's settings may have another one.
     """
     mode = options.approval_mode
-    settled = options.permissions is None and machine.settings_unread is None
-    if mode is None or (mode is ApprovalMode.DEFAULT and settled):
+    if mode is None:
         return []
     if mode.value not in machine.capabilities.approval_modes:
         raise OptionError(f"this Gemini CLI has no approval mode {mode.value}: update it")
@@ -281,8 +284,6 @@ def _settings_text(options: AgentOptions, machine: Machine, older: LegacyFlags |
     ours: dict[str, Any] = {
         "general": {"sessionRetention": {"enabled": False}, "enableAutoUpdate": False}
     }
-    if options.approval_mode is ApprovalMode.DEFAULT:
-        ours["general"]["defaultApprovalMode"] = "default"
     if options.max_turns is not None:
         ours["model"] = {"maxSessionTurns": options.max_turns}
     if older is not None and older.settings:

@@ -406,6 +406,7 @@ def _about(
         "session_id": command.session_id,
         "resume": options.resume,
         "notes": list(command.notes),
+        "tools_in_settings": command.tools_in_settings,
         "capabilities": capabilities.to_dict(),
     }
 

@@ -67,6 +67,7 @@ class About(TypedDict, total=False):
     session_id: str | None
     resume: str | None
     notes: list[str]
+    tools_in_settings: bool
     capabilities: Mapping[str, Any]
 
 

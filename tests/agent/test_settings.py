@@ -98,7 +98,14 @@ def test_settings_that_are_read_need_no_words() -> None:
     command = command_of("x", options, machine(), folder=FOLDER, session_id="s2")
     assert command.environ == {"GEMINI_CLI_SYSTEM_SETTINGS_PATH": "/runs/r1/settings.json"}
     assert (command.turn_limit, command.notes) == (None, ())
-    assert "--approval-mode=default" not in command.argv
+
+
+def test_a_mode_is_always_named_by_a_flag() -> None:
+    """Settings of the user's own may have another one, and a copied line has no settings."""
+    for mode in (ApprovalMode.DEFAULT, ApprovalMode.YOLO):
+        options = AgentOptions(approval_mode=mode)
+        command = command_of("x", options, machine(), folder=FOLDER, session_id="s2")
+        assert f"--approval-mode={mode}" in command.argv
 
 
 def test_no_turns_at_all_is_a_limit_of_ours() -> None:

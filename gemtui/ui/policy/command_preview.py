@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import uuid
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -20,13 +21,14 @@ RUN = "RUN"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CommandPreview:
-    """A command as it would be typed, and its arguments.
+    """The command of a run, and its arguments.
 
-    `recipient`: the program that the arguments are for. `environ`: the variables that are set for
-    it. `problem`: why there is no command. `notes`: remarks on it.
+    `script`: the lines for bash or zsh that do what the run would do, with a prompt that they take
+    from `prompt.txt`. `recipient`: the program that the arguments are for. `environ`: the variables
+    that are set for it. `problem`: why there is no command. `notes`: remarks on it.
     """
 
-    shell: str = ""
+    script: str = ""
     recipient: str = ""
     environ: tuple[str, ...] = ()
     argv: tuple[str, ...] = ()
@@ -43,8 +45,10 @@ def command_preview(
         return CommandPreview(problem="Save the policy first: then its command stands here.")
     given = (file.path,) if file.origin in NAMED else ()
     options = AgentOptions(cwd=cwd, approval_mode=draft.mode, policies=given)
+    folder = runs / str(uuid.uuid4())
     try:
         command = command_of("", options, machine, folder=runs / RUN, session_id=RUN)
+        pasted = command_of("", options, machine, folder=folder, session_id=None)
     except GemtuiError as error:
         return CommandPreview(problem=str(error))
     notes = []
@@ -55,7 +59,7 @@ def command_preview(
     shown = set(remarks(given, draft.mode))
     notes += [note for note in command.notes if note not in shown]
     return CommandPreview(
-        shell=command.shell(cwd),
+        script="\n".join(pasted.script(None, folder, cwd)),
         recipient=recipient,
         environ=tuple(f"{name}={value}" for name, value in command.environ.items()),
         argv=command.argv,

@@ -346,8 +346,8 @@ class PolicyScreen(DialogGuardScreen[None]):
 
     def action_copy_command(self) -> None:
         """The command that will run."""
-        if self.preview.shell:
-            self.gemtui.copy(self.preview.shell, "the command")
+        if self.preview.script:
+            self.gemtui.copy(self.preview.script, "the command; it takes prompt.txt as the prompt")
         else:
             self.gemtui.say(self.preview.problem or "The command is not known yet.")
 

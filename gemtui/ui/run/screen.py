@@ -19,6 +19,7 @@ from gemtui.agent.command import line_again
 from gemtui.agent.detect import Detected, detect_cli
 from gemtui.agent.events import DoneStatus
 from gemtui.agent.options import AgentOptions
+from gemtui.errors import OptionError
 from gemtui.paths import current_folder, prompts_file
 from gemtui.policy.model.rules import ApprovalMode
 from gemtui.text import clean_line
@@ -369,8 +370,15 @@ class RunScreen(DialogGuardScreen[None]):
     def action_copy_command(self) -> None:
         """The command line of this run."""
         run = self.run_shown
-        if run is not None:
-            self.gemtui.copy(line_again(run.run.request, run.run.folder), "the command line")
+        if run is None:
+            return
+        new = ", for a new session" if run.resumes else ""
+        try:
+            line = line_again(run.run.request, run.run.folder)
+        except OptionError as error:
+            self.gemtui.say(str(error), problem=True)
+        else:
+            self.gemtui.copy(line, f"the command line{new}")
 
     # --- words ---------------------------------------------------------------------------------
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import subprocess
 import tomllib
 from pathlib import Path
 
@@ -13,11 +14,13 @@ from textual.widgets import Input, OptionList, Select
 from gemtui.config import Config
 from gemtui.policy.edit.store import policies_dir
 from gemtui.policy.model.rules import ApprovalMode, Call, Decision
+from gemtui.runs.listing import runs_dir
 from gemtui.ui.kit.messages import AllowCallRequested
 from gemtui.ui.rules.form import Tick
 from gemtui.ui.run.prompt import PromptArea
 from gemtui.ui.run.screen import RunScreen
 from tests.fake_cli import INIT, OK, FakeCli
+from tests.patience import PATIENCE
 from tests.ui.people import NARROW, WIDE
 from tests.ui.planners import WORK, planner, policy
 
@@ -71,6 +74,23 @@ async def test_what_it_becomes_is_the_command_of_a_run(home: Path, fake_cli: Fak
         await me.sees("--approval-mode=auto_edit")
         await me.press("escape", "y")
         assert f"{cli} --output-format=stream-json --approval-mode=auto_edit" in me.app.clipboard
+
+
+async def test_what_is_copied_runs_where_it_is_pasted(
+    home: Path, fake_cli: FakeCli, tmp_path: Path
+) -> None:
+    """With the settings that a CLI before 0.60 reads."""
+    path, cli = policy("work"), fake_cli(f"print:{OK}")
+    cli.write_text(cli.read_text().replace("0.61.0", "0.59.0"))
+    async with planner(home) as me:
+        await me.press("y")
+        copied = me.app.clipboard
+    (home / "project/prompt.txt").write_text("go")
+    subprocess.run(["bash", "-c", copied], stdout=subprocess.DEVNULL, check=True, timeout=PATIENCE)
+    words = (tmp_path / "words").read_text().splitlines()
+    assert {"--approval-mode=default", f"--policy={path}"} < set(words)
+    (settings,) = runs_dir().glob("*/settings.json")
+    assert f"GEMINI_CLI_SYSTEM_SETTINGS_PATH={settings} " in copied
 
 
 async def test_without_a_cli_the_words_are_those_of_the_newest_one(home: Path) -> None:
