@@ -39,6 +39,7 @@ PANES = {
         Where.TRANSCRIPT,
         Where.FIND,
         Where.INFO,
+        Where.STATS,
         Where.EMPTY,
     ),
     "Runs": (Where.PROMPT, Where.RUN, Where.WRITES, Where.OPTIONS, Where.RUN_LIST),

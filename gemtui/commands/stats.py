@@ -16,15 +16,11 @@ from gemtui.commands.sessions import scope
 from gemtui.jsonout import encode
 from gemtui.paths import cache_dir
 from gemtui.sessions.problem import Problem
-from gemtui.sessions.projects import folder_names
 from gemtui.sessions.scope import read_store
-from gemtui.sessions.snapshot import Snapshot
-from gemtui.sessions.store import SessionKind
-from gemtui.sessions.summary import Flag, Summary, iso
+from gemtui.sessions.summary import iso
 from gemtui.stats.activity import activities
 from gemtui.stats.prices import load_prices
-from gemtui.stats.report import Stats, Sums
-from gemtui.stats.repositories import repository_of
+from gemtui.stats.report import Stats, Sums, counted_sessions
 from gemtui.text import Clean, cells, clean_line, counted, ellipsis, short_path
 
 _ROWS = 12
@@ -40,14 +36,14 @@ def run(*, project: Path | None, everywhere: bool, since: datetime | None, as_js
         home, snapshot = index.home, read_store(index, project=project)
     where = None if everywhere else scope(snapshot, project, hidden=False)
     stats = Stats(prices, since=since, zone=None)
-    sessions = _sessions(snapshot, where)
+    sessions = counted_sessions(snapshot.sessions, where)
     for session, found in activities(
         sessions, home=home, cache=cache_dir(), progress=_progress(len(sessions))
     ):
         if isinstance(found, Problem):
             note(f"{found.path}: {found.what}")
         else:
-            stats.add(session, found, _project(session))
+            stats.add(session, found)
     if as_json:
         head = {"version": 1, "project": where and str(where), "since": iso(since)}
         to_stdout([encode(head | stats.to_dict()), b"\n"])
@@ -56,27 +52,6 @@ def run(*, project: Path | None, everywhere: bool, since: datetime | None, as_js
     if not stats.total.sessions:
         note("no session counts: gemtui stats --everywhere has all projects")
     return 0 if stats.total.sessions else 1
-
-
-def _sessions(snapshot: Snapshot, where: Path | None) -> list[Summary]:
-    """Each session once, with its subagents; of a folder, also those of its worktrees."""
-    names = None if where is None else {repository_of(name) for name in folder_names(where)}
-    return [
-        each
-        for each in snapshot.sessions
-        if _counts(each) and (names is None or _project(each) in names)
-    ]
-
-
-def _counts(session: Summary) -> bool:
-    """Whether it is no ghost, copy or checkpoint, which repeat what another file has."""
-    if session.kind is SessionKind.SUBAGENT:
-        return session.flags.isdisjoint({Flag.GHOST, Flag.DUPLICATE})
-    return not session.hidden
-
-
-def _project(session: Summary) -> str:
-    return session.project_key if session.project is None else repository_of(session.project)
 
 
 def _progress(total: int) -> Callable[[int], None]:

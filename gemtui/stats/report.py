@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import date, datetime, tzinfo
-from pathlib import PurePath
+from pathlib import Path, PurePath
 from typing import Any
 
 from msgspec.structs import asdict
 
+from gemtui.sessions.projects import folder_names
 from gemtui.sessions.store import SessionKind
-from gemtui.sessions.summary import Summary
+from gemtui.sessions.summary import Flag, Summary
 from gemtui.stats.activity import EXIT_CODE, SLOT, Activity, Answers
 from gemtui.stats.prices import Prices
+from gemtui.stats.repositories import repository_of
 from gemtui.transcript.model import ToolStatus, Usage, usage_sum
 
 UNKNOWN_MODEL = "(unknown)"
@@ -93,12 +95,15 @@ class Stats:
         self.days: dict[date, Sums] = {}
         self.tools: dict[str, Sums] = {}
         self.hours: dict[int, Sums] = {}
+        self.week: Counter[tuple[int, int]] = Counter()
+        """Answers by day of the week, 0 = Monday, and hour."""
         self._zone = zone
         self._first = 0 if since is None else int(-(-since.timestamp() // SLOT))
         self._times: dict[int, tuple[date, int]] = {}
 
-    def add(self, session: Summary, activity: Activity, project: str) -> None:
-        """Count what happened in a session. `project`: the folder it counts for."""
+    def add(self, session: Summary, activity: Activity) -> None:
+        """Count what happened in a session."""
+        project = project_of(session)
         subagent = session.kind is SessionKind.SUBAGENT and session.parent
         id = session.parent if subagent and session.parent else session.id
         for slot, prompts in activity.prompts if not subagent else ():
@@ -109,6 +114,9 @@ class Stats:
             cost = self.prices.cost(each.model, each.usage, long=each.long)
             for sums in self._groups(each.slot, id, project, model=model):
                 sums.add_answers(each, model, cost)
+            if each.slot >= self._first and not each.dropped:
+                day, hour = self._time(each.slot)
+                self.week[day.weekday(), hour] += each.count
         for call in activity.calls:
             for sums in self._groups(call.slot, id, project, tool=call.tool):
                 sums.calls[call.ended] += call.count
@@ -123,10 +131,7 @@ class Stats:
         """Every group that something belongs to; none if it was too early."""
         if slot < self._first:
             return []
-        if slot not in self._times:
-            time = datetime.fromtimestamp(slot * SLOT, self._zone)
-            self._times[slot] = time.date(), time.hour
-        day, hour = self._times[slot]
+        day, hour = self._time(slot)
         groups = [
             self.total,
             self.projects.setdefault(project, Sums()),
@@ -139,6 +144,12 @@ class Stats:
             sums.sessions.add(session)
         return groups
 
+    def _time(self, slot: int) -> tuple[date, int]:
+        if slot not in self._times:
+            time = datetime.fromtimestamp(slot * SLOT, self._zone)
+            self._times[slot] = time.date(), time.hour
+        return self._times[slot]
+
     def to_dict(self) -> dict[str, Any]:
         """Return it as JSON values, each list sorted by name or time."""
         return {
@@ -150,6 +161,26 @@ class Stats:
             "hours": _rows("hour", self.hours),
             "prices": {"date": str(self.prices.date), "models": sorted(self.prices.models)},
         }
+
+
+def counted_sessions(sessions: Iterable[Summary], project: Path | None) -> list[Summary]:
+    """Return each session once, with its subagents; no ghosts, copies and checkpoints.
+
+    `project`: only those of this folder and of its git worktrees; None = of all.
+    """
+    names = None if project is None else {repository_of(name) for name in folder_names(project)}
+    return [each for each in sessions if _counts(each) and (not names or project_of(each) in names)]
+
+
+def _counts(session: Summary) -> bool:
+    if session.kind is SessionKind.SUBAGENT:
+        return session.flags.isdisjoint({Flag.GHOST, Flag.DUPLICATE})
+    return not session.hidden
+
+
+def project_of(session: Summary) -> str:
+    """Return what a session counts for: its repository, folder, or the name of its project."""
+    return session.project_key if session.project is None else repository_of(session.project)
 
 
 def _rows(name: str, groups: Mapping[Any, Sums]) -> list[dict[str, Any]]:

@@ -29,7 +29,7 @@ def stats_of(
     stats = Stats(PRICES, since=since, zone=zone)
     for summary, found in activities(read(home).sessions, home=home, cache=cache):
         assert isinstance(found, Activity)
-        stats.add(summary, found, summary.project or summary.project_key)
+        stats.add(summary, found)
     return stats
 
 
@@ -58,6 +58,7 @@ def test_tokens_by_model_day_and_hour(tmp_path: Path) -> None:
     assert set(stats.models) == {"gemini-2.5-pro", "mystery"}
     assert list(stats.days) == [date(2026, 11, 20), date(2026, 11, 21)]
     assert sorted(stats.hours) == [0, 23]
+    assert stats.week == {(4, 23): 1, (5, 0): 2}
     price = PRICES.models["gemini-2.5-pro"]
     cost = (1200 * price.input + 800 * price.cached + 120 * price.output) / 1e6
     assert stats.total.cost == pytest.approx(cost)

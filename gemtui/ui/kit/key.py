@@ -20,6 +20,7 @@ class Where(StrEnum):
     FIND = "Find"
     RAW = "Raw JSON"
     INFO = "About the session"
+    STATS = "Numbers"
     NOTICE = "Message"
     EMPTY = "No sessions"
     RUN = "Run"

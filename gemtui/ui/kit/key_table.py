@@ -51,6 +51,7 @@ TABLE: dict[Where, tuple[Row, ...]] = {
         ("other_pane", "tab,shift+tab", MOVE, "Other pane", "Go to the other pane"),
         ("zoom", "z", VIEW, "Full width", "Give the transcript the whole width, or end it"),
         ("info", "i", OPEN, "About", "Files, copies and subagents of this session"),
+        ("stats", "t", OPEN, "Numbers", "Tokens, calls, files and cost: of this project or all"),
         ("new_run", "n", OPEN, "New run", "Write a prompt for a run in this project"),
         ("go_on", "c", OPEN, "Continue", "Go on with this session in the run pane"),
         ("export", "e", COPY, "Export", "Write this session to a file"),
@@ -131,6 +132,11 @@ TABLE: dict[Where, tuple[Row, ...]] = {
     Where.INFO: (
         ("copy_id", "y", COPY, "Copy id", "Copy the full session id"),
         ("close", "escape,q,i", OPEN, "Close", "Back to where you were"),
+    ),
+    Where.STATS: (
+        ("scope", "a", VIEW, "All projects", "This project or all projects"),
+        ("span", "w", VIEW, "Since when", "All time, or the last 30 days, 7 days, 24 hours"),
+        ("close", "escape,q,t", OPEN, "Back", "Back to the sessions"),
     ),
     Where.NOTICE: (
         ("copy", "y", COPY, "Copy", "Copy this message"),
@@ -317,7 +323,8 @@ FOOTER = (
     "transcript.next_match", "prompt.send", "run.stop", "run.allow", "prompt.new_line",
     "run.again", "run.follow_up", "writes.diff", "run.write", "run.files",
     "transcript.copy_block", "transcript.back", "sessions.export", "sessions.new_run",
-    "list.copy_id", "sessions.go_on", "raw.copy", "raw.close", "info.copy_id", "empty.again",
+    "list.copy_id", "sessions.go_on", "raw.copy", "raw.close",
+    "stats.scope", "stats.span", "stats.close", "info.copy_id", "empty.again",
     "empty.elsewhere", "empty.copy", "notice.again", "notice.copy", "notice.back",
     "confirm.confirm", "confirm.close", "confirm_for_good.confirm", "confirm_for_good.close",
     "list.scope", "transcript.next_prompt",

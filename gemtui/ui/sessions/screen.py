@@ -302,6 +302,14 @@ class SessionsScreen(DialogGuardScreen[None]):
         if relative is not None:
             self.show(relative)
 
+    def action_stats(self) -> None:
+        """The numbers over the sessions."""
+        from gemtui.ui.sessions.stats_screen import StatsScreen
+
+        sessions = self._snapshot.sessions if self._snapshot is not None else ()
+        project = self._start.project
+        self.app.push_screen(StatsScreen(sessions, self._home, project))
+
     async def action_new_run(self) -> None:
         """The run pane, for the project of the session."""
         summary = self._chosen

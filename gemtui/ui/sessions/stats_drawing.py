@@ -1,0 +1,207 @@
+"""Draw the numbers over many sessions: totals, tables with bars, and the hours of the week."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from datetime import date, timedelta
+from itertools import islice
+from pathlib import Path
+from typing import NamedTuple
+
+from gemtui.stats.report import Stats, Sums
+from gemtui.text import Clean, cells, clean_line, counted, ellipsis, short_path
+from gemtui.ui.draw.chart import bar, shade
+from gemtui.ui.draw.lines import BLANK, Line, Piece, Pieces, own, wrap
+from gemtui.ui.draw.theme import Look, Role
+
+_ROWS = 10
+"""Of each table."""
+_DAYS = 14
+_NAME, _BAR = 32, 40
+"""Cells at most."""
+_WEEK = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
+
+
+class _Column(NamedTuple):
+    head: str
+    cell: Callable[[Sums], str]
+
+
+def number(count: int | None) -> str:
+    """Return a number of tokens or other things, short: 12.3k, 4.5M; ? = unknown."""
+    if count is None:
+        return "?"
+    for unit, size in (("G", 1e9), ("M", 1e6), ("k", 1e3)):
+        if count >= size * 10:
+            return f"{count / size:,.1f}{unit}"
+    return f"{count:,}"
+
+
+def dollars(sums: Sums) -> str:
+    """Return the estimated cost; + stands for models without a price, ? = none has one."""
+    if not sums.priced:
+        return "?" if sums.unpriced else ""
+    return f"${sums.cost:,.2f}{'+' if sums.unpriced else ''}"
+
+
+_TOKENS = _Column("tokens", lambda sums: number(sums.usage.total if sums.answers else 0))
+_CACHED = _Column("cached", lambda sums: number(sums.usage.cached if sums.answers else 0))
+_COST = _Column("cost", dollars)
+_SESSIONS = _Column("sessions", lambda sums: f"{len(sums.sessions):,}")
+_PROMPTS = _Column("prompts", lambda sums: f"{sums.prompts:,}")
+_ANSWERS = _Column("answers", lambda sums: f"{sums.answers:,}")
+_CALLS = _Column("calls", lambda sums: f"{sums.calls.total():,}")
+_FAILED = _Column("failed", lambda sums: f"{sum(sums.failures.values()):,}")
+
+
+def draw_stats(stats: Stats, look: Look) -> list[Line]:
+    """Return the lines for a screen of `look.width` cells."""
+    return list(_lines(stats, look))
+
+
+def _lines(stats: Stats, look: Look) -> Iterator[Line]:
+    yield from _totals(stats, look)
+    projects = {_project(key): each for key, each in stats.projects.items()}
+    usual = (_TOKENS, _COST, _SESSIONS, _PROMPTS, _CALLS, _FAILED)
+    yield from _table("Days", _days(stats), usual, look, _tokens, rows=_DAYS)
+    yield from _hours(stats, look)
+    yield from _table("Projects", _most(projects, _tokens), usual, look, _tokens)
+    models = (_TOKENS, _CACHED, _COST, _ANSWERS, _SESSIONS)
+    yield from _table("Models", _most(stats.models, _tokens), models, look, _tokens)
+    tools = (_CALLS, _FAILED, _SESSIONS)
+    yield from _table("Tools", _most(stats.tools, _calls), tools, look, _calls)
+    if stats.total.priced:
+        yield BLANK
+        words = (
+            f"Costs are an estimate by list prices of {stats.prices.date}; + is for models without."
+        )
+        yield from wrap((Piece(own(words), look[Role.MUTED]),), look.width)
+
+
+def _tokens(sums: Sums) -> int:
+    return sums.usage.total or 0
+
+
+def _calls(sums: Sums) -> int:
+    return sums.calls.total()
+
+
+def _most(groups: Mapping[str, Sums], of: Callable[[Sums], int]) -> dict[str, Sums]:
+    return dict(sorted(groups.items(), key=lambda pair: -of(pair[1])))
+
+
+def _project(key: str) -> str:
+    return short_path(Path(key)) if Path(key).is_absolute() else key
+
+
+def _days(stats: Stats) -> dict[str, Sums]:
+    """The last days, those without work as well: a gap is seen as one."""
+    if not stats.days:
+        return {}
+    last = max(stats.days)
+    days = [
+        last - timedelta(days=back)
+        for back in range(_DAYS)
+        if last - timedelta(back) >= min(stats.days)
+    ]
+    return {_day(day): stats.days.get(day, Sums()) for day in days}
+
+
+def _day(day: date) -> str:
+    return f"{_WEEK[day.weekday()]} {day}"
+
+
+def _totals(stats: Stats, look: Look) -> Iterator[Line]:
+    total, usage, muted = stats.total, stats.total.usage, look[Role.MUTED]
+    facts = (
+        (counted(len(total.sessions), "session"), counted(total.prompts, "prompt")),
+        (
+            f"{number(usage.total)} tokens",
+            f"input {number(usage.input)}, of it cached {number(usage.cached)}; output"
+            f" {number(usage.output)}, thoughts {number(usage.thoughts)}, tools"
+            f" {number(usage.tool)}",
+        ),
+        (counted(total.calls.total(), "tool call"), _failures(total)),
+        (counted(len(total.files), "file") + " written", ""),
+        (f"about {dollars(total)}" if total.priced else "", "an estimate"),
+    )
+    for first, rest in facts:
+        if first:
+            pieces = Piece(own(first), look[Role.HEADING]), Piece(own(f"  {rest}"), muted)
+            yield from wrap(pieces, look.width)
+    if total.unknown:
+        words = f"The tokens of {counted(total.unknown, 'answer')} are unknown."
+        yield from wrap((Piece(own(words), muted),), look.width)
+    if total.dropped.total:
+        words = f"{number(total.dropped.total)} tokens more in what was rewound, buried or failed."
+        yield from wrap((Piece(own(words), muted),), look.width)
+
+
+def _failures(total: Sums) -> str:
+    failures = total.failures
+    ended = (f"{count:,} {name.replace('_', ' ')}" for name, count in failures.items())
+    return f"{sum(failures.values()):,} failed: {', '.join(ended)}" if failures else "none failed"
+
+
+def _table(
+    title: str,
+    groups: Mapping[str, Sums],
+    columns: tuple[_Column, ...],
+    look: Look,
+    of: Callable[[Sums], int],
+    *,
+    rows: int = _ROWS,
+) -> Iterator[Line]:
+    """A head, and a row with a bar for each of the first groups; columns give way to names."""
+    if not groups:
+        return
+    shown = [
+        (ellipsis(clean_line(name), _NAME), sums) for name, sums in islice(groups.items(), rows)
+    ]
+    names = max(cells(Clean(title)), *(cells(name) for name, _ in shown))
+    texts = [[column.head, *(column.cell(sums) for _, sums in shown)] for column in columns]
+    widths = [max(map(len, column)) for column in texts]
+    while len(widths) > 1 and names + sum(widths) + 2 * len(widths) > look.width:
+        del widths[-1], texts[-1]
+    room = min(_BAR, look.width - names - sum(widths) - 2 * len(widths) - 2)
+    most = max((of(sums) for _, sums in shown), default=0)
+    yield BLANK
+    yield _row(own(title), [column[0] for column in texts], names, widths, look[Role.HEADING], look)
+    for place, (name, sums) in enumerate(shown, 1):
+        numbers = [column[place] for column in texts]
+        line = _row(name, numbers, names, widths, look[Role.TEXT], look)
+        drawn = bar(of(sums), most, room, look.glyphs) if room >= 4 else own("")
+        yield Line((*line.pieces, Piece(Clean(f"  {drawn}"), look[Role.MODEL])))
+    if len(groups) > rows:
+        yield Line((Piece(own(f"and {len(groups) - rows:,} more"), look[Role.MUTED]),))
+
+
+def _row(
+    name: Clean, numbers: list[str], room: int, widths: list[int], style: object, look: Look
+) -> Line:
+    front = Clean(name + " " * (room - cells(name)))
+    rest = "".join(f"  {text:>{width}}" for text, width in zip(numbers, widths, strict=True))
+    pieces: Pieces = (Piece(front, style), Piece(own(rest), look[Role.MUTED]))  # type: ignore[arg-type]
+    return Line(pieces)
+
+
+def _hours(stats: Stats, look: Look) -> Iterator[Line]:
+    """The hours of the week, the darker the more answers; their number beside each day."""
+    if not stats.week:
+        return
+    most, muted = max(stats.week.values()), look[Role.MUTED]
+    wide = 2 if look.width >= 4 + 48 + 8 else 1
+    yield BLANK
+    heads = "".join(f"{hour:<{3 * wide}}" for hour in range(0, 24, 3))
+    yield Line((Piece(own("Hours of the week, by answers"), look[Role.HEADING]),))
+    yield Line((Piece(own(f"    {heads}"), muted),))
+    for day, name in enumerate(_WEEK):
+        counts = [stats.week[day, hour] for hour in range(24)]
+        shades = "".join(shade(count, most, look.glyphs) * wide for count in counts)
+        yield Line(
+            (
+                Piece(own(f"{name} "), look[Role.TEXT]),
+                Piece(Clean(shades), look[Role.MODEL]),
+                Piece(own(f"  {sum(counts):,}" if any(counts) else ""), muted),
+            )
+        )

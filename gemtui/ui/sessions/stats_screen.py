@@ -1,0 +1,147 @@
+"""The numbers over many sessions, over the whole screen: of this project or of all."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Sequence
+from datetime import datetime, timedelta
+from pathlib import Path
+from threading import Event
+from typing import TYPE_CHECKING, ClassVar, cast
+
+from textual import work
+from textual.app import ComposeResult
+from textual.binding import BindingType
+from textual.content import Content
+
+from gemtui.errors import ConfigError
+from gemtui.sessions.problem import Problem
+from gemtui.sessions.summary import Summary
+from gemtui.stats.activity import Activity, activities
+from gemtui.stats.prices import Prices, load_prices
+from gemtui.stats.report import Stats, counted_sessions
+from gemtui.text import Clean, clean_line, counted, short_path
+from gemtui.ui.draw.lines import own
+from gemtui.ui.kit.bars import BarLine, FooterLine
+from gemtui.ui.kit.dialog_guard import AnsweringScreen
+from gemtui.ui.kit.keys import Where, bindings
+from gemtui.ui.kit.line_view import LineView
+from gemtui.ui.sessions.stats_drawing import draw_stats
+
+if TYPE_CHECKING:
+    from gemtui.ui.kit.app_base import AppBase
+
+_SPANS = (("all time", None), ("30 days", 30), ("7 days", 7), ("24 hours", 1))
+_STEP = 200
+"""Sessions between two drawings while they are read."""
+
+
+class StatsScreen(AnsweringScreen[None]):
+    """Reads what happened in these sessions in a thread, and shows the growing sums.
+
+    `project`: the narrow scope; None = there is none.
+    """
+
+    BINDINGS: ClassVar[list[BindingType]] = bindings(Where.STATS)
+
+    def __init__(self, sessions: Sequence[Summary], home: Path, project: Path | None) -> None:
+        super().__init__()
+        self._sessions, self._home, self._project = sessions, home, project
+        self._everywhere = project is None or not counted_sessions(sessions, project)
+        self._span = 0
+        self._stopped = Event()
+
+    @property
+    def gemtui(self) -> AppBase:
+        """The app, with its type."""
+        return cast("AppBase", self.app)
+
+    def compose(self) -> ComposeResult:
+        """Title, numbers, how far the reading has come, keys."""
+        yield BarLine(id="header", mark=self.gemtui.glyphs.ellipsis)
+        yield LineView(what="numbers")
+        yield BarLine(id="status", mark=self.gemtui.glyphs.ellipsis)
+        yield FooterLine(ascii=self.gemtui.config.ascii)
+
+    def on_mount(self) -> None:
+        """Begin to read."""
+        self.query_one(LineView).focus()
+        self._read()
+
+    def on_unmount(self) -> None:
+        """Nobody waits for it any more."""
+        self._stopped.set()
+
+    @work(exclusive=True, group="read")
+    async def _read(self) -> None:
+        self._stopped.set()
+        self._stopped = stopped = Event()
+        self._update_header()
+        self.query_one(LineView).show(lambda _look: ())
+        try:
+            prices = await asyncio.to_thread(load_prices)
+        except ConfigError as error:
+            self._say(clean_line(str(error)))
+            return
+        loop = asyncio.get_running_loop()
+
+        def show(stats: Stats | None, words: Clean) -> None:
+            if not stopped.is_set():
+                loop.call_soon_threadsafe(self._show, stats, words, stopped)
+
+        await asyncio.to_thread(self._sum_up, prices, stopped, show)
+
+    def _sum_up(
+        self, prices: Prices, stopped: Event, show: Callable[[Stats | None, Clean], None]
+    ) -> None:
+        """Read in a thread; how far it has come is shown now and then."""
+        project = None if self._everywhere else self._project
+        sessions = counted_sessions(self._sessions, project)
+        stats, unread = Stats(prices, since=self._since(), zone=None), 0
+        found = activities(
+            sessions, home=self._home, cache=self.gemtui.start.cache, cancelled=stopped.is_set
+        )
+        for done, (session, each) in enumerate(found, 1):
+            if isinstance(each, Activity):
+                stats.add(session, each)
+            unread += isinstance(each, Problem)
+            if done % _STEP == 0:
+                show(None, own(f"reading {done:,} of {len(sessions):,}"))
+        show(stats, own(f"{counted(unread, 'session')} can't be read" if unread else ""))
+
+    def _show(self, stats: Stats | None, words: Clean, stopped: Event) -> None:
+        if stopped.is_set() or not self.is_mounted:
+            return
+        self._say(words)
+        if stats is not None and stats.total.sessions:
+            self.query_one(LineView).show(lambda look: draw_stats(stats, look))
+        elif stats is not None:
+            self._say(own("Nothing happened in this time: w takes another."))
+
+    def _since(self) -> datetime | None:
+        days = _SPANS[self._span][1]
+        return None if days is None else self.gemtui.clock() - timedelta(days=days)
+
+    def _say(self, words: Clean) -> None:
+        self.query_one("#status", BarLine).say([Content(words)])
+
+    def _update_header(self) -> None:
+        project = self._project
+        where = "all projects" if self._everywhere or project is None else short_path(project)
+        parts = [Content.styled("Numbers", "bold"), Content(where), Content(_SPANS[self._span][0])]
+        self.query_one("#header", BarLine).say(parts)
+
+    def action_scope(self) -> None:
+        """This project or all."""
+        if self._project is not None:
+            self._everywhere = not self._everywhere
+            self._read()
+
+    def action_span(self) -> None:
+        """The next span of time."""
+        self._span = (self._span + 1) % len(_SPANS)
+        self._read()
+
+    def action_close(self) -> None:
+        """Back to the sessions."""
+        self.dismiss(None)

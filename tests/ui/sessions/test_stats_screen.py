@@ -1,0 +1,71 @@
+"""The numbers over sessions, as a person looks at them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from gemtui.paths import config_file
+from gemtui.ui.kit.line_view import LineView
+from gemtui.ui.sessions.stats_screen import StatsScreen
+from tests.ui.people import NARROW, WIDE, copy_store, person
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Path:
+    return copy_store(tmp_path)
+
+
+@pytest.mark.parametrize("size", [WIDE, NARROW])
+async def test_the_numbers_of_all_projects(store: Path, size: tuple[int, int]) -> None:
+    async with person(store, size) as me:
+        await me.sees("first question")
+        await me.press("t")
+        await me.sees("Numbers", "all projects", "22 sessions", "234.6k tokens", "12 failed")
+        assert max(len(line) for line in me.text.splitlines()) <= size[0]
+        await me.press("end")
+        await me.sees("frobnicate", "Costs are an estimate")
+        await me.press("escape")
+        assert not isinstance(me.app.screen, StatsScreen)
+
+
+async def test_a_span_of_time_and_back_to_all(store: Path) -> None:
+    async with person(store, WIDE) as me:
+        await me.sees("first question")
+        await me.press("t")
+        await me.sees("all time", "22 sessions")
+        await me.press("w")
+        await me.sees("30 days", "22 sessions")
+        await me.press("w", "w", "w")
+        await me.sees("all time", "22 sessions")
+
+
+async def test_this_project_or_all(store: Path) -> None:
+    async with person(store, WIDE, project=Path("/home/dev/notes")) as me:
+        await me.sees("Write a haiku file")
+        await me.press("t")
+        await me.sees("/home/dev/notes", "2 sessions")
+        await me.press("a")
+        await me.sees("all projects", "22 sessions")
+        await me.press("a")
+        await me.sees("/home/dev/notes", "2 sessions")
+
+
+async def test_wrong_prices_are_named(store: Path) -> None:
+    prices = config_file().with_name("prices.toml")
+    prices.parent.mkdir(parents=True)
+    prices.write_text("=")
+    async with person(store, WIDE) as me:
+        await me.sees("first question")
+        await me.press("t")
+        await me.sees("prices.toml")
+        assert me.app.screen.query_one(LineView).text == ""
+
+
+async def test_whoever_leaves_while_it_reads_leaves(store: Path) -> None:
+    async with person(store, WIDE) as me:
+        await me.sees("first question")
+        await me.burst("taawwq")
+        await me.until(lambda: not isinstance(me.app.screen, StatsScreen))
+        assert me.app.is_running
