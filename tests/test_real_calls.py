@@ -21,14 +21,15 @@ from gemtui.sessions.index import Index
 from gemtui.sessions.load import IN_FLIGHT, transcript_of
 from gemtui.sessions.merge import is_live
 from gemtui.sessions.records import SessionLog
-from gemtui.sessions.summary import Summary
+from gemtui.sessions.summary import Flag, Summary
 from gemtui.transcript.export import to_text
 from gemtui.transcript.media import decoded, pixels
 from gemtui.transcript.model import Image, Level, Notice, ToolCall, ToolStatus, Transcript
 from gemtui.ui.transcript.message import draw_message
-from tests.model_server import ModelServer, answer, call, text
+from tests.model_server import Gate, ModelServer, answer, call, text
 from tests.patience import PATIENCE
 from tests.real_cli import GeminiCli
+from tests.sessions.stores import read
 from tests.transcript.pictures import png
 from tests.ui.talks import look
 
@@ -182,3 +183,31 @@ def test_images_have_the_names_that_the_prompt_and_the_call_gave_them(gemini: Ge
     (read,) = (block for block in blocks if isinstance(block, ToolCall))
     (given,) = read.images
     assert (given.name, decoded(given)) == ("shot.png", png(64, 48))
+
+
+def test_a_session_waits_for_a_subagent_also_behind_words(gemini: GeminiCli) -> None:
+    gate = Gate()
+    report = {"SummaryOfFindings": "found", "ExplorationTrace": [], "RelevantLocations": []}
+    turns = [
+        answer(
+            text("I ask somebody."),
+            call("invoke_agent", agent_name="codebase_investigator", prompt="Find it"),
+        ),
+        answer(call("complete_task", report=report), after=gate),
+        answer(text("Done.")),
+    ]
+    with ModelServer(turns) as model, gemini.start(model, "Where is it?") as run:
+        assert gate.reached.wait(PATIENCE)
+        meanwhile = parent_in(gemini)
+        gate.open()
+        run.finish()
+    assert Flag.LIVE in meanwhile.flags
+    assert meanwhile.waits
+    assert not parent_in(gemini).waits
+
+
+def parent_in(cli: GeminiCli) -> Summary:
+    """The session of the run itself."""
+    sessions = read(cli.store).sessions
+    (parent,) = (each for each in sessions if each.parent is None)
+    return parent

@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from datetime import datetime
 from itertools import chain
 
-from gemtui.sessions.merge import Identity, apart, identity, is_live, merged
+from gemtui.sessions.merge import Identity, apart, identity, is_live, merged, with_busy_parents
 from gemtui.sessions.projects import Projects, ancestors, is_hash
 from gemtui.sessions.summary import Flag, Summary
 
@@ -96,7 +96,8 @@ class Catalog:
         """
         self._merge(now)
         if self._listed is None:
-            self._listed = newest_first(chain.from_iterable(self._sessions.values()))
+            sessions = [*chain.from_iterable(self._sessions.values())]
+            self._listed = newest_first(with_busy_parents(sessions))
         return self._listed
 
     def sessions_of(self, paths: Iterable[str], now: datetime) -> tuple[Summary, ...]:

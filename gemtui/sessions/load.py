@@ -198,13 +198,9 @@ def _mark_in_flight(items: list[_Item], replay: Replay) -> None:
     """
     kept = (at for at in range(len(items) - 1, -1, -1) if items[at].outline.dropped is None)
     at = next(kept, None)
-    if at is not None and _is_silent(items[at].entry):
+    if at is not None and items[at].entry.is_silent:
         outline = replay.intern(replace(items[at].outline), "in flight")
         items[at] = replace(items[at], outline=outline, in_flight=True)
-
-
-def _is_silent(entry: ReplayedMessage) -> bool:
-    return entry.facts.outline.author is Author.MODEL and not entry.facts.says
 
 
 def _dropped_items(replay: Replay, shown: Iterable[ReplayedMessage]) -> Iterator[_Item]:

@@ -8,7 +8,7 @@ were given the same id (`--session-id nightly`).
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from datetime import UTC, datetime, timedelta
 
 from msgspec.structs import replace
@@ -97,6 +97,24 @@ def merged(files: Collection[Summary], projects: Projects, now: datetime) -> Sum
         copies=tuple(_copy(other, first, project) for other in others),
         flags=flags,
     )
+
+
+def with_busy_parents(sessions: Sequence[Summary]) -> Iterator[Summary]:
+    """Yield sessions; one that waits for a subagent is live for as long as the subagent is.
+
+    The call of a subagent is stored when it has ended: until then its session was last updated
+    before the subagent began.
+    """
+    busy: dict[str, datetime] = {}
+    for each in sessions:
+        if each.parent and each.started and Flag.LIVE in each.flags:
+            busy[each.parent] = max(each.started, busy.get(each.parent, each.started))
+    for each in sessions:
+        begun = busy.get(each.id)
+        if begun is not None and each.updated is not None and each.updated <= begun:
+            yield replace(each, flags=each.flags | {Flag.LIVE}, waits=True)
+        else:
+            yield each
 
 
 def _rank(summary: Summary) -> tuple[bool, bool, datetime, int, bool, datetime, str]:

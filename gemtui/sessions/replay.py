@@ -43,6 +43,14 @@ class ReplayedMessage(Struct, frozen=True, gc=False):
     birth: int
     borrowed: tuple[tuple[str, Slot], ...] = ()
 
+    @property
+    def is_silent(self) -> bool:
+        """Whether it is an answer without words and calls: these are stored when they have ended.
+
+        See assets/gemini-cli.md#tool-calls.
+        """
+        return self.facts.outline.author is Author.MODEL and not self.facts.says
+
 
 class StoredCall(Struct, frozen=True, gc=False):
     """A tool call or a reply, wherever in the log it is."""

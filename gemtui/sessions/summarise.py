@@ -90,6 +90,7 @@ def summarise(log: SessionLog, place: ChatFile) -> Summary:
         problems=log.problem_count,
         directories=_strings(header.get("directories")),
         project_hash=_text(header.get("projectHash")),
+        waits=log.complete and bool(log.replay.entries) and log.replay.entries[-1].is_silent,
     )
 
 

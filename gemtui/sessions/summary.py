@@ -61,7 +61,8 @@ class Summary(Struct, frozen=True, kw_only=True, gc=False, array_like=True, tag=
     with those that ended with an exit code other than 0 or that the tool refused, as a transcript
     marks them. `tokens`: sums. `partial`: only the first part was read, so that counts are lower
     bounds. `problems`: number of places that could not be read. `copies`: the other files with this
-    id. `directories`, `project_hash`: as in the header, to find the project by.
+    id. `directories`, `project_hash`: as in the header, to find the project by. `waits`: a
+    tool call was in flight when it was last written, as far as the log can tell.
     """
 
     id: str
@@ -92,6 +93,7 @@ class Summary(Struct, frozen=True, kw_only=True, gc=False, array_like=True, tag=
     copies: tuple[Summary, ...] = ()
     directories: tuple[str, ...] = ()
     project_hash: str | None = None
+    waits: bool = False
 
     @property
     def name(self) -> str:

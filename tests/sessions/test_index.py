@@ -300,6 +300,33 @@ def test_a_session_is_live_for_a_minute(tmp_path: Path) -> None:
         assert (Flag.LIVE in found.flags) is live
 
 
+def test_an_answer_that_says_nothing_waits_for_its_tools(tmp_path: Path) -> None:
+    records = [logs.header(uuid(1)), logs.context(), logs.user("u", "Hi")]
+    ended = logs.gemini("g", "", toolCalls=[logs.call("c")])
+    told = logs.gemini("g", "I look.")
+    for more, waits in (([logs.gemini("g", "")], True), ([ended], False), ([told], False)):
+        session(tmp_path, uuid(1), [*records, *more])
+        assert only(read(tmp_path)).waits is waits
+
+
+@pytest.mark.parametrize(("updated", "busy"), [(20, True), (40, False)])
+def test_a_session_is_live_and_waits_while_a_subagent_of_it_is_at_work(
+    tmp_path: Path, updated: float, busy: bool
+) -> None:
+    aged(session(tmp_path, uuid(1), talk(uuid(1), seconds=updated)), -60)
+    start = logs.header(uuid(2)) | {"startTime": logs.at(30), "kind": "subagent"}
+    said = {"$set": {"lastUpdated": datetime.fromtimestamp(LONG_AGO, UTC).isoformat()}}
+    place = tmp_path / "tmp" / "proj" / "chats" / uuid(1) / f"{uuid(2)}.jsonl"
+    aged(logs.write(place, [start, logs.user("u", "Find it"), said]), 0)
+    catalog = Catalog(Projects(tmp_path))
+    for number, each in enumerate(read(tmp_path).sessions):
+        catalog.put((number, 0, 0), each)
+    for seconds, live in ((59, busy), (60, False)):
+        now = datetime.fromtimestamp(LONG_AGO + seconds, UTC)
+        found = next(each for each in catalog.sessions(now) if each.id == uuid(1))
+        assert (found.waits, Flag.LIVE in found.flags) == (live, live)
+
+
 def test_a_file_that_is_too_large_is_not_read_again_while_it_grows(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

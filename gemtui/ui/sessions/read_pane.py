@@ -28,6 +28,7 @@ from gemtui.ui.kit.keys import BY_ID
 from gemtui.ui.kit.messages import DroppedRequested
 from gemtui.ui.kit.notice import Notice
 from gemtui.ui.sessions.loader import SessionLoader
+from gemtui.ui.sessions.row import IN_FLIGHT
 from gemtui.ui.transcript.cursor import place_of_call
 from gemtui.ui.transcript.view import TranscriptView
 from gemtui.ui.transcript.viewport import Viewport
@@ -263,7 +264,8 @@ class ReadPane(Vertical):
     def _facts(self, summary: Summary) -> list[Content]:
         facts = []
         if Flag.LIVE in summary.flags and not self._gone:
-            facts.append(Content.styled(f"{self._glyphs.running} live", "$text-success"))
+            waits = f", {IN_FLIGHT}" if summary.waits else ""
+            facts.append(Content.styled(f"{self._glyphs.running} live{waits}", "$text-success"))
         prompts, total = summary.prompts, summary.tokens.total
         if prompts:
             facts.append(_muted(counted(prompts, "prompt")))

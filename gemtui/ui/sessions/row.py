@@ -24,6 +24,7 @@ from gemtui.ui.draw.theme import BOLD, Look, Role
 ONE_LINE_FROM = 64
 """Cells from which on a session is one line with columns."""
 ALL_COLUMNS_FROM = 110
+IN_FLIGHT = "a tool runs"
 _GAP = Piece(own("  "), Style())
 _MARGIN = Piece(own(" "), Style())
 
@@ -187,6 +188,8 @@ def _states(entry: ListEntry, look: Look, around: RowContext) -> list[RowFact]:
     for flag, (word, role) in _FLAG_WORDS.items():
         if flag in summary.flags and not _goes_without_saying(flag, summary):
             facts.append(RowFact(0, own(word), look[role]))
+    if summary.waits and Flag.LIVE in summary.flags:
+        facts.append(RowFact(0, own(IN_FLIGHT), look[Role.SUCCESS]))
     return facts
 
 

@@ -100,6 +100,14 @@ def test_no_sign_stands_without_a_word(flags: tuple[Flag, ...], sign: str, words
     assert words.split(" · ")[0] in wide[0]
 
 
+def test_a_live_session_that_waits_for_a_tool_says_so() -> None:
+    waiting = replace(PARSER, waits=True)
+    assert "a tool runs" not in drawn(waiting, 44)[1]
+    live = replace(waiting, flags=frozenset({Flag.LIVE}))
+    assert drawn(live, 44)[1].strip().startswith("live · a tool runs · gemtui")
+    assert "live  a tool runs" in drawn(live, 80)[0]
+
+
 def test_words_that_say_the_same_twice_are_left_out() -> None:
     empty = replace(PARSER, title=NO_TITLE, flags=frozenset({Flag.EMPTY}), prompts=0, tool_calls=0)
     assert drawn(empty, 44)[1].strip() == "gemtui · 2.5-pro · 212k tokens"
