@@ -25,6 +25,7 @@ from gemtui.sessions.summary import Flag, Summary
 from gemtui.transcript.export import to_text
 from gemtui.transcript.media import decoded, pixels
 from gemtui.transcript.model import Image, Level, Notice, ToolCall, ToolStatus, Transcript
+from gemtui.transcript.shown import file_lines
 from gemtui.ui.transcript.message import draw_message
 from tests.model_server import Gate, ModelServer, answer, call, text
 from tests.patience import PATIENCE
@@ -211,3 +212,24 @@ def parent_in(cli: GeminiCli) -> Summary:
     sessions = read(cli.store).sessions
     (parent,) = (each for each in sessions if each.parent is None)
     return parent
+
+
+def test_a_part_of_a_file_is_its_lines_with_their_numbers(gemini: GeminiCli) -> None:
+    (gemini.project / "a.py").write_text("".join(f"x{line} = {line}\n" for line in range(1, 41)))
+    turns = [
+        answer(
+            call("read_file", file_path="a.py", start_line=9, end_line=10),
+            call("read_file", file_path="a.py"),
+        ),
+        answer(text("Done.")),
+    ]
+    with ModelServer(turns) as model, gemini.start(model, "Read it") as run:
+        run.finish()
+    (path,) = gemini.store.rglob("chats/session-*.jsonl")
+    with SessionLog(path) as log:
+        log.refresh()
+        blocks = [block for message in transcript_of(log) for block in message.blocks]
+    part, whole = (file_lines(block) for block in blocks if isinstance(block, ToolCall))
+    assert part == (9, "x9 = 9\nx10 = 10")
+    assert whole is not None
+    assert (whole.first, whole.text.count("\n")) == (1, 40)

@@ -18,9 +18,10 @@ from gemtui.transcript.display_model import (
     TextDisplay,
     TodosDisplay,
 )
+from gemtui.transcript.file_output import FileLines, lines_read
 from gemtui.transcript.model import ToolCall
 from gemtui.transcript.parts import pretty
-from gemtui.transcript.tools import ToolKind, kind_of
+from gemtui.transcript.tools import ToolKind, asked_path, kind_of
 
 _DISPLAY_FIRST = (ToolKind.SHELL, ToolKind.TOPIC)
 _VERBATIM = (ToolKind.READ, ToolKind.SEARCH, ToolKind.LIST, ToolKind.GLOB, ToolKind.SHELL)
@@ -39,10 +40,20 @@ def shown(call: ToolCall) -> Display | None:
             return None
         if output is None or kind in _DISPLAY_FIRST or not _says_more(output, display.text):
             return display
+        if (lines := file_lines(call)) is not None:
+            return TextDisplay(text=lines.text)
         return TextDisplay(text=output, markdown=display.markdown and kind not in _VERBATIM)
     if display is None and output and kind is not ToolKind.SHELL:
         return TextDisplay(text=output)
     return display
+
+
+def file_lines(call: ToolCall) -> FileLines | None:
+    """The lines that a read of one file gave; None for other calls."""
+    if kind_of(call.name) is not ToolKind.READ or not asked_path(call.args) or call.images:
+        return None
+    display = call.display.text if isinstance(call.display, TextDisplay) else ""
+    return lines_read(call.output or "", display, call.args)
 
 
 def _says_more(output: str, display: str) -> bool:

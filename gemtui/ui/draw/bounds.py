@@ -18,13 +18,14 @@ class Excerpt(Struct, frozen=True, kw_only=True):
     """The first and last lines of a text.
 
     `left_out`: the number of lines between them; `cut`: whether a line was too long and lost its
-    end.
+    end; `blank`: the number of blank lines before the first one, which are not among them.
     """
 
     head: tuple[Clean, ...]
     tail: tuple[Clean, ...] = ()
     left_out: int = 0
     cut: bool = False
+    blank: int = 0
 
 
 def excerpt(
@@ -38,9 +39,10 @@ def excerpt(
 
     Blank lines at the beginning and end of the text don't count. `cleaned`: `clean` or `visible`.
     """
-    text = _trimmed(text)
+    whole, text = text, _trimmed(text)
     if not text:
         return Excerpt(head=())
+    blank = whole.count("\n", 0, len(whole) - len(whole.lstrip(BLANKS)))
     total = text.count("\n") + 1
     if total <= head + tail:
         head, tail = total, 0
@@ -52,6 +54,7 @@ def excerpt(
         tail=_lines(last[::-1], cleaned),
         left_out=total - len(shown),
         cut=any(len(line) > LONG_LINE for line in shown),
+        blank=blank,
     )
 
 

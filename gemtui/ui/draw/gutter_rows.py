@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import islice
+from itertools import accumulate, islice, takewhile
 from typing import NamedTuple
 
 from msgspec import Struct
@@ -106,26 +106,48 @@ def text_rows(
     language: Clean = EMPTY,
     role: Role = Role.TEXT,
     prose: bool = False,
+    first: int | None = None,
 ) -> Body:
-    """Draw the lines of a text: the first `head` and last `tail` if folded, else up to a limit."""
+    """Draw the lines of a text: the first `head` and last `tail` if folded, else up to a limit.
+
+    `first`: number them in the gutter, from this one on, unless folded.
+    """
     style = look[role]
     if folded:
         some = excerpt(text, head=head, tail=tail)
         rows = [*_plain(some.head, style), *_plain(some.tail, style)]
         return preview(rows, look, total=len(rows) + some.left_out)
     some = excerpt(text)
-    code = "\n".join(some.head) if language and not some.left_out else ""
-    if 0 < len(code) <= LIMIT:
-        rows = [Row((), pieces) for pieces in highlight(Clean(code), language, look)]
-    else:
-        rows = list(_plain(some.head, style))
-    return Body(lines=(*whole(rows, look, prose=prose), *_rest(some, style, look)))
+    rows = [*(_coloured(some.head, language, look) if language else _plain(some.head, style))]
+    rest = [*_plain(some.tail, style)]
+    if first is not None:
+        first += some.blank
+        last = first + len(rows) + some.left_out
+        digits = len(str(last + len(rest) - 1))
+        rows = [*_numbered(rows, first, digits, look)]
+        rest = [*_numbered(rest, last, digits, look)]
+    return Body(lines=(*whole(rows, look, prose=prose), *_rest(some, rest, look)))
 
 
-def _rest(some: Excerpt, style: Style, look: Look) -> Iterator[Line]:
+def _coloured(lines: Sequence[Clean], language: Clean, look: Look) -> Iterator[Row]:
+    """Yield lines of code; those behind as many characters as are highlighted in one colour."""
+    ends = accumulate(len(line) + 1 for line in lines)
+    some = sum(1 for _ in takewhile(lambda end: end <= LIMIT, ends))
+    if some:
+        for pieces in highlight(Clean("\n".join(lines[:some])), language, look):
+            yield Row((), pieces)
+    yield from _plain(lines[some:], look[Role.TEXT])
+
+
+def _numbered(rows: Iterable[Row], first: int, digits: int, look: Look) -> Iterator[Row]:
+    for number, row in enumerate(rows, first):
+        yield Row((Piece(own(f"{number:>{digits}}  "), look[Role.MUTED]),), row.text)
+
+
+def _rest(some: Excerpt, rows: Iterable[Row], look: Look) -> Iterator[Line]:
     if some.left_out:
         yield left_out(some.left_out, look)
-    yield from whole(_plain(some.tail, style), look)
+    yield from whole(rows, look)
     if some.cut:
         yield remark("the ends of very long lines are left out", look)
 

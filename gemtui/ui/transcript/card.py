@@ -10,6 +10,7 @@ from rich.cells import cell_len
 
 from gemtui.text import HOLDS_CONTROLS, Clean, counted, duration, ellipsis, visible, visible_line
 from gemtui.transcript.display_model import DiffDisplay
+from gemtui.transcript.file_output import asked_lines
 from gemtui.transcript.model import ToolCall, ToolStatus
 from gemtui.transcript.tools import ToolKind, args_hold_controls, kind_of, target
 from gemtui.ui.draw.bounds import excerpt
@@ -172,18 +173,10 @@ def _range(call: ToolCall) -> str:
     """The lines that a read asked for: `1-120`."""
     if kind_of(call.name) is not ToolKind.READ:
         return ""
-    first, last, offset, limit = map(
-        _line_number, map(call.args.get, ("start_line", "end_line", "offset", "limit"))
-    )
-    if limit is not None:
-        first, last = (offset or 0) + 1, (offset or 0) + limit
+    first, last = asked_lines(call.args)
     if first is None and last is None:
         return ""
     return f"{1 if first is None else first}-{'' if last is None else last}"
-
-
-def _line_number(value: object) -> int | None:
-    return value if type(value) is int and 0 <= value < 10**9 else None
 
 
 def _fitted(asked: Clean, room: int, call: ToolCall, look: Look) -> Clean:

@@ -23,7 +23,8 @@ from gemtui.transcript.display_model import (
     TodosDisplay,
 )
 from gemtui.transcript.model import ToolCall, ToolStatus
-from gemtui.transcript.tools import ToolKind, kind_of, target
+from gemtui.transcript.shown import file_lines
+from gemtui.transcript.tools import ToolKind, asked_path, kind_of, target
 from gemtui.ui.draw.bounds import LINES, excerpt, line_count
 from gemtui.ui.draw.code import language_of
 from gemtui.ui.draw.gutter_rows import (
@@ -115,6 +116,11 @@ def _text(call: ToolCall, display: TextDisplay | None, look: Look, *, folded: bo
         body = text_rows(text, look, folded=folded, tail=_last_lines(call))
         return replace(body, facts=_exit(call, look))
     text, note = _said(call, display.text if display else "")
+    lines = file_lines(call) if text and text == call.output else None
+    if lines is not None:
+        language = language_of(flat(asked_path(call.args)[-200:]))
+        body = text_rows(lines.text, look, folded=folded, language=language, first=lines.first)
+        return replace(body, note=note)
     if kind in _PROSE and not _is_data(text):
         return replace(_prose(text, look, folded=folded, keep=_kept(kind)), note=note)
     path = flat(target(call)[-200:]) if kind is ToolKind.READ else EMPTY

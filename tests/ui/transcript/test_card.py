@@ -81,7 +81,7 @@ def test_a_folded_read_says_how_much_it_read_and_unfolds_to_it() -> None:
     folded, unfolded = drawn(call), drawn(call, folded=False)
     assert body(folded)[1].startswith("└ 2 lines ─")
     assert body(folded)[1].endswith("─┘")
-    assert body(unfolded)[1:3] == ["│ x = 1", "│ y = 2"]
+    assert body(unfolded)[1:3] == ["│ 1  x = 1", "│ 2  y = 2"]
     assert folded.parts[1].foldable
     assert folded.parts[1].folded
     assert not unfolded.parts[1].folded
@@ -244,3 +244,36 @@ def test_any_argument_but_the_contents_of_files_is_looked_at(
     args: dict[str, object], marked: bool
 ) -> None:
     assert args_hold_controls(args) is marked
+
+
+def read(output: str, shown: str = "", **args: object) -> ToolCall:
+    display = TextDisplay(text=shown) if shown else None
+    return called("read_file", display, output=output, args={"file_path": "a.py"} | args)
+
+
+def test_a_file_that_was_read_has_its_lines_numbers_and_colours() -> None:
+    drawing = drawn(read("\n\ndef f(x):\n    return 'é'\n"), folded=False)
+    assert body(drawing)[1:3] == ["│ 3  def f(x):", "│ 4      return 'é'"]
+    styles = {part.text.strip(): part.style for part in drawing.strips[2]}
+    assert styles["def"] == look(74)[Role.KEYWORD]
+
+
+def test_the_numbers_go_on_behind_what_is_left_out() -> None:
+    text = "\n".join(f"x{number}" for number in range(5, 3005))
+    lines = body(drawn(read(text, start_line=5), folded=False))
+    assert lines[1] == "│    5  x5"
+    assert lines[-2] == "│ 3004  x3004"
+
+
+def test_of_a_large_file_only_the_beginning_is_coloured() -> None:
+    source = "\n".join(f"def f{number}(): return None" for number in range(1500))
+    strips = drawn(read(source), folded=False).strips
+    keyword = look(74)[Role.KEYWORD]
+    coloured = [any(part.style == keyword for part in strip) for strip in strips]
+    assert coloured[2]
+    assert sum(coloured) < 600
+
+
+def test_colours_in_a_file_are_not_obeyed_and_not_drawn_twice() -> None:
+    lines = body(drawn(read("x = '\x1b[31mred\x1b[0m'\ny = 1"), folded=False))
+    assert lines[1:3] == ["│ 1  x = 'red'", "│ 2  y = 1"]
