@@ -82,20 +82,16 @@ class Search:
             wrapped=self.wrapped,
         )
 
-    def add(self, hits: Iterable[Hit], *, done: bool) -> bool:
-        """Add hits; return True if that made one of them the current one."""
+    def add(self, hits: Iterable[Hit], *, done: bool) -> None:
+        """Add hits; one of them becomes the current one if there is none yet."""
         room = MOST - len(self.hits)
         self.hits += [hit for hit, _ in zip(hits, range(room), strict=False)]
         self.done = done
         if self.current is not None or not self.hits:
-            return False
+            return
         index = bisect_left(self.hits, self.origin, key=_place)
-        if index == len(self.hits):
-            if not done:
-                return False
-            index = 0
-        self.current = index
-        return True
+        if index < len(self.hits) or done:
+            self.current = index % len(self.hits)
 
     def cut(self, message: int) -> None:
         """Remove the hits from a message on, since it changed and is searched again."""

@@ -86,7 +86,7 @@ class Finder:
 
     def changed(self, same: int) -> None:
         """Search again what has changed: the transcript from message `same` on."""
-        if self._search is not None and same < self._view.total:
+        if self._search is not None:
             self._again = same if self._again is None else min(same, self._again)
             self._go_on()
 
@@ -105,11 +105,10 @@ class Finder:
         """Take the hits that a thread has found."""
         if message.request != self._request or self._search is None:
             return
-        chosen = self._search.add(message.hits, done=message.done)
-        if chosen and self._moves:
-            self._moves = False
-            self._reveal()
+        self._search.add(message.hits, done=message.done)
         self._go_on()
+        if self._moves and self._reveal():
+            self._moves = False
         self._say()
 
     def _here(self) -> tuple[int, int]:
@@ -149,10 +148,15 @@ class Finder:
                 hits, reported = [], monotonic()
         post(HitsFound(request, hits, done=True))
 
-    def _reveal(self) -> None:
-        """Brings the current hit in sight; unfolds its block if it is not to be seen."""
+    def _reveal(self) -> bool:
+        """Brings the current hit in sight; unfolds its block if it is not to be seen.
+
+        False if there is none, or it was in what has changed since.
+        """
         if self._search is None or (hit := self._search.current_hit()) is None:
-            return
+            return False
+        if self._again is not None and hit.message >= self._again:
+            return False
         page, marker = self._view.page, self._marker
         assert marker is not None
         page.go(Cursor(hit.message, hit.block))
@@ -161,6 +165,7 @@ class Finder:
         spots = marker.current(hit.message, page.sheet.drawn(hit.message))
         if spots:
             page.go(Cursor(hit.message, hit.block), line=spots[0].line)
+        return True
 
     def _say(self) -> None:
         self._view.found = NOTHING if self._search is None else self._search.found

@@ -326,6 +326,44 @@ async def test_find_goes_on_while_the_transcript_grows() -> None:
         assert app.view.page.top == top
 
 
+async def test_hits_go_with_the_messages_that_go() -> None:
+    talk = long_talk(4)
+    async with reading(talk) as (app, pilot):
+        app.view.find("question")
+        await until(pilot, lambda: app.view.found.done)
+        await pilot.press("N")
+        assert str(app.view.found) == "4 of 4"
+        whole = talk.now()
+        shorter = Transcript(outlines=whole.outlines[:4], read=whole.read)
+        app.view.show(shorter, fresh=False)
+        await pilot.press("n", "n", "n")
+        await until(pilot, lambda: app.view.found.total == 2)
+        await pilot.press("N")
+        assert app.view.index < app.view.total
+
+
+async def test_a_search_that_still_runs_goes_to_no_message_that_has_gone() -> None:
+    whole, gate, asked = long_talk(4).now(), threading.Event(), threading.Event()
+
+    def read(index: int) -> object:
+        if threading.current_thread() is not threading.main_thread() and not asked.is_set():
+            asked.set()
+            gate.wait(10)
+        return whole.read(index)
+
+    async with reading(long_talk(4)) as (app, pilot):
+        app.view.show(Transcript(outlines=whole.outlines, read=read), fresh=True)  # type: ignore[arg-type]
+        app.view.find("reply 3")
+        await until(pilot, asked.is_set)
+        app.view.show(Transcript(outlines=whole.outlines[:2], read=whole.read), fresh=False)
+        gate.set()
+        await until(pilot, lambda: app.view.found.done)
+        assert app.view.found.total == 0
+        app.view.show(whole, fresh=False)
+        await until(pilot, lambda: app.view.found.total == 1)
+        assert any("reply 3" in line for line in app.lines())
+
+
 async def test_late_answers_of_an_older_search_are_dropped() -> None:
     talk, gate, asked = long_talk(3), threading.Event(), threading.Event()
     plain = talk.now()
