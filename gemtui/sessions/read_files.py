@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import pickle
+import socket
 import subprocess
 import sys
 from collections.abc import Callable, Generator, Iterator, Sequence
@@ -78,8 +79,8 @@ class _Readers:
         try:
             with suppress(OSError):
                 for _ in range(count):
-                    process = _started()
-                    threads[process] = Thread(target=self._talk, args=(process,), daemon=True)
+                    process, stream = _started()
+                    threads[process] = Thread(target=self._talk, args=(stream,), daemon=True)
                     threads[process].start()
             working = len(threads)
             while working and not cancelled():
@@ -94,20 +95,19 @@ class _Readers:
                 process.kill()
             for process, thread in threads.items():
                 thread.join()
-                with suppress(BrokenPipeError), process:
-                    pass
+                process.wait()
 
-    def _talk(self, process: subprocess.Popen[bytes]) -> None:
-        """Give a process files to read until none are left or it ends."""
-        asked, told = process.stdin, process.stdout
-        assert asked is not None
-        assert told is not None
-        with suppress(OSError, EOFError, pickle.UnpicklingError, Empty):
+    def _talk(self, stream: IO[bytes]) -> None:
+        """Give a process files to read until none are left, it ends, or says what nobody expects.
+
+        It may be of another version, where gemtui was replaced since this one started.
+        """
+        with suppress(Exception), stream:
             while True:
                 batch = self._batches.get_nowait()
-                pickle.dump(batch, asked)
-                asked.flush()
-                for answer in zip(batch, pickle.load(told), strict=True):
+                pickle.dump(batch, stream)
+                stream.flush()
+                for answer in zip(batch, pickle.load(stream), strict=True):
                     self._answers.put(answer)
         self._answers.put(None)
 
@@ -123,15 +123,19 @@ def _batches(places: Sequence[ChatFile]) -> Iterator[list[ChatFile]]:
         yield batch
 
 
-def _started() -> subprocess.Popen[bytes]:
-    return subprocess.Popen(
-        python("-m", __name__),
-        cwd=FOLDER,
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.DEVNULL,
-        start_new_session=True,
-    )
+def _started() -> tuple[subprocess.Popen[bytes], IO[bytes]]:
+    """Start a process; the stream to it and from it is its input, as other code may print."""
+    ours, theirs = socket.socketpair()
+    with ours, theirs:
+        process = subprocess.Popen(
+            python("-m", __name__),
+            cwd=FOLDER,
+            stdin=theirs,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            start_new_session=True,
+        )
+        return process, ours.makefile("rwb")
 
 
 def _serve(asked: IO[bytes], told: IO[bytes]) -> None:
@@ -149,11 +153,13 @@ def _serve(asked: IO[bytes], told: IO[bytes]) -> None:
 
 def _receive(asked: IO[bytes], batches: SimpleQueue[list[ChatFile]]) -> None:
     """Queue the files that are asked for; exit at the end of the input, that is, of the parent."""
-    with suppress(EOFError, pickle.UnpicklingError):
+    try:
         while True:
             batches.put(pickle.load(asked))
-    os._exit(0)
+    finally:
+        os._exit(0)
 
 
 if __name__ == "__main__":
-    _serve(sys.stdin.buffer, sys.stdout.buffer)
+    with open(sys.stdin.fileno(), "wb", closefd=False) as told:
+        _serve(sys.stdin.buffer, told)

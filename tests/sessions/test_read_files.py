@@ -10,6 +10,7 @@ import sys
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
+from time import monotonic
 
 import psutil
 import pytest
@@ -111,14 +112,53 @@ def one_that_babbles(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "executable", "/bin/echo")
 
 
-@pytest.mark.parametrize("harm", [no_program, one_that_ends, one_that_babbles])
+def one_of_another_version(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "python", lambda *_: ["sh", "-c", r"printf 'cgone\nGone\n.' >&0"])
+
+
+@pytest.mark.parametrize(
+    "harm", [no_program, one_that_ends, one_that_babbles, one_of_another_version]
+)
 def test_without_processes_all_is_read_here(
     harm: Callable[[pytest.MonkeyPatch], None],
     places: list[ChatFile],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     harm(monkeypatch)
-    assert {place for place, _ in read_files(places)} == set(places)
+    assert {place for place, _ in read_files(places, cancelled=_patient())} == set(places)
+
+
+def _patient() -> Callable[[], bool]:
+    """Cancels what never ends."""
+    end = monotonic() + PATIENCE
+    return lambda: monotonic() > end
+
+
+def test_what_other_code_prints_in_a_process_is_no_answer(
+    places: list[ChatFile], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "sitecustomize.py").write_text("print('This is for a person.', flush=True)")
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    readers: set[int] = set()
+    found = set()
+    for place, _ in read_files(places, cancelled=_patient()):
+        found.add(place)
+        readers |= {child.pid for child in children()}
+    assert found == set(places)
+    assert len(readers) == 2
+
+
+def test_a_process_that_is_asked_what_it_does_not_know_ends() -> None:
+    words = python("-m", module.__name__)
+    asking = subprocess.Popen(words, cwd=FOLDER, stdin=subprocess.PIPE, stderr=subprocess.DEVNULL)
+    with asking:
+        assert asking.stdin is not None
+        asking.stdin.write(b"cgone\nGone\n.")
+        asking.stdin.flush()
+        try:
+            assert asking.wait(PATIENCE) == 0
+        finally:
+            asking.kill()
 
 
 def test_what_processes_leave_when_they_are_ended_is_read_here(places: list[ChatFile]) -> None:
