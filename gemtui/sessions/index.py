@@ -361,13 +361,16 @@ class Index:
         return self._catalog.knows(place.name, place.stamp, whole=whole)
 
     def _take(self, place: ChatFile, known: Known | Problem | None) -> None:
-        """Keep what was read. A session that can't be read just now stays as it was: old
-        versions rewrite their files in place. What the system refuses is said, and tried again.
+        """Keep what was read. A session that can't be read just now stays as it was, unless only
+        its head was ever read: old versions rewrite their files in place. What the system refuses
+        is said, and tried again.
         """
         with self._lock:
             self._too_large.pop(place.name, None)
             if isinstance(known, Unread) and known.too_large:
                 self._too_large[place.name] = place.inode, place.size
+            if not isinstance(known, Summary) and self._is_head(place.name):
+                self._catalog.drop(place.name)
             match known:
                 case Summary():
                     self._unread.pop(place.name, None)
@@ -381,6 +384,11 @@ class Index:
                     self._unread[place.name] = place.stamp, problem
                 case Unread():
                     self._unread.pop(place.name, None)
+
+    def _is_head(self, path: str) -> bool:
+        """Whether no more than the first part of a file has been read."""
+        known = self._catalog.file(path)
+        return known is not None and known.partial
 
     def _forget(self, path: str) -> None:
         with self._lock:

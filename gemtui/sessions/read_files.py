@@ -13,6 +13,7 @@ import subprocess
 import sys
 from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import suppress
+from io import BufferedIOBase
 from queue import Empty, SimpleQueue
 from threading import Thread
 from typing import IO
@@ -97,7 +98,7 @@ class _Readers:
                 thread.join()
                 process.wait()
 
-    def _talk(self, stream: IO[bytes]) -> None:
+    def _talk(self, stream: BufferedIOBase) -> None:
         """Give a process files to read until none are left, it ends, or says what nobody expects.
 
         It may be of another version, where gemtui was replaced since this one started.
@@ -123,14 +124,14 @@ def _batches(places: Sequence[ChatFile]) -> Iterator[list[ChatFile]]:
         yield batch
 
 
-def _started() -> tuple[subprocess.Popen[bytes], IO[bytes]]:
+def _started() -> tuple[subprocess.Popen[bytes], BufferedIOBase]:
     """Start a process; the stream to it and from it is its input, as other code may print."""
     ours, theirs = socket.socketpair()
     with ours, theirs:
         process = subprocess.Popen(
             python("-m", __name__),
             cwd=FOLDER,
-            stdin=theirs,
+            stdin=theirs.fileno(),
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
             start_new_session=True,

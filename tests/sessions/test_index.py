@@ -343,3 +343,16 @@ def test_a_file_that_is_too_large_is_not_read_again_while_it_grows(
     logs.write(path, talk(uuid(1)))
     found = index.update([path])
     assert (len(found.sessions), found.unreadable) == (1, ())
+
+
+def test_a_session_whose_head_alone_can_be_read_is_not_read_for_ever(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    session(tmp_path, uuid(1), talk(uuid(1), turns=1500))
+    session(tmp_path, uuid(2))
+    monkeypatch.setattr("gemtui.sessions.records.HELD_LIMIT", 1000)
+    index = Index(tmp_path, cache=None)
+    assert len(index.quick(project=None, limit=9).sessions) == 2
+    found = load(index)
+    assert ([each.id for each in found.sessions], found.complete) == ([uuid(2)], True)
+    assert len(found.unreadable) == 1
