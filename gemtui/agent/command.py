@@ -25,6 +25,7 @@ from gemtui.agent.run_folder import SETTINGS, Request, RunFolder
 from gemtui.agent.settings import SETTINGS_VARIABLE
 from gemtui.errors import OptionError
 from gemtui.files import is_there
+from gemtui.paths import current_folder
 from gemtui.policy.file.levels import policy_text, rules
 from gemtui.policy.model.rules import ApprovalMode, Decision, Rule
 from gemtui.text import Clean, clean_line, visible
@@ -176,12 +177,14 @@ def command_of(
         *_session(options, known, named),
     ]
     _check_words(argv, known)
+    environ = _environ(options, machine, folder)
+    _check_text(prompt, options.cwd or current_folder(), argv, environ)
     as_word = options.prompt_in_argv
     if as_word and len(prompt.encode("utf-8", "surrogatepass")) > ARGUMENT_LIMIT:
         raise OptionError(f"the prompt is over {ARGUMENT_LIMIT:,} bytes: hand it over by stdin")
     return Command(
         argv=(*argv, f"--prompt={prompt}") if as_word else tuple(argv),
-        environ=_environ(options, machine, folder),
+        environ=environ,
         files=files,
         secrets=(SETTINGS,) if settings else (),
         stdin=not as_word,
@@ -203,6 +206,26 @@ def _check_words(argv: Sequence[str], known: Capabilities) -> None:
                 f"--{flag}: {value!r} has a comma, or a blank at an end, and Gemini CLI would take "
                 "it for other values: rename it"
             )
+
+
+def _check_text(prompt: str, cwd: Path, argv: Iterable[str], environ: Mapping[str, str]) -> None:
+    """Raise OptionError for what is no UTF-8, as names of files may be: our records can't hold it.
+
+    What the system can't hand over is refused as well.
+    """
+    try:
+        prompt.encode()
+    except UnicodeEncodeError as error:
+        raise OptionError(
+            f"the prompt is not UTF-8 (character {error.start + 1}): convert it"
+        ) from None
+    variables = (f"{name}={value}" for name, value in environ.items())
+    for text in (f"cwd: {cwd}", *argv, *variables):
+        if _UNSAYABLE.search(text):
+            raise OptionError(f"{text!a} is not UTF-8, or holds a NUL: rename it")
+
+
+_UNSAYABLE = re.compile("[\0\ud800-\udfff]")
 
 
 def _mode(options: AgentOptions, machine: Machine) -> list[str]:

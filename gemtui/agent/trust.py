@@ -20,6 +20,7 @@ import orjson
 
 from gemtui.agent.command import TRUST_VARIABLE
 from gemtui.agent.settings import read_settings
+from gemtui.errors import OptionError
 from gemtui.files import read_small, resolved, write_whole
 from gemtui.paths import gemini_home, state_dir
 
@@ -113,8 +114,12 @@ def _folder(value: Any) -> TrustedFolder | None:
 
 
 def remember(folder: Path) -> None:
-    """Trust this folder from now on. Raises OSError."""
+    """Trust this folder from now on. Raises OSError, OptionError for a name that is not UTF-8."""
     path = resolved(folder)
+    try:
+        str(path).encode()
+    except UnicodeEncodeError:
+        raise OptionError(f"{str(path)!a} is not UTF-8: rename it") from None
     facts = path.stat()
     others = [each for each in trusted_folders() if each.path != str(path)]
     _write([*others, TrustedFolder(str(path), facts.st_ino, facts.st_uid)])

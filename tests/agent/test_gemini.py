@@ -10,6 +10,7 @@ import sys
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from contextlib import aclosing
 from pathlib import Path
+from typing import Any
 
 import orjson
 import psutil
@@ -391,6 +392,27 @@ async def test_a_killed_supervisor_does_not_leave_the_run_alone(fake: Fake, tmp_
             os.kill(owner.pid, signal.SIGKILL)
     assert types(events) == ["init", "error", "done"]
     assert process_tree.tagged(run.folder.id) == set()
+
+
+@pytest.mark.parametrize(
+    ("prompt", "given", "words"),
+    [
+        ("caf\udce9", {}, r"the prompt is not UTF-8 \(character 4\): convert it"),
+        ("x", {"model": "a\udce9"}, r"'--model=a\\udce9' is not UTF-8"),
+        ("x", {"environment": {"A": "\udcff"}}, r"'A=\\udcff' is not UTF-8"),
+        ("x", {"environment": {"A": "\0"}}, r"'A=\\x00' is not UTF-8, or holds a NUL"),
+        ("x", {"cwd": "b\udcff"}, r"b\\udcff' is not UTF-8, or holds a NUL: rename it"),
+    ],
+)
+async def test_what_is_not_utf8_starts_nothing(
+    fake: Fake, tmp_path: Path, prompt: str, given: dict[str, Any], words: str
+) -> None:
+    cwd = tmp_path / given.pop("cwd", ".")
+    cwd.mkdir(exist_ok=True)
+    adapter = fake(*lines(INIT, OK))
+    with pytest.raises(OptionError, match=words):
+        await collect(adapter.run(prompt, AgentOptions(cwd=cwd, **given)))
+    assert not adapter.runs.exists()
 
 
 async def test_options_that_do_not_fit_start_nothing(fake: Fake, tmp_path: Path) -> None:

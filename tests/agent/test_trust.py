@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from gemtui.agent.trust import Place, forget, must_ask, remember, remembered, trusted_folders
+from gemtui.errors import OptionError
 
 
 @pytest.fixture
@@ -168,3 +169,11 @@ def test_a_link_to_itself_in_the_place_of_a_trusted_folder_is_another_one(tmp_pa
     place.rmdir()
     place.symlink_to(place)
     assert [each.place for each in trusted_folders()] == [Place.REPLACED]
+
+
+def test_a_folder_that_is_not_utf8_is_not_remembered(own_places: None, tmp_path: Path) -> None:
+    folder = tmp_path / "b\udcff"
+    folder.mkdir()
+    with pytest.raises(OptionError, match=r"b\\udcff' is not UTF-8: rename it"):
+        remember(folder)
+    assert trusted_folders() == ()

@@ -68,7 +68,7 @@ async def trusted(
         return None
     try:
         await asyncio.to_thread(trust.remember, folder)
-    except OSError as error:
+    except (GemtuiError, OSError) as error:
         app.say(f"This will be asked again: {error}", problem=True)
     return True
 

@@ -158,7 +158,7 @@ class LiveRun:
         self.exit = self.run.exit()
         said = await asyncio.to_thread(stderr_end, self.run.folder.stderr)
         self.stderr, self.retry = told(said), None
-        self.outcome = self.progress.outcome(said)
+        self.outcome = self.progress.outcome(await asyncio.to_thread(self.run.stderr))
         if not self.past:
             await asyncio.to_thread(keep_outcome, self.run.folder, self.progress, said)
         self.stage = Stage.ENDED

@@ -197,6 +197,16 @@ async def test_ctrl_c_copies_what_is_selected_and_does_not_stop(
         assert me.pane.run_shown.stage is Stage.RUNNING
 
 
+async def test_what_was_said_before_much_else_counts_for_the_end(
+    home: Path, project: Path, fake_cli: FakeCli
+) -> None:
+    steps = ["err:[USER] Policy file error in x.toml:", "err:  TOML parsing failed", "err:"]
+    fake_cli(*steps, "flood:40000", START, says("Hello."), END)
+    async with runner(home, project) as me:
+        await me.ask("hello")
+        await me.sees("✗ A policy file is broken", "TOML parsing failed", "✗ failed")
+
+
 @SIZES
 async def test_a_failed_run_says_why_and_what_one_can_do(
     home: Path, project: Path, fake_cli: FakeCli, size: tuple[int, int]
@@ -386,6 +396,21 @@ async def test_an_unknown_folder_is_trusted_only_when_the_person_says_so(
         request = record.folder.request()
         assert request is not None
         assert request.environ["GEMINI_CLI_TRUST_WORKSPACE"] == "true"
+
+
+async def test_a_folder_that_is_not_utf8_is_refused_in_words(
+    home: Path, tmp_path: Path, fake_cli: FakeCli
+) -> None:
+    fake_cli(START, END)
+    odd = tmp_path / "b\udcff"
+    odd.mkdir()
+    async with runner(home, odd) as me:
+        await me.ask("go")
+        await me.sees("Trust this folder?")
+        await me.press("down", "enter")
+        await me.until(lambda: any("Nothing was started" in said for said in me.said))
+        assert me.pane.prompt.text == "go"
+        assert not list_runs(runs_dir())
 
 
 def test_a_mode_that_allows_everything_stands_out() -> None:
