@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import gc
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from typing import Any, ClassVar
 
@@ -12,16 +12,17 @@ from textual import on, work
 from textual.app import App
 from textual.binding import BindingType
 from textual.css.query import NoMatches
+from textual.dom import DOMNode
 from textual.screen import Screen
 from textual.scrollbar import ScrollBar, ScrollBarRender
 
 from gemtui.config import Config, keep_setting
 from gemtui.errors import ConfigError
 from gemtui.paths import config_file
-from gemtui.text import short_path
+from gemtui.text import clean_line, short_path
 from gemtui.ui.draw.theme import THEMES, readable_selection
 from gemtui.ui.kit.app_base import AppBase, Start
-from gemtui.ui.kit.keys import BY_ID, Key, Where, acting, bindings, reachable
+from gemtui.ui.kit.keys import BY_ID, Group, Key, Where, acting, bindings, reachable
 from gemtui.ui.kit.messages import (
     AllowCallRequested,
     ContinueRequested,
@@ -29,7 +30,6 @@ from gemtui.ui.kit.messages import (
     RunWithPolicyRequested,
     SessionRequested,
 )
-from gemtui.ui.kit.palette import KeyCommands, Palette
 from gemtui.ui.kit.signals import ExitSignals, left
 from gemtui.ui.kit.textual_fixes import mend
 from gemtui.ui.policy.mode import PolicyMode
@@ -61,7 +61,6 @@ class GemtuiApp(AppBase):
     CSS_PATH = "app.tcss"
     DEFAULT_MODE = "sessions"
     BINDINGS: ClassVar[list[BindingType]] = bindings(Where.APP)
-    COMMANDS = {KeyCommands}  # noqa: RUF012 (the type is textual's)
     HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (100, "-wide"), (160, "-extra")]  # noqa: RUF012
 
     def __init__(
@@ -151,20 +150,24 @@ class GemtuiApp(AppBase):
 
     def action_help(self) -> None:
         """Show the keys that work here."""
-        from gemtui.ui.kit.help_screen import HelpScreen
-
-        keys = dict(acting(self.screen))
-
-        def run(key: Key | None) -> None:
-            if key is not None:
-                self.call_later(self.run_action, key.action, keys[key])
-
-        self.push_screen(HelpScreen(list(keys), ascii=self.config.ascii), run)
+        self._offer("Keys that work here", acting(self.screen))
 
     def action_command_palette(self) -> None:
         """Search every command by name."""
-        if not isinstance(self.screen, Palette):
-            self.push_screen(Palette(placeholder="Search for commands"))
+        self._offer("Commands", sorted(reachable(self.screen), key=_place))
+
+    def _offer(self, title: str, commands: Sequence[tuple[Key, DOMNode]]) -> None:
+        """Let one of these commands be chosen, and run it."""
+        from gemtui.ui.kit.command_screen import CommandScreen
+
+        nodes = dict(commands)
+
+        def run(key: Key | None) -> None:
+            if key is not None:
+                self.call_later(self.run_action, key.action, nodes[key])
+
+        if not isinstance(self.screen, CommandScreen):
+            self.push_screen(CommandScreen(clean_line(title), list(nodes)), run)
 
     def action_change_theme(self) -> None:
         """Choose other colours."""
@@ -254,6 +257,12 @@ class GemtuiApp(AppBase):
     async def _leave(self) -> None:
         if await self.policies.may_leave() and await self.runs.may_leave():
             self.exit()
+
+
+def _place(command: tuple[Key, DOMNode]) -> tuple[bool, int, bool]:
+    """What is the same everywhere comes last, and in each place what only moves about."""
+    key, _ = command
+    return key.where is Where.APP, list(Where).index(key.where), key.group is Group.MOVE
 
 
 def run(start: Start, config: Config) -> int:

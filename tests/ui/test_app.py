@@ -9,14 +9,13 @@ from pathlib import Path
 
 import pytest
 from textual.color import Color
-from textual.widgets import OptionList
 
 from gemtui.config import Config, load_config
 from gemtui.paths import config_file
 from gemtui.runs.kept_session import aftermath_of, keep
 from gemtui.runs.listing import MOST_RUNS, runs_dir
-from gemtui.ui.kit.help_screen import HelpScreen
-from gemtui.ui.kit.keys import reachable
+from gemtui.ui.kit.command_screen import CommandList, CommandScreen
+from gemtui.ui.kit.keys import BY_ID, reachable
 from tests.runs.test_listing import add_run
 from tests.terminal import Terminal
 from tests.ui.draw.test_theme import contrast
@@ -46,8 +45,8 @@ async def test_help_is_searched_and_does_what_is_chosen(store: Path) -> None:
     async with person(store, NARROW) as me:
         await me.press("question_mark")
         await me.type("full session id")
-        assert isinstance(me.app.screen, HelpScreen)
-        assert me.app.screen.query_one(OptionList).option_count == 2
+        assert isinstance(me.app.screen, CommandScreen)
+        assert me.app.screen.query_one(CommandList).items == [BY_ID["list.copy_id"]]
         await me.press("enter")
         await me.until(lambda: me.app.clipboard == me.chosen.id)
 
@@ -105,7 +104,7 @@ async def test_commands_of_the_other_pane_can_be_run(store: Path) -> None:
         await me.sees("frog leaps in")
         await me.press("ctrl+p")
         await me.type("transcript fold all")
-        await me.sees("Transcript: Fold all")
+        await me.sees("Fold or unfold everything")
         await me.press("enter")
         await me.sees("all folded")
 

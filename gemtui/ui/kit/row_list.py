@@ -74,6 +74,11 @@ class RowList(ScrollView, Generic[Item], can_focus=True, inherit_bindings=False)
         return self.items[self._cursor] if here else None
 
     @property
+    def active(self) -> bool:
+        """Whether keys move the cursor."""
+        return self.has_focus
+
+    @property
     def cursor(self) -> int:
         """The number of the row with the cursor, from 0."""
         return self._cursor
@@ -156,7 +161,7 @@ class RowList(ScrollView, Generic[Item], can_focus=True, inherit_bindings=False)
     def _front(self, place: int, look: Look) -> Pieces:
         if place != self._cursor or not self._stops(self.items[place]):
             return (Piece(own(" " * GUTTER), look[Role.TEXT]),)
-        role = Role.CURSOR if self.has_focus else Role.MUTED
+        role = Role.CURSOR if self.active else Role.MUTED
         return (Piece(own(look.glyphs.cursor), look[role]),)
 
     def on_resize(self) -> None:
@@ -165,11 +170,16 @@ class RowList(ScrollView, Generic[Item], can_focus=True, inherit_bindings=False)
         self._show_cursor()
         self.refresh()
 
-    def on_click(self, event: events.Click) -> None:
-        """One click moves the cursor, two open."""
+    def place_of(self, event: events.Click) -> int | None:
+        """The number of the row that was clicked, if the cursor can stand on it."""
         inside = event.get_content_offset(self)
         place = -1 if inside is None else inside.y + self.scroll_offset.y
-        if 0 <= place < len(self.items) and self._stops(self.items[place]):
+        here = 0 <= place < len(self.items) and self._stops(self.items[place])
+        return place if here else None
+
+    def on_click(self, event: events.Click) -> None:
+        """One click moves the cursor, two open."""
+        if (place := self.place_of(event)) is not None:
             self.go(place)
             if event.chain == 2:
                 self.action_open()

@@ -1,0 +1,139 @@
+"""What can be done, by name and with its key: a list that is searched, and run from."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from textual import events, on
+from textual.app import ComposeResult
+from textual.containers import Horizontal
+
+from gemtui.text import Clean
+from gemtui.ui.draw.lines import Piece, Pieces, fit, own, spread
+from gemtui.ui.draw.theme import BOLD, Look, Role
+from gemtui.ui.kit.clean_widgets import Dialog, Input, Static
+from gemtui.ui.kit.dialog_guard import DialogScreen
+from gemtui.ui.kit.keys import Key, Where, bindings
+from gemtui.ui.kit.row_list import RowList
+
+_LABEL = 16
+"""Cells of a command's name, with two blanks behind it."""
+
+
+class CommandScreen(DialogScreen[Key]):
+    """Closes with the key whose action was chosen, or with None.
+
+    Under the heading of its place in the order given; a search has the best matches first.
+    """
+
+    BINDINGS = bindings(Where.DIALOG)
+
+    def __init__(self, title: Clean, keys: Sequence[Key]) -> None:
+        super().__init__()
+        self._title, self._keys = title, keys
+
+    def compose(self) -> ComposeResult:
+        """A search and the list."""
+        with Dialog(self._title, own("enter does it   esc closes"), id="commands"):
+            with Horizontal(classes="search"):
+                yield Static(own("/"))
+                yield Input()
+            yield CommandList()
+
+    def on_mount(self) -> None:
+        """Show all of them."""
+        self._fill("")
+
+    @property
+    def _rows(self) -> CommandList:
+        return self.query_one(CommandList)
+
+    @on(Input.Changed)
+    def _searched(self, event: Input.Changed) -> None:
+        self._fill(event.value.lower())
+
+    def _fill(self, wanted: str) -> None:
+        words = wanted.split()
+        found = sorted(
+            (key for key in self._keys if all(word in _said(key) for word in words)),
+            key=lambda key: not all(word in key.label.lower() for word in words),
+        )
+        self._rows.empty = own("Nothing matches.")
+        self._rows.show(found if words else _headed(found), fresh=True)
+
+    def key_down(self) -> None:
+        """Move in the list while typing."""
+        self._rows.action_cursor_down()
+
+    def key_up(self) -> None:
+        """Move in the list while typing."""
+        self._rows.action_cursor_up()
+
+    def key_pagedown(self) -> None:
+        """Move in the list while typing."""
+        self._rows.action_page_down()
+
+    def key_pageup(self) -> None:
+        """Move in the list while typing."""
+        self._rows.action_page_up()
+
+    @on(Input.Submitted)
+    def _entered(self) -> None:
+        self._rows.action_open()
+
+    @on(RowList.Opened)
+    def _chosen(self) -> None:
+        if isinstance(key := self._rows.chosen, Key):
+            self.dismiss(key)
+
+    def action_close(self) -> None:
+        """Close without doing anything."""
+        self.dismiss(None)
+
+
+class CommandList(RowList[Key | Where], can_focus=False):
+    """Commands under the headings of their places; its cursor is moved while somebody types."""
+
+    def __init__(self) -> None:
+        super().__init__(_draw, stops=lambda row: isinstance(row, Key))
+
+    @property
+    def active(self) -> bool:
+        """Keys always move its cursor."""
+        return True
+
+    def on_click(self, event: events.Click) -> None:
+        """One click is enough."""
+        if self.place_of(event) is not None:
+            self.call_later(self.action_open)
+
+
+def _said(key: Key) -> str:
+    return f"{key.where} {key.label} {key.help} {key.group} {key.shown()}".lower()
+
+
+def _headed(keys: Sequence[Key]) -> list[Key | Where]:
+    rows: list[Key | Where] = []
+    for key, before in zip(keys, (None, *keys), strict=False):
+        if before is None or before.where is not key.where:
+            rows.append(key.where)
+        rows.append(key)
+    return rows
+
+
+def _draw(row: Key | Where, look: Look) -> Pieces:
+    """The heading of a place; or name, description and, at the right, keys."""
+    if isinstance(row, Where):
+        return (Piece(own(row), look[Role.HEADING]),)
+    keys = (Piece(own(f"  {row.shown(ascii=look.glyphs.name == 'ascii')} "), look[Role.ACCENT]),)
+    words = (
+        Piece(own(f"  {row.label:<{_LABEL}}"), look[Role.TEXT] + BOLD),
+        Piece(own(row.help), look[Role.MUTED]),
+    )
+    room = look.width - len(keys[0].text)
+    return spread(
+        fit(words, room, own(look.glyphs.ellipsis)),
+        keys,
+        look.width,
+        Piece(own(" "), look[Role.TEXT]),
+    )
