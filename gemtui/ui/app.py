@@ -20,7 +20,7 @@ from gemtui.config import Config, keep_setting
 from gemtui.errors import ConfigError
 from gemtui.paths import config_file
 from gemtui.text import clean_line, short_path
-from gemtui.ui.draw.theme import THEMES, readable_selection
+from gemtui.ui.draw.theme import THEMES, readable_selection, with_lines
 from gemtui.ui.kit.app_base import AppBase, Start
 from gemtui.ui.kit.keys import BY_ID, Group, Key, Where, acting, bindings, reachable
 from gemtui.ui.kit.messages import (
@@ -92,7 +92,7 @@ class GemtuiApp(AppBase):
 
     def get_css_variables(self) -> dict[str, str]:
         """The theme's colours; selected text can be read in all of them."""
-        return readable_selection(super().get_css_variables())
+        return with_lines(readable_selection(super().get_css_variables()), self.current_theme)
 
     def get_default_screen(self) -> Screen[Any]:
         """The sessions pane, the first of the program's modes."""

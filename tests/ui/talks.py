@@ -109,7 +109,8 @@ def plain_drawing(height: int, label: str) -> Drawn:
     """A drawing of one block with a line for each of its rows, without head line."""
     strips = tuple(Strip.blank(0) for _ in range(height))
     part = Part(block=0, start=0, end=height)
-    return Drawn(strips=strips, parts=(part,), margins=(0,) * height, joints=(None,) * height)
+    none = (None,) * height
+    return Drawn(strips=strips, parts=(part,), margins=(0,) * height, joints=none, grounds=none)
 
 
 def outlines(ids: Sequence[str]) -> tuple[Outline, ...]:

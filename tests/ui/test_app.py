@@ -197,7 +197,7 @@ def test_ascii_draws_nothing_else_on_any_screen(store: Path) -> None:
             ("e", "Markdown"),
             ("v", '"content"'),
             (F2, "gemtui-light"),
-            ("\x10", "Search for commands"),
+            ("\x10", "Commands"),
         ):
             me.press(key)
             me.shows(shown)

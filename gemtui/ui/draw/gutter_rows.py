@@ -115,10 +115,11 @@ def text_rows(
     style = look[role]
     if folded:
         some = excerpt(text, head=head, tail=tail)
-        rows = [*_plain(some.head, style), *_plain(some.tail, style)]
+        parts = (some.head, some.tail)
+        rows = [row for part in parts for row in _rows(part, language, style, look)]
         return preview(rows, look, total=len(rows) + some.left_out)
     some = excerpt(text)
-    rows = [*(_coloured(some.head, language, look) if language else _plain(some.head, style))]
+    rows = [*_rows(some.head, language, style, look)]
     rest = [*_plain(some.tail, style)]
     if first is not None:
         first += some.blank
@@ -127,6 +128,10 @@ def text_rows(
         rows = [*_numbered(rows, first, digits, look)]
         rest = [*_numbered(rest, last, digits, look)]
     return Body(lines=(*whole(rows, look, prose=prose), *_rest(some, rest, look)))
+
+
+def _rows(lines: Sequence[Clean], language: Clean, style: Style, look: Look) -> Iterable[Row]:
+    return _coloured(lines, language, look) if language else _plain(lines, style)
 
 
 def _coloured(lines: Sequence[Clean], language: Clean, look: Look) -> Iterator[Row]:

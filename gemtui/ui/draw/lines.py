@@ -43,12 +43,13 @@ class Code(Struct, frozen=True):
 
 
 class Line(Struct, frozen=True):
-    """A line of a drawing; `margin` and `joint` as in `Drawn`."""
+    """A line of a drawing; `margin`, `joint` and `ground` as in `Drawn`."""
 
     pieces: Pieces = ()
     margin: int = 0
     joint: str | None = None
     code: Code | None = None
+    ground: Style | None = None
 
 
 BLANK = Line()
@@ -226,7 +227,7 @@ def prefixed(
     before, margin = first, width_of(first) if frame else 0
     for line in lines:
         pieces = _stripped((*before, *line.pieces))
-        yield Line(pieces, margin + line.margin, line.joint, line.code)
+        yield Line(pieces, margin + line.margin, line.joint, line.code, line.ground)
         if before is not rest:
             before, margin = rest, width_of(rest) if frame else 0
 

@@ -218,6 +218,15 @@ def readable_selection(variables: Mapping[str, str]) -> dict[str, str]:
     return {**variables, name: ground.get_contrast_text(1.0).hex}
 
 
+def with_lines(variables: Mapping[str, str], theme: Theme) -> dict[str, str]:
+    """Add `$line` and `$line-strong`, for rules and frames, to a theme's CSS variables."""
+    if theme.ansi:
+        return {**variables, "line": "ansi_bright_black", "line-strong": "ansi_bright_black"}
+    background, foreground = (Color.parse(variables[name]) for name in ("background", "foreground"))
+    weak, strong = (background.blend(foreground, share).hex for share in (0.25, 0.4))
+    return {**variables, "line": weak, "line-strong": strong}
+
+
 class _Palette(TypedDict):
     theme: str
     dark: bool
@@ -323,11 +332,11 @@ def _roles(
 def span_style(span: Span, look: Look) -> Style:
     """Convert the style of stored terminal output to the current theme.
 
-    The sixteen basic colours become those of the theme. Black on dark and white on light
-    backgrounds are left out, since the terminal may have had another background.
+    The sixteen basic colours become the theme's inks for what they usually say. Black on dark and
+    white on light backgrounds are left out, since the terminal may have had another background.
     """
     return Style(
-        color=_mapped(span.fg, look.dark) if not span.bg else _stored(span.fg),
+        color=_mapped(span.fg, look) if not span.bg else _stored(span.fg),
         bgcolor=_stored(span.bg),
         bold=span.bold or None,
         italic=span.italic or None,
@@ -342,6 +351,16 @@ _BASIC = {
     for number in range(16)
 }
 _UNSEEN = {True: {0}, False: {7, 15}}
+_GREY = 8
+_INKS = {
+    1: Role.ERROR,
+    2: Role.SUCCESS,
+    3: Role.WARNING,
+    4: Role.ACCENT,
+    5: Role.MODEL,
+    6: Role.ACCENT,
+}
+"""The roles whose inks stand for red, green, yellow, blue, magenta and cyan."""
 
 
 @lru_cache(maxsize=512)
@@ -356,9 +375,15 @@ def _stored(color: str) -> RichColor | None:
     return parsed if basic is None else RichColor.from_ansi(basic)
 
 
-def _mapped(color: str, dark: bool) -> RichColor | None:
+def _mapped(color: str, look: Look) -> RichColor | None:
     stored = _stored(color)
-    return None if stored is None or stored.number in _UNSEEN[dark] else stored
+    if stored is None or stored.number is None:
+        return stored
+    if stored.number in _UNSEEN[look.dark]:
+        return None
+    role = _INKS.get(stored.number % 8) if stored.number != _GREY else Role.MUTED
+    ink = None if role is None else look[role].color
+    return ink if ink is None or not ink.is_system_defined else stored
 
 
 DARK = Theme(

@@ -60,8 +60,10 @@ def _least(parts: Sequence[Content]) -> int:
 class BarLine(Widget):
     """One line with two ends; `say` sets its parts, `tell` shows a message for some seconds."""
 
-    def __init__(self, *, id: str, mark: str = "…", gives_way: Side = "right") -> None:
-        super().__init__(id=id)
+    def __init__(
+        self, *, id: str, mark: str = "…", gives_way: Side = "right", classes: str | None = None
+    ) -> None:
+        super().__init__(id=id, classes=classes)
         self._mark, self._gives_way = mark, gives_way
         self._left: Sequence[Content] = ()
         self._right: Sequence[Content] = ()
@@ -104,6 +106,21 @@ class BarLine(Widget):
             return Content(self.told).pad_right(self.content_size.width - cells(self.told))
         width = self.content_size.width
         return joined(self._left, self._right, width, self._mark, gives_way=self._gives_way)
+
+
+class StatusLine(BarLine):
+    """What is happening: dim, but for what has a colour of its own."""
+
+    def __init__(self, *, mark: str, gives_way: Side = "right") -> None:
+        super().__init__(id="status", mark=mark, gives_way=gives_way)
+
+    def say(self, left: Sequence[Content], right: Sequence[Content] = ()) -> None:
+        """Show these parts from now on; in both, the more important ones come first."""
+        super().say([_calm(part) for part in left], [_calm(part) for part in right])
+
+
+def _calm(part: Content) -> Content:
+    return part if part.spans else part.stylize("dim")
 
 
 class FooterLine(BarLine):

@@ -23,7 +23,8 @@ _LABEL = 16
 class CommandScreen(DialogScreen[Key]):
     """Closes with the key whose action was chosen, or with None.
 
-    Under the heading of its place in the order given; a search has the best matches first.
+    Each stands under the heading of its place, in the order given. A search is for beginnings of
+    words, with those first that are named so.
     """
 
     BINDINGS = bindings(Where.DIALOG)
@@ -55,7 +56,7 @@ class CommandScreen(DialogScreen[Key]):
     def _fill(self, wanted: str) -> None:
         words = wanted.split()
         found = sorted(
-            (key for key in self._keys if all(word in _said(key) for word in words)),
+            (key for key in self._keys if all(f" {word}" in _said(key) for word in words)),
             key=lambda key: not all(word in key.label.lower() for word in words),
         )
         self._rows.empty = own("Nothing matches.")
@@ -109,7 +110,7 @@ class CommandList(RowList[Key | Where], can_focus=False):
 
 
 def _said(key: Key) -> str:
-    return f"{key.where} {key.label} {key.help} {key.group} {key.shown()}".lower()
+    return f" {key.where} {key.label} {key.help} {key.group} {key.shown()}".lower()
 
 
 def _headed(keys: Sequence[Key]) -> list[Key | Where]:

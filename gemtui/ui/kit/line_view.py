@@ -83,7 +83,8 @@ class LineView(HalfPages, can_focus=True, inherit_bindings=False):
         """One line of what is in sight."""
         width, line = self.scrollable_content_region.width, y + self.scroll_offset.y
         drawn = self._lines[line] if line < len(self._lines) else Line()
-        return strip_of(drawn, width).adjust_cell_length(width).apply_style(self.rich_style)
+        strip = strip_of(drawn, width).extend_cell_length(width, drawn.ground)
+        return strip.apply_style(self.rich_style)
 
     def action_copy(self) -> None:
         """Copy all of it."""

@@ -18,7 +18,7 @@ from gemtui.policy.check.pitfalls import fixed
 from gemtui.policy.edit.document import Document
 from gemtui.policy.edit.store import PolicyFile
 from gemtui.policy.model.rules import ApprovalMode, Call, Rule
-from gemtui.ui.kit.bars import BarLine, FooterLine
+from gemtui.ui.kit.bars import BarLine, FooterLine, StatusLine
 from gemtui.ui.kit.dialog_guard import DIALOG, DialogGuardScreen
 from gemtui.ui.kit.keys import Where, bindings
 from gemtui.ui.kit.line_view import LineView
@@ -67,7 +67,7 @@ class PolicyScreen(DialogGuardScreen[None]):
         with Horizontal(id="policy-panes"):
             yield PolicyMain(glyphs)
             yield PolicySide(glyphs)
-        yield BarLine(id="status", mark=glyphs.ellipsis)
+        yield StatusLine(mark=glyphs.ellipsis)
         yield FooterLine(ascii=glyphs.name == "ascii")
 
     @property

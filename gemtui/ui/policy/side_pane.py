@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
+from functools import lru_cache
 from pathlib import Path
 
 from textual.app import ComposeResult
@@ -12,13 +13,15 @@ from textual.content import Content
 
 from gemtui.policy.model.rules import Finding, Severity
 from gemtui.text import Clean, clean, clean_line, counted, visible, visible_line
-from gemtui.ui.draw.lines import Line, Piece, own, prefixed, tabless, wrap
+from gemtui.ui.draw.code import highlight
+from gemtui.ui.draw.lines import Line, Piece, Pieces, own, prefixed, wrap
 from gemtui.ui.draw.theme import Glyphs, Look, Role
 from gemtui.ui.kit.clean_widgets import Static
 from gemtui.ui.kit.line_view import LineView
 from gemtui.ui.policy.command_preview import CommandPreview
 from gemtui.ui.policy.text_diff import TextDiff, TextDiffLine, lines_changed, text_diff
 from gemtui.ui.rules.draft import Draft
+from gemtui.ui.transcript.diff import ground_of, on_ground
 
 MOST_FINDINGS = 50
 _PATH = re.compile(r"(?<![^=])/.*/")
@@ -97,7 +100,7 @@ class PolicySide(Vertical):
 
     def compose(self) -> ComposeResult:
         """Headings and what stands below them."""
-        yield Static(id="command-heading")
+        yield Static(id="command-heading", classes="heading")
         with VerticalScroll(id="command-scroll", can_focus=False):
             yield Static(id="command")
         yield Static(id="toml-heading")
@@ -183,15 +186,28 @@ def draw_marked(lines: Sequence[TextDiffLine], here: range, look: Look) -> list[
     """The lines with their signs; a bar stands at those of the rule that is chosen."""
     if not lines:
         return [Line((Piece(Clean("The file is empty."), look[Role.MUTED]),))]
-    return [drawn for line in lines for drawn in _drawn(line, here, look)]
+    code = "\n".join(visible(line.text[:LONGEST].removesuffix("\r")) for line in lines)
+    return [
+        drawn
+        for line, text in zip(lines, _highlighted(Clean(code), look), strict=True)
+        for drawn in _drawn(line, text, here, look)
+    ]
 
 
-def _drawn(line: TextDiffLine, here: range, look: Look) -> Iterator[Line]:
+@lru_cache(maxsize=2)
+def _highlighted(code: Clean, look: Look) -> tuple[Pieces, ...]:
+    """Kept: the cursor moves more often than the file changes."""
+    return tuple(highlight(code, own("toml"), look))
+
+
+def _drawn(line: TextDiffLine, text: Pieces, here: range, look: Look) -> Iterator[Line]:
     style = look[_SIGNS[line.sign]]
     glyphs = look.glyphs
     sign = {"-": glyphs.removed, "…": glyphs.dot}.get(line.sign, line.sign)
     bar = Piece(own(glyphs.bar if line.line in here else " "), look[Role.CURSOR])
-    text = Piece(tabless(visible(line.text[:LONGEST].removesuffix("\r"))), style)
-    front = (bar, Piece(own(sign), style))
-    rest = (bar, Piece(own(" "), style))
-    yield from prefixed(wrap((text,), max(1, look.width - 2)), front, rest)
+    ground = ground_of(line.sign, look)
+    front = (bar, Piece(own(sign), style + ground))
+    rest = (bar, Piece(own(" "), style + ground))
+    text = on_ground(line.sign, text, look)
+    for each in prefixed(wrap(text, max(1, look.width - 2)), front, rest):
+        yield Line(each.pieces, each.margin, each.joint, ground=ground)

@@ -7,16 +7,22 @@ from collections.abc import Sequence
 from textual import on
 from textual.app import ComposeResult
 from textual.containers import Horizontal, Vertical
+from textual.content import Content
 
 from gemtui.policy.model.rules import Call
+from gemtui.text import clean_line
 from gemtui.transcript.model import Transcript
 from gemtui.ui.draw.theme import Glyphs
+from gemtui.ui.kit.bars import BarLine
 from gemtui.ui.kit.clean_widgets import Static
 from gemtui.ui.run.labels import ended, last_refused, no_run, refused
 from gemtui.ui.run.live_run import LiveRun
 from gemtui.ui.run.side import RunSide, WriteList
 from gemtui.ui.transcript.cursor import Cursor
 from gemtui.ui.transcript.view import TranscriptView
+
+_LONG = 400
+"""Characters of a prompt that are looked at for the heading."""
 
 
 class RunPanes(Horizontal):
@@ -34,6 +40,7 @@ class RunPanes(Horizontal):
         """The transcript and, right of it or instead of it, the side; classes decide."""
         with Vertical(id="run-main"):
             yield Static(id="nothing-yet")
+            yield BarLine(id="run-heading", classes="heading", mark=self._glyphs.ellipsis)
             yield TranscriptView()
             yield Static(id="ending")
         yield RunSide(self._glyphs, id="run-side")
@@ -60,6 +67,8 @@ class RunPanes(Horizontal):
         """No run, but the session that a run would go on with, where there is one."""
         self.run_shown, self.before = None, before
         self.remove_class("-ended")
+        outlines = () if before is None else before.outlines
+        self._say_heading(next((each.excerpt for each in outlines if each.prompt), ""))
         self.view.show(before or Transcript.of(()), fresh=True, end=True)
 
     def stale(self) -> None:
@@ -81,10 +90,16 @@ class RunPanes(Horizontal):
         if self.empty:
             self.query_one("#nothing-yet", Static).update(no_run(problem, self._glyphs))
 
+    def _say_heading(self, asked: str) -> None:
+        """What was asked; before a run, with what the session began that goes on."""
+        title = Content.styled(clean_line(asked[:_LONG]), "bold")
+        self.query_one("#run-heading", BarLine).say([title])
+
     def say_state(self, run: LiveRun, keys: Sequence[str]) -> None:
         """The files and counters, and the end with the keys that help."""
         self.remove_class("-nothing")
         self.query_one(RunSide).show(run)
+        self._say_heading(run.prompt)
         said = None if run.alive or self._ending_closed else ended(run, keys, self._glyphs)
         self.set_class(said is not None, "-ended")
         if said is not None:

@@ -24,7 +24,7 @@ from gemtui.paths import current_folder, prompts_file
 from gemtui.policy.model.rules import ApprovalMode
 from gemtui.text import clean_line
 from gemtui.transcript.model import Transcript
-from gemtui.ui.kit.bars import BarLine, FooterLine
+from gemtui.ui.kit.bars import BarLine, FooterLine, StatusLine
 from gemtui.ui.kit.dialog_guard import DIALOG, DialogGuardScreen
 from gemtui.ui.kit.editor import edit
 from gemtui.ui.kit.keys import BY_ID, Where, bindings
@@ -90,7 +90,7 @@ class RunScreen(DialogGuardScreen[None]):
         glyphs = self.gemtui.glyphs
         yield BarLine(id="header", mark=glyphs.ellipsis)
         yield RunPanes(glyphs)
-        yield BarLine(id="status", mark=glyphs.ellipsis)
+        yield StatusLine(mark=glyphs.ellipsis)
         yield PromptBox(History(prompts_file()), id="prompt")
         yield FooterLine(ascii=glyphs.name == "ascii")
 

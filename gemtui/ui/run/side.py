@@ -93,7 +93,7 @@ class RunSide(Vertical):
 
     def compose(self) -> ComposeResult:
         """Headings and what stands below them."""
-        yield Static(id="writes-heading")
+        yield Static(id="writes-heading", classes="heading")
         yield WriteList(self._glyphs)
         yield Static(id="counters")
 

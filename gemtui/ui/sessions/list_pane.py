@@ -45,7 +45,7 @@ class Crumbs(Widget):
         forms += [shortest[:kept] for kept in range(len(shortest), 0, -1)]
         lines = [_joined(words, look) for words in forms]
         lines = [(title, *lines[0]), *lines]
-        fitting = (line for line in lines if width_of(line) < look.width)
+        fitting = (line for line in lines if width_of(line) < look.width - 1)
         return (_BLANK, *next(fitting, lines[-1]))
 
 

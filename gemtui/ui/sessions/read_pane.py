@@ -69,7 +69,7 @@ class ReadPane(Vertical):
 
     def compose(self) -> ComposeResult:
         """Heading, then transcript or notice."""
-        yield BarLine(id="heading", mark=self._glyphs.ellipsis)
+        yield BarLine(id="heading", classes="heading", mark=self._glyphs.ellipsis)
         yield Notice(ascii=self._glyphs.name == "ascii")
         yield TranscriptView(open_thoughts=self._open_thoughts)
 

@@ -23,7 +23,7 @@ from gemtui.sessions.store import State
 from gemtui.sessions.summary import Summary
 from gemtui.text import Clean, clean_line, short_path
 from gemtui.ui.draw.lines import fit_end, own
-from gemtui.ui.kit.bars import BarLine, FooterLine
+from gemtui.ui.kit.bars import BarLine, FooterLine, StatusLine
 from gemtui.ui.kit.dialog_guard import DIALOG, DialogGuardScreen
 from gemtui.ui.kit.keys import Where, bindings
 from gemtui.ui.kit.messages import (
@@ -81,7 +81,7 @@ class SessionsScreen(DialogGuardScreen[None]):
             open_thoughts = not self._config.fold_thoughts
             yield ReadPane(glyphs=glyphs, open_thoughts=open_thoughts, id="read-pane")
         yield EmptyStore(ascii=ascii)
-        yield BarLine(id="status", mark=glyphs.ellipsis, gives_way="left")
+        yield StatusLine(mark=glyphs.ellipsis, gives_way="left")
         yield FooterLine(ascii=ascii)
 
     @property
@@ -274,6 +274,7 @@ class SessionsScreen(DialogGuardScreen[None]):
         if not self.reading:
             self.action_other_pane()
         self.toggle_class("-zoom")
+        self.pane.view.spread(whole=self.has_class("-zoom"))
 
     # --- doing things --------------------------------------------------------------------------
 

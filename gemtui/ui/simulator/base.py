@@ -17,7 +17,7 @@ from gemtui.policy.engine.decide import Explanation
 from gemtui.policy.model.rules import Call, Decision, Rule
 from gemtui.sessions.summary import Summary
 from gemtui.text import Clean, clean_line, counted, short_path
-from gemtui.ui.kit.bars import BarLine, FooterLine
+from gemtui.ui.kit.bars import BarLine, FooterLine, StatusLine
 from gemtui.ui.kit.dialog_guard import DialogGuardScreen
 from gemtui.ui.kit.messages import SessionRequested
 from gemtui.ui.rules.draw import asked
@@ -107,7 +107,7 @@ class SimulatorScreen(DialogGuardScreen[Taken]):
         yield BarLine(id="header", mark=glyphs.ellipsis)
         yield BarLine(id="heading", mark=glyphs.ellipsis)
         yield from self.body()
-        yield BarLine(id="status", mark=glyphs.ellipsis)
+        yield StatusLine(mark=glyphs.ellipsis)
         yield FooterLine(ascii=glyphs.name == "ascii")
 
     def body(self) -> Iterable[Widget]:

@@ -95,7 +95,7 @@ class PickCallScreen(AnsweringScreen[RecordedCall]):
         glyphs = self._gemtui.glyphs
         yield bars.BarLine(id="header", mark=glyphs.ellipsis)
         yield call_list(self._history, empty=Clean("reading"))
-        yield bars.BarLine(id="status", mark=glyphs.ellipsis)
+        yield bars.StatusLine(mark=glyphs.ellipsis)
         yield bars.FooterLine(ascii=glyphs.name == "ascii")
 
     def on_mount(self) -> None:

@@ -14,7 +14,7 @@ from gemtui.transcript.file_output import asked_lines
 from gemtui.transcript.model import ToolCall, ToolStatus
 from gemtui.transcript.tools import ToolKind, args_hold_controls, kind_of, target
 from gemtui.ui.draw.bounds import excerpt
-from gemtui.ui.draw.code import highlight
+from gemtui.ui.draw.code import highlight, language_of
 from gemtui.ui.draw.formats import time_of_day
 from gemtui.ui.draw.gutter_rows import Body, Row, as_json, remark, styled, whole
 from gemtui.ui.draw.lines import (
@@ -25,10 +25,10 @@ from gemtui.ui.draw.lines import (
     Pieces,
     fit,
     fit_end,
+    flat,
     own,
     prefixed,
     spread,
-    tabless,
     width_of,
     wrap,
 )
@@ -45,6 +45,8 @@ _SHOWN = {
     ToolKind.TOPIC: ("title", "summary", "strategic_intent"),
 }
 """Arguments that the card shows elsewhere."""
+_FILE_TEXTS = ("content", "old_string", "new_string")
+"""Arguments that hold text of the file that is asked for."""
 _ENOUGH = 24
 """Cells that the arguments keep as long as there is something else to drop."""
 _LONG_NAME, _LONG_TARGET = 200, 1_000
@@ -259,7 +261,7 @@ def _unsaid(call: ToolCall, facts: Pieces, look: Look) -> tuple[str, tuple[str, 
     whole = short and _title_parts(call, facts, look)[1] == _on_one_line(asked, look)
     known = set(_SHOWN.get(kind_of(call.name), ()))
     if isinstance(call.display, DiffDisplay):
-        known |= {"content", "old_string", "new_string", "file_path", "absolute_path"}
+        known |= {*_FILE_TEXTS, "file_path", "absolute_path"}
     if asked and whole:
         known |= {key for key, value in call.args.items() if value == asked}
     shell = kind_of(call.name) is ToolKind.SHELL and isinstance(command, str) and not whole
@@ -270,7 +272,16 @@ def _details(call: ToolCall, command: str, keys: Sequence[str], look: Look) -> I
     if command:
         yield from _command(command, look)
     for key in keys:
-        yield from _argument(key, call.args[key], look)
+        yield from _argument(key, call.args[key], _language(key, call), look)
+
+
+def _language(key: str, call: ToolCall) -> Clean:
+    """In which language an argument is written."""
+    if not isinstance(call.args[key], str):
+        return own("json")
+    if key == "command":
+        return own("bash")
+    return language_of(flat(target(call)[-200:])) if key in _FILE_TEXTS else EMPTY
 
 
 def _command(command: str, look: Look) -> Iterator[Line]:
@@ -280,16 +291,16 @@ def _command(command: str, look: Look) -> Iterator[Line]:
         yield from whole([Row(gutter, pieces)], look)
 
 
-def _argument(key: str, value: Any, look: Look) -> Iterator[Line]:
+def _argument(key: str, value: Any, language: Clean, look: Look) -> Iterator[Line]:
     name = Piece(own(f"{visible_line(key[:100])}: "), look[Role.MUTED])
     text = value if isinstance(value, str) else as_json(value, 1_000)
     some = excerpt(text, head=200, tail=0, cleaned=visible)
-    if len(some.head) <= 1:
-        words = some.head[0] if some.head else own("")
-        yield from wrap((name, Piece(tabless(words), look[Role.TEXT])), look.width)
+    rows = list(highlight(Clean("\n".join(some.head)), language, look))
+    if len(rows) <= 1:
+        yield from wrap((name, *(piece for row in rows for piece in row)), look.width)
         return
     yield from wrap((name,), look.width)
     gutter = styled(own("  "), look[Role.TEXT])
-    yield from whole((Row(gutter, styled(line, look[Role.TEXT])) for line in some.head), look)
+    yield from whole((Row(gutter, row) for row in rows), look)
     if some.left_out:
         yield Line(styled(own(f"  {counted(some.left_out, 'more line')}"), look[Role.MUTED]))

@@ -26,7 +26,7 @@ from gemtui.transcript.model import ToolCall, ToolStatus
 from gemtui.transcript.shown import file_lines
 from gemtui.transcript.tools import ToolKind, asked_path, kind_of, target
 from gemtui.ui.draw.bounds import LINES, excerpt, line_count
-from gemtui.ui.draw.code import language_of
+from gemtui.ui.draw.code import highlight, language_of
 from gemtui.ui.draw.gutter_rows import (
     Body,
     Row,
@@ -113,7 +113,9 @@ def _text(call: ToolCall, display: TextDisplay | None, look: Look, *, folded: bo
     kind = kind_of(call.name)
     if kind is ToolKind.SHELL:
         text = display.text if display else ""
-        body = text_rows(text, look, folded=folded, tail=_last_lines(call))
+        body = text_rows(
+            text, look, folded=folded, tail=_last_lines(call), language=_output_language(text)
+        )
         return replace(body, facts=_exit(call, look))
     text, note = _said(call, display.text if display else "")
     lines = file_lines(call) if text and text == call.output else None
@@ -135,6 +137,14 @@ def _kept(kind: ToolKind) -> int:
 
 def _is_data(text: str) -> bool:
     return text.lstrip()[:1] in ("{", "[", "<")
+
+
+def _output_language(text: str) -> Clean:
+    """The language in which a command printed, where its first and last signs tell."""
+    text = text.strip()
+    if text.startswith(("diff --git ", "--- a/")):
+        return own("diff")
+    return own("json") if text[:1] + text[-1:] in ("{}", "[]") else EMPTY
 
 
 def _prose(text: str, look: Look, *, folded: bool, keep: int) -> Body:
@@ -241,14 +251,14 @@ def _matches(display: MatchesDisplay, look: Look, *, folded: bool) -> Body:
 
 
 def _match_rows(display: MatchesDisplay, look: Look) -> Iterator[Row]:
-    for path, matches in groupby(display.matches[:LINES], key=lambda match: match.path):
+    for path, group in groupby(display.matches[:LINES], key=lambda match: match.path):
         yield Row((), styled(flat(path), look[Role.HEADING]))
-        for match in matches:
+        matches = list(group)
+        code = Clean("\n".join(flat_spaces(match.text.rstrip()) for match in matches))
+        lines = highlight(code, language_of(flat(path[-200:])), look)
+        for match, pieces in zip(matches, lines, strict=True):
             number = "" if match.line is None else str(match.line)
-            yield Row(
-                styled(own(f"{number:>5}  "), look[Role.MUTED]),
-                styled(flat_spaces(match.text.rstrip()), look[Role.TEXT]),
-            )
+            yield Row(styled(own(f"{number:>5}  "), look[Role.MUTED]), pieces)
 
 
 def _files(display: FilesDisplay, look: Look, *, folded: bool) -> Body:

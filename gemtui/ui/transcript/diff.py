@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
 from msgspec import Struct
+from rich.style import Style
 
 from gemtui.text import Clean
 from gemtui.ui.draw.code import highlight
@@ -52,8 +53,8 @@ def draw_changes(
 ) -> Iterator[Line]:
     """The changes, line numbers and signs at the left; not `whole`: each cut to one line.
 
-    `language`: of the file. What its syntax does not colour in a changed line has the colour of
-    the change; where a theme has no ground for changed lines, all of them have.
+    `language`: of the file. A changed line stands on the ground of the change; where a theme has
+    none, all of it has the colour of the change.
     """
     digits = max(3, len(str(max((change.number for change in changes), default=0))))
     for change, pieces in zip(changes, _highlighted(changes, language, look), strict=True):
@@ -92,10 +93,12 @@ def _drawn(change: Change, pieces: Pieces, digits: int, look: Look, whole: bool)
     role = _ROLES.get(change.sign, Role.TEXT)
     sign = {"+": look.glyphs.added, "-": look.glyphs.removed}.get(change.sign, " ")
     number = Piece(own(f"{change.number:>{digits}} "), look[Role.MUTED])
-    before = (number, Piece(own(f"{sign} "), look[role]))
+    ground = ground_of(change.sign, look)
+    before = (number, Piece(own(f"{sign} "), look[role] + ground))
     after = (Piece(own(f"{look.glyphs.wrapped:>{digits + 2}} "), look[Role.MUTED]),)
-    text = _worded(change, _grounded(change, pieces, look), look)
-    yield from prefixed(laid(text, look.narrowed(digits + 3), whole=whole), before, after)
+    text = _worded(change, on_ground(change.sign, pieces, look), look)
+    for line in prefixed(laid(text, look.narrowed(digits + 3), whole=whole), before, after):
+        yield Line(line.pieces, line.margin, line.joint, line.code, ground)
 
 
 _ROLES = {"+": Role.ADDED, "-": Role.REMOVED}
@@ -103,15 +106,17 @@ _GROUNDS = {"+": Role.ADDED_LINE, "-": Role.REMOVED_LINE}
 _WORDS = {"+": Role.ADDED_WORD, "-": Role.REMOVED_WORD}
 
 
-def _grounded(change: Change, pieces: Pieces, look: Look) -> Pieces:
+def ground_of(sign: str, look: Look) -> Style | None:
+    """Return what lies under a line that was added or removed, if the theme has something."""
+    return (look[_GROUNDS[sign]] or None) if sign in _GROUNDS else None
+
+
+def on_ground(sign: str, pieces: Pieces, look: Look) -> Pieces:
     """The pieces on the ground of a changed line; without one, in the colour of the change."""
-    if change.sign not in _ROLES:
+    if sign not in _ROLES:
         return pieces
-    role, ground = look[_ROLES[change.sign]], look[_GROUNDS[change.sign]]
-    return tuple(
-        Piece(each.text, role + each.style + ground if ground else each.style + role)
-        for each in pieces
-    )
+    over = ground_of(sign, look) or look[_ROLES[sign]]
+    return tuple(Piece(each.text, each.style + over) for each in pieces)
 
 
 def _worded(change: Change, pieces: Pieces, look: Look) -> Pieces:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from msgspec import Struct
+from rich.style import Style
 from textual.strip import Strip
 
 from gemtui.text import Clean
@@ -46,7 +47,8 @@ class Drawn(Struct, frozen=True, kw_only=True):
     The last line is empty and keeps the next message away. For selections there is, for each line:
     in `margins` how many cells at its left are frame (bar, border, line number) and not content;
     in `joints` what joins it to the line above where both are one line of the text ("" for a cut
-    word or line of code, " " for wrapped words), None where it is a line of its own.
+    word or line of code, " " for wrapped words), None where it is a line of its own. What lies
+    under the rest of a line, up to the frame at its right, is in `grounds`.
     """
 
     strips: Sequence[Strip]
@@ -54,6 +56,7 @@ class Drawn(Struct, frozen=True, kw_only=True):
     margins: tuple[int, ...]
     joints: tuple[str | None, ...]
     fences: tuple[Fence, ...] = ()
+    grounds: tuple[Style | None, ...]
 
     @property
     def height(self) -> int:

@@ -140,6 +140,7 @@ class _Drawing(Struct):
             parts=tuple(self.parts),
             margins=tuple([line.margin for line in self.lines]),
             joints=tuple([line.joint for line in self.lines]),
+            grounds=tuple([line.ground for line in self.lines]),
             fences=tuple(self.fences),
         )
 

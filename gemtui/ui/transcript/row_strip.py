@@ -119,6 +119,8 @@ def draw_row(page: Viewport, row: int, frame: RowFrame) -> Strip:
     if place is None:
         return Strip.blank(frame.width, frame.base)
     line = marked(place.drawn.strips[place.line], _marks(page, place, frame))
+    if (ground := place.drawn.grounds[place.line]) is not None:
+        line = line.extend_cell_length(frame.look.width - 2, ground)
     part = page.part() if frame.focused and place.message == page.cursor.message else None
     if part is not None and place.line == part.end - 1:
         line = _hinted(line, part, frame.look)

@@ -47,6 +47,8 @@ from gemtui.ui.transcript.viewport import Viewport
 if TYPE_CHECKING:
     from gemtui.ui.kit.app_base import AppBase
 
+READING = 112
+"""Cells of a line at most: a hundred of code in a diff; a card's two ends are seen together."""
 PROMPT_ROOM = 50
 """Cells of a prompt in the list of all of them."""
 
@@ -93,6 +95,7 @@ class TranscriptView(SearchedView, can_focus=True, inherit_bindings=False):
         self.finder = Finder(self)
         self._frame: RowFrame | None = None
         self._placing = False
+        self._whole = False
 
     # --- what is shown -------------------------------------------------------------------------
 
@@ -153,11 +156,17 @@ class TranscriptView(SearchedView, can_focus=True, inherit_bindings=False):
         """Be up to date when what was in front of it has gone."""
         self._fit()
 
+    def spread(self, *, whole: bool) -> None:
+        """Use the whole width for lines, or not more of it than is read with ease."""
+        self._whole = whole
+        self._fit()
+
     def _fit(self) -> None:
         width, height = self.scrollable_size
         if width <= GUTTER:
             return
-        look = look_of(self.app, width - GUTTER)
+        room = width - GUTTER
+        look = look_of(self.app, room if self._whole else min(room, READING))
         if look != self.page.look:
             self._unselect()
         self.page.resize(look, height)

@@ -9,6 +9,8 @@ from pathlib import Path
 import pytest
 from msgspec.structs import astuple
 from rich.cells import cell_len
+from rich.color import Color as RichColor
+from rich.color import ColorType
 from rich.style import Style
 from textual.app import App
 from textual.color import Color
@@ -103,7 +105,7 @@ def assert_coloured(look: Look) -> None:
         (removed, Role.REMOVED, look[Role.REMOVED_LINE]),
         (added, Role.ADDED, look[Role.ADDED_LINE]),
     ):
-        assert line.pieces[1].style == look[role]
+        assert line.pieces[1].style == look[role] + ground
         style = line.pieces[2].style
         assert style.bgcolor == ground.bgcolor
         assert style.color == (keyword if ground else look[role]).color
@@ -161,21 +163,32 @@ def test_glyphs_are_one_cell_and_their_other_form_is_ascii() -> None:
     assert all(glyph.isascii() for glyph in astuple(ASCII))
 
 
-@pytest.mark.parametrize(
-    ("span", "color", "ground"),
-    [
-        (Span(text="x", fg="#008000"), 2, None),
-        (Span(text="x", fg="#000000"), None, None),
-        (Span(text="x", fg="#000000", bg="#ffffff"), 0, 15),
-        (Span(text="x", fg="\x1b[31m", bg="#zzzzzz"), None, None),
-    ],
-)
-def test_stored_colours_become_the_themes_own(
-    span: Span, color: int | None, ground: int | None
+@pytest.mark.parametrize("dark", [True, False])
+@pytest.mark.parametrize("number", range(16))
+def test_the_basic_colours_of_stored_output_are_readable_in_our_themes(
+    number: int, dark: bool
 ) -> None:
-    style = span_style(span, plain_look(80, now=NOW))
-    assert (style.color.number if style.color else None) == color
-    assert (style.bgcolor.number if style.bgcolor else None) == ground
+    look, theme = plain_look(80, now=NOW, dark=dark), DARK if dark else LIGHT
+    basic = RichColor(str(number), ColorType.EIGHT_BIT, number=number).get_truecolor().hex
+    ink = span_style(Span(text="x", fg=basic), look).color
+    shown = Color.parse(theme.foreground or "") if ink is None else Color.from_rich_color(ink)
+    assert contrast(shown, Color.parse(theme.background or "")) >= 4.5
+
+
+async def test_in_themes_of_the_terminal_they_are_the_terminals() -> None:
+    app = Plain()
+    async with app.run_test():
+        app.theme = "ansi-dark"
+        style = span_style(Span(text="x", fg="#008000"), look_of(app, 80))
+        assert style.color is not None
+        assert style.color.number == 2
+
+
+def test_a_stored_ground_keeps_its_own_ink_and_nonsense_is_no_colour() -> None:
+    look = plain_look(80, now=NOW)
+    style = span_style(Span(text="x", fg="#000000", bg="#ffffff"), look)
+    assert (style.color.number, style.bgcolor.number) == (0, 15)  # type: ignore[union-attr]
+    assert not span_style(Span(text="x", fg="\x1b[31m", bg="#zzzzzz"), look)
 
 
 def test_other_stored_colours_stay() -> None:

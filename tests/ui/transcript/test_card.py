@@ -6,7 +6,13 @@ from datetime import timedelta
 
 import pytest
 
-from gemtui.transcript.display_model import DiffDisplay, TextDisplay, TodosDisplay
+from gemtui.transcript.display_model import (
+    DiffDisplay,
+    Match,
+    MatchesDisplay,
+    TextDisplay,
+    TodosDisplay,
+)
 from gemtui.transcript.model import Image, Text, Thought, ToolCall, ToolStatus
 from gemtui.transcript.tools import args_hold_controls
 from gemtui.ui.draw.theme import Role
@@ -277,3 +283,59 @@ def test_of_a_large_file_only_the_beginning_is_coloured() -> None:
 def test_colours_in_a_file_are_not_obeyed_and_not_drawn_twice() -> None:
     lines = body(drawn(read("x = '\x1b[31mred\x1b[0m'\ny = 1"), folded=False))
     assert lines[1:3] == ["│ 1  x = 'red'", "│ 2  y = 1"]
+
+
+MATCHES = MatchesDisplay(
+    summary="3 matches",
+    matches=(
+        Match(path="a.py", line=3, text="    return 1"),
+        Match(path="a.py", line=9, text="x = 'y'"),
+        Match(path="notes", line=1, text="return it"),
+    ),
+)
+
+
+@pytest.mark.parametrize(
+    ("call", "text", "role"),
+    [
+        (called("run_shell_command", TextDisplay(text='{"a": 1}')), '"a"', Role.NAME),
+        (called("run_shell_command", TextDisplay(text='[\n{"a": 1}\n]')), '"a"', Role.NAME),
+        (
+            called("run_shell_command", TextDisplay(text="diff --git a/x b/x\n-one\n+two")),
+            "+two",
+            Role.ADDED,
+        ),
+        (called("grep_search", MATCHES, args={"pattern": "x"}), "return", Role.KEYWORD),
+        (called("grep_search", MATCHES, args={"pattern": "x"}), "return it", Role.TEXT),
+        (called("mcp_x", args={"deep": {"a": [True]}}), "true", Role.NUMBER),
+        (
+            called(
+                "write_file",
+                status=ToolStatus.ERROR,
+                error="no",
+                args={"file_path": "a.py", "content": "import os\nimport re"},
+            ),
+            "import",
+            Role.KEYWORD,
+        ),
+        (called("run_shell_command", args={"command": "for x in 1\ndo y"}), "for", Role.KEYWORD),
+    ],
+)
+def test_what_has_a_language_has_its_colours(call: ToolCall, text: str, role: Role) -> None:
+    drawing = drawn(call, folded=False)
+    styles = {part.text.strip(): part.style for strip in drawing.strips for part in strip}
+    assert styles[text] == look(80)[role]
+
+
+def test_a_log_in_brackets_is_no_json() -> None:
+    log = called("run_shell_command", TextDisplay(text="[INFO] 1 file\n[INFO] done"))
+    styles = [part.style for strip in drawn(log, folded=False).strips for part in strip]
+    assert look(80)[Role.NUMBER] not in styles
+
+
+def test_a_changed_line_has_its_ground_up_to_the_frame() -> None:
+    drawing = drawn(FULL, folded=False)
+    grounds = {strip.text[6:7]: drawing.grounds[at] for at, strip in enumerate(drawing.strips)}
+    assert grounds["+"] == look(80)[Role.ADDED_LINE]
+    assert grounds["−"] == look(80)[Role.REMOVED_LINE]
+    assert grounds[" "] is None
