@@ -82,7 +82,7 @@ def draw(field: LevelRow, look: Look) -> Pieces:
     """A heading; a choice with all there are; a list."""
     if not field.id:
         return (Piece(own(field.label), look[Role.HEADING]),)
-    label = Piece(own(f"{field.label:<15} "), look[Role.TEXT])
+    label = Piece(own(f"  {field.label:<15}  "), look[Role.TEXT])
     if not field.choices:
         return (label, Piece(flat(field.value[:400]), look[Role.TEXT] + BOLD))
     return (label, *(piece for choice in field.choices for piece in _choice(field, choice, look)))

@@ -7,12 +7,13 @@ from datetime import datetime
 
 from textual import on
 from textual.app import ComposeResult
+from textual.containers import Horizontal
 from textual.content import Content
 
 from gemtui.sessions.summary import Flag, Summary
 from gemtui.text import Clean, clean, clean_line, counted, short_path, size
 from gemtui.ui.draw.lines import own
-from gemtui.ui.kit.clean_widgets import Dialog, Option, OptionList, Static
+from gemtui.ui.kit.clean_widgets import Dialog, Label, Option, OptionList, Static
 from gemtui.ui.kit.dialog_guard import DialogScreen
 from gemtui.ui.kit.keys import Where, bindings
 from gemtui.ui.kit.messages import CopyRequested
@@ -33,8 +34,9 @@ class AboutScreen(DialogScreen[Summary]):
         with Dialog(
             clean_line(self._summary.title), own("enter opens   y copies the id   esc closes")
         ):
-            lines = [_line(name, value) for name, value in facts(self._summary) if value]
-            yield Static(Content("\n").join(lines))
+            for name, value in facts(self._summary):
+                if value:
+                    yield Horizontal(Label(own(name)), Static(value), classes="fact")
             if self._relatives:
                 yield OptionList(*(Option(_relative(what, each)) for what, each in self._relatives))
 
@@ -102,10 +104,6 @@ def _tokens(summary: Summary) -> str:
     return ", ".join(f"{count:,} {name}" for name, count in known if count is not None)
 
 
-def _line(name: str, value: Clean) -> Content:
-    return Content.assemble((f"{name:<9}", "dim"), value)
-
-
 def _relative(what: str, summary: Summary) -> Content:
     name = clean(f"{clean_line(summary.title)}  {clean_line(summary.path.name)}")
-    return Content.assemble((f"{what:<9}", "dim"), name)
+    return Content.assemble((f"{what:<10}", "dim"), name)

@@ -52,7 +52,7 @@ class ExportScreen(DialogScreen[Export]):
             yield OptionList(
                 *(Option(own(text), id=format) for format, (_, text) in FORMS.items()),
             )
-            yield Label(Content(f"File in {short_path(current_folder())}"))
+            yield Label(Content(f"File in {short_path(current_folder())}"), id="folder")
             yield Input(visible_line(free_name(self._stem, self._suffix)))
             yield Label(id="problem")
 
