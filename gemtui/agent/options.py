@@ -12,7 +12,13 @@ from typing import TYPE_CHECKING, Any
 from gemtui.errors import OptionError
 from gemtui.files import is_folder
 from gemtui.paths import typed_path
-from gemtui.policy.file.levels import PermissionPolicy, Permissions, approval_mode, check_names
+from gemtui.policy.file.levels import (
+    PermissionPolicy,
+    Permissions,
+    approval_mode,
+    check_names,
+    check_tools,
+)
 from gemtui.policy.model.rules import ApprovalMode
 
 
@@ -108,6 +114,7 @@ class AgentOptions:
         The contents of policy files are checked where the command is made.
         """
         check_names(self.tools)
+        check_tools(self.tools)
         for name in ("timeout", "idle_timeout"):
             seconds = getattr(self, name)
             if seconds is not None and not seconds > 0:

@@ -6,7 +6,6 @@ import os
 import select
 import stat
 import sys
-from collections.abc import Sequence
 from pathlib import Path
 
 import click
@@ -19,10 +18,9 @@ from gemtui.commands.run_cli import RunArguments
 from gemtui.files import is_folder, resolved
 from gemtui.paths import folder_here
 from gemtui.policy.edit.named_policies import find_policy
-from gemtui.policy.file.levels import Level, PermissionPolicy
+from gemtui.policy.file.levels import Level, PermissionPolicy, check_names
 from gemtui.policy.model.rules import ApprovalMode
-from gemtui.policy.model.tool_catalog import nearest
-from gemtui.policy.model.tool_catalog import tool as known_tool
+from gemtui.policy.model.tool_catalog import problem_with
 from gemtui.sessions.scope import LATEST
 from gemtui.sessions.store import SessionKind
 
@@ -94,7 +92,7 @@ def _decoded(data: bytes, place: str) -> str:
 def options_of(words: RunArguments) -> AgentOptions:
     """Return the options.
 
-    Raises click.UsageError, SessionNotFound, SessionAmbiguous, PolicyNotFound.
+    Raises click.UsageError, OptionError, SessionNotFound, SessionAmbiguous, PolicyNotFound.
     """
     folder = words.cwd or folder_here()
     if folder is None:
@@ -102,8 +100,7 @@ def options_of(words: RunArguments) -> AgentOptions:
     if not is_folder(folder):
         raise click.UsageError(f"{folder} is no folder: name another one with --cwd")
     folder = resolved(folder)
-    _check_only(words.only_tool)
-    return AgentOptions(
+    options = AgentOptions(
         cwd=folder,
         model=words.model,
         max_turns=words.max_turns,
@@ -120,19 +117,21 @@ def options_of(words: RunArguments) -> AgentOptions:
         idle_timeout=words.idle_timeout,
         trust=words.trust or trust.remembered(folder),
     )
+    check_names(options.tools)
+    _check_tools(words)
+    return options
 
 
-def _check_only(names: Sequence[str]) -> None:
-    """Raise click.UsageError for a tool that does not exist: only such tools would be no tool."""
-    for name in names:
-        if known_tool(name) is None and not name.startswith(_OF_OTHERS):
-            near = nearest(name)
-            meant = f"did you mean {near}?" if near else "gemtui policy explain --tool knows them"
-            raise click.UsageError(f"--only-tool: Gemini CLI has no tool {name!r}: {meant}")
-
-
-_OF_OTHERS = ("mcp_", "discovered_tool_")
-"""How the names of tools begin that MCP servers and a command of the settings bring along."""
+def _check_tools(words: RunArguments) -> None:
+    """Raise click.UsageError for a tool that does not exist, by the option that names it."""
+    for option, names in (
+        ("--only-tool", words.only_tool),
+        ("--allow-tool", words.allow_tool),
+        ("--deny-tool", words.deny_tool),
+    ):
+        for name in names:
+            if problem := problem_with(name):
+                raise click.UsageError(f"{option}: {problem}")
 
 
 def _permissions(words: RunArguments) -> PermissionPolicy | None:

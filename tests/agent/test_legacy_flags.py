@@ -131,7 +131,7 @@ def test_a_refusal_that_would_be_lost_stops_the_run(
 
 def test_a_server_s_tools_are_closed_with_all_others() -> None:
     assert said(rule("mcp_srv_*", "deny"), rule("*", "deny", 1)) == LegacyFlags(core=())
-    only = command(AgentOptions(only_tools=("glob", "ls"), mcp_servers=("srv",)))
+    only = command(AgentOptions(only_tools=("glob", "discovered_tool_x"), mcp_servers=("srv",)))
     assert "--allowed-mcp-server-names=no-server" in only.argv
     assert "--allowed-mcp-server-names=srv" not in only.argv
     assert orjson.loads(only.files[SETTINGS])["tools"] == {"core": ["glob"]}
@@ -158,15 +158,15 @@ def test_all_of_a_run_s_words_at_once(tmp_path: Path) -> None:
     options = AgentOptions(
         permissions=PermissionPolicy(file_write=Level.DENY, network_access=Level.ALLOW),
         policies=(policy,),
-        approved_tools=("x",),
+        approved_tools=("discovered_tool_x",),
     )
     found = command(options)
     assert found.argv == (
         "/bin/gemini",
         "--output-format=stream-json",
+        "--allowed-tools=discovered_tool_x",
         "--allowed-tools=google_web_search",
         "--allowed-tools=web_fetch",
-        "--allowed-tools=x",
     )
     assert set(found.files) == {SETTINGS}
     tools = orjson.loads(found.files[SETTINGS])["tools"]

@@ -54,7 +54,7 @@ def test_the_words_of_a_policy_with_options(
     own.write_text(GOOD)
     answer = gemtui(
         *("policy", "flags", "careful", "--policy", own, "--approval-mode", "plan"),
-        *("--deny-tool", "x", "-C", tmp_path, "--json"),
+        *("--deny-tool", "glob", "-C", tmp_path, "--json"),
     )
     assert (answer.code, answer.err) == (0, "")
     found = answer.json
@@ -68,7 +68,7 @@ def test_the_words_of_a_policy_with_options(
         f"--policy={policies}/careful.toml",
         f"--policy={own}",
     ]
-    assert 'toolName = "x"' in found["files"]["policy-first.toml"]
+    assert 'toolName = "glob"' in found["files"]["policy-first.toml"]
     assert not Path(found["folder"]).exists()
 
 

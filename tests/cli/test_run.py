@@ -366,8 +366,8 @@ def test_the_options_reach_the_cli(fake_cli: FakeCli, gemtui: Gemtui, tmp_path: 
     answer = gemtui(
         *("run", "Go", "-C", project, "-m", "pro", "--approval-mode", "auto_edit"),
         *("--file-write", "deny", "--shell", "allow", "--network", "ask"),
-        *("--only-tool", "glob", "--only-tool", "read_file", "--allow-tool", "x"),
-        *("--deny-tool", "y", "--policy", "careful", "--policy", own),
+        *("--only-tool", "glob", "--only-tool", "read_file", "--allow-tool", "mcp_s_x"),
+        *("--deny-tool", "write_todos", "--policy", "careful", "--policy", own),
         *("--include-directory", tmp_path, "--max-turns", "3", "--timeout", "50", "--sandbox"),
     )
     assert answer.code == 0
@@ -387,7 +387,7 @@ def test_the_options_reach_the_cli(fake_cli: FakeCli, gemtui: Gemtui, tmp_path: 
     assert re.findall(r'toolName = "(.*)"', rules) == [
         "replace",
         "write_file",
-        "y",
+        "write_todos",
         "*",
         "google_web_search",
         "web_fetch",
@@ -612,8 +612,17 @@ def test_a_run_needs_no_screen(fake_cli: FakeCli) -> None:
     assert start("run", "--help").stdout.startswith(b"Usage: gemtui run")
 
 
-def test_only_a_tool_that_does_not_exist_is_an_error(gemtui: Gemtui, home: Path) -> None:
-    answer = gemtui("run", "x", "--only-tool", "read_fil", "--dry-run")
+@pytest.mark.parametrize("option", ["--only-tool", "--allow-tool", "--deny-tool"])
+@pytest.mark.parametrize("command", [("run", "x", "--dry-run"), ("policy", "flags", "careful")])
+def test_a_tool_that_does_not_exist_is_an_error(
+    gemtui: Gemtui, home: Path, option: str, command: tuple[str, ...]
+) -> None:
+    careful = Path(os.environ["XDG_CONFIG_HOME"]) / "gemtui/policies/careful.toml"
+    careful.parent.mkdir(parents=True)
+    careful.write_text("")
+    answer = gemtui(*command, option, "read_fil")
     assert answer.code == 2
-    assert "--only-tool: Gemini CLI has no tool 'read_fil': did you mean read_file?" in answer.err
-    assert gemtui("run", "x", "--only-tool", "nosuch", "--dry-run").code == 2
+    assert f"{option}: Gemini CLI has no tool 'read_fil': did you mean read_file?" in answer.err
+    answer = gemtui(*command, option, "nosuch")
+    assert answer.code == 2
+    assert "has no tool 'nosuch': rules in a policy file take any name" in answer.err

@@ -6,7 +6,7 @@ An allow and an ask become rules of priority 997, a deny one of 999. All of them
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from types import MappingProxyType
@@ -15,6 +15,7 @@ from gemtui.errors import OptionError
 from gemtui.policy.file.policy import Policy
 from gemtui.policy.file.rule_codec import text_of
 from gemtui.policy.model.rules import ApprovalMode, Decision, Rule
+from gemtui.policy.model.tool_catalog import problem_with
 
 
 class Level(StrEnum):
@@ -117,14 +118,30 @@ def _rule(tool: str, decision: Decision, priority: int) -> Rule:
 
 def check_names(permissions: Permissions) -> None:
     """Raise OptionError, naming the position, for a name that the CLI would misread."""
+    for place, name in _named(permissions):
+        if problem := _problem(name):
+            raise OptionError(f"{place} {problem}")
+
+
+def check_tools(permissions: Permissions) -> None:
+    """Raise OptionError, naming the position, for a name that no tool has.
+
+    A deny of it would deny nothing. Rules take any name: there may be tools that gemtui does not
+    know.
+    """
+    for place, name in _named(permissions):
+        if problem := problem_with(name):
+            raise OptionError(f"{place}: {problem}")
+
+
+def _named(permissions: Permissions) -> Iterator[tuple[str, str]]:
+    """The names of tools, each with the option and the position that it stands at."""
     for field, names in (
         ("allowedTools", permissions.only_tools or ()),
         ("approvedTools", permissions.approved_tools),
         ("disallowedTools", permissions.disallowed_tools),
     ):
-        for index, name in enumerate(names):
-            if problem := _problem(name):
-                raise OptionError(f"{field}[{index}] {problem}")
+        yield from ((f"{field}[{index}]", name) for index, name in enumerate(names))
 
 
 def _problem(name: str) -> str | None:

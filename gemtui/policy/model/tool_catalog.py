@@ -124,6 +124,12 @@ FORMER: Mapping[str, str] = MappingProxyType(
 )
 """Names on the screen, in settings, of older versions and of other agents: no rule matches them."""
 
+GONE = ("delegate_to_agent", "save_memory")
+"""Tools that only older versions have."""
+
+_OF_OTHERS = ("mcp_", "discovered_tool_")
+"""How the names of tools begin that MCP servers and a command of the settings bring along."""
+
 BUILT_IN: Mapping[ApprovalMode, str] = MappingProxyType(
     {
         ApprovalMode.DEFAULT: "reading and searching are allowed; all else asks, headless it is "
@@ -142,6 +148,19 @@ _BY_NAME = {each.name: each for each in TOOLS}
 def tool(name: str) -> Tool | None:
     """Return the tool of this name, or of an alias that rules know; None = the CLI has none."""
     return _BY_NAME.get(ALIASES.get(name, name))
+
+
+def problem_with(name: str) -> str | None:
+    """Say what was probably meant by a name that no tool can have; None if one can.
+
+    Older versions call the tools of MCP servers `server__tool`. Extensions bring theirs by MCP.
+    """
+    own = tool(name) is not None or name in (*AGENTS, *GONE)
+    if own or name.startswith(_OF_OTHERS) or "__" in name.strip("_"):
+        return None
+    near = nearest(name)
+    meant = f"did you mean {near}?" if near else "rules in a policy file take any name"
+    return f"Gemini CLI has no tool {name!r}: {meant}"
 
 
 def nearest(name: str) -> str | None:

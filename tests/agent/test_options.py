@@ -1,0 +1,38 @@
+"""Options of a run: which are refused before anything starts."""
+
+from __future__ import annotations
+
+from typing import Any, cast
+
+import pytest
+
+from gemtui.agent.options import AgentOptions
+from gemtui.errors import OptionError
+
+
+@pytest.mark.parametrize("field", ["only_tools", "approved_tools", "disallowed_tools"])
+@pytest.mark.parametrize(
+    ("name", "meant"),
+    [
+        ("run_shel_command", "did you mean run_shell_command?"),
+        ("Read_File", "did you mean read_file?"),
+        ("ShellTool", "did you mean run_shell_command?"),
+        ("custom-tool", "rules in a policy file take any name"),
+    ],
+)
+def test_a_run_s_options_name_only_tools_that_there_may_be(
+    field: str, name: str, meant: str
+) -> None:
+    options = AgentOptions(**cast(Any, {field: ("glob", name)}))
+    with pytest.raises(OptionError, match=r"Tools\[1\]: Gemini CLI has no tool") as caught:
+        options.check()
+    assert meant in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["read_file", "search_file_content", "save_memory", "codebase_investigator", "mcp_s_x",
+     "server__tool", "discovered_tool_x"],
+)  # fmt: skip
+def test_names_of_old_agents_servers_and_discovered_tools_are_taken(name: str) -> None:
+    AgentOptions(disallowed_tools=(name,)).check()
