@@ -12,6 +12,7 @@ from enum import IntEnum
 
 from msgspec import Struct
 
+from gemtui.search.words import parts
 from gemtui.sessions.load import placed_messages
 from gemtui.sessions.records import SessionLog
 from gemtui.transcript.display_model import DiffDisplay
@@ -52,8 +53,9 @@ class Document(Struct, frozen=True, kw_only=True):
 
     `message`, `block`: the message's id in the transcript and the block's index in it. `time`: of
     the message, or when the tool ended. `paths`: files that a tool call names. `tool`: its name.
-    `failed`: the call, or the prompt. `dropped`: it is no longer part of the conversation. `line`:
-    offset and length of the line that holds all of it; None = several do.
+    `parts`: those of the names in the text. `failed`: the call, or the prompt. `dropped`: it is no
+    longer part of the conversation. `line`: offset and length of the line that holds all of it;
+    None = several do.
     """
 
     message: str
@@ -63,6 +65,7 @@ class Document(Struct, frozen=True, kw_only=True):
     time: datetime | None = None
     tool: str = ""
     paths: tuple[str, ...] = ()
+    parts: str = ""
     failed: bool = False
     dropped: bool = False
     line: tuple[int, int] | None = None
@@ -91,6 +94,7 @@ def _document(
         block=number,
         kind=_kind(block, message.author),
         text=text,
+        parts=parts(text),
         time=(call.time if call else None) or message.time,
         tool=call.name if call else "",
         paths=_paths(block),

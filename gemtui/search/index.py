@@ -25,8 +25,6 @@ from gemtui.sessions.store import ChatFile
 _LIST = "files.sqlite3"
 _LOCK = "lock"
 _BROKEN = "broken"
-_FIRST, _LONGEST = 0.5, 8.0
-"""Seconds between commits: few at first, so that the newest sessions are found soon."""
 
 
 # --- reading -------------------------------------------------------------------------------------
@@ -52,7 +50,7 @@ class ReadIndex:
     def refresh(self) -> bool:
         """See what has been indexed since; return True if anything. Raises NoIndex."""
         with _no_index_if_damaged():
-            if not self._is_ours():
+            if not _is_there(self._folder, self._list):
                 raise NoIndex("it has been replaced")
             if (revision := self._list.revision) == self._revision:
                 return False
@@ -63,13 +61,15 @@ class ReadIndex:
                 revision = self._list.revision
             return True
 
-    def _is_ours(self) -> bool:
-        return (self._folder / self._list.name).is_dir() and not (self._folder / _BROKEN).exists()
-
     def report_damage(self) -> None:
         """Have it made anew by the next one who writes."""
         with suppress(OSError):
             (self._folder / _BROKEN).touch(mode=0o600)
+
+
+def _is_there(folder: Path, files: FileList) -> bool:
+    """Whether an open index is still the one in its folder, and nobody has found it damaged."""
+    return (folder / files.name).is_dir() and not (folder / _BROKEN).exists()
 
 
 def _opened(folder: Path) -> tuple[FileList, TextIndex]:
@@ -150,6 +150,11 @@ class WriteIndex:
         """Close its files; what was not committed is lost."""
         self._text.close()
         self._list.close()
+
+    @property
+    def is_there(self) -> bool:
+        """Whether it is still in its folder, and nobody has found it damaged."""
+        return _is_there(self._folder, self._list)
 
     def stale(self, places: Iterable[ChatFile]) -> list[ChatFile]:
         """Return those of `places` that must be read."""

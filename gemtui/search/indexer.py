@@ -1,19 +1,76 @@
-"""Keep the index of a store up to date, newest sessions first."""
+"""Keep the index of a store up to date: in a process of its own, newest sessions first.
+
+    indexer = Indexer(home, index_folder(cache_dir(), home), told)   # `told` gets each Progress
+    indexer.look()                                                   # the store has changed
+    indexer.stop()
+
+The process runs this module as a program and ends when its input ends, that is, with its parent.
+Of several gemtui one writes, and what it commits all of them see; the others wait for their turn.
+"""
 
 from __future__ import annotations
 
+import os
+import pickle
+import sqlite3
+import subprocess
+import sys
 import time
 from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager, suppress
+from enum import StrEnum
+from functools import partial
 from pathlib import Path
+from threading import Event, Lock, Thread
+from typing import BinaryIO
 
-from gemtui.errors import NotASession, SessionTooLarge
-from gemtui.search.documents import Document, documents_of
-from gemtui.search.index import WriteIndex
-from gemtui.sessions.records import SessionLog
-from gemtui.sessions.store import ChatFile, SessionKind, Store
+import msgspec.json
+from msgspec import Struct
+
+from gemtui.processes import FOLDER, python
+from gemtui.search.index import WriteIndex, only_writer
+from gemtui.search.read_documents import read_documents
+from gemtui.sessions.store import SessionKind, Store
 
 _FIRST, _LONGEST = 0.5, 8.0
 """Seconds between commits: few at first, so that the newest sessions are found soon."""
+_TOLD = 0.1
+"""Seconds between two words about progress."""
+_TURN = 1.0
+"""Seconds after which one that waits tries again to be the one who writes."""
+_AGAIN = 30.0
+"""Seconds after which one that failed tries again."""
+_PATIENCE = 5.0
+"""Seconds that a process gets to end by itself."""
+
+
+class State(StrEnum):
+    """What an indexer does."""
+
+    INDEXING = "indexing"
+    DONE = "done"
+    """All of the store is in the index; it waits for changes."""
+    WAITING = "waiting"
+    """Another gemtui keeps the index up to date."""
+    FAILED = "failed"
+    """The index can't be written; `Progress.note` says why. It tries again."""
+    ENDED = "ended"
+    """The process is gone."""
+
+
+class Progress(Struct, frozen=True, kw_only=True):
+    """How far an index is.
+
+    `done`, `total`: files of the store. `note`: why it failed, or was made anew; None = nothing.
+    """
+
+    state: State
+    done: int = 0
+    total: int = 0
+    note: str | None = None
+
+
+# --- the one who writes --------------------------------------------------------------------------
 
 
 def update(
@@ -26,31 +83,164 @@ def update(
     """Read what changed in a store since it was indexed, newest first, and forget what is gone.
 
     `told` is called with the number of files that are in the index, and of all. When `cancelled`,
-    what was read is kept. Raises OSError where the index can't be written.
+    what was read is kept. Raises OSError, ValueError or sqlite3.Error where the index can't be
+    written.
     """
     places = [place for place in Store(home).files() if place.kind is not SessionKind.CHECKPOINT]
-    gone = index.rows.keys() - {place.name for place in places}
     stale = sorted(index.stale(places), key=lambda place: place.mtime_ns, reverse=True)
-    index.commit(gone)
+    done = len(places) - len(stale)
+    index.commit(gone=index.rows.keys() - {place.name for place in places})
     wait, last = _FIRST, time.monotonic()
-    for number, place in enumerate(stale):
-        if cancelled():
-            break
-        told(len(places) - len(stale) + number, len(places))
-        index.add(place, _read(place))
+    told(done, len(places))
+    for place, documents in read_documents(stale, cancelled=cancelled):
+        index.add(place, documents)
+        done += 1
         if time.monotonic() - last > wait:
             index.commit()
             wait, last = min(2 * wait, _LONGEST), time.monotonic()
+        told(done, len(places))
     index.commit()
-    if not cancelled():
-        told(len(places), len(places))
 
 
-def _read(place: ChatFile) -> Iterator[Document]:
-    """The documents of a file; none of one that is no session."""
+@contextmanager
+def _unless_gone(index: WriteIndex) -> Iterator[None]:
+    """Errors of writing, unless they are because somebody has removed the index meanwhile."""
     try:
-        with SessionLog(place.path) as log:
-            log.refresh()
-            yield from documents_of(log)
-    except (NotASession, SessionTooLarge, OSError, RecursionError, MemoryError):
-        return
+        yield
+    except (OSError, ValueError, sqlite3.Error):
+        if index.is_there:
+            raise
+
+
+class _Program:
+    """What the process does, until it is told to end."""
+
+    def __init__(self, home: Path, folder: Path, out: BinaryIO) -> None:
+        self._home = home
+        self._folder = folder
+        self._out = out
+        self._ended = Event()
+        self._changed = Event()
+        self._said = 0.0
+
+    def listen(self, asked: BinaryIO) -> None:
+        """Take what the parent says: one line each time that the store has changed."""
+        while asked.readline():
+            self._changed.set()
+        self._ended.set()
+        self._changed.set()
+        time.sleep(_PATIENCE)
+        os._exit(1)
+
+    def run(self) -> None:
+        """Keep the index up to date whenever no other gemtui does."""
+        while not self._ended.is_set():
+            try:
+                with only_writer(self._folder) as mine:
+                    if mine:
+                        self._write()
+                    else:
+                        self._tell(Progress(state=State.WAITING))
+                        self._ended.wait(_TURN)
+            except (OSError, ValueError, sqlite3.Error) as error:
+                words = getattr(error, "strerror", None) or str(error)
+                self._tell(Progress(state=State.FAILED, note=words))
+                self._ended.wait(_AGAIN)
+
+    def _write(self) -> None:
+        with closing(WriteIndex(self._folder)) as index, _unless_gone(index):
+            while not self._ended.is_set() and index.is_there:
+                self._changed.clear()
+                told = partial(self._indexing, index.renewed)
+                update(index, self._home, told=told, cancelled=self._ended.is_set)
+                count = len(index.rows)
+                note = index.renewed
+                self._tell(Progress(state=State.DONE, done=count, total=count, note=note))
+                while not self._changed.wait(_TURN) and index.is_there:
+                    pass
+
+    def _indexing(self, note: str | None, done: int, total: int) -> None:
+        if done < total and time.monotonic() - self._said > _TOLD:
+            self._said = time.monotonic()
+            self._tell(Progress(state=State.INDEXING, done=done, total=total, note=note))
+
+    def _tell(self, progress: Progress) -> None:
+        with suppress(OSError):
+            self._out.write(msgspec.json.encode(progress) + b"\n")
+            self._out.flush()
+
+
+def _main() -> None:
+    asked = sys.stdin.buffer
+    home, folder = pickle.load(asked)
+    with suppress(OSError):
+        os.nice(5)
+    program = _Program(home, folder, sys.stdout.buffer)
+    Thread(target=program.listen, args=(asked,), daemon=True).start()
+    program.run()
+    os._exit(0)
+
+
+# --- its parent ----------------------------------------------------------------------------------
+
+
+class Indexer:
+    """The process that keeps the index of the store in `home` up to date, from now on.
+
+    `folder`: where the index is. `told` is called with each Progress, in a thread of its own. Where
+    the process can't be started, it is told that it has ended, as when it ends.
+    """
+
+    def __init__(self, home: Path, folder: Path, told: Callable[[Progress], None]) -> None:
+        self._told = told
+        self._lock = Lock()
+        self._process: subprocess.Popen[bytes] | None = None
+        try:
+            self._process = subprocess.Popen(
+                python("-m", __name__),
+                cwd=FOLDER,
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.DEVNULL,
+                start_new_session=True,
+            )
+        except OSError as error:
+            told(Progress(state=State.ENDED, note=error.strerror))
+            return
+        self._say(pickle.dumps((home, folder)))
+        Thread(target=self._listen, args=(self._process,), daemon=True).start()
+
+    def look(self) -> None:
+        """Say that the store has changed: what is new is searchable within a second."""
+        self._say(b"\n")
+
+    def stop(self) -> None:
+        """End the process quietly: what it has read so far is kept. May be called twice."""
+        with self._lock:
+            process, self._process = self._process, None
+        if process is None:
+            return
+        with suppress(OSError), process:
+            assert process.stdin is not None
+            process.stdin.close()
+            with suppress(subprocess.TimeoutExpired):
+                process.wait(2 * _PATIENCE)
+            process.kill()
+
+    def _say(self, words: bytes) -> None:
+        with self._lock, suppress(OSError, ValueError):
+            if self._process is not None and self._process.stdin is not None:
+                self._process.stdin.write(words)
+                self._process.stdin.flush()
+
+    def _listen(self, process: subprocess.Popen[bytes]) -> None:
+        assert process.stdout is not None
+        with suppress(OSError, ValueError):
+            for line in process.stdout:
+                with suppress(msgspec.MsgspecError):  # other code may print
+                    self._told(msgspec.json.decode(line, type=Progress))
+        self._told(Progress(state=State.ENDED))
+
+
+if __name__ == "__main__":
+    _main()

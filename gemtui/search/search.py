@@ -14,7 +14,8 @@ the file to open, that of a sub-agent where it said so. Dropped messages (`dropp
 `transcript_of(log, dropped=True)`. A new snapshot of the store is all that `find` needs to see
 changes: what the index does not hold yet is read from the files.
 
-`gemtui.search.query.completions` completes fields. `gemtui.search.indexer` makes the index.
+The index is made by a process of its own: `gemtui.search.indexer.Indexer`, which tells of its
+progress and wants to know of changes. `gemtui.search.query.completions` completes fields.
 """
 
 from __future__ import annotations

@@ -6,6 +6,7 @@ On disk or in memory. Bodies are not stored; a document holds where its text sta
 from __future__ import annotations
 
 from collections.abc import Iterable
+from contextlib import suppress
 from datetime import datetime
 from functools import lru_cache
 from pathlib import Path
@@ -15,7 +16,7 @@ import orjson
 import tantivy
 
 from gemtui.search.documents import Document, Kind
-from gemtui.search.words import analyzer, parts
+from gemtui.search.words import analyzer
 
 WORDS = "words"
 """The name under which the index knows `analyzer()`."""
@@ -98,7 +99,8 @@ class TextIndex:
     def close(self) -> None:
         """End writing: what was not committed is lost."""
         if self._writer is not None:
-            self._writer.rollback()
+            with suppress(ValueError):
+                self._writer.rollback()
         self._writer = None
 
     def _written(self) -> tantivy.IndexWriter:
@@ -154,8 +156,8 @@ class TextReader:
 def _stored(file: int, each: Document) -> tantivy.Document:
     made = tantivy.Document()
     made.add_text("text", each.text)
-    if inner := parts(each.text):
-        made.add_text("parts", inner)
+    if each.parts:
+        made.add_text("parts", each.parts)
     if each.tool:
         made.add_text("tool", each.tool_words)
     for path in each.paths:

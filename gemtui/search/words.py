@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import re
 from functools import lru_cache
+from string import ascii_letters, digits
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -18,9 +19,9 @@ if TYPE_CHECKING:
 LONGEST = 255
 """Bytes of a word; a longer one is no word but data, and is not found."""
 
-_SEAM = re.compile(r"[a-z0-9][A-Z]|[A-Z][A-Z][a-z]")
-"""Where the parts of a name meet."""
-_NAME = re.compile(r"[A-Za-z0-9]+")
+_SEAM = re.compile(r"[A-Z](?:(?<=[a-z0-9].)|(?<=[A-Z].)[a-z])[A-Za-z0-9]*")
+"""From the first place in a name where parts of it meet to the name's end."""
+_LETTERS = frozenset(ascii_letters + digits)
 _PART = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z0-9]+")
 
 
@@ -43,16 +44,16 @@ def parts(text: str) -> str:
 
     Only names with a capital inside have parts, those in plain letters and digits.
     """
-    if _SEAM.search(text) is None:
-        return ""
     found: dict[str, None] = {}
-    for name in set(_NAME.findall(text)):
-        found.update(_parts_of(name))
+    for match in _SEAM.finditer(text):
+        start, end = match.span()
+        while start and text[start - 1] in _LETTERS:
+            start -= 1
+        if end - start <= LONGEST:
+            found.update(_parts_of(text[start:end]))
     return " ".join(found)
 
 
 @lru_cache(maxsize=50_000)
 def _parts_of(name: str) -> dict[str, None]:
-    if len(name) > LONGEST or _SEAM.search(name) is None:
-        return {}
     return dict.fromkeys(part.lower() for part in _PART.findall(name))

@@ -1,0 +1,140 @@
+"""Processes that each do the same with files: one program per core, where there is much to read.
+
+A module that calls `serve` when it is run as a program is such a program. It ends when its input
+ends, that is, with its parent.
+"""
+
+from __future__ import annotations
+
+import os
+import pickle
+import socket
+import subprocess
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
+from io import BufferedIOBase
+from queue import Empty, Queue, SimpleQueue
+from threading import Thread
+from typing import IO, Any, Generic, TypeVar
+
+from gemtui.processes import FOLDER, python
+from gemtui.sessions.store import ChatFile
+
+MOST = 4
+"""Number of processes; each takes about 40 MB."""
+_AT_ONCE = 16
+"""Number of files given to a process at a time, fewer if they are large."""
+_LARGE = 1024 * 1024
+_AHEAD = 64
+"""Answers that wait until they are taken; processes wait with further ones."""
+_LOOK = 0.1
+"""Seconds between checks of `cancelled`."""
+
+T = TypeVar("T")
+
+
+class Readers(Generic[T]):
+    """Processes that read files, each with a thread that communicates with it.
+
+    `module`: the program. What it answers is not checked: only modules of ours are run.
+    """
+
+    def __init__(self, module: str, places: Sequence[ChatFile]) -> None:
+        self._module = module
+        self._count = min(os.cpu_count() or 1, MOST, len(places))
+        self._batches: SimpleQueue[list[ChatFile]] = SimpleQueue()
+        self._answers: Queue[tuple[ChatFile, T] | None] = Queue(_AHEAD)
+        for batch in _batches(places):
+            self._batches.put(batch)
+
+    def read(self, cancelled: Callable[[], bool]) -> Iterator[tuple[ChatFile, T]]:
+        """Yield each file with the answer, roughly in the given order, until `cancelled`.
+
+        Files are missing that no process has read, because it could not be started or was ended.
+        """
+        threads: dict[subprocess.Popen[bytes], Thread] = {}
+        try:
+            with suppress(OSError):
+                for _ in range(self._count):
+                    process, stream = _started(self._module)
+                    threads[process] = Thread(target=self._talk, args=(stream,), daemon=True)
+                    threads[process].start()
+            working = len(threads)
+            while working and not cancelled():
+                with suppress(Empty):
+                    answer = self._answers.get(timeout=_LOOK)
+                    if answer is None:
+                        working -= 1
+                    else:
+                        yield answer
+        finally:
+            self._end(threads)
+
+    def _end(self, threads: dict[subprocess.Popen[bytes], Thread]) -> None:
+        for process in threads:
+            process.kill()
+        for process, thread in threads.items():
+            while thread.is_alive():
+                with suppress(Empty):
+                    self._answers.get(timeout=_LOOK)
+            process.wait()
+
+    def _talk(self, stream: BufferedIOBase) -> None:
+        """Give a process files to read until none are left, it ends, or says what nobody expects.
+
+        It may be of another version, where gemtui was replaced since this one started.
+        """
+        with suppress(Exception), stream:
+            while True:
+                batch = self._batches.get_nowait()
+                pickle.dump(batch, stream)
+                stream.flush()
+                for answer in zip(batch, pickle.load(stream), strict=True):
+                    self._answers.put(answer)
+        self._answers.put(None)
+
+
+def _batches(places: Sequence[ChatFile]) -> Iterator[list[ChatFile]]:
+    batch: list[ChatFile] = []
+    for place in places:
+        batch.append(place)
+        if len(batch) == _AT_ONCE or place.size >= _LARGE:
+            yield batch
+            batch = []
+    if batch:
+        yield batch
+
+
+def _started(module: str) -> tuple[subprocess.Popen[bytes], BufferedIOBase]:
+    """Start a process; the stream to it and from it is its input, as other code may print."""
+    ours, theirs = socket.socketpair()
+    with ours, theirs:
+        process = subprocess.Popen(
+            python("-m", module),
+            cwd=FOLDER,
+            stdin=theirs.fileno(),
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            start_new_session=True,
+        )
+        return process, ours.makefile("rwb")
+
+
+def serve(work: Callable[[ChatFile], Any]) -> None:
+    """Do `work` on each file that the parent asks for, and tell it the results."""
+    batches: SimpleQueue[list[ChatFile]] = SimpleQueue()
+    Thread(target=_receive, args=(sys.stdin.buffer, batches), daemon=True).start()
+    with open(sys.stdin.fileno(), "wb", closefd=False) as told:
+        while True:
+            pickle.dump([work(place) for place in batches.get()], told)
+            told.flush()
+
+
+def _receive(asked: IO[bytes], batches: SimpleQueue[list[ChatFile]]) -> None:
+    """Queue the files that are asked for; exit at the end of the input, that is, of the parent."""
+    try:
+        while True:
+            batches.put(pickle.load(asked))
+    finally:
+        os._exit(0)

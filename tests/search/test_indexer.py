@@ -1,0 +1,363 @@
+"""The process that keeps an index up to date: whatever happens to it, the next search is right."""
+
+from __future__ import annotations
+
+import os
+import random
+import signal
+import subprocess
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager, suppress
+from datetime import UTC, datetime
+from pathlib import Path
+from queue import Queue
+
+import psutil
+import pytest
+
+from gemtui.jsonin import loads
+from gemtui.search import read_documents
+from gemtui.search.index import WriteIndex, only_writer
+from gemtui.search.indexer import Indexer, Progress, State, update
+from gemtui.search.query import parse
+from gemtui.search.search import Search
+from gemtui.sessions import records
+from tests.patience import PATIENCE
+from tests.sessions import logs, stores
+
+NOW = datetime(2026, 11, 22, tzinfo=UTC)
+
+
+class Watched:
+    """An indexer, and what it has told."""
+
+    def __init__(self, home: Path, folder: Path) -> None:
+        self.told: Queue[Progress] = Queue()
+        self.indexer = Indexer(home, folder, self.told.put)
+
+    def wait(self, state: State) -> Progress:
+        """The next word of this state."""
+        while (progress := self.told.get(timeout=PATIENCE)).state is not state:
+            pass
+        return progress
+
+    @property
+    def process(self) -> psutil.Process:
+        assert self.indexer._process is not None
+        return psutil.Process(self.indexer._process.pid)
+
+
+@contextmanager
+def indexer(home: Path, folder: Path) -> Iterator[Watched]:
+    watched = Watched(home, folder)
+    try:
+        yield watched
+    finally:
+        watched.indexer.stop()
+
+
+@pytest.fixture
+def store(home: Path) -> Path:
+    for number in range(12):
+        say(home / ".gemini", number, f"word{number} common")
+    return home / ".gemini"
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    return tmp_path / "cache" / "search" / "x"
+
+
+def say(home: Path, number: int, text: str) -> Path:
+    said = [logs.header(stores.uuid(number)), logs.user("u", text)]
+    return stores.session(home, stores.uuid(number), said)
+
+
+def found(home: Path, folder: Path | None, text: str) -> tuple[set[str], int, str | None]:
+    """The sessions that a new search finds, how many files the index lacks, and its damage."""
+    with closing(Search(folder)) as search:
+        sessions = stores.read(home).sessions
+        *_, results = search.find(parse(f'"{text}"', now=NOW), sessions, limit=10_000)
+        assert results.note is None
+        return {hit.session.id for hit in results.hits}, results.unindexed, search.damage
+
+
+def indexed(home: Path, folder: Path) -> None:
+    """Bring an index up to date here."""
+    with only_writer(folder) as mine:
+        assert mine
+        with closing(WriteIndex(folder)) as index:
+            update(index, home)
+
+
+ALL = {stores.uuid(number) for number in range(12)}
+
+
+def test_a_store_is_indexed_and_followed(store: Path, folder: Path) -> None:
+    with indexer(store, folder) as watched:
+        assert watched.wait(State.DONE) == Progress(state=State.DONE, done=12, total=12)
+        assert found(store, folder, "common") == (ALL, 0, None)
+        say(store, 3, "another thing")
+        say(store, 12, "a new thing")
+        watched.indexer.look()
+        assert watched.wait(State.DONE).total == 13
+    assert found(store, folder, "thing") == ({stores.uuid(3), stores.uuid(12)}, 0, None)
+    assert found(store, folder, "word3") == (set(), 0, None)
+
+
+def test_what_the_index_lacks_is_read_from_the_files(store: Path, folder: Path) -> None:
+    indexed(store, folder)
+    say(store, 3, "another thing")
+    say(store, 12, "a new thing")
+    assert found(store, folder, "thing") == ({stores.uuid(3), stores.uuid(12)}, 2, None)
+    assert found(store, folder, "common") == (ALL - {stores.uuid(3)}, 2, None)
+
+
+def test_a_warm_start_parses_no_line(
+    store: Path, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    parsed = []
+
+    def counted(data: bytes) -> object:
+        parsed.append(data)
+        return loads(data)
+
+    monkeypatch.setattr(records, "loads", counted)
+    indexed(store, folder)
+    lines = len(parsed)
+    assert lines >= 24
+    indexed(store, folder)
+    assert len(parsed) == lines
+    changed = say(store, 3, "another thing")
+    indexed(store, folder)
+    assert lines < len(parsed) <= lines + 3 * len(changed.read_bytes().splitlines())
+
+
+def test_sessions_that_are_gone_are_forgotten(store: Path, folder: Path) -> None:
+    indexed(store, folder)
+    for path in (store / "tmp/proj/chats").iterdir():
+        path.unlink()
+    indexed(store, folder)
+    with closing(WriteIndex(folder)) as index:
+        assert index.rows == {}
+
+
+def test_one_writes_and_the_next_one_takes_over(store: Path, folder: Path) -> None:
+    with indexer(store, folder) as first:
+        first.wait(State.DONE)
+        with indexer(store, folder) as second:
+            second.wait(State.WAITING)
+            say(store, 12, "a new thing")
+            first.indexer.stop()
+            assert second.wait(State.DONE).total == 13
+            assert found(store, folder, "thing") == ({stores.uuid(12)}, 0, None)
+
+
+def test_an_indexer_ends_with_its_parent(store: Path, folder: Path) -> None:
+    with indexer(store, folder) as watched:
+        watched.wait(State.DONE)
+        process = watched.process
+        assert watched.indexer._process is not None
+        assert watched.indexer._process.stdin is not None
+        watched.indexer._process.stdin.close()
+        assert process.wait(PATIENCE) == 0
+        watched.wait(State.ENDED)
+
+
+def test_a_store_that_changes_meanwhile_is_right_in_the_end(store: Path, folder: Path) -> None:
+    with indexer(store, folder) as watched:
+        for number in range(40):
+            say(store, number % 15, f"round{number} common")
+            watched.indexer.look()
+            latest = found(store, folder, f"round{number}")[0]
+            assert latest == {stores.uuid(number % 15)}
+        while found(store, folder, "common")[1]:
+            watched.wait(State.DONE)
+    expected = {stores.uuid(number) for number in range(15)}
+    assert found(store, folder, "common") == (expected, 0, None)
+
+
+def test_killed_at_any_point_the_next_search_is_right(store: Path, folder: Path) -> None:
+    chosen = random.Random(7)
+    for number in range(12, 80):
+        say(store, number, f"word{number} common " + "much more text " * 2000)
+    expected = {stores.uuid(number) for number in range(80)}
+    for attempt in range(6):
+        with indexer(store, folder) as watched:
+            process, enough = watched.process, chosen.randrange(200_000)
+            while watched.told.empty() and bytes_in(folder) < enough:
+                pass
+            process.kill()
+            watched.wait(State.ENDED)
+        assert found(store, folder, "common")[0] == expected
+        say(store, attempt, f"attempt{attempt} common")
+        assert found(store, folder, f"attempt{attempt}")[0] == {stores.uuid(attempt)}
+    indexed(store, folder)
+    assert found(store, folder, "common") == (expected, 0, None)
+    assert found(store, folder, "word3") == (set(), 0, None)
+
+
+def bytes_in(folder: Path) -> int:
+    total = 0
+    for path in folder.rglob("*"):
+        with suppress(FileNotFoundError):
+            total += path.stat().st_size
+    return total
+
+
+def test_a_reader_process_that_is_killed_loses_nothing(
+    store: Path, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(read_documents, "MUCH", 1)
+    monkeypatch.setattr(os, "cpu_count", lambda: 2)
+    with only_writer(folder), closing(WriteIndex(folder)) as index:
+
+        def kill(done: int, total: int) -> None:
+            for child in psutil.Process().children():
+                with suppress(psutil.Error):
+                    if read_documents.__name__ in child.cmdline():
+                        child.send_signal(signal.SIGKILL)
+
+        update(index, store, told=kill)
+    assert found(store, folder, "common") == (ALL, 0, None)
+
+
+# --- damage --------------------------------------------------------------------------------------
+
+
+def of_words(folder: Path) -> Path:
+    (words,) = folder.glob("words-*")
+    return words
+
+
+def garbage_in_list(folder: Path) -> None:
+    (folder / "files.sqlite3").write_bytes(b"garbage" * 999)
+
+
+def half_a_list(folder: Path) -> None:
+    os.truncate(folder / "files.sqlite3", 5000)
+
+
+def no_list(folder: Path) -> None:
+    (folder / "files.sqlite3").unlink()
+
+
+def foreign_list(folder: Path) -> None:
+    import sqlite3
+
+    (folder / "files.sqlite3").unlink()
+    with closing(sqlite3.connect(folder / "files.sqlite3")) as database:
+        database.execute("create table file (x)")
+
+
+def newer_list(folder: Path) -> None:
+    import sqlite3
+
+    with closing(sqlite3.connect(folder / "files.sqlite3")) as database:
+        database.execute("pragma user_version = 999")
+
+
+def no_words(folder: Path) -> None:
+    import shutil
+
+    shutil.rmtree(of_words(folder))
+
+
+def garbage_in_words(folder: Path) -> None:
+    (of_words(folder) / "meta.json").write_bytes(b"{")
+
+
+def foreign_words(folder: Path) -> None:
+    import tantivy
+
+    place = of_words(folder)
+    for path in place.iterdir():
+        path.unlink()
+    schema = tantivy.SchemaBuilder().add_text_field("other").build()
+    tantivy.Index(schema, path=str(place)).writer(15_000_000, 1).commit()
+
+
+def missing_segment(folder: Path) -> None:
+    for path in of_words(folder).glob("*.term"):
+        path.unlink()
+
+
+def emptied_words(folder: Path) -> None:
+    for path in of_words(folder).iterdir():
+        path.unlink()
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        garbage_in_list, half_a_list, no_list, foreign_list, newer_list,
+        no_words, garbage_in_words, foreign_words, missing_segment, emptied_words,
+    ],
+)  # fmt: skip
+def test_what_is_broken_old_or_foreign_is_made_anew(
+    store: Path, folder: Path, damage: Callable[[Path], None]
+) -> None:
+    indexed(store, folder)
+    damage(folder)
+    assert found(store, folder, "common")[:2] == (ALL, 12)
+    with only_writer(folder), closing(WriteIndex(folder)) as index:
+        update(index, store)
+        if damage is not no_list:
+            assert index.renewed is not None
+            assert index.renewed.startswith("the search index was made anew: ")
+    assert found(store, folder, "common") == (ALL, 0, None)
+
+
+def test_an_index_that_is_deleted_while_it_is_kept_is_made_anew(store: Path, folder: Path) -> None:
+    with indexer(store, folder) as watched, closing(Search(folder)) as search:
+        watched.wait(State.DONE)
+        sessions = stores.read(store).sessions
+        query = parse("common ", now=NOW)
+        (before,) = search.find(query, sessions)
+        no_words(folder)
+        (without,) = search.find(query, sessions)
+        watched.wait(State.DONE)
+        (after,) = search.find(query, sessions)
+    assert [each.unindexed for each in (before, without, after)] == [0, 12, 0]
+    assert {each.total_sessions for each in (before, without, after)} == {12}
+
+
+# --- where nothing can be written ----------------------------------------------------------------
+
+
+def test_a_full_disk_is_said_and_done_without(store: Path, tmp_path: Path) -> None:
+    for number in range(12):
+        many = random.Random(number).randbytes(150_000).hex(" ", 5)
+        say(store, number, f"common {many}")
+    disk = tmp_path / "disk"
+    disk.mkdir()
+    mount = ["mount", "-t", "tmpfs", "-o", "size=400000,mode=700", "tmpfs", str(disk)]
+    try:
+        subprocess.run(mount, check=True, capture_output=True)
+    except (OSError, subprocess.CalledProcessError):
+        pytest.skip("a small disk can be made by root on Linux alone")
+    try:
+        folder = disk / "search" / "x"
+        with indexer(store, folder) as watched:
+            assert "space" in (watched.wait(State.FAILED).note or "")
+        assert found(store, folder, "common")[0] == ALL
+    finally:
+        subprocess.run(["umount", "--lazy", str(disk)], check=True)
+
+
+def test_the_index_is_private(store: Path, folder: Path) -> None:
+    indexed(store, folder)
+    for private in (folder.parent, folder, of_words(folder)):
+        assert private.stat().st_mode & 0o777 == 0o700
+    assert (folder / "files.sqlite3").stat().st_mode & 0o777 == 0o600
+
+
+def test_a_folder_that_is_read_only_is_said_and_done_without(store: Path, tmp_path: Path) -> None:
+    closed = tmp_path / "closed"
+    closed.mkdir(mode=0o500)
+    folder = closed / "search" / "x"
+    if os.geteuid() == 0:
+        folder = Path("/proc/nothing/x")
+    with indexer(store, folder) as watched:
+        assert watched.wait(State.FAILED).note
+    assert found(store, folder, "common")[:2] == (ALL, 12)
