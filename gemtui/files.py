@@ -186,6 +186,23 @@ def _write_over(target: Path, spool: IO[bytes], *, durable: bool) -> None:
             sync(stream)
 
 
+def move_new(source: Path, target: Path) -> None:
+    """Move a file or folder on one file system to where nothing is; never over anything.
+
+    Content and times stay. Raises FileExistsError where something is, and OSError.
+    """
+    if os.path.lexists(target):
+        raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), str(target))
+    try:
+        os.link(source, target, follow_symlinks=False)
+    except FileExistsError:
+        raise
+    except OSError:  # a folder, or a file system without hard links
+        source.rename(target)
+    else:
+        source.unlink()
+
+
 def sync(stream: IO[bytes]) -> None:
     """Flush everything written to a file to the disk."""
     stream.flush()

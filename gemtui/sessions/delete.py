@@ -16,6 +16,7 @@ from pathlib import Path
 from gemtui.errors import DeletionFailed
 from gemtui.sessions.store import SessionKind, name_of
 from gemtui.sessions.summary import Summary
+from gemtui.sessions.trash import Trash, Trashed
 from gemtui.text import counted
 
 _OF_ALL = frozenset(
@@ -96,10 +97,13 @@ def _planned(session: Summary, home: Path, *, copies: bool) -> tuple[Item, ...]:
     )
 
 
-def carry_out(deletion: Deletion, *, permanent: bool = False) -> Deleted:
+def carry_out(
+    deletion: Deletion, *, permanent: bool = False, trash: Trash | None = None
+) -> Deleted:
     """Move everything in a plan to the system's trash.
 
-    `permanent`: remove for good where there is no trash; otherwise that raises. Raises
+    `permanent`: remove for good where there is no trash; otherwise that raises. `trash`: gets to
+    know what is moved, to bring it back, also where only a part of it could be. Raises
     DeletionFailed, whose `left` names what still exists and why. Nothing is removed if anything has
     changed, or has been added, since the plan was made; what changes while others are being removed
     is left.
@@ -112,13 +116,13 @@ def carry_out(deletion: Deletion, *, permanent: bool = False) -> Deleted:
         )
     gone: list[Path] = []
     left: list[tuple[Path, str]] = []
-    trashed = True
+    trash, trashed = trash or Trash(), True
     for item in deletion.items:
         if _item(item.path) != item:
             left.append((item.path, "changed meanwhile"))
             continue
         try:
-            trashed = _remove(item, permanent=permanent) and trashed
+            trashed = _remove(item, trash, permanent=permanent) and trashed
             gone.append(item.path)
         except OSError as error:
             left.append((item.path, error.strerror or str(error)))
@@ -137,6 +141,15 @@ def _changed(deletion: Deletion) -> list[Path]:
     now = {item.path: item for item in _planned(session, home, copies=copies)}
     planned = {item.path: item for item in deletion.items}
     return [path for path in {**planned, **now} if planned.get(path) != now.get(path)]
+
+
+def bring_back(trash: Trash, home: Path) -> tuple[tuple[Trashed, str], ...]:
+    """Put what a deletion moved to the trash back into the store, each to its place.
+
+    Nothing is written over. Returns what could not be put back, each with the reason; it stays in
+    the trash, and in `trash`.
+    """
+    return trash.bring_back(lambda path: _in_store(path, home))
 
 
 # --- what belongs to a session -------------------------------------------------------------------
@@ -230,12 +243,10 @@ def _tree(folder: Path) -> Iterator[tuple[str, int, int, int]]:
 # --- removing ------------------------------------------------------------------------------------
 
 
-def _remove(item: Item, *, permanent: bool) -> bool:
+def _remove(item: Item, trash: Trash, *, permanent: bool) -> bool:
     """Remove one item; True = it is in the trash. Raises OSError."""
-    from send2trash import send2trash  # type: ignore[import-untyped]  # looks for a desktop
-
     try:
-        send2trash(item.path)
+        trash.put(item.path)
     except OSError:
         if not permanent or not item.path.exists():
             raise

@@ -7,11 +7,13 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+import send2trash  # type: ignore[import-untyped]
 
 from gemtui.errors import DeletionFailed
-from gemtui.sessions.delete import Deletion, carry_out, plan
+from gemtui.sessions.delete import Deletion, bring_back, carry_out, plan
 from gemtui.sessions.index import Index
 from gemtui.sessions.summary import Summary
+from gemtui.sessions.trash import Trash
 from tests.sessions import logs
 from tests.sessions.stores import MAIN, append, legacy, session, talk, uuid
 
@@ -21,7 +23,7 @@ ID = uuid(1)
 @pytest.fixture(autouse=True)
 def trash(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """The home trash of the freedesktop.org standard, in the test's own folder."""
-    from send2trash import plat_other  # type: ignore[import-untyped]
+    from send2trash import plat_other
 
     folder = tmp_path / "data" / "Trash"
     monkeypatch.setattr(plat_other, "HOMETRASH_B", bytes(folder))
@@ -315,3 +317,134 @@ def test_what_could_not_be_deleted_is_named_and_the_rest_is_gone(
     assert caught.value.left == ((stuck, "Permission denied"),)
     assert (stuck / "plans" / "big.md").exists()
     assert not deletion.session.path.exists()
+
+
+# --- bringing back -------------------------------------------------------------------------------
+
+
+def facts(home: Path) -> dict[str, tuple[bytes, int, int]]:
+    """Content, time and number of every file in a store."""
+    paths = {name: home / name for name in tree(home)}
+    return {
+        name: (path.read_bytes(), path.stat().st_mtime_ns, path.stat().st_ino)
+        for name, path in paths.items()
+    }
+
+
+def deleted(home: Path, wanted: str = ID) -> Trash:
+    trash = Trash()
+    carry_out(plan(find(home, wanted), home), trash=trash)
+    return trash
+
+
+def test_what_was_deleted_comes_back_as_it_was_and_leaves_the_trash(
+    home: Path, trash: Path
+) -> None:
+    with_everything(home)
+    before = facts(home)
+    gone = deleted(home)
+    assert gone.is_known
+    assert facts(home) != before
+    assert bring_back(gone, home) == ()
+    assert facts(home) == before
+    assert list((trash / "files").iterdir()) == list((trash / "info").iterdir()) == []
+    assert not gone.is_known
+
+
+def test_of_two_with_one_name_in_the_trash_the_right_one_comes_back(home: Path) -> None:
+    session(home, ID)
+    path = find(home).path
+    first = deleted(home)
+    path.write_bytes(content := b'{"sessionId": "%s"}\n' % ID.encode())
+    second = deleted(home)
+    assert bring_back(second, home) == ()
+    assert path.read_bytes() == content
+    [(item, why)] = bring_back(first, home)
+    assert "something else is at its place" in why
+    assert path.read_bytes() == content
+    assert item.place is not None
+    assert len(item.place.read_bytes()) > len(content)
+    path.unlink()
+    assert bring_back(first, home) == ()
+    assert path.stat().st_size > len(content)
+
+
+def test_a_folder_is_not_put_over_another_one(home: Path) -> None:
+    with_everything(home)
+    gone = deleted(home)
+    newer = home / "tmp" / "proj" / ID / "plans" / "big.md"
+    newer.parent.mkdir(parents=True)
+    newer.write_text("newer")
+    [(item, _)] = bring_back(gone, home)
+    assert item.path == home / "tmp" / "proj" / ID
+    assert newer.read_text() == "newer"
+    assert find(home).path.exists()
+
+
+def test_an_emptied_trash_gives_nothing_back_and_says_so(home: Path, trash: Path) -> None:
+    session(home, ID)
+    gone = deleted(home)
+    shutil.rmtree(trash)
+    assert [why for _, why in bring_back(gone, home)] == ["it is not in the trash any more"]
+    assert tree(home) == set()
+
+
+def test_a_folder_that_went_too_is_made_again_but_not_through_a_link(
+    home: Path, tmp_path: Path
+) -> None:
+    session(home, ID)
+    path = find(home).path
+    gone = deleted(home)
+    shutil.rmtree(home / "tmp")
+    (home / "tmp").mkdir()
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    (home / "tmp" / "proj").symlink_to(elsewhere)
+    assert [why for _, why in bring_back(gone, home)] == ["its folder is gone, or another one now"]
+    assert list(elsewhere.iterdir()) == []
+    (home / "tmp" / "proj").unlink()
+    assert bring_back(gone, home) == ()
+    assert path.exists()
+
+
+def test_what_went_before_something_failed_comes_back(
+    home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with_everything(home)
+    before, real = facts(home), send2trash.send2trash
+
+    def full(path: Path) -> None:
+        if path.suffix == ".jsonl":
+            raise OSError("the trash is full")
+        real(path)
+
+    monkeypatch.setattr("send2trash.send2trash", full)
+    gone = Trash()
+    with pytest.raises(DeletionFailed):
+        carry_out(plan(find(home), home), trash=gone)
+    assert len(gone.items) == 3
+    assert bring_back(gone, home) == ()
+    assert facts(home) == before
+
+
+def test_a_trash_that_copies_tells_no_place(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def copy(path: Path) -> None:
+        shutil.copy2(path, home / "copy")
+        path.unlink()
+
+    monkeypatch.setattr("send2trash.send2trash", copy)
+    session(home, ID)
+    gone = deleted(home)
+    assert not gone.is_known
+    assert [why for _, why in bring_back(gone, home)] == ["the system does not tell where it lies"]
+
+
+def test_without_hard_links_it_comes_back_too(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def none(*_: object, **__: object) -> None:
+        raise PermissionError
+
+    session(home, ID)
+    before, gone = facts(home), deleted(home)
+    monkeypatch.setattr("os.link", none)
+    assert bring_back(gone, home) == ()
+    assert facts(home) == before
