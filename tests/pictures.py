@@ -59,7 +59,7 @@ async def filtered(me: Person, text: str) -> None:
     await me.press("/")
     await me.type(text)
     await me.press("enter")
-    await me.until(lambda: len(me.rows.rows.rows) == 1)
+    await me.until(lambda: me.rows.rows.shown == 1)
 
 
 async def policy(me: Person) -> None:

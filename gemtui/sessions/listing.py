@@ -7,8 +7,10 @@ keystroke in the search of 10,000 sessions takes a few milliseconds. It draws no
 from __future__ import annotations
 
 import re
+from bisect import bisect_left
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from datetime import datetime
 from enum import StrEnum
 from functools import cached_property, lru_cache
 from pathlib import Path, PurePath
@@ -16,6 +18,7 @@ from typing import Any
 
 from msgspec import Struct
 
+from gemtui.sessions.days import Days
 from gemtui.sessions.store import SessionKind
 from gemtui.sessions.summary import Flag, Summary
 from gemtui.text import Clean, clean_line, short_path
@@ -64,6 +67,11 @@ class View(Struct, frozen=True, kw_only=True):
     everywhere: bool = False
     hidden: bool = False
     folded: frozenset[str] = frozenset()
+
+    @property
+    def by_day(self) -> bool:
+        """Whether the days follow each other, so that each can have a heading."""
+        return self.sort in (Sort.UPDATED, Sort.STARTED) and not self.grouped
 
     @property
     def order(self) -> str:
@@ -175,7 +183,19 @@ class Heading(Struct, frozen=True):
         return f"project {self.group}"
 
 
-Row = SessionRow | Heading
+class DayHeading(Struct, frozen=True):
+    """The name of the days on which the `count` sessions below it were; no cursor stands on it."""
+
+    name: str
+    count: int
+
+    @property
+    def key(self) -> str:
+        """Identifies the row from one snapshot to the next."""
+        return f"day {self.name}"
+
+
+Row = SessionRow | Heading | DayHeading
 
 
 class Rows(Struct, frozen=True, kw_only=True):
@@ -221,14 +241,14 @@ class Listing:
         }
         self._ordered = None
 
-    def arrange(self, view: View) -> Rows:
-        """Return the rows for a view."""
+    def arrange(self, view: View, days: Days | None = None) -> Rows:
+        """Return the rows for a view; `days`: with headings of these where it goes by day."""
         ordered = self._in_order(view)
         scoped = [entry for entry in ordered if self._in_scope(entry, view)]
         found = _matching(scoped, view)
         rows = _below_parents(found) if view.hidden else [SessionRow(entry) for entry in found]
         return Rows(
-            rows=tuple(_grouped(rows, view.folded) if view.grouped else rows),
+            rows=tuple(_below_headings(rows, view, days)),
             shown=len(found),
             total=len(_open(ordered, view)),
             concealed=len(scoped) - len(_open(scoped, view)),
@@ -269,14 +289,14 @@ def _matching(entries: list[ListEntry], view: View) -> list[ListEntry]:
     return Query(view.query).select(_open(entries, view))
 
 
-def _below_parents(entries: Sequence[ListEntry]) -> list[Row]:
+def _below_parents(entries: Sequence[ListEntry]) -> list[SessionRow]:
     """Rows in which subagents and copies follow what they belong to, where that is shown too."""
     mains = {entry.summary.id for entry in entries if not _is_copy(entry.summary)}
     children: defaultdict[str, list[ListEntry]] = defaultdict(list)
     for entry in entries:
         above = _belongs_to(entry.summary)
         children[above if above in mains else ""].append(entry)
-    rows: list[Row] = []
+    rows: list[SessionRow] = []
     while children:
         # the tops first; whatever is left then are parents of each other
         waiting = [(entry, 0) for entry in reversed(children.pop("", []) or _any_of(children))]
@@ -296,18 +316,48 @@ def _any_of(children: dict[str, list[ListEntry]]) -> list[ListEntry]:
     return children.pop(next(iter(children)))
 
 
-def _grouped(rows: Sequence[Row], folded: frozenset[str]) -> Iterator[Row]:
+def _below_headings(rows: Sequence[SessionRow], view: View, days: Days | None) -> Iterable[Row]:
+    if view.grouped:
+        return _grouped(rows, view.folded)
+    if view.by_day and days is not None:
+        return _by_day(rows, _PROPERTY[view.sort], days)
+    return rows
+
+
+def _grouped(rows: Sequence[SessionRow], folded: frozenset[str]) -> Iterator[Row]:
     """Rows below a heading per project; the projects in the order in which they first occur."""
     groups: defaultdict[str, list[SessionRow]] = defaultdict(list)
     group = ""
     for row in rows:
-        if isinstance(row, SessionRow):
-            group = group if row.depth else row.entry.group
-            groups[group].append(row)
+        group = group if row.depth else row.entry.group
+        groups[group].append(row)
     for group, members in groups.items():
         yield Heading(group, _heading(members[0].entry), len(members), group in folded)
         if group not in folded:
             yield from members
+
+
+def _by_day(
+    rows: Sequence[SessionRow], time: Callable[[ListEntry], datetime | None], days: Days
+) -> Iterator[Row]:
+    """Rows, which are in the order of `time`, below a heading for each day or month.
+
+    What belongs to a session above it stands below the heading of that one.
+    """
+    tops = [at for at, row in enumerate(rows) if not row.depth]
+    place = 0
+    while place < len(tops):
+        when = time(rows[tops[place]].entry)
+        span = None if when is None else days.span_of(when)
+        after = len(tops)
+        if span is not None:
+            after = bisect_left(
+                tops, True, place + 1, key=lambda at: time(rows[at].entry) not in span
+            )
+        below = rows[tops[place] : tops[after] if after < len(tops) else len(rows)]
+        yield DayHeading("No time known" if span is None else span.name, after - place)
+        yield from below
+        place = after
 
 
 def _heading(entry: ListEntry) -> Clean:

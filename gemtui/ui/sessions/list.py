@@ -12,6 +12,7 @@ from textual.message import Message
 from textual.scroll_view import ScrollView
 from textual.strip import Strip
 
+from gemtui.sessions.days import Days
 from gemtui.sessions.listing import Heading, Listing, Query, Row, Rows, SessionRow, Sort, View
 from gemtui.sessions.snapshot import Snapshot
 from gemtui.sessions.summary import Summary
@@ -69,6 +70,7 @@ class SessionList(ScrollView, can_focus=True, inherit_bindings=False):
         self._snapshot: Snapshot | None = None
         self._rows = Rows()
         self._places = RowIndex()
+        self._days: Days | None = None
         self._cursor = 0
         self._wanted: str | None = None
         self._moved = False
@@ -155,13 +157,15 @@ class SessionList(ScrollView, can_focus=True, inherit_bindings=False):
         if ends and before is not None:
             self._wanted = before.key
         self.view = view
-        self._rows = self._listing.arrange(view)
+        look = look_of(self.app, self._width)
+        self._days = Days(look.now, look.tz)
+        self._rows = self._listing.arrange(view, self._days)
         self._places = RowIndex(self._rows.rows, self._width)
         place = self._places.find(self._wanted)
         if place is None and before is not None and not typed:
             place = self._places.find(before.key)
             place = self._cursor if place is None else place
-        self._cursor = self._places.nearest(self._places.first_session if place is None else place)
+        self._cursor = self._places.stop(self._places.first_session if place is None else place)
         if not view.query and self._row is not None:
             self._wanted = self._row.key
         self._lay_out()
@@ -223,7 +227,7 @@ class SessionList(ScrollView, can_focus=True, inherit_bindings=False):
         places, first, top = self._places, self._cursor, self.scroll_offset.y
         if not places:
             return
-        if first and isinstance(places.rows[first - 1], Heading):
+        if first and not isinstance(places.rows[first - 1], SessionRow):
             first -= 1
         start, end = places.top(first), places.bottom(self._cursor)
         if end > top + self.size.height:
@@ -231,10 +235,10 @@ class SessionList(ScrollView, can_focus=True, inherit_bindings=False):
         elif start < top:
             self._scroll(start)
 
-    def _go(self, place: int) -> None:
+    def _go(self, place: int, step: int = 1) -> None:
         if not self._places:
             return
-        self._cursor = self._places.nearest(place)
+        self._cursor = self._places.stop(place, step)
         self._wanted = self._places.rows[self._cursor].key
         self._moved = True
         self._scroll_to_cursor()
@@ -246,7 +250,10 @@ class SessionList(ScrollView, can_focus=True, inherit_bindings=False):
             top, bottom = self._places.top(self._cursor), self._places.bottom(self._cursor)
             room = int(abs(pages) * (self.size.height - (bottom - top)))
             step = max(bottom - top, room)
-            self._go(self._places.at(top + step if pages > 0 else top - step))
+            if pages > 0:
+                self._go(self._places.at(top + step))
+            else:
+                self._go(self._places.at(top - step), -1)
 
     # --- drawing -------------------------------------------------------------------------------
 
@@ -278,6 +285,7 @@ class SessionList(ScrollView, can_focus=True, inherit_bindings=False):
             query=Query(self.view.query),
             projects=self.view.everywhere and not self.view.grouped,
             sort=self.view.sort,
+            days=self._days if self.view.by_day else None,
             chosen=place == self._cursor,
             focused=self.has_focus,
         )
@@ -299,8 +307,13 @@ class SessionList(ScrollView, can_focus=True, inherit_bindings=False):
     # --- events --------------------------------------------------------------------------------
 
     def on_mount(self) -> None:
-        """Ages grow."""
-        self.set_interval(_MINUTE, self.refresh)
+        """Ages grow, and at midnight days get other names."""
+        self.set_interval(_MINUTE, self._tick)
+
+    def _tick(self) -> None:
+        if self._days is not None and self._days.today != look_of(self.app, 1).today:
+            self._arrange(self.view)
+        self.refresh()
 
     def on_resize(self) -> None:
         """Another width may be another form of row."""
@@ -315,9 +328,10 @@ class SessionList(ScrollView, can_focus=True, inherit_bindings=False):
         """One click highlights, or folds a group; two open."""
         inside = event.get_content_offset(self)
         line = -1 if inside is None else inside.y + self.scroll_offset.y
-        if not 0 <= line < self._places.height:
+        place = self._places.at(line)
+        if not 0 <= line < self._places.height or not self._places.stops(place):
             return
-        self._go(self._places.at(line))
+        self._go(place)
         if event.chain == 2 or isinstance(self._row, Heading):
             self.action_open()
 
@@ -325,7 +339,7 @@ class SessionList(ScrollView, can_focus=True, inherit_bindings=False):
 
     def action_cursor_up(self) -> None:
         """One row up."""
-        self._go(self._cursor - 1)
+        self._go(self._cursor - 1, -1)
 
     def action_cursor_down(self) -> None:
         """One row down."""
@@ -353,7 +367,7 @@ class SessionList(ScrollView, can_focus=True, inherit_bindings=False):
 
     def action_last(self) -> None:
         """To the last row."""
-        self._go(len(self._places) - 1)
+        self._go(len(self._places) - 1, -1)
 
     def action_open(self) -> None:
         """Read the session; fold or unfold the group."""
@@ -366,7 +380,7 @@ class SessionList(ScrollView, can_focus=True, inherit_bindings=False):
     def action_fold(self) -> None:
         """Fold the group in which the cursor is, or unfold it."""
         row = self._row
-        if row is None or not self.view.grouped:
+        if not self.view.grouped or not isinstance(row, Heading | SessionRow):
             return
         group = row.group if isinstance(row, Heading) else row.entry.group
         self._wanted = f"project {group}"

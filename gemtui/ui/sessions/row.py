@@ -8,12 +8,14 @@ or what went wrong.
 from __future__ import annotations
 
 from collections.abc import Iterable
+from datetime import datetime
 
 from msgspec import Struct
 from rich.style import Style
 from textual.strip import Strip
 
-from gemtui.sessions.listing import Heading, ListEntry, Query, Row, SessionRow, Sort
+from gemtui.sessions.days import Days
+from gemtui.sessions.listing import DayHeading, Heading, ListEntry, Query, Row, SessionRow, Sort
 from gemtui.sessions.store import SessionKind
 from gemtui.sessions.summary import NO_TITLE, Flag, Summary
 from gemtui.text import Clean, counted, relative
@@ -33,13 +35,15 @@ class RowContext(Struct, frozen=True, kw_only=True):
     """What a row needs to know besides itself.
 
     `query`: what to mark. `projects`: name the project (not below its heading, and not where all
-    rows are of one). `sort`: the property that orders the rows, which every row shows. `chosen`:
-    the cursor is on it. `focused`: the list has the focus.
+    rows are of one). `sort`: the property that orders the rows, which every row shows. `days`: it
+    stands below the heading of its day, by these names. `chosen`: the cursor is on it. `focused`:
+    the list has the focus.
     """
 
     query: Query
     projects: bool = True
     sort: Sort = Sort.UPDATED
+    days: Days | None = None
     chosen: bool = False
     focused: bool = False
 
@@ -57,6 +61,8 @@ def draw_row(row: Row, look: Look, around: RowContext, height: int) -> tuple[Str
     """
     if isinstance(row, Heading):
         return (_heading(row, look, around),)
+    if isinstance(row, DayHeading):
+        return (_day(row, look),)
     if height == 1:
         return (_columns(row, look, around),)
     return _title_line(row, look, around), _facts_line(row, look, around)
@@ -115,12 +121,19 @@ def _title(row: SessionRow, look: Look, around: RowContext) -> Pieces:
     return _marked(row.entry.title, style + BOLD if around.chosen else style, around, look)
 
 
-def _age(summary: Summary, look: Look, around: RowContext) -> Pieces:
-    """How long ago it was written, or began, where that is what orders the list."""
-    if around.sort is not Sort.STARTED:
-        return (Piece(own(f"{relative(summary.when, look.now):>3}"), look[Role.MUTED]),)
-    began = "  ?" if summary.started is None else f"{relative(summary.started, look.now):>3}"
-    return (Piece(own(f"began {began}"), look[Role.MUTED]),)
+def _age(summary: Summary, look: Look, around: RowContext, width: int) -> Pieces:
+    """When it was written, or began, where that is what orders the list."""
+    began = around.sort is Sort.STARTED
+    when = summary.started if began else summary.when
+    said = "?" if when is None else _moment(when, look, around.days)
+    return (Piece(own(f"{'began ' if began else ''}{said:>{width}}"), look[Role.MUTED]),)
+
+
+def _moment(when: datetime, look: Look, days: Days | None) -> str:
+    """How long ago, or what the heading of an earlier day leaves unsaid."""
+    if days is None or when.astimezone(days.tz).date() >= days.today:
+        return relative(when, look.now)
+    return days.moment(when)
 
 
 # --- two lines -------------------------------------------------------------------------------
@@ -129,7 +142,9 @@ def _age(summary: Summary, look: Look, around: RowContext) -> Pieces:
 def _title_line(row: SessionRow, look: Look, around: RowContext) -> Strip:
     summary = row.entry.summary
     front = _front(row, look, around, _sign(summary, look))
-    return _line((*front, *_title(row, look, around)), (_GAP, *_age(summary, look, around)), look)
+    return _line(
+        (*front, *_title(row, look, around)), (_GAP, *_age(summary, look, around, 3)), look
+    )
 
 
 class RowFact(Struct, frozen=True):
@@ -282,7 +297,7 @@ def _right_columns(entry: ListEntry, look: Look, around: RowContext) -> Pieces:
             pieces += (*(failed if wrong else prompts), *sorted_by)
         else:
             pieces += (*prompts, *(failed if wrong else (*tools, _MARGIN)))
-    return (*pieces, _GAP, *_age(summary, look, around))
+    return (*pieces, _GAP, *_age(summary, look, around, 3 if around.days is None else 6))
 
 
 def _word(text: Clean, width: int, look: Look, around: RowContext) -> Pieces:
@@ -306,6 +321,11 @@ def _heading(row: Heading, look: Look, around: RowContext) -> Strip:
     name = _end_of_path(row.name, look.width - width_of((_GAP, number)) - 4, style, look)
     front = (_bar(look, around), Piece(own(f"{fold} "), look[Role.MUTED]))
     return _line((*front, name), (_GAP, number), look)
+
+
+def _day(row: DayHeading, look: Look) -> Strip:
+    number = Piece(own(f"{row.count:>3,}"), look[Role.MUTED])
+    return _line((_MARGIN, _GAP, Piece(own(row.name), look[Role.HEADING])), (_GAP, number), look)
 
 
 def _end_of_path(path: Clean, width: int, style: Style, look: Look) -> Piece:

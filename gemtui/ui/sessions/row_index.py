@@ -6,7 +6,7 @@ from bisect import bisect_right
 from itertools import accumulate
 from typing import NamedTuple
 
-from gemtui.sessions.listing import Row, SessionRow
+from gemtui.sessions.listing import DayHeading, Row, SessionRow
 from gemtui.ui.sessions.row import row_height
 
 
@@ -50,6 +50,16 @@ class RowIndex:
     def nearest(self, place: int) -> int:
         """This place, or the first or last one if there is none; 0 in an empty list."""
         return max(0, min(place, len(self.rows) - 1))
+
+    def stop(self, place: int, step: int = 1) -> int:
+        """The nearest place for a cursor in the direction of `step`, else in the other one."""
+        place = self.nearest(place)
+        there = (place, place + step, place - step)  # no two headings of days follow each other
+        return next((at for at in there if self.stops(at)), place)
+
+    def stops(self, place: int) -> bool:
+        """Whether a cursor can be at a place: not on the heading of a day."""
+        return 0 <= place < len(self) and not isinstance(self.rows[place], DayHeading)
 
     def at(self, line: int) -> int:
         """The place on a line of the list, the nearest one outside of it."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from datetime import datetime, timedelta
@@ -15,7 +16,7 @@ from textual.message import Message
 from textual.pilot import Pilot
 from textual.widgets import Input
 
-from gemtui.sessions.listing import SessionRow, Sort
+from gemtui.sessions.listing import DayHeading, SessionRow, Sort
 from gemtui.sessions.snapshot import Snapshot
 from gemtui.sessions.store import SessionKind, State
 from gemtui.sessions.summary import Flag, Summary
@@ -24,6 +25,7 @@ from gemtui.ui.kit.filtering import FilterBar
 from gemtui.ui.kit.messages import CopyRequested
 from gemtui.ui.sessions.list import SessionList
 from gemtui.ui.sessions.list_pane import Crumbs, SessionPane
+from tests.patience import PATIENCE
 from tests.sessions.summaries import NOW, summary
 
 GEMTUI, API = "/home/dev/src/gemtui", "/home/dev/src/api"
@@ -83,10 +85,11 @@ class ListApp(App[None]):
 
     @property
     def listed(self) -> list[str]:
-        """The ids in the list; headings as "# name"."""
+        """The ids in the list; headings of projects as "# name"."""
         return [
             row.entry.summary.id if isinstance(row, SessionRow) else f"# {row.name}"
             for row in self.sessions.rows.rows
+            if not isinstance(row, DayHeading)
         ]
 
     def lines(self) -> list[str]:
@@ -130,7 +133,7 @@ async def test_the_first_session_is_highlighted_at_start() -> None:
         ("end down", "m199"),
         ("end home", "m0"),
         ("pagedown", "m10"),
-        ("pagedown pagedown pageup", "m10"),
+        ("pagedown pagedown pageup", "m9"),
         ("end pageup", "m189"),
     ],
 )
@@ -153,10 +156,10 @@ async def test_enter_opens_and_y_copies_the_id() -> None:
 
 async def test_a_click_highlights_and_two_open() -> None:
     async with showing() as (app, pilot):
-        await pilot.click(SessionList, offset=(5, 3))
+        await pilot.click(SessionList, offset=(5, 4))
         assert app.highlighted == "s2"
         assert not any(isinstance(each, SessionList.Opened) for each in app.said)
-        await pilot.double_click(SessionList, offset=(5, 4))
+        await pilot.double_click(SessionList, offset=(5, 5))
         assert isinstance(opened := app.said[-1], SessionList.Opened)
         assert opened.summary.id == "s3"
         await pilot.click(SessionList, offset=(5, 15))
@@ -168,7 +171,7 @@ async def test_the_wheel_scrolls_and_leaves_the_cursor() -> None:
         app.sessions.scroll_relative(y=30, animate=False)
         await pilot.pause()
         assert app.highlighted == "m0"
-        assert "Session number 15" in app.lines()[0]
+        assert "Session number 14" in app.lines()[0]
 
 
 # --- search ----------------------------------------------------------------------------------
@@ -340,7 +343,7 @@ async def test_at_the_top_a_new_session_comes_into_sight() -> None:
     async with showing(MANY) as (app, pilot):
         app.sessions.show(snapshot((summary("new", "A new one", hours=0), *MANY)))
         await pilot.pause()
-        assert "A new one" in app.lines()[0]
+        assert "A new one" in app.lines()[1]
         assert app.highlighted == "m0"
 
 
@@ -351,7 +354,7 @@ async def test_a_session_that_changed_shows_what_is_new() -> None:
         app.sessions.show(snapshot((changed, FEW[0], FEW[1], *FEW[3:])))
         await pilot.pause()
         assert app.listed == ["s3", "s1", "s2", "s4"]
-        assert app.lines()[:2] == [
+        assert app.lines()[1:3] == [
             "▌● The parser, explained               now",
             "▌  live · gemtui · 2.5-pro · 4 prompts",
         ]
@@ -388,11 +391,82 @@ async def test_reading_is_said_and_the_list_works_meanwhile() -> None:
 
 async def test_ages_are_those_of_the_app_s_clock() -> None:
     async with showing() as (app, pilot):
-        assert app.lines()[0].endswith(" 1h")
+        assert app.lines()[1].endswith(" 1h")
         app.now = NOW + timedelta(hours=5)
         app.sessions.refresh()
         await pilot.pause()
-        assert app.lines()[0].endswith(" 6h")
+        assert app.lines()[1].endswith(" 6h")
+
+
+# --- days --------------------------------------------------------------------------------------
+
+DAYS = (
+    summary("d1", "Of today", hours=1),
+    summary("d2", "Of today, too", hours=2),
+    summary("d3", "Of yesterday", hours=13),
+    summary("d4", "Of Tuesday", hours=24 * 3),
+    summary("d5", "Of another month", hours=24 * 40),
+)
+
+
+async def test_a_list_by_time_has_the_days_as_headings_which_leave_their_name_unsaid() -> None:
+    async with showing(DAYS) as (app, _):
+        shown = [line.split() for line in app.lines() if line and "gemtui" not in line]
+        assert [" ".join(words) for words in shown] == [
+            "Today 2", "▌ Of today 1h", "Of today, too 2h",
+            "Yesterday 1", "Of yesterday 23:00",
+            "Tuesday 1", "Of Tuesday 12:00",
+            "October 2026 1", "Of another month Sun 11",
+        ]  # fmt: skip
+
+
+@pytest.mark.parametrize("width", [44, 80])
+async def test_the_cursor_goes_over_headings_of_days(width: int) -> None:
+    async with showing(DAYS) as (app, pilot):
+        app.query_one(SessionPane).styles.width = width
+        await pilot.pause()
+        seen = [app.highlighted]
+        for key in ("down", "down", "down", "down", "down", "up", "up", "up", "up", "up"):
+            await pilot.press(key)
+            seen.append(app.highlighted)
+        down = ["d1", "d2", "d3", "d4", "d5", "d5"]
+        assert seen == [*down, "d4", "d3", "d2", "d1", "d1"]
+        await pilot.press("pagedown", "pageup", "end", "ctrl+u", "home", "ctrl+d", "home")
+        assert app.highlighted == "d1"
+        assert app.lines()[0].startswith("   Today")
+
+
+async def test_a_click_on_a_heading_of_a_day_does_nothing() -> None:
+    async with showing(DAYS) as (app, pilot):
+        await pilot.press("down")
+        await pilot.double_click(SessionList, offset=(5, 0))
+        assert app.highlighted == "d2"
+        assert not any(isinstance(each, SessionList.Opened) for each in app.said)
+
+
+async def test_other_orders_and_groups_have_no_days() -> None:
+    async with showing(DAYS) as (app, pilot):
+        await pilot.press("s")
+        assert any("began" in line for line in app.lines())
+        assert "Yesterday" in "".join(app.lines())
+        await pilot.press("s")
+        assert "Yesterday" not in "".join(app.lines())
+        assert any(line.endswith(" 13h") for line in app.lines())
+        await pilot.press("S", *"sssss", "g")
+        assert app.sessions.view.sort is Sort.UPDATED
+        assert "Yesterday" not in "".join(app.lines())
+
+
+async def test_at_midnight_the_days_get_other_names(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("gemtui.ui.sessions.list._MINUTE", 0.01)
+    async with showing(DAYS) as (app, pilot):
+        await pilot.press("down", "down")
+        app.now = NOW + timedelta(hours=12)
+        async with asyncio.timeout(PATIENCE):
+            while not app.lines()[0].startswith("   Yesterday"):
+                await pilot.pause(0.01)
+        assert app.highlighted == "d3"
+        assert sum("Friday" in line or "Thursday" in line for line in app.lines()) == 1
 
 
 # --- the room that there is ------------------------------------------------------------------
@@ -404,7 +478,8 @@ async def test_a_wide_list_has_one_line_each_and_keeps_its_place() -> None:
         app.query_one(SessionPane).styles.width = 80
         await pilot.pause()
         lines = app.lines()
-        assert sum("Session number" in line for line in lines) == len(lines)
+        headings = sum(line.split()[0] in ("Today", "Yesterday") for line in lines)
+        assert sum("Session number" in line for line in lines) == len(lines) - headings
         assert any(line.startswith("▌") for line in lines)
 
 

@@ -79,7 +79,7 @@ async def opened(me: Person) -> None:
     await me.press("slash")
     await me.type("last line of")
     await me.press("enter")
-    await me.until(lambda: len(me.rows.rows.rows) == 1)
+    await me.until(lambda: me.rows.rows.shown == 1)
     await me.press("enter")
     await me.sees("The evening tide")
     await me.until(lambda: me.view.has_focus)

@@ -1,0 +1,62 @@
+"""The days below whose names a list that is sorted by time stands."""
+
+from __future__ import annotations
+
+from datetime import date, datetime, time, timedelta, tzinfo
+
+from msgspec import Struct
+
+
+class Span(Struct, frozen=True):
+    """One day, or the days of a month that have no heading of their own: [start, end).
+
+    `end` None: all that comes after `start`.
+    """
+
+    name: str
+    start: datetime
+    end: datetime | None
+
+    def __contains__(self, when: datetime | None) -> bool:
+        return when is not None and self.start <= when and (self.end is None or when < self.end)
+
+
+class Days:
+    """The days as they are called on one of them: `today`, in a time zone (None: the system's).
+
+    Today, Yesterday, the five days before by name, then whole months: with a heading for each day,
+    a list would be half headings.
+    """
+
+    def __init__(self, now: datetime, tz: tzinfo | None = None) -> None:
+        self.tz = tz
+        self.today = now.astimezone(tz).date()
+
+    def span_of(self, when: datetime) -> Span:
+        """The heading below which a time stands; today for one to come, of a clock that is off."""
+        day = when.astimezone(self.tz).date()
+        ago = (self.today - day).days
+        if ago <= 0:
+            return Span("Today", self._start(self.today), None)
+        if ago <= _NAMED:
+            name = "Yesterday" if ago == 1 else f"{day:%A}"
+            return Span(name, self._start(day), self._start(day + _DAY))
+        first = day.replace(day=1)
+        following = (first + 31 * _DAY).replace(day=1)
+        this_month = following > self.today
+        end = min(following, self.today - _NAMED * _DAY)
+        name = "Earlier this month" if this_month else f"{day:%B %Y}"
+        return Span(name, self._start(first), self._start(end))
+
+    def moment(self, when: datetime) -> str:
+        """What its heading leaves unsaid of an earlier day: `23:11`, or `Sat 14` in a month."""
+        local = when.astimezone(self.tz)
+        return f"{local:%H:%M}" if (self.today - local.date()).days <= _NAMED else f"{local:%a %d}"
+
+    def _start(self, day: date) -> datetime:
+        midnight = datetime.combine(day, time.min, self.tz)
+        return midnight if self.tz is not None else midnight.astimezone()
+
+
+_NAMED = 6
+_DAY = timedelta(days=1)
