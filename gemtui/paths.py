@@ -33,6 +33,14 @@ def typed_path(text: str | os.PathLike[str]) -> Path:
         return Path(text)
 
 
+def settings_path(text: str, home: Path) -> Path:
+    """Return a path as the CLI reads it from its settings; `home`: its folder, `.gemini`.
+
+    `~` is the folder that holds that one, and `~name` is nobody's.
+    """
+    return home.parent / text[2:] if text == "~" or text.startswith("~/") else Path(text)
+
+
 def folder_here() -> Path | None:
     """Return the folder in which we were started; None if it has been removed."""
     try:

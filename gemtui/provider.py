@@ -6,7 +6,7 @@ import asyncio
 import logging
 import os
 import warnings
-from collections.abc import Coroutine, Mapping
+from collections.abc import Callable, Coroutine, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import aclosing
 from dataclasses import dataclass, field
@@ -150,7 +150,7 @@ class GeminiCliProvider:
             approved_tools=config.get("allowed_tools") or (),
             timeout=timeout or config.get("timeout") or TIMEOUT,
             trust=bool(config.get("trust")),
-            prompt_in_argv="prompt_file" in context,
+            prompt_in_argv=bool(context.get("prompt_file")),
         )
 
 
@@ -179,11 +179,14 @@ def _mode(value: object) -> str | None:
     return None if value in tuple(ApprovalMode) else f"must be one of {', '.join(ApprovalMode)}"
 
 
-def _texts(value: object) -> str | None:
-    if not isinstance(value, list):
-        return "must be a list"
-    bad = next((at for at, each in enumerate(value) if _folder(each) is not None), None)
-    return None if bad is None else f"must be a list of texts, and [{bad}] is none"
+def _list_of(check: Callable[[object], str | None], what: str) -> Callable[[object], str | None]:
+    def checked(value: object) -> str | None:
+        if not isinstance(value, list):
+            return "must be a list"
+        bad = next((at for at, each in enumerate(value) if check(each) is not None), None)
+        return None if bad is None else f"must be a list of {what}, and [{bad}] is none"
+
+    return checked
 
 
 def _seconds(value: object) -> str | None:
@@ -195,8 +198,8 @@ _CHECKS = {
     "model": _text,
     "sandbox": _flag,
     "approval_mode": _mode,
-    "include_directories": _texts,
-    "allowed_tools": _texts,
+    "include_directories": _list_of(_folder, "paths"),
+    "allowed_tools": _list_of(_text, "texts"),
     "working_dir": _folder,
     "timeout": _seconds,
     "trust": _flag,

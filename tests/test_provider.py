@@ -65,6 +65,7 @@ def test_metadata() -> None:
         ({"include_directories": "src"}, "include_directories must be a list, got: 'src'"),
         ({"allowed_tools": ("glob",)}, "allowed_tools must be a list"),
         ({"allowed_tools": ["glob", 3]}, r"allowed_tools must be a list of texts, and \[1\]"),
+        ({"allowed_tools": [Path("glob")]}, r"allowed_tools must be a list of texts, and \[0\]"),
         ({"sandbox": "yes"}, "sandbox must be True or False"),
         ({"trust": "yes"}, "trust must be True or False"),
         ({"model": ""}, "model must be a text"),
@@ -174,6 +175,8 @@ def test_a_prompt_file_is_named_in_one_word(fake_cli: FakeCli, tmp_path: Path) -
     fake_cli(f"print:{INIT}", f"print:{OK}")
     GeminiCliProvider().generate("ignored", {"prompt_file": "/p/prompt.md"})
     assert words(tmp_path)[-1] == "--prompt=Process the prompt in /p/prompt.md"
+    GeminiCliProvider().generate("by stdin", {"prompt_file": None})
+    assert not any(word.startswith("--prompt") for word in words(tmp_path))
 
 
 def test_an_empty_answer_is_an_answer(fake_cli: FakeCli) -> None:

@@ -210,7 +210,8 @@ def _wait(process: subprocess.Popen[bytes], limit: float) -> int:
             return process.wait(limit)
         except subprocess.TimeoutExpired:
             before, computed = computed, cpu_seconds(process.pid)
-            if computed - before < _IDLE or monotonic() >= latest:
+            # less than before: a child has ended, so there was work
+            if 0 <= computed - before < _IDLE or monotonic() >= latest:
                 raise
         limit = min(_LOOK_AGAIN, limit)
 

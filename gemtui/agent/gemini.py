@@ -244,7 +244,10 @@ class GeminiAdapter:
         self._guard = guard or self._guard
 
     async def is_available(self) -> bool:
-        """Whether a CLI is installed and answers `--version` within five seconds. Never raises."""
+        """Whether a CLI is installed and answers `--version`. Never raises.
+
+        One that does nothing has five seconds, one that computes, on a slow machine, thirty.
+        """
         return await asyncio.to_thread(self._answers)
 
     def _answers(self) -> bool:

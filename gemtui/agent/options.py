@@ -87,9 +87,19 @@ class AgentOptions:
 
     def __post_init__(self) -> None:
         """Make what was given what the fields are: one text in place of names would be no deny."""
+        for kinds, names in _KINDS:
+            for name in names:
+                _require(name, getattr(self, name), kinds)
         taken: dict[str, object] = {name: _texts(name, getattr(self, name)) for name in _NAMES}
         for name in _FOLDERS:
-            taken[name] = tuple(map(typed_path, _items(name, getattr(self, name))))
+            paths = _items(name, getattr(self, name))
+            for at, path in enumerate(paths):
+                _require(f"{name}[{at}]", path, _PATH)
+            taken[name] = tuple(map(typed_path, paths))
+        taken["environment"] = environment = dict(self.environment or {})
+        for pair in environment.items():
+            if not all(isinstance(word, str) for word in pair):
+                raise OptionError(f"environment must map texts to texts, not {pair!r}")
         if self.cwd is not None:
             taken["cwd"] = typed_path(self.cwd)
         if self.approval_mode is not None:
@@ -128,6 +138,23 @@ class AgentOptions:
 AnyPath = str | os.PathLike[str]
 _NAMES = ("only_tools", "approved_tools", "disallowed_tools", "extensions", "mcp_servers")
 _FOLDERS = ("policies", "include_directories")
+_PATH = (str, os.PathLike)
+_KINDS: tuple[tuple[tuple[type, ...], tuple[str, ...]], ...] = (
+    (_PATH, ("cwd",)),
+    ((str,), ("model", "approval_mode", "resume")),
+    ((int,), ("max_turns",)),
+    ((int, float), ("timeout", "idle_timeout")),
+    ((bool,), ("sandbox", "trust", "prompt_in_argv")),
+    ((PermissionPolicy,), ("permissions",)),
+    ((Mapping,), ("environment",)),
+)
+"""What a field may be given as, beside None; names and folders are looked at one by one."""
+
+
+def _require(name: str, value: object, kinds: tuple[type, ...]) -> None:
+    if value is not None and not isinstance(value, kinds):
+        words = " or ".join(kind.__name__ for kind in kinds)
+        raise OptionError(f"{name} must be {words}, not {value!r}")
 
 
 def _items(name: str, value: object) -> tuple[Any, ...]:

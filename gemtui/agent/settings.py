@@ -13,7 +13,7 @@ from typing import Any
 
 from gemtui.files import read_small, resolved
 from gemtui.jsonfile import object_of
-from gemtui.paths import current_folder, gemini_home
+from gemtui.paths import current_folder, gemini_home, settings_path
 
 SETTINGS_VARIABLE = "GEMINI_CLI_SYSTEM_SETTINGS_PATH"
 
@@ -100,7 +100,7 @@ def user_policies(environ: Mapping[str, str], cwd: Path | None = None) -> tuple[
     home, cwd = gemini_home(environ), cwd or current_folder()
     places = settings_places(environ, cwd)
     named = (path for place in places for path in _policy_paths(read_settings(place, environ)))
-    return tuple(dict.fromkeys(cwd / _expanded(path, home) for path in named)) or (
+    return tuple(dict.fromkeys(cwd / settings_path(path, home) for path in named)) or (
         home / "policies",
     )
 
@@ -112,11 +112,6 @@ def _policy_paths(settings: Mapping[str, Any]) -> Iterator[str]:
     for path in paths if isinstance(paths, list) else ():
         if path and isinstance(path, str):
             yield path
-
-
-def _expanded(path: str, home: Path) -> Path:
-    """`~` is the folder that holds `.gemini`; `~name` is nobody's."""
-    return home.parent / path[2:] if path == "~" or path.startswith("~/") else Path(path)
 
 
 def read_settings(path: Path, environ: Mapping[str, str] | None = None) -> dict[str, Any]:

@@ -85,8 +85,10 @@ def signal_of(code: int | None) -> int | None:
     `code`: as `Popen.returncode`. Exit codes above are HTTP statuses
     (assets/gemini-cli.md#exit-codes).
     """
-    number = 0 if code is None else -code if code < 0 else code - _SHELL
-    return number if 0 < number < _FIRST_HTTP - _SHELL and code != CANCELLED_EXIT else None
+    if code is not None and code < 0:
+        return -code
+    number = 0 if code in (None, CANCELLED_EXIT) else code - _SHELL
+    return number if 0 < number < _FIRST_HTTP - _SHELL else None
 
 
 def _clock() -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any, cast
 
 import pytest
@@ -36,3 +37,29 @@ def test_a_run_s_options_name_only_tools_that_there_may_be(
 )  # fmt: skip
 def test_names_of_old_agents_servers_and_discovered_tools_are_taken(name: str) -> None:
     AgentOptions(disallowed_tools=(name,)).check()
+
+
+@pytest.mark.parametrize(
+    ("given", "words"),
+    [
+        ({"cwd": 5}, "cwd must be str or PathLike, not 5"),
+        ({"cwd": b"x"}, "cwd must be str or PathLike"),
+        ({"policies": ["a", 5]}, r"policies\[1\] must be str or PathLike, not 5"),
+        ({"approval_mode": ["yolo"]}, "approval_mode must be str"),
+        ({"model": 5}, "model must be str"),
+        ({"timeout": "5"}, "timeout must be int or float, not '5'"),
+        ({"max_turns": "3"}, "max_turns must be int, not '3'"),
+        ({"trust": "no"}, "trust must be bool, not 'no'"),
+        ({"permissions": {"shell_execute": "deny"}}, "permissions must be PermissionPolicy"),
+        ({"environment": ["A=b"]}, "environment must be Mapping"),
+        ({"environment": {"A": 5}}, "environment must map texts to texts"),
+    ],
+)
+def test_a_value_of_another_kind_names_its_option(given: dict[str, Any], words: str) -> None:
+    with pytest.raises(OptionError, match=words):
+        AgentOptions(**given)
+
+
+def test_what_is_near_enough_is_taken() -> None:
+    taken = AgentOptions(cwd="~", policies=["p.toml"], approval_mode="yolo", timeout=5)
+    assert (taken.cwd, taken.policies) == (Path.home(), (Path("p.toml"),))

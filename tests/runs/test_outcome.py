@@ -260,6 +260,8 @@ def test_a_policy_for_no_tool_is_a_warning() -> None:
         (151, "Gemini refused the request (407)"),
         (-9, "Gemini CLI was ended from outside (SIGKILL)"),
         (137, "Gemini CLI was ended from outside (SIGKILL)"),
+        (-24, "Gemini CLI was ended from outside (SIGXCPU)"),
+        (-31, "Gemini CLI was ended from outside (SIGSYS)"),
         (7, "Gemini CLI failed (exit code 7)"),
     ],
 )

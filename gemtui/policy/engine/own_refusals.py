@@ -10,6 +10,7 @@ import re
 from collections.abc import Sequence
 from pathlib import Path
 
+from gemtui.paths import gemini_home, settings_path
 from gemtui.policy.engine.results import Setup
 from gemtui.policy.engine.settings import names
 from gemtui.policy.match.matching import SHELL
@@ -70,7 +71,8 @@ def roots_of(setup: Setup) -> tuple[Path, ...]:
     if setup.workspace is None:
         return ()
     more = names(setup.settings, "context", "includeDirectories") or ()
-    return (setup.workspace, *(setup.workspace / Path(each).expanduser() for each in more))
+    home = gemini_home()
+    return (setup.workspace, *(setup.workspace / settings_path(each, home) for each in more))
 
 
 def own_path(tool: str) -> str:

@@ -101,11 +101,21 @@ def test_without_a_workspace_only_relative_paths_are_judged() -> None:
     assert not refused("/srv/node_modules/app/a.txt")
 
 
-def test_folders_that_the_settings_add_are_inside(tmp_path: Path) -> None:
+def test_folders_that_the_settings_add_are_inside(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """`~` is a home there, `~name` a folder of that name."""
+    monkeypatch.setenv("GEMINI_CLI_HOME", str(tmp_path / "home"))
     (tmp_path / "work").mkdir()
-    setup = Setup(
-        workspace=tmp_path / "work", settings={"context": {"includeDirectories": ["../more"]}}
-    )
-    for path, refuses in (("../more/a", False), ("../more/.git/a", True), ("../other/a", True)):
+    added = ["../more", "~/x", "~root/y"]
+    setup = Setup(workspace=tmp_path / "work", settings={"context": {"includeDirectories": added}})
+    for path, refuses in (
+        ("../more/a", False),
+        ("../more/.git/a", True),
+        ("../other/a", True),
+        ("../home/x/a", False),
+        ("~root/y/a", False),
+        ("/root/y/a", True),
+    ):
         said = decide(Policy(), Call("read_file", {"file_path": path}), setup=setup)
         assert (said.tool_refuses is not None) is refuses, path
