@@ -11,7 +11,7 @@ import os
 import shutil
 import stat
 import tempfile
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from pathlib import Path
 from typing import IO
@@ -260,3 +260,11 @@ def resolved(path: Path) -> Path:
         return Path(os.path.realpath(path))
     except (OSError, ValueError):
         return path.absolute()
+
+
+def folder_sizes(folder: Path) -> Iterator[int]:
+    """Yield the size in bytes of each file below a folder. Raises nothing."""
+    for place, _, names in os.walk(folder):
+        for name in names:
+            with suppress(OSError):
+                yield Path(place, name).lstat().st_size

@@ -23,9 +23,10 @@ from gemtui.agent.settings import settings_problems
 from gemtui.api import problem_dict
 from gemtui.config import Config, load_config
 from gemtui.doctor.policies import PolicyReport, look_at_policies, policy_problems, policy_rows
+from gemtui.doctor.search import SearchReport, look_at_search, search_rows
 from gemtui.doctor.terminal import Terminal, look_at_terminal, terminal_rows
 from gemtui.errors import ConfigError, MarksUnreadable
-from gemtui.files import is_private, is_there
+from gemtui.files import folder_sizes, is_private, is_there
 from gemtui.marks import Marks
 from gemtui.paths import cache_dir, config_file, current_folder, gemini_home, prompts_file
 from gemtui.runs.copies import last_copy_words
@@ -120,6 +121,7 @@ class Report:
     policies: PolicyReport
     terminal: Terminal
     files: OwnFiles
+    search: SearchReport
     runs: DiskUsage
     settings: tuple[str, ...]
     registry: str | None
@@ -142,7 +144,7 @@ class Report:
             "cli": self.cli.to_dict(),
             "policies": self.policies.to_dict(self.cli.version),
             "terminal": asdict(self.terminal),
-            "files": _files_dict(self.files),
+            "files": _files_dict(self.files) | {"search": self.search.to_dict()},
             "runs": self.runs.to_dict(),
             "problems": list(self.problems),
         }
@@ -167,6 +169,7 @@ def examine(environ: Mapping[str, str] = os.environ) -> Report:
         policies=look_at_policies(environ),
         terminal=look_at_terminal(environ),
         files=_own_files(environ, cache, found),
+        search=look_at_search(cache, home),
         runs=usage(runs_dir()),
         settings=settings_problems(environ, current_folder()),
         registry=registry_problem(home),
@@ -211,7 +214,7 @@ def _own_files(environ: Mapping[str, str], cache: Path, found: Snapshot) -> OwnF
         settings = load_config(config)
     except ConfigError as error:
         problem = str(error)
-    sizes, marks = list(_sizes(cache)), Marks()
+    sizes, marks = list(folder_sizes(cache)), Marks()
     marked, marks_problem = _marked(marks)
     return OwnFiles(
         config=config,
@@ -238,16 +241,6 @@ def _marked(marks: Marks) -> tuple[int | None, str | None]:
         return len(marks.all()), None
     except MarksUnreadable as error:
         return None, str(error)
-
-
-def _sizes(folder: Path) -> Iterator[int]:
-    """The size of each file below a folder, in bytes."""
-    for place, _, names in os.walk(folder):
-        for name in names:
-            try:
-                yield Path(place, name).lstat().st_size
-            except OSError:
-                continue
 
 
 def _bytes(file: Path) -> int | None:
@@ -337,6 +330,7 @@ def _rows(report: Report) -> Iterator[tuple[str, str]]:
     yield from policy_rows(report.policies, report.cli.version)
     yield from terminal_rows(report.terminal)
     yield from _file_rows(report.files)
+    yield from search_rows(report.search)
     yield from _run_rows(report.runs)
     for problem in report.problems:
         yield "broken", problem

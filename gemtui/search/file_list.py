@@ -35,6 +35,11 @@ def index_folder(cache: Path, home: Path) -> Path:
     return cache / "search" / name
 
 
+def list_file(folder: Path) -> Path:
+    """Return where the list of an index is."""
+    return folder / "files.sqlite3"
+
+
 class NoIndex(Exception):
     """There is no index that this gemtui can use; the words say why. `is_there`: there is one."""
 

@@ -18,11 +18,10 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from gemtui.search.documents import Document
-from gemtui.search.file_list import FileList, NoIndex, Row
+from gemtui.search.file_list import FileList, NoIndex, Row, list_file
 from gemtui.search.text_index import TextIndex
 from gemtui.sessions.store import ChatFile
 
-_LIST = "files.sqlite3"
 _LOCK = "lock"
 _BROKEN = "broken"
 
@@ -76,7 +75,7 @@ def _opened(folder: Path) -> tuple[FileList, TextIndex]:
     with _no_index_if_damaged():
         if (folder / _BROKEN).exists():
             raise NoIndex("it is damaged")
-        files = FileList(folder / _LIST)
+        files = FileList(list_file(folder))
         try:
             return files, TextIndex(folder / files.name)
         except BaseException:
@@ -130,7 +129,7 @@ class WriteIndex:
             self._list, self._text = _opened(folder)
             numbers = self._settled()
         except NoIndex as error:
-            if (folder / _LIST).exists():
+            if (list_file(folder)).exists():
                 self.renewed = f"the search index was made anew: {error}"
             self._list, self._text = _made_anew(folder)
             numbers = set()
@@ -192,4 +191,4 @@ def _made_anew(folder: Path) -> tuple[FileList, TextIndex]:
     name = f"words-{secrets.token_hex(4)}"
     (folder / name).mkdir(mode=0o700)
     text = TextIndex(folder / name, new=True)
-    return FileList.create(folder / _LIST, name), text
+    return FileList.create(list_file(folder), name), text

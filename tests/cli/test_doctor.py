@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 import os
+from contextlib import closing
 from pathlib import Path
 
 import pytest
 
+from gemtui.paths import cache_dir
 from gemtui.runs.listing import runs_dir
+from gemtui.search.file_list import index_folder
+from gemtui.search.index import WriteIndex, only_writer
+from gemtui.search.indexer import update
 from gemtui.sessions.cache import FILE
 from gemtui.text import clean
 from tests.agent.test_detect import script
@@ -207,3 +212,23 @@ def test_hostile_names_stay_harmless(home: Path, gemtui: Gemtui) -> None:
     (chats / "session-2026-11-20T10-00-dead\x1b[31m.jsonl").write_bytes(b"nothing\n")
     text = gemtui("doctor").out
     assert clean(text) == text
+
+
+def test_the_search_index_is_named_with_its_size_and_what_lies_in_it(
+    store: Path, gemtui: Gemtui
+) -> None:
+    assert "search    no index yet" in gemtui("doctor").out
+    folder = index_folder(cache_dir(), store)
+    with only_writer(folder), closing(WriteIndex(folder)) as index:
+        update(index, store)
+        files = len(index.rows)
+    answer = gemtui("doctor")
+    assert f"search    {folder}: index of {files} files, " in answer.out
+    assert ", readable by you alone\n          words of your sessions lie in it" in answer.out
+    found = gemtui("doctor", "--json").json["files"]["search"]
+    assert (found["files"], found["private"], found["problem"]) == (files, True, None)
+    assert found["bytes"] > 1000
+    (folder / "files.sqlite3").write_bytes(b"garbage" * 999)
+    answer = gemtui("doctor")
+    assert answer.code == 0
+    assert "not used, it is damaged (file is not a database)" in answer.out

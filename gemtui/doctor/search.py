@@ -1,0 +1,79 @@
+"""What `gemtui doctor` finds of the search index: where it is, how large, and what lies in it."""
+
+from __future__ import annotations
+
+import shlex
+import sqlite3
+from collections.abc import Iterator
+from contextlib import closing
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from gemtui.files import folder_sizes, is_private
+from gemtui.search.file_list import FileList, NoIndex, index_folder, list_file
+from gemtui.text import counted, size
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SearchReport:
+    """The index of the store.
+
+    `files`: session files in it, None = `problem` is why it is not used, or there is none.
+    `private`: nobody but the user has access to it.
+    """
+
+    folder: Path
+    files: int | None
+    bytes: int
+    private: bool
+    problem: str | None
+
+    @property
+    def clear(self) -> str:
+        """The shell command that removes it; the app makes it again."""
+        return f"rm -r {shlex.quote(str(self.folder))}"
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return it as in `gemtui doctor --json`."""
+        return {
+            "path": str(self.folder),
+            "files": self.files,
+            "bytes": self.bytes,
+            "private": self.private,
+            "problem": self.problem,
+            "clear": self.clear,
+        }
+
+
+def look_at_search(cache: Path, home: Path) -> SearchReport:
+    """Look at the index of the store in `home`, without its words."""
+    folder = index_folder(cache, home)
+    files, problem = None, None
+    try:
+        with closing(FileList(list_file(folder))) as found:
+            files = len(found.rows())
+    except NoIndex as error:
+        problem = str(error) if error.is_there else None
+    except (sqlite3.Error, OSError, ValueError) as error:
+        problem = f"it is damaged ({error})"
+    return SearchReport(
+        folder=folder,
+        files=files,
+        bytes=sum(folder_sizes(folder)),
+        private=is_private(folder),
+        problem=problem,
+    )
+
+
+def search_rows(search: SearchReport) -> Iterator[tuple[str, str]]:
+    """Yield what a person is told of it."""
+    if search.problem is not None:
+        yield "search", f"{search.folder}: not used, {search.problem}; the app makes it anew"
+    elif search.files is None:
+        yield "search", "no index yet: the app makes it, until then the files are searched"
+    else:
+        private = ", readable by you alone" if search.private else ""
+        kept = f"index of {counted(search.files, 'file')}, {size(search.bytes)}"
+        yield "search", f"{search.folder}: {kept}{private}"
+        yield "", f"words of your sessions lie in it; to remove it: {search.clear}"
