@@ -24,6 +24,7 @@ from gemtui.transcript.tools import (
 
 RICH_FIELDS = ("tokens", "thoughts", "model", "toolCalls")
 """What a message loses when a resume restores it (assets/gemini-cli.md#ghosts)."""
+_MADE = ("inlineData", "fileData", "executableCode", "codeExecutionResult")
 
 
 class RecordKind(Enum):
@@ -51,15 +52,16 @@ class CallFact(Struct, frozen=True, gc=False):
 class RecordFacts(Struct, frozen=True, kw_only=True, gc=False):
     """The facts of one record.
 
-    `has`: which of RICH_FIELDS it carries itself. `text`: it holds some. `calls`: its toolCalls.
-    `part_ids`: ids of functionCall parts that are not among its toolCalls. `replies`: its
-    functionResponses. `digest`: equal for two records that say the same.
+    `has`: which of RICH_FIELDS it carries itself. `content`: it holds text, images, or code that
+    the model ran. `calls`: its toolCalls. `part_ids`: ids of functionCall parts that are not among
+    its toolCalls. `replies`: its functionResponses. `digest`: equal for two records that say the
+    same.
     """
 
     outline: Outline
     kind: RecordKind = RecordKind.MESSAGE
     has: tuple[str, ...] = ()
-    text: bool
+    content: bool
     digest: int
     calls: tuple[CallFact, ...] = ()
     part_ids: tuple[str, ...] = ()
@@ -67,8 +69,8 @@ class RecordFacts(Struct, frozen=True, kw_only=True, gc=False):
 
     @property
     def says(self) -> bool:
-        """Whether it holds text or calls."""
-        return bool(self.text or self.calls or self.part_ids)
+        """Whether it holds content or calls."""
+        return bool(self.content or self.calls or self.part_ids)
 
 
 def facts_of(record: Mapping[str, Any], size: int) -> RecordFacts:
@@ -100,7 +102,7 @@ def _user(record: Mapping[str, Any], size: int) -> RecordFacts:
             size=size,
         ),
         kind=kind,
-        text=prompt,
+        content=prompt,
         digest=hash(("user", said.text, len(said.media), replies)),
         replies=replies,
     )
@@ -121,7 +123,7 @@ def _model(record: Mapping[str, Any], size: int) -> RecordFacts:
     content = value("content")
     text = text_of(content).strip()
     ids = tuple([call.id for call in calls])
-    part_ids = () if isinstance(content, str) else _part_ids(content)
+    part_ids, made = ((), ()) if isinstance(content, str) else (_part_ids(content), _made(content))
     model = value("model")
     return RecordFacts(
         outline=Outline(
@@ -137,8 +139,8 @@ def _model(record: Mapping[str, Any], size: int) -> RecordFacts:
             writes=tuple([call.written for call in calls if call.written]),
         ),
         has=tuple([name for name in RICH_FIELDS if value(name)]),
-        text=bool(text),
-        digest=hash(("gemini", text, ids or part_ids)),
+        content=bool(text or made),
+        digest=hash(("gemini", text, made, ids or part_ids)),
         calls=calls,
         part_ids=_without(part_ids, ids) if part_ids else (),
     )
@@ -147,6 +149,13 @@ def _model(record: Mapping[str, Any], size: int) -> RecordFacts:
 def _part_ids(content: object) -> tuple[str, ...]:
     calls = [part.get("functionCall") for part in parts_of(content)]
     return tuple([_id(call) for call in calls if isinstance(call, dict)])
+
+
+def _made(content: object) -> tuple[str, ...]:
+    """What the parts hold beside text: images, and code that the model ran."""
+    return tuple(
+        [name for part in parts_of(content) for name in _MADE if isinstance(part.get(name), dict)]
+    )
 
 
 def _without(part_ids: tuple[str, ...], ids: tuple[str, ...]) -> tuple[str, ...]:
@@ -170,7 +179,7 @@ def _system(record: Mapping[str, Any], size: int) -> RecordFacts:
             time=instant(record.get("timestamp")),
             size=size,
         ),
-        text=True,
+        content=True,
         digest=hash((string(record.get("type")), text_of(record.get("content")))),
     )
 

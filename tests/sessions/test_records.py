@@ -252,6 +252,24 @@ def test_calls_stand_where_they_happened(tmp_path: Path) -> None:
     assert said == [["one"], ["first", "a"], ["two"], ["second"], ["b"], ["end"]]
 
 
+@pytest.mark.parametrize(
+    "part",
+    [
+        {"inlineData": {"mimeType": "image/png", "data": "aGVsbG8="}},
+        {"fileData": {"mimeType": "image/png", "fileUri": "https://example.org/cat.png"}},
+        {"executableCode": {"language": "PYTHON", "code": "print(1)"}},
+        {"codeExecutionResult": {"output": "1"}},
+    ],
+)
+def test_an_answer_without_words_is_an_answer(part: dict[str, Any], tmp_path: Path) -> None:
+    drawn = gemini("g", "") | {"content": [part]}
+    log = replayed(tmp_path, header(), user("u", "Draw a cat"), drawn)
+    (block,) = list(transcript_of(log))[-1].blocks
+    assert not isinstance(block, Notice)
+    log = replayed(tmp_path, header(), user("u", "Draw a cat"), drawn, restore())
+    assert [line.dropped for line in log.dropped] == [Dropped.BURIED] * 2
+
+
 def test_a_cut_last_line_waits_for_its_rest(tmp_path: Path) -> None:
     whole_file = lines([header(), user("u", "one"), user("v", "two")])
     path = tmp_path / "session-x.jsonl"
