@@ -72,7 +72,7 @@ class Seen:
                 with SessionLog(path) as log:
                     log.refresh()
                     self.meanwhile = list(transcript_of(log))
-                file.write("gone\n")
+                file.write("gone\nExit Code: 1\n")
             run.finish()
         self.log = SessionLog(path)
         self.log.refresh()

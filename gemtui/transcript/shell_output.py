@@ -21,9 +21,15 @@ _BLOCKED = "Blocked: command substitution detected in shell command."
 _SUBSTITUTION = re.compile(r"\$\(|`|[<>]\(")
 
 
-def exit_code(output: str | None) -> int | None:
-    """The exit code at the end of what the model got of a command; nowhere else is one."""
-    found = _end(output or "")
+def exit_code(output: str | None, *, shown: str = "") -> int | None:
+    """The exit code at the end of what the model got of a command; nowhere else is one.
+
+    `shown`: what the person saw, which is what the command wrote: what looks so there is no code.
+    """
+    text, written = output or "", shown.rstrip("\n")
+    head = _HEAD.match(text)
+    start = 0 if head is None else head.end()
+    found = _end(text, start + len(written) if text.startswith(written, start) else start)
     code = None if found is None else found["code"]
     return int(code) if code and code != "(none)" else None
 
@@ -34,13 +40,13 @@ def said(output: str | None) -> str:
     head = _HEAD.match(text)
     if head is None:
         return text
-    end = _end(text)
-    inner = text[head.end() : len(text) if end is None else max(head.end(), end.start())]
+    end = _end(text, head.end())
+    inner = text[head.end() : len(text) if end is None else end.start()]
     return "" if inner == _EMPTY else inner
 
 
-def _end(text: str) -> re.Match[str] | None:
-    return _TAIL.search(text, max(0, len(text) - _LINES))
+def _end(text: str, start: int) -> re.Match[str] | None:
+    return _TAIL.search(text, max(start, len(text) - _LINES))
 
 
 def is_refused(output: str) -> bool:

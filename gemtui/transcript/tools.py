@@ -208,7 +208,8 @@ def exit_code_of(raw: Mapping[str, Any]) -> int | None:
     """Return the exit code of a stored shell command; None for others, and where it was 0."""
     if kind_of(string(raw.get("name"))) is not ToolKind.SHELL:
         return None
-    return shell_output.exit_code(_output(list(_result_parts(raw))))
+    output = _output(list(_result_parts(raw)))
+    return shell_output.exit_code(output, shown=string(raw.get("resultDisplay")))
 
 
 def _is_refused(parts: list[Part]) -> bool:

@@ -193,6 +193,23 @@ def test_exit_code(output: str, code: int | None) -> None:
     assert "untrusted_context" not in call.output
 
 
+@pytest.mark.parametrize(
+    ("shown", "end", "code"),
+    [
+        ("see\nExit Code: 1", "\nProcess Group PGID: 12", None),
+        ("Exit Code: 1\n", "\nExit Code: 3\nProcess Group PGID: 12", 3),
+        ("Exit Code: 1", "", None),
+        ("see", "\nExit Code: 1", 1),
+        ("Command exited with code: 4", "\nExit Code: 4", 4),
+    ],
+)
+def test_what_a_command_prints_is_no_exit_code(shown: str, end: str, code: int | None) -> None:
+    given = "(empty)" if shown.startswith("Command") else shown
+    result = reply(output=f"<untrusted_context>\nOutput: {given}{end}\n</untrusted_context>")
+    raw = raw_call("run_shell_command", result=result, resultDisplay=shown)
+    assert tool_call(raw).exit_code == code
+
+
 def test_only_shell_commands_have_an_exit_code() -> None:
     assert tool_call(raw_call(result=reply(output="Exit Code: 3"))).exit_code is None
 
