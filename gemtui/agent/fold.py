@@ -26,7 +26,7 @@ from gemtui.agent.events import (
 )
 from gemtui.transcript import shell_output
 from gemtui.transcript.display_model import Display
-from gemtui.transcript.displays import display_of
+from gemtui.transcript.displays import written_display
 from gemtui.transcript.model import (
     Author,
     Block,
@@ -247,7 +247,7 @@ def _ended(call: ToolCall, result: ToolResult, event: AgentEvent) -> ToolCall:
 def _display(call: ToolCall, output: str | None) -> Display | None:
     kind = kind_of(call.name)
     if kind is ToolKind.SHELL:
-        return display_of(output)
+        return written_display(output)
     return asked_change(kind, call.args, output)
 
 

@@ -44,14 +44,18 @@ def display_of(value: object, *, markdown: bool = False) -> Display | None:
         case None | "" | []:
             return None
         case str():
-            drawn = None if markdown else coloured(value)
-            return table(value) or drawn or TextDisplay(text=value, markdown=markdown)
+            return table(value) or TextDisplay(text=value, markdown=markdown)
         case list():
             return _screen(value) or _rows(value) or JsonDisplay(value=value)
         case Mapping():
             return _object(value) or (JsonDisplay(value=value) if value else None)
         case _:
             return JsonDisplay(value=value)
+
+
+def written_display(text: str | None) -> Display | None:
+    """Convert what a program wrote to a terminal, in its colours; None if it wrote nothing."""
+    return coloured(text or "") or display_of(text)
 
 
 def _object(value: Part) -> Display | None:

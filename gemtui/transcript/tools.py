@@ -16,7 +16,7 @@ from gemtui.text import holds_controls
 from gemtui.transcript import shell_output
 from gemtui.transcript.colours import coloured
 from gemtui.transcript.display_model import DiffDisplay, Display, TextDisplay
-from gemtui.transcript.displays import display_of, rebuilt_diff, table
+from gemtui.transcript.displays import display_of, rebuilt_diff, table, written_display
 from gemtui.transcript.media import numbered
 from gemtui.transcript.model import Image, ToolCall, ToolStatus, excerpt
 from gemtui.transcript.parts import Part, image_of, instant, mapping, parts_of, pretty, string
@@ -326,12 +326,11 @@ def _display(
     kind = kind_of(name)
     if kind is ToolKind.SHELL and (display is None or isinstance(display, TextDisplay)):
         whole = output if display is None else display.text
-        said = shell_output.said(whole) if whole == output else whole
-        return display_of(said)
+        return written_display(shell_output.said(whole) if whole == output else whole)
+    if kind in (ToolKind.MCP, ToolKind.OTHER) and display in (None, TextDisplay(text=output or "")):
+        return table(output or "") or coloured(output or "") or display
     if display is not None:
         return display
-    if kind in (ToolKind.MCP, ToolKind.OTHER):
-        return table(output or "") or coloured(output or "")
     return asked_change(kind, args, output) if status is ToolStatus.SUCCESS else None
 
 

@@ -11,11 +11,11 @@ from gemtui.transcript.colours import BASIC, coloured
 from gemtui.transcript.display_model import ScreenDisplay, Span
 from gemtui.transcript.export import to_html, to_text
 from gemtui.transcript.model import Author, Message, Transcript
-from gemtui.transcript.shown import display_text
+from gemtui.transcript.shown import display_text, output_text
 from gemtui.transcript.tools import tool_call
 from gemtui.ui.transcript.card import draw_card
 from tests.sessions.summaries import summary
-from tests.transcript.raw_calls import raw_call
+from tests.transcript.raw_calls import raw_call, reply
 from tests.ui.talks import look
 
 RED, GREEN = BASIC[1], BASIC[2]
@@ -78,6 +78,26 @@ def test_a_card_and_a_page_show_the_colours_and_nothing_else_acts() -> None:
     for export in (page, "".join(to_text(talk, about))):
         assert "\x1b" not in export
         assert "␛]52;c;eA==␇" in unescape(export)
+
+
+@pytest.mark.parametrize(
+    ("shown", "response", "text"),
+    [
+        ("\x1b[32mok\x1b[0m", {"output": "row\n" * 50}, "row\n" * 50),
+        ("\x1b[32mok\x1b[0m", {"output": "\x1b[32mok\x1b[0m"}, "ok"),
+        ("\x1b[31mError: boom\x1b[0m", {"error": "Error: boom"}, "Error: boom"),
+    ],
+)
+def test_colours_in_what_a_tool_shows_hide_nothing_that_it_gave(
+    shown: str, response: dict[str, str], text: str
+) -> None:
+    raw = raw_call("mcp_server_tool", resultDisplay=shown, result=reply(**response))
+    assert output_text(tool_call(raw)) == text
+
+
+def test_what_a_tool_gave_has_its_colours() -> None:
+    raw = raw_call("mcp_server_tool", resultDisplay=SAID, result=reply(output=SAID))
+    assert isinstance(tool_call(raw).display, ScreenDisplay)
 
 
 def test_a_long_coloured_output_shows_its_tail() -> None:
