@@ -39,8 +39,9 @@ _FLAG = "\U0001f3f4[\U000e0030-\U000e0039\U000e0061-\U000e007a]{3,6}\U000e007f"
 _COLOUR = r"(?:\x1b\[|\x9b)[0-9:;]*+m(?:(?:\x1b\[|\x9b)0?K)?"
 COLOUR = re.compile(_COLOUR)
 """What `clean` removes: `gemtui.transcript.colours` reads it."""
+_LINE_END = re.compile(f"\r\n|[{_LINE_ENDS}]")
 _HARMFUL = (
-    f"(?P<line_end>\r\n|[{_LINE_ENDS}])|(?P<kept>{_FLAG})|[{_CONTROLS}{_BIDI}{_TAGS}{_SURROGATES}]"
+    f"(?P<line_end>{_LINE_END.pattern})|(?P<kept>{_FLAG})|[{_CONTROLS}{_BIDI}{_TAGS}{_SURROGATES}]"
 )
 _TROUBLE = re.compile(_HARMFUL)
 _TROUBLE_OR_COLOUR = re.compile(f"(?P<dropped>{_COLOUR})|{_HARMFUL}")
@@ -55,6 +56,13 @@ def clean(text: str) -> Clean:
     `visible()` for commands.
     """
     return _cleaned(text, _TROUBLE_OR_COLOUR)
+
+
+def newlines(text: str) -> str:
+    """Return a text with newlines for the other ends of lines, as `clean` has them."""
+    if any(end in text for end in _LINE_ENDS):
+        return _LINE_END.sub("\n", text)
+    return text
 
 
 def _cleaned(text: str, trouble: re.Pattern[str]) -> Clean:

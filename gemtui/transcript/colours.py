@@ -11,7 +11,7 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from gemtui.text import COLOUR
+from gemtui.text import COLOUR, newlines
 from gemtui.transcript.display_model import ScreenDisplay, Span
 
 BASIC = (
@@ -21,7 +21,6 @@ BASIC = (
 """The sixteen colours that a terminal names by number, as Gemini CLI stores them."""
 LIMIT = 1_000_000
 """Characters of a text whose colours are looked at."""
-_LINE_END = re.compile("\r\n|[\n\r\x85\u2028\u2029]")
 _MOST = 32
 _PLAIN = Span(text="")
 _ON = {1: "bold", 2: "dim", 3: "italic", 4: "underline", 7: "inverse"}
@@ -33,7 +32,7 @@ def coloured(text: str) -> ScreenDisplay | None:
     if len(text) > LIMIT or not COLOUR.search(text):
         return None
     style, lines = _PLAIN, []
-    for line in _LINE_END.split(text.rstrip("\n")):
+    for line in newlines(text).rstrip("\n").split("\n"):
         spans: list[Span] = []
         at = 0
         for found in COLOUR.finditer(line):

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable
 
 from msgspec import Struct
 
-from gemtui.text import BLANKS, Clean, clean
+from gemtui.text import BLANKS, Clean, clean, newlines
 
 LINES = 2_000
 CHARACTERS = 100_000
@@ -39,7 +39,8 @@ def excerpt(
 
     Blank lines at the beginning and end of the text don't count. `cleaned`: `clean` or `visible`.
     """
-    whole, text = text, _trimmed(text)
+    whole = newlines(text) if cleaned is clean else text
+    text = _trimmed(whole)
     if not text:
         return Excerpt(head=())
     blank = whole.count("\n", 0, len(whole) - len(whole.lstrip(BLANKS)))
@@ -60,7 +61,7 @@ def excerpt(
 
 def line_count(text: str) -> int:
     """Return the number of lines of a text, without blank lines at its beginning and end."""
-    text = _trimmed(text)
+    text = _trimmed(newlines(text))
     return text.count("\n") + 1 if text else 0
 
 

@@ -83,6 +83,16 @@ def test_an_excerpt_is_the_beginning_and_the_end() -> None:
 
 def test_returns_inside_a_line_make_lines() -> None:
     assert excerpt("10%\r20%\r30%").head == ("10%", "20%", "30%")
+    assert line_count("10%\r20%\r\n30%") == 3
+
+
+def test_a_progress_bar_is_folded() -> None:
+    bar = "".join(f"{number}%\r" for number in range(5000)) + "\ndone"
+    call = called("run_shell_command", TextDisplay(text=bar))
+    assert drawn(call, folded=True).height < 10
+    assert drawn(call, folded=False).height < 2_100
+    some = excerpt(bar, head=0, tail=2)
+    assert (some.tail, some.left_out) == (("4999%", "done"), 4999)
 
 
 def test_very_long_lines_lose_their_ends_with_a_word_about_it() -> None:
