@@ -5,8 +5,8 @@ What stays meets `gemtui.text.clean` where it is drawn, as all foreign text does
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
+from itertools import islice
 from typing import Any
 
 from msgspec.structs import replace
@@ -21,6 +21,8 @@ BASIC = (
 """The sixteen colours that a terminal names by number, as Gemini CLI stores them."""
 LIMIT = 1_000_000
 """Characters of a text whose colours are looked at."""
+SEQUENCES = 5_000
+"""Changes of colour that are read of one text; each costs as much as hundreds of characters."""
 _MOST = 32
 _PLAIN = Span(text="")
 _ON = {1: "bold", 2: "dim", 3: "italic", 4: "underline", 7: "inverse"}
@@ -28,8 +30,8 @@ _OFF = {22: ("bold", "dim"), 23: ("italic",), 24: ("underline",), 27: ("inverse"
 
 
 def coloured(text: str) -> ScreenDisplay | None:
-    """Text as a screen in its colours; None where it has none, or is very long."""
-    if len(text) > LIMIT or not COLOUR.search(text):
+    """Text as a screen in its colours; None where it has none or very many, or is very long."""
+    if len(text) > LIMIT or not 0 < _sequences(text) <= SEQUENCES:
         return None
     style, lines = _PLAIN, []
     for line in newlines(text).rstrip("\n").split("\n"):
@@ -45,8 +47,7 @@ def coloured(text: str) -> ScreenDisplay | None:
 
 def _styled(style: Span, sequence: str) -> Span:
     """The style after a sequence; what it can't say changes nothing."""
-    parameters = sequence.partition("m")[0].lstrip("\x1b\x9b[")
-    codes = (int(each[:4] or 0) for each in re.split("[;:]", parameters)[:_MOST])
+    codes = _codes(sequence.partition("m")[0].lstrip("\x1b\x9b["))
     changes: dict[str, Any] = {}
     for code in codes:
         if code == 0:
@@ -58,6 +59,26 @@ def _styled(style: Span, sequence: str) -> Span:
         elif (ground := _GROUNDS.get(code // 10)) is not None:
             changes |= {ground: _colour(code, codes)}
     return replace(style, **changes)
+
+
+def _codes(parameters: str) -> Iterator[int]:
+    """The numbers in a sequence; those with colons as the older forms with semicolons have them."""
+    for group in parameters.split(";")[:_MOST]:
+        code, *more = (int(each[:4] or 0) for each in group.split(":")[:_MOST])
+        match more:
+            case [5, number, *_] if code in (38, 48):
+                yield from (code, 5, number)
+            case [2, _, red, green, blue, *_] | [2, red, green, blue] if code in (38, 48):
+                yield from (code, 2, red, green, blue)
+            case [0, *_] if code == 4:
+                yield 24
+            case _ if not more or code == 4:
+                yield code
+
+
+def _sequences(text: str) -> int:
+    """How many times a text changes its colours, at most one more than are read."""
+    return sum(1 for _ in islice(COLOUR.finditer(text), SEQUENCES + 1))
 
 
 _GROUNDS = {3: "fg", 9: "fg", 4: "bg", 10: "bg"}

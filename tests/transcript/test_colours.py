@@ -34,6 +34,13 @@ RED, GREEN = BASIC[1], BASIC[2]
             Span(text="a", bold=True, dim=True, italic=True, underline=True, inverse=True),
             Span(text="b"),
         ]),
+        ("\x1b[38:2::255:0:0mx", [Span(text="x", fg="#ff0000")]),
+        ("\x1b[38:2:255:0:0mx", [Span(text="x", fg="#ff0000")]),
+        ("\x1b[1;48:5:196;4:3mx\x1b[4:0my", [
+            Span(text="x", bold=True, underline=True, bg="#ff0000"),
+            Span(text="y", bold=True, bg="#ff0000"),
+        ]),
+        ("\x1b[38:1:5;1mx", [Span(text="x", bold=True)]),
         ("\x1b[38mx\x1b[999;;77my", [Span(text="x"), Span(text="y")]),
         ("\x1b[31m\x1b]0;title\x07x", [Span(text="\x1b]0;title\x07x", fg=RED)]),
     ],
@@ -60,6 +67,10 @@ def test_any_text_keeps_what_is_no_colour(text: str) -> None:
 
 def test_text_without_colours_is_text() -> None:
     assert coloured("plain \x1b[2J") is None
+
+
+def test_a_text_that_is_nothing_but_colours_is_text() -> None:
+    assert coloured("\x1b[32ma\x1b[31mb" * 82_000) is None
 
 
 SAID = "\x1b[32m4 passed\x1b[0m, \x1b[31m1 failed\x1b[0m \x1b]52;c;eA==\x07"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from typing import TypeVar
 
 from msgspec import Struct
 
@@ -12,6 +13,8 @@ LINES = 2_000
 CHARACTERS = 100_000
 LONG_LINE = 20_000
 """Limits of what is drawn of one text: lines, characters, and characters of one line."""
+
+T = TypeVar("T")
 
 
 class Excerpt(Struct, frozen=True, kw_only=True):
@@ -47,8 +50,8 @@ def excerpt(
     total = text.count("\n") + 1
     if total <= head + tail:
         head, tail = total, 0
-    first = _bounded(text.split("\n", head)[:head] if head else [])
-    last = _bounded(reversed(text.rsplit("\n", tail)[1:])) if tail else []
+    first = bounded(text.split("\n", head)[:head] if head else [], size=len)
+    last = bounded(reversed(text.rsplit("\n", tail)[1:]), size=len) if tail else []
     shown = [*first, *last]
     return Excerpt(
         head=_lines(first, cleaned),
@@ -71,14 +74,15 @@ def _trimmed(text: str) -> str:
     return text[text.rfind("\n", 0, start) + 1 :]
 
 
-def _bounded(lines: Iterable[str]) -> list[str]:
-    kept: list[str] = []
+def bounded(lines: Iterable[T], *, size: Callable[[T], int]) -> list[T]:
+    """Return the first lines, as many as are drawn at one end of a text; `size`: characters."""
+    kept: list[T] = []
     room = CHARACTERS // 2
     for line in lines:
         if room <= 0:
             break
         kept.append(line)
-        room -= min(len(line), LONG_LINE)
+        room -= min(size(line), LONG_LINE)
     return kept
 
 

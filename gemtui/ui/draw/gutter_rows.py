@@ -154,7 +154,7 @@ def _rest(some: Excerpt, rows: Iterable[Row], look: Look) -> Iterator[Line]:
         yield left_out(some.left_out, look)
     yield from whole(rows, look)
     if some.cut:
-        yield remark("the ends of very long lines are left out", look)
+        yield cut_lines(look)
 
 
 def _plain(lines: Iterable[Clean], style: Style) -> Iterator[Row]:
@@ -164,6 +164,11 @@ def _plain(lines: Iterable[Clean], style: Style) -> Iterator[Row]:
 def left_out(number: int, look: Look) -> Line:
     """Return a line that says how many lines are left out here."""
     return remark(f"{counted(number, 'line')} left out", look)
+
+
+def cut_lines(look: Look) -> Line:
+    """Return a line that says that very long lines are not drawn whole."""
+    return remark("the ends of very long lines are left out", look)
 
 
 def remark(words: str, look: Look) -> Line:

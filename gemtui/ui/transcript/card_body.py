@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from itertools import groupby
+from collections.abc import Iterator, Sequence
+from itertools import accumulate, groupby, takewhile
 from typing import assert_never
 
 from msgspec.structs import replace
@@ -25,20 +25,22 @@ from gemtui.transcript.display_model import (
 from gemtui.transcript.model import ToolCall, ToolStatus
 from gemtui.transcript.shown import file_lines
 from gemtui.transcript.tools import ToolKind, asked_path, kind_of, target
-from gemtui.ui.draw.bounds import LINES, excerpt, line_count
+from gemtui.ui.draw.bounds import LINES, LONG_LINE, bounded, excerpt, line_count
 from gemtui.ui.draw.code import highlight, language_of
 from gemtui.ui.draw.gutter_rows import (
     Body,
     Row,
     as_json,
+    cut_lines,
     left_out,
+    preview,
     some_lines,
     some_rows,
     styled,
     text_rows,
     whole,
 )
-from gemtui.ui.draw.lines import BLANK, EMPTY, Line, Piece, fit, flat, own, tabless
+from gemtui.ui.draw.lines import BLANK, EMPTY, Line, Piece, Pieces, fit, flat, own, tabless
 from gemtui.ui.draw.markdown import draw_markdown
 from gemtui.ui.draw.prose import draw_prose
 from gemtui.ui.draw.table import draw_table
@@ -48,6 +50,8 @@ from gemtui.ui.transcript.diff import draw_changes, first_changes, read_diff
 EDIT, OUTPUT, FAILED_OUTPUT, ERROR, OTHER, TODOS, RESULT = 6, 4, 8, 12, 3, 12, 3
 """Lines that a folded card shows."""
 _FAILED = (ToolStatus.ERROR, ToolStatus.DENIED, ToolStatus.REFUSED)
+_SPAN = 16
+"""Characters that cost as much as another style."""
 TABLE = 300
 """Rows of a table that are drawn; they cost more than lines."""
 _QUIET = (
@@ -177,22 +181,33 @@ def _exit(call: ToolCall, look: Look) -> tuple[Piece, ...]:
 
 
 def _screen(call: ToolCall, display: ScreenDisplay, look: Look, *, folded: bool) -> Body:
-    keep = _last_lines(call)
-    lines, facts = display.lines, _exit(call, look)
-    missing = max(0, len(lines) - (keep if folded else LINES))
-    head = 0 if folded else len(lines) if not missing else LINES // 2
-    tail = lines[head + missing :]
-    rows = [Row((), tuple(_span(span, look) for span in line)) for line in (*lines[:head], *tail)]
+    lines, keep = display.lines, _last_lines(call) if folded else LINES
+    head = 0 if folded else len(lines) if len(lines) <= LINES else LINES // 2
+    first = bounded(lines[:head], size=_size)
+    last = bounded(reversed(lines[max(head, len(lines) - keep + head) :]), size=_size)[::-1]
+    missing = len(lines) - len(first) - len(last)
+    before, after = ([Row((), _spans(line, look)) for line in some] for some in (first, last))
+    facts = _exit(call, look)
     if folded:
-        body = some_rows(rows, look, folded=True, keep=keep)
-        return replace(body, hidden=missing, more=missing > 0, facts=facts)
-    before, after = whole(rows[:head], look), whole(rows[head:], look)
+        return replace(preview(after, look, total=len(lines)), facts=facts)
     gap = (left_out(missing, look),) if missing else ()
-    return Body(lines=(*before, *gap, *after), facts=facts)
+    cut = (cut_lines(look),) if any(_size(line) > LONG_LINE for line in (*first, *last)) else ()
+    return Body(lines=(*whole(before, look), *gap, *whole(after, look), *cut), facts=facts)
 
 
-def _span(span: Span, look: Look) -> Piece:
-    return Piece(tabless(flat_spaces(span.text)), span_style(span, look))
+def _size(line: Sequence[Span]) -> int:
+    """What drawing a line of a screen costs, in characters."""
+    return sum(len(span.text) + _SPAN for span in line)
+
+
+def _spans(line: Sequence[Span], look: Look) -> Pieces:
+    """The pieces of a line, without the end of a very long one."""
+    starts = accumulate((len(span.text) + _SPAN for span in line), initial=0)
+    shown = takewhile(lambda pair: pair[0] < LONG_LINE, zip(starts, line, strict=False))
+    return tuple(
+        Piece(tabless(flat_spaces(span.text[: LONG_LINE - start])), span_style(span, look))
+        for start, span in shown
+    )
 
 
 def flat_spaces(text: str) -> Clean:

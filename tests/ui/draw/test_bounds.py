@@ -8,6 +8,7 @@ import pytest
 
 from gemtui.transcript.display_model import (
     DiffDisplay,
+    Display,
     JsonDisplay,
     Match,
     MatchesDisplay,
@@ -36,6 +37,16 @@ LONG: dict[str, Block] = {
     "marks": called("run_shell_command", TextDisplay(text="a" + "\u0301" * 900_000)),
     "screen": called(
         "run_shell_command", ScreenDisplay(lines=((Span(text="x", fg="#008000"),),) * 100_000)
+    ),
+    "one line of a screen": called(
+        "run_shell_command", ScreenDisplay(lines=((Span(text="é" * 900_000, fg="#008000"),),))
+    ),
+    "colours of one line": called(
+        "run_shell_command", ScreenDisplay(lines=((Span(text="é", fg="#008000"),) * 160_000,))
+    ),
+    "long lines of a screen": called(
+        "run_shell_command",
+        ScreenDisplay(lines=((Span(text="é" * 900, fg="#008000"),),) * 2_000),
     ),
     "read": called(output=OUTPUT, args={"file_path": "a.py"}),
     "diff": called(
@@ -95,6 +106,10 @@ def test_a_progress_bar_is_folded() -> None:
     assert (some.tail, some.left_out) == (("4999%", "done"), 4999)
 
 
-def test_very_long_lines_lose_their_ends_with_a_word_about_it() -> None:
-    drawing = drawn(called("run_shell_command", TextDisplay(text="x" * 30_000)), folded=False)
+@pytest.mark.parametrize(
+    "display",
+    [TextDisplay(text="x" * 30_000), ScreenDisplay(lines=((Span(text="x" * 30_000, bold=True),),))],
+)
+def test_very_long_lines_lose_their_ends_with_a_word_about_it(display: Display) -> None:
+    drawing = drawn(called("run_shell_command", display), folded=False)
     assert drawing.strips[-3].text == "│ … the ends of very long lines are left out …"
