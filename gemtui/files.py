@@ -246,6 +246,17 @@ def is_file(path: Path) -> bool:
     return False
 
 
+def changed_at(path: Path) -> float:
+    """Return when a file was changed, or the nearest folder above if it is not there.
+
+    In seconds since the epoch, 0 = unknown. Raises nothing.
+    """
+    for place in (path, *path.parents):
+        with suppress(OSError, ValueError):
+            return place.lstat().st_ctime
+    return 0.0
+
+
 def is_private(path: Path) -> bool:
     """Return whether a path is a folder that only its owner has access to. Raises nothing."""
     with suppress(OSError, ValueError):

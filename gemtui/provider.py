@@ -11,6 +11,7 @@ from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import aclosing
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any
 
 from gemtui.agent.detect import detect_cli
@@ -248,6 +249,7 @@ class _Gathered:
         """Return the result, once `done` was added. Raises ProviderError for a run that failed."""
         response, model = self._answer()
         stderr, done = self._run.stderr(), self._progress.done
+        self._progress.settle(Path(self._run.request.cwd))
         outcome = self._progress.outcome(stderr)
         assert done is not None
         assert outcome is not None

@@ -250,6 +250,12 @@ class RunFolder:
         """Write down who supervises the run."""
         self._store("supervisor.json", owner)
 
+    def asked(self) -> int:
+        """Return when the run was asked for, in nanoseconds since the epoch; 0 = unknown."""
+        with suppress(OSError):
+            return (self.path / "request.json").stat().st_mtime_ns
+        return 0
+
     def is_starting(self) -> bool:
         """Whether the run was asked for so lately that its supervisor may not have said yet who it
         is.

@@ -6,6 +6,7 @@ import asyncio
 import signal
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 
 from gemtui.agent.gemini import GeminiRun, unstarted
 from gemtui.agent.options import AgentOptions
@@ -72,6 +73,7 @@ async def _show_all(run: GeminiRun, stop: _Stop, writer: Writer, show: Show) -> 
         run.abort()
         await asyncio.shield(run.wait())
         await stderr
+    await asyncio.to_thread(show.settle, Path(run.request.cwd))
     _say_aftermath(run, show)
 
 

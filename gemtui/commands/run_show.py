@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from datetime import timedelta
+from pathlib import Path
 
 import click
 
@@ -94,6 +95,10 @@ class Show:
         """Write one whole line to stderr, which the user should know about this run."""
         if not self._quiet:
             click.echo(f"note: {clean_line(words)}", err=True)
+
+    def settle(self, folder: Path) -> None:
+        """Find out what came of writes in the run's folder that got no result."""
+        self._progress.settle(folder)
 
     def fail(self) -> None:
         """Count the run as failed, however it ends: the session that it continued is gone."""

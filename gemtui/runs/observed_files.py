@@ -7,57 +7,64 @@ file seen here need not be the run's work.
 from __future__ import annotations
 
 import asyncio
-import os
-import subprocess
-from collections.abc import AsyncGenerator, Iterable
+from collections.abc import AsyncGenerator, Iterable, Mapping
 from contextlib import aclosing
 from pathlib import Path
 
 from watchfiles import Change, DefaultFilter, awatch
 
-from gemtui.files import is_folder
-from gemtui.processes import FOLDER, find_program
+from gemtui.files import changed_at, is_folder
+from gemtui.runs.git import ask_git
 
 MOST = 200
 """Number of files that are reported for one run at most."""
-_GIT_LIMIT = 5.0
-_NO_COMMANDS = ("--no-pager", "-c", "core.fsmonitor=false", "-c", "safe.bareRepository=explicit")
-_FROM_RULES_ALONE = ("--no-index", "--stdin", "-z")
 
 
-async def seen_files(folder: Path, *, most: int = MOST) -> AsyncGenerator[tuple[Path, ...]]:
-    """Yield, at every change, all files seen so far, in the order of their first change.
+async def seen_files(folder: Path, *, most: int = MOST) -> AsyncGenerator[Mapping[Path, float]]:
+    """Yield, at every change, the files seen so far and when each was changed, the first one first.
 
-    Left out are folders, hidden files, what git's rules ignore, and what tools and package managers
-    keep. Ends by itself if the system can't watch the folder, beyond `most` files, and at once for
-    the home folder and the root, which are too large.
+    Times are those of `changed_at`. Left out are folders, hidden files, what git's rules ignore,
+    and what tools and package managers keep. Ends by itself if the system can't watch the folder,
+    beyond `most` files, and at once where it is `too_large`.
     """
-    if not is_folder(folder) or folder in (Path.home(), Path(folder.anchor)):
+    if not is_folder(folder) or too_large(folder):
         return
-    seen: dict[Path, None] = {}
-    events = awatch(folder, watch_filter=_Filter(folder), step=100, ignore_permission_denied=True)
+    seen: dict[Path, float] = {}
+    events = awatch(folder, watch_filter=OwnFiles(folder), step=100, ignore_permission_denied=True)
     try:
         async with aclosing(events):
             async for batch in events:
-                new = {Path(path) for _, path in batch} - seen.keys()
-                kept = await asyncio.to_thread(_kept, folder, sorted(new))
-                seen.update(dict.fromkeys(kept))
-                if kept:
-                    yield tuple(seen)[:most]
+                new = await asyncio.to_thread(_times, folder, sorted({path for _, path in batch}))
+                for path, time in new.items():
+                    if path in seen or len(seen) < most:
+                        seen[path] = time
+                if new:
+                    yield dict(seen)
                 if len(seen) >= most:
                     return
     except (OSError, RuntimeError):  # watchfiles' own errors are RuntimeErrors
         return
 
 
-class _Filter(DefaultFilter):
-    """Watchfiles' own choice, and nothing hidden below the folder."""
+def too_large(folder: Path) -> bool:
+    """Return whether a folder is one that is not watched: the home folder and the root."""
+    return folder in (Path.home(), Path(folder.anchor))
+
+
+def _times(folder: Path, paths: Iterable[str]) -> dict[Path, float]:
+    files = [path for path in map(Path, paths) if not is_folder(path)]
+    return {path: changed_at(path) for path in kept(folder, files)}
+
+
+class OwnFiles(DefaultFilter):
+    """Lets through what people keep in a folder: watchfiles' own choice, and nothing hidden."""
 
     def __init__(self, folder: Path) -> None:
         super().__init__()
         self._folder = folder
 
     def __call__(self, change: Change, path: str) -> bool:
+        """Whether a change of `path` is reported."""
         place = Path(path)
         inside = place.relative_to(self._folder) if place.is_relative_to(self._folder) else place
         return not any(part.startswith(".") for part in inside.parts) and super().__call__(
@@ -65,27 +72,11 @@ class _Filter(DefaultFilter):
         )
 
 
-def _kept(folder: Path, paths: Iterable[Path]) -> list[Path]:
-    """Files, gone ones too, that git's rules do not ignore; all of them where there is no git.
-
-    A repository's own settings can name commands for git to run. Of those that `check-ignore`
-    would, one comes with the index and one with objects that are fetched: neither is looked at.
-    """
-    files = [path for path in paths if not is_folder(path)]
-    git = find_program("git")
-    if not files or git is None:
-        return files
-    try:
-        asked = subprocess.run(
-            [git, *_NO_COMMANDS, "-C", str(folder.absolute()), "check-ignore", *_FROM_RULES_ALONE],
-            cwd=FOLDER,
-            env={**os.environ, "GIT_NO_LAZY_FETCH": "1", "GIT_OPTIONAL_LOCKS": "0"},
-            input=b"\0".join(bytes(path) for path in files),
-            capture_output=True,
-            timeout=_GIT_LIMIT,
-            check=False,
-        )
-    except (OSError, subprocess.TimeoutExpired):
-        return files
-    ignored = set(asked.stdout.split(b"\0"))
+def kept(folder: Path, paths: Iterable[Path]) -> list[Path]:
+    """Return the files, gone ones too, that git's rules do not ignore; without git all of them."""
+    files = list(paths)
+    given = b"\0".join(bytes(path) for path in files)
+    words = ("check-ignore", "--no-index", "--stdin", "-z")
+    said = ask_git(folder, *words, given=given, most=len(given) + 1) if files else None
+    ignored = set((said or b"").split(b"\0"))
     return [path for path in files if bytes(path) not in ignored]

@@ -10,9 +10,11 @@ from __future__ import annotations
 import re
 import shlex
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
+from datetime import UTC, datetime
 from enum import StrEnum
+from pathlib import Path
 from typing import Any
 
 import orjson
@@ -30,7 +32,9 @@ from gemtui.agent.events import (
 from gemtui.agent.stderr import told
 from gemtui.agent.stream import Limit
 from gemtui.runs.causes import cause_of
+from gemtui.runs.landed import landed
 from gemtui.text import Clean, clean_line, counted, ellipsis
+from gemtui.transcript.model import ToolCall, ToolStatus
 from gemtui.transcript.parts import mapping, string
 from gemtui.transcript.shell_output import is_blocked
 from gemtui.transcript.tools import WRITING, asked_path, kind_of
@@ -89,13 +93,20 @@ class RunProgress:
         self.errors: list[ErrorSaid] = []
         """The last few."""
         self.answered = False
-        self._open: dict[str, str] = {}
-        """The file that each call is to write which has not ended; "" = none."""
+        self._open: dict[str, ToolCall] = {}
+        """The calls that have not ended."""
+        self._landed: dict[str, bool] = {}
+        """Whether a call that has not ended wrote its file, where the disk told."""
 
     @property
     def unconfirmed(self) -> int:
         """Number of calls that were begun and of whose end nothing is known."""
         return len(self._open)
+
+    @property
+    def unsettled(self) -> int:
+        """Number of them of which the disk does not tell either what came of them."""
+        return len(self._open) - len(self._landed)
 
     def add(self, event: AgentEvent) -> None:
         """Take one more event into account."""
@@ -104,10 +115,15 @@ class RunProgress:
             self.answered = self.answered or bool(payload.content.strip())
         elif isinstance(payload, ToolUse):
             self.calls += 1
-            writes = kind_of(payload.tool_name) in WRITING
-            self._open[payload.tool_use_id] = asked_path(payload.input) if writes else ""
+            self._open[payload.tool_use_id] = ToolCall(
+                id=payload.tool_use_id,
+                name=payload.tool_name,
+                args=payload.input,
+                status=ToolStatus.UNCONFIRMED,
+                time=datetime.fromtimestamp(event.timestamp / 1000, UTC),
+            )
         elif isinstance(payload, ToolResult):
-            self._result(payload, self._open.pop(payload.tool_use_id, ""))
+            self._result(payload, self._open.pop(payload.tool_use_id, None))
         elif isinstance(payload, ErrorSaid):
             self.errors = [*self.errors[-_KEPT:], payload]
         elif isinstance(payload, Done):
@@ -116,7 +132,20 @@ class RunProgress:
             self.exit_code = metadata.get("exitCode")
             self.complete = metadata.get("complete") is True
 
-    def _result(self, result: ToolResult, path: str) -> None:
+    def settle(self, folder: Path) -> None:
+        """Ask the disk what came of writes that got no result; `folder`: the run's."""
+        for call in self._open.values():
+            path = _to_write(call)
+            if path and (found := landed(call, folder / path)) is not None:
+                self._landed[call.id] = found
+
+    @property
+    def settled(self) -> Mapping[str, bool]:
+        """Return whether each file was written of which no result came, as far as it is known."""
+        return {_to_write(self._open[id]): found for id, found in self._landed.items()}
+
+    def _result(self, result: ToolResult, call: ToolCall | None) -> None:
+        path = "" if call is None else _to_write(call)
         if path and result.status is ResultStatus.SUCCESS:
             self.written[path] = None
         if result.status is ResultStatus.DENIED:
@@ -134,7 +163,11 @@ class RunProgress:
         """
         if self.done is None:
             return None
-        outcome = _with_policy(_ended(self, self.done.status, stderr), stderr)
+        outcome = _ended(self, self.done.status, stderr)
+        if outcome.status not in _ENDED_WELL:
+            detail = "\n".join(filter(None, (outcome.detail, *_open_lines(self))))
+            outcome = replace(outcome, detail=detail)
+        outcome = _with_policy(outcome, stderr)
         ways = outcome.ways_out if self._resumable else map(_without_session, outcome.ways_out)
         return replace(outcome, ways_out=tuple(dict.fromkeys(ways)))
 
@@ -147,6 +180,22 @@ class RunProgress:
             return False
         failed = self.done.status is DoneStatus.ERROR and self.complete
         return self.answered or self.calls > 0 or not failed
+
+
+_ENDED_WELL = (Status.OK, Status.WARNING, Status.REFUSED)
+
+
+def _to_write(call: ToolCall) -> str:
+    """The file that a call is to write, as it names it; "" = none."""
+    return asked_path(call.args) if kind_of(call.name) in WRITING else ""
+
+
+def _open_lines(progress: RunProgress) -> Iterator[str]:
+    """What came of calls that had not ended."""
+    for path, written in progress.settled.items():
+        yield f"{path} was {'written, though no result came' if written else 'not written'}"
+    if unknown := progress.unsettled:
+        yield f"{_calls(unknown)} had not ended: what came of it is not known"
 
 
 def _without_session(way: str) -> str:
@@ -162,7 +211,7 @@ def _without_session(way: str) -> str:
 def _ended(progress: RunProgress, status: DoneStatus, stderr: str) -> RunOutcome:
     match status:
         case DoneStatus.INTERRUPTED:
-            return _interrupted(progress)
+            return _interrupted()
         case DoneStatus.MAX_TURNS:
             return _turn_limit(progress)
         case DoneStatus.ERROR:
@@ -207,13 +256,10 @@ _ALLOW = (
 # --- one ending each -----------------------------------------------------------------------------
 
 
-def _interrupted(progress: RunProgress) -> RunOutcome:
-    open_calls = _calls(progress.unconfirmed)
-    detail = f"{open_calls} had not ended: what came of it is not known" if open_calls else ""
+def _interrupted() -> RunOutcome:
     return RunOutcome(
         status=Status.INTERRUPTED,
         headline="The run was stopped",
-        detail=detail,
         ways_out=("continue the session, or run it again",),
     )
 

@@ -6,8 +6,7 @@ The stored forms are in assets/gemini-cli.md#displays. A value of any other form
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from difflib import unified_diff
+from collections.abc import Mapping
 
 import orjson
 from msgspec.structs import replace
@@ -29,10 +28,8 @@ from gemtui.transcript.display_model import (
     Todo,
     TodosDisplay,
 )
+from gemtui.transcript.line_diff import hunks_of
 from gemtui.transcript.parts import Part, objects, pretty, string
-
-DIFF_LINES = 2000
-"""Texts with more lines are not compared: the diff removes all old lines and adds all new ones."""
 
 
 def display_of(value: object, *, markdown: bool = False) -> Display | None:
@@ -262,7 +259,7 @@ def rebuilt_diff(path: str, *, old: str | None, new: str, is_new: bool) -> DiffD
     known. In that case `removed` is None, unless the file is new. Lines of a replaced text are
     numbered from its own beginning, as its position in the file is not known.
     """
-    lines = tuple(_diff_lines(old or "", new))
+    lines = tuple(hunks_of(old or "", new))
     name = _base_name(path)
     head = f"--- {name}\tOriginal\n+++ {name}\tWritten\n"
     diff = head + "".join(lines)
@@ -278,15 +275,7 @@ def rebuilt_diff(path: str, *, old: str | None, new: str, is_new: bool) -> DiffD
     )
 
 
-def _diff_lines(old: str, new: str) -> Iterator[str]:
-    before, after = _lines(old), _lines(new)
-    if len(before) + len(after) <= DIFF_LINES:
-        yield from list(unified_diff(before, after))[2:]
-        return
-    yield f"@@ -{min(len(before), 1)},{len(before)} +{min(len(after), 1)},{len(after)} @@\n"
-    yield from (f"-{line}" for line in before)
-    yield from (f"+{line}" for line in after)
-
-
-def _lines(text: str) -> list[str]:
-    return [f"{line}\n" for line in text.removesuffix("\n").split("\n")] if text else []
+def content_diff(path: str, before: str, after: str, *, is_new: bool = False) -> DiffDisplay:
+    """Return the difference between two states of a whole file."""
+    diff = rebuilt_diff(path, old=before, new=after, is_new=is_new)
+    return replace(diff, original=before, new=after)

@@ -1,97 +1,208 @@
-"""The file-write tracker: which files the tool calls of a conversation wrote, and how much.
+"""The file tracker's rows, and what tool calls alone tell of them: one row a file.
 
-A projection of tool calls. A file counts as written only once its call has succeeded; a call that
-failed or that nobody confirmed is told apart.
+The rule is in assets/architecture.md#the-files-of-a-run. What the disk tells is added by
+`gemtui.runs.file_tracker`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass, replace
+import os
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import PurePath
 
+from gemtui.text import counted
 from gemtui.transcript.display_model import DiffDisplay
+from gemtui.transcript.displays import content_diff
 from gemtui.transcript.model import ToolCall, ToolStatus
-from gemtui.transcript.tools import WRITING, asked_path, kind_of
+from gemtui.transcript.parts import string
+from gemtui.transcript.tools import WRITING, ToolKind, asked_path, kind_of
+
+
+class Letter(StrEnum):
+    """What became of a file, from before the first change until now."""
+
+    CREATED = "A"
+    MODIFIED = "M"
+    DELETED = "D"
+    UNKNOWN = "?"
 
 
 class WriteStatus(StrEnum):
-    """Whether a file write succeeded."""
+    """Whether a file was changed, as far as calls or the disk tell."""
 
     YES = "written"
-    PENDING = "pending"
-    FAILED = "failed"
+    PENDING = "writing"
+    FAILED = "not written"
     UNCONFIRMED = "unconfirmed"
     """The run ended between the call and its result."""
 
 
+class Doer(StrEnum):
+    """Who changed a file last, as far as it is known."""
+
+    TOOL = ""
+    """A call of a file tool."""
+    SHELL = "by shell"
+    """It changed while a shell command of the run went on."""
+    SEEN = "seen"
+    """It changed during the run, by whatever."""
+
+
+SAME = "same content"
+UNCONFIRMED = {ToolStatus.UNCONFIRMED, ToolStatus.INTERRUPTED}
+"""How a call stands of whose end nothing is known, and nothing more will come."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FileWrite:
-    """All writes of one file that ended the same way.
+    """What became of one file.
 
-    `path` is absolute where the run's folder is known. `added`, `removed`: lines, summed over
-    `calls`; None = unknown.
+    `path` is absolute where the run's folder is known. `added`, `removed`: lines; None = unknown.
+    `net`: they compare the file before with the file now; otherwise they are the sum over `calls`.
+    `note`: what else there is to say. `calls`: those of file tools that were to write it.
     """
 
     path: PurePath
+    letter: Letter
     written: WriteStatus
-    is_new: bool
-    added: int | None
-    removed: int | None
-    calls: tuple[str, ...]
+    by: Doer = Doer.TOOL
+    added: int | None = None
+    removed: int | None = None
+    net: bool = True
+    note: str = ""
+    calls: tuple[str, ...] = ()
+
+    @property
+    def words(self) -> str:
+        """What is said behind the numbers; "" for a plain write by a tool."""
+        summed = "" if self.net or self.added is None or len(self.calls) < 2 else "summed"
+        status = "" if self.written is WriteStatus.YES else self.written.value
+        return ", ".join(filter(None, (self.by, summed, status, self.note)))
 
 
-_WRITTEN = {
-    ToolStatus.SUCCESS: WriteStatus.YES,
-    ToolStatus.RUNNING: WriteStatus.PENDING,
-    ToolStatus.UNCONFIRMED: WriteStatus.UNCONFIRMED,
-    ToolStatus.INTERRUPTED: WriteStatus.UNCONFIRMED,
-}
+@dataclass(frozen=True, slots=True)
+class Totals:
+    """The sums over the files that were changed. `uncounted`: files of unknown numbers."""
+
+    files: int
+    added: int
+    removed: int
+    uncounted: int
+
+    @property
+    def rest(self) -> str:
+        """What the sums leave out, in words; "" for nothing."""
+        return f"{self.uncounted} not counted" if self.uncounted else ""
+
+    @property
+    def words(self) -> str:
+        """As a line of a command's output has them: `3 files +26 -4`; "" for no file."""
+        if not self.files:
+            return ""
+        sums = f"{counted(self.files, 'file')} +{self.added} -{self.removed}"
+        return f"{sums}, {self.rest}" if self.rest else sums
+
+
+def totals(writes: Iterable[FileWrite]) -> Totals:
+    """Add up the rows of files that were really changed."""
+    done = [each for each in writes if each.written is WriteStatus.YES]
+    return Totals(
+        files=len(done),
+        added=sum(each.added or 0 for each in done),
+        removed=sum(each.removed or 0 for each in done),
+        uncounted=sum(each.added is None or each.removed is None for each in done),
+    )
 
 
 def writes_of(calls: Iterable[ToolCall], root: PurePath | None = None) -> tuple[FileWrite, ...]:
-    """Return the writes of these calls, each file once per ending, in the order of first calls.
+    """Return what became of each file by these calls alone, in the order of first calls.
 
     `root`: the folder of relative paths. A call without a path is skipped.
     """
-    found: dict[tuple[PurePath, WriteStatus], FileWrite] = {}
+    return tuple(write_of(path, each) for path, each in writing_calls(calls, root).items())
+
+
+def writing_calls(
+    calls: Iterable[ToolCall], root: PurePath | None = None
+) -> dict[PurePath, list[ToolCall]]:
+    """Return the calls that were to write each file, by its path, in their order."""
+    found: dict[PurePath, list[ToolCall]] = {}
     for call in calls:
-        write = _write(call, root)
-        if write is None:
-            continue
-        key = (write.path, write.written)
-        found[key] = _joined(found[key], write) if key in found else write
-    return tuple(found.values())
+        diff = call.display if isinstance(call.display, DiffDisplay) else None
+        name = (diff.path if diff else "") or asked_path(call.args)
+        if name and kind_of(call.name) in WRITING:
+            path = PurePath(os.path.normpath(name if root is None else root / name))
+            found.setdefault(path, []).append(call)
+    return found
 
 
-def _write(call: ToolCall, root: PurePath | None) -> FileWrite | None:
-    if kind_of(call.name) not in WRITING:
-        return None
-    diff = call.display if isinstance(call.display, DiffDisplay) else None
-    name = (diff.path if diff else "") or asked_path(call.args)
-    if not name:
-        return None
-    written = _WRITTEN.get(call.status, WriteStatus.FAILED)
-    known = diff if written is WriteStatus.YES else None
+def write_of(path: PurePath, calls: Sequence[ToolCall]) -> FileWrite:
+    """Return what became of one file by the calls that were to write it."""
+    done = [call for call in calls if call.status is ToolStatus.SUCCESS]
+    before, after = text_before(done), text_after(done)
+    diffs = [each.display for each in done if isinstance(each.display, DiffDisplay)]
+    known = before is not None and after is not None
+    if known:
+        diffs = [content_diff(path.name, before or "", after or "")]
     return FileWrite(
-        path=PurePath(name) if root is None else root / name,
-        written=written,
-        is_new=known.is_new if known else False,
-        added=known.added if known else None,
-        removed=known.removed if known else None,
-        calls=(call.id,),
+        path=path,
+        letter=_letter(done),
+        written=_status(calls, done=bool(done)),
+        added=_sum(each.added for each in diffs),
+        removed=_sum(each.removed for each in diffs),
+        net=known or len(done) == 1,
+        note=SAME if known and before == after else "",
+        calls=tuple(call.id for call in calls),
     )
 
 
-def _joined(first: FileWrite, second: FileWrite) -> FileWrite:
-    return replace(
-        first,
-        added=_sum(first.added, second.added),
-        removed=_sum(first.removed, second.removed),
-        calls=(*first.calls, *second.calls),
-    )
+def text_before(done: Sequence[ToolCall]) -> str | None:
+    """Return what a file held before the first of these successful calls; None = unknown."""
+    diff = done[0].display if done else None
+    if not isinstance(diff, DiffDisplay):
+        return None
+    return "" if diff.is_new else diff.original
 
 
-def _sum(first: int | None, second: int | None) -> int | None:
-    return None if first is None or second is None else first + second
+def text_after(done: Sequence[ToolCall]) -> str | None:
+    """Return what a file holds after the last of these successful calls; None = unknown."""
+    text = text_before(done)
+    for call in done:
+        diff = call.display if isinstance(call.display, DiffDisplay) else None
+        old, new = string(call.args.get("old_string")), string(call.args.get("new_string"))
+        if diff is not None and diff.new is not None:
+            text = diff.new
+        elif text is not None and old and text.count(old) == 1:
+            text = text.replace(old, new)
+        else:
+            text = None
+    return text
+
+
+def _letter(done: Sequence[ToolCall]) -> Letter:
+    """What the first call did; a stream does not say whether a written file was new."""
+    if not done or not isinstance(diff := done[0].display, DiffDisplay):
+        return Letter.UNKNOWN
+    if diff.is_new:
+        return Letter.CREATED
+    edited = kind_of(done[0].name) is ToolKind.EDIT or diff.original is not None
+    overwrote = (done[0].output or "").startswith("Successfully overwrote")
+    return Letter.MODIFIED if edited or overwrote else Letter.UNKNOWN
+
+
+def _status(calls: Iterable[ToolCall], *, done: bool) -> WriteStatus:
+    ends = {call.status for call in calls}
+    if ToolStatus.RUNNING in ends:
+        return WriteStatus.PENDING
+    if done:
+        return WriteStatus.YES
+    return WriteStatus.UNCONFIRMED if ends & UNCONFIRMED else WriteStatus.FAILED
+
+
+def _sum(numbers: Iterable[int | None]) -> int | None:
+    """None where one is unknown, or where there is none."""
+    known = list(numbers)
+    counts = [each for each in known if each is not None]
+    return sum(counts) if known and len(counts) == len(known) else None

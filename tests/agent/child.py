@@ -11,6 +11,8 @@ flood:N          N bytes to stderr        line:N    one line of N bytes to stdou
 wait             sleep until a signal      exit:N    exit with this code
 fill:N           one byte to stdout every N milliseconds, for ever
 until:PATH       wait until a file is there
+make:PATH=TEXT   a file with this text and a line feed
+remove:PATH      a file is deleted
 tmp:PATH         the temporary folder to stdout, once a file is made there
 block:PATH       a file in the place of a folder, which is removed
 full             one line to stdout until the disk is full
@@ -102,6 +104,12 @@ def until(path: str) -> None:
         time.sleep(0.01)
 
 
+def make(value: str) -> None:
+    path, _, text = value.partition("=")
+    Path(path).parent.mkdir(exist_ok=True)
+    Path(path).write_text(f"{text}\n")
+
+
 def send(path: str) -> None:
     sys.stdout.buffer.write(Path(path).read_bytes())
     sys.stdout.flush()
@@ -122,6 +130,8 @@ STEPS: dict[str, Callable[[str], object]] = {
     "wait": lambda _: threading.Event().wait(),
     "fill": fill,
     "until": until,
+    "make": make,
+    "remove": lambda path: Path(path).unlink(),
     "full": full,
     "tmp": temporary,
     "exit": lambda value: sys.exit(int(value)),

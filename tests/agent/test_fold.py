@@ -13,7 +13,7 @@ from gemtui.agent.ndjson import NdjsonReader, Parsed
 from gemtui.agent.stream import Ending, Stream
 from gemtui.transcript.display_model import DiffDisplay
 from gemtui.transcript.model import Author, Message, Notice, Text, ToolCall, ToolStatus
-from gemtui.transcript.writes import WriteStatus, writes_of
+from gemtui.transcript.writes import FileWrite, WriteStatus, writes_of
 from tests.agent.test_stream import INIT, OK, STREAMS, delta, result, use
 
 BEGAN = datetime(2026, 11, 20, tzinfo=UTC)
@@ -122,14 +122,18 @@ def test_every_recorded_stream_folds() -> None:
 # --- file writes -------------------------------------------------------------------------------
 
 
-def written(*objects: dict[str, Any]) -> dict[str, WriteStatus]:
+def rows(*objects: dict[str, Any]) -> tuple[FileWrite, ...]:
     calls = [
         block
         for message in folded([*said(*objects), *said(ending=Ending(code=0))[-1:]]).transcript()
         for block in message.blocks
         if isinstance(block, ToolCall)
     ]
-    return {str(w.path): w.written for w in writes_of(calls, PurePosixPath("/project"))}
+    return writes_of(calls, PurePosixPath("/project"))
+
+
+def written(*objects: dict[str, Any]) -> dict[str, WriteStatus]:
+    return {str(each.path): each.written for each in rows(*objects)}
 
 
 def test_a_file_counts_once_its_call_succeeded() -> None:
@@ -139,6 +143,22 @@ def test_a_file_counts_once_its_call_succeeded() -> None:
         "/project/a.py": WriteStatus.YES,
         "/b.py": WriteStatus.YES,
     }
+
+
+def test_where_the_state_before_is_not_known_the_sum_stays() -> None:
+    calls = (
+        use("t1", "replace", file_path="a.py", old_string="1", new_string="2"),
+        result("t1"),
+        use("t2", "replace", file_path="a.py", old_string="2", new_string="1"),
+        result("t2"),
+    )
+    (write,) = rows(*calls)
+    assert (write.added, write.removed, write.words) == (2, 2, "summed")
+
+
+def test_of_a_file_written_by_a_stream_without_results_it_is_not_known_whether_it_is_new() -> None:
+    (write,) = rows(use("t1", file_path="a.py", content="x\n"), result("t1"))
+    assert (write.letter, write.added, write.removed) == ("?", 1, None)
 
 
 def test_a_failed_write_is_told_apart_and_a_second_try_counts() -> None:
@@ -157,20 +177,11 @@ def test_reads_and_writes_without_a_path_are_no_writes() -> None:
     assert written(read, result("t1"), use("t2"), result("t2"), result("t9")) == {}
 
 
-def test_lines_of_several_writes_add_up() -> None:
-    calls = [
-        block
-        for message in folded(
-            said(
-                INIT,
-                use("t1", file_path="a.py", content="1\n2\n"),
-                result("t1", output="Successfully created and wrote to new file"),
-                use("t2", "replace", file_path="a.py", old_string="1", new_string="3"),
-                result("t2"),
-            )
-        ).transcript()
-        for block in message.blocks
-        if isinstance(block, ToolCall)
-    ]
-    (write,) = writes_of(calls)
-    assert (write.added, write.removed, write.is_new, write.calls) == (3, 1, True, ("t1", "t2"))
+def test_several_writes_are_one_row_with_the_lines_of_the_last_state() -> None:
+    (write,) = rows(
+        use("t1", file_path="a.py", content="1\n2\n"),
+        result("t1", output="Successfully created and wrote to new file"),
+        use("t2", "replace", file_path="a.py", old_string="1", new_string="3"),
+        result("t2"),
+    )
+    assert (write.added, write.removed, write.letter, write.calls) == (2, 0, "A", ("t1", "t2"))

@@ -119,7 +119,7 @@ def texts(messages: Transcript | Sequence[Message]) -> list[tuple[Author, str]]:
 
 def writes(told: Told, messages: Transcript | Sequence[Message]) -> list[tuple[object, ...]]:
     found = writes_of(calls(messages), told.gemini.project)
-    return [(each.path, each.written, each.is_new, each.added, each.removed) for each in found]
+    return [(each.path, each.written, each.letter, each.added, each.removed) for each in found]
 
 
 def agree(told: Told) -> None:
@@ -169,9 +169,8 @@ async def test_stream_and_session_agree_and_the_session_adds(gemini: GeminiCli) 
     assert (failed.status, shell.status) == (ToolStatus.ERROR, ToolStatus.SUCCESS)
     assert all(c.duration is not None for c in calls(full))
     assert writes(told, told.full) == [
-        (gemini.project / "new.txt", WriteStatus.YES, True, 2, 0),
-        (gemini.project / "hello.py", WriteStatus.YES, False, 1, 1),
-        (gemini.project / "hello.py", WriteStatus.FAILED, False, None, None),
+        (gemini.project / "new.txt", WriteStatus.YES, "A", 2, 0),
+        (gemini.project / "hello.py", WriteStatus.YES, "M", 1, 1),
     ]
 
 

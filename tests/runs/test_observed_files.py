@@ -66,4 +66,4 @@ async def test_commands_that_a_repository_names_are_not_run(
 
 
 async def test_a_folder_that_is_not_there_ends_at_once(tmp_path: Path) -> None:
-    assert [paths async for paths in seen_files(tmp_path / "gone")] == []
+    assert [seen async for seen in seen_files(tmp_path / "gone")] == []

@@ -39,7 +39,7 @@ class Where(StrEnum):
     CALL = "One call"
     SUGGEST = "Suggest"
     PROMPT = "Prompt"
-    WRITES = "Written files"
+    WRITES = "Changed files"
     OPTIONS = "Options"
     CONFIRM = "Question"
     CONFIRM_FOR_GOOD = "Question about what can't be undone"

@@ -179,7 +179,8 @@ TABLE: dict[Where, tuple[Row, ...]] = {
         ("leave", "escape", OPEN, "Leave", "Close the list of files; else to the transcript"),
     ),
     Where.WRITES: (
-        ("diff", "d", OPEN, "Diff", "What was changed, in the transcript"),
+        ("select", "enter", OPEN, "Open", "The call that wrote it; without one, what changed"),
+        ("diff", "d", OPEN, "Diff", "What the file was before the run, and what it is"),
         ("open_file", "o", OPEN, "Edit file", "Open the file in your editor"),
         ("back", "escape", OPEN, "Back", "Back to the transcript"),
     ),

@@ -21,12 +21,14 @@ from gemtui.runs.listing import Run
 from gemtui.runs.stop import stop
 from gemtui.text import Clean, clean, clean_line, ellipsis
 from gemtui.ui.kit.dialogs import AskScreen, Choice, ChooseScreen, ConfirmScreen
+from gemtui.ui.run.labels import write_row
 from gemtui.ui.run.list_dialog import RunListScreen, What
 from gemtui.ui.run.options_dialog import OptionsScreen
 from gemtui.ui.run.restore_dialog import restore_from
 
 if TYPE_CHECKING:
     from gemtui.transcript.model import Transcript
+    from gemtui.transcript.writes import FileWrite
     from gemtui.ui.kit.app_base import AppBase
     from gemtui.ui.run.live_run import LiveRun
     from gemtui.ui.run.registry import RunRegistry
@@ -241,6 +243,15 @@ async def start(
     except (GemtuiError, OSError) as error:
         app.say(f"Nothing was started: {error}", problem=True)
         return None
+
+
+async def show_difference(app: AppBase, run: LiveRun, write: FileWrite) -> None:
+    """What a file was before the run, and what it is."""
+    from gemtui.ui.run.difference_screen import DifferenceScreen
+
+    found = await run.difference(Path(write.path))
+    row = write_row(write, run.cwd, app.glyphs)
+    await app.push_screen_wait(DifferenceScreen(row, write.path.name, found, app.config.ascii))
 
 
 def show_stderr(app: AppBase, run: LiveRun) -> None:

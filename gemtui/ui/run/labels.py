@@ -16,7 +16,7 @@ from gemtui.policy.model.rules import ApprovalMode, Call
 from gemtui.runs.outcome import Status
 from gemtui.text import Clean, clean, clean_line, counted, short_path
 from gemtui.transcript.model import Block, ToolCall, ToolStatus, Transcript
-from gemtui.transcript.writes import FileWrite, WriteStatus
+from gemtui.transcript.writes import FileWrite, Letter, WriteStatus, totals
 from gemtui.ui.draw.theme import Glyphs
 from gemtui.ui.kit.keys import BY_ID
 from gemtui.ui.run.live_run import LiveRun, Stage, ToolEnd
@@ -243,37 +243,46 @@ def last_refused(transcript: Transcript) -> Call | None:
     return None
 
 
+_LETTERS = {
+    Letter.CREATED: "$text-success",
+    Letter.MODIFIED: "$text-success",
+    Letter.DELETED: "$text-error",
+    Letter.UNKNOWN: "$text-warning",
+}
+
+
 def write_row(write: FileWrite, root: Path, glyphs: Glyphs) -> Content:
-    """One line of the list of written files."""
+    """One line of the list of changed files."""
     path = write.path.relative_to(root) if write.path.is_relative_to(root) else write.path
-    name = clean_line(str(path))
     match write.written:
         case WriteStatus.YES:
-            sign, style, word = ("A" if write.is_new else "M"), "$text-success", ""
+            sign, style = write.letter.value, _LETTERS[write.letter]
         case WriteStatus.PENDING:
-            sign, style, word = glyphs.running, "$text-accent", "writing"
+            sign, style = glyphs.running, "$text-accent"
         case WriteStatus.FAILED:
-            sign, style, word = glyphs.failed, "$text-error", "not written"
+            sign, style = glyphs.failed, "$text-error"
         case WriteStatus.UNCONFIRMED:
-            sign, style, word = glyphs.ask, "$text-warning", "unconfirmed"
-    counts = [] if write.added is None else [(f"+{write.added}", "$text-success")]
-    if write.removed:
-        counts.append((f"{glyphs.removed}{write.removed}", "$text-error"))
-    parts: list[tuple[str, str]] = [(sign, style), (name, ""), *counts, (word, style)]
+            sign, style = glyphs.ask, "$text-warning"
+    words = "dim" if write.written is WriteStatus.YES else style
+    parts: list[tuple[str, str]] = [(sign, style), (clean_line(str(path)), "")]
+    parts += [*_numbers(write, glyphs), (write.words, words)]
     return Content(" ").join(Content.styled(text, look) for text, look in parts if text)
 
 
-def seen_row(path: Path, root: Path, glyphs: Glyphs) -> Content:
-    """One line of a file that was seen to change, by whatever."""
-    name = clean_line(str(path.relative_to(root) if path.is_relative_to(root) else path))
-    return Content.assemble((glyphs.ask, "$text-warning"), " ", name, (" seen", "dim"))
+def _numbers(write: FileWrite, glyphs: Glyphs) -> Iterator[tuple[str, str]]:
+    if write.added is not None:
+        yield f"+{write.added}", "$text-success"
+        if write.removed != 0 or write.added == 0:
+            removed = "?" if write.removed is None else write.removed
+            yield f"{glyphs.removed}{removed}", "$text-error"
+    elif write.removed is not None:
+        yield f"{glyphs.removed}{write.removed}", "$text-error"
 
 
 def write_totals(writes: tuple[FileWrite, ...], glyphs: Glyphs) -> str:
-    """`3 files +26 −4`, what was written only; "" for none."""
-    done = [write for write in writes if write.written is WriteStatus.YES]
-    if not done:
+    """`3 files +26 −4`, what was changed only; "" for none."""
+    sums = totals(writes)
+    if not sums.files:
         return ""
-    added = sum(write.added or 0 for write in done)
-    removed = sum(write.removed or 0 for write in done)
-    return f"{counted(len(done), 'file')} +{added} {glyphs.removed}{removed}"
+    words = f"{counted(sums.files, 'file')} +{sums.added} {glyphs.removed}{sums.removed}"
+    return f"{words}, {sums.rest}" if sums.rest else words

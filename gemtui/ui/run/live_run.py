@@ -7,8 +7,10 @@ whenever it paints, so that a delta costs nothing but the folding.
 from __future__ import annotations
 
 import asyncio
+import math
 import time
 from collections import Counter
+from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import replace
 from datetime import datetime
@@ -21,6 +23,7 @@ from gemtui.agent.events import (
     DoneStatus,
     ErrorSaid,
     Init,
+    Payload,
     ToolResult,
     ToolUse,
 )
@@ -28,14 +31,18 @@ from gemtui.agent.fold import Fold
 from gemtui.agent.gemini import GeminiRun
 from gemtui.agent.run_folder import Exit
 from gemtui.agent.stderr import stderr_end, told
+from gemtui.runs.file_tracker import Difference, FileTracker, Span
 from gemtui.runs.kept_outcome import keep_outcome
 from gemtui.runs.observed_files import seen_files
 from gemtui.runs.outcome import RunOutcome, RunProgress, retry_words
 from gemtui.transcript.model import Author, Message, ToolCall, ToolStatus, Transcript, Usage
-from gemtui.transcript.writes import FileWrite, writes_of
+from gemtui.transcript.tools import ToolKind, kind_of
+from gemtui.transcript.writes import FileWrite
 
 LISTEN = 0.3
 """Seconds between two reads of a run's stderr."""
+LOOK = 0.2
+"""Seconds between two looks at its files."""
 
 
 class Stage(StrEnum):
@@ -98,8 +105,8 @@ class LiveRun:
         self.pid: int | None = None
         self.misread = 0
         self.looked_at = True
-        self.seen: tuple[Path, ...] = ()
-        """Files that something changed meanwhile."""
+        self.files: tuple[FileWrite, ...] = ()
+        """What became of each file, as of the last look at them."""
         self.notes: tuple[str, ...] = ()
         """What there is to say of the session that it continued."""
         self.told: Transcript | None = None
@@ -110,7 +117,12 @@ class LiveRun:
         self._heard = time.monotonic()
         self._tools_changed = 0
         self._counts: tuple[tuple[int, bool], Counter[ToolEnd]] = ((-1, True), Counter())
-        self._writes: tuple[tuple[int, bool], tuple[FileWrite, ...]] = ((-1, True), ())
+        self._tracker = FileTracker(self.cwd)
+        self._seen: Mapping[Path, float] = {}
+        self._shells: dict[str, Span] = {}
+        self._stirred = asyncio.Event()
+        self._looking = asyncio.Lock()
+        self._files_changed = 0
 
     @property
     def id(self) -> str:
@@ -138,24 +150,31 @@ class LiveRun:
         return None if self.done is None else self.done.tokens
 
     @property
-    def revision(self) -> tuple[int, Stage, bool]:
+    def revision(self) -> tuple[int, Stage, bool, int]:
         """Changes whenever there is something new to paint."""
-        return self._fold.revision, self.stage, self.told is not None
+        return self._fold.revision, self.stage, self.told is not None, self._files_changed
 
     # --- what comes ----------------------------------------------------------------------------
 
     async def follow(self, *, see_files: bool = False) -> None:
         """Take in all events until the run has ended; `see_files`: also watch its folder."""
-        beside = [asyncio.create_task(self._listen())]
-        if see_files and not self.past:
-            beside.append(asyncio.create_task(self._see()))
+        beside = [self._listen()]
+        if not self.past:
+            beside += [self._keep_files(see_files), *([self._see()] if see_files else [])]
+        tasks = [asyncio.create_task(each) for each in beside]
         try:
             async for event in self.run.events():
                 self._take(event)
         finally:
-            for task in beside:
+            for task in tasks:
                 task.cancel()
         self.exit = self.run.exit()
+        if self.past:
+            ended = self.began if self.exit is None else self.exit.ended
+            self._tracker = FileTracker(self.cwd, ended=ended or self.began)
+        self._seen = await asyncio.to_thread(self._tracker.look_after, self._seen)
+        await self.look_at_files()
+        await asyncio.to_thread(self.progress.settle, self.cwd)
         said = await asyncio.to_thread(stderr_end, self.run.folder.stderr)
         self.stderr, self.retry = told(said), None
         self.outcome = self.progress.outcome(await asyncio.to_thread(self.run.stderr))
@@ -177,16 +196,50 @@ class LiveRun:
             self.model = payload.model
         elif isinstance(payload, ErrorSaid):
             self.misread += payload.code == "NDJSON_PARSE_ERROR"
-        self._tools_changed += isinstance(payload, ToolUse | ToolResult | Done)
+        if isinstance(payload, ToolUse | ToolResult | Done):
+            self._tools_changed += 1
+            self._stirred.set()
+        self._time_shell(payload)
+
+    def _time_shell(self, payload: Payload) -> None:
+        """When shell commands went on, by our own clock: that of files is the same."""
+        now = time.time()
+        if isinstance(payload, ToolUse) and kind_of(payload.tool_name) is ToolKind.SHELL:
+            self._shells[payload.tool_use_id] = now, math.inf
+        elif isinstance(payload, ToolResult) and payload.tool_use_id in self._shells:
+            began, _ = self._shells[payload.tool_use_id]
+            self._shells[payload.tool_use_id] = began, now
+
+    # --- its files -----------------------------------------------------------------------------
 
     async def _see(self) -> None:
-        async for paths in seen_files(self.cwd):
-            self.seen = paths
+        async for seen in seen_files(self.cwd):
+            self._seen = seen
+            self._stirred.set()
 
-    def seen_only(self) -> tuple[Path, ...]:
-        """Files that were seen to change and that no tool call is known to have written."""
-        told = {write.path for write in self.writes()}
-        return tuple(path for path in self.seen if path not in told)
+    async def _keep_files(self, see: bool) -> None:
+        """Look at the files again whenever a tool or something else may have changed one."""
+        if see:
+            await asyncio.to_thread(self._tracker.look_before, self.run.folder.asked())
+        while True:
+            await self._stirred.wait()
+            self._stirred.clear()
+            await self.look_at_files()
+            await asyncio.sleep(LOOK)
+
+    async def look_at_files(self) -> None:
+        """Find out anew what became of the files."""
+        async with self._looking:
+            shells = tuple(self._shells.values())
+            calls, seen = _calls(self.own), self._seen
+            rows = await asyncio.to_thread(self._tracker.rows, calls, seen, shells)
+        if rows != self.files:
+            self.files = rows
+            self._files_changed += 1
+
+    async def difference(self, path: Path) -> Difference:
+        """Return what a file was before this run, and what it is."""
+        return await asyncio.to_thread(self._tracker.difference, path, _calls(self.own))
 
     async def _listen(self) -> None:
         """Keep what stderr says; a retry counts as a sign of life."""
@@ -231,13 +284,6 @@ class LiveRun:
         """Whether there is a session to continue."""
         spoke = self.answers() > 0 or self.resumes is not None
         return not self.alive and self.session is not None and spoke
-
-    def writes(self) -> tuple[FileWrite, ...]:
-        """Return the files that this run's tool calls wrote, or tried to write."""
-        state = self._tools_changed, self.told is None
-        if self._writes[0] != state:
-            self._writes = state, writes_of(_calls(self.own), self.cwd)
-        return self._writes[1]
 
     def ends(self) -> Counter[ToolEnd]:
         """Return how many of this run's tool calls stand how, as their cards show it."""

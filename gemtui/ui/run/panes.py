@@ -134,8 +134,8 @@ class RunPanes(Horizontal):
             return False
         return True
 
-    @on(WriteList.DiffRequested)
-    def _diff(self, event: WriteList.DiffRequested) -> None:
+    @on(WriteList.CallRequested)
+    def _call(self, event: WriteList.CallRequested) -> None:
         run = self.run_shown
         place = None if run is None else run.place_of(event.call)
         if place is None:

@@ -24,6 +24,7 @@ from gemtui.paths import current_folder, prompts_file
 from gemtui.policy.model.rules import ApprovalMode
 from gemtui.text import clean_line
 from gemtui.transcript.model import Transcript
+from gemtui.transcript.writes import FileWrite
 from gemtui.ui.kit.bars import BarLine, FooterLine, StatusLine
 from gemtui.ui.kit.dialog_guard import DIALOG, DialogGuardScreen
 from gemtui.ui.kit.editor import edit
@@ -46,6 +47,7 @@ from gemtui.ui.run.panes import RunPanes
 from gemtui.ui.run.prompt import PromptArea, PromptBox
 from gemtui.ui.run.prompt_sources import History
 from gemtui.ui.run.registry import RunRegistry
+from gemtui.ui.run.side import WriteList
 from gemtui.ui.transcript.view import TranscriptView
 
 if TYPE_CHECKING:
@@ -323,6 +325,15 @@ class RunScreen(DialogGuardScreen[None]):
     def _file(self, event: FileRequested) -> None:
         edit(self.gemtui, event.path, event.line, self.options.cwd)
 
+    @on(WriteList.DiffRequested)
+    def _diff(self, event: WriteList.DiffRequested) -> None:
+        self._show_diff(event.write)
+
+    @work(exclusive=True, group=DIALOG)
+    async def _show_diff(self, write: FileWrite) -> None:
+        if self.run_shown is not None:
+            await actions.show_difference(self.gemtui, self.run_shown, write)
+
     # --- looking closer ------------------------------------------------------------------------
 
     @work(exclusive=True, group=DIALOG)
@@ -392,7 +403,7 @@ class RunScreen(DialogGuardScreen[None]):
     def _say_state(self, run: LiveRun) -> None:
         glyphs = self.gemtui.glyphs
         left = [*facts(run, glyphs, self.gemtui.clock())]
-        if totals := write_totals(run.writes(), glyphs):
+        if totals := write_totals(run.files, glyphs):
             left.insert(1, Content(totals))
         right = [Content(word) for word in position(self.view, glyphs)]
         self.query_one("#status", BarLine).say(left, right)

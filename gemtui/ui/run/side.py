@@ -1,9 +1,8 @@
-"""Beside a run's transcript: the files it wrote, its counters, what it says on stderr."""
+"""Beside a run's transcript: the files it changed, its counters, what it says on stderr."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from pathlib import Path, PurePath
 from typing import ClassVar
 
 from textual import on
@@ -19,19 +18,26 @@ from gemtui.ui.draw.theme import Glyphs
 from gemtui.ui.kit.clean_widgets import Option, OptionList, Static
 from gemtui.ui.kit.keys import Where, bindings
 from gemtui.ui.kit.messages import BackRequested, FileRequested
-from gemtui.ui.run.labels import seen_row, write_row, write_totals
+from gemtui.ui.run.labels import write_row, write_totals
 from gemtui.ui.run.live_run import LiveRun, ToolEnd
 
 _STDERR_LINES = 8
 
 
 class WriteList(OptionList):
-    """The written files; the screen is asked for the diff of one or to open it."""
+    """The changed files; the screen is asked for what changed in one, or to open it."""
 
     BINDINGS: ClassVar[list[BindingType]] = bindings(Where.WRITES)
 
     class DiffRequested(Message):
-        """Show what a call changed."""
+        """Show what a file was and is."""
+
+        def __init__(self, write: FileWrite) -> None:
+            super().__init__()
+            self.write = write
+
+    class CallRequested(Message):
+        """Show a call that was to write a file."""
 
         def __init__(self, call: str) -> None:
             super().__init__()
@@ -41,42 +47,44 @@ class WriteList(OptionList):
         super().__init__(id="writes")
         self._glyphs = glyphs
         self.shown: tuple[FileWrite, ...] = ()
-        self._seen: tuple[Path, ...] = ()
 
     def show(self, run: LiveRun) -> None:
-        """The writes of this run; the cursor stays."""
-        writes, seen = run.writes(), run.seen_only()
-        if writes is self.shown and seen == self._seen:
+        """The files of this run; the cursor stays on its file."""
+        if run.files is self.shown:
             return
-        self.shown, self._seen, at = writes, seen, self.highlighted
-        rows = [write_row(each, run.cwd, self._glyphs) for each in writes]
-        rows += [seen_row(path, run.cwd, self._glyphs) for path in seen]
+        chosen, at = self._chosen, self.highlighted or 0
+        self.shown = run.files
         self.clear_options()
-        self.add_options(map(Option, rows))
-        if rows:
-            self.highlighted = min(at or 0, len(rows) - 1)
+        self.add_options(Option(write_row(each, run.cwd, self._glyphs)) for each in run.files)
+        paths = [each.path for each in run.files]
+        if chosen is not None and chosen.path in paths:
+            self.highlighted = paths.index(chosen.path)
+        elif paths:
+            self.highlighted = min(at, len(paths) - 1)
 
     @property
     def _chosen(self) -> FileWrite | None:
         at = self.highlighted
         return None if at is None or at >= len(self.shown) else self.shown[at]
 
-    @property
-    def _path(self) -> PurePath | None:
-        at = self.highlighted
-        paths = [*(write.path for write in self.shown), *self._seen]
-        return None if at is None or at >= len(paths) else paths[at]
-
     @on(OptionList.OptionSelected)
+    def _open(self) -> None:
+        """The last call that was to write the file, else what changed in it."""
+        write = self._chosen
+        if write is not None and write.calls:
+            self.post_message(self.CallRequested(write.calls[-1]))
+        else:
+            self.action_diff()
+
     def action_diff(self) -> None:
-        """The last call that wrote the file, in the transcript."""
+        """What the file was and is."""
         if (write := self._chosen) is not None:
-            self.post_message(self.DiffRequested(write.calls[-1]))
+            self.post_message(self.DiffRequested(write))
 
     def action_open_file(self) -> None:
         """The file, in the editor."""
-        if (path := self._path) is not None:
-            self.post_message(FileRequested(str(path)))
+        if (write := self._chosen) is not None:
+            self.post_message(FileRequested(str(write.path)))
 
     def action_back(self) -> None:
         """Back to the transcript."""
@@ -104,7 +112,7 @@ class RunSide(Vertical):
         writes = self.query_one(WriteList)
         writes.show(run)
         totals = write_totals(writes.shown, self._glyphs) or "none yet"
-        heading = Content.assemble(("Files written", "bold"), "  ", (totals, "dim"))
+        heading = Content.assemble(("Files changed", "bold"), "  ", (totals, "dim"))
         said = heading, Content("\n").join(self._counters(run))
         if said != self._said:
             self._said = said

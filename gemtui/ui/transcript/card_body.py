@@ -81,7 +81,7 @@ def draw_body(call: ToolCall, look: Look, *, folded: bool) -> Body:
         return text_rows(reason, look, folded=folded, head=ERROR, prose=True)
     match call.display:
         case DiffDisplay():
-            return _diff(call.display, look, folded=folded)
+            return draw_diff(call.display, look, folded=folded)
         case MatchesDisplay():
             return _matches(call.display, look, folded=folded)
         case FilesDisplay():
@@ -218,7 +218,8 @@ def flat_spaces(text: str) -> Clean:
 # --- changes, searches, lists ---------------------------------------------------------------------
 
 
-def _diff(display: DiffDisplay, look: Look, *, folded: bool) -> Body:
+def draw_diff(display: DiffDisplay, look: Look, *, folded: bool) -> Body:
+    """The changed lines of one file with their neighbours."""
     facts = change_counts(display, look)
     some = excerpt(display.diff, head=LINES, tail=0, cleaned=visible)
     changes = read_diff(some.head)

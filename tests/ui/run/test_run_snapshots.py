@@ -56,7 +56,9 @@ STEPS = [
     ),
     call(3, "t2", "replace", file_path="reader.py", old_string="lines", new_string="lines, tail"),
     call(3, "t3", "run_shell_command", command="pytest -q"),
+    "make:tests/test_tail.py=def test_tail():\n    pass",
     result(4, "t1"),
+    "make:reader.py=lines, tail",
     result(4, "t2"),
 ]
 REFUSED = {"type": "tool_not_registered", "message": 'Tool "run_shell_command" not found.'}
@@ -99,7 +101,7 @@ async def ended(me: Person, cli: FakeCli) -> None:
 async def files(me: Person, cli: FakeCli) -> None:
     await ended(me, cli)
     await me.press("escape", "w")
-    await me.sees("Files written")
+    await me.sees("Files changed")
 
 
 async def failed(me: Person, cli: FakeCli) -> None:
@@ -139,6 +141,7 @@ async def test_each_state_of_a_run(
 ) -> None:
     project = home / "project"
     project.mkdir()
+    (project / "reader.py").write_text("lines\n")
     (home / ".gemini/trustedFolders.json").write_text(json.dumps({str(project): "TRUST_FOLDER"}))
     monkeypatch.setenv("HOME", str(home))
     defaults = Stream.__init__.__kwdefaults__

@@ -112,17 +112,17 @@ async def test_an_answer_that_goes_on_below_what_is_read_says_so(
         assert "new below" not in me.text
 
 
-async def test_the_written_files_and_the_way_to_their_cards(
+async def test_the_changed_files_and_the_way_to_their_cards(
     home: Path, project: Path, fake_cli: FakeCli
 ) -> None:
     steps = [uses("t1", "write_file", "a.txt"), uses("t2", "replace", "b.txt")]
-    steps += [uses("t3", "write_file", "c.txt"), ends("t1"), ends("t2", "error")]
+    steps += [uses("t3", "write_file", "c.txt"), "make:a.txt=x", ends("t1"), ends("t2", "error")]
     fake_cli(START, says("Three."), *steps, "exit:1")
     async with runner(home, project) as me:
         await me.ask("go")
-        await me.sees("b.txt not written", "c.txt unconfirmed", "1 file")
+        await me.sees("A a.txt +1", "b.txt not written", "c.txt not written", "1 file +1")
         await me.ended()
-        await me.press("escape", "w", "down", "d")
+        await me.press("escape", "w", "down", "enter")
         assert me.app.focused is me.pane.view
         block = me.pane.view.page.block
         assert getattr(block, "id", None) == "t2"
@@ -138,22 +138,64 @@ async def test_files_that_something_else_changed_are_seen(
         (project / "a.txt").write_text("by the tool")
 
         def shown() -> bool:
-            (project / "by-shell.txt").write_text(str(asyncio.get_running_loop().time()))
-            return "? by-shell.txt seen" in me.text
+            (project / "by-hand.txt").write_text(str(asyncio.get_running_loop().time()))
+            return "A by-hand.txt +1 seen" in me.text
 
         await me.until(shown)
-        assert "? a.txt seen" not in me.text
+        assert "A a.txt +1" in me.text
+        assert "a.txt +1 seen" not in me.text
+
+
+@SIZES
+async def test_what_a_command_did_to_files_and_what_was_in_them(
+    home: Path, project: Path, fake_cli: FakeCli, size: tuple[int, int]
+) -> None:
+    (project / "old.txt").write_text("what was in it\n")
+    shell = [uses("s1", "run_shell_command", "x"), "make:new.txt=fresh", "remove:old.txt"]
+    fake_cli(START, *shell, ends("s1"), says("Done it."), END)
+    async with runner(home, project, size) as me:
+        await me.ask("go")
+        await me.sees("Done it.", "✓ done", "2 files +1 −1")
+        await me.ended()
+        await me.press("escape", "w")
+        await me.sees("A new.txt +1 by shell", "D old.txt +0 −1 by shell")
+        await me.press("enter")
+        await me.sees("A new.txt +1 by shell", "1 + fresh")
+        await me.press("escape", "down", "d")
+        await me.sees("D old.txt", "It is gone: this is what it held", "1 − what was in it")
+        await me.press("escape", "o")
+        await me.until(lambda: any("is not there any more" in said for said in me.said))
+
+
+async def test_after_a_stop_the_disk_says_what_was_written(
+    home: Path, project: Path, fake_cli: FakeCli
+) -> None:
+    calls = [
+        json.dumps({"type": "tool_use", "tool_name": "write_file", "tool_id": name} | given)
+        for name in ("made.txt", "missing.txt")
+        for given in [{"parameters": {"file_path": name, "content": "one\n"}}]
+    ]
+    steps = [f"print:{each}".replace("\\n", "\\\\n") for each in calls]
+    fake_cli(START, says("Two files."), *steps, "make:made.txt=one", "wait")
+    async with runner(home, project) as me:
+        await me.ask("go")
+        await me.sees("made.txt writing", "missing.txt writing")
+        await me.until((project / "made.txt").exists)
+        await me.press("ctrl+c")
+        await me.sees("◌ interrupted", "made.txt was written, though no result came")
+        await me.sees("A made.txt +1 no result, but the disk", "✗ missing.txt not written")
 
 
 async def test_narrow_shows_the_files_instead_of_the_transcript(
     home: Path, project: Path, fake_cli: FakeCli
 ) -> None:
-    fake_cli(START, uses("t1", "write_file", "a.txt"), ends("t1"), says("Done it."), END)
+    made = [uses("t1", "write_file", "a.txt"), "make:a.txt=x", ends("t1")]
+    fake_cli(START, *made, says("Done it."), END)
     async with runner(home, project, NARROW) as me:
         await me.ask("go")
         await me.sees("Done it.", "✓ done")
         await me.press("escape", "w")
-        await me.sees("Files written")
+        await me.sees("Files changed", "A a.txt +1")
         assert isinstance(me.app.focused, WriteList)
         await me.press("escape")
         await me.sees("Done it.")

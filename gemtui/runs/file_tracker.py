@@ -1,0 +1,315 @@
+"""What became of the files of a run: by its calls, by what was seen, by the disk before and now.
+
+The rule is in assets/architecture.md#the-files-of-a-run.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from datetime import datetime
+from itertools import islice
+from pathlib import Path, PurePath
+from stat import S_ISDIR, S_ISREG
+
+from msgspec.structs import replace as call_with
+from watchfiles import Change
+
+from gemtui.files import SMALL, changed_at, read_small, resolved
+from gemtui.runs.folder_state import FolderState
+from gemtui.runs.landed import landed
+from gemtui.runs.observed_files import MOST, OwnFiles, kept, too_large
+from gemtui.transcript.display_model import DiffDisplay
+from gemtui.transcript.displays import content_diff
+from gemtui.transcript.model import ToolCall, ToolStatus
+from gemtui.transcript.tools import asked_change, kind_of
+from gemtui.transcript.writes import (
+    SAME,
+    UNCONFIRMED,
+    Doer,
+    FileWrite,
+    Letter,
+    WriteStatus,
+    text_after,
+    text_before,
+    write_of,
+    writing_calls,
+)
+
+GONE = "gone"
+GONE_AGAIN = "created and deleted again"
+CONFIRMED = "no result, but the disk has it"
+NOT_MADE = "the last write was not made"
+NOT_KNOWN = "the last write is unconfirmed"
+_SLACK = 0.5
+"""Seconds by which a file's change may lie outside the time of the command that made it."""
+
+Span = tuple[float, float]
+"""When a shell command went on: seconds since the epoch, infinite where it still does."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Difference:
+    """What a file was and what it is.
+
+    `diff`: None = not known, and then `text` is what it holds now, as far as that can be shown.
+    `why`: what there is to say about it.
+    """
+
+    diff: DiffDisplay | None = None
+    text: str = ""
+    why: str = ""
+
+
+class FileTracker:
+    """Follows the files of one run in the folder `root`. Its methods read the disk.
+
+    `ended`: when a past run had ended: what the disk holds now need not be its work.
+    """
+
+    def __init__(self, root: Path, *, ended: datetime | None = None) -> None:
+        self._root, self._ended = root, ended
+        self._before: FolderState | None = None
+        self._rows: dict[PurePath, tuple[object, FileWrite]] = {}
+
+    def look_before(self, began: int) -> None:
+        """Look at the folder while the run begins; `began` as `FolderState` takes it."""
+        if not too_large(self._root):
+            self._before = FolderState(self._root, began)
+
+    def look_after(self, seen: Mapping[Path, float]) -> Mapping[Path, float]:
+        """Return what was seen, and what else has changed since the run began."""
+        if self._before is None:
+            return seen
+        wanted = OwnFiles(self._root)
+        changed = (path for path in self._before.changed() if wanted(Change.modified, str(path)))
+        new = islice((path for path in changed if path not in seen), MOST)
+        return {**seen, **{path: changed_at(path) for path in kept(self._root, new)}}
+
+    def rows(
+        self,
+        calls: Iterable[ToolCall],
+        seen: Mapping[Path, float] | None = None,
+        shells: Sequence[Span] = (),
+    ) -> tuple[FileWrite, ...]:
+        """Return what became of each file: first those that calls were to write, in their order.
+
+        `seen`: when other files were changed, as `seen_files` yields it. `shells`: when shell
+        commands of the run went on.
+        """
+        times = dict(seen or {})
+        rows = [
+            self._written(Path(path), tries, times.pop(Path(path), None), shells)
+            for path, tries in self._tries(calls).items()
+        ]
+        rows += filter(None, (self._seen(path, at, shells) for path, at in times.items()))
+        return tuple(rows)
+
+    def difference(self, path: Path, calls: Iterable[ToolCall]) -> Difference:
+        """Return what a file was before the run and is now; of a past run, what its calls tell."""
+        done = [call for call in self._tries(calls).get(path, ()) if _succeeded(call)]
+        before = self._text_before(path, done)
+        if self._ended is not None and done:
+            return _told(path, before, done)
+        if _facts(path) is None:
+            if before is None:
+                return Difference(why=_GONE_UNKNOWN)
+            return Difference(diff=content_diff(str(path), before, ""), why=_GONE)
+        after = _text(path)
+        if after is None:
+            return Difference(why=f"It can't be shown: it is {_unread(path)}.")
+        if before is None:
+            return Difference(text=after, why=_NO_BASE)
+        same = "" if before != after else _SAME if after else "It is empty."
+        return Difference(diff=content_diff(str(path), before, after), why=same)
+
+    # --- one row -------------------------------------------------------------------------------
+
+    def _tries(self, calls: Iterable[ToolCall]) -> dict[Path, list[ToolCall]]:
+        """The calls that were to write each file, whichever name of the folder they used."""
+        found: dict[Path, list[ToolCall]] = {}
+        real = resolved(self._root)
+        for name, tries in writing_calls(calls, self._root).items():
+            inside = name.is_relative_to(real)
+            path = self._root / name.relative_to(real) if inside else Path(name)
+            found.setdefault(path, []).extend(tries)
+        return found
+
+    def _written(
+        self, path: Path, calls: Sequence[ToolCall], at: float | None, shells: Sequence[Span]
+    ) -> FileWrite:
+        """The row of a file that calls were to write."""
+        settled = [self._settled(call, path) for call in calls]
+        row = write_of(path, settled)
+        if row.written is WriteStatus.YES and self._ended is None:
+            row = self._now(row, settled, at, shells)
+        elif row.written is not WriteStatus.PENDING and at is not None:
+            row = replace(self._seen(path, at, shells) or row, calls=row.calls)
+        if row.written is not WriteStatus.YES:
+            return row
+        note = _settling(calls[-1], settled[-1])
+        return replace(row, note=", ".join(filter(None, (row.note, note))))
+
+    def _settled(self, call: ToolCall, path: Path) -> ToolCall:
+        """A call of which no result came, as a success or an error where the disk tells."""
+        if call.status not in UNCONFIRMED:
+            return call
+        untouched = self._before is not None and self._before.untouched(path)
+        found = False if untouched else landed(call, path, ended=self._ended)
+        if found is None:
+            return call
+        if not found:
+            return call_with(call, status=ToolStatus.ERROR)
+        change = asked_change(kind_of(call.name), call.args, None)
+        return call_with(call, status=ToolStatus.SUCCESS, display=change)
+
+    def _seen(self, path: Path, at: float, shells: Sequence[Span]) -> FileWrite | None:
+        """The row of a file that something else has changed; None where nothing became of it."""
+        before = self._before
+        if before is not None and (before.was_folder(path) or before.untouched(path)):
+            return None
+        if _facts(path) is None and self._existed(path) is False:
+            return None
+        row = FileWrite(path=path, letter=Letter.UNKNOWN, written=WriteStatus.YES)
+        row = self._now(row, (), at, shells)
+        return replace(row, by=_doer((at,), shells))
+
+    def _now(
+        self,
+        row: FileWrite,
+        calls: Sequence[ToolCall],
+        at: float | None,
+        shells: Sequence[Span],
+    ) -> FileWrite:
+        """The row as the disk has it now."""
+        path = Path(row.path)
+        existed = self._existed(path)
+        if existed is None and row.letter is not Letter.UNKNOWN:
+            existed = row.letter is Letter.MODIFIED
+        facts = _facts(path)
+        if facts is None:
+            by = _doer((at or 0.0, changed_at(path)), shells)
+            by = Doer.TOOL if at is None and by is Doer.SEEN else by
+            return replace(self._gone(row, existed, calls), by=by)
+        key = (row, existed, facts.st_ino, facts.st_size, facts.st_ctime_ns)
+        if self._rows.get(path, (None, None))[0] != key:
+            self._rows[path] = key, self._compared(row, existed, calls)
+        return self._rows[path][1]
+
+    def _compared(
+        self, row: FileWrite, existed: bool | None, calls: Sequence[ToolCall]
+    ) -> FileWrite:
+        """The row of a file that is there."""
+        path = Path(row.path)
+        if existed is not None:
+            row = replace(row, letter=Letter.MODIFIED if existed else Letter.CREATED)
+        before = "" if existed is False else self._text_before(path, calls)
+        after = _text(path)
+        if before is None or after is None:
+            return replace(row, note=_unread(path))
+        diff = content_diff(path.name, before, after)
+        same = SAME if existed and before == after else ""
+        return replace(row, added=diff.added, removed=diff.removed, net=True, note=same)
+
+    def _gone(self, row: FileWrite, existed: bool | None, calls: Sequence[ToolCall]) -> FileWrite:
+        """The row of a file that is not there any more."""
+        if existed is None:
+            return replace(row, letter=Letter.UNKNOWN, added=None, removed=None, note=GONE)
+        if not existed:
+            return replace(
+                row, letter=Letter.DELETED, added=0, removed=0, net=True, note=GONE_AGAIN
+            )
+        before = self._text_before(Path(row.path), calls)
+        removed = None if before is None else content_diff("", before, "").removed
+        return replace(row, letter=Letter.DELETED, added=0, removed=removed, net=True, note="")
+
+    # --- what was ------------------------------------------------------------------------------
+
+    def _existed(self, path: Path) -> bool | None:
+        return None if self._before is None else self._before.existed(path)
+
+    def _text_before(self, path: Path, calls: Sequence[ToolCall]) -> str | None:
+        """What a file held before the run, else before the first call that wrote it."""
+        if self._existed(path) is False:
+            return ""
+        content = None if self._before is None else self._before.content(path)
+        if content is not None:
+            return _decoded(content)
+        return text_before([call for call in calls if _succeeded(call)])
+
+
+def _told(path: Path, before: str | None, done: Sequence[ToolCall]) -> Difference:
+    """What the calls of a past run tell: the disk may have changed since."""
+    after, last = text_after(done), done[-1].display
+    if before is not None and after is not None:
+        return Difference(diff=content_diff(str(path), before, after))
+    if isinstance(last, DiffDisplay):
+        return Difference(diff=last, why=_LAST if len(done) > 1 else "")
+    return Difference(why="What this run changed in it is not known.")
+
+
+_LAST = "What it held before the run is not known: this is the last change."
+_SAME = "It holds what it held before the run."
+_GONE_UNKNOWN = "It is gone, and what it held before the run is not known."
+_GONE = "It is gone: this is what it held before the run."
+_NO_BASE = "What it held before the run is not known: this is what it holds now."
+
+
+def _succeeded(call: ToolCall) -> bool:
+    return call.status is ToolStatus.SUCCESS
+
+
+def _settling(call: ToolCall, settled: ToolCall) -> str:
+    """What there is to say of a written file's last call, if no result of it came."""
+    if call.status not in UNCONFIRMED:
+        return ""
+    if settled is call:
+        return NOT_KNOWN
+    return CONFIRMED if _succeeded(settled) else NOT_MADE
+
+
+def _doer(times: Iterable[float], shells: Sequence[Span]) -> Doer:
+    """Who made a change at one of these times."""
+    by_shell = any(a - _SLACK <= at <= b + _SLACK for at in times for a, b in shells)
+    return Doer.SHELL if by_shell else Doer.SEEN
+
+
+def _facts(path: Path) -> os.stat_result | None:
+    """What is known of a file; None if there is none, or a folder."""
+    try:
+        facts = path.lstat()
+    except (OSError, ValueError):
+        return None
+    return None if S_ISDIR(facts.st_mode) else facts
+
+
+def _text(path: Path) -> str | None:
+    """What a regular file holds, if that is text and not too much."""
+    facts = _facts(path)
+    if facts is None or not S_ISREG(facts.st_mode):
+        return None
+    with suppress(OSError):
+        return _decoded(read_small(path))
+    return None
+
+
+def _decoded(content: bytes) -> str | None:
+    try:
+        text = content.decode()
+    except UnicodeDecodeError:
+        return None
+    return None if "\0" in text else text
+
+
+def _unread(path: Path) -> str:
+    """Why the contents of a file are not looked at; "" if they could be."""
+    facts = _facts(path)
+    if facts is None:
+        return GONE
+    if not S_ISREG(facts.st_mode):
+        return "no regular file"
+    if facts.st_size > SMALL:
+        return f"larger than {SMALL:,} bytes"
+    return "" if _text(path) is not None else "not text"

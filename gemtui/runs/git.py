@@ -1,0 +1,67 @@
+"""Ask git about a folder that may be anybody's."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from contextlib import suppress
+from pathlib import Path
+from tempfile import TemporaryFile
+from threading import Timer
+
+from gemtui.processes import FOLDER, find_program
+
+_LIMIT = 5.0
+"""Seconds."""
+_ANSWERED = (0, 1)
+"""Exit codes: 1 is a plain no."""
+_NO_COMMANDS = (
+    "--no-pager",
+    "-c",
+    "core.fsmonitor=false",
+    "-c",
+    "safe.bareRepository=explicit",
+    "-c",
+    "protocol.allow=never",
+)
+
+
+def ask_git(folder: Path, *words: str, given: bytes = b"", most: int) -> bytes | None:
+    """Return what a command of git says about a folder; None where it can't say it.
+
+    `given`: what it reads. `most`: bytes of its answer; None is returned for more. A repository's
+    own settings can name commands for git to run: of those, the one that comes with the index and
+    the ones that fetch objects are switched off, and `words` must name a command that comes
+    without filters and hooks.
+    """
+    git = find_program("git")
+    if git is None:
+        return None
+    command = [git, *_NO_COMMANDS, "-C", str(folder.absolute()), *words]
+    environ = {**os.environ, "GIT_NO_LAZY_FETCH": "1", "GIT_OPTIONAL_LOCKS": "0"}
+    with suppress(OSError), TemporaryFile() as stdin:
+        stdin.write(given)
+        stdin.seek(0)
+        with subprocess.Popen(
+            command,
+            cwd=FOLDER,
+            env=environ,
+            stdin=stdin,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+        ) as process:
+            return _answer(process, most)
+    return None
+
+
+def _answer(process: subprocess.Popen[bytes], most: int) -> bytes | None:
+    assert process.stdout is not None
+    limit = Timer(_LIMIT, process.kill)
+    limit.start()
+    try:
+        said = process.stdout.read(most + 1)
+        if len(said) > most:
+            process.kill()
+        return said if process.wait() in _ANSWERED else None
+    finally:
+        limit.cancel()

@@ -1,0 +1,122 @@
+"""Compare two texts line by line, also long ones."""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from difflib import Match, SequenceMatcher
+from typing import Any
+
+_MOST = 2000
+"""Where more lines lie between two that are known to be the same, they are not compared: the diff
+removes all the old ones and adds all the new ones."""
+
+
+def hunks_of(old: str, new: str) -> Iterator[str]:
+    """Yield the lines of a unified diff of two texts, with line ends, from its first hunk on.
+
+    A missing newline at the end of a text does not count.
+    """
+    before, after = _lines(old), _lines(new)
+    if before == after:
+        return
+    for steps in _Compared(before, after).get_grouped_opcodes():
+        start, _, begin, *_ = steps[0][1:]
+        end, stop = steps[-1][2], steps[-1][4]
+        yield f"@@ -{_range(start, end)} +{_range(begin, stop)} @@\n"
+        for tag, *places in steps:
+            yield from _step(tag, before[slice(*places[:2])], after[slice(*places[2:])])
+
+
+def _range(start: int, end: int) -> str:
+    return f"{start + (end > start)},{end - start}"
+
+
+def _step(tag: str, old: Sequence[str], new: Sequence[str]) -> Iterator[str]:
+    if tag == "equal":
+        yield from (f" {line}" for line in old)
+    else:
+        yield from (f"-{line}" for line in old)
+        yield from (f"+{line}" for line in new)
+
+
+class _Compared(SequenceMatcher[str]):
+    """Two lists of lines, of which only what differs is compared line by line."""
+
+    def __init__(self, before: Sequence[str], after: Sequence[str]) -> None:
+        super().__init__()
+        self._before, self._after = before, after
+
+    def get_matching_blocks(self) -> list[Match]:
+        """Where runs of equal lines stand in both, and how long they are; then the ends of both."""
+        blocks: list[Match] = []
+        for block in _alike_blocks(self._before, self._after):
+            if not block.size:
+                continue
+            last = blocks[-1] if blocks else Match(0, 0, 0)
+            if (last.a + last.size, last.b + last.size) == block[:2]:
+                blocks[-1:] = [Match(last.a, last.b, last.size + block.size)]
+            else:
+                blocks.append(block)
+        return [*blocks, Match(len(self._before), len(self._after), 0)]
+
+
+def _alike_blocks(
+    before: Sequence[str], after: Sequence[str], at: int = 0, to: int = 0, *, part: bool = False
+) -> Iterator[Match]:
+    """Runs of equal lines, in order, from line `at` and `to` on; some may follow on each other.
+
+    `part`: these lie between lines that are the same, and are not divided once more.
+    """
+    head = _alike(before, after)
+    tail = _alike(before[head:][::-1], after[head:][::-1])
+    yield Match(at, to, head)
+    old, new = before[head : len(before) - tail], after[head : len(after) - tail]
+    if len(old) + len(new) <= _MOST:
+        for block in SequenceMatcher(None, old, new).get_matching_blocks():
+            yield Match(at + head + block.a, to + head + block.b, block.size)
+    elif not part:
+        yield from _around(_landmarks(old, new), old, new, at + head, to + head)
+    yield Match(at + len(before) - tail, to + len(after) - tail, tail)
+
+
+def _around(
+    marks: Sequence[tuple[int, int]], old: Sequence[str], new: Sequence[str], at: int, to: int
+) -> Iterator[Match]:
+    """Runs of equal lines before, between and behind lines that are known to be the same."""
+    start, begin = 0, 0
+    for end, stop in [*marks, (len(old), len(new))] if marks else ():
+        yield from _alike_blocks(old[start:end], new[begin:stop], at + start, to + begin, part=True)
+        yield Match(at + end, to + stop, int(end < len(old)))
+        start, begin = end + 1, stop + 1
+
+
+def _landmarks(old: Sequence[str], new: Sequence[str]) -> list[tuple[int, int]]:
+    """The longest row of lines that stand in both exactly once, in the same order."""
+    once = {line for line, count in Counter(old).items() if count == 1}
+    places = {line: at for at, line in enumerate(old) if line in once}
+    counts = Counter(line for line in new if line in once)
+    ends: list[int] = []
+    rows: list[tuple[int, int, Any]] = []
+    for to, line in enumerate(new):
+        if counts[line] == 1:
+            length = bisect_left(ends, places[line])
+            row = (places[line], to, rows[length - 1] if length else None)
+            ends[length : length + 1], rows[length : length + 1] = [places[line]], [row]
+    found, last = [], rows[-1] if rows else None
+    while last is not None:
+        found.append(last[:2])
+        last = last[2]
+    return found[::-1]
+
+
+def _alike(first: Sequence[str], second: Sequence[str]) -> int:
+    """The number of lines that both begin with."""
+    pairs = enumerate(zip(first, second, strict=False))
+    differs = (at for at, (one, other) in pairs if one != other)
+    return next(differs, min(len(first), len(second)))
+
+
+def _lines(text: str) -> list[str]:
+    return [f"{line}\n" for line in text.removesuffix("\n").split("\n")] if text else []

@@ -1,0 +1,58 @@
+"""What a run changed in one file, over the whole screen."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from textual.app import ComposeResult
+from textual.content import Content
+
+from gemtui.runs.file_tracker import Difference
+from gemtui.text import clean_line
+from gemtui.ui.draw.code import language_of
+from gemtui.ui.draw.gutter_rows import text_rows
+from gemtui.ui.draw.lines import Line
+from gemtui.ui.draw.theme import Look
+from gemtui.ui.kit.bars import BarLine, FooterLine
+from gemtui.ui.kit.clean_widgets import Static
+from gemtui.ui.kit.dialog_guard import AnsweringScreen
+from gemtui.ui.kit.keys import Where, bindings
+from gemtui.ui.kit.line_view import LineView
+from gemtui.ui.transcript.card_body import draw_diff
+
+
+class DifferenceView(LineView):
+    """The changed lines, or the text."""
+
+    BINDINGS = bindings(Where.RAW)
+
+    def action_close(self) -> None:
+        """Leave the screen."""
+        self.screen.dismiss(None)
+
+
+class DifferenceScreen(AnsweringScreen[None]):
+    """One file: `row` is what the list of files says of it, `name` the last part of its path."""
+
+    def __init__(self, row: Content, name: str, found: Difference, ascii: bool) -> None:
+        super().__init__()
+        self._row, self._file, self._found, self._ascii = row, name, found, ascii
+
+    def compose(self) -> ComposeResult:
+        """What it is, what there is to say about it, the lines, keys."""
+        yield BarLine(id="header")
+        yield Static(clean_line(self._found.why), id="why")
+        yield DifferenceView(what="the change", id="difference")
+        yield FooterLine(ascii=self._ascii)
+
+    def on_mount(self) -> None:
+        """Show it."""
+        self.query_one("#header", BarLine).say([self._row])
+        self.query_one("#why", Static).display = bool(self._found.why)
+        self.query_one(DifferenceView).show(self._draw)
+
+    def _draw(self, look: Look) -> Sequence[Line]:
+        if self._found.diff is not None:
+            return draw_diff(self._found.diff, look, folded=False).lines
+        language = language_of(clean_line(self._file))
+        return text_rows(self._found.text, look, folded=False, language=language).lines
