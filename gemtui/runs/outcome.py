@@ -132,11 +132,14 @@ class RunProgress:
             self.exit_code = metadata.get("exitCode")
             self.complete = metadata.get("complete") is True
 
-    def settle(self, folder: Path) -> None:
-        """Ask the disk what came of writes that got no result; `folder`: the run's."""
+    def settle(self, folder: Path, ended: datetime | None = None) -> None:
+        """Ask the disk what came of writes that got no result.
+
+        `folder`: the run's. `ended`: when it did, None = just now.
+        """
         for call in self._open.values():
             path = _to_write(call)
-            if path and (found := landed(call, folder / path)) is not None:
+            if path and (found := landed(call, folder / path, ended=ended)) is not None:
                 self._landed[call.id] = found
 
     @property

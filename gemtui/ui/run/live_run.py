@@ -169,12 +169,12 @@ class LiveRun:
             for task in tasks:
                 task.cancel()
         self.exit = self.run.exit()
+        ended = (self.exit and self.exit.ended) or self.began if self.past else None
         if self.past:
-            ended = self.began if self.exit is None else self.exit.ended
-            self._tracker = FileTracker(self.cwd, ended=ended or self.began)
+            self._tracker = FileTracker(self.cwd, ended=ended)
         self._seen = await asyncio.to_thread(self._tracker.look_after, self._seen)
         await self.look_at_files()
-        await asyncio.to_thread(self.progress.settle, self.cwd)
+        await asyncio.to_thread(self.progress.settle, self.cwd, ended)
         said = await asyncio.to_thread(stderr_end, self.run.folder.stderr)
         self.stderr, self.retry = told(said), None
         self.outcome = self.progress.outcome(await asyncio.to_thread(self.run.stderr))
