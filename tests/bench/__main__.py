@@ -7,11 +7,14 @@ import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
-from tests.bench import editing, listing, opening, policies, reading, running, starting
+from tests.bench import editing, listing, opening, policies, reading, running, searching, starting
 from tests.bench.measure import Row
 from tests.bench.record import HEAD, beside, figures, line, record, recorded
 
-PARTS = ("start", "rest", "list", "stores", "session", "open", "policies", "edits", "huge", "run")
+PARTS = (
+    "start", "rest", "list", "stores", "search", "session", "open", "policies", "edits", "huge",
+    "run",
+)  # fmt: skip
 OPTED = ("huge", "run")
 """Parts that are measured only if they are named."""
 MEGABYTE = 1_000_000
@@ -40,6 +43,8 @@ def _rows(folder: Path, wanted: argparse.Namespace) -> Iterator[Row]:
         yield from listing.rows(folder, wanted.sessions, wanted.repeat)
     if "stores" in wanted.parts:
         yield from reading.stores(folder, wanted.sessions, wanted.repeat)
+    if "search" in wanted.parts:
+        yield from searching.rows(folder, wanted.sessions, wanted.repeat)
     if "session" in wanted.parts:
         yield from reading.session(folder, wanted.size * MEGABYTE, wanted.repeat)
     if "open" in wanted.parts:

@@ -14,7 +14,7 @@ from tests.bench.starting import environ
 
 LIST = ("-m", "gemtui", "sessions", "--everywhere", "--json")
 LIMIT = 20
-_LOOK = """
+LOOK = """
 import os, sys
 for project in os.scandir(sys.argv[1]):
     for entry in os.scandir(f"{project.path}/chats"):
@@ -27,7 +27,7 @@ def rows(folder: Path, counts: list[int], repeat: int) -> Iterator[Row]:
     for count in counts:
         home = folder / f"list-{count}"
         make_store(home, count)
-        look = ("-c", _LOOK, str(home / ".gemini" / "tmp"))
+        look = ("-c", LOOK, str(home / ".gemini" / "tmp"))
         commands = (look, LIST, (*LIST, "--limit", str(LIMIT)))
         _run(LIST, home)
         runs = [[_run(words, home) for words in commands] for _ in range(repeat)]
