@@ -13,7 +13,7 @@ GemtuiError
 ├── PolicyError         a policy file can't be read, edited or saved; `.path` names it
 │   ├── PolicyNotFound  there is no such policy
 │   └── PolicyChanged   the file was changed since it was opened
-├── OptionError         an option of a run is not valid (a ValueError as well)
+├── OptionError         an option of a run is not valid (a ValueError as well); `.option` names it
 ├── RunNotFound         no run of gemtui's has this id
 ├── RunAmbiguous        several runs match; `.candidates` has their ids
 ├── CliNotFound         there is no Gemini CLI that can be run: none, a broken one, or one too old
@@ -148,7 +148,15 @@ class PolicyChanged(PolicyError):
 
 
 class OptionError(GemtuiError, ValueError):
-    """An option of a run is not valid; `str(error)` names it and its valid values."""
+    """An option of a run is not valid; `str(error)` names it and its valid values.
+
+    `option`: its name in `AgentOptions`, where it is one alone. `what`: what is wrong with it,
+    without the name.
+    """
+
+    def __init__(self, message: str, *, option: str | None = None, what: str | None = None) -> None:
+        super().__init__(message)
+        self.option, self.what = option, what or message
 
 
 class CliNotFound(GemtuiError):

@@ -132,12 +132,15 @@ def test_the_answer_and_the_files(fake_cli: FakeCli, tmp_path: Path) -> None:
 
 def test_the_command(fake_cli: FakeCli, tmp_path: Path) -> None:
     fake_cli(f"print:{INIT}", f"print:{OK}")
+    first, second = tmp_path / "a", tmp_path / "b"
+    first.mkdir()
+    second.mkdir()
     provider = GeminiCliProvider(
         {
             "model": "pro",
             "sandbox": True,
             "approval_mode": "auto_edit",
-            "include_directories": ["/a", "/b"],
+            "include_directories": [str(first), str(second)],
             "allowed_tools": ["glob"],
         }
     )
@@ -145,8 +148,8 @@ def test_the_command(fake_cli: FakeCli, tmp_path: Path) -> None:
     given = words(tmp_path)
     assert {"--model=pro", "--sandbox", "--approval-mode=auto_edit"} <= set(given)
     assert [word for word in given if "include" in word] == [
-        "--include-directories=/a",
-        "--include-directories=/b",
+        f"--include-directories={first}",
+        f"--include-directories={second}",
     ]
     assert any(word.endswith("policy-last.toml") for word in given)
     assert prompt() == "Be brief.\n\nGo"

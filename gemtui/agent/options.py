@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -128,11 +129,35 @@ class AgentOptions:
         for name in ("timeout", "idle_timeout"):
             seconds = getattr(self, name)
             if seconds is not None and not seconds > 0:
-                raise OptionError(f"{name} must be more than 0 seconds, not {seconds}")
+                raise _wrong(name, f"must be more than 0 seconds, not {seconds}")
         if self.max_turns is not None and self.max_turns < 0:
-            raise OptionError(f"max_turns must be 0 or more, not {self.max_turns}")
+            raise _wrong("max_turns", f"must be 0 or more, not {self.max_turns}")
         if self.cwd is not None and not is_folder(self.cwd):
-            raise OptionError(f"cwd: {self.cwd} is no folder")
+            raise _wrong("cwd", f"{self.cwd} is no folder", ": ")
+        for path in self.include_directories:
+            if not is_folder(path):  # the CLI would not start
+                raise _wrong("include_directories", f"{path} is no folder", ": ")
+
+
+def _wrong(option: str, what: str, joint: str = " ") -> OptionError:
+    return OptionError(f"{option}{joint}{what}", option=option, what=what)
+
+
+_UNITS = {"": 1, "s": 1, "m": 60, "h": 3600}
+
+
+def seconds_text(limit: float) -> str:
+    """Return a time limit in the largest unit that fits, as `seconds` reads it: `10m`, `90s`."""
+    unit = next(unit for unit in "hms" if unit == "s" or limit % _UNITS[unit] == 0)
+    return f"{limit / _UNITS[unit]:g}{unit}"
+
+
+def seconds(text: str) -> float:
+    """Return a time limit as people write it: `90`, `90s`, `10m`, `1.5h`. Raises OptionError."""
+    found = re.fullmatch(r"([0-9]+(?:\.[0-9]*)?|\.[0-9]+) *([smh]?)", text.strip(), re.ASCII)
+    if found is None:
+        raise OptionError(f"{text.strip()!r} is no time: write seconds, or such as 90s, 10m, 2h")
+    return float(found[1]) * _UNITS[found[2]]
 
 
 AnyPath = str | os.PathLike[str]

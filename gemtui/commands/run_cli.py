@@ -130,5 +130,25 @@ def _tools(name: str, help: str) -> Callable[[Any], Any]:
     return click.option(name, metavar="T", multiple=True, help=help)
 
 
+class _Seconds(click.ParamType):  # type: ignore[type-arg]  # older ones take no argument
+    """A time limit as `seconds` of the options reads it."""
+
+    name = "time"
+
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> float:
+        """The seconds; fails as a usage error."""
+        from gemtui.agent.options import seconds
+        from gemtui.errors import OptionError
+
+        try:
+            return seconds(str(value))
+        except OptionError as error:
+            self.fail(f"{error}.", param, ctx)
+
+
 def _seconds(name: str, help: str) -> Callable[[Any], Any]:
-    return click.option(name, metavar="S", type=float, help=f"{help} In seconds.")
+    return click.option(
+        name, metavar="S", type=_Seconds(), help=f"{help} In seconds, or such as 90s, 10m, 2h."
+    )

@@ -126,6 +126,22 @@ def test_the_list_tells_a_run_with_refusals_from_a_success(
     assert "success" in second
 
 
+def test_a_folder_that_is_not_there_is_named_before_the_cli_fails_on_it(
+    on_loopback: GeminiCli, gemtui: Gemtui
+) -> None:
+    missing = on_loopback.folder / "nowhere"
+    answer = gemtui("run", "Go", "--include-directory", missing)
+    assert answer.code == 2
+    assert f"include_directories: {missing} is no folder" in answer.err
+    with (
+        ModelServer([]) as model,
+        on_loopback.start(model, "Go", f"--include-directories={missing}") as running,
+    ):
+        with pytest.raises(AssertionError, match="Directory does not exist"):
+            running.finish()
+        assert not model.asked
+
+
 def test_an_untrusted_folder_names_the_way_out(
     on_loopback: GeminiCli, monkeypatch: pytest.MonkeyPatch
 ) -> None:

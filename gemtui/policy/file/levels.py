@@ -118,9 +118,9 @@ def _rule(tool: str, decision: Decision, priority: int) -> Rule:
 
 def check_names(permissions: Permissions) -> None:
     """Raise OptionError, naming the position, for a name that the CLI would misread."""
-    for place, name in _named(permissions):
+    for option, place, name in _named(permissions):
         if problem := _problem(name):
-            raise OptionError(f"{place} {problem}")
+            raise OptionError(f"{place} {problem}", option=option, what=f"one {problem}")
 
 
 def check_tools(permissions: Permissions) -> None:
@@ -129,19 +129,20 @@ def check_tools(permissions: Permissions) -> None:
     A deny of it would deny nothing. Rules take any name: there may be tools that gemtui does not
     know.
     """
-    for place, name in _named(permissions):
+    for option, place, name in _named(permissions):
         if problem := problem_with(name):
-            raise OptionError(f"{place}: {problem}")
+            raise OptionError(f"{place}: {problem}", option=option, what=problem)
 
 
-def _named(permissions: Permissions) -> Iterator[tuple[str, str]]:
-    """The names of tools, each with the option and the position that it stands at."""
-    for field, names in (
-        ("allowedTools", permissions.only_tools or ()),
-        ("approvedTools", permissions.approved_tools),
-        ("disallowedTools", permissions.disallowed_tools),
+def _named(permissions: Permissions) -> Iterator[tuple[str, str, str]]:
+    """The names of tools, each with its option and the position that it stands at."""
+    for option, field in (
+        ("only_tools", "allowedTools"),
+        ("approved_tools", "approvedTools"),
+        ("disallowed_tools", "disallowedTools"),
     ):
-        yield from ((f"{field}[{index}]", name) for index, name in enumerate(names))
+        for index, name in enumerate(getattr(permissions, option) or ()):
+            yield option, f"{field}[{index}]", name
 
 
 def _problem(name: str) -> str | None:

@@ -160,7 +160,7 @@ TABLE: dict[Where, tuple[Row, ...]] = {
         ("follow_up", "c", CHANGE, "Continue", "Go on in the same session"),
         ("copy_command", "C", COPY, "Copy command", "Copy the command line of this run"),
         ("allow", "p", CHANGE, "Allow it", "The rule that would allow the refused call"),
-        ("options", "ctrl+o", CHANGE, "Options", "Model, mode, policy, folder, limits"),
+        ("options", "ctrl+o", CHANGE, "Options", "Model, folders, mode, tools, limits"),
         ("command", "ctrl+t", OPEN, "Command", "The exact command that enter will run"),
         ("from_file", "ctrl+g", OPEN, "From a file", "Take the prompt from a file"),
         ("new", "ctrl+n", CHANGE, "New run", "An empty pane; what goes on goes on"),
@@ -185,7 +185,7 @@ TABLE: dict[Where, tuple[Row, ...]] = {
         ("back", "escape", OPEN, "Back", "Back to the transcript"),
     ),
     Where.OPTIONS: (
-        ("take", "ctrl+s", CHANGE, "Take", "Use these options for the next run"),
+        ("take", "ctrl+s", CHANGE, "Take", "Use these options for the next runs"),
         ("close", "escape", OPEN, "Close", "Change nothing"),
     ),
     Where.CONFIRM: (

@@ -5,13 +5,13 @@ from __future__ import annotations
 import asyncio
 import os
 import uuid
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from gemtui.agent import trust
-from gemtui.agent.options import AgentOptions
+from gemtui.agent import remembered, trust
+from gemtui.agent.options import AgentOptions, seconds_text
 from gemtui.errors import GemtuiError
 from gemtui.files import is_file, read_end, read_small
 from gemtui.paths import current_folder, typed_path
@@ -23,7 +23,6 @@ from gemtui.text import Clean, clean, clean_line, ellipsis
 from gemtui.ui.kit.dialogs import AskScreen, Choice, ChooseScreen, ConfirmScreen
 from gemtui.ui.run.labels import write_row
 from gemtui.ui.run.list_dialog import RunListScreen, What
-from gemtui.ui.run.options_dialog import OptionsScreen
 from gemtui.ui.run.restore_dialog import restore_from
 
 if TYPE_CHECKING:
@@ -31,6 +30,7 @@ if TYPE_CHECKING:
     from gemtui.transcript.writes import FileWrite
     from gemtui.ui.kit.app_base import AppBase
     from gemtui.ui.run.live_run import LiveRun
+    from gemtui.ui.run.options_dialog import ChosenOptions
     from gemtui.ui.run.registry import RunRegistry
 
 LARGEST_PROMPT = 10_000_000
@@ -109,14 +109,29 @@ async def show_command(
     app: AppBase, registry: RunRegistry, prompt: str, options: AgentOptions
 ) -> None:
     """The exact command of a run, with the files it is given; or a word why there is none."""
-    adapter, id = registry.adapter, str(uuid.uuid4())
+    adapter, id, folder = registry.adapter, str(uuid.uuid4()), options.cwd or current_folder()
+
+    def script() -> tuple[Clean, ...]:
+        known = trust.must_ask(folder, os.environ) and trust.remembered(folder)
+        wanted = replace(options, trust=options.trust or known)
+        made = adapter.command(prompt, wanted, id=id)
+        return (*_limits(options), *made.script(prompt, adapter.runs / id, folder))
+
     try:
-        made = await asyncio.to_thread(adapter.command, prompt, options, id=id)
+        lines = await asyncio.to_thread(script)
     except (GemtuiError, OSError) as error:
         app.say(str(error), problem=True)
         return
-    lines = made.script(prompt, adapter.runs / id, options.cwd or current_folder())
     app.show_text("What enter will run", "\n".join(lines), what="the command")
+
+
+def _limits(options: AgentOptions) -> Iterator[Clean]:
+    """What gemtui does beside the command: lines of a script that say so."""
+    if options.timeout is not None:
+        yield Clean(f"# gemtui ends it after {seconds_text(options.timeout)}")
+    if options.idle_timeout is not None:
+        silence = seconds_text(options.idle_timeout)
+        yield Clean(f"# gemtui ends it once it has been silent for {silence}")
 
 
 async def prompt_from_file(app: AppBase, folder: Path) -> str | None:
@@ -144,11 +159,38 @@ def _read(path: Path) -> str:
     return read_small(path, LARGEST_PROMPT).decode("utf-8", "replace")
 
 
-async def choose_options(app: AppBase, options: AgentOptions) -> AgentOptions | None:
-    """Ask what the next run may do; None: as before."""
+async def choose_options(app: AppBase, options: AgentOptions) -> ChosenOptions | None:
+    """Ask what the next run may do, and whether its folder is to keep that; None: as before."""
+    from gemtui.ui.run.options_dialog import OptionsScreen
+
+    folder = options.cwd or current_folder()
     policies = await asyncio.to_thread(store.list_policies)
+    kept = await remembered_options(app, folder) is not None
     ours = [file for file in policies if file.origin is store.Origin.OURS]
-    return await app.push_screen_wait(OptionsScreen(options, ours))
+    chosen = await app.push_screen_wait(OptionsScreen(options, ours, remembers=kept))
+    if chosen is None:
+        return None
+    try:
+        if chosen.remember:
+            await asyncio.to_thread(remembered.remember, chosen.options)
+            but = ", ".join(remembered.left_out(chosen.options))
+            app.say(f"Remembered for this folder{f', but not {but}' if but else ''}.")
+        elif kept and chosen.options.cwd == folder:
+            await asyncio.to_thread(remembered.forget, folder)
+            app.say("Forgotten: nothing is remembered for this folder.")
+    except OSError as error:
+        app.say(f"What is remembered for this folder stays as it was: {error}", problem=True)
+    return chosen
+
+
+async def remembered_options(app: AppBase, folder: Path) -> AgentOptions | None:
+    """The options that a folder keeps; None, after a word, where they can't be read."""
+    try:
+        return await asyncio.to_thread(remembered.remembered, folder)
+    except OSError as error:
+        words = f"What is remembered for this folder can't be used: {error.strerror}"
+        app.say(f"{words} ({error.filename}); ctrl+o makes it anew", problem=True)
+        return None
 
 
 async def choose_run(app: AppBase, registry: RunRegistry) -> LiveRun | None:
@@ -235,7 +277,7 @@ async def start(
 
     None, after saying why, if it was not started.
     """
-    trust = await trusted(app, options.cwd or current_folder())
+    trust = options.trust or await trusted(app, options.cwd or current_folder())
     if trust is None:
         return None
     try:

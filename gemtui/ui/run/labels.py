@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, assert_never
 from textual.content import Content
 
 from gemtui.agent.detect import Detected
-from gemtui.agent.options import AgentOptions
+from gemtui.agent.options import AgentOptions, seconds_text
 from gemtui.paths import current_folder
+from gemtui.policy.file.levels import Level
 from gemtui.policy.model.rules import ApprovalMode, Call
 from gemtui.runs.outcome import Status
 from gemtui.text import Clean, clean, clean_line, counted, short_path
@@ -204,27 +205,62 @@ def _stopped(run: LiveRun) -> str:
 
 
 def option_words(options: AgentOptions) -> Content:
-    """The options of the next run on one line; a mode that allows everything stands out."""
+    """The options of the next run on one line; those that are dangerous stand out."""
+    words = [Content(clean_line(f"model {options.model or 'auto'}"))]
     mode = Content(f"mode {options.approval_mode or 'default'}")
-    if options.approval_mode is ApprovalMode.YOLO:
-        mode = mode.stylize("bold $text-warning")
-    words = []
-    levels = options.permissions
-    if levels is not None:
+    yolo = options.approval_mode is ApprovalMode.YOLO
+    words.append(mode.stylize(_LOUD) if yolo else mode)
+    words += [Content.styled(clean_line(each), _LOUD) for each in loud_words(options)]
+    words += [Content(clean_line(each)) for each in unusual(options)]
+    return Content("  ").join([*words, Content(short_path(options.cwd or current_folder()))])
+
+
+def kept_words(options: AgentOptions) -> Clean:
+    """What is to be said of options that nobody has chosen just now: their folder keeps them."""
+    model = [f"model {options.model}"] if options.model else []
+    mode = [f"mode {options.approval_mode}"] if options.approval_mode else []
+    words = ", ".join([*model, *mode, *unusual(options)]) or "all as Gemini CLI has it"
+    return clean_line(f"Remembered for this folder: {words}")
+
+
+_LOUD = "bold $text-warning"
+
+
+def loud_words(options: AgentOptions) -> Iterator[str]:
+    """Yield what lets commands run unasked, or trusts what nobody has trusted."""
+    if options.trust:
+        yield "trust"
+    if options.permissions is not None and options.permissions.shell_execute == Level.ALLOW:
+        yield "shell allow"
+    if options.approved_tools:
+        yield f"{counted(len(options.approved_tools), 'tool')} allowed"
+
+
+def unusual(options: AgentOptions) -> Iterator[str]:
+    """Yield what else differs from the defaults, but for model, mode and folder."""
+    if options.sandbox:
+        yield "sandbox"
+    if (levels := options.permissions) is not None:
         named = {
             "write": levels.file_write,
-            "shell": levels.shell_execute,
+            "shell": levels.shell_execute if levels.shell_execute != Level.ALLOW else None,
             "net": levels.network_access,
         }
-        words += [f"{name} {level}" for name, level in named.items() if level is not None]
+        yield from (f"{name} {level}" for name, level in named.items() if level is not None)
+    if options.only_tools is not None:
+        yield f"only {counted(len(options.only_tools), 'tool')}"
+    if options.disallowed_tools:
+        yield f"{counted(len(options.disallowed_tools), 'tool')} denied"
     if options.max_turns is not None:
-        words.append(counted(options.max_turns, "turn"))
+        yield counted(options.max_turns, "turn")
+    if options.timeout is not None:
+        yield f"timeout {seconds_text(options.timeout)}"
+    if options.idle_timeout is not None:
+        yield f"silence {seconds_text(options.idle_timeout)}"
     if options.policies:
-        names = ", ".join(path.stem for path in options.policies)
-        words.append(f"policy {names}")
-    words.append(str(short_path(options.cwd or current_folder())))
-    model = clean_line(f"model {options.model or 'auto'}")
-    return Content("  ").join([Content(model), mode, Content(clean_line("  ".join(words)))])
+        yield f"policy {', '.join(path.stem for path in options.policies)}"
+    if options.include_directories:
+        yield f"{counted(len(options.include_directories), 'more folder')}"
 
 
 def refused(block: Block | None) -> Call | None:

@@ -1,26 +1,32 @@
-"""What the next run may do: model, folder, approval mode, levels, limits."""
+"""What the next run may do: folders, mode, tools, limits; and whether the folder keeps that."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import asyncio
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import NamedTuple
 
-from textual import on
+from textual import events, on, work
 from textual.app import ComposeResult
-from textual.containers import Horizontal
+from textual.containers import Horizontal, VerticalScroll
+from textual.widget import Widget
 
 from gemtui.agent.options import AgentOptions
 from gemtui.errors import OptionError
-from gemtui.paths import current_folder, typed_path
 from gemtui.policy.edit.store import PolicyFile
-from gemtui.policy.file.levels import Level, PermissionPolicy
+from gemtui.policy.file.levels import CAPABILITIES, Level, PermissionPolicy
 from gemtui.policy.model.rules import ApprovalMode
-from gemtui.text import Clean, clean_line, short_path, visible_line
+from gemtui.policy.model.tool_catalog import TOOLS
+from gemtui.text import clean_line
 from gemtui.ui.draw.lines import own
-from gemtui.ui.kit.clean_widgets import Button, Dialog, Input, Label, Select
-from gemtui.ui.kit.dialog_guard import DialogScreen
+from gemtui.ui.draw.theme import look_of
+from gemtui.ui.kit.clean_widgets import Button, Dialog, Input, Label, Select, Static, Words
+from gemtui.ui.kit.dialog_guard import LOW, DialogScreen
 from gemtui.ui.kit.keys import Where, bindings
+from gemtui.ui.rules.form import NameSuggester, Tick, tool_hint
+from gemtui.ui.run.option_fields import options_of, texts_of
 
 AS_IT_IS = ""
 """The choice that says nothing: the CLI's own way."""
@@ -37,22 +43,92 @@ _LEVELS = {
     Level.ASK: "ask (refused: nobody can answer)",
     Level.DENY: "deny",
 }
-_CAPABILITIES = {
-    "file_write": "Write files",
-    "shell_execute": "Run commands",
-    "network_access": "Use the network",
+_TICKS = {
+    "sandbox": "in Gemini CLI's own sandbox",
+    "trust": "this folder, for one run",
+    "remember": "these for this folder",
+}
+_GROUPS: Mapping[str, Mapping[str, str]] = {
+    "": {
+        "model": "Model",
+        "cwd": "Folder",
+        "include_directories": "More folders",
+        "resume": "Session",
+    },
+    "What it may do": {
+        "approval_mode": "Mode",
+        "file_write": "Write files",
+        "shell_execute": "Run commands",
+        "network_access": "Use the network",
+        "policies": "Policy",
+        "only_tools": "Only tools",
+        "approved_tools": "Allowed tools",
+        "disallowed_tools": "Denied tools",
+        "sandbox": "Sandbox",
+        "trust": "Trust",
+    },
+    "When it is ended": {
+        "max_turns": "Turns at most",
+        "timeout": "Time at most",
+        "idle_timeout": "Silence at most",
+    },
+}
+_EMPTY = {
+    "model": "Gemini CLI's own choice",
+    "include_directories": "none but the folder",
+    "resume": "a new one",
+    "only_tools": "every tool",
+    "approved_tools": "as mode and policy have it",
+    "disallowed_tools": "none",
+    "max_turns": "no limit",
+    "timeout": "no limit",
+    "idle_timeout": "no limit",
+}
+"""What an empty field means."""
+_TOOLS = ("only_tools", "approved_tools", "disallowed_tools")
+_HINTS = {
+    "model": "auto, pro, flash, or a full name",
+    "cwd": "where the run works",
+    "include_directories": "folders that tools may use as well, with commas",
+    "resume": "the full id of a stored session, to go on with it",
+    "approval_mode": "what tools may do unasked; a headless run can ask nobody",
+    "policies": "your files of rules: pane 3 makes and edits them",
+    "only_tools": "no other tool exists; names with commas",
+    "approved_tools": "need no confirmation; names with commas",
+    "disallowed_tools": "are refused; names with commas",
+    "sandbox": "needs docker, podman or sandbox-exec",
+    "trust": "switches on the settings, hooks and MCP servers that it brings along",
+    "max_turns": "answers of the model, after which the run is ended",
+    "timeout": "seconds, or such as 90s, 10m, 2h, after which the run is ended",
+    "idle_timeout": "seconds, or such as 90s, 10m, without any output",
+    "remember": "but yolo, trust, allowed commands and tools; gemtui run takes none",
 }
 
 
-class OptionsScreen(DialogScreen[AgentOptions]):
-    """Closes with the options that are wanted now, or with None."""
+class ChosenOptions(NamedTuple):
+    """The options that are wanted now; `remember`: the folder is to keep them."""
+
+    options: AgentOptions
+    remember: bool
+
+
+class OptionsScreen(DialogScreen[ChosenOptions]):
+    """Closes with what is wanted, or with None; `remembers`: the folder keeps some already."""
 
     BINDINGS = bindings(Where.OPTIONS)
+    VERTICAL_BREAKPOINTS = LOW
     AUTO_FOCUS = "Input"
 
-    def __init__(self, options: AgentOptions, policies: Sequence[PolicyFile] = ()) -> None:
+    def __init__(
+        self,
+        options: AgentOptions,
+        policies: Sequence[PolicyFile] = (),
+        *,
+        remembers: bool = False,
+    ) -> None:
         super().__init__()
-        self._options = options
+        self._options, self._remembers = options, remembers
+        self._texts = texts_of(options)
         self._policies = {
             AS_IT_IS: "Gemini CLI's own ones only",
             **{str(file.path): clean_line(file.name) for file in policies},
@@ -62,25 +138,71 @@ class OptionsScreen(DialogScreen[AgentOptions]):
             self._policies.setdefault(_paths(options.policies), clean_line(names))
 
     def compose(self) -> ComposeResult:
-        """One row each."""
-        options, levels = self._options, self._options.permissions or PermissionPolicy()
-        with Dialog(own("The next run"), own("tab next   ctrl+s takes it   esc closes")):
-            yield _row("Model", _text("model", options.model, "Gemini CLI's own choice"))
-            yield _row("Folder", _text("cwd", _folder(options), ""))
-            yield _row("Mode", _select("mode", _MODES, options.approval_mode))
-            for name, label in _CAPABILITIES.items():
-                yield _row(label, _select(name, _LEVELS, getattr(levels, name)))
-            chosen = _paths(options.policies)
-            yield _row("Policy", _select("policies", self._policies, chosen))
-            limit = None if options.max_turns is None else str(options.max_turns)
-            yield _row("Turns at most", _text("max_turns", limit, "no limit"))
-            quiet = None if options.idle_timeout is None else f"{options.idle_timeout:g}"
-            yield _row("Silence at most", _text("idle_timeout", quiet, "seconds; no limit"))
-            yield _row("Session", _text("resume", options.resume, "a new one; else a full id"))
-            yield Label(id="problem")
+        """One row each, with room below for what is wrong with it."""
+        keys = own("tab next   ctrl+s takes it   esc closes")
+        with Dialog(own("The next run"), keys, id="options"):
+            with VerticalScroll(id="option-fields", can_focus=False):
+                for title, fields in _GROUPS.items():
+                    if title:
+                        yield Static(own(title), classes="group")
+                    for name, label in fields.items():
+                        yield from self._row(name, label)
+            yield from self._row("remember", "Remember")
+            yield Static(id="hint")
             with Horizontal(classes="buttons"):
                 yield Button(own("Close (esc)"), id="no")
                 yield Button(own("Take (ctrl+s)"), id="yes", variant="primary")
+
+    def _row(self, name: str, label: str) -> Iterator[Widget]:
+        yield Horizontal(Label(own(label)), self._field(name), classes="row")
+        yield Static(id=f"{name}-problem", classes="problem")
+
+    def _field(self, name: str) -> Widget:
+        options = self._options
+        if name in _TICKS:
+            ticked = self._remembers if name == "remember" else getattr(options, name)
+            return Tick(own(_TICKS[name]), ticked, id=name, compact=True)
+        if name == "approval_mode":
+            return _select(name, _MODES, options.approval_mode)
+        if name in CAPABILITIES:
+            return _select(name, _LEVELS, getattr(options.permissions, name, None))
+        if name == "policies":
+            return _select(name, self._policies, _paths(options.policies))
+        suggester = NameSuggester([tool.name for tool in TOOLS]) if name in _TOOLS else None
+        return Input(
+            self._texts[name],
+            placeholder=own(_EMPTY.get(name, "")),
+            id=name,
+            suggester=suggester,
+        )
+
+    # --- hints ---------------------------------------------------------------------------------
+
+    @on(Input.Changed)
+    def _edited(self, event: Input.Changed) -> None:
+        self.query_one(f"#{event.input.id}-problem").remove_class("-wrong")
+        self._say_hint()
+
+    @on(events.DescendantFocus)
+    def _say_hint(self) -> None:
+        """What the field with the focus is for."""
+        field = self.focused
+        name = "" if field is None else field.id or ""
+        words: Words = own(_HINTS.get(name, ""))
+        if name in _TOOLS and isinstance(field, Input) and field.value.strip():
+            words = tool_hint(field.value)
+        self.query_one("#hint", Static).update(words)
+
+    def _say_problem(self, error: OptionError) -> None:
+        """Beside the field that it is about, which gets the focus."""
+        name = error.option or "cwd"
+        problem = self.query_one(f"#{name}-problem", Static)
+        problem.update(clean_line(f"{look_of(self.app, 1).glyphs.failed} {error.what}"))
+        problem.add_class("-wrong")
+        self.query_one(f"#{name}").focus()
+        self.call_after_refresh(problem.scroll_visible, animate=False)
+
+    # --- taking --------------------------------------------------------------------------------
 
     @on(Button.Pressed, "#no")
     def action_close(self) -> None:
@@ -89,41 +211,30 @@ class OptionsScreen(DialogScreen[AgentOptions]):
 
     @on(Button.Pressed, "#yes")
     @on(Input.Submitted)
-    def action_take(self) -> None:
+    @work(exclusive=True, group="take")
+    async def action_take(self) -> None:
         """Take what stands here, if it can be run."""
         try:
             options = self._wanted()
-            options.check()
-        except (OptionError, ValueError) as error:
-            self.query_one("#problem", Label).update(clean_line(str(error)))
+            await asyncio.to_thread(options.check)
+        except OptionError as error:
+            self._say_problem(error)
         else:
-            self.dismiss(options)
+            self.dismiss(ChosenOptions(options, self._ticked("remember")))
 
     def _wanted(self) -> AgentOptions:
-        levels = {name: self._level(name) for name in _CAPABILITIES}
-        mode = self._chosen("mode")
-        return replace(
+        levels = {name: Level(level) for name in CAPABILITIES if (level := self._chosen(name))}
+        mode = self._chosen("approval_mode")
+        chosen = replace(
             self._options,
-            model=self._typed("model") or None,
-            cwd=self._chosen_folder(),
             approval_mode=ApprovalMode(mode) if mode else None,
-            permissions=PermissionPolicy(**levels) if any(levels.values()) else None,
+            permissions=PermissionPolicy(**levels) if levels else None,
             policies=self._chosen_policies(),
-            max_turns=_number("Turns at most", self._typed("max_turns")),
-            idle_timeout=_number("Silence at most", self._typed("idle_timeout")),
-            resume=self._typed("resume") or None,
+            sandbox=self._ticked("sandbox"),
+            trust=self._ticked("trust"),
         )
-
-    def _chosen_folder(self) -> Path:
-        """The folder that is typed; one that is left as it was may have a name that can't be."""
-        typed = self._typed("cwd")
-        if typed == _folder(self._options).strip():
-            return self._options.cwd or current_folder()
-        return current_folder() / typed_path(typed)
-
-    def _level(self, name: str) -> Level | None:
-        chosen = self._chosen(name)
-        return Level(chosen) if chosen else None
+        texts = {name: self.query_one(f"#{name}", Input).value for name in self._texts}
+        return options_of(texts, chosen)
 
     def _chosen_policies(self) -> tuple[Path, ...]:
         chosen = self._chosen("policies")
@@ -131,15 +242,11 @@ class OptionsScreen(DialogScreen[AgentOptions]):
             return self._options.policies
         return (Path(chosen),) if chosen else ()
 
-    def _typed(self, id: str) -> str:
-        return self.query_one(f"#{id}", Input).value.strip()
+    def _chosen(self, name: str) -> str:
+        return str(self.query_one(f"#{name}", Select).value)
 
-    def _chosen(self, id: str) -> str:
-        return str(self.query_one(f"#{id}", Select).value)
-
-
-def _folder(options: AgentOptions) -> Clean:
-    return visible_line(short_path(options.cwd or current_folder()))
+    def _ticked(self, name: str) -> bool:
+        return self.query_one(f"#{name}", Tick).value
 
 
 def _paths(policies: Sequence[Path]) -> str:
@@ -147,22 +254,6 @@ def _paths(policies: Sequence[Path]) -> str:
     return "\0".join(map(str, policies))
 
 
-def _number(label: str, text: str) -> int | None:
-    if not text:
-        return None
-    if not text.isdecimal():
-        raise OptionError(f"{label}: {text} is no whole number")
-    return int(text)
-
-
-def _row(label: str, field: Input | Select) -> Horizontal:
-    return Horizontal(Label(own(label)), field, classes="row")
-
-
-def _text(id: str, value: str | None, hint: str) -> Input:
-    return Input(visible_line(value or ""), placeholder=own(hint), id=id)
-
-
-def _select(id: str, choices: dict[str, str], value: str | None) -> Select:
+def _select(id: str, choices: Mapping[str, str], value: str | None) -> Select:
     rows = [(own(label), str(choice)) for choice, label in choices.items()]
     return Select(rows, value=str(value or AS_IT_IS), id=id)

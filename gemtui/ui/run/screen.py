@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar, cast
@@ -14,6 +15,7 @@ from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.content import Content
 from textual.signal import Signal
+from textual.worker import WorkerCancelled
 
 from gemtui.agent.command import line_again
 from gemtui.agent.detect import Detected, detect_cli
@@ -36,6 +38,7 @@ from gemtui.ui.run.labels import (
     WAITS,
     cli_words,
     facts,
+    kept_words,
     mark,
     option_words,
     position,
@@ -55,6 +58,8 @@ if TYPE_CHECKING:
 
 FRAMES = 15
 """Times a second that what came in is painted."""
+_KEPT = "kept"
+"""The group of the worker that reads what a folder keeps."""
 _CLOCK = 7
 """Frames between two looks at the clock when nothing comes."""
 
@@ -81,6 +86,8 @@ class RunScreen(DialogGuardScreen[None]):
         self.registry = registry
         self._may_start, self._changed = may_start, changed
         self.options = AgentOptions(cwd=folder or current_folder())
+        self._kept = False
+        """Whether the options are those that the folder keeps."""
         self._cli: Detected | None = None
         self._stage: Stage | None = None
         self._frame = 0
@@ -129,6 +136,7 @@ class RunScreen(DialogGuardScreen[None]):
         if alive:
             self.show_run(alive[-1])
         self._say_options()
+        self._take_kept(self.options.cwd or current_folder())
         self._look_for_cli()
         self._update_header()
         self.ready.set()
@@ -152,7 +160,7 @@ class RunScreen(DialogGuardScreen[None]):
     def show_run(self, run: LiveRun, *, fresh: bool = True) -> None:
         """Show this run from now on; not `fresh`: it continues what is shown."""
         self._queued = None
-        self.options = replace(self.options, cwd=run.cwd)
+        self._go_to(run.cwd)
         self.panes.show_run(run, fresh=fresh)
         self._tick()
         self._say_options()
@@ -162,7 +170,8 @@ class RunScreen(DialogGuardScreen[None]):
     ) -> None:
         """An empty pane for a new run in this folder, or for going on with a session."""
         self._queued = None
-        self.options = replace(self.options, cwd=folder, resume=resume)
+        self._go_to(folder)
+        self.options = replace(self.options, resume=resume)
         self.query_one("#status", BarLine).say([])
         self.panes.prepare(before)
         self._say_nothing_yet()
@@ -175,6 +184,28 @@ class RunScreen(DialogGuardScreen[None]):
         self.options = replace(self.options, policies=policies, approval_mode=mode)
         self._say_options()
         self.prompt.focus()
+
+    def _go_to(self, folder: Path) -> None:
+        """The next run is in this folder; trust was for one, and so is what one keeps."""
+        if folder != self.options.cwd:
+            before = AgentOptions(resume=self.options.resume) if self._kept else self.options
+            self.options, self._kept = replace(before, cwd=folder, trust=False), False
+            self._take_kept(folder)
+
+    @work(exclusive=True, group=_KEPT)
+    async def _take_kept(self, folder: Path) -> None:
+        """The options that a folder keeps, if it does."""
+        kept = await actions.remembered_options(self.gemtui, folder)
+        if kept is not None and self.options.cwd == folder:
+            self.options, self._kept = replace(kept, resume=self.options.resume), True
+            self.gemtui.say(kept_words(kept))
+            self._say_options()
+
+    async def _kept_taken(self) -> None:
+        """Once it is known what the folder keeps."""
+        for worker in [each for each in self.workers if each.group == _KEPT]:
+            with suppress(WorkerCancelled):
+                await worker.wait()
 
     def _tick(self) -> None:
         """Paint what has come since the last frame."""
@@ -241,6 +272,7 @@ class RunScreen(DialogGuardScreen[None]):
 
     @work(exclusive=True, group=DIALOG)
     async def _send(self, prompt: str, *, resume: str | None, before: Transcript | None) -> None:
+        await self._kept_taken()
         if not await self._may_start(self.options.policies):
             return
         self.query_one("#status", BarLine).say([Content("starting")])
@@ -251,7 +283,8 @@ class RunScreen(DialogGuardScreen[None]):
             return
         if self.prompt.text == prompt:
             self.prompt.sent()
-        self.panes.before, self.options = None, replace(self.options, resume=None)
+        self.panes.before = None
+        self.options = replace(self.options, resume=None, trust=False)
         self.show_run(run, fresh=before is None)
 
     def action_stop(self) -> None:
@@ -339,9 +372,10 @@ class RunScreen(DialogGuardScreen[None]):
     @work(exclusive=True, group=DIALOG)
     async def action_options(self) -> None:
         """Change what the next run may do."""
+        await self._kept_taken()
         chosen = await actions.choose_options(self.gemtui, self.options)
         if chosen is not None:
-            self.options = chosen
+            self.options, self._kept = chosen
             self._say_options()
 
     def action_allow(self) -> None:
@@ -352,6 +386,7 @@ class RunScreen(DialogGuardScreen[None]):
     @work(exclusive=True, group=DIALOG)
     async def action_command(self) -> None:
         """The exact command that enter would run."""
+        await self._kept_taken()
         await actions.show_command(self.gemtui, self.registry, self.prompt.text, self.options)
 
     @work(exclusive=True, group=DIALOG)

@@ -28,7 +28,7 @@ from gemtui.ui.kit.clean_widgets import (
     Select,
     Static,
 )
-from gemtui.ui.run.options_dialog import OptionsScreen
+from gemtui.ui.run.options_dialog import ChosenOptions, OptionsScreen
 
 PLACE = Path(gemtui.ui.__file__).parent
 DOOR = PLACE / "kit" / "clean_widgets.py"
@@ -167,15 +167,16 @@ async def test_a_hostile_folder_can_be_run_in_and_what_is_wrong_with_it_is_seen(
     folder = tmp_path / "evil  \x1b]0;owned\x07[x"
     if there:
         folder.mkdir()
-    app, taken = Plain(), list[AgentOptions | None]()
+    app, taken = Plain(), list[ChosenOptions | None]()
     async with app.run_test(size=(120, 40)) as pilot:
         screen = OptionsScreen(AgentOptions(cwd=folder))
         await app.push_screen(screen, taken.append)
         await pilot.press("ctrl+s")
+        await app.workers.wait_for_complete()
         await pilot.pause()
         if there:
-            assert [each.cwd for each in taken if each] == [folder]
+            assert [each.options.cwd for each in taken if each] == [folder]
         else:
             assert not taken
-            said = str(screen.query_one("#problem", Label).render())
+            said = str(screen.query_one("#cwd-problem", Static).render())
             assert "evil ␛]0;owned␇[x" in said

@@ -11,17 +11,20 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from textual.widgets import OptionList
+from textual.widgets import Checkbox, Input, OptionList, Select
 
 from gemtui.agent import process_tree
 from gemtui.agent.gemini import GeminiAdapter
 from gemtui.agent.options import AgentOptions
+from gemtui.agent.remembered import remember as remember_options
 from gemtui.agent.trust import remember, remembered
+from gemtui.paths import state_dir
 from gemtui.policy.model.rules import ApprovalMode
 from gemtui.runs.listing import RunState, list_runs, runs_dir
 from gemtui.ui.kit.dialogs import ChooseScreen
 from gemtui.ui.run.labels import option_words
 from gemtui.ui.run.live_run import Stage
+from gemtui.ui.run.options_dialog import OptionsScreen
 from gemtui.ui.run.screen import RunScreen
 from gemtui.ui.run.side import WriteList
 from tests.fake_cli import INIT, OK, FakeCli, ends, says, uses
@@ -576,20 +579,156 @@ async def test_the_exact_command_before_it_runs(
         await me.sees("What enter will run", "--output-format=stream-json --session-id=")
 
 
+@SIZES
 async def test_options_are_taken_over_and_wrong_ones_named(
-    home: Path, project: Path, fake_cli: FakeCli
+    home: Path, project: Path, fake_cli: FakeCli, size: tuple[int, int]
 ) -> None:
     fake_cli()
-    async with runner(home, project) as me:
+    async with runner(home, project, size) as me:
         await me.press("ctrl+o")
-        await me.sees("Turns at most")
+        await me.sees("The next run", "auto, pro, flash, or a full name")
         await me.type("gemini-2.5-pro")
         await me.press("ctrl+s")
         await me.sees("model gemini-2.5-pro")
         await me.press("ctrl+o", "tab")
         await me.type("/nowhere")
         await me.press("ctrl+s")
-        await me.sees("is no folder")
+        await me.sees("✗ /nowhere is no folder")
+        await me.type("x")
+        await me.until(lambda: "is no folder" not in me.text)
+
+
+async def into(me: Runner, **fields: str | bool) -> None:
+    """Fill fields of the dialog about the next run, and take it."""
+    await me.press("ctrl+o")
+    await me.until(lambda: isinstance(me.app.screen, OptionsScreen))
+    for name, value in fields.items():
+        me.app.screen.query_one(f"#{name}").focus()
+        field = me.app.screen.query_one(f"#{name}")
+        if isinstance(field, Input):
+            await me.press("end", "ctrl+u")
+            await me.type(str(value))
+        elif isinstance(field, Select):
+            field.value = value
+        elif isinstance(field, Checkbox) and field.value is not value:
+            await me.press("space")
+    await me.press("ctrl+s")
+
+
+@pytest.mark.parametrize(
+    ("field", "typed", "problem"),
+    [
+        ("timeout", "soon", "'soon' is no time"),
+        ("timeout", "0", "must be more than 0 seconds"),
+        ("idle_timeout", "-1", "'-1' is no time"),
+        ("max_turns", "-1", "must be 0 or more"),
+        ("only_tools", "read_fil", "has no tool 'read_fil': did you"),
+        ("disallowed_tools", "web*", "is 'web*': a tool's name"),
+        ("include_directories", "nothing", "nothing is no folder"),
+    ],
+)
+async def test_what_is_wrong_is_said_beside_its_field(
+    home: Path, project: Path, fake_cli: FakeCli, field: str, typed: str, problem: str
+) -> None:
+    fake_cli()
+    async with runner(home, project, NARROW) as me:
+        await into(me, **{field: typed})
+        await me.sees("✗", problem)
+        assert me.app.focused is me.app.screen.query_one(f"#{field}")
+        below = me.app.screen.query_one(f"#{field}-problem")
+        assert below.region.y == me.app.focused.region.bottom
+
+
+async def test_what_a_run_may_do_reaches_the_cli_and_is_seen_before(
+    home: Path, project: Path, fake_cli: FakeCli, tmp_path: Path
+) -> None:
+    fake_cli(START, says("Yes."), END)
+    (project / "lib").mkdir()
+    async with runner(home, project) as me:
+        tools = {"only_tools": "read_file, glob", "disallowed_tools": "glob"}
+        limits = {"timeout": "10m", "idle_timeout": "90", "max_turns": "7"}
+        await into(me, include_directories="lib", sandbox=True, trust=True, **tools, **limits)
+        await me.sees("trust  sandbox  only 2 tools  1 tool denied  7 turns  timeout 10m")
+        await me.press("ctrl+t")
+        await me.sees("# gemtui ends it after 10m", "silent for 90s", "--sandbox")
+        await me.sees("GEMINI_CLI_TRUST_WORKSPACE=true", f"--include-directories={project / 'lib'}")
+        await me.press("escape")
+        await me.ask("go")
+        await me.ended()
+        given = (tmp_path / "words").read_text().splitlines()
+        assert {"--sandbox", f"--include-directories={project / 'lib'}"} <= {*given}
+        (run,) = list_runs(runs_dir())
+        request = run.folder.request()
+        assert request is not None
+        assert (request.timeout, request.idle_timeout) == (600, 90)
+        assert request.environ["GEMINI_CLI_TRUST_WORKSPACE"] == "true"
+        assert 'toolName = "glob"' in (run.folder.path / "policy-first.toml").read_text()
+        await me.sees("model auto  mode default  sandbox")  # trust was for one run
+
+
+async def test_a_folder_keeps_its_options_and_forgets_them(
+    home: Path, project: Path, fake_cli: FakeCli
+) -> None:
+    fake_cli()
+    async with runner(home, project) as me:
+        await into(me, timeout="10m", approval_mode="yolo", trust=True, remember=True)
+        await me.until(lambda: "Remembered for this folder, but not yolo, trust." in me.said)
+        await me.sees("mode yolo  trust  timeout 10m")
+    async with runner(home, project) as me:
+        await me.sees("Remembered for this folder: timeout 10m")
+        await me.sees("mode default  timeout 10m")
+        assert not me.pane.options.trust
+        await into(me, remember=False)
+        await me.until(lambda: any("Forgotten" in said for said in me.said))
+        await me.sees("mode default  timeout 10m")
+    async with runner(home, project) as me:
+        await me.press("ctrl+o")
+        await me.sees("[ ] these for this folder")
+        assert me.pane.options == AgentOptions(cwd=project)
+
+
+async def test_what_one_folder_keeps_is_not_for_another(
+    home: Path, project: Path, fake_cli: FakeCli, tmp_path: Path
+) -> None:
+    fake_cli()
+    other = tmp_path / "other"
+    other.mkdir()
+    kept = AgentOptions(cwd=other, disallowed_tools=["web_fetch"])
+    await asyncio.to_thread(remember_options, kept)
+    async with runner(home, project) as me:
+        me.pane.options = replace(me.pane.options, model="m", trust=True)
+        me.pane.prepare(other)
+        await me.sees("Remembered for this folder: 1 tool denied")
+        assert me.pane.options == kept
+        me.pane.prepare(project)
+        await me.until(lambda: me.pane.options == AgentOptions(cwd=project))
+
+
+async def test_a_run_waits_for_what_its_folder_keeps(
+    home: Path, project: Path, fake_cli: FakeCli
+) -> None:
+    fake_cli(START, says("Yes."), END)
+    await asyncio.to_thread(remember_options, AgentOptions(cwd=project, timeout=600))
+    async with person(home / ".gemini", project=project) as me:
+        await me.burst("2go\r")
+        await me.sees("Yes.")
+        (run,) = list_runs(runs_dir())
+        request = run.folder.request()
+        assert request is not None
+        assert request.timeout == 600
+        await me.painted(Runner(me.app, me.pilot).pane)
+
+
+async def test_broken_options_of_a_folder_are_said_and_not_used(
+    home: Path, project: Path, fake_cli: FakeCli
+) -> None:
+    fake_cli()
+    await asyncio.to_thread(remember_options, AgentOptions(cwd=project, timeout=600))
+    (path,) = (state_dir() / "run-options").iterdir()
+    path.write_text("{")
+    async with runner(home, project) as me:
+        await me.until(lambda: any("can't be used: not valid JSON" in said for said in me.said))
+        assert me.pane.options == AgentOptions(cwd=project)
 
 
 async def test_files_are_offered_behind_an_at_sign(

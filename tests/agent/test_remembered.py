@@ -1,0 +1,134 @@
+"""The options that a folder keeps: what comes back, what never does, what a broken file does."""
+
+from __future__ import annotations
+
+import os
+import stat
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from gemtui.agent.options import AgentOptions
+from gemtui.agent.remembered import forget, left_out, remember, remembered
+from gemtui.paths import state_dir
+from gemtui.policy.file.levels import PermissionPolicy
+from gemtui.policy.model.rules import ApprovalMode
+
+pytestmark = pytest.mark.usefixtures("own_places")
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Path:
+    folder = tmp_path / "project"
+    folder.mkdir()
+    return folder
+
+
+def careful(folder: Path) -> AgentOptions:
+    return AgentOptions(
+        cwd=folder,
+        model="pro",
+        max_turns=0,
+        approval_mode="auto_edit",
+        permissions=PermissionPolicy(file_write="allow", shell_execute="deny"),
+        only_tools=["read_file", "glob"],
+        disallowed_tools=["web_fetch"],
+        policies=[folder / "a.toml"],
+        include_directories=[folder.parent],
+        sandbox=True,
+        timeout=600,
+        idle_timeout=1.5,
+    )
+
+
+def files() -> list[Path]:
+    return sorted((state_dir() / "run-options").glob("*"))
+
+
+def test_what_is_remembered_comes_back_for_this_folder_alone(project: Path) -> None:
+    assert remembered(project) is None
+    remember(careful(project))
+    assert remembered(project) == careful(project)
+    assert remembered(project.parent) is None
+    forget(project)
+    assert remembered(project) is None
+    forget(project)
+
+
+def test_nothing_is_what_is_remembered_where_nothing_was_chosen(project: Path) -> None:
+    remember(AgentOptions(cwd=project))
+    assert remembered(project) == AgentOptions(cwd=project)
+
+
+def test_what_lets_commands_run_unasked_is_never_remembered(project: Path) -> None:
+    bold = replace(
+        careful(project),
+        approval_mode=ApprovalMode.YOLO,
+        permissions=PermissionPolicy(shell_execute="allow", network_access="deny"),
+        approved_tools=("run_shell_command",),
+        trust=True,
+        resume="an-id",
+        environment={"KEY": "secret"},
+    )
+    assert [*left_out(bold)] == ["yolo", "trust", "the allowed commands", "the allowed tools"]
+    assert [*left_out(careful(project))] == []
+    remember(bold)
+    assert remembered(project) == replace(
+        careful(project), approval_mode=None, permissions=PermissionPolicy(network_access="deny")
+    )
+    (path,) = files()
+    assert "secret" not in path.read_text()
+
+
+def test_a_file_that_somebody_edited_brings_nothing_dangerous_in(project: Path) -> None:
+    remember(AgentOptions(cwd=project, model="m"))
+    (path,) = files()
+    path.write_text(
+        '{"folder":"x","model":"m","approval_mode":"yolo","trust":true,"approved_tools":["x"],'
+        '"permissions":{"shell_execute":"allow"},"environment":{"A":"b"}}'
+    )
+    assert remembered(project) == AgentOptions(cwd=project, model="m")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        *("", "{", "[]", "{}", '{"folder":1}'),
+        *('{"folder":"x","permissions":{"a":"deny"}}', '{"folder":"x","approval_mode":"bold"}'),
+        '{"folder":"x","only_tools":"read_file"}',
+    ],
+)
+def test_a_broken_file_is_named_and_made_anew(project: Path, text: str) -> None:
+    remember(careful(project))
+    (path,) = files()
+    path.write_text(text)
+    with pytest.raises(OSError, match=r".") as error:
+        remembered(project)
+    assert error.value.filename == str(path)
+    remember(careful(project))
+    assert remembered(project) == careful(project)
+
+
+def test_it_is_ours_alone_and_whole(project: Path) -> None:
+    remember(careful(project))
+    remember(AgentOptions(cwd=project.parent))
+    assert len(files()) == 2
+    assert {stat.S_IMODE(path.stat().st_mode) for path in files()} == {0o600}
+    assert stat.S_IMODE((state_dir() / "run-options").stat().st_mode) == 0o700
+    assert [*project.iterdir()] == []
+
+
+def test_a_link_to_a_folder_is_that_folder_whatever_its_name(tmp_path: Path) -> None:
+    odd = Path(os.fsdecode(os.fsencode(tmp_path) + b"/\xff\x1b]0;x\x07"))
+    odd.mkdir()
+    (tmp_path / "link").symlink_to(odd)
+    remember(AgentOptions(cwd=tmp_path / "link", model="m"))
+    assert remembered(odd) == AgentOptions(cwd=odd, model="m")
+
+
+def test_a_path_that_would_come_back_as_another_one_is_refused(project: Path) -> None:
+    lost = Path(os.fsdecode(b"/\xff"))
+    with pytest.raises(OSError, match="not UTF-8"):
+        remember(AgentOptions(cwd=project, include_directories=[lost]))
+    assert remembered(project) is None
