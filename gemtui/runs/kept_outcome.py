@@ -12,7 +12,6 @@ import orjson
 
 from gemtui.agent.gemini import GeminiRun
 from gemtui.agent.run_folder import Request, RunFolder
-from gemtui.agent.stderr import stderr_end
 from gemtui.jsonfile import read_object
 from gemtui.runs.outcome import RunProgress, Status
 
@@ -49,16 +48,16 @@ def read_outcome(folder: RunFolder, request: Request) -> KeptOutcome | None:
 
     Takes the longer the more there is. None where the end of the run is not known.
     """
-    sizes, progress = _sizes(folder), RunProgress()
+    sizes, progress, run = _sizes(folder), RunProgress(), GeminiRun(folder, request)
 
     async def read() -> None:
-        async for event in GeminiRun(folder, request).events():
+        async for event in run.events():
             progress.add(event)
 
-    if folder.exit() is None:
+    if run.exit() is None:
         return None
     asyncio.run(read())
-    return _keep(folder, progress, stderr_end(folder.stderr), sizes)
+    return _keep(folder, progress, run.stderr(), sizes)
 
 
 def keep_outcome(folder: RunFolder, progress: RunProgress, stderr: str) -> KeptOutcome | None:

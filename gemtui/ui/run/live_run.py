@@ -177,7 +177,8 @@ class LiveRun:
         await asyncio.to_thread(self.progress.settle, self.cwd, ended)
         said = await asyncio.to_thread(stderr_end, self.run.folder.stderr)
         self.stderr, self.retry = told(said), None
-        self.outcome = self.progress.outcome(await asyncio.to_thread(self.run.stderr))
+        said = await asyncio.to_thread(self.run.stderr)
+        self.outcome = self.progress.outcome(said)
         if not self.past:
             await asyncio.to_thread(keep_outcome, self.run.folder, self.progress, said)
         self.stage = Stage.ENDED
