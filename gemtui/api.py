@@ -16,7 +16,8 @@ from gemtui.sessions.load import dropped_of
 from gemtui.sessions.problem import Problem
 from gemtui.sessions.record_facts import RecordKind
 from gemtui.sessions.records import SessionLog, read_record
-from gemtui.sessions.scope import LATEST, find_session, listed, read_store
+from gemtui.sessions.resolve import LATEST
+from gemtui.sessions.scope import find_session, listed, read_store
 from gemtui.sessions.summary import Summary
 from gemtui.transcript.model import Dropped
 from gemtui.transcript.unified import UnifiedMessage, parse_message

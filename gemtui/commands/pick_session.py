@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from contextlib import closing, contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
@@ -12,7 +12,8 @@ from gemtui.commands.output import note
 from gemtui.errors import SessionAmbiguous, SessionNotFound
 from gemtui.paths import cache_dir, folder_here, gemini_home
 from gemtui.sessions.index import Index
-from gemtui.sessions.scope import LATEST, find_session, listed
+from gemtui.sessions.resolve import LATEST
+from gemtui.sessions.scope import find_session, listed
 from gemtui.sessions.summary import Summary
 from gemtui.text import clean_line, relative
 
@@ -59,10 +60,10 @@ def _all(index: Index) -> tuple[Summary, ...]:
     return index.load(publish=lambda _: None, cancelled=lambda: False).sessions
 
 
-def _note(error: Exception, sessions: Iterable[Summary], *, among: Sequence[str]) -> None:
+def _note(error: Exception, sessions: Iterable[Summary], *, among: Iterable[str]) -> None:
     """Say which sessions `among`, by id or by file, names."""
-    now = datetime.now(UTC)
-    found = [(name, each) for each in sessions for name in (each.id, each.name) if name in among]
+    now, named = datetime.now(UTC), set(among)
+    found = [(name, each) for each in sessions for name in (each.id, each.name) if name in named]
     for name, each in found[:CANDIDATES]:
         error.add_note(clean_line(f"{name}  {relative(each.when, now)}  {each.title}"))
     if len(found) > CANDIDATES:

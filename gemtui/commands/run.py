@@ -22,6 +22,8 @@ from gemtui.runs.kept_session import aftermath_of
 from gemtui.runs.listing import prune
 
 _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+_LONGEST = 64 * 1024
+"""Bytes of a line of stderr; of a longer one the end is shown."""
 
 
 def run(words: RunArguments) -> int:
@@ -94,7 +96,7 @@ async def _show_stderr(run: GeminiRun, show: Show) -> None:
     """Retries, which the stream does not tell."""
     rest = b""
     async for chunk in tail(run.folder.stderr, ended=lambda: run.exit() is not None):
-        *lines, rest = (rest + chunk).split(b"\n")
+        *lines, rest = (rest[-_LONGEST:] + chunk).split(b"\n")
         show.stderr(b"\n".join(lines).decode("utf-8", "replace"))
 
 

@@ -21,7 +21,7 @@ from gemtui.policy.edit.named_policies import find_policy
 from gemtui.policy.file.levels import Level, PermissionPolicy, check_names
 from gemtui.policy.model.rules import ApprovalMode
 from gemtui.policy.model.tool_catalog import problem_with
-from gemtui.sessions.scope import LATEST
+from gemtui.sessions.resolve import LATEST
 from gemtui.sessions.store import SessionKind
 
 LARGEST = 8 * 1024 * 1024

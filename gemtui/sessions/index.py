@@ -144,20 +144,21 @@ class Index:
         self._catch_up(store, _Seldom(lambda: publish(self._snapshot(store))), cancelled)
         return self._snapshot(store)
 
-    def update(self, paths: Iterable[Path]) -> Snapshot:
+    def update(self, paths: Iterable[Path], *, cancelled: Callable[[], bool] = never) -> Snapshot:
         """Read what changed, appeared or vanished at these paths; return the store as it is now.
 
         Of a log only what is new is read. Any path that is not a session's file makes it look at
         the whole store again, as does one that may no longer be read. Without paths it only updates
-        which sessions are live.
+        which sessions are live. `cancelled`: as for `load`.
         """
         with self._updating:
             wanted = set(paths)
             files = {path for path in wanted if self._is_file(path)}
             if self._store is None or wanted - files:
-                self._catch_up(self._scan(), _nothing, never)
+                self._catch_up(self._scan(), _nothing, cancelled)
             for path in files:
-                self._follow(path)
+                if not cancelled():
+                    self._follow(path, cancelled)
             return self._snapshot(self._store or self._scan())
 
     def find(self, wanted: str, *, project: Path | None = None) -> Summary:
@@ -309,7 +310,7 @@ class Index:
             say()
         self._cache.put(unsaved)
 
-    def _follow(self, path: Path) -> None:
+    def _follow(self, path: Path, cancelled: Callable[[], bool]) -> None:
         """Read what is new in one file, or forget it."""
         try:
             place = place_of(path, self.home)
@@ -327,7 +328,10 @@ class Index:
         from gemtui.sessions.summarise import read_file
 
         log = self._logs.pop(place.name, None) or SessionLog(path)
-        known = read_file(log, place)
+        known = read_file(log, place, cancelled=cancelled)
+        if cancelled():
+            log.close()
+            return
         self._places[place.name] = place
         self._take(place, known)
         self._cache.put(worth_keeping(place, known))

@@ -14,6 +14,7 @@ from gemtui.sessions.summary import Summary
 from gemtui.transcript.parts import instant
 
 LATEST = "latest"
+"""The word for the newest session, where an id is asked for."""
 _SHORT = 8
 _PEEK = 4096
 _UPDATED = re.compile(rb'"lastUpdated"\s*:\s*"([^"]{1,40})"')

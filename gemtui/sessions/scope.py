@@ -9,12 +9,11 @@ from pathlib import Path
 from gemtui.errors import SessionAmbiguous, SessionNotFound, StoreUnreadable
 from gemtui.sessions.index import Index
 from gemtui.sessions.projects import folder_names
+from gemtui.sessions.resolve import LATEST
 from gemtui.sessions.snapshot import Snapshot
 from gemtui.sessions.store import SessionKind, State
 from gemtui.sessions.summary import Flag, Summary
 
-LATEST = "latest"
-"""The word for the newest session, where an id is asked for."""
 _COPIES = frozenset({Flag.GHOST, Flag.DUPLICATE})
 
 

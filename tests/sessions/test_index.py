@@ -345,6 +345,19 @@ def test_a_file_that_is_too_large_is_not_read_again_while_it_grows(
     assert (len(found.sessions), found.unreadable) == (1, ())
 
 
+def test_an_update_that_is_cancelled_reads_no_more(tmp_path: Path) -> None:
+    first = session(tmp_path, uuid(1))
+    index = Index(tmp_path, cache=None)
+    before = load(index).sessions
+    session(tmp_path, uuid(2))
+    append(first, logs.user("more", "More"))
+    for changed in (tmp_path / "tmp", first):
+        assert index.update([changed], cancelled=lambda: True).sessions == before
+    found = index.update([tmp_path / "tmp", first])
+    assert {each.id: each.prompts for each in found.sessions} == {uuid(1): 2, uuid(2): 1}
+    index.close()
+
+
 def test_a_session_whose_head_alone_can_be_read_is_not_read_for_ever(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

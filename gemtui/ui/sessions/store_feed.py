@@ -60,7 +60,7 @@ class StoreFeed:
                 while True:
                     await self._wait()
                     paths, self._waiting = frozenset(self._waiting), set()
-                    self._say(await asyncio.to_thread(index.update, paths))
+                    self._say(await self._update(index, paths))
         finally:
             self._stopped.set()
             if index is not None:
@@ -85,6 +85,9 @@ class StoreFeed:
                 loop.call_soon_threadsafe(self._show_latest)
 
         return await asyncio.to_thread(index.load, publish=publish, cancelled=self._stopped.is_set)
+
+    async def _update(self, index: Index, paths: frozenset[Path]) -> Snapshot:
+        return await asyncio.to_thread(index.update, paths, cancelled=self._stopped.is_set)
 
     def _show_latest(self) -> None:
         snapshot, self._latest = self._latest, None
