@@ -16,7 +16,8 @@ FIRST = 512 * 1024
 
 
 class SessionLoader:
-    """One session file. Methods read the disk and are called in threads, except `stop`.
+    """One session file. Methods read the disk and are called in threads, but for `stop` and
+    `toggle_dropped`.
 
     They raise NotASession, SessionTooLarge, OSError. `dropped`: include the messages that were
     rewound, replaced or failed; at first only if there are no others. `lost`: their number by
@@ -47,11 +48,14 @@ class SessionLoader:
                 changed, self.gone = False, True
             return self._transcript() if changed else None
 
-    def again(self, *, dropped: bool) -> Transcript:
-        """Return what has been read, with the dropped messages or without."""
-        self._wanted = dropped
+    def again(self) -> Transcript:
+        """Return what has been read."""
         with self._lock:
             return self._transcript()
+
+    def toggle_dropped(self) -> None:
+        """Include the dropped messages in the next transcript, or leave them out again."""
+        self._wanted = not (self.dropped if self._wanted is None else self._wanted)
 
     def _refresh(self, *, upto: int | None = None) -> bool:
         changed = self._log.refresh(upto=upto, cancelled=self._stopped.is_set)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 from msgspec import Struct
@@ -113,9 +113,10 @@ class ReadPane(Vertical):
     @property
     def parent_session(self) -> Summary | None:
         """Of a subagent, the session that called it, if it is stored."""
-        parent = None if self.summary is None else self.summary.parent
-        mains = (each for each in self._sessions if each.kind is SessionKind.MAIN)
-        return next((each for each in mains if parent and each.id == parent), None)
+        if self.summary is None or not (parent := self.summary.parent):
+            return None
+        named = (each for each in self._sessions if each.id == parent)
+        return next((each for each in named if each.kind is SessionKind.MAIN), None)
 
     def go_to_call(self, call: str) -> None:
         """Put the cursor on the tool call with this id, or of this subagent, once it is read."""
@@ -154,8 +155,7 @@ class ReadPane(Vertical):
         """Update the heading from a newer state of the store."""
         self._sessions = sessions
         if self.summary is not None:
-            path = self.summary.path
-            self.summary = next((each for each in sessions if each.path == path), self.summary)
+            self.summary = _of_file(self.summary.name, sessions) or self.summary
             self._say_heading()
 
     def changed(self, paths: frozenset[Path]) -> None:
@@ -242,11 +242,14 @@ class ReadPane(Vertical):
             widget.focus()
 
     @on(DroppedRequested)
-    async def _toggle_dropped(self) -> None:
-        reader = self._shown
-        if reader is None:
-            return
-        transcript = await asyncio.to_thread(reader.again, dropped=not reader.dropped)
+    def _toggle_dropped(self) -> None:
+        if self._shown is not None:
+            self._shown.toggle_dropped()
+            self._show_again(self._shown)
+
+    @work(exclusive=True, group="again")
+    async def _show_again(self, reader: SessionLoader) -> None:
+        transcript = await asyncio.to_thread(reader.again)
         if reader is self._shown:
             self.view.show(transcript, fresh=False, news=False)
             self.post_message(self.Changed())
@@ -319,6 +322,13 @@ class ReadPane(Vertical):
             how = "following" if self.polling is None else self.polling.partition(":")[0]
             said.append(f"{self._glyphs.newer} {how}")
         return tuple(said)
+
+
+def _of_file(name: str, sessions: Iterable[Summary]) -> Summary | None:
+    """What is known of a file; of a copy, that it is one."""
+    session = next((each for each in sessions if name in each.names), None)
+    files = () if session is None else (session, *session.copies)
+    return next((each for each in files if each.name == name), None)
 
 
 def _reason(error: Exception) -> str:

@@ -8,6 +8,8 @@ from typing import Any
 
 import pytest
 
+from tests.sessions import logs
+from tests.sessions.stores import session, talk, uuid
 from tests.ui.people import NARROW, WIDE, copy_store, person
 
 
@@ -76,6 +78,18 @@ async def test_a_session_that_goes_takes_its_row_away(store: Path) -> None:
         await me.sees("Here today")
         path.unlink()
         await me.until(lambda: "Here today" not in me.text)
+
+
+async def test_the_heading_knows_an_open_file_that_has_become_a_copy(tmp_path: Path) -> None:
+    first = session(tmp_path, uuid(1))
+    async with person(tmp_path, WIDE) as me:
+        await me.press("enter")
+        await me.sees("Answer 0", "1 prompt")
+        longer = talk(uuid(1), seconds=99, turns=9)
+        session(tmp_path, uuid(1), longer, minute="2026-11-20T23-05")
+        await me.until(lambda: me.chosen.path != first)
+        append(first, logs.user("more", "And more", 6))
+        await me.sees("And more", "2 prompts")
 
 
 async def test_folds_stay_when_a_session_grows(store: Path) -> None:

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import threading
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from gemtui.sessions.index import Index
-from gemtui.transcript.model import ToolCall
+from gemtui.transcript.model import ToolCall, Transcript
 from gemtui.ui.kit.keys import acting
 from gemtui.ui.kit.text_screen import RawScreen
+from gemtui.ui.sessions.loader import SessionLoader
+from tests.patience import PATIENCE
 from tests.ui.people import NARROW, WIDE, copy_store, person
 
 
@@ -206,7 +210,7 @@ async def test_the_way_back_from_a_subagent_is_its_card(store: Path) -> None:
         await me.type("investigator")
         await me.press("enter", "enter")
         await me.sees("invoke_agent")
-        await me.press("right_square_bracket")
+        await me.press("down")
         parent, card = me.home.pane.summary, me.view.page.cursor
         assert card != (0, 0)
         await me.press("enter")
@@ -264,6 +268,26 @@ async def test_dropped_messages_can_be_shown_and_hidden(store: Path) -> None:
         await me.sees("3 rewound: . hides them", "of 10")
         await me.press("full_stop")
         await me.sees("of 7")
+
+
+async def test_keys_do_not_wait_for_the_dropped_messages(
+    store: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    read, gate = SessionLoader.again, threading.Event()
+
+    def slowly(self: SessionLoader, **options: Any) -> Transcript:
+        gate.wait(PATIENCE)
+        return read(self, **options)
+
+    monkeypatch.setattr(SessionLoader, "again", slowly)
+    async with person(store, NARROW) as me:
+        await me.press("enter")
+        await me.sees("message 1 of 7")
+        await me.press("full_stop", "down")
+        await me.sees("message 2 of 7")
+        await me.press("full_stop", "full_stop")
+        gate.set()
+        await me.sees("3 rewound: . hides them", "of 10")
 
 
 async def test_a_session_with_nothing_but_a_failed_prompt_shows_that(store: Path) -> None:
