@@ -21,9 +21,9 @@ from gemtui.policy.match.matching import (
     AGENT_TOOL,
     SHELL,
     CompiledRule,
+    RuleRow,
     Subject,
     compile_rules,
-    first_match,
     mismatch,
 )
 from gemtui.policy.match.patterns import PatternTimeout
@@ -58,7 +58,7 @@ class ToolContext:
 
     availability: ToolAvailability
     subject: Subject
-    rules: tuple[CompiledRule, ...]
+    rules: RuleRow
     edits: bool
     checkers: tuple[CompiledChecker, ...]
     settled: Outcome | None
@@ -95,7 +95,7 @@ class Evaluator:
         context = self.context(call)
         if context.settled and "additional_permissions" not in call.args:
             return context.settled
-        evaluation = self.evaluate(call)
+        evaluation = self._evaluated(context, call.args)
         rule = evaluation.ready.rule if evaluation.ready else None
         return Outcome(
             decision=evaluation.decision, offered=context.availability.offered, rule=rule
@@ -103,11 +103,13 @@ class Evaluator:
 
     def evaluate(self, call: Call) -> Evaluation:
         """Return the decision on one call, with what the engine added on the way."""
-        context = self.context(call)
+        return self._evaluated(self.context(call), call.args)
+
+    def _evaluated(self, context: ToolContext, args: Mapping[str, Any]) -> Evaluation:
         if self.stopped or not context.availability.found:
             return Evaluation(decision=Decision.DENY, ready=context.availability.by)
         try:
-            return self._judged(context, call.args)
+            return self._judged(context, args)
         except PatternTimeout as error:
             return Evaluation(decision=Decision.DENY, note=str(error), stuck=True)
 
@@ -115,7 +117,7 @@ class Evaluator:
         if call_of_shell(context.subject):
             evaluation = self._shell.check(context.rules, args)
         else:
-            ready = first_match(context.rules, args)
+            ready = context.rules.first_match(args)
             evaluation = Evaluation(decision=self._decision(ready), ready=ready)
         evaluation = protected(
             evaluation,
@@ -172,7 +174,7 @@ class Evaluator:
         return ToolContext(
             availability=availability,
             subject=subject,
-            rules=rules,
+            rules=RuleRow(rules),
             edits=edits,
             checkers=checkers,
             settled=settled,

@@ -62,7 +62,7 @@ def explanation(call: Call, evaluator: Evaluator, other: Evaluator) -> Explanati
 def _hanging(context: ToolContext, evaluation: Evaluation) -> Iterator[Rule]:
     """Yield the rules that are tried on such a call, and whose patterns can run for ever."""
     decides = evaluation.matched or evaluation.ready
-    for ready in context.rules:
+    for ready in context.rules.rules:
         if ready.may_hang:
             yield ready.rule
         if ready is decides:

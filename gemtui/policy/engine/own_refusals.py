@@ -38,6 +38,9 @@ _BLOCKED = re.compile(
 )
 """Names, in small letters, that no tool may go through, also as DOS shortens them."""
 
+_SUSPECT = re.compile(r"\.git|\.env|node_modules|gha-creds-|~|\.\.", re.IGNORECASE)
+"""What every path holds that is refused by its text alone."""
+
 _OWN = re.compile(r"/\.gemini/(?:tmp/|GEMINI\.md$)")
 """Places outside of the workspace that tools may use as well."""
 
@@ -111,6 +114,8 @@ def _substitutes(command: str) -> bool:
 
 def _path_refused(path: str, roots: Sequence[str], *, on_disk: bool) -> str | None:
     path = path.replace("\0", "")
+    if not on_disk and not _SUSPECT.search(path):
+        return None
     if not roots:
         inside = os.path.normpath(path)
         return None if inside.startswith("/") else _name_refused(inside)

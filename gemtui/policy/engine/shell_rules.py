@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from gemtui.policy.engine.results import Evaluation
-from gemtui.policy.match.matching import CompiledRule, first_match
+from gemtui.policy.match.matching import CompiledRule, RuleRow
 from gemtui.policy.model.rules import ApprovalMode, Decision
 from gemtui.policy.shell.command_safety import Judgement, judge
 from gemtui.policy.shell.parser import CommandPart, ParsedCommand, has_redirection, parse_command
@@ -29,7 +29,7 @@ class ShellRules:
         self.mode, self.default, self.workspace = mode, default, workspace
         self.yolo = mode is ApprovalMode.YOLO
 
-    def check(self, rules: tuple[CompiledRule, ...], args: Mapping[str, Any]) -> Evaluation:
+    def check(self, rules: RuleRow, args: Mapping[str, Any]) -> Evaluation:
         """Return the decision on a call with these raw arguments.
 
         `rules`: those that apply to the shell tool, sorted.
@@ -84,15 +84,13 @@ class _State:
 class _Command:
     """One call's command; what was found of its parts is kept, for they hold one another."""
 
-    def __init__(
-        self, shell: ShellRules, rules: tuple[CompiledRule, ...], dir_path: str | None
-    ) -> None:
+    def __init__(self, shell: ShellRules, rules: RuleRow, dir_path: str | None) -> None:
         self._shell, self._rules, self._dir_path = shell, rules, dir_path
         self._seen: dict[str, Evaluation] = {}
 
     def decided(self, command: str, args: Mapping[str, Any]) -> Evaluation:
         """The whole command: by its own arguments, with the engine's judgement."""
-        ready = first_match(self._rules, args)
+        ready = self._rules.first_match(args)
         if ready is None and self._shell.yolo:
             return Evaluation(decision=ALLOW)
         decision = ready.decision if ready else self._shell.default
@@ -113,7 +111,7 @@ class _Command:
         args = {"command": command}
         if self._dir_path is not None:
             args["dir_path"] = self._dir_path
-        ready = first_match(self._rules, args)
+        ready = self._rules.first_match(args)
         if ready is None and self._shell.yolo:
             return Evaluation(decision=ALLOW)
         decision = ready.decision if ready else self._shell.default

@@ -6,20 +6,19 @@ behind every pair of the outermost object (assets/gemini-cli.md#args-text).
 
 from __future__ import annotations
 
-import json
 import math
 import re
 from collections.abc import Mapping
+from json.encoder import encode_basestring
 from typing import Any
 
 MARK = "\0"
 _SURROGATE = re.compile("[\ud800-\udfff]")
-_string = json.JSONEncoder(ensure_ascii=False).encode
 
 
 def arguments_text(args: Mapping[str, Any]) -> str:
     """The text of raw arguments, as the model sent them; nothing is filled in or normalised."""
-    pairs = (f"{MARK}{string(key)}:{_text(args[key])}{MARK}" for key in _sorted(args))
+    pairs = [f"{MARK}{string(key)}:{_text(args[key])}{MARK}" for key in _sorted(args)]
     return "{" + ",".join(pairs) + "}"
 
 
@@ -70,7 +69,7 @@ def string(text: str) -> str:
 
     Half characters (lone surrogates) are escaped, as JavaScript does.
     """
-    encoded = _string(text)
+    encoded = encode_basestring(text)
     if encoded.isascii():
         return encoded
     return _SURROGATE.sub(lambda half: f"\\u{ord(half[0]):04x}", encoded)

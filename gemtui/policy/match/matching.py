@@ -7,12 +7,13 @@ The engine sorts these by effective priority; of equal ones the first loaded com
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, Final
 
 from gemtui.policy.match.arguments import arguments_text, string
+from gemtui.policy.match.js_regex import in_halves
 from gemtui.policy.match.patterns import Pattern, PatternError, compile_pattern, slow, unsafe
 from gemtui.policy.model.rules import Decision, Rule
 from gemtui.text import listed
@@ -202,15 +203,30 @@ def _said(rule: Rule) -> str:
     return f"{tools} of the MCP server {rule.mcp_name}" if rule.mcp_name else tools
 
 
-def first_match(rules: Iterable[CompiledRule], args: Mapping[str, Any]) -> CompiledRule | None:
-    """Return the first rule without a pattern, or whose pattern is found in the arguments."""
-    text: str | None = None
-    for ready in rules:
-        pattern = ready.pattern
-        if pattern is None:
-            return ready
-        if text is None:
-            text = arguments_text(args)
-        if pattern.matches(text):
-            return ready
-    return None
+class RuleRow:
+    """The rules that apply to calls of one tool, in the engine's order: looked through for many.
+
+    Few rules match a call. What every match of a pattern begins with is looked for first, for all
+    rules at once.
+    """
+
+    def __init__(self, rules: Sequence[CompiledRule]) -> None:
+        self.rules = tuple(rules)
+        prefixes = {one.pattern.prefix for one in rules if one.pattern} - {""}
+        self._prefixes = re.compile("|".join(map(re.escape, sorted(prefixes))))
+        self._others = tuple(one for one in rules if not (one.pattern and one.pattern.prefix))
+
+    def first_match(self, args: Mapping[str, Any]) -> CompiledRule | None:
+        """Return the first rule without a pattern, or whose pattern is found in the arguments.
+
+        Raises PatternTimeout.
+        """
+        if not self.rules or self.rules[0].pattern is None:
+            return self.rules[0] if self.rules else None
+        text = arguments_text(args)
+        halves = in_halves(text)
+        for ready in self.rules if self._prefixes.search(halves) else self._others:
+            pattern = ready.pattern
+            if pattern is None or (pattern.prefix in halves and pattern.matches(text)):
+                return ready
+        return None

@@ -64,7 +64,10 @@ class PatternTimeout(GemtuiError):
 
 
 class Pattern:
-    """A pattern made ready; `source` is its text."""
+    """A pattern made ready; `source` is its text, `prefix` what every match begins with.
+
+    The prefix is to be looked for in the text as `in_halves` gives it.
+    """
 
     def __init__(self, source: str) -> None:
         reader = RegexParser(source)
@@ -76,6 +79,7 @@ class Pattern:
         except RegressError as error:
             raise PatternError(str(error)[:1].lower() + str(error)[1:]) from None
         self._literals = _literals(self._tree)
+        self.prefix = self._literals.prefix
         self._steps: dict[int, float] = {}
         self._stopped = 0
 
@@ -83,7 +87,7 @@ class Pattern:
         """Whether the pattern is found anywhere in the text. Raises PatternTimeout."""
         if not text.isascii():
             text = _in_halves(text)
-        if self._literals.prefix not in text:
+        if self.prefix not in text:
             return False
         if self._literals.whole:
             return True

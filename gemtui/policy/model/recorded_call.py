@@ -76,5 +76,8 @@ def short(call: Call) -> str:
             break
     else:
         text = next((value for value in args.values() if isinstance(value, str) and value), "")
-    lines = text[: ARGUMENT * 4].split("\n")
+    text = text[: ARGUMENT * 4]
+    if "\n" not in text:
+        return text.strip(" \t")[:ARGUMENT]
+    lines = text.split("\n")
     return "\n".join(filter(None, (line.strip(" \t") for line in lines)))[:ARGUMENT]

@@ -40,7 +40,7 @@ _DETAILS = 500
 """Lines of arguments that are drawn."""
 _SHOWN = {
     ToolKind.SHELL: ("command",),
-    ToolKind.READ: ("start_line", "end_line"),
+    ToolKind.READ: ("start_line", "end_line", "offset", "limit"),
     ToolKind.TODOS: ("todos",),
     ToolKind.TOPIC: ("title", "summary", "strategic_intent"),
 }

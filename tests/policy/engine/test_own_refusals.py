@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from gemtui.policy.engine.decide import Setup, decide
+from gemtui.policy.engine.own_refusals import blocked_segment, tool_refuses
 from gemtui.policy.file.policy import Policy
 from gemtui.policy.model.rules import ApprovalMode, Call, Decision
 from tests.model_server import ModelServer, answer, call, text
@@ -119,3 +123,20 @@ def test_folders_that_the_settings_add_are_inside(
     ):
         said = decide(Policy(), Call("read_file", {"file_path": path}), setup=setup)
         assert (said.tool_refuses is not None) is refuses, path
+
+
+PIECES = ("a", ".git", ".GIT", ".env ", "node_modules.", "gha-creds-1.json", "git~1", "..", ".",
+          "", "~", "NODE_MODULES:x", "\0", "src", "/")  # fmt: skip
+
+
+@given(st.lists(st.sampled_from(PIECES)), st.sampled_from("/\\"))
+def test_recorded_paths_are_refused_by_every_name_that_live_ones_are(
+    pieces: list[str], separator: str
+) -> None:
+    path = separator.join(pieces)
+    read = Call(tool="read_file", args={"file_path": path})
+    inside = os.path.normpath(path.replace("\0", ""))
+    refused = tool_refuses(read, mode=ApprovalMode.DEFAULT, on_disk=False) is not None
+    outside = inside.split("/")[0] == ".."
+    expected = not inside.startswith("/") and (outside or blocked_segment(inside) is not None)
+    assert refused is expected
