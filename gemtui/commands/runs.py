@@ -13,7 +13,7 @@ from gemtui.agent import process_tree
 from gemtui.agent.run_folder import RunFolder
 from gemtui.commands.output import lines_to_stdout, note, to_stdout
 from gemtui.jsonout import encode, encode_array
-from gemtui.paths import prompts_file
+from gemtui.paths import gemini_home, prompts_file
 from gemtui.runs.copies import last_copies, last_copy_words
 from gemtui.runs.copies import restore as put_back
 from gemtui.runs.listing import (
@@ -32,6 +32,7 @@ from gemtui.runs.listing import clear as clear_runs
 from gemtui.runs.stop import stop as end_run
 from gemtui.sessions.summary import iso
 from gemtui.text import Clean, cells, clean, clean_line, counted, duration, ellipsis, relative, size
+from gemtui.transcript.writes import FileWrite, WriteStatus, totals
 
 _HEAD = ("ID", "AGE", "STATE", "TIME", "SIZE", "FOLDER", "PROMPT")
 _SHORT = 8
@@ -64,9 +65,13 @@ def list_all(*, as_json: bool) -> None:
 def show(id: str, *, as_json: bool) -> None:
     """Print one run. Raises RunNotFound, RunAmbiguous."""
     run = with_outcome(find_run(runs_dir(), id))
+    from gemtui.runs.recorded_files import recorded_files
+
     prompt = run.folder.prompt_text() or run.prompt
+    files = recorded_files(run, gemini_home())
     if as_json:
-        _answer({"version": 1, "run": run.to_dict() | {"prompt": prompt}})
+        told = None if files is None else [each.to_dict() for each in files]
+        _answer({"version": 1, "run": run.to_dict() | {"prompt": prompt, "files": told}})
         return
     now = datetime.now(UTC)
     rows = {
@@ -79,9 +84,19 @@ def show(id: str, *, as_json: bool) -> None:
         "session": run.session or "",
         "runs on": ", ".join(map(str, run.pids)),
         "kept in": f"{run.folder.path} ({size(run.size)})",
+        "files": totals(files or ()).words(),
     }
     facts = (Clean(f"{name:<9}{clean_line(text)}") for name, text in rows.items() if text)
-    lines_to_stdout((*facts, Clean(""), clean(prompt.rstrip())))
+    changed = (_file(each, Path(run.cwd)) for each in files or ())
+    lines_to_stdout((*facts, *changed, Clean(""), clean(prompt.rstrip())))
+
+
+def _file(write: FileWrite, root: Path) -> Clean:
+    """The row of one file, below the totals."""
+    path = write.path.relative_to(root) if write.path.is_relative_to(root) else write.path
+    sign = write.letter.value if write.written is WriteStatus.YES else "-"
+    words = filter(None, (sign, str(path), *write.numbers, write.words))
+    return Clean(f"{'':<9}{clean_line(' '.join(words))}")
 
 
 def restore(id: str, *, as_json: bool) -> int:

@@ -265,6 +265,16 @@ class Transcript:
     def __iter__(self) -> Iterator[Message]:
         return (self.read(index) for index in range(len(self.outlines)))
 
+    def calls(self) -> list[ToolCall]:
+        """Return all tool calls, in their order. Reads the messages that have some."""
+        return [
+            block
+            for index, line in enumerate(self.outlines)
+            if line.calls
+            for block in self.read(index).blocks
+            if isinstance(block, ToolCall)
+        ]
+
     @property
     def usage(self) -> Usage | None:
         """Sum over the messages that are part of the conversation; None if nothing is known."""

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import PurePath
+from typing import Any
 
 from gemtui.text import counted
 from gemtui.transcript.display_model import DiffDisplay
@@ -75,11 +76,33 @@ class FileWrite:
     calls: tuple[str, ...] = ()
 
     @property
+    def numbers(self) -> tuple[str, ...]:
+        """The lines that were added and removed, as far as they are known: `+3`, `-1`."""
+        if self.added is None:
+            return () if self.removed is None else (f"-{self.removed}",)
+        if self.removed == 0 < self.added:
+            return (f"+{self.added}",)
+        return f"+{self.added}", f"-{'?' if self.removed is None else self.removed}"
+
+    @property
     def words(self) -> str:
         """What is said behind the numbers; "" for a plain write by a tool."""
         summed = "" if self.net or self.added is None or len(self.calls) < 2 else "summed"
         status = "" if self.written is WriteStatus.YES else self.written.value
         return ", ".join(filter(None, (self.by, summed, status, self.note)))
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the row as JSON has it; null = unknown."""
+        return {
+            "path": str(self.path),
+            "letter": self.letter.value,
+            "status": self.written.value,
+            "by": self.by.value or "tool",
+            "added": self.added,
+            "removed": self.removed,
+            "net": self.net,
+            "note": self.note,
+        }
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,18 +114,13 @@ class Totals:
     removed: int
     uncounted: int
 
-    @property
-    def rest(self) -> str:
-        """What the sums leave out, in words; "" for nothing."""
-        return f"{self.uncounted} not counted" if self.uncounted else ""
-
-    @property
-    def words(self) -> str:
-        """As a line of a command's output has them: `3 files +26 -4`; "" for no file."""
-        if not self.files:
-            return ""
-        sums = f"{counted(self.files, 'file')} +{self.added} -{self.removed}"
-        return f"{sums}, {self.rest}" if self.rest else sums
+    def words(self, minus: str = "-") -> str:
+        """Return `3 files +26 -4`, and how many of them are not counted; "" for no file."""
+        files = counted(self.files, "file")
+        if self.uncounted == self.files:
+            return f"{files}, lines not known" if self.files else ""
+        rest = f", {self.uncounted} not counted" if self.uncounted else ""
+        return f"{files} +{self.added} {minus}{self.removed}{rest}"
 
 
 def totals(writes: Iterable[FileWrite]) -> Totals:

@@ -584,6 +584,22 @@ def test_one_run_is_shown(gemtui: Gemtui) -> None:
     assert shown["run"]["prompt"] == "First\n\x1b]0;x\x07second\n"
 
 
+def test_the_files_of_a_run_are_shown(gemtui: Gemtui, fake_cli: FakeCli, tmp_path: Path) -> None:
+    steps = [uses("t1", "write_file", "a.txt"), ends("t1"), uses("t2", "replace", r"\\u001b[31mb")]
+    fake_cli(f"print:{INIT}", *steps, ends("t2", "error"), says("Done."), f"print:{OK}")
+    assert gemtui("run", "go", "--trust").code == 0
+    answer = gemtui("runs", "show", "latest")
+    assert "files    1 file, lines not known\n         ? a.txt\n" in answer.out
+    assert "\x1b" not in answer.out
+    assert "b not written" in answer.out
+    files = gemtui("runs", "show", "latest", "--json").json["run"]["files"]
+    assert [(each["letter"], each["status"], each["by"]) for each in files] == [
+        ("?", "written", "tool"),
+        ("?", "not written", "tool"),
+    ]
+    assert files[0]["path"].endswith("/a.txt")
+
+
 def test_a_run_must_be_named_clearly(gemtui: Gemtui) -> None:
     add_run(runs_dir(), "11111111-a")
     add_run(runs_dir(), "11111111-b", age=5)

@@ -301,24 +301,13 @@ def write_row(write: FileWrite, root: Path, glyphs: Glyphs) -> Content:
             sign, style = glyphs.ask, "$text-warning"
     words = "dim" if write.written is WriteStatus.YES else style
     parts: list[tuple[str, str]] = [(sign, style), (clean_line(str(path)), "")]
-    parts += [*_numbers(write, glyphs), (write.words, words)]
+    for number in write.numbers:
+        style = "$text-success" if number.startswith("+") else "$text-error"
+        parts.append((number.replace("-", glyphs.removed), style))
+    parts.append((write.words, words))
     return Content(" ").join(Content.styled(text, look) for text, look in parts if text)
-
-
-def _numbers(write: FileWrite, glyphs: Glyphs) -> Iterator[tuple[str, str]]:
-    if write.added is not None:
-        yield f"+{write.added}", "$text-success"
-        if write.removed != 0 or write.added == 0:
-            removed = "?" if write.removed is None else write.removed
-            yield f"{glyphs.removed}{removed}", "$text-error"
-    elif write.removed is not None:
-        yield f"{glyphs.removed}{write.removed}", "$text-error"
 
 
 def write_totals(writes: tuple[FileWrite, ...], glyphs: Glyphs) -> str:
     """`3 files +26 −4`, what was changed only; "" for none."""
-    sums = totals(writes)
-    if not sums.files:
-        return ""
-    words = f"{counted(sums.files, 'file')} +{sums.added} {glyphs.removed}{sums.removed}"
-    return f"{words}, {sums.rest}" if sums.rest else words
+    return totals(writes).words(glyphs.removed)

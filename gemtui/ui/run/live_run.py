@@ -232,7 +232,7 @@ class LiveRun:
         """Find out anew what became of the files."""
         async with self._looking:
             shells = tuple(self._shells.values())
-            calls, seen = _calls(self.own), self._seen
+            calls, seen = self.own.calls(), self._seen
             rows = await asyncio.to_thread(self._tracker.rows, calls, seen, shells)
         if rows != self.files:
             self.files = rows
@@ -240,7 +240,7 @@ class LiveRun:
 
     async def difference(self, path: Path) -> Difference:
         """Return what a file was before this run, and what it is."""
-        return await asyncio.to_thread(self._tracker.difference, path, _calls(self.own))
+        return await asyncio.to_thread(self._tracker.difference, path, self.own.calls())
 
     async def _listen(self) -> None:
         """Keep what stderr says; a retry counts as a sign of life."""
@@ -290,7 +290,7 @@ class LiveRun:
         """Return how many of this run's tool calls stand how, as their cards show it."""
         state = self._tools_changed, self.told is None
         if self._counts[0] != state:
-            self._counts = state, Counter(map(_end, _calls(self.own)))
+            self._counts = state, Counter(map(_end, self.own.calls()))
         return self._counts[1]
 
     def answers(self) -> int:
@@ -343,16 +343,6 @@ _ENDS = {
 def _end(call: ToolCall) -> ToolEnd:
     end = _ENDS.get(call.status, ToolEnd.OPEN)
     return ToolEnd.FAILED if end is ToolEnd.OK and call.failed else end
-
-
-def _calls(transcript: Transcript) -> list[ToolCall]:
-    return [
-        block
-        for index, line in enumerate(transcript.outlines)
-        if line.calls
-        for block in transcript.read(index).blocks
-        if isinstance(block, ToolCall)
-    ]
 
 
 def _after(first: Transcript, second: Transcript) -> Transcript:
