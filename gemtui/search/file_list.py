@@ -11,19 +11,20 @@ import os
 import sqlite3
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
-from datetime import datetime
 from pathlib import Path
 from typing import NamedTuple
 
-from gemtui.sessions.store import ChatFile, modified_at
+from gemtui.sessions.store import ChatFile
 
-VERSION = 1
+VERSION = 2
 """Of list and documents. Raise it when either changes: an index of another version is made anew."""
 _APPLICATION = 0x67657300
 _WAIT = 2.0
 """Seconds to wait for another gemtui, which only holds the file for milliseconds."""
 _TABLES = """
-    create table file (path blob primary key, number integer, stamp text) without rowid;
+    create table file (
+        path blob primary key, number integer, stamp text, size integer, modified real
+    ) without rowid;
     create table replaced (number integer primary key);
     create table index_name (name text);
 """
@@ -51,17 +52,19 @@ class NoIndex(Exception):
 class Row(NamedTuple):
     """A file in the index: its number, and the version that was read.
 
-    `stamp`: as `ChatFile.stamp`; `modified`: the file's time of change.
+    `stamp`: as `ChatFile.stamp`, in one text. `size`: bytes. `modified`: the time of change in
+    seconds since 1970, as `ChatFile.modified` tells it.
     """
 
     number: int
-    stamp: tuple[int, ...]
-    modified: datetime
+    stamp: str
+    size: int
+    modified: float
 
-    @property
-    def size(self) -> int:
-        """Bytes of the file."""
-        return self.stamp[1]
+
+def stamp_of(place: ChatFile) -> str:
+    """Return the version of a file as a row holds it."""
+    return " ".join(map(str, place.stamp))
 
 
 class FileList:
@@ -119,8 +122,8 @@ class FileList:
 
     def rows(self) -> dict[str, Row]:
         """Return all files in the index, by path."""
-        found = self._database.execute("select path, number, stamp from file")
-        return {os.fsdecode(path): _row(number, stamp) for path, number, stamp in found}
+        found = self._database.execute("select path, number, stamp, size, modified from file")
+        return {os.fsdecode(path): Row(*row) for path, *row in found}
 
     def replaced(self) -> list[int]:
         """Return the numbers whose documents no list names any more."""
@@ -137,8 +140,8 @@ class FileList:
             (os.fsencode(path),) for path in gone
         ]
         new = [
-            (os.fsencode(place.name), number, " ".join(map(str, place.stamp)))
-            for place, number in taken.items()
+            (os.fsencode(at.name), number, stamp_of(at), at.size, at.modified.timestamp())
+            for at, number in taken.items()
         ]
         execute, executemany = self._database.execute, self._database.executemany
         execute("begin immediate")
@@ -146,14 +149,9 @@ class FileList:
             executemany("delete from replaced where number = ?", [(each,) for each in removed])
             executemany("insert into replaced select number from file where path = ?", paths)
             executemany("delete from file where path = ?", paths)
-            executemany("insert into file values (?,?,?)", new)
+            executemany("insert into file values (?,?,?,?,?)", new)
             execute("commit")
         except BaseException:
             with suppress(sqlite3.Error):
                 execute("rollback")
             raise
-
-
-def _row(number: int, text: str) -> Row:
-    stamp = tuple(map(int, text.split()))
-    return Row(number, stamp, modified_at(stamp[2]))

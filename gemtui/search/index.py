@@ -18,12 +18,14 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from gemtui.search.documents import Document
-from gemtui.search.file_list import FileList, NoIndex, Row, list_file
-from gemtui.search.text_index import TextIndex
+from gemtui.search.file_list import FileList, NoIndex, Row, list_file, stamp_of
+from gemtui.search.text_index import TextIndex, minor_version
 from gemtui.sessions.store import ChatFile
 
 _LOCK = "lock"
 _BROKEN = "broken"
+_WORDS = f"words-{minor_version()}-"
+"""How the name of a folder with words begins."""
 
 
 # --- reading -------------------------------------------------------------------------------------
@@ -77,6 +79,8 @@ def _opened(folder: Path) -> tuple[FileList, TextIndex]:
             raise NoIndex("it is damaged")
         files = FileList(list_file(folder))
         try:
+            if not files.name.startswith(_WORDS):
+                raise NoIndex("it is of another version of tantivy")
             return files, TextIndex(folder / files.name)
         except BaseException:
             files.close()
@@ -161,7 +165,7 @@ class WriteIndex:
 
     def _knows(self, place: ChatFile) -> bool:
         row = self.rows.get(place.name)
-        return row is not None and row.stamp == place.stamp
+        return row is not None and row.stamp == stamp_of(place)
 
     def add(self, place: ChatFile, documents: Iterable[Document]) -> None:
         """Add the documents of a file in its present version."""
@@ -188,7 +192,7 @@ def _made_anew(folder: Path) -> tuple[FileList, TextIndex]:
             shutil.rmtree(entry)
         elif entry.name != _LOCK:
             entry.unlink()
-    name = f"words-{secrets.token_hex(4)}"
+    name = f"{_WORDS}{secrets.token_hex(4)}"
     (folder / name).mkdir(mode=0o700)
     text = TextIndex(folder / name, new=True)
     return FileList.create(list_file(folder), name), text

@@ -37,18 +37,20 @@ _Clause = tuple[Occur, Engine]
 def engine_query(
     query: Query,
     *,
-    files: Iterable[int],
+    files: Iterable[int] | None = None,
     likeness: Likeness = Likeness.SAME,
     dropped: bool = False,
 ) -> Engine:
-    """Return what finds the documents that a query means, in these files.
+    """Return what finds the documents that a query means.
 
-    `files`: their numbers. `dropped`: the messages that are no longer part of their conversation,
-    instead of those that are. What a query says of sessions is up to the caller: which files.
+    `files`: the numbers of those to look in, None = all. `dropped`: the messages that are no
+    longer part of their conversation, instead of those that are. What a query says of sessions is
+    up to the caller: which files.
     """
     kept = Engine.term_query(schema(), "dropped", int(dropped))
-    clauses = [_only(Engine.term_set_query(schema(), "file", list(files))), _only(kept)]
-    clauses += _times(query)
+    clauses = [_only(kept), *_times(query)]
+    if files is not None:
+        clauses.append(_only(Engine.term_set_query(schema(), "file", list(files))))
     clauses += [_clause(each.excluded, _field(each)) for each in query.fields if _says(each)]
     clauses += _terms(query, likeness)
     return Engine.boolean_query(clauses)

@@ -120,10 +120,11 @@ NO_MARKS: Mapping[str, Mark] = MappingProxyType({})
 
 
 class _Source(NamedTuple):
-    """Words to search in, and which file each number stands for."""
+    """Words to search in, which file each number stands for, and how many there are in all."""
 
     words: TextReader
     files: Mapping[int, Summary]
+    total: int
 
 
 class Search:
@@ -179,7 +180,7 @@ class Search:
         with self._lock:
             scope = self._scope_of(query, sessions, marks)
             sources, unread = self._sources(scope)
-        ask = _Asked(query, dropped, max(limit, _RANKED))
+        ask = _Asked(query, dropped, limit)
         unindexed = len(unread)
         if unread and sum(file.size for file in unread) <= _AT_ONCE:
             sources = [*sources, self._read_fresh(unread, cancelled)]
@@ -300,7 +301,7 @@ class _Scope:
             session = mains.get(each.parent or "", each)
             if all(_fits(session, each_field, marks) for each_field in fields):
                 self.files.append(each)
-                self.session_of[each.name] = session
+                self.session_of[each.names[0]] = session
 
     def is_of(
         self, sessions: Sequence[Summary], marks: Mapping[str, Mark], fields: tuple[Narrowed, ...]
@@ -335,12 +336,12 @@ def _divided(files: Iterable[Summary], index: ReadIndex) -> tuple[_Source, list[
     unread: list[Summary] = []
     rows = index.rows
     for file in files:
-        row = rows.get(file.name)
-        if row is not None and row.size == file.size and row.modified == file.modified:
+        row = rows.get(file.names[0])
+        if row is not None and row.size == file.size and row.modified == file.modified.timestamp():
             known[row.number] = file
         else:
             unread.append(file)
-    return _Source(index.words, known), unread
+    return _Source(index.words, known, len(rows)), unread
 
 
 # --- reading what the index lacks ----------------------------------------------------------------
@@ -375,7 +376,7 @@ def _read(
                     log.refresh(cancelled=cancelled)
                     text.add(number, documents_of(log))
     text.commit()
-    return _Source(text.reader(), dict(enumerate(files)))
+    return _Source(text.reader(), dict(enumerate(files)), len(files))
 
 
 _ESCAPE = re.compile(rb"\\u(?!00)")
@@ -402,7 +403,12 @@ def _may_match(query: Query) -> Callable[[Path], bool]:
 class _Asked(NamedTuple):
     query: Query
     dropped: bool
-    most: int
+    limit: int
+
+    @property
+    def most(self) -> int:
+        """Matches that are fetched."""
+        return max(2 * self.limit, _RANKED)
 
 
 class _Match(NamedTuple):
@@ -411,33 +417,43 @@ class _Match(NamedTuple):
     source: _Source
 
 
+_NEARLY = 0.9
+"""Where so much of an index is asked, the rest is left out afterwards: that is quicker."""
+
+
 class _Found:
-    """Matches of several sources, and how many each file has."""
+    """Matches of several sources, and how many each file has, by the file's path."""
 
     def __init__(self, likeness: Likeness) -> None:
         self.likeness = likeness
         self.matches: list[_Match] = []
-        self.counts: Counter[str] = Counter()
-
-    @property
-    def count(self) -> int:
+        self.counts: dict[str, int] = {}
+        self.count = 0
         """The number of matches, with those that were not fetched."""
-        return self.counts.total()
 
     def add(self, source: _Source, ask: _Asked) -> None:
         """Search in one more source."""
-        wanted = engine_query(
-            ask.query, files=source.files, likeness=self.likeness, dropped=ask.dropped
-        )
-        found = source.words.search(wanted, ask.most)
-        if len(found) < ask.most:
-            counts = Counter(each.file for each in found)
-        else:
-            counts = Counter(source.words.files(wanted))
+        whole = len(source.files) >= _NEARLY * source.total
+        if not (whole and self._add(source, ask, None)):
+            self._add(source, ask, source.files)
+
+    def _add(self, source: _Source, ask: _Asked, files: Iterable[int] | None) -> bool:
+        """The matches in these files; False if so many others match that some may be missing."""
+        known = source.files
+        wanted = engine_query(ask.query, files=files, likeness=self.likeness, dropped=ask.dropped)
+        matches = source.words.search(wanted, ask.most)
+        found = [each for each in matches if each.file in known]
+        cut = len(matches) == ask.most
+        if cut and files is None and len(found) < ask.limit:
+            return False
+        counts = source.words.files(wanted) if cut else Counter([each.file for each in found])
         for number, count in counts.items():
-            self.counts[source.files[number].name] += count
+            if (file := known.get(number)) is not None:
+                self.counts[file.names[0]] = count
+                self.count += count
         now = time.time()
         self.matches += [_Match(_score(each, now), each, source) for each in found]
+        return True
 
 
 def _score(found: Found, now: float) -> float:
@@ -454,9 +470,9 @@ def _results(
     for match in best:
         hit = _hit(match, scope)
         hits.setdefault(hit.session.name, []).append(hit)
-    counts: Counter[str] = Counter()
+    counts = Counter[str]()
     for name, count in found.counts.items():
-        counts[scope.session_of[name].name] += count
+        counts[scope.session_of[name].names[0]] += count
     return Results(
         query=query,
         groups=tuple(

@@ -9,6 +9,7 @@ from collections.abc import Iterable
 from contextlib import suppress
 from datetime import datetime
 from functools import lru_cache
+from importlib.metadata import version
 from pathlib import Path
 from typing import NamedTuple
 
@@ -43,6 +44,11 @@ class Place(NamedTuple):
     block: int
     tool: str
     line: tuple[int, int] | None
+
+
+def minor_version() -> str:
+    """Return the version of the text engine as far as indexes depend on it, such as `0.27`."""
+    return ".".join(version("tantivy").split(".")[:2])
 
 
 @lru_cache(maxsize=1)

@@ -71,7 +71,10 @@ class ChatFile(NamedTuple):
     @property
     def modified(self) -> datetime:
         """The time of the last change, as far as times can be told."""
-        return modified_at(self.mtime_ns)
+        seconds = self.mtime_ns / 1e9
+        if _FIRST < seconds < _LAST:
+            return datetime.fromtimestamp(seconds, UTC)
+        return LATEST if seconds > 0 else EARLIEST
 
     @property
     def stamp(self) -> tuple[int, ...]:
@@ -92,14 +95,6 @@ _NAMES = {
 
 
 _FIRST, _LAST = EARLIEST.timestamp(), LATEST.timestamp()
-
-
-def modified_at(mtime_ns: int) -> datetime:
-    """Return a file's time of change, in nanoseconds, as `ChatFile.modified` tells it."""
-    seconds = mtime_ns / 1e9
-    if _FIRST < seconds < _LAST:
-        return datetime.fromtimestamp(seconds, UTC)
-    return LATEST if seconds > 0 else EARLIEST
 
 
 class Store:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import os
 import random
+import shutil
 import signal
+import sqlite3
 import subprocess
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager, suppress
@@ -14,6 +16,7 @@ from queue import Queue
 
 import psutil
 import pytest
+import tantivy
 
 from gemtui.jsonin import loads
 from gemtui.search import read_documents
@@ -243,23 +246,23 @@ def no_list(folder: Path) -> None:
 
 
 def foreign_list(folder: Path) -> None:
-    import sqlite3
-
     (folder / "files.sqlite3").unlink()
     with closing(sqlite3.connect(folder / "files.sqlite3")) as database:
         database.execute("create table file (x)")
 
 
 def newer_list(folder: Path) -> None:
-    import sqlite3
-
     with closing(sqlite3.connect(folder / "files.sqlite3")) as database:
         database.execute("pragma user_version = 999")
 
 
-def no_words(folder: Path) -> None:
-    import shutil
+def older_engine(folder: Path) -> None:
+    of_words(folder).rename(folder / "words-0.1-x")
+    with closing(sqlite3.connect(folder / "files.sqlite3")) as database, database:
+        database.execute("update index_name set name = 'words-0.1-x'")
 
+
+def no_words(folder: Path) -> None:
     shutil.rmtree(of_words(folder))
 
 
@@ -268,8 +271,6 @@ def garbage_in_words(folder: Path) -> None:
 
 
 def foreign_words(folder: Path) -> None:
-    import tantivy
-
     place = of_words(folder)
     for path in place.iterdir():
         path.unlink()
@@ -290,7 +291,7 @@ def emptied_words(folder: Path) -> None:
 @pytest.mark.parametrize(
     "damage",
     [
-        garbage_in_list, half_a_list, no_list, foreign_list, newer_list,
+        garbage_in_list, half_a_list, no_list, foreign_list, newer_list, older_engine,
         no_words, garbage_in_words, foreign_words, missing_segment, emptied_words,
     ],
 )  # fmt: skip
