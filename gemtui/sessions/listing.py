@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from bisect import bisect_left
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from datetime import datetime
 from enum import StrEnum
 from functools import cached_property, lru_cache
@@ -254,6 +254,14 @@ class Listing:
             concealed=len(scoped) - len(_open(scoped, view)),
             elsewhere=0 if found else len(_matching(ordered, view)),
         )
+
+    def summaries(self, keys: Collection[str]) -> tuple[Summary, ...]:
+        """Return the sessions of the rows with these keys, newest first, shown or not."""
+        return tuple(entry.summary for key, entry in self._entries.items() if key in keys)
+
+    def known(self, keys: Iterable[str]) -> set[str]:
+        """Return those of these keys that are of sessions of the store."""
+        return {key for key in keys if key in self._entries}
 
     def _in_order(self, view: View) -> list[ListEntry]:
         wanted = (view.sort, view.reverse)

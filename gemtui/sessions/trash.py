@@ -54,8 +54,8 @@ class Trash:
     def bring_back(self, allowed: Callable[[Path], bool]) -> tuple[tuple[Trashed, str], ...]:
         """Put everything back where it was, never over anything; return what could not be, and why.
 
-        `allowed`: whether a path is still one to write to. What is returned stays in the trash, and
-        here.
+        `allowed`: whether a path is still one to write to. What is returned stays where it is, and
+        is tried again the next time, unless it is nowhere.
         """
         left = []
         for item in reversed(self.items):
@@ -63,7 +63,7 @@ class Trash:
                 _bring_back(item, allowed)
             except OSError as error:
                 left.append((item, error.strerror or str(error)))
-        self.items = [item for item, _ in reversed(left)]
+        self.items = [item for item, _ in reversed(left) if _lies_in_trash(item)]
         return tuple(left)
 
 
@@ -72,7 +72,7 @@ def _bring_back(item: Trashed, allowed: Callable[[Path], bool]) -> None:
     place = item.place
     if place is None:
         raise OSError("the system does not tell where it lies")
-    if not _is_there(place, item.identity):
+    if not _lies_in_trash(item):
         raise OSError("it is not in the trash any more")
     top = item.path
     while not top.parent.exists():
@@ -88,6 +88,10 @@ def _bring_back(item: Trashed, allowed: Callable[[Path], bool]) -> None:
         note = place.parent.parent / "info" / f"{place.name}.trashinfo"
         with suppress(OSError):
             note.unlink()
+
+
+def _lies_in_trash(item: Trashed) -> bool:
+    return item.place is not None and _is_there(item.place, item.identity)
 
 
 @contextmanager

@@ -97,6 +97,8 @@ class Glyphs(Struct, frozen=True, kw_only=True):
     added: str = "+"
     removed: str = "−"
     dot: str = "·"
+    selected: str = "◆"
+    """Before the title of what is one of several to do something with."""
     newer: str = "▼"
 
 
@@ -132,6 +134,7 @@ ASCII = Glyphs(
     added="+",
     removed="-",
     dot="-",
+    selected="#",
     newer="v",
 )
 

@@ -23,17 +23,18 @@ def free_name(stem: str, suffix: str) -> str:
     return stem + suffix
 
 
-def problem_of(name: str, *, forbidden: Path) -> str:
+def problem_of(name: str, *, forbidden: Path, folder: bool = False) -> str:
     """Say what is wrong with a file that was typed, "" if nothing is.
 
-    `forbidden`: the folder of Gemini CLI, resolved, in which nothing is written.
+    `forbidden`: the folder of Gemini CLI, resolved, in which nothing is written. `folder`: a folder
+    was typed, which may be there.
     """
     path = place_of(name)
     if not name.strip():
-        return "Name a file."
-    if is_folder(path):
+        return f"Name a {'folder' if folder else 'file'}."
+    if is_folder(path) and not folder:
         return "That is a folder: name a file in it."
-    if is_there(path):
+    if is_there(path) and not is_folder(path):
         return "That file exists: choose another name."
     if not is_folder(path.parent):
         return "That folder does not exist."

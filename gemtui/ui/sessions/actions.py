@@ -3,42 +3,50 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
+from contextlib import suppress
+from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from gemtui.errors import DeletionFailed, GemtuiError
+from gemtui.errors import GemtuiError
 from gemtui.export_formats import pieces
-from gemtui.files import is_folder, resolved, write_whole
+from gemtui.files import is_folder, resolved, write_new, write_whole
 from gemtui.jsonout import indented
 from gemtui.paths import typed_path
-from gemtui.runs.copies import forget
-from gemtui.sessions.delete import Deletion, Item, carry_out, plan
 from gemtui.sessions.problem import Problem
 from gemtui.sessions.records import SessionLog
-from gemtui.sessions.summary import Flag, Summary
-from gemtui.text import Clean, clean, clean_line, counted, file_name, short_path, size
+from gemtui.sessions.summary import Summary
+from gemtui.text import clean_line, counted, file_name, short_path
 from gemtui.transcript.model import Block, Message, ToolCall
-from gemtui.ui.kit.dialogs import AskScreen, ConfirmForGoodScreen, ConfirmScreen
-from gemtui.ui.sessions.export_dialog import Export, ExportScreen
+from gemtui.ui.kit.dialogs import AskScreen
+from gemtui.ui.sessions.export_dialog import FORMS, Export, ExportScreen
 
 if TYPE_CHECKING:
     from gemtui.ui.kit.app_base import AppBase
 
 
-async def export(app: AppBase, summary: Summary, home: Path) -> None:
-    """Ask for form and file, and write the session there."""
-    stem = f"{file_name(summary.title[:60])}-{file_name(summary.id)[:8]}"
-    title = clean_line(summary.title)
-    chosen = await app.push_screen_wait(ExportScreen(title, stem, forbidden=resolved(home)))
+async def export(app: AppBase, sessions: Sequence[Summary], home: Path) -> None:
+    """Ask for form and file, and write the session there; several into a folder, a file each."""
+    many = len(sessions) > 1
+    title = clean_line(f"{len(sessions):,} sessions" if many else sessions[0].title)
+    stem = "gemini-sessions" if many else _stem(sessions[0])
+    screen = ExportScreen(title, stem, forbidden=resolved(home), folder=many)
+    chosen = await app.push_screen_wait(screen)
     if chosen is None:
         return
     try:
-        await asyncio.to_thread(_write, summary, chosen)
+        if many:
+            _say_written(app, chosen, *await asyncio.to_thread(_write_all, sessions, chosen))
+        else:
+            await asyncio.to_thread(_write, sessions[0], chosen)
+            app.say(f"Written: {short_path(chosen.path)}")
     except (GemtuiError, OSError) as error:
         app.say(f"Nothing was written: {error}", problem=True)
-    else:
-        app.say(f"Written: {short_path(chosen.path)}")
+
+
+def _stem(summary: Summary) -> str:
+    return f"{file_name(summary.title[:60])}-{file_name(summary.id)[:8]}"
 
 
 def _write(summary: Summary, chosen: Export) -> None:
@@ -47,89 +55,38 @@ def _write(summary: Summary, chosen: Export) -> None:
         write_whole(chosen.path, pieces(log, summary, chosen.format), durable=True, special=True)
 
 
-async def delete(app: AppBase, summary: Summary, home: Path) -> bool:
-    """Delete a session's files, after a question that lists them; return whether it was done."""
-    try:
-        await _require_rest(app, summary)
-        deletion = await asyncio.to_thread(plan, summary, home)
-        said = ["It goes to the system's trash, from where you can bring it back.", *_live(summary)]
-        if not await _sure(app, "Delete this session?", said, deletion, home, yes="Delete"):
-            return False
-        await _require_rest(app, summary)
-        if done := await _carry_out(app, deletion, home):
-            await _forget(app, summary, home)
-        return done
-    except DeletionFailed as error:
-        app.say(str(error), problem=True)
-        return False
+def _write_all(sessions: Sequence[Summary], chosen: Export) -> tuple[int, list[str]]:
+    """Write a new file for each; return how many, and what went wrong. Raises OSError."""
+    chosen.path.mkdir(exist_ok=True)
+    problems = []
+    for summary in sessions:
+        try:
+            path = _claimed(chosen.path, _stem(summary), FORMS[chosen.format][0])
+            try:
+                _write(summary, Export(chosen.format, path))
+            except BaseException:
+                path.unlink()
+                raise
+        except (GemtuiError, OSError) as error:
+            problems.append(f"{summary.title}: {error}")
+    return len(sessions) - len(problems), problems
 
 
-async def _forget(app: AppBase, summary: Summary, home: Path) -> None:
-    """Remove the copies of a deleted session that runs have kept: it would seem lost."""
-    try:
-        await asyncio.to_thread(forget, app.runs_dir, home, summary.id)
-    except OSError as error:
-        app.say(f"A copy that a run kept could not be removed: {error}", problem=True)
+def _claimed(folder: Path, stem: str, suffix: str) -> Path:
+    """A file that was not there, and is ours now. Raises OSError."""
+    for number in count(1):
+        path = folder / f"{stem}{f'-{number}' if number > 1 else ''}{suffix}"
+        with suppress(FileExistsError):
+            write_new(path, b"")
+            return path
+    raise AssertionError
 
 
-async def _require_rest(app: AppBase, summary: Summary) -> None:
-    """Raises DeletionFailed where a run goes on in a session."""
-    if await app.is_running_in(summary.id):
-        raise DeletionFailed("A run goes on in this session: stop it first.", left=())
-
-
-async def _carry_out(app: AppBase, deletion: Deletion, home: Path) -> bool:
-    """To the trash; where only that fails, ask whether to do without it."""
-    try:
-        done = await asyncio.to_thread(carry_out, deletion)
-    except DeletionFailed as error:
-        rest = await asyncio.to_thread(plan, deletion.session, home)
-        unchanged = set(rest.items) <= set(deletion.items)
-        if not unchanged:
-            raise
-        question, said = "Delete for good?", [*_why(error), *_live(rest.session)]
-        if not await _sure(app, question, said, rest, home, yes="Delete for good", undone=False):
-            return False
-        done = await asyncio.to_thread(carry_out, rest, permanent=True)
-    app.say(str(done))
-    return True
-
-
-def _why(error: DeletionFailed) -> Iterator[str]:
-    yield "The system's trash does not take it. It would be removed, and nothing brings it back."
-    yield f"The system says: {error.left[0][1]}"
-
-
-def _live(summary: Summary) -> Iterator[str]:
-    if Flag.LIVE in summary.flags:
-        yield "It is still written to: Gemini CLI may be at work in it."
-
-
-async def _sure(
-    app: AppBase,
-    question: str,
-    said: Sequence[str],
-    deletion: Deletion,
-    home: Path,
-    *,
-    yes: str,
-    undone: bool = True,
-) -> bool:
-    """Ask; `undone`: it can be, so that the usual key is enough."""
-    lines = [*map(clean_line, said), Clean("")]
-    lines += [clean_line(f"In {short_path(home)}, {size(deletion.size)}:")]
-    lines += [_line(item, home) for item in deletion.items]
-    title = clean_line(deletion.session.title)
-    screen = ConfirmScreen if undone else ConfirmForGoodScreen
-    asked = screen(clean_line(question), title, lines, yes=yes, no="Keep")
-    return await app.push_screen_wait(asked)
-
-
-def _line(item: Item, home: Path) -> Clean:
-    """The size comes first: a long path wraps."""
-    path = item.path.relative_to(home) if item.path.is_relative_to(home) else item.path
-    inside = f"/  {counted(item.files, 'file')}" if item.folder else ""
-    return clean(f"{size(item.size):>9}  {path}{inside}")
+def _say_written(app: AppBase, chosen: Export, written: int, problems: Sequence[str]) -> None:
+    app.say(f"Written: {counted(written, 'file')} in {short_path(chosen.path)}")
+    if problems:
+        title = f"{counted(len(problems), 'session')} could not be written"
+        app.show_text(title, "\n".join(problems), what="the list")
 
 
 def show_raw(app: AppBase, message: Message, block: Block | None) -> None:

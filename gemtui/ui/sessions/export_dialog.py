@@ -36,29 +36,36 @@ FORMS = {
 
 
 class ExportScreen(DialogScreen[Export]):
-    """Closes with an `Export` to a file that does not exist yet, or with None."""
+    """Closes with an `Export` to a file that does not exist yet, or with None.
+
+    `folder`: to a folder, which may exist.
+    """
 
     BINDINGS = bindings(Where.DIALOG)
 
-    def __init__(self, title: Clean, stem: str, *, forbidden: Path) -> None:
+    def __init__(self, title: Clean, stem: str, *, forbidden: Path, folder: bool = False) -> None:
         super().__init__()
         self._heading, self._stem, self._forbidden = title, stem, forbidden
-        self._suffix = FORMS[Format.MARKDOWN][0]
+        self._folder = folder
+        self._suffix = self._suffix_of(Format.MARKDOWN)
 
     def compose(self) -> ComposeResult:
         """The forms, the file, what is wrong with it."""
-        with Dialog(own("Export"), own("enter writes   tab file name   esc closes")):
+        what = "folder" if self._folder else "file"
+        with Dialog(own("Export"), own(f"enter writes   tab {what} name   esc closes")):
             yield Label(Content.styled(self._heading, "bold"))
             yield OptionList(
                 *(Option(own(text), id=format) for format, (_, text) in FORMS.items()),
             )
-            yield Label(Content(f"File in {short_path(current_folder())}"), id="folder")
+            yield Label(
+                Content(f"{what.capitalize()} in {short_path(current_folder())}"), id="folder"
+            )
             yield Input(visible_line(free_name(self._stem, self._suffix)))
             yield Label(id="problem")
 
     @on(OptionList.OptionHighlighted)
     def _other_form(self, event: OptionList.OptionHighlighted) -> None:
-        name, suffix = self.query_one(Input), FORMS[Format(event.option_id or "")][0]
+        name, suffix = self.query_one(Input), self._suffix_of(Format(event.option_id or ""))
         if name.value == free_name(self._stem, self._suffix):
             name.value = free_name(self._stem, suffix)
         elif name.value.endswith(self._suffix):
@@ -80,8 +87,11 @@ class ExportScreen(DialogScreen[Export]):
         option = self.query_one(OptionList).highlighted_option
         return Format(option.id or "") if option is not None else Format.MARKDOWN
 
+    def _suffix_of(self, format: Format) -> str:
+        return "" if self._folder else FORMS[format][0]
+
     def _problem(self, name: str) -> str:
-        return problem_of(name, forbidden=self._forbidden)
+        return problem_of(name, forbidden=self._forbidden, folder=self._folder)
 
     def action_close(self) -> None:
         """Write nothing."""

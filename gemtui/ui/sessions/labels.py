@@ -26,6 +26,13 @@ def crumbs(view: View, rows: Rows, snapshot: Snapshot | None) -> tuple[str, ...]
     return tuple(words)
 
 
+def selection(selected: int, unlisted: int) -> str:
+    """How many sessions are selected, and how many of them are not listed now; "" for none."""
+    if not selected:
+        return ""
+    return f"{selected:,} selected" + (f", {unlisted:,} not listed" if unlisted else "")
+
+
 def shorter(words: tuple[str, ...]) -> Iterator[tuple[str, ...]]:
     """The words of `crumbs`; then with a shorter order; then with shorter projects too."""
     yield words
@@ -71,7 +78,7 @@ def resume_line(summary: Summary) -> Clean:
 def _reason(view: View, rows: Rows, snapshot: Snapshot | None, glyphs: Glyphs) -> str:
     if view.query:
         quoted = f'"{view.query}"' if glyphs.name == "ascii" else f"“{view.query}”"
-        return f"Nothing matches {quoted}. {_key('clear_filter')} clears the search."
+        return f"Nothing matches {quoted}. {_key('clear')} clears the search."
     if snapshot is None or not snapshot.complete:
         return f"Reading{glyphs.ellipsis}"
     return "No sessions in this project." if rows.elsewhere else "No sessions yet."

@@ -22,7 +22,7 @@ from gemtui.ui.draw.theme import Look, Role, look_of
 from gemtui.ui.kit.filtering import FilterBar
 from gemtui.ui.kit.keys import Where, bindings
 from gemtui.ui.kit.messages import CopyRequested
-from gemtui.ui.sessions.labels import crumbs, nothing, resume_line
+from gemtui.ui.sessions.labels import crumbs, nothing, resume_line, selection
 from gemtui.ui.sessions.row import RowContext, draw_row
 from gemtui.ui.sessions.row_index import RowIndex, ScrollAnchor
 
@@ -74,6 +74,8 @@ class SessionList(ScrollView, can_focus=True, inherit_bindings=False):
         self._cursor = 0
         self._wanted: str | None = None
         self._moved = False
+        self._selected: set[str] = set()
+        self._last_selected: str | None = None
         self._told: str | None = None
         self._look: Look | None = None
         self._drawn: dict[int, Sequence[Strip]] = {}
@@ -92,6 +94,17 @@ class SessionList(ScrollView, can_focus=True, inherit_bindings=False):
         return row.entry.summary if isinstance(row, SessionRow) else None
 
     @property
+    def selected(self) -> tuple[Summary, ...]:
+        """The sessions that somebody has selected, newest first, whether they are listed or not."""
+        return self._listing.summaries(self._selected)
+
+    @property
+    def selection(self) -> str:
+        """How many are selected, in words; "" if none is."""
+        unlisted = sum(self._places.find(key) is None for key in self._selected)
+        return selection(len(self._selected), unlisted)
+
+    @property
     def crumbs(self) -> tuple[str, ...]:
         """What is listed, in words; the first ones matter most."""
         return crumbs(self.view, self._rows, self._snapshot)
@@ -108,6 +121,8 @@ class SessionList(ScrollView, can_focus=True, inherit_bindings=False):
             self._wanted = None
         self._snapshot = snapshot
         self._listing.take(snapshot.sessions)
+        if snapshot.complete:
+            self._selected = self._listing.known(self._selected)
         self._arrange(self.view, typed=at_start)
 
     def filter(self, text: str) -> None:
@@ -287,6 +302,7 @@ class SessionList(ScrollView, can_focus=True, inherit_bindings=False):
             sort=self.view.sort,
             days=self._days if self.view.by_day else None,
             chosen=place == self._cursor,
+            selected=self._places.rows[place].key in self._selected,
             focused=self.has_focus,
         )
 
@@ -377,6 +393,28 @@ class SessionList(ScrollView, can_focus=True, inherit_bindings=False):
         elif (summary := self.highlighted) is not None:
             self.post_message(self.Opened(summary))
 
+    def action_select(self) -> None:
+        """Select the session, or no longer, and go on to the next one."""
+        if isinstance(row := self._row, SessionRow):
+            self._select(self._selected ^ {row.key}, row.key)
+        self.action_cursor_down()
+
+    def action_select_to(self) -> None:
+        """Select all from the one that was selected last to this one."""
+        start = self._places.find(self._last_selected)
+        if not isinstance(row := self._row, SessionRow):
+            return
+        first, last = sorted((self._cursor if start is None else start, self._cursor))
+        rows = self._places.rows[first : last + 1]
+        self._select(
+            self._selected | {each.key for each in rows if isinstance(each, SessionRow)}, row.key
+        )
+
+    def _select(self, keys: set[str], last: str | None = None) -> None:
+        self._selected, self._last_selected = keys, last
+        self.refresh()
+        self.post_message(self.Arranged())
+
     def action_fold(self) -> None:
         """Fold the group in which the cursor is, or unfold it."""
         row = self._row
@@ -390,9 +428,12 @@ class SessionList(ScrollView, can_focus=True, inherit_bindings=False):
         """Type a search."""
         self.bar.open()
 
-    def action_clear_filter(self) -> None:
-        """List all again."""
-        self.filter("")
+    def action_clear(self) -> None:
+        """Select none; where none is, list all again."""
+        if self._selected:
+            self._select(set())
+        else:
+            self.filter("")
 
     def action_scope(self) -> None:
         """This project or all of them."""

@@ -36,8 +36,8 @@ class RowContext(Struct, frozen=True, kw_only=True):
 
     `query`: what to mark. `projects`: name the project (not below its heading, and not where all
     rows are of one). `sort`: the property that orders the rows, which every row shows. `days`: it
-    stands below the heading of its day, by these names. `chosen`: the cursor is on it. `focused`:
-    the list has the focus.
+    stands below the heading of its day, by these names. `chosen`: the cursor is on it. `selected`:
+    one of several to do something with. `focused`: the list has the focus.
     """
 
     query: Query
@@ -45,6 +45,7 @@ class RowContext(Struct, frozen=True, kw_only=True):
     sort: Sort = Sort.UPDATED
     days: Days | None = None
     chosen: bool = False
+    selected: bool = False
     focused: bool = False
 
 
@@ -118,7 +119,10 @@ _WARNED = frozenset({Flag.FAILED_PROMPT, Flag.TORN, Flag.BURIED})
 
 def _title(row: SessionRow, look: Look, around: RowContext) -> Pieces:
     style = look[Role.MUTED if row.entry.hidden else Role.TEXT]
-    return _marked(row.entry.title, style + BOLD if around.chosen else style, around, look)
+    if around.selected:
+        style = look[Role.ACCENT]
+    title = _marked(row.entry.title, style + BOLD if around.chosen else style, around, look)
+    return (Piece(own(f"{look.glyphs.selected} "), style), *title) if around.selected else title
 
 
 def _age(summary: Summary, look: Look, around: RowContext, width: int) -> Pieces:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar, cast
 
@@ -43,12 +43,13 @@ from gemtui.ui.sessions.store_feed import StoreFeed
 
 if TYPE_CHECKING:
     from gemtui.ui.kit.app_base import AppBase, Start
+    from gemtui.ui.sessions.deletion import DeletedSession
 
 PREVIEW_DELAY = 0.08
 """Seconds the cursor rests on a session before it is shown beside the list."""
 PATH_ROOM = 28
 """Characters of a path on the first line."""
-_ABOUT_A_SESSION = frozenset({"other_pane", "zoom", "info", "go_on", "export", "delete"})
+_ABOUT_A_SESSION = frozenset({"other_pane", "zoom", "info", "go_on"})
 ROOM = (60, 15)
 """Columns and lines below which we say that it is tight."""
 
@@ -70,6 +71,7 @@ class SessionsScreen(DialogGuardScreen[None]):
         self._resting: Timer | None = None
         self._to_highlight: Summary | None = None
         self._seen = False
+        self._deletions: list[Sequence[DeletedSession]] = []
 
     def compose(self) -> ComposeResult:
         """Header, the two panes, what stands there instead of them, status, footer."""
@@ -260,6 +262,10 @@ class SessionsScreen(DialogGuardScreen[None]):
         """Whether a key does something now: most are about a session, and there may be none."""
         if action == "other_pane" and self.reading:
             return not self.has_class("-empty")
+        if action == "undo":
+            return bool(self._last_deletion)
+        if action in ("export", "delete"):
+            return bool(self._wanted)
         return action not in _ABOUT_A_SESSION or self._chosen is not None
 
     def action_other_pane(self) -> None:
@@ -283,13 +289,20 @@ class SessionsScreen(DialogGuardScreen[None]):
         """The session that keys are about: the one read, else the one under the cursor."""
         return self.pane.summary if self.reading else self.sessions.highlighted
 
+    @property
+    def _wanted(self) -> Sequence[Summary]:
+        """The sessions to export or to delete: in the list, those that are selected, if any is."""
+        if not self.reading and (selected := self.sessions.selected):
+            return selected
+        return () if self._chosen is None else (self._chosen,)
+
     @work(exclusive=True, group=DIALOG)
     async def action_export(self) -> None:
-        """Write the session to a file."""
+        """Write the session to a file, or all that are selected into a folder."""
         from gemtui.ui.sessions import actions
 
-        if (summary := self._chosen) is not None:
-            await actions.export(self.gemtui, summary, self._home)
+        if wanted := self._wanted:
+            await actions.export(self.gemtui, wanted, self._home)
 
     @work(exclusive=True, group=DIALOG)
     async def action_info(self) -> None:
@@ -325,14 +338,38 @@ class SessionsScreen(DialogGuardScreen[None]):
 
     @work(exclusive=True, group=DIALOG)
     async def action_delete(self) -> None:
-        """Delete the session, after a question."""
-        from gemtui.ui.sessions import actions
+        """Delete the session, or all that are selected, after a question."""
+        from gemtui.ui.sessions.deletion import Deleting
 
-        summary = self._chosen
-        if summary is not None and await actions.delete(self.gemtui, summary, self._home):
-            self.pane.forget(summary)
-            if self.reading and self.pane.summary is None:
-                self.sessions.focus()
+        deleting = Deleting(self.gemtui, self._home)
+        self._deletions.append(deleting.gone)
+        await deleting.run(self._wanted)
+        for each in deleting.gone:
+            if each.whole:
+                self.pane.forget(each.session)
+        if self.reading and self.pane.summary is None:
+            self.sessions.focus()
+        self.refresh_bindings()
+
+    @work(group="undo")
+    async def action_undo(self) -> None:
+        """Bring back what was deleted last; what can't be is the last to be tried again."""
+        from gemtui.ui.sessions.deletion import undo
+
+        gone = self._last_deletion
+        self._deletions = [each for each in self._deletions if each is not gone]
+        back = await undo(self.gemtui, gone)
+        self._deletions.insert(0, gone)
+        if back:
+            self._to_highlight = back[0]
+            self._highlight()
+        self.refresh_bindings()
+
+    @property
+    def _last_deletion(self) -> Sequence[DeletedSession]:
+        """The newest one of which something lies in the trash."""
+        waiting = (gone for gone in reversed(self._deletions) if any(e.trash.items for e in gone))
+        return next(waiting, ())
 
     @on(EmptyStore.ElsewhereRequested)
     @work(exclusive=True, group=DIALOG)
@@ -399,6 +436,7 @@ class SessionsScreen(DialogGuardScreen[None]):
         room = min(PATH_ROOM, self.size.width // 4)
         return fit_end(short_path(path), room, own(self.gemtui.glyphs.ellipsis))
 
+    @on(SessionList.Arranged)
     @on(ReadPane.Changed)
     @on(TranscriptMoved)
     def _update_status(self) -> None:
@@ -418,6 +456,8 @@ class SessionsScreen(DialogGuardScreen[None]):
         if snapshot is None:
             yield "reading"
             return
+        if selection := self.sessions.selection:
+            yield selection
         if not snapshot.complete:
             yield f"reading {snapshot.done:,} of {snapshot.total:,}"
         if snapshot.unreadable:

@@ -110,7 +110,7 @@ async def test_delete_moves_the_files_away_and_the_row_with_them(store: Path, tr
         await me.until(lambda: "Write a haiku file" not in me.text)
         assert all(path.exists() for path in others)
         assert {path.name for path in trash.glob("*/*")} == {path.name for path in gone.files}
-        assert "2 paths moved to the trash" in me.said
+        assert "2 paths moved to the trash, u undoes it" in me.said
 
 
 async def test_delete_from_the_transcript_leads_to_the_list(store: Path, trash: Path) -> None:

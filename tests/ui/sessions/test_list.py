@@ -295,7 +295,7 @@ async def test_groups_have_headings_that_fold() -> None:
         await pilot.press("g")
         assert app.listed == [f"# {GEMTUI}", "s1", "s3", f"# {API}", "s2", "s4"]
         assert app.highlighted == "s1"
-        await pilot.press("space")
+        await pilot.press("left")
         assert app.listed == [f"# {GEMTUI}", f"# {API}", "s2", "s4"]
         assert app.highlighted is None
         await pilot.press("enter")

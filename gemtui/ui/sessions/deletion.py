@@ -1,0 +1,236 @@
+"""Delete sessions after a question that lists all that goes, and bring them back."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from gemtui.errors import DeletionFailed
+from gemtui.files import is_there
+from gemtui.runs.copies import forget
+from gemtui.sessions.delete import Deleted, Deletion, Item, bring_back, carry_out, plan
+from gemtui.sessions.summary import Flag, Summary
+from gemtui.sessions.trash import Trash, Trashed
+from gemtui.text import Clean, clean, clean_line, counted, short_path, size
+from gemtui.ui.kit.dialogs import ConfirmForGoodScreen, ConfirmScreen
+from gemtui.ui.kit.keys import BY_ID
+
+if TYPE_CHECKING:
+    from gemtui.ui.kit.app_base import AppBase
+
+_TO_TRASH = "It goes to the system's trash, from where you can bring it back."
+_ALL_TO_TRASH = "They go to the system's trash, from where you can bring them back."
+_NO_TRASH = "The system's trash does not take it. It would be removed, and nothing brings it back."
+_LIVE = "It is still written to: Gemini CLI may be at work in it."
+_BUSY = "A run goes on in this session: stop it first."
+
+
+@dataclass
+class DeletedSession:
+    """A session of which something went, with what lies in the trash; `whole`: all of it went."""
+
+    session: Summary
+    home: Path
+    trash: Trash = field(default_factory=Trash)
+    whole: bool = False
+
+
+class Deleting:
+    """One deletion of one or several sessions; `gone` grows while it goes on."""
+
+    def __init__(self, app: AppBase, home: Path) -> None:
+        self.gone: list[DeletedSession] = []
+        self._app, self._home = app, home
+        self._done: list[Deleted] = []
+        self._problems: list[tuple[Summary, str]] = []
+
+    async def run(self, sessions: Sequence[Summary]) -> None:
+        """Ask, delete what can be, and say what was done; one that fails does not stop the rest."""
+        idle = [each for each in sessions if not await self._is_busy(each)]
+        deletions = await asyncio.to_thread(self._plans, idle)
+        if deletions and await self._sure(deletions):
+            refused = await self._carry_out(deletions)
+            if refused and await self._sure_for_good(refused):
+                await self._carry_out([rest for rest, _ in refused], permanent=True)
+        elif deletions:
+            return
+        self._say(len(sessions))
+
+    async def _is_busy(self, session: Summary) -> bool:
+        busy = await self._app.is_running_in(session.id)
+        if busy:
+            self._problems.append((session, _BUSY))
+        return busy
+
+    def _plans(self, sessions: Sequence[Summary]) -> list[Deletion]:
+        """What goes with each; what goes with another one is no deletion of its own."""
+        plans = []
+        for session in sessions:
+            try:
+                plans.append(plan(session, self._home))
+            except DeletionFailed as error:
+                self._problems.append((session, str(error)))
+        owners: dict[Path, int] = {}
+        for at, deletion in enumerate(plans):
+            for item in deletion.items:
+                owners.setdefault(item.path, at)
+        return [each for at, each in enumerate(plans) if not _goes_with_another(each, at, owners)]
+
+    async def _carry_out(
+        self, deletions: Sequence[Deletion], *, permanent: bool = False
+    ) -> list[tuple[Deletion, str]]:
+        """Delete all of these; return what the trash does not take, with what the system says."""
+        refused = []
+        for deletion in deletions:
+            if await self._is_busy(deletion.session):
+                continue
+            going = DeletedSession(deletion.session, self._home)
+            self.gone.append(going)
+            try:
+                done = await asyncio.to_thread(
+                    carry_out, deletion, permanent=permanent, trash=going.trash
+                )
+            except DeletionFailed as error:
+                rest = None if permanent else await asyncio.to_thread(_rest, deletion)
+                if rest is None:
+                    self._problems.append((deletion.session, str(error)))
+                else:
+                    refused.append((rest, error.left[0][1]))
+            else:
+                going.whole = True
+                self._done.append(done)
+                await self._forget(deletion.session)
+        return refused
+
+    async def _forget(self, session: Summary) -> None:
+        """Remove the copies of a deleted session that runs have kept: it would seem lost."""
+        try:
+            await asyncio.to_thread(forget, self._app.runs_dir, self._home, session.id)
+        except OSError as error:
+            said = f"A copy that a run kept could not be removed: {error}"
+            self._problems.append((session, said))
+
+    # --- questions -----------------------------------------------------------------------------
+
+    async def _sure(self, deletions: Sequence[Deletion]) -> bool:
+        many = len(deletions) > 1
+        said = [_ALL_TO_TRASH if many else _TO_TRASH]
+        said += [f"{session.title}: {why}" for session, why in self._problems]
+        what = f"{len(deletions):,} sessions" if many else "this session"
+        return await self._ask(ConfirmScreen, f"Delete {what}?", said, deletions, "Delete")
+
+    async def _sure_for_good(self, refused: Sequence[tuple[Deletion, str]]) -> bool:
+        said = [_NO_TRASH, f"The system says: {refused[0][1]}"]
+        rests = [rest for rest, _ in refused]
+        what = f" {len(rests):,} sessions" if len(rests) > 1 else ""
+        question = f"Delete{what} for good?"
+        return await self._ask(ConfirmForGoodScreen, question, said, rests, "Delete for good")
+
+    async def _ask(
+        self,
+        screen: type[ConfirmScreen | ConfirmForGoodScreen],
+        question: str,
+        said: Sequence[str],
+        deletions: Sequence[Deletion],
+        yes: str,
+    ) -> bool:
+        one = deletions[0].session if len(deletions) == 1 else None
+        about = clean_line(_words_of_all(deletions) if one is None else one.title)
+        if one is not None and Flag.LIVE in one.flags:
+            said = [*said, _LIVE]
+        bytes = sum(deletion.size for deletion in deletions)
+        lines = [*map(clean_line, said), Clean("")]
+        lines += [clean_line(f"In {short_path(self._home)}, {size(bytes)}:")]
+        for deletion in deletions:
+            lines += _titled(deletion.session) if one is None else ()
+            lines += [_line(item, self._home) for item in deletion.items]
+        asked = screen(clean_line(question), about, lines, yes=yes, no="Keep")
+        return await self._app.push_screen_wait(asked)
+
+    # --- words ---------------------------------------------------------------------------------
+
+    def _say(self, wanted: int) -> None:
+        words = [
+            str(Deleted(paths=paths, trashed=trashed))
+            for trashed in (True, False)
+            if (
+                paths := tuple(
+                    path for each in self._done if each.trashed is trashed for path in each.paths
+                )
+            )
+        ]
+        if words:
+            many = f"{len(self._done):,} sessions: " if len(self._done) > 1 else ""
+            known = any(each.trash.is_known for each in self.gone)
+            undo = f", {BY_ID['sessions.undo'].footer()} undoes it" if known else ""
+            self._app.say(f"{many}{', '.join(words)}{undo}")
+        if wanted == 1 and self._problems:
+            self._app.say(self._problems[0][1], problem=True)
+        elif self._problems:
+            lines = [f"{session.title}: {why}" for session, why in self._problems]
+            title = f"{counted(len(lines), 'problem')} with {wanted:,} sessions to delete"
+            self._app.show_text(title, "\n".join(lines), what="the list")
+
+
+def _goes_with_another(deletion: Deletion, at: int, owners: dict[Path, int]) -> bool:
+    return all(
+        any(owners.get(path, at) != at for path in (item.path, *item.path.parents))
+        for item in deletion.items
+    )
+
+
+def _rest(deletion: Deletion) -> Deletion | None:
+    """What is left of it, where that is nothing but what somebody has agreed to."""
+    try:
+        rest = plan(deletion.session, deletion.home)
+    except DeletionFailed:
+        return None
+    return rest if set(rest.items) <= set(deletion.items) else None
+
+
+def _words_of_all(deletions: Sequence[Deletion]) -> str:
+    files = sum(item.files for deletion in deletions for item in deletion.items)
+    return f"{len(deletions):,} sessions, {counted(files, 'file')}"
+
+
+def _titled(session: Summary) -> Iterator[Clean]:
+    yield Clean("")
+    yield clean_line(session.title)
+    if Flag.LIVE in session.flags:
+        yield clean_line(_LIVE)
+
+
+def _line(item: Item, home: Path) -> Clean:
+    """The size comes first: a long path wraps."""
+    path = item.path.relative_to(home) if item.path.is_relative_to(home) else item.path
+    inside = f"/  {counted(item.files, 'file')}" if item.folder else ""
+    return clean(f"{size(item.size):>9}  {path}{inside}")
+
+
+# --- undo ------------------------------------------------------------------------------------
+
+
+async def undo(app: AppBase, gone: Sequence[DeletedSession]) -> list[Summary]:
+    """Bring back what one deletion moved to the trash; return the sessions that are whole again.
+
+    What could not be brought back is listed with the reason and the place where it lies.
+    """
+
+    waiting = [each for each in reversed(gone) if each.trash.items]
+    left = await asyncio.to_thread(lambda: [bring_back(each.trash, each.home) for each in waiting])
+    back = [each.session for each, items in zip(waiting, left, strict=True) if not items]
+    lines = [f"{item.path}: {why}{_lies(item)}" for items in left for item, why in items]
+    if lines:
+        app.show_text("What could not be brought back", "\n".join(lines), what="the list")
+    elif len(back) == 1:
+        app.say(f"Brought back: {back[0].title}")
+    else:
+        app.say(f"{len(back):,} sessions brought back")
+    return back
+
+
+def _lies(item: Trashed) -> str:
+    return "" if item.place is None or not is_there(item.place) else f"; it lies in {item.place}"
