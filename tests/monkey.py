@@ -111,7 +111,7 @@ def _key(random: Random) -> str:
         key = random.choice(BOUND)
         return key if key not in LEAVES or random.random() < 0.1 else "\x1b"
     if at < 0.6:
-        return random.choice(("\r", "\r", "\x1b", " ", "y", "n"))
+        return random.choice(("\r", "\r", "\x1b", " ", "y", "n", "d", "u", "v"))
     if at < 0.8:
         return random.choice(MOVES)
     return random.choice("123etaoin /.-_@*~[]\"'0")

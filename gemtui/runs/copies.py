@@ -111,12 +111,15 @@ def forget(runs: Path, home: Path, session_id: str) -> None:
 
     Raises OSError.
     """
-    if _in_store(Store(home), session_id):
-        return
-    for folder in keeping(runs):
-        kept = kept_of(folder)
-        if kept is not None and (kept.home, kept.session_id) == (home, session_id):
+    mine = [folder for folder in keeping(runs) if _keeps(folder, home, session_id)]
+    if mine and not _in_store(Store(home), session_id):
+        for folder in mine:
             drop_kept(folder)
+
+
+def _keeps(folder: RunFolder, home: Path, session_id: str) -> bool:
+    kept = kept_of(folder)
+    return kept is not None and (kept.home, kept.session_id) == (home, session_id)
 
 
 def _in_store(store: Store, session_id: str) -> list[Path]:

@@ -257,7 +257,8 @@ class Listing:
 
     def summaries(self, keys: Collection[str]) -> tuple[Summary, ...]:
         """Return the sessions of the rows with these keys, newest first, shown or not."""
-        return tuple(entry.summary for key, entry in self._entries.items() if key in keys)
+        entries = self._entries.items() if keys else ()
+        return tuple(entry.summary for key, entry in entries if key in keys)
 
     def known(self, keys: Iterable[str]) -> set[str]:
         """Return those of these keys that are of sessions of the store."""

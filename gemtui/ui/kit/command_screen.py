@@ -27,7 +27,7 @@ class CommandScreen(DialogScreen[Key]):
     words, with those first that are named so.
     """
 
-    BINDINGS = bindings(Where.DIALOG)
+    BINDINGS = bindings(Where.DIALOG, Where.HELP)
 
     def __init__(self, title: Clean, keys: Sequence[Key]) -> None:
         super().__init__()
@@ -70,13 +70,21 @@ class CommandScreen(DialogScreen[Key]):
         """Move in the list while typing."""
         self._rows.action_cursor_up()
 
-    def key_pagedown(self) -> None:
+    def action_page_down(self) -> None:
         """Move in the list while typing."""
         self._rows.action_page_down()
 
-    def key_pageup(self) -> None:
+    def action_page_up(self) -> None:
         """Move in the list while typing."""
         self._rows.action_page_up()
+
+    def action_half_down(self) -> None:
+        """Move in the list before typing."""
+        self._rows.action_half_down()
+
+    def action_half_up(self) -> None:
+        """Move in the list before typing."""
+        self._rows.action_half_up()
 
     @on(Input.Submitted)
     def _entered(self) -> None:

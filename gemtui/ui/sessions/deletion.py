@@ -25,6 +25,8 @@ _TO_TRASH = "It goes to the system's trash, from where you can bring it back."
 _ALL_TO_TRASH = "They go to the system's trash, from where you can bring them back."
 _NO_TRASH = "The system's trash does not take it. It would be removed, and nothing brings it back."
 _LIVE = "It is still written to: Gemini CLI may be at work in it."
+_LISTED = 500
+"""Sessions of which a question lists the files."""
 _BUSY = "A run goes on in this session: stop it first."
 
 
@@ -144,9 +146,11 @@ class Deleting:
         bytes = sum(deletion.size for deletion in deletions)
         lines = [*map(clean_line, said), Clean("")]
         lines += [clean_line(f"In {short_path(self._home)}, {size(bytes)}:")]
-        for deletion in deletions:
+        for deletion in deletions[:_LISTED]:
             lines += _titled(deletion.session) if one is None else ()
             lines += [_line(item, self._home) for item in deletion.items]
+        if more := len(deletions[_LISTED:]):
+            lines += [Clean(""), clean_line(f"and {more:,} more of the selected sessions")]
         asked = screen(clean_line(question), about, lines, yes=yes, no="Keep")
         return await self._app.push_screen_wait(asked)
 

@@ -265,7 +265,7 @@ class SessionsScreen(DialogGuardScreen[None]):
         if action == "undo":
             return bool(self._last_deletion)
         if action in ("export", "delete"):
-            return bool(self._wanted)
+            return self._chosen is not None or bool(self.sessions.selection)
         return action not in _ABOUT_A_SESSION or self._chosen is not None
 
     def action_other_pane(self) -> None:

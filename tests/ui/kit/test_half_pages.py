@@ -8,6 +8,7 @@ import pytest
 from textual.widgets import Input, OptionList
 
 from gemtui.sessions.listing import SessionRow
+from gemtui.ui.kit.command_screen import CommandList
 from gemtui.ui.kit.text_screen import RawText
 from tests.bench.make_store import make_session, make_store
 from tests.ui.people import NARROW, copy_store, person
@@ -53,12 +54,11 @@ async def test_in_the_help_where_nothing_is_searched(tmp_path: Path) -> None:
     async with person(copy_store(tmp_path), NARROW) as me:
         await me.press("question_mark")
         await me.sees("Keys that work here")
-        keys, field = me.app.screen.query_one(OptionList), me.app.screen.query_one(Input)
+        keys, field = me.app.screen.query_one(CommandList), me.app.screen.query_one(Input)
         await me.press("ctrl+d")
-        assert keys.highlighted is not None
-        assert keys.highlighted > 3
+        assert keys.cursor > 3
         await me.press("ctrl+u")
-        assert keys.highlighted == 1
+        assert keys.cursor == 1
         await me.press("pagedown", "pagedown", "pageup", *"half", "ctrl+u")
         assert field.value == ""
         await me.press(*"half", "home", "ctrl+d")
