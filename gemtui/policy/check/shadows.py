@@ -101,16 +101,18 @@ def kept_visible(rules: Sequence[Rule]) -> frozenset[int]:
     """
     order = sorted(enumerate(rules), key=lambda pair: (-pair[1].effective, pair[0]))
     found: set[int] = set()
-    showing: list[tuple[frozenset[str], _Situations]] = []
+    shown: defaultdict[str, set[tuple[str, bool]]] = defaultdict(set)
+    anything: set[tuple[str, bool]] = set()
     for place, rule in order:
-        tools, situations = frozenset(tool_names(rule)), _situations(rule.modes, rule.interactive)
+        tools, situations = tool_names(rule), _situations(rule.modes, rule.interactive)
         if rule.decision is not Decision.DENY and rule.conditional and rule.subagent is None:
-            showing.append((tools, situations))
-        elif rule.deny_message and any(
-            situations & shown and (tools & names or "*" in tools | names)
-            for names, shown in showing
-        ):
-            found.add(place)
+            anything |= situations
+            for tool in tools:
+                shown[tool] |= situations
+        elif rule.deny_message:
+            seen = anything if "*" in tools else shown["*"].union(*map(shown.__getitem__, tools))
+            if not situations.isdisjoint(seen):
+                found.add(place)
     return frozenset(found)
 
 
@@ -203,7 +205,7 @@ def _cases(rule: Rule) -> tuple[_Case, ...]:
     return _made(tool_names(rule), prefixes, patterns, rule.modes, rule.interactive)
 
 
-@lru_cache(maxsize=4096)
+@lru_cache(maxsize=16_384)
 def _made(
     tools: Sequence[str],
     prefixes: Sequence[str],

@@ -345,13 +345,13 @@ def _inline(text: str, source: str) -> Iterator[RuleEntry]:
             yield RuleEntry(number=number, rule=placed, text="", line=0)
 
 
-@lru_cache(maxsize=4096)
+@lru_cache(maxsize=16_384)
 def _alone(text: str, source: str) -> tuple[Finding, ...]:
     """What the checks say of a rule that is switched off."""
     return tuple(replace(each, rule=0) for each in check_text(uncommented(text), source))
 
 
-@lru_cache(maxsize=4096)
+@lru_cache(maxsize=16_384)
 def _table(text: str) -> dict[str, Any] | None:
     """The table of one rule's lines; None where they can't be read, or hold something else."""
     try:
@@ -364,12 +364,12 @@ def _table(text: str) -> dict[str, Any] | None:
     return None
 
 
-@lru_cache(maxsize=4096)
+@lru_cache(maxsize=16_384)
 def _checked(text: str) -> Checked:
     return check_table(_table(text))
 
 
-@lru_cache(maxsize=4096)
+@lru_cache(maxsize=16_384)
 def _rule(text: str, source: str, number: int) -> Rule | None:
     rule = _checked(text).rule
     return rule and replace(rule, source=source, index=number)

@@ -77,7 +77,7 @@ def commented(text: str) -> str:
     return "".join((*lines[:first], *off))
 
 
-@lru_cache(maxsize=4096)
+@lru_cache(maxsize=16_384)
 def uncommented(text: str) -> str:
     """Switch a rule on again: remove the marks from its lines."""
     return "".join(_without_mark(line) for line in lines_of(text))

@@ -88,23 +88,32 @@ class PolicyEditor:
                 self._app.say("Read again: something else has written the file.")
             self._changed()
 
-    def edit(self, make: Make) -> Edit | None:
-        """Change the draft; return the edit, or None if nothing was changed."""
-        try:
-            made = make(self.draft.document)
-        except GemtuiError as error:
-            self._app.say(str(error), problem=True)
-            return None
-        if made is None or not self.draft.change(made.document, made.what):
-            return None
-        return made
+    async def edit(self, make: Make) -> Edit | None:
+        """Change the draft; return the edit, or None if nothing was changed.
+
+        What the checks say of it is found out before, in a thread, as it takes a while for a large
+        file. An edit that comes meanwhile goes first.
+        """
+        while True:
+            draft, seen = self.draft, self.draft.document
+            try:
+                made = make(seen)
+            except GemtuiError as error:
+                self._app.say(str(error), problem=True)
+                return None
+            if made is None:
+                return None
+            await asyncio.to_thread(made.document.check)
+            if draft is self.draft and draft.document is seen:
+                return made if draft.change(made.document, made.what) else None
 
     # --- files ---------------------------------------------------------------------------------
 
     async def open(self, file: Path | PolicyFile) -> None:
-        """Open another file for editing."""
+        """Open another file for editing, unless the draft is edited while it is read."""
+        seen = self.draft.document
         opened = await files.load(self._app, file)
-        if opened is not None:
+        if opened is not None and self.draft.document is seen:
             self.draft = Draft(opened, mode=self.draft.mode)
             await self.look_around()
 

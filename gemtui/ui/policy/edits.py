@@ -72,9 +72,25 @@ def filled_in(seen: Document, place: int | None, rule: Rule) -> Make:
             return replace_rule(document, place, rule)
         if text in texts:
             return replace_rule(document, texts.index(text), rule)
-        raise PolicyError("That rule is no longer as it was: look, then do it again.")
+        raise PolicyError(_OTHERWISE)
 
     return change
+
+
+def chosen(seen: Document, make: Make) -> Make:
+    """Return an edit of rules by their places in `seen`; it raises PolicyError once those may be
+    other ones.
+    """
+
+    def change(document: Document) -> Edit | None:
+        if document is not seen:
+            raise PolicyError(_OTHERWISE)
+        return make(document)
+
+    return change
+
+
+_OTHERWISE = "That rule is no longer as it was: look, then do it again."
 
 
 def duplicate(document: Document, place: int) -> Edit:

@@ -167,9 +167,9 @@ class PolicyScreen(DialogGuardScreen[None]):
 
     # --- changing rules ------------------------------------------------------------------------
 
-    def edit(self, make: Make) -> None:
+    async def edit(self, make: Make) -> None:
         """Make an edit, show it, and tell what the table does not show of it."""
-        made = self.editor.edit(make)
+        made = await self.editor.edit(make)
         if made is not None:
             self.show(made.place)
             if made.said:
@@ -186,7 +186,7 @@ class PolicyScreen(DialogGuardScreen[None]):
         """Change what is under the cursor: a rule, or a list of tools."""
         if event.rows is not self.main.rules:
             make = await level_rows.ask_list(self.gemtui, self.draft, self.main.levels.chosen)
-            self.edit(make)
+            await self.edit(make)
             return
         place = self.main.place
         rule = None if place is None else self.draft.entries[place].rule
@@ -208,7 +208,7 @@ class PolicyScreen(DialogGuardScreen[None]):
         wanted = await self.app.push_screen_wait(form)
         if wanted is None:
             return
-        self.edit(edits.filled_in(seen, place, wanted))
+        await self.edit(edits.filled_in(seen, place, wanted))
         self.main.take_focus()
 
     @work(exclusive=True, group=DIALOG)
@@ -224,38 +224,39 @@ class PolicyScreen(DialogGuardScreen[None]):
         if form is not None:
             await self._fill_in(form)
 
-    def action_duplicate(self) -> None:
+    async def action_duplicate(self) -> None:
         """The same rule once more."""
-        self._edit_chosen(edits.duplicate)
+        await self._edit_chosen(edits.duplicate)
 
-    def action_delete(self) -> None:
+    async def action_delete(self) -> None:
         """Without this rule."""
-        self._edit_chosen(edits.remove)
+        await self._edit_chosen(edits.remove)
 
-    def action_switch(self) -> None:
+    async def action_switch(self) -> None:
         """This rule off, or on again."""
-        self._edit_chosen(edits.switch)
+        await self._edit_chosen(edits.switch)
 
-    def _edit_chosen(self, make: Callable[[Document, int], Edit | None]) -> None:
+    async def _edit_chosen(self, make: Callable[[Document, int], Edit | None]) -> None:
         if (place := self.main.place) is not None:
-            self.edit(lambda document: make(document, place))
+            seen = self.draft.document
+            await self.edit(edits.chosen(seen, lambda document: make(document, place)))
 
-    def action_move_down(self) -> None:
+    async def action_move_down(self) -> None:
         """Below the next rule."""
-        self._move(1)
+        await self._move(1)
 
-    def action_move_up(self) -> None:
+    async def action_move_up(self) -> None:
         """Above the rule before."""
-        self._move(-1)
+        await self._move(-1)
 
-    def _move(self, step: int) -> None:
+    async def _move(self, step: int) -> None:
         if (other := self.main.rules.neighbour(step)) is not None:
-            self._edit_chosen(partial(edits.move, other=other, above=step < 0))
+            await self._edit_chosen(partial(edits.move, other=other, above=step < 0))
 
-    def action_fix(self) -> None:
+    async def action_fix(self) -> None:
         """The form of this rule that does what was meant."""
         if (better := self._better) is not None:
-            self._edit_chosen(partial(edits.replace_rule, rule=better))
+            await self._edit_chosen(partial(edits.replace_rule, rule=better))
 
     def action_undo(self) -> None:
         """Take the last change back."""
@@ -277,12 +278,12 @@ class PolicyScreen(DialogGuardScreen[None]):
         self._say_rule()
 
     @on(LevelRows.Chosen)
-    def _chosen(self, event: LevelRows.Chosen) -> None:
+    async def _chosen(self, event: LevelRows.Chosen) -> None:
         if event.field.id == "mode":
             self.draft.decide_for(ApprovalMode(event.value))
             self.show()
         else:
-            self.edit(level_rows.with_choice(event.field, event.value))
+            await self.edit(level_rows.with_choice(event.field, event.value))
 
     def action_mode(self) -> None:
         """The next approval mode."""
@@ -316,7 +317,7 @@ class PolicyScreen(DialogGuardScreen[None]):
         """Add the rules that came back, as one step."""
         rules = await asked
         if rules:
-            self.edit(lambda document: edits.add_all(document, rules))
+            await self.edit(lambda document: edits.add_all(document, rules))
         else:
             self.show()
 

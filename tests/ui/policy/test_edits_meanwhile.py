@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 from functools import partial
 from pathlib import Path
+from time import perf_counter
 from typing import Any
 
 import pytest
@@ -11,6 +13,7 @@ import pytest
 from gemtui.errors import PolicyError
 from gemtui.policy.edit import store
 from gemtui.policy.edit.document import Document
+from gemtui.policy.file.rule_codec import rule_text
 from gemtui.policy.model.rules import Decision, Rule
 from gemtui.ui.policy import edits
 from gemtui.ui.policy.editor import PolicyEditor
@@ -53,12 +56,12 @@ def editor(person: Person, tmp_path: Path) -> PolicyEditor:
     return found
 
 
-def test_edits_of_a_large_policy_come_one_after_the_other(editor: PolicyEditor) -> None:
+async def test_edits_of_a_large_policy_come_one_after_the_other(editor: PolicyEditor) -> None:
     seen = editor.draft.document
     for number in (3, 150):
-        editor.edit(partial(edits.remove, place=number))
-        editor.edit(edits.filled_in(seen, 100, rule("changed")))
-        editor.edit(edits.filled_in(seen, None, rule("added")))
+        await editor.edit(partial(edits.remove, place=number))
+        await editor.edit(edits.filled_in(seen, 100, rule("changed")))
+        await editor.edit(edits.filled_in(seen, None, rule("added")))
     left = tools(editor.draft.document)
     assert (left.count("changed"), left.count("added"), len(left)) == (1, 2, 200)
     assert {"tool_3", "tool_151", "tool_100"}.isdisjoint(left)
@@ -67,24 +70,75 @@ def test_edits_of_a_large_policy_come_one_after_the_other(editor: PolicyEditor) 
     assert editor.draft.document.text == seen.text
 
 
-def test_what_is_undone_meanwhile_stays_undone(editor: PolicyEditor) -> None:
-    editor.edit(lambda now: edits.add(now, rule("added")))
+async def test_what_is_undone_meanwhile_stays_undone(editor: PolicyEditor) -> None:
+    await editor.edit(lambda now: edits.add(now, rule("added")))
     change = edits.filled_in(editor.draft.document, 3, rule("changed"))
     editor.draft.undo()
-    editor.edit(change)
+    await editor.edit(change)
     left = tools(editor.draft.document)
     assert ("added" in left, "changed" in left) == (False, True)
 
 
-def test_a_form_never_writes_over_another_rule(editor: PolicyEditor, person: Person) -> None:
+async def test_a_form_never_writes_over_another_rule(editor: PolicyEditor, person: Person) -> None:
     seen = document("glob", "write_file", "web_fetch")
     editor.draft = Draft()
     editor.draft.change(document("web_fetch", "glob"), "somebody else wrote it")
-    editor.edit(edits.filled_in(seen, 2, rule("google_web_search")))
+    await editor.edit(edits.filled_in(seen, 2, rule("google_web_search")))
     assert tools(editor.draft.document) == ["google_web_search", "glob"]
-    assert editor.edit(edits.filled_in(seen, 1, rule("replace"))) is None
+    assert await editor.edit(edits.filled_in(seen, 1, rule("replace"))) is None
     assert tools(editor.draft.document) == ["google_web_search", "glob"]
     assert person.told == ["That rule is no longer as it was: look, then do it again."]
+
+
+async def test_the_checks_of_a_large_policy_leave_the_event_loop_alone(
+    editor: PolicyEditor,
+) -> None:
+    much = "\n".join(rule_text(rule(f"mcp_s_{number}")) for number in range(2000))
+    editor.draft.change(Document.parse(much), "much")
+    turns = 0
+
+    async def turn() -> None:
+        nonlocal turns
+        while True:
+            turns += 1
+            await asyncio.sleep(0)
+
+    turning = asyncio.create_task(turn())
+    began = perf_counter()
+    made = await editor.edit(lambda now: edits.add(now, rule("added")))
+    edited = perf_counter()
+    turning.cancel()
+    assert made is not None
+    assert turns > 10
+    assert len(made.document.problems) == 2001
+    assert perf_counter() - edited < (edited - began) / 10
+
+
+async def test_an_edit_by_place_is_dropped_where_another_one_was_quicker(
+    editor: PolicyEditor, person: Person
+) -> None:
+    seen = editor.draft.document
+    remove = edits.chosen(seen, partial(edits.remove, place=3))
+    add = editor.edit(lambda now: edits.add(now, rule("added")))
+    made, removed = await asyncio.gather(add, editor.edit(remove))
+    assert made is not None
+    dropped = removed is None
+    said = ["That rule is no longer as it was: look, then do it again."]
+    assert person.told == (said if dropped else [])
+    assert len(editor.draft.document.rules) == (201 if dropped else 200)
+
+
+async def test_an_edit_while_the_first_policy_is_read_stays(person: Person, tmp_path: Path) -> None:
+    app: Any = person
+    editor = PolicyEditor(app, tmp_path, changed=lambda: None)
+    file = tmp_path / "p.toml"
+    file.write_text(rule_text(rule("glob")))
+    opening = asyncio.create_task(editor.open(file))
+    await asyncio.sleep(0)
+    editor.draft.change(document("web_fetch"), "typed meanwhile")
+    await opening
+    assert tools(editor.draft.document) == ["web_fetch"]
+    assert editor.draft.opened is None
 
 
 def test_a_change_is_made_where_its_rule_stands_now() -> None:
