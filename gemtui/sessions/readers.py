@@ -22,7 +22,7 @@ from gemtui.processes import FOLDER, python
 from gemtui.sessions.store import ChatFile
 
 MOST = 4
-"""Number of processes; each takes about 40 MB."""
+"""Number of processes; each takes about 40 MB, and a large legacy object five times its size."""
 _AT_ONCE = 16
 """Number of files given to a process at a time, fewer if they are large."""
 _LARGE = 1024 * 1024

@@ -19,7 +19,16 @@ from gemtui.transcript.display_model import DiffDisplay, Display, TextDisplay
 from gemtui.transcript.displays import display_of, rebuilt_diff, table, written_display
 from gemtui.transcript.media import numbered
 from gemtui.transcript.model import Image, ToolCall, ToolStatus, excerpt
-from gemtui.transcript.parts import Part, image_of, instant, mapping, parts_of, pretty, string
+from gemtui.transcript.parts import (
+    Part,
+    image_of,
+    instant,
+    mapping,
+    objects,
+    parts_of,
+    pretty,
+    string,
+)
 
 
 class ToolKind(StrEnum):
@@ -209,7 +218,17 @@ def exit_code_of(raw: Mapping[str, Any]) -> int | None:
     if kind_of(string(raw.get("name"))) is not ToolKind.SHELL:
         return None
     output = _output(list(_result_parts(raw)))
-    return shell_output.exit_code(output, shown=string(raw.get("resultDisplay")))
+    if shell_output.exit_code(output) is None:
+        return None
+    return shell_output.exit_code(output, shown=_written(raw.get("resultDisplay")))
+
+
+def _written(shown: object) -> str:
+    """What a command wrote, as a person saw it: a text, or the lines of a screen."""
+    if not isinstance(shown, list):
+        return string(shown)
+    lines = ("".join(string(token.get("text")) for token in objects(line)) for line in shown)
+    return "\n".join(line.rstrip(" ") for line in lines)
 
 
 def _is_refused(parts: list[Part]) -> bool:

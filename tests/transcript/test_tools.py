@@ -206,8 +206,10 @@ def test_exit_code(output: str, code: int | None) -> None:
 def test_what_a_command_prints_is_no_exit_code(shown: str, end: str, code: int | None) -> None:
     given = "(empty)" if shown.startswith("Command") else shown
     result = reply(output=f"<untrusted_context>\nOutput: {given}{end}\n</untrusted_context>")
-    raw = raw_call("run_shell_command", result=result, resultDisplay=shown)
-    assert tool_call(raw).exit_code == code
+    screen = [[{"text": f"{line:80}", "bold": False}] for line in (*shown.splitlines(), "")]
+    for display in (shown, screen):
+        raw = raw_call("run_shell_command", result=result, resultDisplay=display)
+        assert tool_call(raw).exit_code == code
 
 
 def test_only_shell_commands_have_an_exit_code() -> None:
