@@ -13,7 +13,7 @@ from gemtui.policy.edit.store import open_policy
 from gemtui.policy.file.policy import Policy
 from gemtui.policy.file.rule_codec import text_of
 from gemtui.policy.model.rules import Rule
-from tests.bench.measure import Cost, Row, alone
+from tests.bench.measure import Cost, Row, alone, medians
 from tests.bench.policies import make_policy
 
 RULES, LARGE = 200, 500
@@ -89,5 +89,5 @@ def rows(folder: Path, repeat: int) -> Iterator[Row]:
         path = folder / "edited.toml"
         path.write_text(text_of(make_rules(number)))
         runs = [[_cost(each, path) for each in (parsed, work)] for _ in range(repeat)]
-        floor, cost = (Cost.middle(list(each)) for each in zip(*runs, strict=True))
+        floor, cost = medians(runs)
         yield Row(what=what, cost=cost, floor="tomllib, the same rules", least=floor.seconds)

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from tests.bench.make_store import make_store
-from tests.bench.measure import Cost, Row
+from tests.bench.measure import Cost, Row, medians
 from tests.bench.starting import environ
 
 LIST = ("-m", "gemtui", "sessions", "--everywhere", "--json")
@@ -31,7 +31,7 @@ def rows(folder: Path, counts: list[int], repeat: int) -> Iterator[Row]:
         commands = (look, LIST, (*LIST, "--limit", str(LIMIT)))
         _run(LIST, home)
         runs = [[_run(words, home) for words in commands] for _ in range(repeat)]
-        floor, whole, newest = (Cost.middle(list(each)) for each in zip(*runs, strict=True))
+        floor, whole, newest = medians(runs)
         name = f"gemtui sessions --everywhere --json, {count:,} sessions, cache"
         for what, cost in ((name, whole), (f"{name}, --limit {LIMIT}", newest)):
             yield Row(what=what, cost=cost, floor="stat of all files", least=floor.seconds)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
 from multiprocessing import get_context
@@ -27,6 +27,11 @@ class Cost:
             seconds=median(cost.seconds for cost in costs),
             memory=int(median(cost.memory for cost in costs)),
         )
+
+
+def medians(runs: Sequence[Sequence[Cost]]) -> list[Cost]:
+    """The median of each work, where every run did all of them."""
+    return [Cost.middle(list(each)) for each in zip(*runs, strict=True)]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

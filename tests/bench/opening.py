@@ -15,7 +15,7 @@ from gemtui.sessions.records import SessionLog
 from gemtui.transcript.model import Thought
 from tests.bench import minimal
 from tests.bench.make_store import NOW, make_session, more_records
-from tests.bench.measure import Cost, Row, alone, peak
+from tests.bench.measure import Cost, Row, alone, medians, peak
 from tests.bench.reading import parse_file
 from tests.bench.starting import environ
 from tests.terminal import Terminal
@@ -36,9 +36,7 @@ def rows(folder: Path, size: int, repeat: int) -> Iterator[Row]:
         floors.append(
             (alone(parse_file, path), _floor_of_scrolling(folder), alone(parse_file, more))
         )
-    parsed, scrolled, lines = (
-        Cost.middle(list(each)).seconds for each in zip(*floors, strict=True)
-    )
+    parsed, scrolled, lines = (cost.seconds for cost in medians(floors))
     name = f"{size / 1e6:,.0f} MB session"
     names = (
         (f"open a {name}: first screen", "orjson over it", parsed),

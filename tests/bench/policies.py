@@ -17,7 +17,7 @@ from gemtui.policy.model.recorded_call import CallStatus, RecordedCall
 from gemtui.policy.model.rules import Call
 from gemtui.policy.suggest.replay import ReplayCounter
 from tests.bench.make_store import CODE, WORDS
-from tests.bench.measure import Cost, Row, alone
+from tests.bench.measure import Row, alone, medians
 
 CALLS, RULES = 100_000, 100
 BATCH = 200
@@ -130,7 +130,7 @@ def rows(folder: Path, repeat: int) -> Iterator[Row]:
         for call in make_calls():
             file.write(orjson.dumps(call, option=orjson.OPT_APPEND_NEWLINE))
     runs = [[alone(work, path) for work in (one_pattern, replayed)] for _ in range(repeat)]
-    floor, cost = (Cost.middle(list(each)) for each in zip(*runs, strict=True))
+    floor, cost = medians(runs)
     yield Row(
         what=f"{CALLS:,} recorded calls against {RULES} rules",
         cost=cost,

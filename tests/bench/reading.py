@@ -12,7 +12,7 @@ from gemtui.sessions.index import Index
 from gemtui.sessions.load import transcript_of
 from gemtui.sessions.records import SessionLog
 from tests.bench.make_store import make_session, make_store
-from tests.bench.measure import Cost, Row, alone
+from tests.bench.measure import Cost, Row, alone, medians
 
 
 def read_bytes(home: Path) -> None:
@@ -66,7 +66,7 @@ def stores(folder: Path, counts: list[int], repeat: int) -> Iterator[Row]:
         size = make_store(home, count)
         what = f"summaries of {count:,} sessions, {size / 1e6:,.0f} MB"
         runs = [_summaries(home) for _ in range(repeat)]
-        read, parsed, first, second = (Cost.middle(list(each)) for each in zip(*runs, strict=True))
+        read, parsed, first, second = medians(runs)
         for start, cost in (("first start", first), ("second start", second)):
             name = f"{what}, {start}"
             yield Row(what=name, cost=cost, floor="read all bytes", least=read.seconds)
@@ -85,7 +85,7 @@ def session(folder: Path, size: int, repeat: int) -> Iterator[Row]:
     name = f"{size / 1e6:,.0f} MB session"
     works = (parse_file, load_file, read_bodies)
     runs = [[alone(work, path) for work in works] for _ in range(repeat)]
-    floor, loaded, bodies = (Cost.middle(list(each)) for each in zip(*runs, strict=True))
+    floor, loaded, bodies = medians(runs)
     for what, cost in (("load", loaded), ("read every body of", bodies)):
         what = f"{what} a {name}, no screen"
         yield Row(what=what, cost=cost, floor="orjson over it", least=floor.seconds)

@@ -28,7 +28,7 @@ from gemtui.sessions.records import SessionLog
 from gemtui.sessions.snapshot import Snapshot
 from tests.bench.listing import LOOK
 from tests.bench.make_store import make_session, make_store
-from tests.bench.measure import Cost, Row, alone
+from tests.bench.measure import Cost, Row, alone, medians
 from tests.bench.reading import parse_lines, read_bytes
 from tests.bench.starting import environ
 
@@ -89,7 +89,7 @@ def _indexing(home: Path, name: str, repeat: int) -> Iterator[Row]:
         runs.append(
             [alone(each, home) for each in (read_bytes, parse_lines, make_index, make_index)]
         )
-    read, parsed, made, again = (Cost.middle(list(each)) for each in zip(*runs, strict=True))
+    read, parsed, made, again = medians(runs)
     what = f"search index of {name}"
     yield Row(what=what, cost=made, floor="read all bytes", least=read.seconds)
     yield Row(what=what, cost=made, floor="orjson over all lines", least=parsed.seconds)
@@ -168,7 +168,7 @@ def _command(home: Path, name: str, repeat: int) -> Iterator[Row]:
     look = ("-c", LOOK, str(home / ".gemini" / "tmp"))
     words = ("-m", "gemtui", "search", "--everywhere", "--json", RARE)
     runs = [[_process(each, home) for each in (look, words)] for _ in range(repeat)]
-    floor, cost = (Cost.middle(list(each)) for each in zip(*runs, strict=True))
+    floor, cost = medians(runs)
     yield Row(
         what=f"gemtui search, {name}", cost=cost, floor="stat of all files", least=floor.seconds
     )

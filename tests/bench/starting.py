@@ -14,7 +14,7 @@ from gemtui.sessions.index import Index
 from gemtui.text import clean_line
 from tests.bench import minimal
 from tests.bench.make_store import make_store
-from tests.bench.measure import Cost, Row, peak, resident
+from tests.bench.measure import Cost, Row, medians, peak, resident
 from tests.terminal import Terminal
 
 _SILENCE = 2.0
@@ -81,7 +81,7 @@ def resting(folder: Path, counts: list[int], repeat: int) -> Iterator[Row]:
             ]
             for _ in range(repeat)
         ]
-        floor, cost = (Cost.middle(list(each)) for each in zip(*runs, strict=True))
+        floor, cost = medians(runs)
         yield Row(
             what=f"memory at rest, {count:,} sessions",
             cost=cost,
