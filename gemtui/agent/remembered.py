@@ -20,6 +20,7 @@ from gemtui.files import resolved, write_whole
 from gemtui.jsonfile import read_object
 from gemtui.jsonout import encode
 from gemtui.paths import state_dir
+from gemtui.policy.edit.named_policies import policies_dir
 from gemtui.policy.file.levels import CAPABILITIES, Level, PermissionPolicy
 from gemtui.policy.model.rules import ApprovalMode
 
@@ -99,6 +100,7 @@ def rememberable(options: AgentOptions) -> AgentOptions:
     if levels.get(_SHELL) is Level.ALLOW:
         del levels[_SHELL]
     given["permissions"] = PermissionPolicy(**levels) if levels else None
+    given["policies"] = tuple(filter(_is_ours, options.policies))
     return AgentOptions(cwd=options.cwd, **given)
 
 
@@ -112,6 +114,13 @@ def left_out(options: AgentOptions) -> Iterator[str]:
         yield "the allowed commands"
     if options.approved_tools:
         yield "the allowed tools"
+    if not all(map(_is_ours, options.policies)):
+        yield "a policy file that is not gemtui's"
+
+
+def _is_ours(policy: Path) -> bool:
+    """Whether a policy file is where only the user writes: one in a project may allow more soon."""
+    return resolved(policy).parent == resolved(policies_dir())
 
 
 def _levels(options: AgentOptions) -> dict[str, Level]:

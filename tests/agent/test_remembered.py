@@ -12,6 +12,7 @@ import pytest
 from gemtui.agent.options import AgentOptions
 from gemtui.agent.remembered import forget, left_out, remember, remembered
 from gemtui.paths import state_dir
+from gemtui.policy.edit.named_policies import policies_dir
 from gemtui.policy.file.levels import PermissionPolicy
 from gemtui.policy.model.rules import ApprovalMode
 
@@ -34,7 +35,7 @@ def careful(folder: Path) -> AgentOptions:
         permissions=PermissionPolicy(file_write="allow", shell_execute="deny"),
         only_tools=["read_file", "glob"],
         disallowed_tools=["web_fetch"],
-        policies=[folder / "a.toml"],
+        policies=[policies_dir() / "a.toml"],
         include_directories=[folder.parent],
         sandbox=True,
         timeout=600,
@@ -79,6 +80,16 @@ def test_what_lets_commands_run_unasked_is_never_remembered(project: Path) -> No
     )
     (path,) = files()
     assert "secret" not in path.read_text()
+
+
+def test_of_policy_files_only_those_are_remembered_that_no_run_can_write(project: Path) -> None:
+    ours, theirs = policies_dir() / "a.toml", project / "a.toml"
+    policies_dir().mkdir(parents=True)
+    (policies_dir() / "link.toml").symlink_to(theirs)
+    options = AgentOptions(cwd=project, policies=[ours, theirs, policies_dir() / "link.toml"])
+    assert [*left_out(options)] == ["a policy file that is not gemtui's"]
+    remember(options)
+    assert remembered(project) == AgentOptions(cwd=project, policies=[ours])
 
 
 def test_a_file_that_somebody_edited_brings_nothing_dangerous_in(project: Path) -> None:

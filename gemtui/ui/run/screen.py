@@ -201,8 +201,8 @@ class RunScreen(DialogGuardScreen[None]):
             self.gemtui.say(kept_words(kept))
             self._say_options()
 
-    async def _kept_taken(self) -> None:
-        """Once it is known what the folder keeps."""
+    async def kept_taken(self) -> None:
+        """Wait until the options are those that the folder keeps, where it keeps some."""
         for worker in [each for each in self.workers if each.group == _KEPT]:
             with suppress(WorkerCancelled):
                 await worker.wait()
@@ -272,7 +272,7 @@ class RunScreen(DialogGuardScreen[None]):
 
     @work(exclusive=True, group=DIALOG)
     async def _send(self, prompt: str, *, resume: str | None, before: Transcript | None) -> None:
-        await self._kept_taken()
+        await self.kept_taken()
         if not await self._may_start(self.options.policies):
             return
         self.query_one("#status", BarLine).say([Content("starting")])
@@ -372,7 +372,7 @@ class RunScreen(DialogGuardScreen[None]):
     @work(exclusive=True, group=DIALOG)
     async def action_options(self) -> None:
         """Change what the next run may do."""
-        await self._kept_taken()
+        await self.kept_taken()
         chosen = await actions.choose_options(self.gemtui, self.options)
         if chosen is not None:
             self.options, self._kept = chosen
@@ -386,7 +386,7 @@ class RunScreen(DialogGuardScreen[None]):
     @work(exclusive=True, group=DIALOG)
     async def action_command(self) -> None:
         """The exact command that enter would run."""
-        await self._kept_taken()
+        await self.kept_taken()
         await actions.show_command(self.gemtui, self.registry, self.prompt.text, self.options)
 
     @work(exclusive=True, group=DIALOG)

@@ -719,6 +719,22 @@ async def test_a_run_waits_for_what_its_folder_keeps(
         await me.painted(Runner(me.app, me.pilot).pane)
 
 
+async def test_a_policy_to_run_with_goes_before_what_the_folder_keeps(
+    home: Path, project: Path, fake_cli: FakeCli, tmp_path: Path
+) -> None:
+    fake_cli()
+    kept = AgentOptions(cwd=project, timeout=600, approval_mode="plan")
+    await asyncio.to_thread(remember_options, kept)
+    async with person(home / ".gemini", project=project) as me:
+        policies = (tmp_path / "work.toml",)
+        await me.app.runs.show_with(policies, ApprovalMode.AUTO_EDIT)
+        await me.sees("mode auto_edit  timeout 10m  policy work")
+        pane = Runner(me.app, me.pilot).pane
+        assert pane.options == replace(
+            kept, policies=policies, approval_mode=ApprovalMode.AUTO_EDIT
+        )
+
+
 async def test_broken_options_of_a_folder_are_said_and_not_used(
     home: Path, project: Path, fake_cli: FakeCli
 ) -> None:
