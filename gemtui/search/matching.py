@@ -28,6 +28,8 @@ class Likeness(IntEnum):
 
 _FIXED, _SHORT = 3, 7
 """Letters of words that have no typing error, and of those that have one at most."""
+_LONGEST_INSIDE = 100
+"""Bytes of words that are looked for inside of others."""
 _PART_WEIGHT, _BEGUN_WEIGHT, _ALIKE_WEIGHT = 0.7, 0.5, 0.2
 _KINDS = {"prompt": Kind.USER, "answer": Kind.MODEL, "thought": Kind.THOUGHT, "tool": Kind.TOOL}
 
@@ -40,20 +42,28 @@ def engine_query(
     files: Iterable[int] | None = None,
     likeness: Likeness = Likeness.SAME,
     dropped: bool = False,
+    in_a_row: bool = True,
 ) -> Engine:
     """Return what finds the documents that a query means.
 
     `files`: the numbers of those to look in, None = all. `dropped`: the messages that are no
     longer part of their conversation, instead of those that are. What a query says of sessions is
-    up to the caller: which files.
+    up to the caller: which files. `in_a_row`: False = the last word of a row may stand anywhere if
+    it may go on, which is for words that go on in more ways than the engine follows in a row
+    (`is_too_much`).
     """
     kept = Engine.term_query(schema(), "dropped", int(dropped))
     clauses = [_only(kept), *_times(query)]
     if files is not None:
         clauses.append(_only(Engine.term_set_query(schema(), "file", list(files))))
     clauses += [_clause(each.excluded, _field(each)) for each in query.fields if _says(each)]
-    clauses += _terms(query, likeness)
+    clauses += _terms(query, likeness, in_a_row)
     return Engine.boolean_query(clauses)
+
+
+def is_too_much(error: Exception) -> bool:
+    """Whether the engine refuses a query, which says nothing about the index."""
+    return isinstance(error, ValueError) and str(error).startswith("An invalid argument was passed")
 
 
 def has_words(query: Query) -> bool:
@@ -107,19 +117,22 @@ def _times(query: Query) -> Iterator[_Clause]:
 # --- words ---------------------------------------------------------------------------------------
 
 
-def _terms(query: Query, likeness: Likeness) -> Iterator[_Clause]:
+def _terms(query: Query, likeness: Likeness, in_a_row: bool) -> Iterator[_Clause]:
     if not all(term.excluded for term in query.terms) and not has_words(query):
         yield Occur.Must, Engine.empty_query()
     for term in query.terms:
         if row := words(term.text):
-            yield _of_term(term, row, likeness)
+            yield _of_term(term, row, likeness, in_a_row)
 
 
-def _of_term(term: Term, row: list[str], likeness: Likeness) -> _Clause:
+def _of_term(term: Term, row: list[str], likeness: Likeness, in_a_row: bool) -> _Clause:
     if term.excluded:
         return Occur.MustNot, _term(row, Likeness.SAME, prefix=False)
     how = Likeness.SAME if term.quoted else likeness
-    return Occur.Must, _term(row, how, prefix=term.prefix)
+    if in_a_row or len(row) == 1 or not (term.prefix or how is Likeness.INSIDE):
+        return Occur.Must, _term(row, how, prefix=term.prefix)
+    head = _term(row[:-1], Likeness.SAME, prefix=False)
+    return Occur.Must, head.and_must_match(_begun("text", row[-1]))
 
 
 def _term(row: list[str], likeness: Likeness, *, prefix: bool) -> Engine:
@@ -138,7 +151,7 @@ def _ways(word: str, likeness: Likeness, prefix: bool) -> Iterator[Engine]:
     if likeness is Likeness.ALIKE and len(word) > _FIXED:
         for field in ("text", "parts"):
             yield Engine.const_score_query(_alike(field, word, prefix), _ALIKE_WEIGHT)
-    if likeness is Likeness.INSIDE:
+    if likeness is Likeness.INSIDE and len(word.encode()) <= _LONGEST_INSIDE:
         inside = Engine.regex_query(schema(), "text", f".*{word}.*")
         yield Engine.const_score_query(inside, _ALIKE_WEIGHT)
 

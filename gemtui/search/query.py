@@ -11,12 +11,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date, datetime, timedelta
 from difflib import get_close_matches
 from enum import StrEnum
 
 from gemtui.text import listed
+
+LONGEST = 1000
+"""Characters of a query that are read."""
 
 
 class Field(StrEnum):
@@ -96,6 +99,12 @@ def parse(text: str, *, now: datetime) -> Query:
 
     `now`: an aware time, from which `after:7d` counts; days begin at midnight of its zone.
     """
+    if len(text) > LONGEST:
+        return replace(
+            parse(text[:LONGEST], now=now),
+            text=text,
+            note=f"too long: only the first {LONGEST:,} characters are searched",
+        )
     try:
         return _parsed(text, now)
     except _Malformed as error:

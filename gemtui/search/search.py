@@ -28,6 +28,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from functools import partial
 from heapq import nlargest
 from pathlib import Path
 from types import MappingProxyType
@@ -39,7 +40,7 @@ from gemtui.marks import Mark
 from gemtui.search.documents import Kind, documents_of
 from gemtui.search.file_list import NoIndex, Row
 from gemtui.search.index import ReadIndex
-from gemtui.search.matching import Likeness, engine_query, has_words
+from gemtui.search.matching import Likeness, engine_query, has_words, is_too_much
 from gemtui.search.query import Field, Narrowed, Query
 from gemtui.search.snippets import WIDTH, Snippet, snippet
 from gemtui.search.text_index import Found, TextIndex, TextReader
@@ -141,13 +142,15 @@ class Search:
         self._split: tuple[_Scope, Mapping[str, Row], _Source, list[Summary]] | None = None
         self._fresh: tuple[list[Summary], _Source] | None = None
         self._bodies = _Bodies()
+        self._reading = threading.Lock()
         self.damage: str | None = None
         """Why the last search did without an index that is there; None = it did not."""
 
     def close(self) -> None:
         """Close all files."""
-        with self._lock:
+        with self._reading:
             self._bodies.close()
+        with self._lock:
             self._close_index()
 
     def _close_index(self) -> None:
@@ -265,6 +268,8 @@ class Search:
         """The engine stumbled over what is on the disk: have it made anew, and say so."""
         if not isinstance(error, ValueError | OSError) and type(error).__name__ != "PanicException":
             raise error
+        if isinstance(error, ValueError) and is_too_much(error):
+            return
         self.damage = f"it is damaged ({error})"
         if self._index is not None:
             self._index.report_damage()
@@ -273,7 +278,7 @@ class Search:
 
     def text(self, hit: Hit) -> str | None:
         """Return the whole text of a hit, raw and foreign; None if it is there no more."""
-        with self._lock:
+        with self._reading:
             return self._bodies.text(hit)
 
     def snippet(self, hit: Hit, query: Query, *, width: int = WIDTH) -> Snippet:
@@ -440,8 +445,17 @@ class _Found:
     def _add(self, source: _Source, ask: _Asked, files: Iterable[int] | None) -> bool:
         """The matches in these files; False if so many others match that some may be missing."""
         known = source.files
-        wanted = engine_query(ask.query, files=files, likeness=self.likeness, dropped=ask.dropped)
-        matches = source.words.search(wanted, ask.most)
+        ask_engine = partial(
+            engine_query, ask.query, files=files, likeness=self.likeness, dropped=ask.dropped
+        )
+        wanted = ask_engine()
+        try:
+            matches = source.words.search(wanted, ask.most)
+        except ValueError as error:
+            if not is_too_much(error):
+                raise
+            wanted = ask_engine(in_a_row=False)
+            matches = source.words.search(wanted, ask.most)
         found = [each for each in matches if each.file in known]
         cut = len(matches) == ask.most
         if cut and files is None and len(found) < ask.limit:

@@ -107,6 +107,12 @@ def test_a_mistyped_field_is_a_word_and_says_so() -> None:
     assert query.note == "projct: is no field, did you mean project: (searched as words)"
 
 
+def test_of_a_very_long_query_the_beginning_is_searched() -> None:
+    query = parsed("word " * 10_000)
+    assert len(query.terms) == 200
+    assert query.note == "too long: only the first 1,000 characters are searched"
+
+
 PIECES = st.sampled_from(
     [
         "tool:",

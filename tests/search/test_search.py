@@ -215,3 +215,19 @@ def test_a_cancelled_search_reads_no_more_files(home: Path) -> None:
         assert (last.total_hits, last.complete) == (0, False)
         (last,) = search.find(query, sessions)
         assert (last.total_hits, last.complete) == (4, True)
+
+
+def test_a_beginning_that_goes_on_in_very_many_ways_is_no_damage(
+    home: Path, tmp_path: Path
+) -> None:
+    gemini, folder = home / ".gemini", tmp_path / "cache" / "search" / "x"
+    many = " ".join(f"p{number}" for number in range(30_000))
+    said = [logs.header(PARSER), logs.user("u", f"the {many}"), logs.user("v", "the end p")]
+    stores.session(gemini, PARSER, said)
+    index(gemini, folder)
+    sessions = stores.read(gemini).sessions
+    with closing(Search(folder)) as search:
+        for text in ("the-p", "the.end-p", "x" * 255, "é" * 120, f"{'é' * 120}-é", "a-" * 400):
+            *_, results = search.find(parse(text, now=NOW), sessions)
+            assert results.total_hits == {"the-p": 2, "the.end-p": 1}.get(text, 0)
+            assert (search.damage, results.unindexed) == (None, 0)
