@@ -40,6 +40,7 @@ PANES = {
         Where.FIND,
         Where.INFO,
         Where.STATS,
+        Where.SEARCH,
         Where.EMPTY,
     ),
     "Runs": (Where.PROMPT, Where.RUN, Where.WRITES, Where.OPTIONS, Where.RUN_LIST),

@@ -42,7 +42,7 @@ from gemtui.search.file_list import NoIndex, Row
 from gemtui.search.index import ReadIndex
 from gemtui.search.matching import Likeness, engine_query, has_words, is_too_much
 from gemtui.search.query import Field, Narrowed, Query
-from gemtui.search.snippets import WIDTH, Snippet, snippet
+from gemtui.search.snippets import WIDTH, Snippet, pattern_for, snippet
 from gemtui.search.text_index import Found, TextIndex, TextReader
 from gemtui.search.words import words
 from gemtui.sessions.load import message_on_line, transcript_of
@@ -285,6 +285,11 @@ class Search:
         """Return the line of a hit that matches, of `width` characters at most, clean."""
         text = self.text(hit)
         return Snippet(Clean("")) if text is None else snippet(text, query, width=width)
+
+    def pattern(self, hit: Hit, query: Query) -> re.Pattern[str] | None:
+        """Return a pattern for the words by which a hit matches; None if it has none."""
+        text = self.text(hit)
+        return None if text is None else pattern_for(text, query)
 
 
 # --- where to look -------------------------------------------------------------------------------

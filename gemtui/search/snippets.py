@@ -44,6 +44,14 @@ def snippet(text: str, query: Query, *, width: int = WIDTH) -> Snippet:
     return Snippet(Clean(clean_line(first[: 4 * width])[:width]))
 
 
+def pattern_for(text: str, query: Query) -> re.Pattern[str] | None:
+    """Return a pattern for the words by which a text matches a query; None if it has none."""
+    for patterns in _ways(query):
+        if any(pattern.search(text) for pattern in patterns):
+            return re.compile("|".join(pattern.pattern for pattern in patterns), re.IGNORECASE)
+    return _alike(text, query)
+
+
 # --- which words are looked for ------------------------------------------------------------------
 
 

@@ -34,14 +34,18 @@ class Hit(NamedTuple):
 
 
 def find(
-    transcript: Transcript, query: str, *, cancelled: Callable[[], bool] = lambda: False
+    transcript: Transcript,
+    query: str | re.Pattern[str],
+    *,
+    cancelled: Callable[[], bool] = lambda: False,
 ) -> Iterator[Hit]:
     """Yield the places where the query occurs, in the order of the transcript.
 
-    Case counts only if the query has a capital; white space in it matches any white space. Messages
-    are read one after the other, until `cancelled()` is true.
+    A query that is text is looked for as `pattern` has it. Messages are read one after the other,
+    until `cancelled()` is true.
     """
-    if not (wanted := pattern(query)):
+    wanted = pattern(query) if isinstance(query, str) else query
+    if wanted is None:
         return
     for index in range(len(transcript)):
         if cancelled():
@@ -52,7 +56,10 @@ def find(
 
 
 def pattern(query: str) -> re.Pattern[str] | None:
-    """The query as a pattern, None if it has no word in it."""
+    """Return a pattern for the query, None if it has no word in it.
+
+    Case counts only if the query has a capital; white space in it matches any white space.
+    """
     words = query.split()
     exact = any(char.isupper() for char in query)
     return re.compile(r"\s+".join(map(re.escape, words)), 0 if exact else re.I) if words else None

@@ -21,6 +21,7 @@ class Where(StrEnum):
     RAW = "Raw JSON"
     INFO = "About the session"
     STATS = "Numbers"
+    SEARCH = "Search in all sessions"
     NOTICE = "Message"
     EMPTY = "No sessions"
     RUN = "Run"

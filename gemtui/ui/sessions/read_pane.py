@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable, Mapping, Sequence
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 
 from msgspec import Struct
@@ -29,7 +30,7 @@ from gemtui.ui.kit.messages import DroppedRequested
 from gemtui.ui.kit.notice import Notice
 from gemtui.ui.sessions.loader import SessionLoader
 from gemtui.ui.sessions.row import IN_FLIGHT
-from gemtui.ui.transcript.cursor import place_of_call
+from gemtui.ui.transcript.cursor import Cursor, place_of_call, place_of_message
 from gemtui.ui.transcript.view import TranscriptView
 from gemtui.ui.transcript.viewport import Viewport
 
@@ -64,7 +65,8 @@ class ReadPane(Vertical):
         self._sessions: Sequence[Summary] = ()
         self._left: list[_Left] = []
         self._shown: SessionLoader | None = None
-        self._wanted = ""
+        self._wanted: Callable[[Transcript], Cursor | None] | None = None
+        self._marked: tuple[str, re.Pattern[str] | None] | None = None
         self._news = asyncio.Event()
 
     def compose(self) -> ComposeResult:
@@ -92,7 +94,7 @@ class ReadPane(Vertical):
         """
         before, self.summary = self.summary, summary
         if before is None or before.path != summary.path:
-            self._wanted = ""
+            self._wanted = self._marked = None
             if not deeper:
                 self._leave()
             elif before is not None and self._shown is not None:
@@ -120,20 +122,53 @@ class ReadPane(Vertical):
 
     def go_to_call(self, call: str) -> None:
         """Put the cursor on the tool call with this id, or of this subagent, once it is read."""
-        self._wanted = call
-        self._look_for_call()
+        self._marked = None
+        self._go_to(lambda transcript: place_of_call(transcript, call))
+
+    def go_to_hit(
+        self, message: str, block: int, query: str, wanted: re.Pattern[str] | None
+    ) -> None:
+        """Put the cursor on a block once it is read, and search from there on.
+
+        `query`, `wanted`: as the transcript's `find` takes them.
+        """
+        self._marked = query, wanted
+        self._go_to(lambda transcript: place_of_message(transcript, message, block))
+
+    def _go_to(self, wanted: Callable[[Transcript], Cursor | None]) -> None:
+        self._wanted = wanted
+        self._look_for_wanted()
 
     @work(exclusive=True, group="go")
-    async def _look_for_call(self) -> None:
-        page = self.view.page
+    async def _look_for_wanted(self) -> None:
+        page, wanted = self.view.page, self._wanted
         transcript = page.transcript
-        found = await asyncio.to_thread(place_of_call, transcript, self._wanted)
+        if wanted is None:
+            return
+        found = await asyncio.to_thread(wanted, transcript)
         await self.view.laid_out.wait()  # on a narrow screen it is shown a moment later
-        if found is not None and transcript is self.view.page.transcript:
-            self._wanted = ""
+        if found is None and self._may_be_dropped(transcript):
+            self._toggle_dropped()
+        elif found is not None and transcript is self.view.page.transcript:
+            self._wanted, marked = None, self._marked
             page.go(found, at_top=True)
             page.fold(False)
             self.view.refresh_page()
+            if marked is not None:
+                self._marked = None
+                self.view.close_find()
+                self.view.find(*marked)
+
+    def _may_be_dropped(self, transcript: Transcript) -> bool:
+        """Whether what is wanted can only be among what is not shown."""
+        reader, same = self._shown, transcript is self.view.page.transcript
+        return (
+            same
+            and reader is not None
+            and reader.complete
+            and not reader.dropped
+            and any(reader.lost.values())
+        )
 
     def forget(self, summary: Summary) -> None:
         """Show nothing if this session is shown."""
@@ -207,8 +242,8 @@ class ReadPane(Vertical):
             self.view.show(newer, fresh=False)
         if self.has_class("-notice"):
             self._in_front(self.view)
-        if self._wanted:
-            self._look_for_call()
+        if self._wanted is not None:
+            self._look_for_wanted()
         self._say_heading()
 
     def _take_over(self, reader: SessionLoader | None) -> None:
@@ -253,6 +288,8 @@ class ReadPane(Vertical):
         if reader is self._shown:
             self.view.show(transcript, fresh=False, news=False)
             self.post_message(self.Changed())
+            if self._wanted is not None:
+                self._look_for_wanted()
 
     # --- words ---------------------------------------------------------------------------------
 

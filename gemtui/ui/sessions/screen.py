@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar, cast
 
@@ -42,8 +44,11 @@ from gemtui.ui.sessions.read_pane import ReadPane
 from gemtui.ui.sessions.store_feed import StoreFeed
 
 if TYPE_CHECKING:
+    from gemtui.search.indexer import Indexer, Progress
+    from gemtui.search.search import Search
     from gemtui.ui.kit.app_base import AppBase, Start
     from gemtui.ui.sessions.deletion import DeletedSession
+    from gemtui.ui.sessions.search_screen import Searching, SearchScreen
 
 PREVIEW_DELAY = 0.08
 """Seconds the cursor rests on a session before it is shown beside the list."""
@@ -72,6 +77,11 @@ class SessionsScreen(DialogGuardScreen[None]):
         self._to_highlight: Summary | None = None
         self._seen = False
         self._deletions: list[Sequence[DeletedSession]] = []
+        self._search: Search | None = None
+        self._searching: Searching | None = None
+        self._from_search = False
+        self._indexer: Indexer | None = None
+        self._indexing: Progress | None = None
 
     def compose(self) -> ComposeResult:
         """Header, the two panes, what stands there instead of them, status, footer."""
@@ -166,6 +176,44 @@ class SessionsScreen(DialogGuardScreen[None]):
         self.pane.take(snapshot.sessions)
         self._show_empty(snapshot)
         self._update_status()
+        if (search := self._open_search) is not None:
+            search.take(snapshot)
+        if snapshot.complete and self._indexer is None and self._start.cache is not None:
+            self._keep_index(self._start.cache)
+
+    @work(exclusive=True, group="index")
+    async def _keep_index(self, cache: Path) -> None:
+        """Let a process of its own keep the index of all that was said."""
+        if self._indexer is not None:
+            return
+        loop, home = asyncio.get_running_loop(), self._home
+
+        def told(progress: Progress) -> None:
+            with suppress(RuntimeError):  # the app has ended
+                loop.call_soon_threadsafe(self._take_progress, progress)
+
+        def begin() -> Indexer:
+            from gemtui.search.file_list import index_folder
+            from gemtui.search.indexer import Indexer
+
+            return Indexer(home, index_folder(cache, home), told)
+
+        starting = asyncio.ensure_future(asyncio.to_thread(begin))
+        try:
+            self._indexer = await asyncio.shield(starting)
+        except asyncio.CancelledError:
+            starting.add_done_callback(lambda done: done.result().stop())
+            raise
+
+    def _take_progress(self, progress: Progress) -> None:
+        self._indexing = progress
+        if self.app.is_running and (search := self._open_search) is not None:
+            search.indexing(progress)
+
+    @property
+    def _open_search(self) -> SearchScreen | None:
+        screen = self.app.screen
+        return screen if screen.id == "search" else None  # type: ignore[return-value]
 
     def _has_project(self, snapshot: Snapshot) -> bool:
         wanted = str(self._start.project)
@@ -185,6 +233,8 @@ class SessionsScreen(DialogGuardScreen[None]):
         if self.app.is_running:
             self.pane.polling = polling
             self.pane.changed(paths)
+            if self._indexer is not None:
+                self._indexer.look()
 
     # --- moving about --------------------------------------------------------------------------
 
@@ -195,7 +245,7 @@ class SessionsScreen(DialogGuardScreen[None]):
         """
         if self._resting is not None:
             self._resting.stop()
-        self._to_highlight = summary
+        self._to_highlight, self._from_search = summary, self._from_search and deeper
         self._highlight()
         self.pane.open(summary, deeper=deeper)
         self.reading = True
@@ -233,6 +283,10 @@ class SessionsScreen(DialogGuardScreen[None]):
             self.action_zoom()
         elif not self.reading or self.has_class("-empty"):
             return False
+        elif self._from_search:
+            self._from_search = False
+            self.sessions.focus()
+            self.action_search()
         else:
             self.sessions.focus()
         return True
@@ -316,6 +370,44 @@ class SessionsScreen(DialogGuardScreen[None]):
         if relative is not None:
             self.show(relative)
 
+    @work(exclusive=True, group=DIALOG)
+    async def action_search(self) -> None:
+        """Search in all that was said, and read what is found."""
+        from gemtui.search.file_list import index_folder
+        from gemtui.search.search import Search
+        from gemtui.ui.sessions.search_screen import Searching, SearchScreen
+
+        if (snapshot := self._snapshot) is None:
+            return
+        if self._search is None:
+            cache = self._start.cache
+            self._search = Search(None if cache is None else index_folder(cache, self._home))
+        if self._searching is None:
+            self._searching = Searching(everywhere=self.sessions.view.everywhere)
+        project = self._start.project
+        screen = SearchScreen(
+            self._search, snapshot, project, self._searching, indexing=self._indexing
+        )
+        place = await self.app.push_screen_wait(screen)
+        if place is not None:
+            self.show(place.hit.file)
+            self.pane.go_to_hit(place.hit.message, place.hit.block, place.query, place.pattern)
+            self._from_search = True
+
+    def on_unmount(self) -> None:
+        """Close what was searched in."""
+        self._end_search()
+
+    def _end_search(self) -> None:
+        """Forget this store's search; what keeps its index ends by itself."""
+        search, self._search = self._search, None
+        indexer, self._indexer = self._indexer, None
+        loop = asyncio.get_running_loop()
+        if search is not None:
+            loop.run_in_executor(None, search.close)
+        if indexer is not None:
+            loop.run_in_executor(None, indexer.stop)
+
     def action_stats(self) -> None:
         """The numbers over the sessions."""
         from gemtui.ui.sessions.stats_screen import StatsScreen
@@ -378,6 +470,7 @@ class SessionsScreen(DialogGuardScreen[None]):
 
         home = await actions.ask_home(self.gemtui, self._home)
         if home is not None:
+            self._end_search()
             self._home = home
             self.action_refresh()
 

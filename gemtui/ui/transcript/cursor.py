@@ -70,6 +70,13 @@ def _in_message(
         yield Cursor(message, None)
 
 
+def place_of_message(transcript: Transcript, id: str, block: int) -> Cursor | None:
+    """Where a message with this id has its block of this number; None if there is none."""
+    found = (place for place, outline in enumerate(transcript.outlines) if outline.id == id)
+    message = next(found, None)
+    return None if message is None else Cursor(message, block)
+
+
 def place_of_call(transcript: Transcript, call: str) -> Cursor | None:
     """Where the tool call with this id stands, or the one that called the subagent with this id.
 

@@ -55,11 +55,15 @@ class Search:
     """The hits of one query in the order of the transcript, and which one is current.
 
     `origin` is the (message, block) from which the reader started: the first hit there or after it
-    becomes the current one as soon as it is known.
+    becomes the current one as soon as it is known. `wanted`: the query as a pattern, None = as its
+    text says.
     """
 
-    def __init__(self, query: str, origin: tuple[int, int]) -> None:
+    def __init__(
+        self, query: str, origin: tuple[int, int], wanted: re.Pattern[str] | None = None
+    ) -> None:
         self.query, self.origin = query, origin
+        self.wanted = wanted or pattern(query)
         self.hits: list[Hit] = []
         self.current: int | None = None
         self.done = False
@@ -172,7 +176,7 @@ class HitMarker:
 
     def __init__(self, search: Search) -> None:
         self._search = search
-        self._pattern = pattern(search.query)
+        self._pattern = search.wanted
         self._known: dict[int, tuple[Drawn, dict[int, list[tuple[MatchSpan, ...]]]]] = {}
 
     def marks(self, place: LayoutLine, look: Look) -> list[Mark]:

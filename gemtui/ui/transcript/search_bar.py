@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
@@ -63,13 +64,13 @@ class Finder:
         """What marks the hits on a line, None without a search."""
         return None if self._marker is None else self._marker.marks
 
-    def find(self, query: str) -> None:
-        """Start another search, from where the one before started."""
+    def find(self, query: str, wanted: re.Pattern[str] | None = None) -> None:
+        """Start another search, from where the one before started; as `Search` takes it."""
         if not (query := query.strip()):
             self.clear()
             return
         here = self._here() if self._search is None else self._search.origin
-        self._search = Search(query, here)
+        self._search = Search(query, here, wanted)
         self._marker = HitMarker(self._search)
         self._again, self._moves = None, True
         self._view.word = ""
@@ -128,13 +129,15 @@ class Finder:
         look_through = partial(
             self._look_through,
             self._request,
-            self._search.query,
+            self._search.wanted or self._search.query,
             _from(self._view.page.transcript, first),
             first,
         )
         self._view.run_worker(look_through, thread=True, exclusive=True, group="find")
 
-    def _look_through(self, request: int, query: str, transcript: Transcript, first: int) -> None:
+    def _look_through(
+        self, request: int, query: str | re.Pattern[str], transcript: Transcript, first: int
+    ) -> None:
         """In the thread: reports now and then, and at the end."""
         worker, post = get_current_worker(), self._view.post_message
         hits: list[Hit] = []
@@ -204,9 +207,12 @@ class SearchedView(ScrollView, inherit_bindings=False):
         """Draw again what is in sight."""
         raise NotImplementedError
 
-    def find(self, query: str) -> None:
-        """Marks what is found and goes to the first hit below the cursor; "" ends the search."""
-        self.finder.find(query)
+    def find(self, query: str, wanted: re.Pattern[str] | None = None) -> None:
+        """Marks what is found and goes to the first hit below the cursor; "" ends the search.
+
+        `wanted`: the query as a pattern, None = as its text says.
+        """
+        self.finder.find(query, wanted)
 
     async def action_find(self) -> None:
         """Type what to find, in a line below."""

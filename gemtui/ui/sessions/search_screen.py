@@ -1,0 +1,420 @@
+"""Search in all that was said, as one types: the hits by session, and the way to each."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from threading import Event
+from typing import TYPE_CHECKING, ClassVar, NamedTuple, cast
+
+from textual import on, work
+from textual.app import ComposeResult
+from textual.binding import BindingType
+from textual.containers import Horizontal
+from textual.content import Content
+from textual.suggester import Suggester
+
+from gemtui.errors import MarksUnreadable
+from gemtui.marks import Mark, Marks
+from gemtui.policy.model.tool_catalog import TOOLS
+from gemtui.search.documents import Kind
+from gemtui.search.indexer import Progress, State
+from gemtui.search.query import Field, completions, parse
+from gemtui.search.search import NO_MARKS, Group, Hit, Results, Search
+from gemtui.search.snippets import Snippet
+from gemtui.sessions.scope import listed
+from gemtui.sessions.snapshot import Snapshot
+from gemtui.sessions.summary import Summary
+from gemtui.text import Clean, clean_line, counted, relative, short_path
+from gemtui.ui.draw.lines import Piece, Pieces, fit, own, spread, width_of
+from gemtui.ui.draw.theme import Look, Role
+from gemtui.ui.kit.bars import BarLine, FooterLine
+from gemtui.ui.kit.clean_widgets import Input, Static
+from gemtui.ui.kit.dialog_guard import AnsweringScreen
+from gemtui.ui.kit.keys import Where, bindings
+from gemtui.ui.kit.row_list import RowList
+
+if TYPE_CHECKING:
+    from gemtui.ui.kit.app_base import AppBase
+
+MOST = 200
+"""Hits that are shown."""
+_AT_ONCE = 20
+"""Lines of hits that are read between two drawings."""
+_WHO, _WHO_NARROW, _WIDE = 19, 12, 100
+"""Cells for who says it, fewer on a screen that is not wide."""
+_LINE = 300
+"""Characters of a hit's line at most."""
+_HELP = own('words  "a phrase"  -not  project: tool: file: after:7d  is:failed  in:prompt')
+_NAMES = {
+    Kind.USER: "you",
+    Kind.MODEL: "model",
+    Kind.THOUGHT: "thought",
+    Kind.TOOL: "tool",
+    Kind.NOTICE: "notice",
+}
+
+
+class Place(NamedTuple):
+    """A hit to read, with what marks the words in its transcript."""
+
+    hit: Hit
+    query: str
+    pattern: re.Pattern[str] | None
+
+
+@dataclass(slots=True)
+class Searching:
+    """A search that can be gone on with: what is typed, what was found, where the cursor is."""
+
+    text: str = ""
+    everywhere: bool = True
+    dropped: bool = False
+    chosen: object = None
+
+
+class _Row(NamedTuple):
+    """A session, or one of its hits."""
+
+    group: Group
+    hit: Hit | None = None
+    line: Snippet | None = None
+
+
+class _Hits(RowList[_Row], can_focus=False):
+    """Moved over by keys that go to the line above."""
+
+    @property
+    def active(self) -> bool:
+        """Always: the focus stays where one types."""
+        return True
+
+
+class SearchScreen(AnsweringScreen[Place]):
+    """Closes with the hit to read, or with None; `searching` is what the next one goes on with.
+
+    `project`: the narrow scope; None = there is none. `indexing`: how far the index is, None =
+    nobody keeps one.
+    """
+
+    BINDINGS: ClassVar[list[BindingType]] = bindings(Where.SEARCH)
+    AUTO_FOCUS = "Input"
+
+    def __init__(
+        self,
+        search: Search,
+        snapshot: Snapshot,
+        project: Path | None,
+        searching: Searching,
+        *,
+        indexing: Progress | None = None,
+    ) -> None:
+        super().__init__(id="search")
+        self._indexing = indexing
+        self._search, self._snapshot, self._project = search, snapshot, project
+        self.searching = searching
+        self._stopped = Event()
+        self._results: Results | None = None
+        self._lines: dict[Hit, Snippet] = {}
+        self._scoped = self._in_scope()
+
+    @property
+    def gemtui(self) -> AppBase:
+        """The app, with its type."""
+        return cast("AppBase", self.app)
+
+    @property
+    def rows(self) -> RowList[_Row]:
+        """The hits."""
+        return self.query_one(_Hits)
+
+    def compose(self) -> ComposeResult:
+        """Title, the line to type in, hits, how it goes, keys."""
+        glyphs = self.gemtui.glyphs
+        yield BarLine(id="header", mark=glyphs.ellipsis)
+        with Horizontal(id="search-line"):
+            yield Static(own("/"))
+            yield Input(
+                clean_line(self.searching.text),
+                placeholder=own("search in all that was said"),
+                suggester=_Fields(self._values()),
+                select_on_focus=True,
+            )
+        yield _Hits(_draw, stops=lambda row: row.hit is not None, key=_key, empty=_HELP)
+        yield BarLine(id="status", mark=glyphs.ellipsis)
+        yield FooterLine(ascii=self.gemtui.config.ascii)
+
+    def on_mount(self) -> None:
+        """Go on with what was searched before."""
+        self._find()
+
+    def on_unmount(self) -> None:
+        """Nobody waits for it any more."""
+        self._stopped.set()
+
+    def _in_scope(self) -> tuple[Summary, ...]:
+        """The sessions to search; the same object as long as they are the same."""
+        project = None if self.searching.everywhere else self._project
+        return tuple(listed(self._snapshot, project=project, hidden=True))
+
+    def _values(self) -> Mapping[Field, Sequence[str]]:
+        """What fields may be completed to, the commonest first."""
+        sessions = self._snapshot.sessions
+        projects = Counter(Path(each.project).name for each in sessions if each.project)
+        models = Counter(model for each in sessions for model in each.models)
+        return {
+            Field.PROJECT: [name for name, _ in projects.most_common()],
+            Field.MODEL: [name for name, _ in models.most_common()],
+            Field.TOOL: [tool.name for tool in TOOLS],
+            Field.AFTER: ("7d", "30d", "today", "yesterday"),
+            Field.BEFORE: ("7d", "30d", "today", "yesterday"),
+        }
+
+    def take(self, snapshot: Snapshot) -> None:
+        """Search in a newer state of the store; the cursor stays."""
+        self._snapshot = snapshot
+        self._scoped = self._in_scope()
+        if self.is_mounted and self.searching.text:
+            self._find()
+
+    def indexing(self, progress: Progress) -> None:
+        """Say how far the index is; what was searched without it is searched again."""
+        before, self._indexing = self._indexing, progress
+        was_done = before is not None and before.state is State.DONE
+        if self.is_mounted and progress.state is State.DONE and not was_done:
+            self._find()
+        elif self.is_mounted:
+            self._update_status()
+
+    # --- searching -----------------------------------------------------------------------------
+
+    @on(Input.Changed)
+    def _typed(self, event: Input.Changed) -> None:
+        event.stop()
+        if event.value != self.searching.text:
+            self.searching.text, self.searching.chosen = event.value, None
+            self._find()
+
+    @work(exclusive=True, group="find")
+    async def _find(self) -> None:
+        self._stopped.set()
+        self._stopped = stopped = Event()
+        self._update_header()
+        loop = asyncio.get_running_loop()
+
+        def tell(act: Callable[[], None]) -> None:
+            if not stopped.is_set():
+                loop.call_soon_threadsafe(lambda: None if stopped.is_set() else act())
+
+        await asyncio.to_thread(self._look, stopped, tell)
+
+    def _look(self, stopped: Event, tell: Callable[[Callable[[], None]], None]) -> None:
+        """In a thread: find, then read the lines of what was found."""
+        query = parse(self.searching.text, now=self.gemtui.clock())
+        asked = any(each.field in (Field.TAG, Field.IS) for each in query.fields)
+        results = Results(query=query)
+        for results in self._search.find(
+            query,
+            self._scoped,
+            limit=MOST,
+            dropped=self.searching.dropped,
+            marks=_marks() if asked else NO_MARKS,
+            cancelled=stopped.is_set,
+        ):
+            tell(lambda found=results: self._take(found))  # type: ignore[misc]
+        hits = [hit for group in results.groups for hit in group.hits]
+        for start in range(0, len(hits), _AT_ONCE):
+            read: dict[Hit, Snippet] = {}
+            for hit in hits[start : start + _AT_ONCE]:
+                if stopped.is_set():
+                    return
+                read[hit] = self._search.snippet(hit, query, width=_LINE)
+            tell(lambda lines=read: self._take_lines(lines))  # type: ignore[misc]
+
+    def _take(self, results: Results) -> None:
+        if not self.is_mounted:
+            return
+        first, self._results, self._lines = self._results is None, results, {}
+        self.rows.empty = own("nothing found") if results.query else _HELP
+        self._show(fresh=not first or self.searching.chosen is None)
+        self._update_status()
+
+    def _take_lines(self, lines: Mapping[Hit, Snippet]) -> None:
+        if self.is_mounted:
+            self._lines |= lines
+            self._show(fresh=False)
+
+    def _show(self, *, fresh: bool) -> None:
+        groups = () if self._results is None else self._results.groups
+        rows = list(_rows(groups, self._lines))
+        self.rows.show(rows, fresh=fresh)
+        wanted = self.searching.chosen
+        if wanted is not None and (row := self.rows.chosen) is not None and _key(row) != wanted:
+            place = next((at for at, each in enumerate(rows) if _key(each) == wanted), None)
+            if place is not None:
+                self.rows.go(place)
+
+    # --- words ---------------------------------------------------------------------------------
+
+    def _update_header(self) -> None:
+        narrow = not self.searching.everywhere and self._project is not None
+        where = short_path(self._project) if narrow and self._project else own("all projects")
+        words = [Content.styled("Search", "bold"), Content(where)]
+        if self.searching.dropped:
+            words.append(Content.styled("dropped messages", "$text-warning"))
+        self.query_one("#header", BarLine).say(words)
+
+    def _update_status(self) -> None:
+        results, indexing = self._results, _words_of(self._indexing)
+        if results is None or not results.query:
+            self.query_one("#status", BarLine).say([Content(indexing)] if indexing else [])
+            return
+        words = [
+            f"{counted(results.total_hits, 'hit')} in {counted(results.total_sessions, 'session')}"
+        ]
+        if not results.complete:
+            words[0] += " so far"
+            words.append(f"reading {counted(results.unindexed, 'file')}")
+        if indexing:
+            words.append(indexing)
+        if results.note is not None:
+            words.append(results.note)
+        self.query_one("#status", BarLine).say([Content(clean_line("  ".join(words)))])
+
+    # --- keys ----------------------------------------------------------------------------------
+
+    def action_cursor_up(self) -> None:
+        """To the hit before."""
+        self.rows.action_cursor_up()
+
+    def action_cursor_down(self) -> None:
+        """To the next hit."""
+        self.rows.action_cursor_down()
+
+    def action_page_up(self) -> None:
+        """One page up."""
+        self.rows.action_page_up()
+
+    def action_page_down(self) -> None:
+        """One page down."""
+        self.rows.action_page_down()
+
+    def action_complete(self) -> None:
+        """Take what is offered."""
+        self.query_one(Input).action_cursor_right()
+
+    def action_scope(self) -> None:
+        """This project or all."""
+        if self._project is not None:
+            self.searching.everywhere = not self.searching.everywhere
+            self._scoped = self._in_scope()
+            self._find()
+
+    def action_dropped(self) -> None:
+        """What stands, or what was dropped."""
+        self.searching.dropped = not self.searching.dropped
+        self._find()
+
+    @on(Input.Submitted)
+    @on(RowList.Opened)
+    def _enter(self) -> None:
+        self.action_open()
+
+    @on(RowList.Highlighted)
+    def _moved(self) -> None:
+        row = self.rows.chosen
+        self.searching.chosen = None if row is None else _key(row)
+
+    @work(exclusive=True, group="open")
+    async def action_open(self) -> None:
+        """Read the hit under the cursor; where nothing is found yet, the first that is."""
+        results, row = self._results, self.rows.chosen
+        if results is not None and row is not None and row.hit is not None:
+            pattern = await asyncio.to_thread(self._search.pattern, row.hit, results.query)
+            self.dismiss(Place(row.hit, self.searching.text, pattern))
+
+    def action_close(self) -> None:
+        """End the search; without one, back to the sessions."""
+        if self.searching.text:
+            self.query_one(Input).value = ""
+        else:
+            self.dismiss(None)
+
+
+class _Fields(Suggester):
+    """Completes fields and their values as they are typed."""
+
+    def __init__(self, values: Mapping[Field, Sequence[str]]) -> None:
+        super().__init__(use_cache=False, case_sensitive=True)
+        self._values = values
+
+    async def get_suggestion(self, value: str) -> str | None:
+        """What the text may become."""
+        return next(iter(completions(value, self._values)), None)
+
+
+def _words_of(progress: Progress | None) -> Clean:
+    """How far the index is, where that is worth a word."""
+    if progress is None or progress.state in (State.DONE, State.WAITING):
+        return own("")
+    if progress.state is State.INDEXING:
+        return own(f"index: {progress.done:,} of {progress.total:,}")
+    return clean_line(f"no index: {progress.note or 'the process that makes it has ended'}")
+
+
+def _marks() -> Mapping[str, Mark]:
+    try:
+        return Marks().all()
+    except MarksUnreadable:
+        return NO_MARKS
+
+
+def _rows(groups: Sequence[Group], lines: Mapping[Hit, Snippet]) -> Iterator[_Row]:
+    for group in groups:
+        yield _Row(group)
+        for hit in group.hits:
+            yield _Row(group, hit, lines.get(hit))
+
+
+def _key(row: _Row) -> object:
+    hit = row.hit
+    if hit is None:
+        return row.group.session.name
+    return row.group.session.name, hit.file.name, hit.message, hit.block
+
+
+def _draw(row: _Row, look: Look) -> Pieces:
+    return _draw_session(row.group, look) if row.hit is None else _draw_hit(row, row.hit, look)
+
+
+def _draw_session(group: Group, look: Look) -> Pieces:
+    session, muted = group.session, look[Role.MUTED]
+    project = clean_line(Path(session.project).name if session.project else session.project_key)
+    count = counted(group.count, "hit")
+    right = (Piece(own(f"  {project}  {count}  {relative(session.when, look.now):>4}"), muted),)
+    title = (Piece(clean_line(session.title), look[Role.HEADING]),)
+    left = fit(title, max(0, look.width - width_of(right)), own(look.glyphs.ellipsis))
+    return spread(left, right, look.width, Piece(own(" "), muted))
+
+
+def _draw_hit(row: _Row, hit: Hit, look: Look) -> Pieces:
+    """Who says it, and the line with the words marked."""
+    who = clean_line(hit.tool or _NAMES[hit.kind])
+    role = {Kind.USER: Role.ACCENT, Kind.MODEL: Role.MODEL}.get(hit.kind, Role.MUTED)
+    room = _WHO if look.width >= _WIDE else _WHO_NARROW
+    name = fit((Piece(own(f"  {who}"), look[role]),), room, own(look.glyphs.ellipsis))
+    gap = Piece(own(" " * (room + 2 - width_of(name))), look[Role.MUTED])
+    return (*name, gap, *(_marked(row.line, look) if row.line is not None else ()))
+
+
+def _marked(line: Snippet, look: Look) -> Iterator[Piece]:
+    at = 0
+    for start, end in line.spans:
+        yield Piece(Clean(line.text[at:start]), look[Role.TEXT])
+        yield Piece(Clean(line.text[start:end]), look[Role.MATCH])
+        at = end
+    yield Piece(Clean(line.text[at:]), look[Role.TEXT])

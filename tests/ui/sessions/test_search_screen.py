@@ -1,0 +1,116 @@
+"""Searching in all that was said, as one types, and reading what is found."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from gemtui.ui.kit.clean_widgets import Input
+from gemtui.ui.kit.row_list import RowList
+from gemtui.ui.sessions.search_screen import SearchScreen
+from tests.sessions import logs
+from tests.sessions.stores import session, talk, uuid
+from tests.ui.people import NARROW, WIDE, Person, copy_store, person
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Path:
+    return copy_store(tmp_path)
+
+
+async def begin(me: Person) -> None:
+    await me.sees("first question")
+    await me.press("F")
+    await me.until(lambda: isinstance(me.app.screen, SearchScreen))
+
+
+@pytest.mark.parametrize("size", [WIDE, NARROW])
+async def test_a_few_letters_lead_to_the_words_in_a_transcript(
+    store: Path, size: tuple[int, int]
+) -> None:
+    async with person(store, size) as me:
+        await begin(me)
+        await me.type("leaps")
+        await me.sees("Write a haiku file", "frog leaps in", "in 1 session")
+        await me.press("enter")
+        await me.until(lambda: me.view.found.total)
+        assert me.chosen.title == "Write a haiku file"
+        assert me.view.has_focus
+        await me.sees("frog leaps in")
+
+
+async def test_escape_leads_back_to_the_hits_and_then_out(store: Path) -> None:
+    async with person(store, WIDE) as me:
+        await begin(me)
+        await me.type("leaps")
+        await me.sees("in 1 session")
+        await me.press("down", "enter")
+        await me.until(lambda: me.view.found.total)
+        await me.press("escape")
+        await me.until(lambda: not me.view.found.query)
+        await me.press("escape")
+        await me.until(lambda: isinstance(me.app.screen, SearchScreen))
+        await me.sees("in 1 session")
+        assert me.app.screen.query_one(Input).value == "leaps"
+        await me.press("escape", "escape")
+        await me.until(lambda: not isinstance(me.app.screen, SearchScreen))
+        assert me.rows.has_focus
+
+
+async def test_this_project_or_all(store: Path) -> None:
+    async with person(store, WIDE, project=Path("/home/dev/src/greeter")) as me:
+        await begin(me)
+        await me.type("leaps")
+        await me.sees("nothing found", "/home/dev/src/greeter")
+        await me.press("ctrl+r")
+        await me.sees("all projects", "in 1 session")
+
+
+async def test_fields_complete_and_narrow_down(store: Path) -> None:
+    async with person(store, WIDE) as me:
+        await begin(me)
+        await me.type("leaps too")
+        await me.press("tab")
+        await me.until(lambda: me.app.screen.query_one(Input).value == "leaps tool:")
+        await me.type("write_file")
+        await me.sees("in 1 session")
+        await me.press("ctrl+u")
+        await me.type("leaps tool:glob")
+        await me.sees("nothing found")
+
+
+async def test_what_was_dropped_is_searched_apart(tmp_path: Path) -> None:
+    home = tmp_path / ".gemini"
+    records = [*talk(uuid(1), "first question"), logs.user("x", "quicksilver", 9)]
+    session(home, uuid(1), [*records, {"$rewindTo": "x"}])
+    async with person(home, WIDE) as me:
+        await begin(me)
+        await me.type("quicksilver")
+        await me.sees("nothing found")
+        await me.press("ctrl+t")
+        await me.sees("dropped messages", "in 1 session")
+        await me.press("enter")
+        await me.sees("quicksilver")
+
+
+async def test_markup_and_escapes_in_hits_are_text(tmp_path: Path) -> None:
+    home = tmp_path / ".gemini"
+    evil = "needle [/x] [@click=app.exit]y[/] \x1b]0;title\x07"
+    session(home, uuid(1), [*talk(uuid(1), "first question"), logs.gemini("g", evil, 9)])
+    async with person(home, WIDE) as me:
+        await begin(me)
+        await me.type("needle")
+        await me.sees("needle [/x] [@click=app.exit]y[/]")
+        assert "\x1b" not in me.text
+
+
+async def test_a_burst_of_keys_searches_for_all_of_them(store: Path) -> None:
+    async with person(store, WIDE) as me:
+        await me.sees("first question")
+        await me.burst("Fleaps")
+        await me.sees("in 1 session")
+        rows = me.app.screen.query_one(RowList)
+        assert rows.chosen is not None
+        await me.burst("zzz\x1b")
+        await me.until(lambda: me.app.screen.query_one(Input).value == "")
