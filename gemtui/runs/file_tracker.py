@@ -10,7 +10,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import datetime
-from itertools import islice
 from pathlib import Path, PurePath
 from stat import S_ISDIR, S_ISREG
 
@@ -44,7 +43,7 @@ CONFIRMED = "no result, but the disk has it"
 NOT_MADE = "the last write was not made"
 NOT_KNOWN = "the last write is unconfirmed"
 _SLACK = 0.5
-"""Seconds by which a file's change may lie outside the time of the command that made it."""
+"""Seconds by which a file's change may lie before its command was heard of."""
 
 Span = tuple[float, float]
 """When a shell command went on: seconds since the epoch, infinite where it still does."""
@@ -80,13 +79,13 @@ class FileTracker:
             self._before = FolderState(self._root, began)
 
     def look_after(self, seen: Mapping[Path, float]) -> Mapping[Path, float]:
-        """Return what was seen, and what else has changed since the run began."""
+        """Return what was seen, and what else has changed since the run began, `MOST` of it."""
         if self._before is None:
             return seen
         wanted = OwnFiles(self._root)
         changed = (path for path in self._before.changed() if wanted(Change.modified, str(path)))
-        new = islice((path for path in changed if path not in seen), MOST)
-        return {**seen, **{path: changed_at(path) for path in kept(self._root, new)}}
+        new = kept(self._root, (path for path in changed if path not in seen))[:MOST]
+        return {**seen, **{path: changed_at(path) for path in new}}
 
     def rows(
         self,
@@ -272,7 +271,7 @@ def _settling(call: ToolCall, settled: ToolCall) -> str:
 
 def _doer(times: Iterable[float], shells: Sequence[Span]) -> Doer:
     """Who made a change at one of these times."""
-    by_shell = any(a - _SLACK <= at <= b + _SLACK for at in times for a, b in shells)
+    by_shell = any(start - _SLACK <= at <= end for at in times for start, end in shells)
     return Doer.SHELL if by_shell else Doer.SEEN
 
 

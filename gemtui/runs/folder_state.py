@@ -146,14 +146,18 @@ def _listed(root: Path) -> tuple[dict[str, _Facts], dict[str, _Facts]]:
         try:
             with os.scandir(name) as entries:
                 for entry in entries:
+                    if len(files) >= _MOST or time.monotonic() > until:
+                        break
                     if _is_listed(entry):
                         waiting.append(entry.path)
                     elif (facts := _facts(entry.path)) is not None:
                         files[entry.path] = facts
+                else:
+                    folders[name] = _facts(name) or _UNLISTED
         except OSError:
+            pass
+        if name not in folders:
             files[name] = _UNLISTED
-        else:
-            folders[name] = _facts(name) or _UNLISTED
     return files | dict.fromkeys(waiting, _UNLISTED), folders
 
 

@@ -94,7 +94,7 @@ def full(_: str) -> None:
 
 def temporary(path: str) -> None:
     place = Path(os.environ["TMPDIR"])
-    (place / path).parent.mkdir(exist_ok=True)
+    (place / path).parent.mkdir(parents=True, exist_ok=True)
     (place / path).write_text("{}")
     say(str(place))
 
@@ -106,7 +106,7 @@ def until(path: str) -> None:
 
 def make(value: str) -> None:
     path, _, text = value.partition("=")
-    Path(path).parent.mkdir(exist_ok=True)
+    Path(path).parent.mkdir(parents=True, exist_ok=True)
     Path(path).write_text(f"{text}\n")
 
 

@@ -16,6 +16,7 @@ from gemtui.runs.file_tracker import FileTracker
 from gemtui.transcript.model import ToolCall, ToolStatus
 from gemtui.transcript.tools import asked_change, kind_of
 from gemtui.transcript.writes import FileWrite
+from tests.foreign_folder import ForeignFolder
 
 NEEDS_GIT = pytest.mark.skipif(shutil.which("git") is None, reason="needs git")
 
@@ -210,6 +211,37 @@ def test_what_git_ignores_is_no_row(project: Project) -> None:
     project.begin()
     project.shell("echo x > out.log; echo x > out.txt")
     assert project.said() == ["A out.txt +1 -0 by shell"]
+
+
+@NEEDS_GIT
+def test_however_much_git_ignores_the_rest_is_found(project: Project) -> None:
+    project.git("init", "-q")
+    (project.path / ".gitignore").write_text("*.log\n")
+    project.begin()
+    project.shell("for n in $(seq 300); do echo x > $n.log; done; mkdir z; echo x > z/out.txt")
+    assert project.said() == ["A z/out.txt +1 -0 by shell"]
+
+
+@NEEDS_GIT
+def test_looking_runs_no_command_that_a_repository_names(
+    foreign: ForeignFolder, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    project, monitor = Project(foreign.path), str(foreign.program(tmp_path / "monitor"))
+    foreign.repository(fsmonitor=monitor, pager=monitor, sshCommand=monitor)
+    (foreign.path / "a.txt").write_text("one\n" * 70_000)
+    (foreign.path / ".gitattributes").write_text("*.txt filter=x diff=x\n")
+    project.git("add", "a.txt")
+    for name in ("filter.x.clean", "filter.x.smudge", "diff.x.textconv", "diff.x.command"):
+        project.git("config", name, monitor)
+    project.git("-c", "core.fsmonitor=false", "ls-files")
+    (tmp_path / "marks/monitor").unlink(missing_ok=True)
+    monkeypatch.chdir(foreign.path)
+    monkeypatch.setenv("PATH", foreign.path_variable)
+    project.begin()
+    with (foreign.path / "a.txt").open("a") as file:
+        file.write("two\n")
+    assert project.said() == ["M a.txt +1 -0 seen"]
+    assert foreign.ran == []
 
 
 @NEEDS_GIT

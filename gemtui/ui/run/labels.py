@@ -308,6 +308,7 @@ def write_row(write: FileWrite, root: Path, glyphs: Glyphs) -> Content:
     return Content(" ").join(Content.styled(text, look) for text, look in parts if text)
 
 
-def write_totals(writes: tuple[FileWrite, ...], glyphs: Glyphs) -> str:
+def write_totals(run: LiveRun, glyphs: Glyphs) -> str:
     """`3 files +26 −4`, what was changed only; "" for none."""
-    return totals(writes).words(glyphs.removed)
+    words = totals(run.files).words(glyphs.removed)
+    return f"at least {words}" if run.more_files else words

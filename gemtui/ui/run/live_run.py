@@ -33,7 +33,7 @@ from gemtui.agent.run_folder import Exit
 from gemtui.agent.stderr import stderr_end, told
 from gemtui.runs.file_tracker import Difference, FileTracker, Span
 from gemtui.runs.kept_outcome import keep_outcome
-from gemtui.runs.observed_files import seen_files
+from gemtui.runs.observed_files import MOST, seen_files
 from gemtui.runs.outcome import RunOutcome, RunProgress, retry_words
 from gemtui.transcript.model import Author, Message, ToolCall, ToolStatus, Transcript, Usage
 from gemtui.transcript.tools import ToolKind, kind_of
@@ -227,6 +227,11 @@ class LiveRun:
             self._stirred.clear()
             await self.look_at_files()
             await asyncio.sleep(LOOK)
+
+    @property
+    def more_files(self) -> bool:
+        """Whether so many files have changed that not all are followed."""
+        return len(self._seen) >= MOST
 
     async def look_at_files(self) -> None:
         """Find out anew what became of the files."""

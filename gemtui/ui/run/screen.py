@@ -438,7 +438,7 @@ class RunScreen(DialogGuardScreen[None]):
     def _say_state(self, run: LiveRun) -> None:
         glyphs = self.gemtui.glyphs
         left = [*facts(run, glyphs, self.gemtui.clock())]
-        if totals := write_totals(run.files, glyphs):
+        if totals := write_totals(run, glyphs):
             left.insert(1, Content(totals))
         right = [Content(word) for word in position(self.view, glyphs)]
         self.query_one("#status", BarLine).say(left, right)

@@ -111,7 +111,7 @@ class RunSide(Vertical):
             return
         writes = self.query_one(WriteList)
         writes.show(run)
-        totals = write_totals(writes.shown, self._glyphs) or "none yet"
+        totals = write_totals(run, self._glyphs) or "none yet"
         heading = Content.assemble(("Files changed", "bold"), "  ", (totals, "dim"))
         said = heading, Content("\n").join(self._counters(run))
         if said != self._said:

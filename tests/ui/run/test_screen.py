@@ -18,6 +18,7 @@ from gemtui.agent.gemini import GeminiAdapter
 from gemtui.agent.options import AgentOptions
 from gemtui.agent.remembered import remember as remember_options
 from gemtui.agent.trust import remember, remembered
+from gemtui.config import Config
 from gemtui.paths import state_dir
 from gemtui.policy.model.rules import ApprovalMode
 from gemtui.runs.listing import RunState, list_runs, runs_dir
@@ -202,6 +203,20 @@ async def test_narrow_shows_the_files_instead_of_the_transcript(
         assert isinstance(me.app.focused, WriteList)
         await me.press("escape")
         await me.sees("Done it.")
+
+
+async def test_narrow_has_its_headings_in_ascii_too(
+    home: Path, project: Path, fake_cli: FakeCli
+) -> None:
+    fake_cli(START, uses("t1", "write_file", "a.txt"), "make:a.txt=x", ends("t1"), END)
+    async with person(home / ".gemini", NARROW, Config(ascii=True), project=project) as me:
+        await me.press("2")
+        await me.sees("enter starts a run")
+        await me.type("go")
+        await me.press("enter")
+        await me.sees("done", "1 file +1")
+        await me.press("escape", "w")
+        await me.sees("Files changed", "A a.txt +1")
 
 
 @SIZES
