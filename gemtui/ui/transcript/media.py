@@ -11,9 +11,10 @@ from gemtui.errors import GemtuiError
 from gemtui.files import resolved, write_new
 from gemtui.paths import current_folder
 from gemtui.text import Clean, clean_line, short_path
-from gemtui.transcript.media import decoded, file_name_of, image_words, media_type
+from gemtui.transcript.media import MediaDamaged, decoded, file_name_of, image_words, media_type
 from gemtui.transcript.model import Image
 from gemtui.ui.kit.dialogs import AskScreen, Choice, ChooseScreen
+from gemtui.ui.kit.keys import BY_ID
 from gemtui.ui.kit.new_file import free_name, place_of, problem_of
 from gemtui.ui.kit.viewer import NoViewer, show
 
@@ -69,8 +70,13 @@ def open_image(app: AppBase, image: Image) -> None:
 async def _show(app: AppBase, image: Image) -> None:
     try:
         content = await asyncio.to_thread(decoded, image)
+    except MediaDamaged as error:
+        app.say(f"{error}.", problem=True)
+        return
+    try:
         if media_type(content) is None:
             raise NoViewer("By its bytes it is no image, sound, video or PDF, and is not opened")
         await asyncio.to_thread(show, file_name_of(image), content)
-    except (GemtuiError, OSError) as error:
-        app.say(f"{error}; S saves it to a file.", problem=True)
+    except (NoViewer, OSError) as error:
+        key = BY_ID["transcript.save_media"].footer()
+        app.say(f"{error}; {key} saves it to a file.", problem=True)

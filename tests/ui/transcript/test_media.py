@@ -134,6 +134,8 @@ async def test_what_is_no_image_by_its_bytes_is_not_opened(
         await on_the_image(me)
         await me.press("o")
         await me.until(lambda: any(said in each for each in me.said))
+        offered = any("S saves it" in each for each in me.said)
+    assert offered is (data != "!!")
     assert not copy.exists()
 
 
