@@ -101,7 +101,7 @@ _HINTS = {
     "max_turns": "answers of the model, after which the run is ended",
     "timeout": "seconds, or such as 90s, 10m, 2h, after which the run is ended",
     "idle_timeout": "seconds, or such as 90s, 10m, without any output",
-    "remember": "but yolo, trust, allowed commands and tools; gemtui run takes none",
+    "remember": "never yolo, trust, allowed commands or tools; gemtui run takes none",
 }
 
 
