@@ -36,6 +36,8 @@ _FIRST, _LONGEST = 0.5, 8.0
 """Seconds between commits: few at first, so that the newest sessions are found soon."""
 _TOLD = 0.1
 """Seconds between two words about progress."""
+_REST = 0.6
+"""Seconds after a look at the store, at most, before the next: three times what it took."""
 _TURN = 1.0
 """Seconds after which one that waits tries again to be the one who writes."""
 _AGAIN = 30.0
@@ -151,11 +153,13 @@ class _Program:
         with closing(WriteIndex(self._folder)) as index, _unless_gone(index):
             while not self._ended.is_set() and index.is_there:
                 self._changed.clear()
+                began = time.monotonic()
                 told = partial(self._indexing, index.renewed)
                 update(index, self._home, told=told, cancelled=self._ended.is_set)
                 count = len(index.rows)
                 note = index.renewed
                 self._tell(Progress(state=State.DONE, done=count, total=count, note=note))
+                self._ended.wait(min(_REST, 3 * (time.monotonic() - began)))
                 while not self._changed.wait(_TURN) and index.is_there:
                     pass
 

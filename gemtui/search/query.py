@@ -99,6 +99,7 @@ def parse(text: str, *, now: datetime) -> Query:
 
     `now`: an aware time, from which `after:7d` counts; days begin at midnight of its zone.
     """
+    text = text.encode(errors="replace").decode()  # what no text can hold is in no session
     if len(text) > LONGEST:
         return replace(
             parse(text[:LONGEST], now=now),

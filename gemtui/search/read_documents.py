@@ -5,7 +5,7 @@ Each process runs this module as a program (`gemtui.sessions.readers`).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from gemtui.errors import NotASession, SessionTooLarge
 from gemtui.search.documents import Document, documents_of
@@ -15,35 +15,41 @@ from gemtui.sessions.store import ChatFile
 
 MUCH = 32 * 1024 * 1024
 """Bytes; fewer are read here."""
+_HUGE = 64 * 1024 * 1024
+"""Bytes of a file whose documents are never all in memory: it is read here."""
 
 
 def read_documents(
     places: Sequence[ChatFile], *, cancelled: Callable[[], bool]
-) -> Iterator[tuple[ChatFile, list[Document]]]:
+) -> Iterator[tuple[ChatFile, Iterable[Document]]]:
     """Yield each file with its documents, roughly in the given order, until `cancelled`.
 
     A file that is no session, or can't be read, has none.
     """
     left = dict.fromkeys(places)
-    if sum(place.size for place in places) >= MUCH:
-        for place, documents in Readers[list[Document]](__name__, places).read(cancelled):
+    small = [place for place in places if place.size < _HUGE]
+    if sum(place.size for place in small) >= MUCH:
+        for place, documents in Readers[list[Document]](__name__, small).read(cancelled):
             del left[place]
             yield place, documents
     for place in left:
         if cancelled():
             return
-        yield place, documents_in(place)
+        yield place, _documents_in(place)
 
 
-def documents_in(place: ChatFile) -> list[Document]:
-    """Return the documents of a file; none of one that is no session, or can't be read."""
+def _documents_in(place: ChatFile) -> Iterator[Document]:
     try:
         with SessionLog(place.path) as log:
             log.refresh()
-            return list(documents_of(log))
+            yield from documents_of(log)
     except (NotASession, SessionTooLarge, OSError, RecursionError, MemoryError):
-        return []
+        return
+
+
+def _read(place: ChatFile) -> list[Document]:
+    return list(_documents_in(place))
 
 
 if __name__ == "__main__":
-    serve(documents_in)
+    serve(_read)

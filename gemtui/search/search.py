@@ -59,6 +59,8 @@ _RANKED = 2000
 """Hits that are ordered by all that counts; the text engine alone chooses among more."""
 _AT_ONCE = 24 * 1024 * 1024
 """Bytes of session files that are read and held as words at once."""
+_HUGE = 64 * 1024 * 1024
+"""Bytes of files that are not looked through before they are read."""
 _MONTH = 30 * 24 * 3600
 _WEIGHTS = {Kind.USER: 1.5, Kind.MODEL: 1.2, Kind.THOUGHT: 0.9, Kind.TOOL: 0.8, Kind.NOTICE: 0.8}
 _LEFT_OUT = frozenset({Flag.GHOST, Flag.DUPLICATE})
@@ -184,21 +186,21 @@ class Search:
             scope = self._scope_of(query, sessions, marks)
             sources, unread = self._sources(scope)
         ask = _Asked(query, dropped, limit)
-        unindexed = len(unread)
+        results = partial(_results, scope=scope, query=query, limit=limit, unindexed=len(unread))
         if unread and sum(file.size for file in unread) <= _AT_ONCE:
+            if sources and not self._has_fresh(unread):
+                yield results(self._matches(sources, ask), complete=False)
             sources = [*sources, self._read_fresh(unread, cancelled)]
             unread = []
         found = self._alike(sources, ask) if not unread else self._matches(sources, ask)
-        whole = not unread and not cancelled()
-        yield _results(found, scope, query, limit, complete=whole, unindexed=unindexed)
+        yield results(found, complete=not unread and not cancelled())
         for chunk in _chunks(unread):
             if cancelled() or len(found.matches) >= limit:
                 return
             source = _read(chunk, cancelled, only=_may_match(query))
             found.add(source, ask)
             unread = unread[len(chunk) :]
-            whole = not unread and not cancelled()
-            yield _results(found, scope, query, limit, complete=whole, unindexed=unindexed)
+            yield results(found, complete=not unread and not cancelled())
 
     def _scope_of(
         self, query: Query, sessions: Sequence[Summary], marks: Mapping[str, Mark]
@@ -242,6 +244,9 @@ class Search:
             if not cancelled():
                 self._fresh = fresh
         return fresh[1]
+
+    def _has_fresh(self, files: list[Summary]) -> bool:
+        return self._fresh is not None and self._fresh[0] == files
 
     def _alike(self, sources: Sequence[_Source], ask: _Asked) -> _Found:
         """What matches; where that is little, with words that are alike, at last parts of words."""
@@ -400,7 +405,9 @@ def _may_match(query: Query) -> Callable[[Path], bool]:
 
     def may_match(path: Path) -> bool:
         with open_regular(path) as stream:
-            data = stream.read()
+            data = stream.read(_HUGE)
+        if len(data) == _HUGE:
+            return True
         folded = data.lower()
         return all(word in folded for word in plain) or _ESCAPE.search(data) is not None
 
@@ -482,7 +489,7 @@ def _score(found: Found, now: float) -> float:
 
 
 def _results(
-    found: _Found, scope: _Scope, query: Query, limit: int, *, complete: bool, unindexed: int
+    found: _Found, *, scope: _Scope, query: Query, limit: int, complete: bool, unindexed: int
 ) -> Results:
     best = nlargest(limit, found.matches, key=lambda match: match.score)
     hits: dict[str, list[Hit]] = {}

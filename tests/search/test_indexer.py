@@ -116,6 +116,18 @@ def test_what_the_index_lacks_is_read_from_the_files(store: Path, folder: Path) 
     assert found(store, folder, "common") == (ALL - {stores.uuid(3)}, 2, None)
 
 
+def test_what_the_index_holds_is_given_before_the_rest_is_read(store: Path, folder: Path) -> None:
+    indexed(store, folder)
+    say(store, 3, "another common thing")
+    sessions, query = stores.read(store).sessions, parse("common ", now=NOW)
+    with closing(Search(folder)) as search:
+        first, second = search.find(query, sessions)
+        assert (first.total_hits, first.complete) == (11, False)
+        assert (second.total_hits, second.complete) == (12, True)
+        (again,) = search.find(query, sessions)
+        assert (again.total_hits, again.complete, again.unindexed) == (12, True, 1)
+
+
 def test_a_warm_start_parses_no_line(
     store: Path, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -314,11 +326,11 @@ def test_an_index_that_is_deleted_while_it_is_kept_is_made_anew(store: Path, fol
         watched.wait(State.DONE)
         sessions = stores.read(store).sessions
         query = parse("common ", now=NOW)
-        (before,) = search.find(query, sessions)
+        *_, before = search.find(query, sessions)
         no_words(folder)
-        (without,) = search.find(query, sessions)
+        *_, without = search.find(query, sessions)
         watched.wait(State.DONE)
-        (after,) = search.find(query, sessions)
+        *_, after = search.find(query, sessions)
     assert [each.unindexed for each in (before, without, after)] == [0, 12, 0]
     assert {each.total_sessions for each in (before, without, after)} == {12}
 

@@ -113,6 +113,10 @@ def test_of_a_very_long_query_the_beginning_is_searched() -> None:
     assert query.note == "too long: only the first 1,000 characters are searched"
 
 
+def test_what_is_no_text_is_searched_as_text() -> None:
+    assert terms("a\udcff ") == [Term(text="a?")]
+
+
 PIECES = st.sampled_from(
     [
         "tool:",
