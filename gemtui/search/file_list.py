@@ -42,11 +42,15 @@ def list_file(folder: Path) -> Path:
 
 
 class NoIndex(Exception):
-    """There is no index that this gemtui can use; the words say why. `is_there`: there is one."""
+    """There is no index that this gemtui can use; the words say why.
 
-    def __init__(self, why: str, *, is_there: bool = True) -> None:
+    `is_there`: there is one. `damaged`: it is none any more.
+    """
+
+    def __init__(self, why: str, *, is_there: bool = True, damaged: bool = False) -> None:
         super().__init__(why)
         self.is_there = is_there
+        self.damaged = damaged
 
 
 class Row(NamedTuple):

@@ -62,10 +62,11 @@ class ReadIndex:
                 revision = self._list.revision
             return True
 
-    def report_damage(self) -> None:
-        """Have it made anew by the next one who writes."""
-        with suppress(OSError):
-            (self._folder / _BROKEN).touch(mode=0o600)
+
+def report_damage(folder: Path) -> None:
+    """Have the index in a folder made anew by the one who writes."""
+    with suppress(OSError):
+        (folder / _BROKEN).touch(mode=0o600)
 
 
 def _is_there(folder: Path, files: FileList) -> bool:
@@ -92,7 +93,7 @@ def _no_index_if_damaged() -> Iterator[None]:
     try:
         yield
     except (OSError, sqlite3.Error, ValueError, TypeError) as error:
-        raise NoIndex(f"it is damaged ({error})") from error
+        raise NoIndex(f"it is damaged ({error})", damaged=True) from error
 
 
 # --- writing -------------------------------------------------------------------------------------
@@ -186,7 +187,8 @@ class WriteIndex:
 
 
 def _made_anew(folder: Path) -> tuple[FileList, TextIndex]:
-    """An empty index in the place of what is there."""
+    """An empty index in the place of what is there; without a list nobody looks at the rest."""
+    list_file(folder).unlink(missing_ok=True)
     for entry in folder.iterdir():
         if entry.is_dir() and not entry.is_symlink():
             shutil.rmtree(entry)

@@ -39,7 +39,7 @@ from gemtui.files import open_regular
 from gemtui.marks import Mark
 from gemtui.search.documents import Kind, documents_of
 from gemtui.search.file_list import NoIndex, Row
-from gemtui.search.index import ReadIndex
+from gemtui.search.index import ReadIndex, report_damage
 from gemtui.search.matching import Likeness, engine_query, has_words, is_too_much
 from gemtui.search.query import Field, Narrowed, Query
 from gemtui.search.snippets import WIDTH, Snippet, pattern_for, snippet
@@ -233,6 +233,8 @@ class Search:
             self.damage = None
         except NoIndex as error:
             self.damage = str(error) if error.is_there else None
+            if error.damaged:
+                report_damage(self._folder)
             self._close_index()
         return self._index
 
@@ -276,8 +278,8 @@ class Search:
         if isinstance(error, ValueError) and is_too_much(error):
             return
         self.damage = f"it is damaged ({error})"
-        if self._index is not None:
-            self._index.report_damage()
+        if self._folder is not None:
+            report_damage(self._folder)
 
     # --- bodies ------------------------------------------------------------------------------
 

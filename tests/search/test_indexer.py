@@ -335,6 +335,17 @@ def test_an_index_that_is_deleted_while_it_is_kept_is_made_anew(store: Path, fol
     assert {each.total_sessions for each in (before, without, after)} == {12}
 
 
+def test_damage_that_a_search_meets_is_mended_while_the_index_is_kept(
+    store: Path, folder: Path
+) -> None:
+    with indexer(store, folder) as watched:
+        watched.wait(State.DONE)
+        missing_segment(folder)
+        assert found(store, folder, "common")[:2] == (ALL, 12)
+        assert "made anew: it is damaged" in (watched.wait(State.DONE).note or "")
+        assert found(store, folder, "common") == (ALL, 0, None)
+
+
 # --- where nothing can be written ----------------------------------------------------------------
 
 
