@@ -14,6 +14,7 @@ from typing import Any
 from gemtui.files import read_small, resolved
 from gemtui.jsonfile import object_of
 from gemtui.paths import current_folder, gemini_home, settings_path
+from gemtui.policy.model.rules import ApprovalMode
 
 SETTINGS_VARIABLE = "GEMINI_CLI_SYSTEM_SETTINGS_PATH"
 
@@ -82,6 +83,22 @@ def settings_places(environ: Mapping[str, str], project: Path | None) -> list[Pa
     projects = [] if project is None else [project / ".gemini" / "settings.json"]
     places = (defaults, gemini_home(environ) / "settings.json", *projects, system)
     return [path for path in dict.fromkeys(places) if path not in unread]
+
+
+def usual_mode(environ: Mapping[str, str], project: Path | None) -> ApprovalMode:
+    """Return the mode of a run that names none (assets/gemini-cli.md#settings).
+
+    `project`: the folder of the run. Yolo can't be the usual one.
+    """
+    usual, plans = "", True
+    for place in settings_places(environ, project):
+        general = read_settings(place, environ).get("general")
+        if isinstance(general, dict):
+            usual = general.get("defaultApprovalMode") or usual
+            plan = general.get("plan")
+            plans = plan.get("enabled", plans) if isinstance(plan, dict) else plans
+    known = ("auto_edit", "plan") if plans else ("auto_edit",)
+    return ApprovalMode(usual) if usual in known else ApprovalMode.DEFAULT
 
 
 def system_settings(environ: Mapping[str, str], *, version: str | None) -> dict[str, Any]:

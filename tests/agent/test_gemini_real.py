@@ -30,7 +30,7 @@ from gemtui.agent.events import (
 from gemtui.agent.gemini import GeminiAdapter
 from gemtui.agent.options import AgentOptions
 from gemtui.agent.run_folder import KILLED, RunFolder
-from gemtui.agent.settings import settings_unread
+from gemtui.agent.settings import settings_unread, usual_mode
 from gemtui.policy.file.levels import Level, PermissionPolicy
 from gemtui.policy.model.rules import ApprovalMode
 from gemtui.runs.outcome import RunProgress
@@ -122,6 +122,20 @@ async def test_a_megabyte_of_output_and_a_megabyte_of_prompt(gemini: GeminiCli) 
     (output,) = [e.payload.output for e in events if isinstance(e.payload, ToolResult)]
     assert len(output) >= 1_000_000
     assert done(events).status is DoneStatus.SUCCESS
+
+
+async def test_a_run_that_names_no_mode_has_that_of_the_settings(gemini: GeminiCli) -> None:
+    path = gemini.store / "settings.json"
+    given = json.loads(path.read_text())
+    given["general"]["defaultApprovalMode"] = "auto_edit"
+    path.write_text(json.dumps(given))
+    for mode, writes in ((None, True), (ApprovalMode.DEFAULT, False)):
+        with ModelServer([answer(text("Hi."))]) as model:
+            cli = adapter(gemini, model)
+            await collect(cli.run("go", options(gemini, approval_mode=mode)))
+            usual = usual_mode(gemini.environment(model.url), gemini.project)
+            assert usual is ApprovalMode.AUTO_EDIT
+            assert ('"write_file"' in json.dumps(model.asked[0].body["tools"])) is writes
 
 
 async def test_an_abort_while_the_answer_streams(gemini: GeminiCli) -> None:

@@ -17,6 +17,7 @@ from gemtui.agent.settings import (
     settings_unread,
     system_settings,
     user_policies,
+    usual_mode,
 )
 from gemtui.policy.model.rules import ApprovalMode
 
@@ -122,6 +123,30 @@ def test_the_machines_defaults_come_first(tmp_path: Path, monkeypatch: pytest.Mo
     found = user_policies(environ, tmp_path / "project")
     names = ("/of/system-defaults.json", "/of/all", "/of/.gemini/settings.json", "/of/system.json")
     assert [*map(str, found)] == [*names]
+
+
+@pytest.mark.parametrize(
+    ("of_user", "of_project", "mode"),
+    [
+        ({}, {}, "default"),
+        ({"defaultApprovalMode": "auto_edit"}, {}, "auto_edit"),
+        ({"defaultApprovalMode": "auto_edit"}, {"defaultApprovalMode": "default"}, "default"),
+        ({"defaultApprovalMode": "yolo"}, {}, "default"),
+        ({"defaultApprovalMode": "plan"}, {"plan": {"enabled": True}}, "plan"),
+        ({"defaultApprovalMode": "plan"}, {"plan": {"enabled": False}}, "default"),
+        ({"defaultApprovalMode": ["plan"]}, {"plan": 5}, "default"),
+        ("plan", {}, "default"),
+    ],
+)
+def test_the_usual_mode_is_that_of_the_settings(
+    tmp_path: Path, of_user: object, of_project: object, mode: str
+) -> None:
+    for place, general in (("home", of_user), ("project", of_project)):
+        folder = tmp_path / place / ".gemini"
+        folder.mkdir(parents=True)
+        (folder / "settings.json").write_text(json.dumps({"general": general}))
+    environ = {"GEMINI_CLI_HOME": str(tmp_path / "home")}
+    assert usual_mode(environ, tmp_path / "project") == mode
 
 
 def test_variables_in_settings_stand_for_their_values(tmp_path: Path) -> None:

@@ -204,10 +204,14 @@ def _stopped(run: LiveRun) -> str:
     return f"{how}{more}. The answer so far and the finished writes are kept."
 
 
-def option_words(options: AgentOptions) -> Content:
-    """The options of the next run on one line; those that are dangerous stand out."""
+def option_words(options: AgentOptions, usual: ApprovalMode = ApprovalMode.DEFAULT) -> Content:
+    """The options of the next run on one line; those that are dangerous stand out.
+
+    `usual`: the mode of a run that names none.
+    """
     words = [Content(clean_line(f"model {options.model or 'auto'}"))]
-    mode = Content(f"mode {options.approval_mode or 'default'}")
+    of_settings = options.approval_mode is None and usual is not ApprovalMode.DEFAULT
+    mode = Content(f"mode {options.approval_mode or usual}{' (settings)' * of_settings}")
     yolo = options.approval_mode is ApprovalMode.YOLO
     words.append(mode.stylize(_LOUD) if yolo else mode)
     words += [Content.styled(clean_line(each), _LOUD) for each in loud_words(options)]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
 from dataclasses import replace
@@ -21,6 +22,7 @@ from gemtui.agent.command import line_again
 from gemtui.agent.detect import Detected, detect_cli
 from gemtui.agent.events import DoneStatus
 from gemtui.agent.options import AgentOptions
+from gemtui.agent.settings import usual_mode
 from gemtui.errors import OptionError
 from gemtui.paths import current_folder, prompts_file
 from gemtui.policy.model.rules import ApprovalMode
@@ -89,6 +91,7 @@ class RunScreen(DialogGuardScreen[None]):
         self._kept = False
         """Whether the options are those that the folder keeps."""
         self._cli: Detected | None = None
+        self._usual = ApprovalMode.DEFAULT
         self._stage: Stage | None = None
         self._frame = 0
         self._queued: str | None = None
@@ -148,12 +151,22 @@ class RunScreen(DialogGuardScreen[None]):
         self.panes.stale()
         self._tick()
         self._update_header()
+        self._look_for_mode()
 
     @work(exclusive=True, group="cli")
     async def _look_for_cli(self) -> None:
         self._cli = await asyncio.to_thread(detect_cli)
         self._update_header()
         self._say_nothing_yet()
+
+    @work(exclusive=True, group="mode")
+    async def _look_for_mode(self) -> None:
+        """Which mode a run here has that names none."""
+        folder = self.options.cwd or current_folder()
+        usual = await asyncio.to_thread(usual_mode, os.environ, folder)
+        if usual is not self._usual:
+            self._usual = usual
+            self._say_options()
 
     # --- what is shown -------------------------------------------------------------------------
 
@@ -191,6 +204,7 @@ class RunScreen(DialogGuardScreen[None]):
             before = AgentOptions(resume=self.options.resume) if self._kept else self.options
             self.options, self._kept = replace(before, cwd=folder, trust=False), False
             self._take_kept(folder)
+            self._look_for_mode()
 
     @work(exclusive=True, group=_KEPT)
     async def _take_kept(self, folder: Path) -> None:
@@ -451,7 +465,7 @@ class RunScreen(DialogGuardScreen[None]):
         resume = self.options.resume
         words = WAITS if self._queued is not None else prompt_words(self.run_shown, resume)
         folder = self.options.cwd or current_folder()
-        self.query_one(PromptBox).say(words, option_words(self.options), folder)
+        self.query_one(PromptBox).say(words, option_words(self.options, self._usual), folder)
 
     @on(TranscriptMoved)
     def _moved(self) -> None:

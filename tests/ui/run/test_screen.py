@@ -485,6 +485,19 @@ def asked(me: Person) -> bool:
     return isinstance(list_, OptionList) and list_.highlighted is not None
 
 
+async def test_the_mode_of_the_settings_stands_beside_the_prompt(
+    home: Path, project: Path, fake_cli: FakeCli
+) -> None:
+    fake_cli(START, END)
+    path = home / ".gemini/settings.json"
+    path.write_text(json.dumps({"general": {"defaultApprovalMode": "auto_edit"}}))
+    async with runner(home, project) as me:
+        await me.sees("mode auto_edit (settings)")
+        path.unlink()
+        await me.press("escape", "1", "2")
+        await me.sees("mode default")
+
+
 async def test_a_trusted_folder_can_be_taken_back(home: Path, project: Path) -> None:
     remember(project)
     async with person(home / ".gemini", NARROW, project=project) as me:
