@@ -51,8 +51,7 @@ def next_target(transcript: Transcript, here: Cursor, target: Target, step: int)
 
     Reads the bodies of messages that may hold one: for a thread.
     """
-    end = len(transcript) if step > 0 else -1
-    for message in range(here.message, end, step):
+    for message in range(len(transcript))[here.message :: step]:
         if target.message(transcript.outlines[message]):
             for cursor in _in_message(transcript, message, here, target, step):
                 if (order(cursor) - order(here)) * step > 0:

@@ -19,6 +19,7 @@ from textual.widgets import Input, OptionList, Static
 from gemtui.transcript.display_model import DiffDisplay
 from gemtui.transcript.model import Transcript
 from gemtui.ui.draw.theme import ASCII, THEMES, UNICODE, Glyphs
+from gemtui.ui.kit.keys import Where, keys_of
 from gemtui.ui.kit.messages import (
     BackRequested,
     CopyRequested,
@@ -272,8 +273,9 @@ async def test_a_resize_wraps_anew_and_keeps_the_place() -> None:
 
 async def test_nothing_at_all_can_be_shown_and_used() -> None:
     async with reading(Talk()) as (app, pilot):
-        for key in ("j", "k", "end", "home", "pagedown", "space", "f", "y", "Y", "v", "o", "enter"):
-            await pilot.press(key)
+        for key in keys_of(Where.TRANSCRIPT):
+            for name in key.binding.key.split(","):
+                await pilot.press(name, "escape")
         assert app.lines() == [""] * 12
 
 
