@@ -348,25 +348,27 @@ def _grouped(rows: Sequence[SessionRow], folded: frozenset[str]) -> Iterator[Row
 
 def _by_day(
     rows: Sequence[SessionRow], time: Callable[[ListEntry], datetime | None], days: Days
-) -> Iterator[Row]:
+) -> list[Row]:
     """Rows, which are in the order of `time`, below a heading for each day or month.
 
     What belongs to a session above it stands below the heading of that one.
     """
     tops = [at for at, row in enumerate(rows) if not row.depth]
+    below: list[Row] = []
     place = 0
     while place < len(tops):
         when = time(rows[tops[place]].entry)
-        span = None if when is None else days.span_of(when)
-        after = len(tops)
-        if span is not None:
+        name, after = "No time known", len(tops)
+        if when is not None:
+            span = days.span_of(when)
+            name = span.name
             after = bisect_left(
                 tops, True, place + 1, key=lambda at: time(rows[at].entry) not in span
             )
-        below = rows[tops[place] : tops[after] if after < len(tops) else len(rows)]
-        yield DayHeading("No time known" if span is None else span.name, after - place)
-        yield from below
+        below.append(DayHeading(name, after - place))
+        below += rows[tops[place] : tops[after] if after < len(tops) else len(rows)]
         place = after
+    return below
 
 
 def _heading(entry: ListEntry) -> Clean:
