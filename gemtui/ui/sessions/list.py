@@ -394,9 +394,14 @@ class SessionList(ScrollView, can_focus=True, inherit_bindings=False):
             self.post_message(self.Opened(summary))
 
     def action_select(self) -> None:
-        """Select the session, or no longer, and go on to the next one."""
+        """Select the session, or no longer, and go on; on a heading, all that stand below it."""
         if isinstance(row := self._row, SessionRow):
             self._select(self._selected ^ {row.key}, row.key)
+        elif isinstance(row, Heading):
+            rows = [each for each in self._places.rows if isinstance(each, SessionRow)]
+            group = {each.key for each in rows if each.entry.group == row.group}
+            left_out = group - self._selected
+            self._select(self._selected | group if left_out else self._selected - group)
         self.action_cursor_down()
 
     def action_select_to(self) -> None:

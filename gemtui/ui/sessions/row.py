@@ -125,11 +125,12 @@ def _title(row: SessionRow, look: Look, around: RowContext) -> Pieces:
     return (Piece(own(f"{look.glyphs.selected} "), style), *title) if around.selected else title
 
 
-def _age(summary: Summary, look: Look, around: RowContext, width: int) -> Pieces:
+def _age(row: SessionRow, look: Look, around: RowContext, width: int) -> Pieces:
     """When it was written, or began, where that is what orders the list."""
-    began = around.sort is Sort.STARTED
+    summary, began = row.entry.summary, around.sort is Sort.STARTED
     when = summary.started if began else summary.when
-    said = "?" if when is None else _moment(when, look, around.days)
+    days = None if row.depth else around.days  # what belongs to a session may be of another day
+    said = "?" if when is None else _moment(when, look, days)
     return (Piece(own(f"{'began ' if began else ''}{said:>{width}}"), look[Role.MUTED]),)
 
 
@@ -144,11 +145,8 @@ def _moment(when: datetime, look: Look, days: Days | None) -> str:
 
 
 def _title_line(row: SessionRow, look: Look, around: RowContext) -> Strip:
-    summary = row.entry.summary
-    front = _front(row, look, around, _sign(summary, look))
-    return _line(
-        (*front, *_title(row, look, around)), (_GAP, *_age(summary, look, around, 3)), look
-    )
+    front = _front(row, look, around, _sign(row.entry.summary, look))
+    return _line((*front, *_title(row, look, around)), (_GAP, *_age(row, look, around, 3)), look)
 
 
 class RowFact(Struct, frozen=True):
@@ -274,7 +272,7 @@ def _tokens(summary: Summary, around: RowContext) -> Clean:
 
 def _columns(row: SessionRow, look: Look, around: RowContext) -> Strip:
     """The columns that fit at the right, words about the state behind the title."""
-    right = _right_columns(row.entry, look, around)
+    right = _right_columns(row, look, around)
     states: list[Piece] = []
     for fact in _states(row.entry, look, around):
         states += [_GAP, *_marked(fact.text, fact.style, around, look)]
@@ -284,7 +282,8 @@ def _columns(row: SessionRow, look: Look, around: RowContext) -> Strip:
     return _line((*front, *title, *states), right, look)
 
 
-def _right_columns(entry: ListEntry, look: Look, around: RowContext) -> Pieces:
+def _right_columns(row: SessionRow, look: Look, around: RowContext) -> Pieces:
+    entry = row.entry
     summary, muted, all_of_them = entry.summary, look[Role.MUTED], look.width >= ALL_COLUMNS_FROM
     prompts = _number(_counted(summary.prompts, "prompt", summary, look), muted, 7)
     tools = _number(_tools(summary, look, around), muted, 5)
@@ -301,7 +300,7 @@ def _right_columns(entry: ListEntry, look: Look, around: RowContext) -> Pieces:
             pieces += (*(failed if wrong else prompts), *sorted_by)
         else:
             pieces += (*prompts, *(failed if wrong else (*tools, _MARGIN)))
-    return (*pieces, _GAP, *_age(summary, look, around, 3 if around.days is None else 6))
+    return (*pieces, _GAP, *_age(row, look, around, 3 if around.days is None else 6))
 
 
 def _word(text: Clean, width: int, look: Look, around: RowContext) -> Pieces:

@@ -448,7 +448,8 @@ class SessionsScreen(DialogGuardScreen[None]):
         """Bring back what was deleted last; what can't be is the last to be tried again."""
         from gemtui.ui.sessions.deletion import undo
 
-        gone = self._last_deletion
+        if not (gone := self._last_deletion):
+            return
         self._deletions = [each for each in self._deletions if each is not gone]
         back = await undo(self.gemtui, gone)
         self._deletions.insert(0, gone)

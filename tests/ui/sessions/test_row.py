@@ -6,7 +6,8 @@ import pytest
 from msgspec.structs import replace
 from textual.strip import Strip
 
-from gemtui.sessions.listing import Heading, Listing, Query, Row, SessionRow, Sort, View
+from gemtui.sessions.days import Days
+from gemtui.sessions.listing import Heading, ListEntry, Listing, Query, Row, SessionRow, Sort, View
 from gemtui.sessions.store import SessionKind
 from gemtui.sessions.summary import NO_TITLE, Flag, Summary
 from gemtui.text import Clean, clean_line
@@ -229,3 +230,10 @@ def test_zero_and_unknown_are_shown_where_they_order_the_list(
     text = squeezed(drawn(bare, width, around))
     assert shows in text
     assert "2 failed" in text
+
+
+def test_what_belongs_to_a_session_of_another_day_has_its_age() -> None:
+    around = RowContext(query=Query(""), days=Days(NOW, None))
+    old = ListEntry(summary("old", hours=14), Clean("api"), "old")
+    shown = [draw_row(SessionRow(old, depth), look(44), around, 2)[0].text for depth in (0, 1)]
+    assert [line.split()[-1] for line in shown] == ["22:00", "14h"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import shutil
 from datetime import UTC, datetime
@@ -10,10 +11,13 @@ from pathlib import Path
 
 import pytest
 
+from gemtui.agent.gemini import GeminiAdapter
+from gemtui.agent.options import AgentOptions
 from gemtui.config import Config
-from gemtui.sessions.listing import SessionRow
+from gemtui.sessions.listing import Heading, SessionRow
 from gemtui.sessions.summary import Flag
 from gemtui.ui.kit.text_screen import RawText
+from tests.fake_cli import INIT, FakeCli
 from tests.sessions.stores import append
 from tests.ui.people import NARROW, WIDE, Person, copy_store, person
 
@@ -98,6 +102,17 @@ async def test_v_selects_all_from_the_last_selected_one(store: Path) -> None:
         await me.sees("5 selected")
         await me.press("escape", "end", "v", "home", "v")
         await me.sees(f"{me.rows.rows.shown} selected")
+
+
+async def test_on_the_heading_of_a_project_all_below_it_are_selected(store: Path) -> None:
+    async with person(store, NARROW) as me:
+        await me.press("g", "home")
+        [first, *_] = me.rows.rows.rows
+        assert isinstance(first, Heading)
+        await me.press("space")
+        await me.sees(f"{first.count} selected")
+        await me.press("home", "space")
+        await me.until(lambda: "selected" not in me.text)
 
 
 async def test_a_selection_has_an_ascii_sign(store: Path) -> None:
@@ -267,3 +282,38 @@ async def test_a_subagent_goes_with_its_session_though_both_are_selected(
         await me.press("u")
         await said(me, "Brought back: ")
     assert content(store) == before
+
+
+async def test_the_last_session_deleted_comes_back_from_the_empty_store(
+    tmp_path: Path, trash: Path
+) -> None:
+    home = copy_store(tmp_path)
+    for path in (*home.glob("tmp/*/chats/**/*.json*"), *home.glob("tmp/*/checkpoint-*")):
+        if "9babadd1" not in path.name:
+            path.unlink()
+    async with person(home, NARROW) as me:
+        await me.press("tab")
+        await confirmed(me, "Delete this session?")
+        await me.sees("No sessions yet.")
+        await me.press("u")
+        await me.sees("Add a docstring to Stock", "Brought back")
+
+
+async def test_one_of_several_in_which_a_run_goes_on_is_left_and_said(
+    store: Path, trash: Path, fake_cli: FakeCli, tmp_path: Path
+) -> None:
+    fake_cli(f"print:{INIT}", "wait")
+    async with person(store, WIDE) as me:
+        busy = me.chosen
+        await me.press("space", "space")
+        [idle] = [each for each in me.rows.selected if each.id != busy.id]
+        options = AgentOptions(cwd=tmp_path, resume=busy.id)
+        run = await asyncio.to_thread(GeminiAdapter().start, "go on", options)
+        await me.press("d")
+        await me.sees("Delete this session?", idle.title, f"{busy.title}: A run goes on")
+        await me.press("y")
+        await me.sees("1 problem with 2 sessions", "A run goes on in this session")
+        assert busy.path.exists()
+        assert not idle.path.exists()
+        run.abort()
+        await run.wait()
