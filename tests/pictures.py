@@ -47,6 +47,14 @@ async def find(me: Person) -> None:
     await me.press("n")
 
 
+async def search(me: Person) -> None:
+    """Words in all that was said."""
+    await me.press("F")
+    await me.type("tide")
+    await me.sees("hits in", "a whole tide")
+    await me.press("down")
+
+
 async def reading(me: Person) -> None:
     """A transcript on the whole of a small terminal."""
     await me.press("enter")
@@ -73,13 +81,14 @@ async def policy(me: Person) -> None:
 SCENES: dict[str, tuple[tuple[int, int], Scene]] = {
     "sessions": (WIDE, sessions),
     "find": (WIDE, find),
+    "search": (WIDE, search),
     "policy": (WIDE, policy),
     "narrow-list": (NARROW, listed),
     "narrow-reading": (NARROW, reading),
 }
 
 
-RUN = Path(__file__).parent / "ui/__snapshots__/test_run_snapshots"
+RUN = Path(__file__).parent / "ui/run/__snapshots__/test_run_snapshots"
 """The run pane is drawn by its own test; the README shows what that holds."""
 
 
