@@ -165,6 +165,12 @@ class SearchedRows(Vertical, Generic[Item]):
         """Let somebody type."""
         self.bar.open()
 
+    def search_again(self, text: str) -> None:
+        """Search for what was searched for before; the keys stay with the rows."""
+        self.bar.open()
+        self.bar.query_one(Input).value = text
+        self.rows.focus()
+
     def clear(self) -> bool:
         """End the search; False if there is none."""
         searched = bool(self.bar.text)

@@ -198,9 +198,11 @@ async def choose_run(app: AppBase, registry: RunRegistry) -> LiveRun | None:
 
     Runs that go on can be stopped in the list, and lost sessions put back.
     """
+    search = ""
     while found := await registry.find():
         lost = {each.folder for each in await asyncio.to_thread(last_copies, registry.adapter.runs)}
-        wanted = await app.push_screen_wait(RunListScreen(found, only_copies=lost))
+        screen = RunListScreen(found, only_copies=lost, search=search)
+        wanted, search = await app.push_screen_wait(screen), screen.search
         if wanted is None:
             return None
         if wanted.what is What.STOP:

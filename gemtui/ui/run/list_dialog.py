@@ -45,13 +45,19 @@ class Wanted(NamedTuple):
 
 
 class RunListScreen(DialogScreen[Wanted]):
-    """Closes with a `Wanted`, or with None; `only_copies`: runs that keep one of a session."""
+    """Closes with a `Wanted`, or with None; `only_copies`: runs that keep one of a session.
+
+    `search`: what is searched for at first, and what was in the end.
+    """
 
     BINDINGS = bindings(Where.RUN_LIST)
     AUTO_FOCUS = "RowList"
 
-    def __init__(self, runs: Sequence[Run], *, only_copies: Collection[RunFolder] = ()) -> None:
+    def __init__(
+        self, runs: Sequence[Run], *, only_copies: Collection[RunFolder] = (), search: str = ""
+    ) -> None:
         super().__init__()
+        self.search = search
         self._runs, self._only_copies = list(runs), only_copies
 
     def compose(self) -> ComposeResult:
@@ -69,6 +75,8 @@ class RunListScreen(DialogScreen[Wanted]):
     def on_mount(self) -> None:
         """Begin at the newest."""
         self._list.show(self._runs, fresh=True)
+        if self.search:
+            self._list.search_again(self.search)
         self._read_outcomes()
 
     @work
@@ -122,7 +130,7 @@ class RunListScreen(DialogScreen[Wanted]):
         self._do(What.RESTORE)
 
     def _do(self, what: What) -> None:
-        run = self._list.rows.chosen
+        run, self.search = self._list.rows.chosen, self._list.query_text
         if run is not None:
             self.dismiss(Wanted(run, what))
 

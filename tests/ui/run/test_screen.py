@@ -425,6 +425,18 @@ async def test_the_list_of_runs_is_searched_and_tells_refusals_from_success(
         assert me.pane.run_shown.id == "two"
 
 
+async def test_what_is_done_in_the_list_of_runs_keeps_its_search(home: Path, project: Path) -> None:
+    add_run(runs_dir(), "one")
+    add_run(runs_dir(), "two", (STREAMS / "policy-deny.jsonl").read_text(), age=1)
+    async with runner(home, project, NARROW) as me:
+        await me.press("ctrl+l", "slash", *"refused", "down", "x")
+        await me.until(lambda: any("Nothing of this run" in said for said in me.said))
+        await me.sees("/ refused", "⊘ Do it.")
+        await me.until(lambda: "✓ Do it." not in me.text)
+        await me.press("x", "enter")
+        await me.sees("tool calls were refused")
+
+
 async def test_a_run_with_refusals_is_known_in_the_list_when_it_has_ended(
     home: Path, project: Path, fake_cli: FakeCli
 ) -> None:
