@@ -309,13 +309,19 @@ class _Scope:
         self, sessions: Sequence[Summary], marks: Mapping[str, Mark], fields: tuple[Narrowed, ...]
     ) -> None:
         self._key = sessions, marks, fields
-        mains = {each.id: each for each in sessions if each.kind is SessionKind.MAIN}
+        mains = {
+            (key, each.id): each
+            for each in sessions
+            if each.kind is SessionKind.MAIN
+            for key in ("", each.project_key)
+        }
         self.files: list[Summary] = []
         self.session_of: dict[str, Summary] = {}
         for each in sessions:
             if each.kind is SessionKind.CHECKPOINT or not _LEFT_OUT.isdisjoint(each.flags):
                 continue
-            session = mains.get(each.parent or "", each)
+            parent = each.parent or ""
+            session = mains.get((each.project_key, parent)) or mains.get(("", parent)) or each
             if all(_fits(session, each_field, marks) for each_field in fields):
                 self.files.append(each)
                 self.session_of[each.names[0]] = session

@@ -170,6 +170,19 @@ def test_what_subagents_say_counts_as_the_session_s_and_opens_where_it_is(
     assert hit.file.id == CHILD
 
 
+def test_a_subagent_counts_for_the_session_of_its_own_project(home: Path) -> None:
+    gemini = home / ".gemini"
+    for key in ("one", "two", "three"):
+        stores.marker(gemini, key, f"/home/ada/{key}")
+        said = [logs.header(PARSER, projectHash=stores.hashed(f"/home/ada/{key}"))]
+        stores.session(gemini, PARSER, [*said, logs.user("u", key)], key=key)
+    child = [logs.header(CHILD, kind="subagent"), logs.user("u1", "Investigate")]
+    logs.write(gemini / "tmp/two/chats" / PARSER / f"{CHILD}.jsonl", child)
+    with closing(Search(None)) as search:
+        (group,) = ask(search, home, "investigate").groups
+    assert (group.session.id, group.session.project) == (PARSER, "/home/ada/two")
+
+
 def test_a_hit_leads_to_a_block_of_the_transcript(search: Search, home: Path) -> None:
     hits = ask(search, home, "parser").hits + ask(search, home, "secret", dropped=True).hits
     assert {hit.kind.word for hit in hits} == {"user", "model", "tool"}
