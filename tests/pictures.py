@@ -16,7 +16,11 @@ import time
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 
+from textual.theme import Theme
+
+from gemtui.config import Config
 from gemtui.demo.place import POLICIES, PROJECT
+from gemtui.ui.draw.theme import DARK, LIGHT
 from tests.ui.demos import demo_store
 from tests.ui.people import NARROW, NOW, WIDE, Person, person
 
@@ -78,13 +82,13 @@ async def policy(me: Person) -> None:
     await me.sees("unsaved change", "◌ allow")
 
 
-SCENES: dict[str, tuple[tuple[int, int], Scene]] = {
-    "sessions": (WIDE, sessions),
-    "find": (WIDE, find),
-    "search": (WIDE, search),
-    "policy": (WIDE, policy),
-    "narrow-list": (NARROW, listed),
-    "narrow-reading": (NARROW, reading),
+SCENES: dict[str, tuple[tuple[int, int], Theme, Scene]] = {
+    "sessions": (WIDE, DARK, sessions),
+    "find": (WIDE, LIGHT, find),
+    "search": (WIDE, DARK, search),
+    "policy": (WIDE, DARK, policy),
+    "narrow-list": (NARROW, DARK, listed),
+    "narrow-reading": (NARROW, DARK, reading),
 }
 
 
@@ -100,9 +104,10 @@ async def draw(folder: Path) -> None:
         home = demo_store(Path(place), now=NOW)
         os.environ["HOME"] = str(home)
         shutil.copytree(POLICIES, home / ".config/gemtui/policies")
-        for name, (size, scene) in SCENES.items():
+        for name, (size, theme, scene) in SCENES.items():
             project = home / PROJECT if scene is policy else None
-            async with person(home / ".gemini", size, demo=True, project=project) as me:
+            config = Config(theme=theme.name)
+            async with person(home / ".gemini", size, config, demo=True, project=project) as me:
                 await scene(me)
                 await me.pilot.pause()
                 svg = me.app.export_screenshot(title="gemtui")

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 from textual.color import Color
+from textual.widgets import OptionList
 
 from gemtui.config import Config, load_config
 from gemtui.paths import config_file
@@ -93,6 +94,22 @@ async def test_selected_text_is_marked_without_colours(
     monkeypatch.setenv("NO_COLOR", "1")
     async with person(store) as me:
         assert me.view.selection_style.reverse
+
+
+async def test_the_chosen_row_of_a_dialog_is_marked_without_colours(
+    store: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("NO_COLOR", "1")
+    async with person(store) as me:
+        await me.press("down", "e")
+        await me.sees("Markdown, to read", "Plain text")
+        rows = me.app.screen.query_one(OptionList)
+        first, second, *_ = [rows.render_line(y)._segments[0] for y in range(3)]
+        assert first.text.startswith("Markdown")
+        assert first.style is not None
+        assert first.style.underline
+        assert second.style is not None
+        assert not second.style.underline
 
 
 # --- commands ------------------------------------------------------------------------------------

@@ -7,10 +7,13 @@ from collections.abc import Awaitable, Callable
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
+from gemtui.config import Config
+from gemtui.ui.draw.theme import DARK
 from gemtui.ui.transcript.view import READING
 from tests.fake_cli import INIT, OK, FakeCli, says
-from tests.ui.people import NARROW, Person, copy_store, person
+from tests.ui.people import NARROW, WIDE, Person, copy_store, person
 from tests.ui.planners import policy
 
 Pane = Callable[[Person], Awaitable[None]]
@@ -27,7 +30,7 @@ async def run(me: Person) -> None:
     await me.sees("enter starts a run")
     await me.type("Say it.")
     await me.press("enter")
-    await me.sees("Said.", "Files written")
+    await me.sees("Said.", "Files changed")
 
 
 async def policies(me: Person) -> None:
@@ -49,7 +52,7 @@ def store(tmp_path: Path, fake_cli: FakeCli, monkeypatch: pytest.MonkeyPatch) ->
     return home
 
 
-@pytest.mark.parametrize("size", [(120, 36), HUGE])
+@pytest.mark.parametrize("size", [WIDE, HUGE])
 @pytest.mark.parametrize("pane", PANES)
 async def test_headings_and_the_rules_below_them_stand_on_the_same_rows(
     store: Path, pane: str, size: tuple[int, int]
@@ -62,6 +65,22 @@ async def test_headings_and_the_rules_below_them_stand_on_the_same_rows(
         assert left[1:2].strip()
         assert right[1:2].strip()
         assert [set(side) for side in rules.split("▏")] == [{"─"}, {"─"}]
+
+
+async def test_the_rule_below_the_part_with_the_focus_has_the_accent(store: Path) -> None:
+    async with person(store, WIDE, replace(Config(), theme=DARK.name)) as me:
+        await sessions(me)
+        line = me.app.get_css_variables()["line"].lower()
+        await me.until(lambda: _rules(me) == [DARK.accent, line])
+        await me.press("tab")
+        await me.until(lambda: _rules(me) == [line, DARK.accent])
+
+
+def _rules(me: Person) -> list[str | None]:
+    """The colours of the rules below the headings."""
+    row = me.app.screen._compositor.render_strips()[2]
+    inks = [part.style.color for part in row if part.style and set(part.text) == {"─"}]
+    return [ink.triplet.hex if ink and ink.triplet else None for ink in inks]
 
 
 async def test_on_a_huge_screen_lines_are_as_long_as_one_reads_them(store: Path) -> None:

@@ -151,6 +151,8 @@ class SessionsScreen(DialogGuardScreen[None]):
             self.sessions.focus()
         else:
             self.show(self._start.session)
+        # the focus came before Textual knew of styles that follow it
+        self.call_after_refresh(self.update_node_styles)
 
     @work(exclusive=True, group="store")
     async def _follow_store(self) -> None:
