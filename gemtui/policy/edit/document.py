@@ -6,6 +6,7 @@ A rule that is switched off stays in the file with `#off ` before each line, a c
 
 from __future__ import annotations
 
+import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
@@ -277,12 +278,14 @@ def _between_rules(pieces: Iterable[Block]) -> str:
 
 def _lock(text: str, pieces: Sequence[Block]) -> str:
     """Why the rules can't be edited one by one, with a way out; "" = they can."""
-    if not _read_alone(pieces) or _has_rules(_between_rules(pieces)):
+    entangled = not _read_alone(pieces) or _has_rules(_between_rules(pieces))
+    if entangled or _TIME_LAST.search(text):
         try:
             parse_toml(text)
         except TomlError as error:
             place = f"line {error.line}, column {error.column}: " if error.line else ""
             return f"{place}{error}; correct it in an editor"
+    if entangled:
         return (
             "its rules are not written as [[rule]] tables, one below the other; "
             "write them so in an editor, then they can be edited here"
@@ -290,6 +293,10 @@ def _lock(text: str, pieces: Sequence[Block]) -> str:
     if _fields_of_none(pieces):
         return "below a rule that is switched off stand fields of none; sort them in an editor"
     return ""
+
+
+_TIME_LAST = re.compile(r"\d:\d\d$", re.MULTILINE)
+"""A time of the day that ends a line: it takes the line's end, which only the whole text shows."""
 
 
 def _read_alone(pieces: Iterable[Block]) -> bool:

@@ -110,6 +110,8 @@ def test_a_file_without_rules_takes_one(text: str) -> None:
         ("rule = []\n", "[[rule]] tables"),
         ('[rule]\ntoolName = "x"\n', "[[rule]] tables"),
         ("rule = 3\n", "[[rule]] tables"),
+        ("t = 07:32:00\n[[rule]]\n", "line 2, column 1"),
+        ("[[rule]]\nx = 1979-05-27\nt = 07:32:00\n[[rule]]\n", "line 4, column 1"),
     ],
 )
 def test_a_file_that_cant_be_edited_says_why(text: str, why: str) -> None:
