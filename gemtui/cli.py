@@ -199,6 +199,19 @@ def _print_version(ctx: click.Context, _param: click.Parameter, wanted: bool) ->
 
 
 _help = {"help_option_names": ["-h", "--help"]}
+_everywhere = click.option("--everywhere", is_flag=True, help="The sessions of all projects.")
+_json = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+
+
+def _project_option(help: str = "Only the sessions of this folder.") -> Callable[..., Any]:
+    folder = click.Path(file_okay=False, path_type=Path)
+    return click.option("--project", metavar="DIR", type=folder, help=help)
+
+
+def _require_one(one: str, is_given: object, other: str, other_is_given: object) -> None:
+    """Raises click.UsageError where both are given."""
+    if is_given and other_is_given:
+        raise click.UsageError(f"{one} and {other} exclude each other: give one of them")
 
 
 @click.group(
@@ -279,20 +292,15 @@ def _open(path: Path | None, session: str | None, demo: bool, ascii: bool) -> in
 
 
 @root.command()
-@click.option(
-    "--project",
-    metavar="DIR",
-    type=click.Path(file_okay=False, path_type=Path),
-    help="Only the sessions of this folder.",
-)
-@click.option("--everywhere", is_flag=True, help="The sessions of all projects.")
+@_project_option()
+@_everywhere
 @click.option(
     "--hidden",
     is_flag=True,
     help="Also what is archived, ghosts, empty starts, subagents, checkpoints, copies.",
 )
 @click.option("--limit", metavar="N", type=click.IntRange(min=1), help="At most N, the newest.")
-@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@_json
 def sessions(
     project: Path | None, everywhere: bool, hidden: bool, limit: int | None, as_json: bool
 ) -> int:
@@ -302,8 +310,7 @@ def sessions(
     `gemtui show` takes. A narrow terminal gets fewer columns, and a * for marks such as [live];
     --json has everything. Exit code 1 where DIR is not there and has no sessions.
     """
-    if project is not None and everywhere:
-        raise click.UsageError("--project and --everywhere exclude each other: give one of them")
+    _require_one("--project", project is not None, "--everywhere", everywhere)
     from gemtui.commands import sessions as command
 
     return command.run(
@@ -313,13 +320,8 @@ def sessions(
 
 @root.command()
 @click.argument("query", nargs=-1, required=True)
-@click.option(
-    "--project",
-    metavar="DIR",
-    type=click.Path(file_okay=False, path_type=Path),
-    help="Only the sessions of this folder.",
-)
-@click.option("--everywhere", is_flag=True, help="The sessions of all projects.")
+@_project_option()
+@_everywhere
 @click.option(
     "--dropped",
     is_flag=True,
@@ -333,7 +335,7 @@ def sessions(
     show_default=True,
     help="At most N hits, the best.",
 )
-@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@_json
 def search(
     query: tuple[str, ...],
     project: Path | None,
@@ -351,8 +353,7 @@ def search(
     current folder's project are searched, or all where it has none, each with its subagents. Exit
     code 1 where nothing is found.
     """
-    if project is not None and everywhere:
-        raise click.UsageError("--project and --everywhere exclude each other: give one of them")
+    _require_one("--project", project is not None, "--everywhere", everywhere)
     from gemtui.commands import search as command
 
     return command.run(
@@ -385,12 +386,7 @@ def search(
     is_flag=True,
     help="Also messages that were rewound, buried or failed; json always has them.",
 )
-@click.option(
-    "--project",
-    metavar="DIR",
-    type=click.Path(file_okay=False, path_type=Path),
-    help="Only among the sessions of this folder.",
-)
+@_project_option("Only among the sessions of this folder.")
 def show(id: str, format: str, output: Path | None, project: Path | None, dropped: bool) -> None:
     """Print one session.
 
@@ -407,13 +403,8 @@ def show(id: str, format: str, output: Path | None, project: Path | None, droppe
 
 @root.command()
 @click.argument("path", required=False, type=click.Path(path_type=Path))
-@click.option(
-    "--project",
-    metavar="DIR",
-    type=click.Path(file_okay=False, path_type=Path),
-    help="Only the sessions of this folder.",
-)
-@click.option("--everywhere", is_flag=True, help="The sessions of all projects.")
+@_project_option()
+@_everywhere
 @click.option(
     "--session",
     metavar="ID",
@@ -422,7 +413,7 @@ def show(id: str, format: str, output: Path | None, project: Path | None, droppe
 )
 @click.option("--since", metavar="DATE", type=Moment(), help="No writes before: 2026-11-20, 7d.")
 @click.option("--patch", "as_patch", is_flag=True, help="Print what `git apply` takes.")
-@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@_json
 def files(
     path: Path | None,
     project: Path | None,
@@ -440,10 +431,11 @@ def files(
     before the first write to after the last one, and says what it can't tell. Exit code 1 where
     there is nothing.
     """
-    if (project is not None) + everywhere + (session is not None) > 1:
-        raise click.UsageError("--project, --everywhere and --session exclude each other")
-    if as_patch and as_json:
-        raise click.UsageError("--patch and --json exclude each other: give one of them")
+    _require_one("--project", project is not None, "--everywhere", everywhere)
+    _require_one(
+        "--session", session is not None, "--project or --everywhere", project or everywhere
+    )
+    _require_one("--patch", as_patch, "--json", as_json)
     from gemtui.commands import files as command
 
     return command.run(
@@ -458,15 +450,10 @@ def files(
 
 
 @root.command()
-@click.option(
-    "--project",
-    metavar="DIR",
-    type=click.Path(file_okay=False, path_type=Path),
-    help="Only the sessions of this folder, and of its git worktrees.",
-)
-@click.option("--everywhere", is_flag=True, help="The sessions of all projects.")
+@_project_option("Only the sessions of this folder, and of its git worktrees.")
+@_everywhere
 @click.option("--since", metavar="DATE", type=Moment(), help="Nothing before: 2026-11-20, 7d.")
-@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@_json
 def stats(project: Path | None, everywhere: bool, since: datetime | None, as_json: bool) -> int:
     """Sum up tokens, prompts, tool calls and files: by project, model, day and tool.
 
@@ -474,8 +461,7 @@ def stats(project: Path | None, everywhere: bool, since: datetime | None, as_jso
     are an estimate by list prices, which a file prices.toml beside the settings replaces. Exit code
     1 where no session counts.
     """
-    if project is not None and everywhere:
-        raise click.UsageError("--project and --everywhere exclude each other: give one of them")
+    _require_one("--project", project is not None, "--everywhere", everywhere)
     from gemtui.commands import stats as command
 
     return command.run(project=project, everywhere=everywhere, since=since, as_json=as_json)
@@ -504,7 +490,7 @@ root.add_command(policy)
 
 
 @root.command()
-@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@_json
 def doctor(as_json: bool) -> int:
     """Check sessions, Gemini CLI, terminal and gemtui's own files.
 
