@@ -59,6 +59,8 @@ _RANKED = 2000
 """Hits that are ordered by all that counts; the text engine alone chooses among more."""
 _AT_ONCE = 24 * 1024 * 1024
 """Bytes of session files that are read and held as words at once."""
+_AT_FIRST = 2 * 1024 * 1024
+"""Bytes of those that are read first."""
 _HUGE = 64 * 1024 * 1024
 """Bytes of files that are not looked through before they are read."""
 _MONTH = 30 * 24 * 3600
@@ -371,13 +373,15 @@ def _divided(files: Iterable[Summary], index: ReadIndex) -> tuple[_Source, list[
 
 
 def _chunks(files: Iterable[Summary]) -> Iterator[list[Summary]]:
-    """Files together that are not too large to be held as words."""
+    """Files together that are not too large to be held as words; the first are soon read."""
     chunk: list[Summary] = []
+    size, enough = 0, min(_AT_FIRST, _AT_ONCE)
     for file in files:
         chunk.append(file)
-        if sum(each.size for each in chunk) >= _AT_ONCE:
+        size += file.size
+        if size >= enough:
             yield chunk
-            chunk = []
+            chunk, size, enough = [], 0, min(2 * enough, _AT_ONCE)
     if chunk:
         yield chunk
 

@@ -20,6 +20,7 @@ import tantivy
 
 from gemtui.jsonin import loads
 from gemtui.search import read_documents
+from gemtui.search import search as search_module
 from gemtui.search.index import WriteIndex, only_writer
 from gemtui.search.indexer import Indexer, Progress, State, update
 from gemtui.search.query import parse
@@ -126,6 +127,21 @@ def test_what_the_index_holds_is_given_before_the_rest_is_read(store: Path, fold
         assert (second.total_hits, second.complete) == (12, True)
         (again,) = search.find(query, sessions)
         assert (again.total_hits, again.complete, again.unindexed) == (12, True, 1)
+
+
+def test_many_files_without_an_index_are_read_until_there_are_hits_enough(
+    store: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(search_module, "_AT_ONCE", 1)
+    sessions, query = stores.read(store).sessions, parse("common ", now=NOW)
+    with closing(Search(None)) as search:
+        every = list(search.find(query, sessions))
+        assert [each.total_hits for each in every] == list(range(13))
+        assert [each.complete for each in every] == [False] * 12 + [True]
+        *_, some = search.find(query, sessions, limit=3)
+        assert (len(some.hits), some.complete) == (3, False)
+        *_, rare = search.find(parse("word7 ", now=NOW), sessions, limit=3)
+        assert (rare.total_hits, rare.complete) == (1, True)
 
 
 def test_a_warm_start_parses_no_line(
