@@ -209,7 +209,8 @@ class SessionsScreen(DialogGuardScreen[None]):
 
     def _take_progress(self, progress: Progress) -> None:
         self._indexing = progress
-        if self.app.is_running and (search := self._open_search) is not None:
+        attached = self.is_attached and self.app.is_running  # it may come while the app ends
+        if attached and (search := self._open_search) is not None:
             search.indexing(progress)
 
     @property
