@@ -25,7 +25,6 @@ from gemtui.agent.run_folder import SETTINGS, Request, RunFolder
 from gemtui.agent.settings import SETTINGS_VARIABLE
 from gemtui.errors import OptionError
 from gemtui.files import is_there
-from gemtui.paths import current_folder
 from gemtui.policy.file.levels import policy_text, rules
 from gemtui.policy.model.rules import ApprovalMode, Decision, Rule
 from gemtui.text import Clean, clean_line, visible
@@ -108,8 +107,9 @@ def line_again(request: Request, folder: RunFolder) -> Clean:
     """Return the line for bash or zsh that does again what a run did, in a session of its own.
 
     It takes prompt and policies from the run's folder, and leaves out the settings, which are
-    removed when a run ends: limits on turns are not in it. Nor is the session that the run resumed,
-    which nobody would look after. Raises OptionError where tools were denied by the settings alone.
+    removed when a run ends: limits on turns are not in it, and the default mode is named. Nor is
+    the session that the run resumed in it, which nobody would look after. Raises OptionError where
+    tools were denied by the settings alone.
     """
     if request.about and request.about.get("tools_in_settings"):
         raise OptionError(
@@ -118,6 +118,9 @@ def line_again(request: Request, folder: RunFolder) -> Clean:
         )
     environ = {name: value for name, value in request.environ.items() if name != SETTINGS_VARIABLE}
     argv = [word for word in request.argv if not word.startswith(("--session-id=", "--resume="))]
+    if request.about and request.about.get("approval_mode") == ApprovalMode.DEFAULT:
+        named = f"--approval-mode={ApprovalMode.DEFAULT}"
+        argv += [named] if named not in argv else []
     stdin = str(folder.prompt) if request.stdin else "/dev/null"
     return Clean(f"cd {quoted(request.cwd)} && {_words(environ, argv, stdin)}")
 
@@ -178,7 +181,6 @@ def command_of(
     ]
     _check_words(argv, known)
     environ = _environ(options, machine, folder)
-    _check_text(prompt, options.cwd or current_folder(), argv, environ)
     as_word = options.prompt_in_argv
     if as_word and len(prompt.encode("utf-8", "surrogatepass")) > ARGUMENT_LIMIT:
         raise OptionError(f"the prompt is over {ARGUMENT_LIMIT:,} bytes: hand it over by stdin")
@@ -208,7 +210,7 @@ def _check_words(argv: Sequence[str], known: Capabilities) -> None:
             )
 
 
-def _check_text(prompt: str, cwd: Path, argv: Iterable[str], environ: Mapping[str, str]) -> None:
+def require_text(prompt: str, command: Command, cwd: Path) -> None:
     """Raise OptionError for what is no UTF-8, as names of files may be: our records can't hold it.
 
     What the system can't hand over is refused as well.
@@ -219,8 +221,8 @@ def _check_text(prompt: str, cwd: Path, argv: Iterable[str], environ: Mapping[st
         raise OptionError(
             f"the prompt is not UTF-8 (character {error.start + 1}): convert it"
         ) from None
-    variables = (f"{name}={value}" for name, value in environ.items())
-    for text in (f"cwd: {cwd}", *argv, *variables):
+    variables = (f"{name}={value}" for name, value in command.environ.items())
+    for text in (f"cwd: {cwd}", *command.argv, *variables):
         if _UNSAYABLE.search(text):
             raise OptionError(f"{text!a} is not UTF-8, or holds a NUL: rename it")
 
@@ -231,10 +233,11 @@ _UNSAYABLE = re.compile("[\0\ud800-\udfff]")
 def _mode(options: AgentOptions, machine: Machine) -> list[str]:
     """One flag for the mode, never together with --yolo, which the CLI refuses.
 
-    The default is named as well: the user's settings may have another one.
+    None for the default, which the run's settings name: the user's own may say otherwise.
     """
     mode = options.approval_mode
-    if mode is None:
+    settled = options.permissions is None and machine.settings_unread is None
+    if mode is None or (mode is ApprovalMode.DEFAULT and settled):
         return []
     if mode.value not in machine.capabilities.approval_modes:
         raise OptionError(f"this Gemini CLI has no approval mode {mode.value}: update it")
@@ -307,6 +310,8 @@ def _settings_text(options: AgentOptions, machine: Machine, older: LegacyFlags |
     ours: dict[str, Any] = {
         "general": {"sessionRetention": {"enabled": False}, "enableAutoUpdate": False}
     }
+    if options.approval_mode is ApprovalMode.DEFAULT:
+        ours["general"]["defaultApprovalMode"] = "default"
     if options.max_turns is not None:
         ours["model"] = {"maxSessionTurns": options.max_turns}
     if older is not None and older.settings:

@@ -21,7 +21,7 @@ import psutil
 from gemtui.agent import process_tree
 from gemtui.agent.adapter import Guard
 from gemtui.agent.capabilities import NEWEST, Capabilities
-from gemtui.agent.command import Command, Machine, command_of
+from gemtui.agent.command import Command, Machine, command_of, require_text
 from gemtui.agent.detect import NOT_FOUND, Detected, detect_cli, find_cli, version_of
 from gemtui.agent.events import AgentEvent
 from gemtui.agent.ndjson import NdjsonReader
@@ -292,7 +292,10 @@ class GeminiAdapter:
 
     def _command(self, prompt: str, options: AgentOptions, machine: Machine, id: str) -> Command:
         session_id = str(uuid.uuid4())
-        return command_of(prompt, options, machine, folder=self.runs / id, session_id=session_id)
+        folder = self.runs / id
+        command = command_of(prompt, options, machine, folder=folder, session_id=session_id)
+        require_text(prompt, command, options.cwd or current_folder())
+        return command
 
     def start(self, prompt: str, options: AgentOptions) -> GeminiRun:
         """Start a run, which goes on even if nobody reads its events. May block for seconds.

@@ -18,7 +18,6 @@ from gemtui.policy.file.levels import (
     Permissions,
     approval_mode,
     check_names,
-    check_tools,
 )
 from gemtui.policy.model.rules import ApprovalMode
 
@@ -125,7 +124,6 @@ class AgentOptions:
         The contents of policy files are checked where the command is made.
         """
         check_names(self.tools)
-        check_tools(self.tools)
         for name in ("timeout", "idle_timeout"):
             seconds = getattr(self, name)
             if seconds is not None and not seconds > 0:

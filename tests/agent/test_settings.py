@@ -101,12 +101,14 @@ def test_settings_that_are_read_need_no_words() -> None:
     assert (command.turn_limit, command.notes) == (None, ())
 
 
-def test_a_mode_is_always_named_by_a_flag() -> None:
-    """Settings of the user's own may have another one, and a copied line has no settings."""
-    for mode in (ApprovalMode.DEFAULT, ApprovalMode.YOLO):
+def test_the_default_mode_is_named_by_the_settings_and_others_by_a_flag() -> None:
+    """Settings of the user's own may have another one."""
+    for mode, flags in ((ApprovalMode.DEFAULT, 0), (ApprovalMode.YOLO, 1)):
         options = AgentOptions(approval_mode=mode)
         command = command_of("x", options, machine(), folder=FOLDER, session_id="s2")
-        assert f"--approval-mode={mode}" in command.argv
+        settings = json.loads(command.files["settings.json"])
+        assert command.argv.count(f"--approval-mode={mode}") == flags
+        assert ("defaultApprovalMode" in settings["general"]) is not bool(flags)
 
 
 def test_no_turns_at_all_is_a_limit_of_ours() -> None:

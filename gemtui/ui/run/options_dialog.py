@@ -16,7 +16,7 @@ from textual.widget import Widget
 from gemtui.agent.options import AgentOptions
 from gemtui.errors import OptionError
 from gemtui.policy.edit.store import PolicyFile
-from gemtui.policy.file.levels import CAPABILITIES, Level, PermissionPolicy
+from gemtui.policy.file.levels import CAPABILITIES, Level, PermissionPolicy, check_tools
 from gemtui.policy.model.rules import ApprovalMode
 from gemtui.policy.model.tool_catalog import TOOLS
 from gemtui.text import clean_line
@@ -217,6 +217,7 @@ class OptionsScreen(DialogScreen[ChosenOptions]):
         try:
             options = self._wanted()
             await asyncio.to_thread(options.check)
+            check_tools(options.tools)
         except OptionError as error:
             self._say_problem(error)
         else:
