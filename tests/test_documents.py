@@ -220,7 +220,7 @@ def test_sessions_runs_and_events_have_the_names_that_are_told(
     assert list(run) == told["run"]
     main(["sessions", "--everywhere", "--json"])
     for session in orjson.loads(capsysbinary.readouterr().out)["sessions"]:
-        assert list(session) == [*told["session"], "mark"]
+        assert list(session) == told["session"]
 
 
 # --- programs ------------------------------------------------------------------------------------

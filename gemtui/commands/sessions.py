@@ -8,7 +8,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from itertools import islice, pairwise
 from pathlib import Path
-from typing import Any
 
 from gemtui.commands.output import lines_to_stdout, note, to_stdout
 from gemtui.commands.pick_session import index_of_user
@@ -44,7 +43,9 @@ def run(
     sessions = list(islice(wanted, limit))
     if as_json:
         head = b'{"version":1,"home":' + encode(str(home)) + b',"sessions":'
-        to_stdout(encode_array((_json(each, marks) for each in sessions), head=head, tail=b"}\n"))
+        marked = [marks[each.id].to_dict() for each in sessions if each.id in marks]
+        tail = b',"marks":' + encode(marked) + b"}\n"
+        to_stdout(encode_array((each.to_dict() for each in sessions), head=head, tail=tail))
     else:
         ids = short_ids(snapshot.sessions)
         lines_to_stdout(_table(sessions, marks, ids, datetime.now(UTC)))
@@ -66,11 +67,6 @@ def _marks_of_user() -> Mapping[str, Mark]:
     except MarksUnreadable as error:
         note(str(error))
         return {}
-
-
-def _json(session: Summary, marks: Mapping[str, Mark]) -> dict[str, Any]:
-    mark = marks.get(session.id)
-    return session.to_dict() | {"mark": None if mark is None else mark.to_dict()}
 
 
 def scope(snapshot: Snapshot, project: Path | None, *, hidden: bool) -> Path | None:

@@ -83,7 +83,7 @@ MARK = {
     "archived": bool,
     "changed": (TIME, None),
 }
-SESSIONS = {"version": 1, "home": str, "sessions": [SESSION | {"mark": (MARK, None)}]}
+SESSIONS = {"version": 1, "home": str, "sessions": [SESSION], "marks": [MARK]}
 PROBLEM = {"file": str, "line": COUNT, "what": str}
 SHOWN = {
     "version": 1,

@@ -19,13 +19,15 @@ from tests.patience import PATIENCE
 def test_help_says_what_there_is_and_how_to_complete(gemtui: Gemtui) -> None:
     answer = gemtui("--help")
     assert (answer.code, answer.err) == (0, "")
-    for word in ("sessions", "show", "doctor", "--session", "--demo", "--ascii", "--version"):
+    for word in ("sessions", "search", "doctor", "--session", "--demo", "--ascii", "--version"):
         assert word in answer.out
     assert "_GEMTUI_COMPLETE=bash_source" in answer.out
-    assert "search" not in answer.out, "what does not exist yet is not offered"
+    assert "vault" not in answer.out, "what does not exist yet is not offered"
 
 
-@pytest.mark.parametrize("command", ["sessions", "show", "run", "runs", "doctor"])
+@pytest.mark.parametrize(
+    "command", ["sessions", "search", "show", "files", "mark", "stats", "run", "runs", "doctor"]
+)
 def test_every_command_has_help(gemtui: Gemtui, command: str) -> None:
     answer = gemtui(command, "--help")
     assert answer.code == 0
@@ -161,7 +163,7 @@ def complete(shell: str, words: str, **environ: str) -> list[str]:
 
 
 def test_completion_offers_commands_and_ids(store: Path) -> None:
-    assert complete("bash", "gemtui s") == ["plain,sessions", "plain,show"]
+    assert complete("bash", "gemtui se") == ["plain,search", "plain,sessions"]
     full = "7024884b-dece-41db-8a1b-a37b16abdfd7"
     assert complete("bash", "gemtui show 70") == [f"plain,{full}"]
     assert complete("bash", "gemtui --session lat") == ["plain,latest"]
