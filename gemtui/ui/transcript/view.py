@@ -209,6 +209,7 @@ class TranscriptView(SearchedView, can_focus=True, inherit_bindings=False):
         """One row of the window."""
         look = self.page.look
         if look is None or not self.page.height:
+            self.call_later(self._fit)  # painted before it was told of its size
             return Strip.blank(self.scrollable_size.width, self.rich_style)
         strip = draw_row(self.page, y, self._frame or self._new_frame(look))
         mark = unseen_mark(self.page, look) if y == self.page.height - 1 else None
