@@ -178,16 +178,16 @@ class SearchScreen(AnsweringScreen[Place]):
         """Search in a newer state of the store; the cursor stays."""
         self._snapshot = snapshot
         self._scoped = self._in_scope()
-        if self.is_mounted and self.searching.text:
+        if self.query("#status") and self.searching.text:
             self._find()
 
     def indexing(self, progress: Progress) -> None:
         """Say how far the index is; what was searched without it is searched again."""
         before, self._indexing = self._indexing, progress
         was_done = before is not None and before.state is State.DONE
-        if self.is_mounted and progress.state is State.DONE and not was_done:
+        if self.query("#status") and progress.state is State.DONE and not was_done:
             self._find()
-        elif self.is_mounted:
+        elif self.query("#status"):
             self._update_status()
 
     # --- searching -----------------------------------------------------------------------------
@@ -236,7 +236,7 @@ class SearchScreen(AnsweringScreen[Place]):
             tell(lambda lines=read: self._take_lines(lines))  # type: ignore[misc]
 
     def _take(self, results: Results) -> None:
-        if not self.is_mounted:
+        if not self.query("#status"):
             return
         first, self._results, self._lines = self._results is None, results, {}
         self.rows.empty = own("nothing found") if results.query else _HELP
@@ -244,7 +244,7 @@ class SearchScreen(AnsweringScreen[Place]):
         self._update_status()
 
     def _take_lines(self, lines: Mapping[Hit, Snippet]) -> None:
-        if self.is_mounted:
+        if self.query("#status"):
             self._lines |= lines
             self._show(fresh=False)
 

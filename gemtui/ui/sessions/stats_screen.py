@@ -110,7 +110,7 @@ class StatsScreen(AnsweringScreen[None]):
         show(stats, own(f"{counted(unread, 'session')} can't be read" if unread else ""))
 
     def _show(self, stats: Stats | None, words: Clean, stopped: Event) -> None:
-        if stopped.is_set() or not self.is_mounted:
+        if stopped.is_set() or not self.query("#status"):
             return
         self._say(words)
         if stats is not None and stats.total.sessions:
