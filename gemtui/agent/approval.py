@@ -1,0 +1,90 @@
+"""What a gated run asks a person before a tool call, and what the person answers."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any
+
+
+class Verdict(StrEnum):
+    """What a person wants done with a call."""
+
+    ALLOW = "allow"
+    DENY = "deny"
+    """The call is refused, and the run goes on."""
+    STOP = "stop"
+    """The call is refused, and the run ends."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ApprovalRequest:
+    """A tool call that waits for a person.
+
+    `tool_use_id`: as in the `tool_use` event; None = unknown. `because`: why the policy asks, one
+    sentence. `subagent`: the call is one of a sub-agent, which the stream does not show. `number`:
+    its place among the questions of the run, from 1. `asked`: milliseconds since 1970.
+    """
+
+    tool_name: str
+    arguments: Mapping[str, Any]
+    tool_use_id: str | None = None
+    session_id: str | None = None
+    subagent: bool = False
+    because: str = ""
+    number: int = 0
+    asked: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Approval:
+    """The answer to a request; made by `allow`, `deny` and `stop`.
+
+    `arguments`: what is to run in place of what was asked; None = just that. `reason`: what the
+    model reads about a refusal. `rules`: policy rules, as TOML, that hold for the rest of this run,
+    so that calls like this one are not asked about again.
+    """
+
+    verdict: Verdict
+    arguments: Mapping[str, Any] | None = None
+    reason: str = ""
+    rules: str = ""
+
+    @classmethod
+    def allow(cls, arguments: Mapping[str, Any] | None = None, *, rules: str = "") -> Approval:
+        """Return a yes; with `arguments` the call is made with these instead."""
+        return cls(verdict=Verdict.ALLOW, arguments=arguments, rules=rules)
+
+    @classmethod
+    def deny(cls, reason: str = "") -> Approval:
+        """Return a no; the model reads the reason, and goes on."""
+        return cls(verdict=Verdict.DENY, reason=reason)
+
+    @classmethod
+    def stop(cls, reason: str = "") -> Approval:
+        """Return a no that ends the run."""
+        return cls(verdict=Verdict.STOP, reason=reason)
+
+
+class Fate(StrEnum):
+    """What became of a question."""
+
+    ALLOWED = "allowed"
+    CHANGED = "changed"
+    """Allowed with other arguments."""
+    DENIED = "denied"
+    STOPPED = "stopped"
+    ABANDONED = "abandoned"
+    """Nobody answered before the run ended, or while nobody was there; it was not allowed."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Settled:
+    """How a question was settled, and with which arguments or reason."""
+
+    fate: Fate
+    arguments: Mapping[str, Any] | None = None
+    reason: str = ""
+    at: int = 0
+    """Milliseconds since 1970."""

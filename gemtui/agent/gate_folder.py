@@ -1,0 +1,117 @@
+"""The questions of a gated run, as files in the run's folder.
+
+The supervisor asks and settles; any gemtui answers, also one that was started later. They share
+nothing but these files, so that a question waits where nobody is there to answer it. The first
+answer to a question counts.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import tempfile
+from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import TypeVar
+
+import msgspec
+
+from gemtui.agent.approval import Approval, ApprovalRequest, Settled
+from gemtui.agent.run_folder import RunFolder
+from gemtui.files import move_new, read_small
+
+LARGEST = 64_000_000
+"""Bytes of a question or an answer; what is larger is not read, and not allowed."""
+
+T = TypeVar("T", ApprovalRequest, Approval, Settled)
+
+
+@dataclass(frozen=True, slots=True)
+class GateFolder:
+    """The files below `path`, which is there in runs that ask."""
+
+    path: Path
+
+    @classmethod
+    def of(cls, run: RunFolder) -> GateFolder:
+        """Return the gate of a run."""
+        return cls(run.path / "gate")
+
+    def create(self) -> None:
+        """Make the folder. Raises OSError."""
+        self.path.mkdir(mode=0o700, exist_ok=True)
+
+    def exists(self) -> bool:
+        """Whether the run asks."""
+        return self.path.is_dir()
+
+    # --- the supervisor ------------------------------------------------------------------------
+
+    def ask(self, request: ApprovalRequest) -> None:
+        """Put a question before whoever looks. Raises OSError."""
+        self._write("question", request.number, request)
+
+    def settle(self, number: int, settled: Settled) -> None:
+        """Say what became of a question. Raises OSError."""
+        self._write("settled", number, settled)
+
+    def answer_to(self, number: int) -> Approval | None:
+        """Return the answer to a question; None while there is none that can be read."""
+        return self._read("answer", number, Approval)
+
+    # --- gemtui --------------------------------------------------------------------------------
+
+    def questions(self) -> Iterator[ApprovalRequest]:
+        """Yield all questions so far, in their order."""
+        for number in self.numbers():
+            if (found := self.question(number)) is not None:
+                yield found
+
+    def numbers(self) -> list[int]:
+        """Return the numbers of all questions so far."""
+        names = []
+        with suppress(OSError):
+            names = [each.name for each in self.path.iterdir()]
+        found = (re.fullmatch(r"question-([0-9]{1,9})\.json", name) for name in names)
+        return sorted(int(each[1]) for each in found if each)
+
+    def question(self, number: int) -> ApprovalRequest | None:
+        """Return one question; None if it can't be read."""
+        return self._read("question", number, ApprovalRequest)
+
+    def settled(self, number: int) -> Settled | None:
+        """Return what became of a question; None while it is open."""
+        return self._read("settled", number, Settled)
+
+    def answer(self, number: int, approval: Approval) -> bool:
+        """Answer a question; False where somebody has answered before. Raises OSError."""
+        try:
+            self._write("answer", number, approval)
+        except FileExistsError:
+            return False
+        return True
+
+    # --- files ---------------------------------------------------------------------------------
+
+    def _place(self, kind: str, number: int) -> Path:
+        return self.path / f"{kind}-{number}.json"
+
+    def _write(self, kind: str, number: int, value: ApprovalRequest | Approval | Settled) -> None:
+        """Write whole, and never over what is there; `json` keeps lone surrogates."""
+        handle, name = tempfile.mkstemp(prefix=".", dir=self.path)
+        try:
+            with os.fdopen(handle, "w", encoding="ascii") as stream:
+                json.dump(asdict(value), stream)
+            move_new(Path(name), self._place(kind, number))
+        finally:
+            Path(name).unlink(missing_ok=True)
+
+    def _read(self, kind: str, number: int, wanted: type[T]) -> T | None:
+        with suppress(OSError, ValueError, RecursionError):
+            return msgspec.convert(
+                json.loads(read_small(self._place(kind, number), LARGEST)), wanted
+            )
+        return None
