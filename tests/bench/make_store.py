@@ -38,6 +38,7 @@ CODE = (
     "    record = orjson.loads(line)",
     "    records[record['id']] = record",
 )
+SOURCE = Path("/home/dev/src")
 NOW = datetime(2026, 11, 20, 12, 0, tzinfo=UTC)
 
 Record = dict[str, Any]
@@ -64,6 +65,10 @@ class Author:
         }
         context = f"<session_context>\nThis is the Gemini CLI.\n{self._words(80)}</session_context>"
         yield {"$set": {"messages": [self._user([{"text": context}])]}}
+
+    def leave(self, path: Path) -> None:
+        """Let a file be as old as the last word in it."""
+        os.utime(path, (self.clock.timestamp(),) * 2)
 
     def turn(self) -> Iterator[Record]:
         """A prompt, up to six answers that call tools, and the last answer."""
@@ -192,19 +197,19 @@ class Author:
 
 def make_session(folder: Path, *, size: int, seed: int = 1, start: datetime = NOW) -> Path:
     """One `.jsonl` of at least `size` bytes in `folder`; the path of it."""
-    author = Author(seed, project=folder.parent, start=start)
+    author = Author(seed, project=SOURCE / folder.parent.name, start=start)
     path = folder / f"session-{start:%Y-%m-%dT%H-%M}-{author.id[:8]}.jsonl"
     with path.open("wb") as file:
         written = file.write(_lines(author.head()))
         while written < size:
             written += file.write(_lines(author.turn()))
-    os.utime(path, (author.clock.timestamp(),) * 2)
+    author.leave(path)
     return path
 
 
 def more_records(count: int, *, seed: int = 2) -> bytes:
     """`count` lines as the CLI would append them to a session."""
-    author = Author(seed, project=Path("/home/dev/src/parser"), start=NOW)
+    author = Author(seed, project=SOURCE / "parser", start=NOW)
     lines: list[bytes] = []
     while len(lines) < count:
         lines += _lines(author.turn()).splitlines(keepends=True)
@@ -214,13 +219,7 @@ def more_records(count: int, *, seed: int = 2) -> bytes:
 def make_store(home: Path, sessions: int) -> int:
     """`home/.gemini` with so many sessions, one in ten of the legacy form; bytes of all of them."""
     chance = random.Random(sessions)
-    tmp = home / ".gemini" / "tmp"
-    roots = {name: Path("/home/dev/src") / name for name in PROJECTS}
-    for name, root in roots.items():
-        (tmp / name / "chats").mkdir(parents=True)
-        (tmp / name / ".project_root").write_text(str(root))
-    registry = {"projects": {str(root): name for name, root in roots.items()}}
-    (home / ".gemini" / "projects.json").write_bytes(orjson.dumps(registry))
+    tmp = lay_out(home)
     total = 0
     for index in range(sessions):
         name = chance.choice(PROJECTS)
@@ -228,14 +227,27 @@ def make_store(home: Path, sessions: int) -> int:
         start = NOW - timedelta(minutes=index * 40 + 40)
         path = make_session(tmp / name / "chats", size=size, seed=index, start=start)
         if index % 10 == 9:
-            path = _as_object(path)
+            path = as_object(path)
         total += path.stat().st_size
     return total
 
 
-def _as_object(path: Path) -> Path:
-    """The session as versions up to 0.38 kept it: one indented object."""
-    records = [orjson.loads(line) for line in path.read_bytes().splitlines()]
+def lay_out(home: Path) -> Path:
+    """`home/.gemini` with its projects and no sessions; the folder `tmp` in it."""
+    tmp = home / ".gemini" / "tmp"
+    roots = {name: SOURCE / name for name in PROJECTS}
+    for name, root in roots.items():
+        (tmp / name / "chats").mkdir(parents=True)
+        (tmp / name / ".project_root").write_text(str(root))
+    registry = {"projects": {str(root): name for name, root in roots.items()}}
+    (home / ".gemini" / "projects.json").write_bytes(orjson.dumps(registry))
+    return tmp
+
+
+def as_object(path: Path, *, keep: bool = False) -> Path:
+    """The session as versions up to 0.38 kept it: one indented object. `keep`: beside the log."""
+    lines = path.read_bytes().splitlines()
+    records = [orjson.loads(line) for line in lines if line.endswith(b"}")]
     messages: dict[str, Record] = {}
     for record in records:
         for each in record.get("$set", {}).get("messages", [record]):
@@ -246,7 +258,8 @@ def _as_object(path: Path) -> Path:
     legacy = path.with_suffix(".json")
     legacy.write_bytes(orjson.dumps(whole, option=orjson.OPT_INDENT_2))
     shutil.copystat(path, legacy)
-    path.unlink()
+    if not keep:
+        path.unlink()
     return legacy
 
 
