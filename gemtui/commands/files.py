@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path, PurePath
 from typing import Any
@@ -14,14 +14,20 @@ from gemtui.commands.output import lines_to_stdout, note, to_stdout
 from gemtui.commands.pick_session import choose, index_of_user
 from gemtui.commands.sessions import scope, short_ids
 from gemtui.jsonout import encode_array
-from gemtui.paths import current_folder
+from gemtui.paths import cache_dir, current_folder
+from gemtui.sessions.patches import ProjectPatch
 from gemtui.sessions.problem import Problem
 from gemtui.sessions.projects import folder_names
 from gemtui.sessions.scope import read_store, sessions_with_calls
 from gemtui.sessions.snapshot import Snapshot
 from gemtui.sessions.summary import Summary, iso
-from gemtui.sessions.written_files import FilePatch, RecordedWrite, patch_of, recorded_writes
-from gemtui.text import Clean, clean_line, counted, relative, short_path
+from gemtui.sessions.written_files import (
+    RecordedWrite,
+    files_of,
+    recorded_changes,
+    recorded_writes,
+)
+from gemtui.text import Clean, clean_line, relative, short_path
 
 
 def run(
@@ -44,9 +50,11 @@ def run(
         one = None if session is None else choose(session, index, project=project)
     where = None if everywhere or one else scope(snapshot, project, hidden=False)
     sessions = sessions_with_calls(snapshot, session=one, project=where)
-    files = _files(sessions, path, since, keep_changes=as_patch)
     if as_patch:
-        return _print_patch(files, where or _folder_of(one))
+        changes = recorded_changes(sessions, since=since)
+        return _print_patch(_fitting(changes, path), where or _folder_of(one))
+    writes = recorded_writes(sessions, home=index.home, cache=cache_dir(), since=since)
+    files = files_of(_fitting(writes, path))
     if as_json:
         head = b'{"version":1,"files":'
         to_stdout(encode_array(map(_json, files.values()), head=head, tail=b"}\n"))
@@ -57,22 +65,16 @@ def run(
     return 0 if files else 1
 
 
-def _files(
-    sessions: Sequence[Summary], path: Path | None, since: datetime | None, *, keep_changes: bool
-) -> dict[PurePath, list[RecordedWrite]]:
-    """The writes of each file that was written at least once, the file written last first."""
-    found: dict[PurePath, list[RecordedWrite]] = {}
+def _fitting(
+    writes: Iterator[RecordedWrite | Problem], path: Path | None
+) -> Iterator[RecordedWrite]:
+    """The writes of the files that a user names; what can't be read is said."""
     fits = _Fits(path)
-    for each in recorded_writes(sessions, since=since):
+    for each in writes:
         if isinstance(each, Problem):
             note(f"{each.path}: {each.what}")
         elif fits(each.path):
-            found.setdefault(each.path, []).append(each if keep_changes else each.without_texts())
-    for writes in found.values():
-        writes.sort(key=lambda write: write.when)
-    written = (writes for writes in found.values() if any(each.written for each in writes))
-    latest = sorted(written, key=lambda writes: writes[-1].when, reverse=True)
-    return {writes[0].path: writes for writes in latest}
+            yield each
 
 
 class _Fits:
@@ -118,11 +120,10 @@ def _lines(
 def _outcome(write: RecordedWrite) -> str:
     if not write.written:
         return write.status.value
-    change = write.change
-    if change is None or change.added is None:
+    if write.added is None:
         return ""
-    removed = "" if change.removed is None else f" -{change.removed}"
-    return f"+{change.added}{removed}{' new' if change.is_new else ''}"
+    removed = "" if write.removed is None else f" -{write.removed}"
+    return f"+{write.added}{removed}{' new' if write.is_new else ''}"
 
 
 def _json(writes: Sequence[RecordedWrite]) -> dict[str, Any]:
@@ -141,8 +142,8 @@ def _write_json(write: RecordedWrite) -> dict[str, Any]:
         "call": write.call,
         "tool": write.tool,
         "timestamp": iso(write.time),
-        "added": write.change.added if write.change else None,
-        "removed": write.change.removed if write.change else None,
+        "added": write.added,
+        "removed": write.removed,
         "status": write.status.value,
     }
 
@@ -150,31 +151,22 @@ def _write_json(write: RecordedWrite) -> dict[str, Any]:
 # --- as a patch ----------------------------------------------------------------------------------
 
 
-def _print_patch(files: Mapping[PurePath, Sequence[RecordedWrite]], root: Path | None) -> int:
+def _print_patch(writes: Iterable[RecordedWrite], root: Path | None) -> int:
     """Print one patch for all files below `root`; on stderr what is not in it, and why."""
     if root is None:
         raise click.UsageError(
             "a patch is of one project: stand in its folder, or name it with --project"
         )
-    printed, left = 0, 0
-    for path, writes in sorted(files.items()):
-        patch = _patch(path, writes, root)
-        if patch.text:
-            to_stdout([patch.text.encode("utf-8", "replace")])
+    patch, printed, left = ProjectPatch(root), 0, 0
+    for write in writes:
+        patch.add(write)
+    for each in patch.files():
+        if each.text:
+            to_stdout([each.text.encode("utf-8", "replace")])
             printed += 1
-        if patch.unknown:
-            left += 1
-            note(f"not in the patch: {path}: {patch.unknown}")
-        if patch.gaps:
-            times = counted(patch.gaps, "time")
-            note(f"{path} was changed {times} by something else in between: it is in the patch")
+        left += bool(each.unknown)
+        for remark in each.remarks:
+            note(remark)
     if not printed:
         note("nothing to patch" if left else "no session wrote such a file")
     return 0 if printed else 1
-
-
-def _patch(path: PurePath, writes: Sequence[RecordedWrite], root: Path) -> FilePatch:
-    for folder in folder_names(root):
-        if path.is_relative_to(folder):
-            return patch_of(path, path.relative_to(folder).as_posix(), writes)
-    return FilePatch(path=path, text="", unknown=f"it is not below {root}")

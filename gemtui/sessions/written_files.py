@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import datetime
-from itertools import pairwise
-from pathlib import PurePath
+from pathlib import Path, PurePath
 
+import msgspec.msgpack
 from msgspec import Struct
-from msgspec.structs import replace
+from msgspec.structs import astuple
 
-from gemtui.errors import NotASession, SessionTooLarge
+from gemtui.sessions.cache import Rows
 from gemtui.sessions.index import never
+from gemtui.sessions.kept import read_kept, read_session
 from gemtui.sessions.load import transcript_of
 from gemtui.sessions.problem import Problem
 from gemtui.sessions.records import SessionLog
@@ -19,28 +21,41 @@ from gemtui.sessions.store import SessionKind
 from gemtui.sessions.summary import Summary
 from gemtui.transcript.display_model import DiffDisplay
 from gemtui.transcript.model import Message, ToolCall, ToolStatus
-from gemtui.transcript.patch import file_patch, patch_of_diff
 from gemtui.transcript.tools import WRITING, asked_path, kind_of
 
 
-class RecordedWrite(Struct, frozen=True, kw_only=True):
-    """A call of a tool that writes a file.
+class Write(Struct, frozen=True, array_like=True):
+    """A call of a tool that writes a file, as its session tells it.
+
+    `name`: the path, which may be relative. `message`, `block`: where the call stands. `time`: of
+    the result, else of the answer that asked for it. `added`, `removed`: lines that it changed, or
+    would have; None = unknown.
+    """
+
+    name: str
+    message: str
+    block: int
+    call: str
+    tool: str
+    status: ToolStatus
+    time: datetime | None
+    added: int | None
+    removed: int | None
+    is_new: bool
+
+
+class RecordedWrite(Write, frozen=True, kw_only=True):
+    """A call of a tool that writes a file, of a session in the store.
 
     `path`: absolute where the session's folder is known. `session`: the id of the session that a
-    person had, of which `source`, a file of its own for a subagent, is a part. `time`: of the
-    result, else of the answer that asked for it. `change`: what it changed, or would have, as far
-    as that is known.
+    person had, of which `source`, a file of its own for a subagent, is a part. `change`: what it
+    changed, or would have; None = not known, or not read.
     """
 
     path: PurePath
     session: str
     source: Summary
-    message: str
-    call: str
-    tool: str
-    status: ToolStatus
-    time: datetime | None
-    change: DiffDisplay | None
+    change: DiffDisplay | None = None
 
     @property
     def written(self) -> bool:
@@ -52,104 +67,157 @@ class RecordedWrite(Struct, frozen=True, kw_only=True):
         """The time to sort by: the session's if nothing says when the call was made."""
         return self.time or self.source.when
 
-    def without_texts(self) -> RecordedWrite:
-        """Return it without what the file held, which may be large."""
-        if self.change is None:
-            return self
-        return replace(self, change=replace(self.change, diff="", original=None, new=None))
+
+WRITES: Rows[tuple[Write, ...]] = Rows(
+    file="writes.sqlite3",
+    version=1,
+    application=0x67656F00,
+    decode=msgspec.msgpack.Decoder(tuple[Write, ...]).decode,
+)
 
 
 def recorded_writes(
+    sessions: Sequence[Summary],
+    *,
+    home: Path,
+    cache: Path | None,
+    since: datetime | None = None,
+    progress: Callable[[int], None] = lambda _: None,
+    cancelled: Callable[[], bool] = never,
+) -> Iterator[RecordedWrite | Problem]:
+    """Yield the writes of sessions without their changes, and why a session can't be read.
+
+    Sessions that wrote nothing are not opened, nor those that did not change since the last time.
+    `since`: no writes before. `home`, `cache`, `progress`, `cancelled`: as `read_kept` takes them.
+    """
+    found = read_kept(
+        [each for each in sessions if _may_have_written(each, since)],
+        WRITES,
+        lambda log, _: tuple(write for write, _ in _writes(log)),
+        home=home,
+        cache=cache,
+        progress=progress,
+        cancelled=cancelled,
+    )
+    for session, writes in found:
+        if isinstance(writes, Problem):
+            yield writes
+        else:
+            yield from _since(since, (_recorded(each, session) for each in writes))
+
+
+def recorded_changes(
     sessions: Iterable[Summary],
     *,
     since: datetime | None = None,
+    progress: Callable[[int], None] = lambda _: None,
     cancelled: Callable[[], bool] = never,
 ) -> Iterator[RecordedWrite | Problem]:
-    """Yield the writes of sessions, and why a session can't be read, session by session.
+    """Yield the same with their changes; the sessions are read for that."""
 
-    Sessions that wrote nothing are not opened. `since`: no writes before. `cancelled` is asked
-    between steps and within large files.
+    def changes(log: SessionLog, session: Summary) -> list[RecordedWrite]:
+        return [_recorded(write, session, change) for write, change in _writes(log)]
+
+    wrote = (each for each in sessions if _may_have_written(each, since))
+    for done, session in enumerate(wrote, 1):
+        if cancelled():
+            return
+        found = read_session(session, changes, cancelled)
+        if isinstance(found, Problem):
+            yield found
+        else:
+            yield from _since(since, found)
+        progress(done)
+
+
+def change_of(
+    write: RecordedWrite, *, cancelled: Callable[[], bool] = never
+) -> DiffDisplay | Problem | None:
+    """Return what a call changed, or would have, read from its session; None = it is not known."""
+
+    def change(log: SessionLog, _: Summary) -> DiffDisplay | None:
+        found = _writes(log, of_message=write.message)
+        return next((change for each, change in found if each.block == write.block), None)
+
+    return read_session(write.source, change, cancelled)
+
+
+def files_of(writes: Iterable[RecordedWrite]) -> dict[PurePath, list[RecordedWrite]]:
+    """Return the writes of each file in their order, the file that was written last first.
+
+    A file that was never written, whatever was tried, is none.
     """
-    for session in sessions:
-        if not (session.files_written or session.partial) or cancelled():
-            continue
-        if since is not None and session.when < since and session.modified < since:
-            continue
-        try:
-            with SessionLog(session.path) as log:
-                log.refresh(cancelled=cancelled)
-                transcript = transcript_of(log)
-                for place, outline in enumerate(transcript.outlines):
-                    if outline.calls:
-                        yield from _writes(transcript.read(place), session, since)
-        except (NotASession, SessionTooLarge) as error:
-            yield Problem(path=session.path, line=None, what=str(error))
-        except OSError as error:
-            what = f"can't be read: {error.strerror}"
-            yield Problem(path=session.path, line=None, what=what)
+    found: dict[PurePath, list[RecordedWrite]] = {}
+    for each in writes:
+        found.setdefault(each.path, []).append(each)
+    for tries in found.values():
+        tries.sort(key=lambda write: write.when)
+    written = (tries for tries in found.values() if any(each.written for each in tries))
+    latest = sorted(written, key=lambda tries: tries[-1].when, reverse=True)
+    return {tries[0].path: tries for tries in latest}
 
 
-def _writes(message: Message, session: Summary, since: datetime | None) -> Iterator[RecordedWrite]:
+def wrote_first(sessions: Iterable[Summary], path: PurePath) -> list[Summary]:
+    """Return the sessions with those first that wrote a file, as far as their summaries tell."""
+
+    def wrote(session: Summary) -> bool:
+        names = (name for name in session.files_written if name.endswith(path.name))
+        return any(_place(session, name) == path for name in names)
+
+    return sorted(sessions, key=lambda each: not wrote(each))
+
+
+def _may_have_written(session: Summary, since: datetime | None) -> bool:
+    recent = since is None or session.when >= since or session.modified >= since
+    return recent and (bool(session.files_written) or session.partial)
+
+
+def _since(since: datetime | None, writes: Iterable[RecordedWrite]) -> Iterator[RecordedWrite]:
+    return (each for each in writes if since is None or each.when >= since)
+
+
+def _recorded(write: Write, session: Summary, change: DiffDisplay | None = None) -> RecordedWrite:
     owner = session.parent if session.kind is SessionKind.SUBAGENT else None
-    for block in message.blocks:
-        if not isinstance(block, ToolCall) or kind_of(block.name) not in WRITING:
-            continue
-        change = block.display if isinstance(block.display, DiffDisplay) else None
-        name = (change.path if change else "") or asked_path(block.args)
-        write = RecordedWrite(
-            path=PurePath(session.project or "", name),
-            session=owner or session.id,
-            source=session,
-            message=message.id,
-            call=block.id,
-            tool=block.name,
-            status=block.status,
-            time=block.time or message.time,
-            change=change,
-        )
-        if name and (since is None or write.when >= since):
-            yield write
+    return RecordedWrite(
+        *astuple(write),
+        path=_place(session, write.name),
+        session=owner or session.id,
+        source=session,
+        change=change,
+    )
 
 
-class FilePatch(Struct, frozen=True, kw_only=True):
-    """All that happened to one file, as one change.
-
-    `text`: for `git apply`; "" if nothing changed, or if `unknown` says why it can't be told.
-    `gaps`: number of times that something else than these calls changed the file between them,
-    which is part of the change.
-    """
-
-    path: PurePath
-    text: str
-    unknown: str = ""
-    gaps: int = 0
+def _place(session: Summary, name: str) -> PurePath:
+    """The file that a call names, by one name however it was written."""
+    return PurePath(os.path.normpath(PurePath(session.project or "", name)))
 
 
-def patch_of(path: PurePath, name: str, writes: Sequence[RecordedWrite]) -> FilePatch:
-    """Return what these calls changed in a file, from before the first to after the last.
-
-    `name`: the path that the patch names, with slashes. Calls that wrote nothing don't count.
-    """
-    done = sorted((each for each in writes if each.written), key=lambda each: each.when)
-    changes = [each.change for each in done]
-    first, last = (changes[0], changes[-1]) if changes else (None, None)
-    if first is None or last is None:
-        return FilePatch(path=path, text="", unknown="what was written is not recorded")
-    if (first.is_new or first.original is not None) and last.new is not None:
-        before = None if first.is_new else first.original
-        return FilePatch(path=path, text=file_patch(name, before, last.new), gaps=_gaps(changes))
-    if len(done) == 1 and first.original is not None:
-        return FilePatch(path=path, text=patch_of_diff(name, first.diff, is_new=first.is_new))
-    return FilePatch(path=path, text="", unknown="what it held before is not recorded")
+def _writes(
+    log: SessionLog, *, of_message: str | None = None
+) -> Iterator[tuple[Write, DiffDisplay | None]]:
+    """The calls that write a file, of all messages or of one, with their changes."""
+    transcript = transcript_of(log)
+    for place, outline in enumerate(transcript.outlines):
+        if outline.calls and of_message in (None, outline.id):
+            message = transcript.read(place)
+            for number, block in enumerate(message.blocks):
+                if isinstance(block, ToolCall) and kind_of(block.name) in WRITING:
+                    change = block.display if isinstance(block.display, DiffDisplay) else None
+                    write = _write(message, number, block, change)
+                    if write.name:
+                        yield write, change
 
 
-def _gaps(changes: Sequence[DiffDisplay | None]) -> int:
-    """How often a file was not as the call before had left it."""
-    return sum(
-        one is not None
-        and other is not None
-        and one.new is not None
-        and other.original is not None
-        and one.new != other.original
-        for one, other in pairwise(changes)
+def _write(message: Message, number: int, call: ToolCall, change: DiffDisplay | None) -> Write:
+    return Write(
+        name=(change.path if change else "") or asked_path(call.args),
+        message=message.id,
+        block=number,
+        call=call.id,
+        tool=call.name,
+        status=call.status,
+        time=call.time or message.time,
+        added=change.added if change else None,
+        removed=change.removed if change else None,
+        is_new=change is not None and change.is_new,
     )

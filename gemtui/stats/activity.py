@@ -4,19 +4,17 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import closing, suppress
 from datetime import datetime
 from pathlib import Path
 
 import msgspec.msgpack
 from msgspec import Struct
 
-from gemtui.errors import NotASession, SessionTooLarge
-from gemtui.sessions.cache import Cache, Rows
+from gemtui.sessions.cache import Rows
+from gemtui.sessions.kept import read_kept
 from gemtui.sessions.load import calls_of
 from gemtui.sessions.problem import Problem
 from gemtui.sessions.records import SessionLog
-from gemtui.sessions.store import ChatFile, place_of
 from gemtui.sessions.summary import Summary
 from gemtui.transcript.model import Author, Outline, ToolStatus, Usage, usage_sum
 from gemtui.transcript.parts import instant, string
@@ -70,8 +68,6 @@ ACTIVITIES: Rows[Activity] = Rows(
     application=0x67656E00,
     decode=msgspec.msgpack.Decoder(Activity).decode,
 )
-_AT_ONCE = 200
-"""Files after which what was read is kept."""
 
 
 def activities(
@@ -84,47 +80,17 @@ def activities(
 ) -> Iterator[tuple[Summary, Activity | Problem]]:
     """Yield what happened in each session; only files that changed since the last time are read.
 
-    `home`: the CLI's folder. `cache`: our cache folder, None = read all. `progress` is called with
-    the number of files that are done, `cancelled` is asked between files and within large ones.
+    `home`, `cache`, `progress`, `cancelled`: as `read_kept` takes them.
     """
-    with closing(Cache(cache, home, ACTIVITIES)) as kept:
-        places = {each.name: _place(each, home) for each in sessions}
-        known = kept.get(place for place in places.values() if place is not None)
-        fresh: list[tuple[ChatFile, Activity]] = []
-        for done, session in enumerate(sessions):
-            if cancelled():
-                break
-            found: Activity | Problem | None = known.get(session.name)
-            if found is None:
-                found = _read(session, cancelled)
-                place = places[session.name]
-                if isinstance(found, Activity) and place is not None and not cancelled():
-                    fresh.append((place, found))
-            if len(fresh) == _AT_ONCE:
-                kept.put(fresh)
-                fresh = []
-            yield session, found
-            progress(done + 1)
-        kept.put(fresh)
-
-
-def _place(session: Summary, home: Path) -> ChatFile | None:
-    """The file in its present state; None where that can't be told, or it is not in the store."""
-    with suppress(OSError):
-        return place_of(session.path, home)
-    return None
-
-
-def _read(session: Summary, cancelled: Callable[[], bool]) -> Activity | Problem:
-    try:
-        with SessionLog(session.path) as log:
-            log.refresh(cancelled=cancelled)
-            return activity_of(log, session.when)
-    except (NotASession, SessionTooLarge) as error:
-        return Problem(path=session.path, line=None, what=str(error))
-    except OSError as error:
-        what = f"can't be read: {error.strerror}"
-        return Problem(path=session.path, line=None, what=what)
+    return read_kept(
+        sessions,
+        ACTIVITIES,
+        lambda log, session: activity_of(log, session.when),
+        home=home,
+        cache=cache,
+        progress=progress,
+        cancelled=cancelled,
+    )
 
 
 def activity_of(log: SessionLog, otherwise: datetime) -> Activity:

@@ -11,6 +11,7 @@ from tests.cli.conftest import Gemtui
 from tests.cli.shapes import TIME, fits
 from tests.sessions import logs
 from tests.sessions.stores import session, talk, uuid
+from tests.sessions.writes import wrote
 from tests.transcript.test_patch import apply
 
 COUNT = (int, None)
@@ -37,25 +38,6 @@ def project(tmp_path: Path, home: Path, monkeypatch: pytest.MonkeyPatch) -> Path
     marker.write_text(str(folder))
     monkeypatch.chdir(folder)
     return folder
-
-
-def wrote(
-    path: Path, before: str | None, after: str, *, seconds: float = 3, status: str = "success"
-) -> dict[str, Any]:
-    """A message whose call wrote a file, as the CLI stores it."""
-    display = {
-        "fileDiff": f"Index: {path.name}\n@@ -1 +1 @@\n-x\n+y\n",
-        "fileName": path.name,
-        "filePath": str(path),
-        "originalContent": before,
-        "newContent": after,
-        "isNewFile": before is None,
-    }
-    args = {"file_path": str(path), "content": after}
-    call = logs.call(
-        f"c{seconds}", seconds, name="write_file", args=args, resultDisplay=display, status=status
-    )
-    return logs.gemini(f"g{seconds}", "", seconds, toolCalls=[call])
 
 
 def stored(home: Path, number: int, *messages: dict[str, Any]) -> str:

@@ -1,0 +1,113 @@
+"""All that tools changed in files, as one patch: from before the first call to after the last."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import datetime
+from itertools import pairwise
+from pathlib import Path, PurePath
+from typing import NamedTuple
+
+from msgspec import Struct
+
+from gemtui.sessions.projects import folder_names
+from gemtui.sessions.written_files import RecordedWrite
+from gemtui.text import counted
+from gemtui.transcript.patch import file_patch, patch_of_diff
+
+
+class FilePatch(Struct, frozen=True, kw_only=True):
+    """All that happened to one file, as one change.
+
+    `text`: for `git apply`; "" if nothing changed, or if `unknown` says why it can't be told.
+    `gaps`: number of times that something else than these calls changed the file between them,
+    which is part of the change.
+    """
+
+    path: PurePath
+    text: str = ""
+    unknown: str = ""
+    gaps: int = 0
+
+    @property
+    def remarks(self) -> Iterator[str]:
+        """What a person should know of it: that it is left out, or more than the calls' work."""
+        if self.unknown:
+            yield f"not in the patch: {self.path}: {self.unknown}"
+        if self.gaps:
+            times = counted(self.gaps, "time")
+            what = f"was changed {times} by something else in between"
+            yield f"{self.path} {what}: it is in the patch"
+
+
+class ProjectPatch:
+    """The changes to the files below a folder, `root`, from the writes that it is given.
+
+    Of each file it holds the texts of the first and of the last write alone.
+    """
+
+    def __init__(self, root: Path) -> None:
+        self._root = root
+        self._folders = sorted(folder_names(root))
+        self._files: dict[PurePath, _Changes] = {}
+
+    def add(self, write: RecordedWrite) -> None:
+        """Take a write with its change, in any order; what wrote nothing does not count."""
+        if write.written:
+            self._files.setdefault(write.path, _Changes()).add(write)
+
+    def files(self) -> Iterator[FilePatch]:
+        """Yield the change to each file, in the order of their paths."""
+        for path, changes in sorted(self._files.items()):
+            folder = next((each for each in self._folders if path.is_relative_to(each)), None)
+            if folder is None:
+                yield FilePatch(path=path, unknown=f"it is not below {self._root}")
+            else:
+                yield changes.patch(path, path.relative_to(folder).as_posix())
+
+
+class _Step(NamedTuple):
+    """One write: what the file held before and after, as hashes; None = unknown."""
+
+    when: datetime
+    before: int | None
+    after: int | None
+
+
+class _Changes:
+    """The writes of one file."""
+
+    def __init__(self) -> None:
+        self._steps: list[_Step] = []
+        self._ends: list[RecordedWrite] = []
+
+    def add(self, write: RecordedWrite) -> None:
+        change = write.change
+        before, after = (None, None) if change is None else (change.original, change.new)
+        self._steps.append(_Step(write.when, _hash(before), _hash(after)))
+        ends = sorted([*self._ends, write], key=lambda each: each.when)
+        self._ends = [ends[0], ends[-1]]
+
+    def patch(self, path: PurePath, name: str) -> FilePatch:
+        """All of it as one change; `name`: the path that the patch names, with slashes."""
+        first, last = (each.change for each in self._ends)
+        if first is None or last is None:
+            return FilePatch(path=path, unknown="what was written is not recorded")
+        if (first.is_new or first.original is not None) and last.new is not None:
+            before = None if first.is_new else first.original
+            return FilePatch(path=path, text=file_patch(name, before, last.new), gaps=self._gaps())
+        if len(self._steps) == 1 and first.original is not None:
+            return FilePatch(path=path, text=patch_of_diff(name, first.diff, is_new=first.is_new))
+        return FilePatch(path=path, unknown="what it held before is not recorded")
+
+    def _gaps(self) -> int:
+        """How often the file was not as the write before had left it."""
+        steps = sorted(self._steps, key=lambda each: each.when)
+        return sum(
+            one.after is not None and other.before is not None and one.after != other.before
+            for one, other in pairwise(steps)
+        )
+
+
+def _hash(text: str | None) -> int | None:
+    return None if text is None else hash(text)

@@ -1,0 +1,146 @@
+"""Which sessions wrote a file: from the store, kept, in any order, as one patch."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import timedelta
+from itertools import pairwise
+from pathlib import Path, PurePath
+from typing import Any
+
+import pytest
+
+from gemtui.sessions import kept as kept_module
+from gemtui.sessions.patches import ProjectPatch
+from gemtui.sessions.problem import Problem
+from gemtui.sessions.records import SessionLog
+from gemtui.sessions.scope import sessions_with_calls
+from gemtui.sessions.summary import Summary
+from gemtui.sessions.written_files import (
+    RecordedWrite,
+    change_of,
+    files_of,
+    recorded_changes,
+    recorded_writes,
+    wrote_first,
+)
+from gemtui.transcript.display_model import DiffDisplay
+from tests.sessions import logs
+from tests.sessions.stores import append, marker, read, session, talk, uuid
+from tests.sessions.writes import wrote
+
+ROOT = Path("/home/ada/src/tide")
+
+
+def stored(home: Path, number: int, *messages: dict[str, Any]) -> Path:
+    marker(home, "proj", str(ROOT))
+    return session(home, uuid(number), [*talk(uuid(number), f"Prompt {number}"), *messages])
+
+
+def sessions(home: Path) -> tuple[Summary, ...]:
+    return sessions_with_calls(read(home))
+
+
+def writes(home: Path, **options: Any) -> list[RecordedWrite]:
+    return list(only(recorded_writes(sessions(home), home=home, **{"cache": None} | options)))
+
+
+def only(found: Iterator[RecordedWrite | Problem]) -> Iterator[RecordedWrite]:
+    for each in found:
+        assert isinstance(each, RecordedWrite)
+        yield each
+
+
+def test_each_file_has_its_writes_the_newest_file_first(tmp_path: Path) -> None:
+    one, two = ROOT / "a.py", ROOT / "b.py"
+    stored(tmp_path, 1, wrote(one, None, "a", seconds=20), wrote(two, None, "b", seconds=30))
+    stored(tmp_path, 2, wrote(one, "a", "c", seconds=40), wrote(two, "b", "x", status="error"))
+    stored(tmp_path, 3, wrote(ROOT / "never.py", None, "x", status="cancelled"))
+    files = files_of(writes(tmp_path))
+    assert list(files) == [one, two]
+    assert [(each.session, each.written) for each in files[one]] == [
+        (uuid(1), True),
+        (uuid(2), True),
+    ]
+    assert [each.written for each in files[two]] == [False, True]
+
+
+def test_only_what_changed_is_read_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    opened: list[Path] = []
+
+    class Counted(SessionLog):
+        def __init__(self, path: Path) -> None:
+            opened.append(path)
+            super().__init__(path)
+
+    stored(tmp_path, 1, wrote(ROOT / "a.py", None, "a"))
+    path = stored(tmp_path, 2, wrote(ROOT / "b.py", None, "b"))
+    monkeypatch.setattr(kept_module, "SessionLog", Counted)
+    cache = tmp_path / "cache"
+    first = writes(tmp_path, cache=cache)
+    assert len(opened) == len(first) == 2
+    assert writes(tmp_path, cache=cache) == first
+    assert len(opened) == 2
+    append(path, wrote(ROOT / "c.py", None, "c", seconds=50))
+    assert len(writes(tmp_path, cache=cache)) == 3
+    assert opened[2:] == [path]
+
+
+def test_a_file_has_one_name(tmp_path: Path) -> None:
+    other = logs.call("c", 9, name="write_file", args={"file_path": "src/../a.py", "content": "x"})
+    stored(
+        tmp_path,
+        1,
+        wrote(ROOT / "src" / ".." / "a.py", None, "a", seconds=5),
+        logs.gemini("g", "", 9, toolCalls=[other]),
+    )
+    assert [(path, len(each)) for path, each in files_of(writes(tmp_path)).items()] == [
+        (ROOT / "a.py", 2)
+    ]
+
+
+def test_the_change_of_a_write_is_read_when_it_is_wanted(tmp_path: Path) -> None:
+    stored(tmp_path, 1, wrote(ROOT / "a", None, "1", seconds=5), wrote(ROOT / "a", "1", "2"))
+    changes = [change_of(each) for each in writes(tmp_path)]
+    assert [each.new for each in changes if isinstance(each, DiffDisplay)] == ["1", "2"]
+    (first, _) = writes(tmp_path)
+    first.source.path.unlink()
+    assert isinstance(change_of(first), Problem)
+
+
+def test_sessions_that_wrote_a_file_are_read_first(tmp_path: Path) -> None:
+    for number in (1, 2, 3):
+        stored(tmp_path, number, wrote(ROOT / f"{number}.py", None, "x", seconds=number))
+    first, *rest = wrote_first(sessions(tmp_path), ROOT / "1.py")
+    assert (first.id, len(rest)) == (uuid(1), 2)
+
+
+def test_since_and_cancelled(tmp_path: Path) -> None:
+    stored(tmp_path, 1, wrote(ROOT / "a", None, "1", seconds=5), wrote(ROOT / "a", "1", "2"))
+    assert len(writes(tmp_path, since=logs.START + timedelta(seconds=4))) == 1
+    assert writes(tmp_path, cancelled=lambda: True) == []
+
+
+@pytest.mark.parametrize("order", [1, -1])
+def test_a_patch_is_from_the_first_to_the_last_write_in_whatever_order(
+    tmp_path: Path, order: int
+) -> None:
+    texts = ["1\n", "2\n", "3\n", "4\n"]
+    for number, (before, after) in enumerate(pairwise(texts)):
+        stored(tmp_path, number, wrote(ROOT / "a", before, after, seconds=10 * number))
+    patch = ProjectPatch(ROOT)
+    for each in list(only(recorded_changes(sessions(tmp_path))))[::order]:
+        patch.add(each)
+    (file,) = patch.files()
+    assert (file.gaps, list(file.remarks)) == (0, [])
+    assert file.text.splitlines()[-2:] == ["-1", "+4"]
+
+
+def test_what_is_not_below_the_folder_is_left_out(tmp_path: Path) -> None:
+    stored(tmp_path, 1, wrote(ROOT / "src" / ".." / ".." / "x", None, "x"))
+    patch = ProjectPatch(ROOT)
+    for each in only(recorded_changes(sessions(tmp_path))):
+        patch.add(each)
+    (file,) = patch.files()
+    assert (file.path, file.text) == (PurePath("/home/ada/src/x"), "")
+    assert file.unknown == f"it is not below {ROOT}"
