@@ -106,6 +106,40 @@ def parse_command(text: str) -> ParsedCommand:
     return _read_short(text) if len(text) <= _SHORT else _read(text)
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Span:
+    """A piece of a command line from character `start` to `end`.
+
+    `kind`: what the grammar calls it, such as `command`; `name`: of a command, without quotes.
+    """
+
+    kind: str
+    name: str
+    start: int
+    end: int
+
+
+def spans(text: str) -> tuple[Span, ...] | None:
+    """Return where commands, redirections and substitutions stand, in order, inner ones too.
+
+    None if the command line can't be taken apart.
+    """
+    source = _Source(text)
+    tree = source.tree() if text.strip(BLANKS) else None
+    if tree is None or tree.root_node.has_error:
+        return None
+    found: list[Span] = []
+    stack = [tree.root_node]
+    while stack:
+        node = stack.pop()
+        name = _name(node, node.type, source.slice)
+        if name:
+            start, end = source.place(node)
+            found.append(Span(kind=node.type, name=name, start=start, end=end))
+        stack.extend(reversed(node.children))
+    return tuple(found)
+
+
 def has_redirection(text: str) -> bool:
     """Whether the engine finds a redirection in a command line."""
     return ("<" in text or ">" in text) and parse_command(text).redirected
@@ -192,9 +226,14 @@ class _Source:
         except ValueError:
             return None
 
+    def place(self, node: Node) -> tuple[int, int]:
+        """The first character of a node, and the one behind it."""
+        return node.start_byte // self._width, node.end_byte // self._width
+
     def slice(self, node: Node) -> str:
         """The text of a node."""
-        return self._text[node.start_byte // self._width : node.end_byte // self._width]
+        start, end = self.place(node)
+        return self._text[start:end]
 
 
 def _plainer(text: str) -> str:

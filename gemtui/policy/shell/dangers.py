@@ -1,0 +1,124 @@
+"""What a person should look at twice in a shell command before allowing it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Final, NamedTuple
+
+from gemtui.policy.shell import programs
+from gemtui.policy.shell.command_safety import Judgement, judge
+from gemtui.policy.shell.parser import Span, spans
+from gemtui.policy.shell.quote import words
+from gemtui.text import holds_controls
+
+
+class Danger(NamedTuple):
+    """What stands from character `start` to `end` of a command, and why it is dangerous."""
+
+    start: int
+    end: int
+    why: str
+
+
+UNREADABLE = "it can't be taken apart"
+LONGEST: Final = 20_000
+"""Characters of the longest command that is taken apart."""
+_SUBSTITUTES: Final = {
+    "command_substitution": "it runs a command to make the words of another",
+    "process_substitution": "it runs a command in the place of a file",
+    "heredoc_redirect": "it hands over text as a file",
+}
+_WRITES: Final = "it writes a file"
+_SAFE_TARGET: Final = re.compile(
+    r"[0-9]*>{1,2}\s*/dev/null|[0-9]*>&[0-9-]|&>{1,2}\s*/dev/null|[0-9]*<.*"
+)
+_ANY_CODE: Final = "it runs any code that it is given"
+_DELETES: Final = frozenset(
+    ["rm", "rmdir", "unlink", "shred", "truncate", "dd", "mkfs", "wipefs", "fdisk", "parted", "srm"]
+)
+_RUNS: Final = frozenset(
+    ["eval", "exec", "source", ".", "xargs", "parallel", "crontab", "at", "batch"]
+)
+_GIT: Final = frozenset(
+    [
+        "push",
+        "reset",
+        "clean",
+        "checkout",
+        "restore",
+        "rebase",
+        "filter-branch",
+        "stash",
+        "gc",
+        "rm",
+        "config",
+        "switch",
+    ]
+)
+_BEYOND: Final = frozenset(
+    [
+        "publish",
+        "unpublish",
+        "push",
+        "deploy",
+        "release",
+        "upload",
+        "delete",
+        "destroy",
+        "rm",
+        "rmi",
+        "prune",
+        "purge",
+    ]
+)
+
+
+def dangers(command: str) -> tuple[Danger, ...]:
+    """Return what is dangerous in a command, in its order; () = nothing that is known to be."""
+    if len(command) > LONGEST or (found := spans(command)) is None:
+        return (Danger(0, len(command), UNREADABLE),)
+    seen = [Danger(each.start, each.end, why) for each in found if (why := _why(each, command))]
+    if not seen and judge(command) is Judgement.DANGEROUS:
+        return (Danger(0, len(command), "Gemini CLI itself calls it dangerous"),)
+    return tuple(seen)
+
+
+def _why(span: Span, command: str) -> str:
+    text = command[span.start : span.end]
+    if span.kind in _SUBSTITUTES:
+        return _SUBSTITUTES[span.kind]
+    if span.kind == "file_redirect":
+        return "" if _SAFE_TARGET.fullmatch(text) else _WRITES
+    return next(_of_program(span.name, text), "") if span.kind == "command" else ""
+
+
+def _of_program(program: str, text: str) -> Iterator[str]:
+    """Yield why a command is dangerous, by its program and the words behind it."""
+    name = program.rsplit("/", 1)[-1].lower()
+    try:
+        rest = [word.text for word in words(text)][1:]
+    except ValueError:
+        rest = []
+    second = next((word for word in rest if not word.startswith("-")), "")
+    why = programs.NEVER.get(name, programs.DELETES if name.startswith("mkfs.") else "")
+    if holds_controls(program) or not re.fullmatch(r"[\w./@%+:,^-]+", program, re.ASCII):
+        yield "its name is quoted, computed or odd"
+    if why == programs.DELETES and name not in _DELETES:
+        return
+    if why == programs.RUNS and name not in _RUNS:
+        return
+    if why:
+        yield why
+    if name in programs.SHELLS | programs.LANGUAGES and not second.endswith(_SCRIPTS):
+        yield _ANY_CODE
+    if _PYTHON.fullmatch(name) and (not second or "-c" in rest):
+        yield _ANY_CODE
+    if name == "git" and second in _GIT:
+        yield programs.ONLY["git"][1]
+    if name in programs.TOOLS and name != "git" and second in _BEYOND:
+        yield programs.BEYOND if second in ("publish", "push", "deploy") else programs.DELETES
+
+
+_PYTHON: Final = re.compile(r"(?:python|pypy)[\d.]*")
+_SCRIPTS: Final = (".sh", ".js", ".mjs", ".cjs", ".pl", ".rb", ".php", ".lua", ".R", ".jl", ".tcl")

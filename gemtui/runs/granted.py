@@ -1,0 +1,106 @@
+"""What a person has allowed beyond one call: for the rest of a run, or always.
+
+Rules of here are asked only about calls that the policy of a run would put before the person. So
+whatever that denies stays denied.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from gemtui.files import resolved
+from gemtui.policy.edit import store
+from gemtui.policy.edit.named_policies import path_of
+from gemtui.policy.engine.decide import Engine, Setup
+from gemtui.policy.file.policy import Policy
+from gemtui.policy.model.rules import ApprovalMode, Call, Decision, Rule
+from gemtui.policy.suggest.call_groups import EDITS
+from gemtui.runs.like_this import SHELL, real_path
+
+ALWAYS = "always"
+"""The name of the policy that holds what is always allowed; the policy pane shows it."""
+
+
+class Granted:
+    """The rules that hold for one run in the folder `workspace`."""
+
+    def __init__(self, workspace: Path) -> None:
+        self._workspace = workspace
+        self._policy = Policy()
+        self._engine: Engine | None = None
+
+    def load_always(self) -> None:
+        """Take in what is always allowed; a file that can't be read allows nothing."""
+        path = path_of(ALWAYS)
+        if path.is_file():
+            self._take(Policy.load(path))
+
+    def add(self, toml: str) -> None:
+        """Take in rules of an answer; what is no policy allows nothing."""
+        self._take(Policy.parse(toml, source="answer"))
+
+    def _take(self, policy: Policy) -> None:
+        allows = [each for each in policy.rules if each.decision is Decision.ALLOW]
+        self._policy += replace(policy, rules=tuple(allows))
+        self._engine = None
+
+    def allows(self, call: Call) -> Rule | None:
+        """Return the rule that allows a call; None = the person is to be asked."""
+        args = self._told(call)
+        if not self._policy.rules or args is None:
+            return None
+        if self._engine is None:
+            setup = Setup(workspace=self._workspace)
+            self._engine = Engine(
+                self._policy, mode=ApprovalMode.DEFAULT, interactive=True, setup=setup
+            )
+        outcome = self._engine.outcome(Call(call.tool, args, call.subagent))
+        ours = outcome.rule in self._policy.rules
+        return outcome.rule if ours and outcome.decision is Decision.ALLOW else None
+
+    def _told(self, call: Call) -> Mapping[str, Any] | None:
+        """The arguments with the real path of a file; None = nothing can be said of them."""
+        path, folder = call.args.get("file_path"), call.args.get("dir_path")
+        if call.tool in EDITS and isinstance(path, str) and "\0" not in path:
+            return {**call.args, "file_path": str(real_path(path, self._workspace))}
+        if call.tool == SHELL and isinstance(folder, str) and folder:
+            place = real_path(folder, self._workspace) if "\0" not in folder else Path("/")
+            return call.args if place.is_relative_to(resolved(self._workspace)) else None
+        return call.args
+
+
+def keep_always(rule: Rule) -> Path:
+    """Add a rule to what is always allowed, unless it stands there; return the file.
+
+    Raises PolicyError and OSError.
+    """
+    path = path_of(ALWAYS)
+    opened = store.open_policy(path) if path.exists() else store.create(ALWAYS, _HEAD)
+    if not any(_same(rule, each.rule) for each in opened.document.rules if each.enabled):
+        store.save(opened, opened.document.add(rule))
+    return path
+
+
+def forget_always(rule: Rule) -> bool:
+    """Take a rule out of that again; whether it stood there. Raises PolicyError and OSError."""
+    path = path_of(ALWAYS)
+    if not path.exists():
+        return False
+    opened = store.open_policy(path)
+    places = [at for at, each in enumerate(opened.document.rules) if _same(rule, each.rule)]
+    if places:
+        store.save(opened, opened.document.remove(places[-1]))
+    return bool(places)
+
+
+def _same(one: Rule, other: Rule | None) -> bool:
+    return other is not None and replace(other, source=one.source, index=one.index) == one
+
+
+_HEAD = """\
+# What you answered "always" to. Runs of gemtui that ask read this file: what a rule here
+# allows is not asked about again, unless a policy denies it. Remove a rule to be asked again.
+"""

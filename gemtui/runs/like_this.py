@@ -1,0 +1,124 @@
+"""The narrow rule that allows calls like one that a person was asked about.
+
+It is told to the person before, and is never wider than these words.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from gemtui.agent.approval import ApprovalRequest
+from gemtui.files import resolved
+from gemtui.policy.file.rule_codec import text_of
+from gemtui.policy.match.path_patterns import LENGTH, exactly, place_of
+from gemtui.policy.model.rules import Decision, Rule
+from gemtui.policy.model.tool_catalog import tool as known_tool
+from gemtui.policy.shell.dangers import dangers
+from gemtui.policy.shell.parser import parse_command
+from gemtui.policy.suggest.call_groups import EDITS
+from gemtui.policy.suggest.prefixes import NoPrefix, prefix_of
+from gemtui.policy.suggest.replay import is_known
+
+SHELL = "run_shell_command"
+PRIORITY = 100
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LikeThis:
+    """Which calls are like one.
+
+    `rule`: allows them; None = there is no narrow one. `words`: which calls these are, or why there
+    is no rule, without a full stop.
+    """
+
+    words: str
+    rule: Rule | None = None
+
+    @property
+    def toml(self) -> str:
+        """The rule as a policy file; "" where there is none."""
+        return "" if self.rule is None else text_of([self.rule])
+
+
+def like_this(request: ApprovalRequest, cwd: Path) -> LikeThis:
+    """Return which calls are like this one, in a run in the folder `cwd`."""
+    if request.tool_name == SHELL:
+        return _command(str(request.arguments.get("command", "")))
+    if request.tool_name in EDITS:
+        return _file(str(request.arguments.get("file_path", "")), cwd)
+    return _tool(request)
+
+
+def _command(command: str) -> LikeThis:
+    """The prefixes of all its parts."""
+    if found := dangers(command):
+        return LikeThis(words=found[0].why)
+    reading = parse_command(command)
+    if not reading.parsed or not reading.parts:
+        return LikeThis(words="it can't be taken apart")
+    if reading.redirected:
+        return LikeThis(words="it reads or writes files by redirection")
+    prefixes: dict[str, str] = {}
+    for part in reading.parts:
+        found_prefix = prefix_of(part.text)
+        if isinstance(found_prefix, NoPrefix):
+            return LikeThis(words=f"{found_prefix.what}: {found_prefix.why}")
+        prefixes[found_prefix.text] = found_prefix.opens
+    texts = tuple(prefixes)
+    rule = _allow((SHELL,), command_prefixes=texts, prefix_list=len(texts) > 1)
+    opens = "; ".join(dict.fromkeys(prefixes.values()))
+    return LikeThis(words=f"commands that begin with {_or(texts)}, {opens}", rule=rule)
+
+
+def _or(texts: tuple[str, ...]) -> str:
+    return " or ".join(texts)
+
+
+def _file(path: str, cwd: Path) -> LikeThis:
+    """This very file, wherever a link leads."""
+    place = place_of(path, cwd)
+    if isinstance(place, str):
+        return LikeThis(words=place)
+    real = real_path(path, cwd)
+    if not real.is_relative_to(resolved(cwd)):
+        return LikeThis(words="a link in its path leads out of the project")
+    pattern = exactly([str(real)], [])
+    if len(pattern) > LENGTH:
+        return LikeThis(words="its path is too long for a pattern")
+    words = f"writes and edits of the file {place.path}, whatever they change"
+    return LikeThis(words=words, rule=_allow(EDITS, args_pattern=pattern))
+
+
+def real_path(path: str, cwd: Path) -> Path:
+    """Return where a path leads that a call names, seen from the run's folder."""
+    return resolved(cwd / path)
+
+
+_OPENS = {
+    "web_fetch": "any address, with whatever the model sends along",
+    "google_web_search": "any search",
+}
+
+
+def _tool(request: ApprovalRequest) -> LikeThis:
+    """All calls of this tool."""
+    known = known_tool(request.tool_name)
+    name = known.name if known else request.tool_name
+    if not is_known(name):
+        return LikeThis(words="Gemini CLI of today has no such tool")
+    if name in ("enter_plan_mode", "exit_plan_mode"):
+        return LikeThis(words="it changes the approval mode")
+    opens = _OPENS.get(name, "with any arguments")
+    return LikeThis(words=f"every call of {name}: {opens}", rule=_allow((name,)))
+
+
+def _allow(tools: tuple[str, ...], **fields: object) -> Rule:
+    return Rule(
+        decision=Decision.ALLOW,
+        priority=PRIORITY,
+        tools=tools,
+        tool_list=len(tools) > 1,
+        source="answer",
+        **fields,  # type: ignore[arg-type]
+    )

@@ -1,0 +1,167 @@
+"""Calls like one that was answered: what the rule says, what it allows, and what never."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from gemtui.agent.approval import ApprovalRequest
+from gemtui.policy.edit.named_policies import path_of
+from gemtui.policy.file.policy import Policy
+from gemtui.policy.model.rules import Call
+from gemtui.runs.granted import ALWAYS, Granted, forget_always, keep_always
+from gemtui.runs.like_this import LikeThis, like_this
+
+SHELL = "run_shell_command"
+
+
+def asked(tool: str, args: Mapping[str, Any], cwd: Path) -> LikeThis:
+    return like_this(ApprovalRequest(tool_name=tool, arguments=args), cwd)
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Path:
+    (tmp_path / "project").mkdir()
+    return tmp_path / "project"
+
+
+def shell(command: str) -> Call:
+    return Call(SHELL, {"command": command})
+
+
+def edit(path: object) -> Call:
+    return Call("write_file", {"file_path": str(path), "content": "x"})
+
+
+@pytest.mark.parametrize(
+    ("command", "words", "also", "never"),
+    [
+        ("git add a.txt", "git add", "git add b.txt", "git push"),
+        ("npm run test", "npm run test", "npm run test -- -u", "npm run deploy"),
+        ("pytest -q", "pytest", "pytest tests/x.py", "pytest -q > ~/.bashrc"),
+        ("git add . && pytest", "git add or pytest", "pytest && git add x", "pytest; rm x"),
+        ("cargo build", "cargo build", "cargo build --release", "cargo build $(rm x)"),
+    ],
+)
+def test_a_command_stands_for_its_prefix(
+    project: Path, command: str, words: str, also: str, never: str
+) -> None:
+    like = asked(SHELL, {"command": command}, project)
+    assert f"begin with {words}" in like.words
+    granted = Granted(project)
+    granted.add(like.toml)
+    assert granted.allows(shell(command))
+    assert granted.allows(shell(also))
+    assert not granted.allows(shell(never))
+    assert not granted.allows(edit("a.txt"))
+
+
+@pytest.mark.parametrize(
+    ("command", "why"),
+    [
+        ("rm -rf build", "delete"),
+        ("git push", "discard, publish"),
+        ("echo x > a.txt", "writes a file"),
+        ("echo $(cat a)", "words of another"),
+        ("cat << END\nx\nEND", "as a file"),
+        ("X=1 make", "a variable is set before it"),
+        ("bash -c 'ls'", "runs any code"),
+        ("if (", "taken apart"),
+        ("", "taken apart"),
+        ("echo x; " * 10_000, "taken apart"),
+    ],
+)
+def test_where_no_rule_is_narrow_it_says_why(project: Path, command: str, why: str) -> None:
+    like = asked(SHELL, {"command": command}, project)
+    assert like.rule is None
+    assert like.toml == ""
+    assert why in like.words
+
+
+def test_a_command_elsewhere_is_not_like_one_here(project: Path) -> None:
+    granted = Granted(project)
+    granted.add(asked(SHELL, {"command": "git add a"}, project).toml)
+    there = Call(SHELL, {"command": "git add a", "dir_path": "../other"})
+    inside = Call(SHELL, {"command": "git add a", "dir_path": "sub"})
+    assert not granted.allows(there)
+    assert granted.allows(inside)
+
+
+def test_a_file_is_this_very_file(project: Path, tmp_path: Path) -> None:
+    like = asked("replace", {"file_path": "src/a.py"}, project)
+    assert "src/a.py" in like.words
+    granted = Granted(project)
+    granted.add(like.toml)
+    assert granted.allows(edit("src/a.py"))
+    assert granted.allows(edit(project / "src/a.py"))
+    assert granted.allows(edit("src/../src/a.py"))
+    for other in ("src/b.py", "a.py", "src/a.py/x", "../project2/src/a.py", "", "a\0", 3):
+        assert not granted.allows(edit(other)), other
+    other_project = Granted(tmp_path / "elsewhere")
+    other_project.add(like.toml)
+    assert not other_project.allows(edit("src/a.py"))
+
+
+def test_a_file_that_became_a_link_is_another_one(project: Path, tmp_path: Path) -> None:
+    granted = Granted(project)
+    granted.add(asked("write_file", {"file_path": "a.txt"}, project).toml)
+    (project / "a.txt").symlink_to(tmp_path / "secret")
+    assert not granted.allows(edit("a.txt"))
+
+
+@pytest.mark.parametrize(
+    ("path", "why"),
+    [
+        ("../x", "goes up"),
+        ("/etc/hosts", "outside"),
+        (".git/hooks/x", "decides"),
+        ('a"b', "quotes"),
+        ("", "no file"),
+        ("out/x", "leads out"),
+    ],
+)
+def test_a_file_for_which_there_is_no_rule(project: Path, path: str, why: str) -> None:
+    (project / "out").symlink_to("/tmp")
+    like = asked("write_file", {"file_path": path}, project)
+    assert like.rule is None
+    assert why in like.words
+
+
+def test_other_tools_are_allowed_whole(project: Path) -> None:
+    like = asked("mcp_docs_search", {"q": "x"}, project)
+    assert like.words == "every call of mcp_docs_search: with any arguments"
+    granted = Granted(project)
+    granted.add(like.toml)
+    assert granted.allows(Call("mcp_docs_search", {"q": "y"}))
+    assert not granted.allows(Call("mcp_docs_write", {}))
+    assert asked("exit_plan_mode", {}, project).rule is None
+    assert asked("no_such_tool", {}, project).rule is None
+
+
+def test_without_an_answer_nothing_is_granted(project: Path) -> None:
+    granted = Granted(project)
+    granted.add("no toml [")
+    granted.add('[[rule]]\ntoolName = "glob"\ndecision = "ask_user"\npriority = 1\n')
+    assert not granted.allows(shell("ls"))
+    assert not granted.allows(Call("glob", {"pattern": "*"}))
+
+
+def test_always_is_a_policy_of_ours_that_later_runs_read(home: Path, project: Path) -> None:
+    like = asked(SHELL, {"command": "git add a"}, project)
+    assert like.rule is not None
+    place = keep_always(like.rule)
+    keep_always(like.rule)
+    assert place == path_of(ALWAYS)
+    assert not Policy.load(place).findings
+    assert len(Policy.load(place).rules) == 1
+    later = Granted(project)
+    later.load_always()
+    assert later.allows(shell("git add b"))
+    assert forget_always(like.rule)
+    assert not forget_always(like.rule)
+    again = Granted(project)
+    again.load_always()
+    assert not again.allows(shell("git add b"))
