@@ -77,6 +77,11 @@ def data_dir() -> Path:
     return platformdirs.user_data_path(_APP, appauthor=False)
 
 
+def live_dir() -> Path:
+    """Return the folder with a file for each process of the CLI, written by gemtui's hooks."""
+    return data_dir() / "live"
+
+
 def state_dir() -> Path:
     """Return the folder for data that is kept between starts, other than settings."""
     return platformdirs.user_state_path(_APP, appauthor=False)

@@ -21,6 +21,14 @@ import pyte
 from tests.patience import PATIENCE
 
 
+class _Screen(pyte.Screen):
+    """Takes what programs say about the keyboard, which has the form of a colour, for no colour."""
+
+    def select_graphic_rendition(self, *attrs: int, private: bool = False) -> None:
+        if not private:
+            super().select_graphic_rendition(*attrs)
+
+
 class Terminal:
     """Starts `words` at a terminal; nothing goes on unless `until` or `wait` reads.
 
@@ -37,7 +45,7 @@ class Terminal:
         rows: int = 36,
     ) -> None:
         self.raw = bytearray()
-        self._screen = pyte.Screen(columns, rows)
+        self._screen = _Screen(columns, rows)
         self._stream = pyte.ByteStream(self._screen)
         self._seen = 0
         self._fd, theirs = pty.openpty()

@@ -1,0 +1,337 @@
+"""What sessions of Gemini CLI do right now, in whatever terminal.
+
+gemtui's hooks write a small file for each CLI process (assets/gemini-cli.md#hooks): its name is the
+process's id, its content the JSON that the last hook got. That says whether the session works, is
+idle, or waits for an answer of the person. Three things no hook tells, so they are looked at here:
+a process that was killed, a question that was answered with no, and a command that was allowed and
+goes on.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import stat
+import time
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
+from datetime import UTC, datetime
+from enum import StrEnum
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+from msgspec import Struct
+
+from gemtui.files import open_regular, read_small
+from gemtui.jsonfile import object_of
+from gemtui.jsonin import loads
+from gemtui.paths import live_dir
+from gemtui.transcript.display_model import DiffDisplay
+from gemtui.transcript.displays import display_of
+from gemtui.transcript.parts import Part, mapping, string
+
+LARGEST = 4_000_000
+"""Bytes; of a larger file only the beginning is read, which says all but the question."""
+MOST_FILES = 1_000
+KEPT_ENDED, KEPT = 60.0, 86_400.0
+"""Seconds for which the file of a process that is gone is kept: one that ended, and any other."""
+_HEAD = 64_000
+_LONGEST = 4_000
+"""Characters of an id, a path or a tool's name."""
+_SLACK = 2.0
+"""Seconds by which the clocks of files and processes may differ."""
+_ANSWERED = 0.05
+"""Seconds after a question in which the CLI may still write down how it came to ask."""
+
+
+class LiveState(StrEnum):
+    """What a session does; the names are those of `gemtui sessions --live --json`."""
+
+    WAITING = "waiting"
+    """For the person's answer to a question."""
+    WORKING = "working"
+    ACTIVE = "active"
+    """Its file grew in the last minute, or a run writes it: without hooks that is all we know."""
+    IDLE = "idle"
+    """For the next prompt."""
+    KILLED = "killed"
+    """Its process is gone without a last word."""
+    ENDED = "ended"
+
+
+class Question(Struct, frozen=True, kw_only=True):
+    """What the CLI asks the person: raw and foreign text.
+
+    `kind`: edit, exec, mcp, info, or whatever else a CLI says. `about`: the command, the file, the
+    tool or the page. `diff`: the change that is asked about, None = no edit.
+    """
+
+    message: str
+    kind: str = ""
+    about: str = ""
+    diff: DiffDisplay | None = None
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return it as JSON values."""
+        diff = None if self.diff is None else self.diff.diff
+        return {"message": self.message, "kind": self.kind, "about": self.about, "diff": diff}
+
+
+class LiveSession(Struct, frozen=True, kw_only=True):
+    """A session that a CLI process has open, or had open when it was killed.
+
+    `session`: its id, "" = unknown. `since`: when it began to wait, got idle or ended; of one that
+    works, when its last step began; else when it was last heard of. `project`: the CLI's working
+    folder, None = unknown. `name`: the path of the session's file. `tool`: the one that works.
+    """
+
+    pid: int
+    session: str
+    state: LiveState
+    since: datetime
+    project: str | None = None
+    name: str | None = None
+    tool: str | None = None
+    question: Question | None = None
+
+    @property
+    def urgent(self) -> bool:
+        """Whether there is something going on."""
+        return self.state in (LiveState.WAITING, LiveState.WORKING)
+
+
+class _Told(Struct, frozen=True, kw_only=True):
+    """What one live file says."""
+
+    event: str
+    session: str
+    project: str | None
+    name: str | None
+    tool: str | None
+    question: Question | None
+
+
+class LiveFolder:
+    """The live files of one folder; a file that did not change is not read again."""
+
+    def __init__(self, folder: Path | None = None) -> None:
+        self.folder = live_dir() if folder is None else folder
+        self._told: dict[int, tuple[tuple[int, ...], _Told | None]] = {}
+
+    def look(self) -> tuple[LiveSession, ...]:
+        """Return one entry for each session: waiting ones first, then the newest.
+
+        What is no live file, or can't be read, is left out. Raises nothing.
+        """
+        files = dict(_files(self.folder))
+        self._told = {pid: self._read(pid, facts) for pid, facts in files.items()}
+        found = (
+            _session(pid, files[pid].st_mtime, told)
+            for pid, (_, told) in self._told.items()
+            if told is not None
+        )
+        return tuple(sorted(_of_each(found), key=_urgency))
+
+    def _read(self, pid: int, facts: os.stat_result) -> tuple[tuple[int, ...], _Told | None]:
+        stamp = (facts.st_ino, facts.st_mtime_ns, facts.st_size)
+        known = self._told.get(pid)
+        if known is not None and known[0] == stamp:
+            return known
+        return stamp, _told(self.folder / str(pid), facts.st_size)
+
+    def clear(self) -> None:
+        """Remove what processes have left that are long gone. Raises nothing."""
+        now = time.time()
+        for pid, facts in _files(self.folder):
+            _, told = self._read(pid, facts)
+            ended = told is not None and told.event == "SessionEnd"
+            old = now - facts.st_mtime > (KEPT_ENDED if ended else KEPT)
+            if old and not _lives(pid, facts.st_mtime):
+                with suppress(OSError):
+                    (self.folder / str(pid)).unlink()
+
+
+def _files(folder: Path) -> Iterator[tuple[int, os.stat_result]]:
+    """The live files by process id: links and what has another name are none."""
+    with suppress(OSError), os.scandir(folder) as entries:
+        for entry in islice(entries, MOST_FILES):
+            if re.fullmatch("[1-9][0-9]{0,9}", entry.name, re.ASCII):
+                with suppress(OSError):
+                    facts = entry.stat(follow_symlinks=False)
+                    if stat.S_ISREG(facts.st_mode):
+                        yield int(entry.name), facts
+
+
+# --- what a file says ------------------------------------------------------------------------
+
+
+def _told(path: Path, size: int) -> _Told | None:
+    try:
+        if size > LARGEST:
+            return _told_by(_beginning(path))
+        data = read_small(path, LARGEST)
+    except OSError:
+        return None
+    try:
+        return _told_by(object_of(data, path))
+    except OSError:
+        return _told_by(_fields(data[:_HEAD]))
+
+
+def _beginning(path: Path) -> Part:
+    with open_regular(path) as stream:
+        return _fields(stream.read(_HEAD))
+
+
+_FIELD = re.compile(rb'"([a-z_]{1,20})"\s*:\s*("(?:[^"\\]|\\.){0,4000}")')
+
+
+def _fields(data: bytes) -> Part:
+    """The first texts of an object that is cut: those of the hook stand before foreign ones."""
+    found: dict[str, object] = {}
+    for name, value in _FIELD.findall(data):
+        with suppress(ValueError):
+            found.setdefault(name.decode(), loads(value))
+    return found
+
+
+def _told_by(value: Part) -> _Told | None:
+    event = string(value.get("hook_event_name"))
+    if not event:
+        return None
+    return _Told(
+        event=event,
+        session=_short(value.get("session_id")) or "",
+        project=_path(value.get("cwd")),
+        name=_path(value.get("transcript_path")),
+        tool=_short(value.get("tool_name")),
+        question=_question(value) if event == "Notification" else None,
+    )
+
+
+def _short(value: object) -> str | None:
+    return string(value)[:_LONGEST] or None
+
+
+def _path(value: object) -> str | None:
+    text = _short(value)
+    return text if text is not None and text.startswith("/") and "\0" not in text else None
+
+
+def _question(value: Part) -> Question:
+    details = mapping(value.get("details"))
+    shown = display_of(details)
+    return Question(
+        message=string(value.get("message")) or "It asks something.",
+        kind=string(details.get("type")),
+        about=_about(details),
+        diff=shown if isinstance(shown, DiffDisplay) else None,
+    )
+
+
+def _about(details: Part) -> str:
+    """The one thing that a person has to know of a question."""
+    match details:
+        case {"command": str(command)}:
+            return command
+        case {"filePath": str(path)}:
+            return path
+        case {"serverName": str(server), "toolName": str(tool)}:
+            return f"{tool} of {server}"
+        case {"prompt": str(prompt)}:
+            return prompt
+        case _:
+            return string(details.get("title"))
+
+
+# --- what a session does ---------------------------------------------------------------------
+
+_STATES = {
+    "SessionStart": LiveState.IDLE,
+    "AfterAgent": LiveState.IDLE,
+    "Notification": LiveState.WAITING,
+    "SessionEnd": LiveState.ENDED,
+}
+
+
+def _session(pid: int, heard: float, told: _Told) -> LiveSession:
+    state = _state(pid, heard, told)
+    works, waits = state is LiveState.WORKING, state is LiveState.WAITING
+    return LiveSession(
+        pid=pid,
+        session=told.session,
+        state=state,
+        since=datetime.fromtimestamp(heard, UTC),
+        project=told.project,
+        name=told.name,
+        tool=told.tool if works else None,
+        question=told.question if waits else None,
+    )
+
+
+def _state(pid: int, heard: float, told: _Told) -> LiveState:
+    state = _STATES.get(told.event, LiveState.WORKING)
+    if state is LiveState.ENDED:
+        return state
+    if not _lives(pid, heard):
+        return LiveState.KILLED
+    if state is LiveState.WAITING and told.question is not None:
+        return _after_question(pid, heard, told, told.question)
+    return state
+
+
+def _after_question(pid: int, heard: float, told: _Told, question: Question) -> LiveState:
+    """No hook comes for "no", which is written down, nor for "yes" before the command has ended."""
+    with suppress(OSError):
+        if told.name is not None and Path(told.name).stat().st_mtime > heard + _ANSWERED:
+            return LiveState.IDLE
+    if question.kind == "exec" and _began_something(pid, heard):
+        return LiveState.WORKING
+    return LiveState.WAITING
+
+
+def _lives(pid: int, heard: float) -> bool:
+    """Whether the process goes on that was there then: a younger one only has its number."""
+    import psutil
+
+    try:
+        process = psutil.Process(pid)
+        gone = process.status() == psutil.STATUS_ZOMBIE
+        return not gone and process.create_time() <= heard + _SLACK
+    except psutil.NoSuchProcess:
+        return False
+    except (psutil.Error, OSError):
+        return True
+
+
+def _began_something(pid: int, since: float) -> bool:
+    """Whether a process has started another one since then."""
+    import psutil
+
+    with suppress(psutil.Error, OSError):
+        return any(child.create_time() > since for child in psutil.Process(pid).children())
+    return False
+
+
+def _of_each(found: Iterable[LiveSession]) -> Iterable[LiveSession]:
+    """One for each session: of several processes one that lives, else the last."""
+    best: dict[str, LiveSession] = {}
+    for each in found:
+        key = each.session or str(each.pid)
+        if key not in best or _standing(best[key]) < _standing(each):
+            best[key] = each
+    return best.values()
+
+
+def _standing(live: LiveSession) -> tuple[bool, datetime]:
+    return live.state not in (LiveState.KILLED, LiveState.ENDED), live.since
+
+
+def _urgency(live: LiveSession) -> tuple[int, float]:
+    return list(LiveState).index(live.state), -live.since.timestamp()
+
+
+def by_session(live: Iterable[LiveSession]) -> Mapping[str, LiveSession]:
+    """Return what is known of each session, by its id."""
+    return {each.session: each for each in live if each.session}

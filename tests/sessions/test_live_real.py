@@ -1,0 +1,117 @@
+"""A real interactive session, from its first prompt to its end, as its hooks and files tell it."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from gemtui.sessions.live import LiveFolder, LiveSession, LiveState
+from tests.model_server import Gate, ModelServer, Turn, answer, call, text
+from tests.real_cli import MODEL, SETTINGS, GeminiCli
+from tests.terminal import Terminal
+
+EVENTS = (
+    "SessionStart",
+    "BeforeAgent",
+    "BeforeTool",
+    "AfterTool",
+    "AfterAgent",
+    "Notification",
+    "SessionEnd",
+)
+YES, NO = "\r", "\x1b"
+
+
+@dataclass(frozen=True, slots=True)
+class Talk:
+    """A person at the CLI, and what gemtui sees of it."""
+
+    terminal: Terminal
+    live: LiveFolder
+
+    def comes_to(self, state: LiveState) -> LiveSession:
+        """Read on until the session does this."""
+        self.terminal.until(lambda: self.now(lambda live: live.state is state), state)
+        return self.live.look()[0]
+
+    def now(self, holds: Callable[[LiveSession], bool]) -> bool:
+        self.terminal.read(0.05)
+        return any(map(holds, self.live.look()))
+
+
+@contextmanager
+def talk(gemini: GeminiCli, prompt: str, turns: list[Turn]) -> Iterator[Talk]:
+    """A session in a terminal that begins with a prompt, and whose hooks write live files."""
+    live = LiveFolder(gemini.folder / "live")
+    live.folder.mkdir()
+    write = f'f={live.folder}/$PPID; cat > "$f.new" && mv "$f.new" "$f"; echo "{{}}"'
+    hooks = {event: [{"hooks": [{"type": "command", "command": write}]}] for event in EVENTS}
+    (gemini.store / "settings.json").write_text(json.dumps(SETTINGS | {"hooks": hooks}))
+    with ModelServer(turns) as model:
+        environ = gemini.environment(model.url)
+        words = [str(gemini.program), "-m", MODEL, "-i", prompt]
+        with Terminal(words, environ=environ, folder=gemini.project) as terminal:
+            yield Talk(terminal, live)
+
+
+def test_a_session_works_waits_with_the_change_idles_and_ends(gemini: GeminiCli) -> None:
+    gate = Gate()
+    edit = call("write_file", file_path="w.txt", content="x\n")
+    with talk(gemini, "write it", [answer(edit, after=gate), answer(text("Done."))]) as person:
+        working = person.comes_to(LiveState.WORKING)
+        assert working.project == str(gemini.project)
+        gate.open()
+        question = person.comes_to(LiveState.WAITING).question
+        assert question is not None
+        assert question.diff is not None
+        assert question.diff.path == str(gemini.project / "w.txt")
+        assert "+x" in question.diff.diff
+        person.terminal.shows("Allow once")
+        person.terminal.press(YES)
+        idle = person.comes_to(LiveState.IDLE)
+        assert (idle.session, idle.pid) == (working.session, working.pid)
+        assert Path(idle.name or "").read_text()
+        person.terminal.press("/quit")
+        person.terminal.shows("Exit the cli")
+        person.terminal.press("\r")
+        person.comes_to(LiveState.ENDED)
+        person.terminal.wait()
+
+
+def test_no_ends_the_waiting_though_no_hook_tells_it(gemini: GeminiCli) -> None:
+    edit = call("write_file", file_path="w.txt", content="x\n")
+    with talk(gemini, "write it", [answer(edit)]) as person:
+        person.comes_to(LiveState.WAITING)
+        person.terminal.shows("Allow once")
+        person.terminal.press(NO)
+        person.comes_to(LiveState.IDLE)
+
+
+def test_a_command_that_was_allowed_works_until_it_is_done(
+    gemini: GeminiCli, tmp_path: Path
+) -> None:
+    fifo = tmp_path / "fifo"
+    os.mkfifo(fifo)
+    shell = call("run_shell_command", command=f"cat {fifo}")
+    with talk(gemini, "run it", [answer(shell), answer(text("Done."))]) as person:
+        question = person.comes_to(LiveState.WAITING).question
+        assert question is not None
+        assert (question.kind, question.about) == ("exec", f"cat {fifo}")
+        person.terminal.shows("Allow once")
+        person.terminal.press(YES)
+        person.comes_to(LiveState.WORKING)
+        fifo.write_text("hello\n")
+        person.comes_to(LiveState.IDLE)
+
+
+def test_a_session_that_is_killed_while_it_waits(gemini: GeminiCli) -> None:
+    edit = call("write_file", file_path="w.txt", content="x\n")
+    with talk(gemini, "write it", [answer(edit)]) as person:
+        waiting = person.comes_to(LiveState.WAITING)
+        os.kill(waiting.pid, signal.SIGKILL)
+        assert person.comes_to(LiveState.KILLED).pid == waiting.pid
