@@ -72,11 +72,13 @@ class GateFolder:
 
     def numbers(self) -> list[int]:
         """Return the numbers of all questions so far."""
-        names = []
-        with suppress(OSError):
-            names = [each.name for each in self.path.iterdir()]
-        found = (re.fullmatch(r"question-([0-9]{1,9})\.json", name) for name in names)
-        return sorted(int(each[1]) for each in found if each)
+        return self._numbers()["question"]
+
+    def waiting(self) -> list[int]:
+        """Return the numbers of the questions that nobody has answered."""
+        found = self._numbers()
+        answered = {*found["answer"], *found["settled"]}
+        return [number for number in found["question"] if number not in answered]
 
     def question(self, number: int) -> ApprovalRequest | None:
         """Return one question; None if it can't be read."""
@@ -95,6 +97,17 @@ class GateFolder:
         return True
 
     # --- files ---------------------------------------------------------------------------------
+
+    def _numbers(self) -> dict[str, list[int]]:
+        """The numbers of the files of each kind, in order."""
+        names = []
+        with suppress(OSError):
+            names = [each.name for each in self.path.iterdir()]
+        found: dict[str, list[int]] = {"question": [], "answer": [], "settled": []}
+        for name in names:
+            if each := re.fullmatch(r"(question|answer|settled)-([0-9]{1,9})\.json", name):
+                found[each[1]].append(int(each[2]))
+        return {kind: sorted(numbers) for kind, numbers in found.items()}
 
     def _place(self, kind: str, number: int) -> Path:
         return self.path / f"{kind}-{number}.json"

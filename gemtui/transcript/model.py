@@ -154,6 +154,33 @@ class Attachment(Struct, frozen=True, kw_only=True):
     text: str
 
 
+class Consent(StrEnum):
+    """What became of the question whether a call may be made."""
+
+    WAITS = "waits"
+    ALLOWED = "allowed"
+    CHANGED = "changed"
+    """It was made with other arguments."""
+    DENIED = "denied"
+    STOPPED = "stopped"
+    """It was denied, and the run ended."""
+    ABANDONED = "abandoned"
+    """Nobody answered, and it was not made."""
+
+
+class Answer(Struct, frozen=True, kw_only=True):
+    """What a person said when asked about a call.
+
+    `asked`: the arguments of the model, where the person had others run. `reason`: what the model
+    read of a denial. `subagent`: it was the call of a sub-agent, of which the stream tells nothing.
+    """
+
+    consent: Consent
+    asked: Mapping[str, Any] | None = None
+    reason: str = ""
+    subagent: bool = False
+
+
 class ToolCall(Struct, frozen=True, kw_only=True):
     """A tool call and, if it is known, its result.
 
@@ -161,7 +188,7 @@ class ToolCall(Struct, frozen=True, kw_only=True):
     what the CLI showed the user. `time`: when the result was recorded. `duration`: measured in a
     run; in a stored session the time from the answer that asked for the call to the recorded
     result, waiting for the user's approval included. `agent_id`: session id of the subagent that
-    did the work.
+    did the work. `answer`: what a person said of it in a run that asks.
     """
 
     id: str
@@ -178,6 +205,7 @@ class ToolCall(Struct, frozen=True, kw_only=True):
     agent_id: str | None = None
     images: tuple[Image, ...] = ()
     exit_code: int | None = None
+    answer: Answer | None = None
 
     @property
     def failed(self) -> bool:

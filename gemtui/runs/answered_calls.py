@@ -1,0 +1,180 @@
+"""The calls of a run with what a person said when asked about them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace as message_with
+from datetime import UTC, datetime
+from typing import Any
+
+from msgspec.structs import replace
+
+from gemtui.agent.approval import Fate
+from gemtui.runs.questions import Question
+from gemtui.transcript.display_model import DiffDisplay
+from gemtui.transcript.model import (
+    Answer,
+    Author,
+    Consent,
+    Message,
+    Outline,
+    ToolCall,
+    ToolStatus,
+    Transcript,
+    outline,
+)
+from gemtui.transcript.tools import asked_change, kind_of
+
+_CONSENT = {
+    Fate.ALLOWED: Consent.ALLOWED,
+    Fate.CHANGED: Consent.CHANGED,
+    Fate.DENIED: Consent.DENIED,
+    Fate.STOPPED: Consent.STOPPED,
+    Fate.ABANDONED: Consent.ABANDONED,
+}
+_STATUS = {
+    Consent.WAITS: ToolStatus.RUNNING,
+    Consent.ALLOWED: ToolStatus.SUCCESS,
+    Consent.CHANGED: ToolStatus.SUCCESS,
+}
+
+
+class AnsweredCalls:
+    """Puts the questions of one run to its calls, and keeps which belongs to which.
+
+    A question that names no call belongs to the first one with its tool and arguments, else with
+    its tool, that has none yet. One of a sub-agent gets a card of its own.
+    """
+
+    def __init__(self) -> None:
+        self._calls: dict[int, str] = {}
+        self._made: dict[int, tuple[Outline, object, Message, Outline]] = {}
+
+    def told(self, transcript: Transcript, questions: Sequence[Question]) -> Transcript:
+        """Return the transcript with the answers; messages that did not change keep outlines."""
+        if not questions:
+            return transcript
+        self._match(transcript, questions)
+        by_call = {
+            self._calls[each.number]: each for each in questions if each.number in self._calls
+        }
+        rows = [self._row(transcript, at, by_call) for at in range(len(transcript))]
+        for question in questions:
+            if question.request.subagent:
+                self._insert(rows, question)
+        messages = tuple(rows)
+        return Transcript(
+            outlines=tuple(line for line, _ in messages),
+            read=lambda at: _read(transcript, messages[at][1]),
+            revision=transcript.revision,
+        )
+
+    def _match(self, transcript: Transcript, questions: Sequence[Question]) -> None:
+        """Find the call of each question that has none yet."""
+        new = [
+            each
+            for each in questions
+            if each.number not in self._calls and not each.request.subagent
+        ]
+        if not new:
+            return
+        taken = set(self._calls.values())
+        free = [call for call in transcript.calls() if call.id not in taken]
+        for question in new:
+            if (call := _call_of(question, free)) is not None:
+                self._calls[question.number] = call.id
+                free.remove(call)
+
+    def _row(
+        self, transcript: Transcript, at: int, by_call: Mapping[str, Question]
+    ) -> tuple[Outline, int | Message]:
+        line = transcript.outlines[at]
+        if not line.calls:
+            return line, at
+        message = transcript.read(at)
+        calls = [block for block in message.blocks if isinstance(block, ToolCall)]
+        asked = [by_call.get(call.id) for call in calls]
+        if not any(asked):
+            return line, at
+        made = self._made.get(at)
+        if made is None or made[0] is not line or made[1] != asked:
+            blocks = tuple(
+                _answered(block, by_call[block.id])
+                if isinstance(block, ToolCall) and block.id in by_call
+                else block
+                for block in message.blocks
+            )
+            changed = message_with(message, blocks=blocks)
+            made = self._made[at] = (line, asked, changed, outline(changed))
+        return made[3], made[2]
+
+    def _insert(self, rows: list[tuple[Outline, int | Message]], question: Question) -> None:
+        """A card of its own, where the question came."""
+        key = -question.number
+        made = self._made.get(key)
+        if made is None or made[1] is not question:
+            message = _own_message(question)
+            made = self._made[key] = (outline(message), question, message, outline(message))
+        at = made[2].time
+        assert at is not None
+        place = next(
+            (n for n in range(len(rows), 0, -1) if (time := rows[n - 1][0].time) and time <= at), 0
+        )
+        rows.insert(place, (made[3], made[2]))
+
+
+def _read(transcript: Transcript, row: int | Message) -> Message:
+    return transcript.read(row) if isinstance(row, int) else row
+
+
+def _call_of(question: Question, calls: Sequence[ToolCall]) -> ToolCall | None:
+    wanted = question.request
+    if wanted.tool_use_id is not None:
+        return next((call for call in calls if call.id == wanted.tool_use_id), None)
+    named = [call for call in calls if call.name == wanted.tool_name]
+    same = (call for call in named if dict(call.args) == dict(wanted.arguments))
+    return next(same, next(iter(named), None))
+
+
+def _answer(question: Question) -> tuple[Answer, Mapping[str, Any]]:
+    """What was said, and the arguments that ran."""
+    request, settled = question.request, question.settled
+    consent = Consent.WAITS if settled is None else _CONSENT[settled.fate]
+    ran = settled.arguments if settled is not None and consent is Consent.CHANGED else None
+    answer = Answer(
+        consent=consent,
+        asked=request.arguments if ran is not None else None,
+        reason="" if settled is None else settled.reason,
+        subagent=request.subagent,
+    )
+    return answer, request.arguments if ran is None else ran
+
+
+def _answered(call: ToolCall, question: Question) -> ToolCall:
+    answer, args = _answer(question)
+    told = replace(call, answer=answer, args=args)
+    if answer.asked is not None and isinstance(call.display, DiffDisplay) and not _stored(call):
+        told = replace(told, display=asked_change(kind_of(call.name), args, call.output))
+    return told
+
+
+def _stored(call: ToolCall) -> bool:
+    """Whether its change is as the CLI stored it, and not made of the arguments asked for."""
+    return isinstance(call.display, DiffDisplay) and call.display.original is not None
+
+
+def _own_message(question: Question) -> Message:
+    answer, args = _answer(question)
+    call = ToolCall(
+        id=f"question-{question.number}",
+        name=question.request.tool_name,
+        args=args,
+        status=_STATUS.get(answer.consent, ToolStatus.DENIED),
+        answer=answer,
+    )
+    return Message(
+        id=f"question-{question.number}",
+        author=Author.MODEL,
+        blocks=(call,),
+        time=datetime.fromtimestamp(question.request.asked / 1000, UTC),
+    )

@@ -1,0 +1,121 @@
+"""Questions at their calls: which belongs to which, and what a card is told."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from gemtui.agent.approval import Approval, ApprovalRequest, Fate, Settled
+from gemtui.agent.gate_folder import GateFolder
+from gemtui.agent.run_folder import RunFolder
+from gemtui.runs.answered_calls import AnsweredCalls
+from gemtui.runs.questions import Question, Questions
+from gemtui.transcript.model import Author, Consent, Message, Text, ToolCall, ToolStatus, Transcript
+
+
+def call(id: str, name: str = "write_file", **args: Any) -> ToolCall:
+    return ToolCall(id=id, name=name, args=args, status=ToolStatus.RUNNING)
+
+
+def transcript(*calls: ToolCall) -> Transcript:
+    said = Message(id="m0", author=Author.USER, blocks=(Text(text="go"),), prompt=True, time=at(0))
+    made = Message(id="m1", author=Author.MODEL, blocks=calls, time=at(10))
+    last = Message(id="m2", author=Author.MODEL, blocks=(Text(text="done"),), time=at(30))
+    return Transcript.of((said, made, last))
+
+
+def at(second: int) -> datetime:
+    return datetime.fromtimestamp(second, UTC)
+
+
+def question(
+    number: int, args: Mapping[str, Any], fate: Fate | None = None, **more: Any
+) -> Question:
+    settled_keys = {key: more.pop(key) for key in ("arguments", "reason") if key in more}
+    request = ApprovalRequest(
+        tool_name=more.pop("tool", "write_file"),
+        arguments=args,
+        number=number,
+        asked=20_000,
+        **more,
+    )
+    settled = None if fate is None else Settled(fate=fate, **settled_keys)
+    return Question(request=request, settled=settled, answered=settled is not None)
+
+
+def told(found: Transcript) -> list[tuple[str, str]]:
+    return [(each.id, each.answer.consent if each.answer else "") for each in found.calls()]
+
+
+def test_a_question_belongs_to_the_call_with_its_arguments() -> None:
+    calls = call("a", file_path="1"), call("b", file_path="2"), call("c", file_path="2")
+    answered = AnsweredCalls()
+    found = answered.told(transcript(*calls), [question(1, {"file_path": "2"})])
+    assert told(found) == [("a", ""), ("b", Consent.WAITS), ("c", "")]
+    more = [question(1, {"file_path": "2"}, Fate.ALLOWED), question(2, {"file_path": "2"})]
+    found = answered.told(transcript(*calls), more)
+    assert told(found) == [("a", ""), ("b", Consent.ALLOWED), ("c", Consent.WAITS)]
+
+
+def test_a_question_that_names_its_call_belongs_to_no_other() -> None:
+    calls = call("a", file_path="1"), call("b", file_path="1")
+    found = AnsweredCalls().told(
+        transcript(*calls), [question(1, {"file_path": "1"}, tool_use_id="b")]
+    )
+    assert told(found) == [("a", ""), ("b", Consent.WAITS)]
+    found = AnsweredCalls().told(transcript(*calls), [question(1, {}, tool_use_id="z")])
+    assert told(found) == [("a", ""), ("b", "")]
+
+
+def test_a_changed_call_tells_both() -> None:
+    changed = question(1, {"command": "git push"}, Fate.CHANGED, arguments={"command": "git log"})
+    found = AnsweredCalls().told(transcript(call("a", command="git push")), [changed])
+    (made,) = found.calls()
+    assert made.args == {"command": "git log"}
+    assert made.answer is not None
+    assert made.answer.asked == {"command": "git push"}
+
+
+def test_a_sub_agents_question_has_a_card_of_its_own_in_its_place() -> None:
+    asked = question(1, {"file_path": "9"}, Fate.DENIED, reason="not now", subagent=True)
+    found = AnsweredCalls().told(transcript(call("a", file_path="9")), [asked])
+    assert [each.id for each in found.outlines] == ["m0", "m1", "question-1", "m2"]
+    own = found.calls()[1]
+    assert own.answer is not None
+    assert (own.answer.subagent, own.answer.reason) == (True, "not now")
+    assert own.status is ToolStatus.DENIED
+
+
+def test_what_did_not_change_keeps_its_outline() -> None:
+    before = transcript(call("a", file_path="1"))
+    answered = AnsweredCalls()
+    asked = question(1, {"file_path": "1"}), question(2, {"file_path": "1"}, subagent=True)
+    first, second = answered.told(before, asked), answered.told(before, asked)
+    assert all(one is other for one, other in zip(first.outlines, second.outlines, strict=True))
+    assert first.outlines[0] is before.outlines[0]
+    assert answered.told(before, ()) is before
+
+
+def test_questions_are_followed_as_files(tmp_path: Path) -> None:
+    folder = RunFolder.create(tmp_path, "run")
+    questions, gate = Questions(folder), GateFolder.of(folder)
+    assert questions.look() == ()
+    gate.create()
+    gate.ask(ApprovalRequest(tool_name="glob", arguments={"pattern": "\ud800\0"}, number=2))
+    gate.ask(ApprovalRequest(tool_name="glob", arguments={}, number=1))
+    seen = questions.look()
+    assert [each.number for each in seen if each.waits] == [1, 2]
+    assert questions.look() is seen
+    assert questions.answer(1, Approval.allow())
+    assert not Questions(folder).answer(1, Approval.deny())
+    assert [each.number for each in questions.look() if each.waits] == [2]
+    assert questions.all[0].settled is None
+    gate.settle(1, Settled(fate=Fate.ALLOWED))
+    gate.settle(2, Settled(fate=Fate.ABANDONED))
+    assert [each.settled and each.settled.fate for each in questions.look()] == [
+        Fate.ALLOWED,
+        Fate.ABANDONED,
+    ]
+    assert gate.waiting() == []

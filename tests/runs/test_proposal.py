@@ -1,0 +1,124 @@
+"""What a call would do, and the arguments that do what a person wrote instead."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from gemtui.agent.approval import ApprovalRequest
+from gemtui.runs.proposal import Form, Proposal, proposal_of
+
+
+def proposed(tool: str, args: Mapping[str, Any], cwd: Path) -> Proposal:
+    return proposal_of(ApprovalRequest(tool_name=tool, arguments=args), cwd)
+
+
+def signs(found: Proposal) -> list[str]:
+    assert found.diff is not None
+    return [line for line in found.diff.diff.split("\n")[2:] if line[:1] in ("+", "-")]
+
+
+def test_an_edit_is_told_against_the_file_as_it_is_now(tmp_path: Path) -> None:
+    (tmp_path / "a.txt").write_text("one\ntwo\nthree\n")
+    args = {"file_path": "a.txt", "instruction": "x", "old_string": "two", "new_string": "2"}
+    found = proposed("replace", args, tmp_path)
+    assert signs(found) == ["-two", "+2"]
+    assert found.text == "one\n2\nthree\n"
+    assert found.changed("one\nTWO\nthree\n") == {
+        **args,
+        "old_string": "one\ntwo\nthree\n",
+        "new_string": "one\nTWO\nthree\n",
+    }
+
+
+def test_an_edit_whose_place_is_not_known_says_so(tmp_path: Path) -> None:
+    (tmp_path / "a.txt").write_text("one\none\n")
+    for old in ("gone", "one", ""):
+        args = {"file_path": "a.txt", "old_string": old, "new_string": "x"}
+        found = proposed("replace", args, tmp_path)
+        assert "not in the file" in found.remarks[-1]
+        assert found.changed("y") == {**args, "new_string": "y"}
+    more = {"allow_multiple": True}
+    args = {"file_path": "a.txt", "old_string": "one", "new_string": "x"}
+    assert signs(proposed("replace", {**args, **more}, tmp_path)) == ["-one", "-one", "+x", "+x"]
+
+
+def test_a_write_is_told_against_the_disk(tmp_path: Path) -> None:
+    (tmp_path / "a.txt").write_text("one\r\ntwo\r\n", newline="")
+    found = proposed("write_file", {"file_path": "a.txt", "content": "one\n2\n"}, tmp_path)
+    assert signs(found) == ["-two", "+2"]
+    assert found.changed("x") == {"file_path": "a.txt", "content": "x"}
+    new = proposed("write_file", {"file_path": "b.txt", "content": "x\n"}, tmp_path)
+    assert (signs(new), new.remarks) == (["+x"], ("a new file",))
+    same = proposed("write_file", {"file_path": "a.txt", "content": "one\ntwo\n"}, tmp_path)
+    assert same.remarks == ("it changes nothing",)
+
+
+def test_what_the_path_hides_is_said(tmp_path: Path) -> None:
+    project = tmp_path / "project"
+    project.mkdir()
+    (tmp_path / "bashrc").write_text("x\n")
+    (project / "out.txt").symlink_to(tmp_path / "bashrc")
+    (project / "in.txt").symlink_to(project / "real.txt")
+    for path in ("out.txt", "../bashrc"):
+        found = proposed("write_file", {"file_path": path, "content": "y"}, project)
+        assert found.remarks == (f"outside of the run's folder: {tmp_path / 'bashrc'}",)
+    inside = proposed("write_file", {"file_path": "in.txt", "content": "y"}, project)
+    assert f"a link to {project / 'real.txt'}" in inside.remarks
+
+
+@pytest.mark.parametrize("path", ["/dev/zero", ".", "a\0b", "\ud800"])
+def test_what_is_no_file_is_not_read(tmp_path: Path, path: str) -> None:
+    found = proposed("write_file", {"file_path": path, "content": "y"}, tmp_path)
+    assert found.form is Form.FILE
+    assert found.remarks
+
+
+def test_a_huge_file_is_not_read_and_a_binary_one_not_shown(tmp_path: Path) -> None:
+    (tmp_path / "huge").write_bytes(b"x" * 5_000_000)
+    (tmp_path / "binary").write_bytes(b"\xff\xfe\0")
+    huge = proposed("write_file", {"file_path": "huge", "content": "y"}, tmp_path)
+    assert "too large" in huge.remarks[0]
+    binary = proposed("write_file", {"file_path": "binary", "content": "y"}, tmp_path)
+    assert binary.remarks == ("what it holds now is no text",)
+
+
+def test_a_command_is_text_with_its_dangers(tmp_path: Path) -> None:
+    found = proposed("run_shell_command", {"command": "ls; rm x", "dir_path": "a"}, tmp_path)
+    assert found.form is Form.COMMAND
+    assert [found.text[each.start : each.end] for each in found.dangers] == ["rm x"]
+    assert found.changed("ls\n") == {"command": "ls\n", "dir_path": "a"}
+    with pytest.raises(ValueError, match="empty"):
+        found.changed(" \n")
+
+
+def test_other_arguments_are_json(tmp_path: Path) -> None:
+    args = {"q": "a\0b", "n": [1, {"x": None}]}
+    found = proposed("mcp_docs_search", args, tmp_path)
+    assert found.form is Form.ARGUMENTS
+    assert json.loads(found.text) == args
+    assert "\\u202e" in proposed("mcp_x", {"q": "\u202e"}, tmp_path).text
+    assert found.changed('{"q": "b"}') == {"q": "b"}
+    for bad in ("[1]", "{", "", "[" * 100_000):
+        with pytest.raises(ValueError):
+            found.changed(bad)
+
+
+@pytest.mark.parametrize(
+    ("tool", "args"),
+    [
+        ("write_file", {"file_path": 3, "content": []}),
+        ("write_file", {"file_path": "a", "content": None}),
+        ("replace", {"file_path": "a"}),
+        ("run_shell_command", {"command": ["ls"]}),
+        ("write_file", {}),
+    ],
+)
+def test_arguments_of_any_shape_are_shown(
+    tmp_path: Path, tool: str, args: Mapping[str, Any]
+) -> None:
+    assert proposed(tool, args, tmp_path).form is Form.ARGUMENTS
