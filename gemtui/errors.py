@@ -16,6 +16,7 @@ GemtuiError
 ├── OptionError         an option of a run is not valid (a ValueError as well); `.option` names it
 ├── RunNotFound         no run of gemtui's has this id
 ├── RunAmbiguous        several runs match; `.candidates` has their ids
+├── ExtensionError      gemtui's extension for Gemini CLI can't be installed or removed
 ├── CliNotFound         there is no Gemini CLI that can be run: none, a broken one, or one too old
 └── ProviderError       a provider's run failed; `.response`, `.files`, `.stderr`, `.run` tell more
 """
@@ -157,6 +158,10 @@ class OptionError(GemtuiError, ValueError):
     def __init__(self, message: str, *, option: str | None = None, what: str | None = None) -> None:
         super().__init__(message)
         self.option, self.what = option, what or message
+
+
+class ExtensionError(GemtuiError):
+    """gemtui's extension for Gemini CLI can't be installed or removed; the message says why."""
 
 
 class CliNotFound(GemtuiError):

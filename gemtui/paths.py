@@ -77,9 +77,19 @@ def data_dir() -> Path:
     return platformdirs.user_data_path(_APP, appauthor=False)
 
 
+def extension_dir() -> Path:
+    """Return the folder of gemtui's extension for Gemini CLI, which `~/.gemini` refers to."""
+    return data_dir() / "extension"
+
+
 def live_dir() -> Path:
     """Return the folder with a file for each process of the CLI, written by gemtui's hooks."""
     return data_dir() / "live"
+
+
+def vault_dir() -> Path:
+    """Return the folder for files of sessions that outlive the CLI's own."""
+    return data_dir() / "vault"
 
 
 def state_dir() -> Path:

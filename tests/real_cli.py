@@ -13,6 +13,7 @@ import os
 import shutil
 import signal
 import subprocess
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
@@ -130,14 +131,21 @@ class GeminiCli:
 class Running:
     """One run of the CLI; leaving it ends what is still alive."""
 
-    def __init__(self, words: list[str], *, cli: GeminiCli, url: str) -> None:
+    def __init__(
+        self,
+        words: list[str],
+        *,
+        cli: GeminiCli,
+        url: str,
+        more: Mapping[str, str] | None = None,
+    ) -> None:
         self.stdout = cli.folder / "stdout"
         self.stderr = cli.folder / "stderr"
         with self.stdout.open("wb") as out, self.stderr.open("wb") as err:
             self._process = subprocess.Popen(
                 words,
                 cwd=cli.project,
-                env=cli.environment(url),
+                env={**cli.environment(url), **(more or {})},
                 stdin=subprocess.DEVNULL,
                 stdout=out,
                 stderr=err,

@@ -1,0 +1,89 @@
+"""What the extension consists of: the files in its folder, and the hooks that they name."""
+
+from __future__ import annotations
+
+import shlex
+from importlib.metadata import version
+from importlib.resources import files
+from pathlib import Path
+
+from gemtui.files import read_small, write_whole
+from gemtui.jsonout import encode
+from gemtui.paths import extension_dir, live_dir
+
+NAME = "gemtui"
+"""Of the extension, and of its hooks: what settings would name to disable them."""
+EVENTS = (
+    "SessionStart",
+    "BeforeAgent",
+    "BeforeTool",
+    "AfterTool",
+    "AfterAgent",
+    "Notification",
+    "SessionEnd",
+)
+MARK = "gemtui: which Gemini sessions work or wait, kept sessions, runs that ask you"
+"""Its description, by which an extension is known as ours."""
+_LONGEST = 2_147_483_000
+"""Milliseconds that a hook may take, 24 days: a person may answer tomorrow. More would be none."""
+_REFUSAL = '{"decision":"deny","reason":"gemtui does not answer, so this is not allowed"}'
+
+
+def content(folder: Path) -> dict[str, bytes]:
+    """Return the files of the extension in `folder`, by their names relative to it."""
+    packaged = files("gemtui.extension") / "files"
+    manifest = {"name": NAME, "version": version("gemtui"), "description": MARK}
+    hooks = {event: [{"hooks": [_hook(event, folder)]}] for event in EVENTS}
+    return {
+        "gemini-extension.json": encode(manifest),
+        "hooks/hooks.json": encode({"hooks": hooks}),
+        **{name: (packaged / name).read_bytes() for name in ("hook.sh", "ask.py")},
+    }
+
+
+def _hook(event: str, folder: Path) -> dict[str, str | int]:
+    return {
+        "type": "command",
+        "name": NAME,
+        "command": command(event, folder),
+        "timeout": _LONGEST,
+    }
+
+
+def command(event: str, folder: Path) -> str:
+    """Return the command of a hook, for the CLI's `bash -c`.
+
+    Gemini CLI takes what a hook printed on stdout, or if that is nothing on stderr, also of one
+    that was killed. So a run that asks begins with the refusal on stderr, and the answer on stdout
+    wins. A session that goes on while the extension is removed finds no script, and is let alone.
+    """
+    gated = f"printf %s '{_REFUSAL}' >&2" if event == "BeforeTool" else ":"
+    return (
+        f"hook={_quoted(folder / 'hook.sh')}; "
+        f'if [ -n "$GEMTUI_GATE" ]; then {gated}; '
+        """elif ! [ -r "$hook" ]; then echo '{}'; exit 0; fi; """
+        f'exec sh "$hook" {event} "$PPID"'
+    )
+
+
+def _quoted(path: Path) -> str:
+    """A path for the shell, with nothing in it that the CLI would replace: `${…}`, `$GEMINI_…`."""
+    return shlex.quote(str(path)).replace("$", "$''")
+
+
+def write(folder: Path | None = None) -> None:
+    """Write the extension's files, and the folder that its hooks write to. Raises OSError."""
+    folder = extension_dir() if folder is None else folder
+    live_dir().mkdir(mode=0o700, parents=True, exist_ok=True)
+    for name, data in content(folder).items():
+        path = folder / name
+        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        write_whole(path, [data])
+
+
+def is_current(folder: Path) -> bool:
+    """Return whether the files in `folder` are those of this gemtui. Raises nothing."""
+    try:
+        return all(read_small(folder / name) == data for name, data in content(folder).items())
+    except OSError:
+        return False

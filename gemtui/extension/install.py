@@ -1,0 +1,108 @@
+"""Install the extension, and remove it: all below `~/.gemini` is done by the CLI itself."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import subprocess
+import tempfile
+from collections.abc import Mapping
+from contextlib import suppress
+from pathlib import Path
+
+from gemtui.agent.detect import Detected
+from gemtui.errors import CliNotFound, ExtensionError
+from gemtui.extension.content import NAME, write
+from gemtui.extension.status import ExtensionState, State, extension_state
+from gemtui.files import is_folder
+from gemtui.paths import extension_dir, live_dir
+from gemtui.text import clean_line
+
+LIMIT = 60.0
+"""Seconds that a command of the CLI may take; two are usual."""
+_LONGEST = 2_000
+"""Characters of what the CLI said that are told."""
+
+
+def install(cli: Detected, environ: Mapping[str, str] = os.environ) -> ExtensionState:
+    """Write the extension's files, and have the CLI refer to them unless it does already.
+
+    Returns what a session in the current folder would do with it. Raises CliNotFound,
+    ExtensionError, OSError.
+    """
+    before = extension_state(environ)
+    if before.state is State.FOREIGN:
+        raise ExtensionError(str(before.problem))
+    program = cli.program()
+    if before.source is not None and before.source != before.folder:
+        remove(cli, environ)
+    write()
+    if extension_state(environ).source is None:
+        _run(program, ["link", str(extension_dir()), "--consent"], environ)
+    after = extension_state(environ)
+    if not after.installed:
+        raise ExtensionError(f"Gemini CLI did not install the extension: {after.problem}")
+    return after
+
+
+def remove(cli: Detected, environ: Mapping[str, str] = os.environ) -> ExtensionState:
+    """Have the CLI forget the extension, and remove its folder and what its hooks wrote for us.
+
+    What the vault keeps stays. Returns the state after that. Raises CliNotFound, ExtensionError,
+    OSError.
+    """
+    before = extension_state(environ)
+    if before.source is not None and before.installed:
+        program = cli.program()
+        if before.source != before.folder and not is_folder(before.source):
+            raise ExtensionError(
+                f"{before.source}, which Gemini CLI refers to, is gone, so that it can't remove "
+                f"the extension: remove {before.link} yourself"
+            )
+        if before.source == before.folder:
+            write()  # the CLI removes nothing that it can't load
+        _run(program, ["uninstall", NAME], environ)
+    after = extension_state(environ)
+    if after.installed:
+        raise ExtensionError(
+            f"Gemini CLI did not remove the extension: {after.link} is still there"
+        )
+    for folder in (before.folder, live_dir()):
+        with suppress(FileNotFoundError):
+            shutil.rmtree(folder)
+    return after
+
+
+def _run(program: Path, words: list[str], environ: Mapping[str, str]) -> None:
+    """Run `gemini extensions`, in the home folder: the CLI notes the folder as a project.
+
+    Raises CliNotFound, ExtensionError.
+    """
+    what = f"gemini extensions {words[0]}"
+    path = os.pathsep.join((os.fspath(program.parent), environ.get("PATH", os.defpath)))
+    with tempfile.TemporaryFile() as said:
+        try:
+            process = subprocess.Popen(
+                [program, "extensions", *words],
+                stdin=subprocess.DEVNULL,
+                stdout=said,
+                stderr=subprocess.STDOUT,
+                cwd=Path.home(),
+                env={**environ, "PATH": path, "GEMINI_CLI_TRUST_WORKSPACE": "true"},
+                start_new_session=True,
+            )
+        except OSError as error:
+            raise CliNotFound(f"{program} can't be started: {error.strerror}") from error
+        try:
+            code = process.wait(LIMIT)
+        except subprocess.TimeoutExpired:
+            raise ExtensionError(f"{what} took longer than {LIMIT:g} s: try again") from None
+        finally:
+            with suppress(ProcessLookupError, PermissionError):
+                os.killpg(process.pid, signal.SIGKILL)
+            process.wait()
+        said.seek(0)
+        words_said = clean_line(said.read(_LONGEST).decode(errors="replace").strip())
+    if code != 0:
+        raise ExtensionError(f"{what} failed with exit code {code}: {words_said}")

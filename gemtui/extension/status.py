@@ -1,0 +1,190 @@
+"""Whether Gemini CLI would run gemtui's hooks: read from its files, no process is started."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from enum import StrEnum
+from pathlib import Path
+from typing import Any
+
+from gemtui.agent.settings import read_settings, settings_places
+from gemtui.extension.content import MARK, NAME, is_current
+from gemtui.files import is_folder, resolved
+from gemtui.jsonfile import read_object
+from gemtui.paths import current_folder, extension_dir, gemini_home
+
+INSTALL = "gemtui extension install"
+
+
+class State(StrEnum):
+    """What stands in the way of the hooks, or READY; the names are those of `--json`."""
+
+    READY = "ready"
+    MISSING = "missing"
+    """It is not installed."""
+    FOREIGN = "foreign"
+    """The CLI has an extension of this name that is not ours."""
+    GONE = "gone"
+    """The folder that the CLI refers to is not there, or not whole."""
+    OLDER = "older"
+    """Its files are those of another version of gemtui."""
+    DISABLED = "disabled"
+    """In this folder, by the CLI's own command."""
+    HOOKS_OFF = "hooks_off"
+    """By settings of the CLI."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ExtensionState:
+    """What the next session in a folder would do with the extension.
+
+    `folder`: where its files belong. `link`: the entry below `~/.gemini`, and `source` what that
+    refers to; None = there is none. `problem`: why its hooks would not run, with the way out;
+    None = they run.
+    """
+
+    state: State
+    folder: Path
+    link: Path
+    source: Path | None
+    problem: str | None
+
+    @property
+    def installed(self) -> bool:
+        """Whether the CLI has it, in whatever state."""
+        return self.state not in (State.MISSING, State.FOREIGN)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return it as in `gemtui extension status --json`."""
+        return {
+            "state": self.state.value,
+            "installed": self.installed,
+            "folder": str(self.folder),
+            "link": str(self.link),
+            "source": None if self.source is None else str(self.source),
+            "problem": self.problem,
+        }
+
+
+def extension_state(
+    environ: Mapping[str, str] = os.environ, cwd: Path | None = None
+) -> ExtensionState:
+    """Look at the extension as a session in `cwd` would; None = the current folder.
+
+    A run with `-e` takes part in none of this. Raises nothing.
+    """
+    home, folder = gemini_home(environ), extension_dir()
+    link = home / "extensions" / NAME
+    source = _source(link)
+    state, problem = next(
+        _problems(environ, cwd or current_folder(), link, source), (State.READY, None)
+    )
+    return ExtensionState(state=state, folder=folder, link=link, source=source, problem=problem)
+
+
+def _source(link: Path) -> Path | None:
+    """What the CLI's entry refers to: another folder, or itself where it was not linked."""
+    if not os.path.lexists(link):
+        return None
+    with suppress(OSError):
+        match read_object(link / ".gemini-extension-install.json"):
+            case {"type": "link", "source": str(source)} if "\0" not in source:
+                return Path(source)
+    return link
+
+
+def _problems(
+    environ: Mapping[str, str], cwd: Path, link: Path, source: Path | None
+) -> Iterator[tuple[State, str]]:
+    """All that stands in the way, the first cause first."""
+    if source is None:
+        yield State.MISSING, f"gemtui's extension is not installed: {INSTALL}"
+        return
+    if not _is_ours(source):
+        yield (
+            State.FOREIGN,
+            f"{link} is an extension named {NAME} that is not gemtui's: "
+            f"remove it by `gemini extensions uninstall {NAME}`, then {INSTALL}",
+        )
+        return
+    if not is_folder(source / "hooks"):
+        yield State.GONE, f"{source}, the folder of gemtui's extension, is gone: {INSTALL}"
+    elif not is_current(source):
+        yield (
+            State.OLDER,
+            f"{source} is not the extension of this version of gemtui: {INSTALL}",
+        )
+    if not _is_enabled(environ, cwd):
+        yield (
+            State.DISABLED,
+            f"gemtui's extension is disabled in {cwd}: `gemini extensions enable {NAME}` there",
+        )
+    yield from ((State.HOOKS_OFF, words) for words in _switched_off(environ, cwd, source))
+
+
+def _is_ours(source: Path) -> bool:
+    """Our folder is ours even if it is gone; another one says so in its manifest."""
+    if resolved(source) == resolved(extension_dir()):
+        return True
+    with suppress(OSError):
+        return read_object(source / "gemini-extension.json").get("description") == MARK
+    return not is_folder(source) and source.parts[-2:] == extension_dir().parts[-2:]
+
+
+def _is_enabled(environ: Mapping[str, str], cwd: Path) -> bool:
+    """Whether the CLI's rules of folders leave it enabled: the last rule that matches decides."""
+    rules: object = ()
+    with suppress(OSError):
+        listed = read_object(gemini_home(environ) / "extensions" / "extension-enablement.json")
+        rules = _part(listed, NAME).get("overrides")
+    enabled, here = True, f"{str(resolved(cwd)).rstrip('/')}/"
+    for rule in rules if isinstance(rules, list) else ():
+        if isinstance(rule, str) and _rule(rule.removeprefix("!")).fullmatch(here):
+            enabled = not rule.startswith("!")
+    return enabled
+
+
+def _rule(words: str) -> re.Pattern[str]:
+    return re.compile(re.sub(r"(/?)\\\*", r"(?:\1.*)?", re.escape(words)), re.DOTALL)
+
+
+def _switched_off(environ: Mapping[str, str], cwd: Path, source: Path) -> Iterator[str]:
+    """Where settings keep our hooks from running; of a single value the last file's counts."""
+    places = settings_places(environ, cwd)
+    read = [(place, read_settings(place, environ)) for place in places]
+    enabled = [
+        (place, value)
+        for place, settings in read
+        if isinstance(value := _part(settings, "hooksConfig").get("enabled"), bool)
+    ]
+    if enabled and not enabled[-1][1]:
+        yield f"{enabled[-1][0]} switches hooks off: remove hooksConfig.enabled there"
+    for place, settings in read:
+        names = _part(settings, "hooksConfig").get("disabled")
+        if isinstance(names, list) and NAME in names:
+            yield f"{place} disables gemtui's hooks: remove {NAME} from hooksConfig.disabled there"
+    allowed = [
+        (place, value)
+        for place, settings in read
+        if isinstance(value := _part(settings, "security").get("allowedExtensions"), list)
+    ]
+    if allowed and allowed[-1][1] and not _matches(allowed[-1][1], resolved(source)):
+        yield f"{allowed[-1][0]} allows other extensions only: see security.allowedExtensions there"
+
+
+def _part(settings: Mapping[str, Any], name: str) -> Mapping[str, Any]:
+    part = settings.get(name)
+    return part if isinstance(part, dict) else {}
+
+
+def _matches(patterns: list[object], source: Path) -> bool:
+    """Whether one of the CLI's regular expressions is found in the path; one may be broken."""
+    from regress import Regex, RegressError
+
+    with suppress(RegressError):
+        return any(Regex(each).find(str(source)) for each in patterns if isinstance(each, str))
+    return False

@@ -1,0 +1,117 @@
+"""The extension in the real Gemini CLI: installed, in a session, taken out again."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from gemtui.agent.detect import Detected, detect_cli
+from gemtui.extension.install import install, remove
+from gemtui.extension.status import State, extension_state
+from gemtui.paths import data_dir, extension_dir, live_dir, vault_dir
+from tests.model_server import ModelServer, answer, call, text
+from tests.real_cli import GeminiCli, Running
+
+ODD = 'it\'s "a" $HOME `id` ${extensionPath} $GEMINI_CWD é'
+LARGE = "x" * 5_000_000
+
+
+@pytest.fixture
+def cli(gemini: GeminiCli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Detected:
+    """The real CLI in a home of its own; our data has an odd path."""
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / ODD))
+    for name, value in gemini.environment("http://127.0.0.1:1").items():
+        monkeypatch.setenv(name, value)
+    return detect_cli(cli=gemini.program)
+
+
+def _session(
+    gemini: GeminiCli, content: str = "hello", more: Mapping[str, str] | None = None
+) -> list[dict[str, Any]]:
+    """A session that writes a file; the results of its calls."""
+    write = call("write_file", file_path=str(gemini.project / "a.txt"), content=content)
+    with ModelServer([answer(write), answer(text("Done."))]) as model:
+        words = [str(gemini.program), "-o", "stream-json", "--approval-mode", "yolo"]
+        words += ["-m", "gemini-2.5-flash", "--prompt=go"]
+        with Running(words, cli=gemini, url=model.url, more=more) as running:
+            events = running.finish()
+    return [each for each in events if each["type"] == "tool_result"]
+
+
+def test_sessions_go_on_as_ever_and_leave_a_live_file(gemini: GeminiCli, cli: Detected) -> None:
+    assert install(cli).state is State.READY
+    (result,) = _session(gemini, LARGE)
+    assert result["status"] == "success"
+    assert (gemini.project / "a.txt").read_text() == LARGE
+    (live,) = live_dir().iterdir()
+    told = json.loads(live.read_bytes())
+    assert told["hook_event_name"] == "SessionEnd"
+    assert Path(told["transcript_path"]).is_relative_to(gemini.store)
+
+
+def test_a_kept_session_is_the_file_itself(gemini: GeminiCli, cli: Detected) -> None:
+    install(cli)
+    vault_dir().mkdir()
+    (vault_dir() / "on").touch()
+    _session(gemini)
+    (chat,) = gemini.store.glob("tmp/*/chats/*.jsonl")
+    assert Path(f"{vault_dir()}/0{chat}").samefile(chat)
+
+
+@pytest.mark.parametrize("python", ["/no/python", sys.executable])
+def test_a_run_that_asks_is_refused_where_nobody_answers(
+    gemini: GeminiCli, cli: Detected, python: str
+) -> None:
+    install(cli)
+    more = {"GEMTUI_GATE": "/no/socket", "GEMTUI_PYTHON": python}
+    (result,) = _session(gemini, more=more)
+    assert result["error"]["type"] == "policy_violation"
+    assert not (gemini.project / "a.txt").exists()
+
+
+def test_removing_leaves_nothing_that_acts(gemini: GeminiCli, cli: Detected) -> None:
+    _session(gemini)
+    before = _files(gemini.store)
+    install(cli)
+    assert remove(cli).state is State.MISSING
+    after = _files(gemini.store)
+    new = {name for name in after if name not in before}
+    assert {name for name in new if "gemtui" in name} == set()
+    assert json.loads(after["extensions/extension-enablement.json"]) == {}
+    assert {name: after[name] for name in before if name != "projects.json"} == {
+        name: data for name, data in before.items() if name != "projects.json"
+    }
+    assert not extension_dir().exists()
+    assert not live_dir().exists()
+
+
+def test_installing_again_mends_what_is_broken(cli: Detected) -> None:
+    install(cli)
+    (extension_dir() / "hook.sh").write_text("echo")
+    assert extension_state().state is State.OLDER
+    assert install(cli).state is State.READY
+    for path in (extension_dir() / "hooks" / "hooks.json", extension_dir() / "hooks"):
+        path.unlink() if path.is_file() else path.rmdir()
+    assert extension_state().state is State.GONE
+    assert install(cli).state is State.READY
+
+
+def test_data_that_was_moved_is_linked_anew(
+    cli: Detected, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    install(cli)
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "elsewhere"))
+    assert install(cli).source == data_dir() / "extension"
+
+
+def _files(folder: Path) -> dict[str, bytes]:
+    return {
+        str(path.relative_to(folder)): path.read_bytes()
+        for path in folder.rglob("*")
+        if path.is_file()
+    }
