@@ -108,7 +108,7 @@ def _folder_of(session: Summary | None) -> Path | None:
 def _lines(
     files: Mapping[PurePath, Sequence[RecordedWrite]], snapshot: Snapshot
 ) -> Iterator[Clean]:
-    ids, now = short_ids(snapshot.sessions), datetime.now(UTC)
+    ids, now = short_ids(each.id for each in snapshot.sessions), datetime.now(UTC)
     for path, writes in files.items():
         yield short_path(Path(path))
         for write in reversed(writes):

@@ -2,25 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator
 from contextlib import closing
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from gemtui.commands.output import lines_to_stdout, note, terminal_width, to_stdout
 from gemtui.commands.pick_session import index_of_user
 from gemtui.commands.sessions import scope, short_ids
 from gemtui.jsonout import encode, encode_array
 from gemtui.marks import Marks
-from gemtui.paths import cache_dir
+from gemtui.paths import cache_dir, folder_here
 from gemtui.search.file_list import index_folder
 from gemtui.search.query import Field, Query, parse
+from gemtui.search.scope import OF_SESSIONS, Unsure
 from gemtui.search.search import Group, Hit, Results, Search
 from gemtui.search.snippets import Snippet
+from gemtui.sessions.index import Index
+from gemtui.sessions.resolve import newest_first
 from gemtui.sessions.scope import listed, read_store
-from gemtui.sessions.snapshot import Snapshot
-from gemtui.sessions.summary import Summary, iso
+from gemtui.sessions.summary import iso
 from gemtui.text import Clean, clean_line, counted, ellipsis, relative
 
 _WHO = 10
@@ -44,16 +46,17 @@ def run(
     Raises StoreUnreadable, MarksUnreadable.
     """
     query = parse(text, now=datetime.now().astimezone())
-    with index_of_user() as index:
-        home, snapshot = index.home, read_store(index, project=project)
-    where = None if everywhere else scope(snapshot, project, hidden=False)
-    sessions = tuple(listed(snapshot, project=where, hidden=True))
-    with closing(Search(index_folder(cache_dir(), home))) as search:
-        results = _found(search, query, sessions, dropped=dropped, limit=limit)
+    with index_of_user() as index, closing(Search(index_folder(cache_dir(), index.home))) as search:
+        asked = _Asked(query, project, everywhere, dropped, limit)
+        try:
+            answer = _from_index(asked, index, search)
+        except Unsure:
+            answer = _from_all(asked, index, search)
+        results = answer.results
         if as_json:
             _print_json(search, results)
         else:
-            lines_to_stdout(_lines(search, results, snapshot))
+            lines_to_stdout(_lines(search, results, answer.ids))
         if search.damage is not None:
             note(f"the search index was not used: {search.damage}")
     if results.note is not None:
@@ -61,17 +64,60 @@ def run(
     if not results.complete:
         note("older sessions were not searched: there were hits enough, and there is no index yet")
     if not results.groups:
-        note(_why_nothing(query, where, dropped=dropped))
+        note(_why_nothing(query, answer.where, dropped=dropped))
     return 0 if results.groups else 1
 
 
-def _found(
-    search: Search, query: Query, sessions: Sequence[Summary], *, dropped: bool, limit: int
-) -> Results:
-    asks_for_marks = any(each.field in (Field.TAG, Field.IS) for each in query.fields)
-    marks = Marks().all() if asks_for_marks else {}
-    *_, last = search.find(query, sessions, limit=limit, dropped=dropped, marks=marks)
-    return last
+class _Asked(NamedTuple):
+    """As for `run`."""
+
+    query: Query
+    project: Path | None
+    everywhere: bool
+    dropped: bool
+    limit: int
+
+
+class _Answer(NamedTuple):
+    """What was found, in the project `where` (None = in all); `ids`: those of all sessions."""
+
+    results: Results
+    where: Path | None
+    ids: Collection[str]
+
+
+def _from_index(asked: _Asked, index: Index, search: Search) -> _Answer:
+    """Search with the summaries of what is found alone. Raises Unsure where that can't be."""
+    if any(each.field in OF_SESSIONS for each in asked.query.fields):
+        raise Unsure
+    where = None if asked.everywhere else asked.project or _project_here(index)
+    scope = search.scope(index, where)
+    found = search.find_in(asked.query, scope, limit=asked.limit, dropped=asked.dropped)
+    *_, results = found
+    return _Answer(results, where, scope.ids)
+
+
+def _project_here(index: Index) -> Path | None:
+    """The current folder, if it has sessions to show."""
+    here = folder_here()
+    files = () if here is None else newest_first(index.files(here))
+    shown = (not each.hidden for file in files for each in index.sessions_in([file]))
+    return here if any(shown) else None
+
+
+def _from_all(asked: _Asked, index: Index, search: Search) -> _Answer:
+    """Search with the summaries of all sessions."""
+    snapshot = read_store(index, project=asked.project)
+    where = None if asked.everywhere else scope(snapshot, asked.project, hidden=False)
+    asks_for_marks = any(each.field in (Field.TAG, Field.IS) for each in asked.query.fields)
+    *_, results = search.find(
+        asked.query,
+        tuple(listed(snapshot, project=where, hidden=True)),
+        limit=asked.limit,
+        dropped=asked.dropped,
+        marks=Marks().all() if asks_for_marks else {},
+    )
+    return _Answer(results, where, {each.id for each in snapshot.sessions})
 
 
 def _why_nothing(query: Query, where: Path | None, *, dropped: bool) -> str:
@@ -111,12 +157,12 @@ def _json(hit: Hit, line: Snippet) -> dict[str, Any]:
 # --- lines ---------------------------------------------------------------------------------------
 
 
-def _lines(search: Search, results: Results, snapshot: Snapshot) -> Iterator[Clean]:
+def _lines(search: Search, results: Results, ids: Collection[str]) -> Iterator[Clean]:
     """Each session on a line, with its hits below it, as wide as the terminal, if there is one."""
     width, now = terminal_width(), datetime.now(UTC)
-    ids = short_ids(snapshot.sessions)
+    short = short_ids(ids)
     for group in results.groups:
-        head = _head(group, ids, now)
+        head = _head(group, short, now)
         yield head if width is None else ellipsis(head, width)
         for hit in group.hits:
             room = {} if width is None else {"width": max(20, width - _WHO - 4)}

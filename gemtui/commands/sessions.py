@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shutil
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from itertools import islice, pairwise
 from pathlib import Path
@@ -47,7 +47,7 @@ def run(
         tail = b',"marks":' + encode(marked) + b"}\n"
         to_stdout(encode_array((each.to_dict() for each in sessions), head=head, tail=tail))
     else:
-        ids = short_ids(snapshot.sessions)
+        ids = short_ids(each.id for each in snapshot.sessions)
         lines_to_stdout(_table(sessions, marks, ids, datetime.now(UTC)))
     if project is not None and not sessions and not is_folder(project):
         note(f"{project} is not there, and has no sessions: name a folder that has some")
@@ -87,11 +87,11 @@ def _why_none(home: Path, snapshot: Snapshot, scope: Path | None) -> str:
     return f"no sessions in {home}: Gemini CLI keeps them there once you have used it"
 
 
-def short_ids(sessions: Sequence[Summary]) -> dict[str, str]:
+def short_ids(ids: Iterable[str]) -> dict[str, str]:
     """For each id the shortest prefix of eight or more characters that names it alone."""
-    ids = sorted({each.id for each in sessions})
-    lengths = dict.fromkeys(ids, SHORT)
-    for one, other in pairwise(ids):
+    ordered = sorted(set(ids))
+    lengths = dict.fromkeys(ordered, SHORT)
+    for one, other in pairwise(ordered):
         same = next((i for i, (a, b) in enumerate(zip(one, other, strict=False)) if a != b), None)
         needed = (len(one) if same is None else same) + 1
         lengths[one], lengths[other] = max(lengths[one], needed), max(lengths[other], needed)

@@ -6,15 +6,14 @@ seen, in the open transcript.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from datetime import datetime
 from enum import IntEnum
+from typing import TYPE_CHECKING, NamedTuple
 
 from msgspec import Struct
 
 from gemtui.search.words import parts
-from gemtui.sessions.load import placed_messages
-from gemtui.sessions.records import SessionLog
 from gemtui.transcript.display_model import DiffDisplay
 from gemtui.transcript.model import (
     Attachment,
@@ -30,6 +29,9 @@ from gemtui.transcript.model import (
 )
 from gemtui.transcript.search import block_text
 from gemtui.transcript.tools import asked_path, kind_of
+
+if TYPE_CHECKING:
+    from gemtui.sessions.records import SessionLog
 
 
 class Kind(IntEnum):
@@ -76,8 +78,17 @@ class Document(Struct, frozen=True, kw_only=True):
         return f"{self.tool} {kind_of(self.tool).value}" if self.tool else ""
 
 
+class Contents(NamedTuple):
+    """What the index takes of a file; `session`: that in it, as `file_list.session_of`."""
+
+    session: str = ""
+    documents: Iterable[Document] = ()
+
+
 def documents_of(log: SessionLog) -> Iterator[Document]:
     """Yield the documents of a session as far as it was read, dropped messages included."""
+    from gemtui.sessions.load import placed_messages
+
     for message, slot in placed_messages(log):
         line = None if slot is None else (slot.offset, slot.length)
         for number, block in enumerate(message.blocks):

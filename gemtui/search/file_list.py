@@ -14,20 +14,21 @@ from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
 
-from gemtui.sessions.store import ChatFile
+from gemtui.sessions.store import ChatFile, SessionKind
 
-VERSION = 2
+VERSION = 3
 """Of list and documents. Raise it when either changes: an index of another version is made anew."""
 _APPLICATION = 0x67657300
 _WAIT = 2.0
 """Seconds to wait for another gemtui, which only holds the file for milliseconds."""
 _TABLES = """
     create table file (
-        path blob primary key, number integer, stamp text, size integer, modified real
+        path blob primary key, number integer, stamp text, size integer, modified real, session text
     ) without rowid;
     create table replaced (number integer primary key);
     create table index_name (name text);
 """
+_SELECT = "select path, number, stamp, size, modified, session from file"
 
 
 def index_folder(cache: Path, home: Path) -> Path:
@@ -57,18 +58,32 @@ class Row(NamedTuple):
     """A file in the index: its number, and the version that was read.
 
     `stamp`: as `ChatFile.stamp`, in one text. `size`: bytes. `modified`: the time of change in
-    seconds since 1970, as `ChatFile.modified` tells it.
+    seconds since 1970, as `ChatFile.modified` tells it. `session`: what the files of one session
+    share, `session_of`; "" = it holds none.
     """
 
     number: int
     stamp: str
     size: int
     modified: float
+    session: str
 
 
 def stamp_of(place: ChatFile) -> str:
     """Return the version of a file as a row holds it."""
-    return " ".join(map(str, place.stamp))
+    return f"{place.inode} {place.size} {place.mtime_ns} {place.mode}"
+
+
+def session_of(kind: SessionKind, id: str) -> str:
+    """Return the session in a file as a row holds it; an id from a file's name may be no text."""
+    return f"{kind} {id}".encode(errors="replace").decode()
+
+
+class Indexed(NamedTuple):
+    """A file as it was indexed: the number of its documents, and `Row.session`."""
+
+    number: int
+    session: str
 
 
 class FileList:
@@ -126,15 +141,15 @@ class FileList:
 
     def rows(self) -> dict[str, Row]:
         """Return all files in the index, by path."""
-        found = self._database.execute("select path, number, stamp, size, modified from file")
-        return {os.fsdecode(path): Row(*row) for path, *row in found}
+        found = self._database.execute(_SELECT).fetchall()
+        return {os.fsdecode(row[0]): Row._make(row[1:]) for row in found}
 
     def replaced(self) -> list[int]:
         """Return the numbers whose documents no list names any more."""
         return [number for (number,) in self._database.execute("select number from replaced")]
 
     def change(
-        self, taken: Mapping[ChatFile, int], gone: Iterable[str], removed: Iterable[int]
+        self, taken: Mapping[ChatFile, Indexed], gone: Iterable[str], removed: Iterable[int]
     ) -> None:
         """Take files under their new numbers, and drop others, all at once.
 
@@ -144,8 +159,8 @@ class FileList:
             (os.fsencode(path),) for path in gone
         ]
         new = [
-            (os.fsencode(at.name), number, stamp_of(at), at.size, at.modified.timestamp())
-            for at, number in taken.items()
+            (os.fsencode(at.name), each.number, stamp_of(at), at.size, _seconds(at), each.session)
+            for at, each in taken.items()
         ]
         execute, executemany = self._database.execute, self._database.executemany
         execute("begin immediate")
@@ -153,9 +168,13 @@ class FileList:
             executemany("delete from replaced where number = ?", [(each,) for each in removed])
             executemany("insert into replaced select number from file where path = ?", paths)
             executemany("delete from file where path = ?", paths)
-            executemany("insert into file values (?,?,?,?,?)", new)
+            executemany("insert into file values (?,?,?,?,?,?)", new)
             execute("commit")
         except BaseException:
             with suppress(sqlite3.Error):
                 execute("rollback")
             raise
+
+
+def _seconds(place: ChatFile) -> float:
+    return place.modified.timestamp()

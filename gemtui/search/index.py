@@ -17,8 +17,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from gemtui.search.documents import Document
-from gemtui.search.file_list import FileList, NoIndex, Row, list_file, stamp_of
+from gemtui.search.documents import Contents
+from gemtui.search.file_list import FileList, Indexed, NoIndex, Row, list_file, stamp_of
 from gemtui.search.text_index import TextIndex, minor_version
 from gemtui.sessions.store import ChatFile
 
@@ -140,7 +140,7 @@ class WriteIndex:
             numbers = set()
         self.rows = self._list.rows()
         self._next = max(numbers, default=0) + 1
-        self._taken: dict[ChatFile, int] = {}
+        self._taken: dict[ChatFile, Indexed] = {}
 
     def _settled(self) -> set[int]:
         """All numbers in use; documents that an interrupted commit has left are removed."""
@@ -168,10 +168,10 @@ class WriteIndex:
         row = self.rows.get(place.name)
         return row is not None and row.stamp == stamp_of(place)
 
-    def add(self, place: ChatFile, documents: Iterable[Document]) -> None:
-        """Add the documents of a file in its present version."""
-        self._text.add(self._next, documents)
-        self._taken[place] = self._next
+    def add(self, place: ChatFile, contents: Contents) -> None:
+        """Add what stands in a file in its present version."""
+        self._text.add(self._next, contents.documents)
+        self._taken[place] = Indexed(self._next, contents.session)
         self._next += 1
 
     def commit(self, gone: Iterable[str] = ()) -> None:

@@ -94,8 +94,8 @@ def update(
     index.commit(gone=index.rows.keys() - {place.name for place in places})
     wait, last = _FIRST, time.monotonic()
     told(done, len(places))
-    for place, documents in read_documents(stale, cancelled=cancelled):
-        index.add(place, documents)
+    for place, contents in read_documents(stale, cancelled=cancelled):
+        index.add(place, contents)
         done += 1
         if time.monotonic() - last > wait:
             index.commit()

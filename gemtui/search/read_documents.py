@@ -5,50 +5,62 @@ Each process runs this module as a program (`gemtui.sessions.readers`).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 
 from gemtui.errors import NotASession, SessionTooLarge
-from gemtui.search.documents import Document, documents_of
+from gemtui.search.documents import Contents, Document, documents_of
+from gemtui.search.file_list import session_of
 from gemtui.sessions.readers import Readers, serve
 from gemtui.sessions.records import SessionLog
 from gemtui.sessions.store import ChatFile
+from gemtui.sessions.summarise import kind_and_id
 
 MUCH = 32 * 1024 * 1024
 """Bytes; fewer are read here."""
 _HUGE = 64 * 1024 * 1024
 """Bytes of a file whose documents are never all in memory: it is read here."""
+_UNREADABLE = (NotASession, SessionTooLarge, OSError, RecursionError, MemoryError)
 
 
 def read_documents(
     places: Sequence[ChatFile], *, cancelled: Callable[[], bool]
-) -> Iterator[tuple[ChatFile, Iterable[Document]]]:
+) -> Iterator[tuple[ChatFile, Contents]]:
     """Yield each file with its documents, roughly in the given order, until `cancelled`.
 
-    A file that is no session, or can't be read, has none.
+    They are to be taken before the next file is. One that is no session, or can't be read, has
+    none.
     """
     left = dict.fromkeys(places)
     small = [place for place in places if place.size < _HUGE]
     if sum(place.size for place in small) >= MUCH:
-        for place, documents in Readers[list[Document]](__name__, small).read(cancelled):
+        for place, contents in Readers[Contents](__name__, small).read(cancelled):
             del left[place]
-            yield place, documents
+            yield place, contents
     for place in left:
         if cancelled():
             return
-        yield place, _documents_in(place)
-
-
-def _documents_in(place: ChatFile) -> Iterator[Document]:
-    try:
         with SessionLog(place.path) as log:
-            log.refresh()
-            yield from documents_of(log)
-    except (NotASession, SessionTooLarge, OSError, RecursionError, MemoryError):
-        return
+            yield place, _contents(log, place)
 
 
-def _read(place: ChatFile) -> list[Document]:
-    return list(_documents_in(place))
+def _contents(log: SessionLog, place: ChatFile) -> Contents:
+    try:
+        log.refresh()
+    except _UNREADABLE:
+        return Contents()
+    return Contents(session_of(*kind_and_id(log, place)), _documents(log))
+
+
+def _documents(log: SessionLog) -> Iterator[Document]:
+    with suppress(*_UNREADABLE):
+        yield from documents_of(log)
+
+
+def _read(place: ChatFile) -> Contents:
+    with SessionLog(place.path) as log:
+        contents = _contents(log, place)
+        return contents._replace(documents=list(contents.documents))
 
 
 if __name__ == "__main__":

@@ -32,7 +32,7 @@ from functools import partial
 from heapq import nlargest
 from pathlib import Path
 from types import MappingProxyType
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from gemtui.errors import NotASession, SessionTooLarge
 from gemtui.files import open_regular
@@ -41,17 +41,20 @@ from gemtui.search.documents import Kind, documents_of
 from gemtui.search.file_list import NoIndex, Row
 from gemtui.search.index import ReadIndex, report_damage
 from gemtui.search.matching import Likeness, engine_query, has_words, is_too_much
-from gemtui.search.query import Field, Narrowed, Query
+from gemtui.search.query import Query
+from gemtui.search.scope import OF_SESSIONS, File, Scope, SnapshotScope, StoreScope, Unsure
 from gemtui.search.snippets import WIDTH, Snippet, pattern_for, snippet
 from gemtui.search.text_index import Found, TextIndex, TextReader
 from gemtui.search.words import words
-from gemtui.sessions.load import message_on_line, transcript_of
-from gemtui.sessions.records import SessionLog
-from gemtui.sessions.store import SessionKind
-from gemtui.sessions.summary import Flag, Summary
+from gemtui.sessions.index import Index
+from gemtui.sessions.messages import message_on_line
+from gemtui.sessions.summary import Summary
 from gemtui.text import Clean
 from gemtui.transcript.model import Message, Transcript
 from gemtui.transcript.search import block_text
+
+if TYPE_CHECKING:
+    from gemtui.sessions.records import SessionLog
 
 FEW = 5
 """Hits; where there are fewer, words that are alike count as well."""
@@ -65,7 +68,6 @@ _HUGE = 64 * 1024 * 1024
 """Bytes of files that are not looked through before they are read."""
 _MONTH = 30 * 24 * 3600
 _WEIGHTS = {Kind.USER: 1.5, Kind.MODEL: 1.2, Kind.THOUGHT: 0.9, Kind.TOOL: 0.8, Kind.NOTICE: 0.8}
-_LEFT_OUT = frozenset({Flag.GHOST, Flag.DUPLICATE})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -125,10 +127,10 @@ NO_MARKS: Mapping[str, Mark] = MappingProxyType({})
 
 
 class _Source(NamedTuple):
-    """Words to search in, which file each number stands for, and how many there are in all."""
+    """Words to search in, the name of the file of each number, and how many there are in all."""
 
     words: TextReader
-    files: Mapping[int, Summary]
+    files: Mapping[int, str]
     total: int
 
 
@@ -142,9 +144,9 @@ class Search:
         self._folder = folder
         self._index: ReadIndex | None = None
         self._lock = threading.RLock()
-        self._scope: _Scope | None = None
-        self._split: tuple[_Scope, Mapping[str, Row], _Source, list[Summary]] | None = None
-        self._fresh: tuple[list[Summary], _Source] | None = None
+        self._scope: SnapshotScope | None = None
+        self._split: tuple[Scope, Mapping[str, Row], _Source, Sequence[File]] | None = None
+        self._fresh: tuple[Sequence[File], _Source] | None = None
         self._bodies = _Bodies()
         self._reading = threading.Lock()
         self.damage: str | None = None
@@ -181,11 +183,24 @@ class Search:
         replaced or failed instead of what stands. `marks`: those of sessions by id, which `tag:`
         and `is:pinned` ask for. Never raises.
         """
+        with self._lock:
+            scope = self._scope_of(query, sessions, marks)
+        yield from self.find_in(query, scope, limit=limit, dropped=dropped, cancelled=cancelled)
+
+    def find_in(
+        self,
+        query: Query,
+        scope: Scope,
+        *,
+        limit: int = 200,
+        dropped: bool = False,
+        cancelled: Callable[[], bool] = lambda: False,
+    ) -> Iterator[Results]:
+        """Yield what is found in the files of a scope; else as `find`."""
         if not query:
             yield Results(query=query)
             return
         with self._lock:
-            scope = self._scope_of(query, sessions, marks)
             sources, unread = self._sources(scope)
         ask = _Asked(query, dropped, limit)
         results = partial(_results, scope=scope, query=query, limit=limit, unindexed=len(unread))
@@ -204,23 +219,32 @@ class Search:
             unread = unread[len(chunk) :]
             yield results(found, complete=not unread and not cancelled())
 
+    def scope(self, index: Index, project: Path | None) -> StoreScope:
+        """Return where to look for who searches once: see `StoreScope`. Raises Unsure."""
+        with self._lock:
+            words = self._current_index()
+            if words is None:
+                raise Unsure
+            return StoreScope(index, words.rows, project)
+
     def _scope_of(
         self, query: Query, sessions: Sequence[Summary], marks: Mapping[str, Mark]
-    ) -> _Scope:
+    ) -> SnapshotScope:
         """The files to look in; the last answer is kept, as it is asked with every key."""
-        key = sessions, marks, tuple(each for each in query.fields if each.field in _OF_SESSIONS)
+        key = sessions, marks, tuple(each for each in query.fields if each.field in OF_SESSIONS)
         if self._scope is None or not self._scope.is_of(*key):
-            self._scope = _Scope(*key)
+            self._scope = SnapshotScope(*key)
         return self._scope
 
-    def _sources(self, scope: _Scope) -> tuple[list[_Source], list[Summary]]:
+    def _sources(self, scope: Scope) -> tuple[list[_Source], Sequence[File]]:
         """What the index holds of the files as they are, and those of which it holds nothing."""
         index = self._current_index()
         if index is None:
-            return [], scope.files
+            return [], scope.divided({})[1]
         split = self._split
         if split is None or split[0] is not scope or split[1] is not index.rows:
-            split = (scope, index.rows, *_divided(scope.files, index))
+            known, unread = scope.divided(index.rows)
+            split = scope, index.rows, _Source(index.words, known, len(index.rows)), unread
             self._split = split
         return [split[2]], split[3]
 
@@ -240,7 +264,7 @@ class Search:
             self._close_index()
         return self._index
 
-    def _read_fresh(self, files: list[Summary], cancelled: Callable[[], bool]) -> _Source:
+    def _read_fresh(self, files: Sequence[File], cancelled: Callable[[], bool]) -> _Source:
         """Words of a few files that the index lacks, kept as long as they are the same ones."""
         fresh = self._fresh
         if fresh is None or fresh[0] != files:
@@ -249,7 +273,7 @@ class Search:
                 self._fresh = fresh
         return fresh[1]
 
-    def _has_fresh(self, files: list[Summary]) -> bool:
+    def _has_fresh(self, files: Sequence[File]) -> bool:
         return self._fresh is not None and self._fresh[0] == files
 
     def _alike(self, sources: Sequence[_Source], ask: _Asked) -> _Found:
@@ -301,80 +325,12 @@ class Search:
         return None if text is None else pattern_for(text, query)
 
 
-# --- where to look -------------------------------------------------------------------------------
-
-
-class _Scope:
-    """The files to look in, newest first, and the session that each counts for."""
-
-    def __init__(
-        self, sessions: Sequence[Summary], marks: Mapping[str, Mark], fields: tuple[Narrowed, ...]
-    ) -> None:
-        self._key = sessions, marks, fields
-        mains = {
-            (key, each.id): each
-            for each in sessions
-            if each.kind is SessionKind.MAIN
-            for key in ("", each.project_key)
-        }
-        self.files: list[Summary] = []
-        self.session_of: dict[str, Summary] = {}
-        for each in sessions:
-            if each.kind is SessionKind.CHECKPOINT or not _LEFT_OUT.isdisjoint(each.flags):
-                continue
-            parent = each.parent or ""
-            session = mains.get((each.project_key, parent)) or mains.get(("", parent)) or each
-            if all(_fits(session, each_field, marks) for each_field in fields):
-                self.files.append(each)
-                self.session_of[each.names[0]] = session
-
-    def is_of(
-        self, sessions: Sequence[Summary], marks: Mapping[str, Mark], fields: tuple[Narrowed, ...]
-    ) -> bool:
-        """Whether it was made of these."""
-        return self._key[0] is sessions and self._key[1:] == (marks, fields)
-
-
-_OF_SESSIONS = (Field.PROJECT, Field.MODEL, Field.TAG, Field.IS)
-
-
-def _fits(session: Summary, narrowed: Narrowed, marks: Mapping[str, Mark]) -> bool:
-    """Whether a session is one that a field means; fields of messages mean all."""
-    value = narrowed.value.lower()
-    match narrowed.field:
-        case Field.PROJECT:
-            fits = value in (session.project or session.project_key).lower()
-        case Field.MODEL:
-            fits = any(value in model.lower() for model in session.models)
-        case Field.TAG:
-            fits = session.id in marks and value.removeprefix("#") in marks[session.id].tags
-        case Field.IS if value == "pinned":
-            fits = session.id in marks and marks[session.id].pinned
-        case _:
-            return True
-    return fits is not narrowed.excluded
-
-
-def _divided(files: Iterable[Summary], index: ReadIndex) -> tuple[_Source, list[Summary]]:
-    """The files that the index holds as they are, and the others."""
-    known: dict[int, Summary] = {}
-    unread: list[Summary] = []
-    rows = index.rows
-    for file in files:
-        row = rows.get(file.names[0])
-        if row is not None and row.size == file.size and row.modified == file.modified.timestamp():
-            known[row.number] = file
-        else:
-            unread.append(file)
-    return _Source(index.words, known, len(rows)), unread
-
-
 # --- reading what the index lacks ----------------------------------------------------------------
 
 
-def _chunks(files: Iterable[Summary]) -> Iterator[list[Summary]]:
+def _chunks(files: Iterable[File]) -> Iterator[list[File]]:
     """Files together that are not too large to be held as words; the first are soon read."""
-    chunk: list[Summary] = []
+    chunk: list[File] = []
     size, enough = 0, min(_AT_FIRST, _AT_ONCE)
     for file in files:
         chunk.append(file)
@@ -387,12 +343,14 @@ def _chunks(files: Iterable[Summary]) -> Iterator[list[Summary]]:
 
 
 def _read(
-    files: Sequence[Summary],
+    files: Sequence[File],
     cancelled: Callable[[], bool],
     *,
     only: Callable[[Path], bool] = lambda _: True,
 ) -> _Source:
     """The words of files; of `only` those that may match."""
+    from gemtui.sessions.records import SessionLog
+
     text = TextIndex()
     for number, file in enumerate(files):
         if cancelled():
@@ -403,7 +361,7 @@ def _read(
                     log.refresh(cancelled=cancelled)
                     text.add(number, documents_of(log))
     text.commit()
-    return _Source(text.reader(), dict(enumerate(files)), len(files))
+    return _Source(text.reader(), {at: file.name for at, file in enumerate(files)}, len(files))
 
 
 _ESCAPE = re.compile(rb"\\u(?!00)")
@@ -486,8 +444,8 @@ class _Found:
             return False
         counts = source.words.files(wanted) if cut else Counter([each.file for each in found])
         for number, count in counts.items():
-            if (file := known.get(number)) is not None:
-                self.counts[file.names[0]] = count
+            if (name := known.get(number)) is not None:
+                self.counts[name] = count
                 self.count += count
         now = time.time()
         self.matches += [_Match(_score(each, now), each, source) for each in found]
@@ -501,7 +459,7 @@ def _score(found: Found, now: float) -> float:
 
 
 def _results(
-    found: _Found, *, scope: _Scope, query: Query, limit: int, complete: bool, unindexed: int
+    found: _Found, *, scope: Scope, query: Query, limit: int, complete: bool, unindexed: int
 ) -> Results:
     best = nlargest(limit, found.matches, key=lambda match: match.score)
     hits: dict[str, list[Hit]] = {}
@@ -510,7 +468,7 @@ def _results(
         hits.setdefault(hit.session.name, []).append(hit)
     counts = Counter[str]()
     for name, count in found.counts.items():
-        counts[scope.session_of[name].names[0]] += count
+        counts[scope.session_name(name)] += count
     return Results(
         query=query,
         groups=tuple(
@@ -525,13 +483,13 @@ def _results(
     )
 
 
-def _hit(match: _Match, scope: _Scope) -> Hit:
+def _hit(match: _Match, scope: Scope) -> Hit:
     place = match.source.words.place(match.found)
-    file = match.source.files[match.found.file]
+    name = match.source.files[match.found.file]
     said = match.found.time
     return Hit(
-        session=scope.session_of[file.name],
-        file=file,
+        session=scope.session(name),
+        file=scope.file(name),
         message=place.message,
         block=place.block,
         kind=match.found.kind,
@@ -602,6 +560,9 @@ class _Bodies:
         key = file.name, file.size, file.modified
         if (kept := self._logs.get(key)) is not None:
             return kept[1]
+        from gemtui.sessions.load import transcript_of
+        from gemtui.sessions.records import SessionLog
+
         log = SessionLog(file.path)
         log.refresh()
         transcript = transcript_of(log, dropped=True, in_flight=False)

@@ -5,11 +5,11 @@ On disk or in memory. Bodies are not stored; a document holds where its text sta
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from contextlib import suppress
 from datetime import datetime
 from functools import lru_cache
-from importlib.metadata import version
 from pathlib import Path
 from typing import NamedTuple
 
@@ -48,7 +48,8 @@ class Place(NamedTuple):
 
 def minor_version() -> str:
     """Return the version of the text engine as far as indexes depend on it, such as `0.27`."""
-    return ".".join(version("tantivy").split(".")[:2])
+    found = re.search(r"\d+\.\d+", tantivy.__version__)  # type: ignore[attr-defined]
+    return "" if found is None else found[0]
 
 
 @lru_cache(maxsize=1)

@@ -174,15 +174,35 @@ class Index:
         resolve.require_readable(store)
         places = self._scope(store, project, read=True)
         if wanted == resolve.LATEST:
-            found = resolve.latest(places, when=self._when, read=self._sessions_in)
+            found = resolve.latest(places, when=self._when, read=self.sessions_in)
             if found is None:
                 raise resolve.nothing_stored(store, project)
             return self._with_copies(found, store)
         likely = [place for place in places if resolve.fits(place, wanted)]
-        matches = resolve.matching(self._sessions_in(likely), wanted)
+        matches = resolve.matching(self.sessions_in(likely), wanted)
         if not matches:
-            matches = resolve.matching(self._sessions_in(places), wanted)
+            matches = resolve.matching(self.sessions_in(places), wanted)
         return self._with_copies(resolve.the_one(matches, wanted, store), store)
+
+    # --- only what is asked for --------------------------------------------------------------
+
+    def files(self, project: Path | None = None) -> Sequence[ChatFile]:
+        """Return all files of the store as it was looked at first, or those of a project's folders.
+
+        Raises StoreUnreadable.
+        """
+        store = self._store or self._scan()
+        resolve.require_readable(store)
+        return self._scope(store, project, read=True)
+
+    def sessions_in(self, files: Sequence[ChatFile]) -> tuple[Summary, ...]:
+        """Return the sessions in these files, each once, newest first, with these files' copies.
+
+        What is not known yet is read.
+        """
+        self._read_all(self._not_cached(files, whole=True))
+        with self._lock:
+            return self._catalog.sessions_of([file.name for file in files], _now())
 
     # --- finding -----------------------------------------------------------------------------
 
@@ -208,14 +228,8 @@ class Index:
     def _with_copies(self, session: Summary, store: Store) -> Summary:
         """A session once every file that may hold a copy of it has been read."""
         likely = [place for place in store.files() if resolve.fits(place, session.id)]
-        found = self._sessions_in(likely)
+        found = self.sessions_in(likely)
         return next((each for each in found if set(session.names) <= set(each.names)), session)
-
-    def _sessions_in(self, places: Sequence[ChatFile]) -> tuple[Summary, ...]:
-        """The sessions in these files, each once, newest first; what is not known yet is read."""
-        self._read_all(self._not_cached(places, whole=True))
-        with self._lock:
-            return self._catalog.sessions_of([place.name for place in places], _now())
 
     # --- looking and reading -----------------------------------------------------------------
 

@@ -11,11 +11,9 @@ from datetime import datetime
 from itertools import accumulate
 from typing import Any
 
-import orjson
 from msgspec import Struct
 from msgspec.structs import replace
 
-from gemtui.jsonin import loads
 from gemtui.sessions.messages import message_of
 from gemtui.sessions.record_facts import CallFact, RecordKind
 from gemtui.sessions.records import SessionLog, read_record
@@ -73,20 +71,6 @@ def _is_alone(item: _Item) -> bool:
     entry = item.entry
     whole = item.calls is None and not item.hidden and entry.facts.kind is RecordKind.MESSAGE
     return whole and entry.slot.place < 0 and not entry.borrowed and not entry.facts.part_ids
-
-
-def message_on_line(line: bytes, id: str) -> Message | None:
-    """Return the message whose slot `placed_messages` gave, from its line; None if it is another.
-
-    `id`: the message's. The file may have been written anew since.
-    """
-    try:
-        record = loads(line)
-    except orjson.JSONDecodeError:
-        return None
-    if not isinstance(record, dict) or record.get("id", id) != id:
-        return None
-    return message_of(record, id=id, calls=_LogCalls(Replay(), None))
 
 
 def records_of(log: SessionLog) -> Iterator[Mapping[str, Any]]:

@@ -6,8 +6,10 @@ from collections import deque
 from collections.abc import Iterable, Mapping
 from typing import Any, Protocol
 
+import orjson
 from msgspec.structs import replace
 
+from gemtui.jsonin import loads
 from gemtui.transcript.content import text_of, typed
 from gemtui.transcript.media import numbered
 from gemtui.transcript.model import (
@@ -69,6 +71,30 @@ def message_of(
 
 def _level(kind: object) -> Level:
     return Level(kind) if kind in ("info", "warning", "error") else Level.INFO
+
+
+class _NoCalls:
+    """Where a record stands alone, there are no others to look in."""
+
+    def call(self, id: str) -> None:  # noqa: ARG002
+        return None
+
+    def reply(self, id: str) -> None:  # noqa: ARG002
+        return None
+
+
+def message_on_line(line: bytes, id: str) -> Message | None:
+    """Return the message that a line alone is, as `placed_messages` said; None if it is another.
+
+    `id`: the message's. The file may have been written anew since.
+    """
+    try:
+        record = loads(line)
+    except orjson.JSONDecodeError:
+        return None
+    if not isinstance(record, dict) or record.get("id", id) != id:
+        return None
+    return message_of(record, id=id, calls=_NoCalls())
 
 
 def _user(record: Mapping[str, Any], id: str) -> Message:

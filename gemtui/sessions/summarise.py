@@ -59,11 +59,9 @@ def summarise(log: SessionLog, place: ChatFile) -> Summary:
     """
     outlines, dropped, header = log.outlines, log.dropped, log.metadata
     title, source = _title(place, header.get("summary"), outlines, dropped)
-    kind = place.kind
-    if kind is SessionKind.MAIN and header.get("kind") == SessionKind.SUBAGENT:
-        kind = SessionKind.SUBAGENT
+    kind, id = kind_and_id(log, place)
     return Summary(
-        id=_text(header.get("sessionId")) or _id_of(place),
+        id=id,
         title=title,
         title_source=source,
         project=None,
@@ -92,6 +90,14 @@ def summarise(log: SessionLog, place: ChatFile) -> Summary:
         project_hash=_text(header.get("projectHash")),
         waits=log.complete and bool(log.replay.entries) and log.replay.entries[-1].is_silent,
     )
+
+
+def kind_and_id(log: SessionLog, place: ChatFile) -> tuple[SessionKind, str]:
+    """Return what the session in a file is, and its id."""
+    header, kind = log.metadata, place.kind
+    if kind is SessionKind.MAIN and header.get("kind") == SessionKind.SUBAGENT:
+        kind = SessionKind.SUBAGENT
+    return kind, _text(header.get("sessionId")) or _id_of(place)
 
 
 def _is_spoken(line: Outline) -> bool:

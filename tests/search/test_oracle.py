@@ -15,7 +15,8 @@ from hypothesis import strategies as st
 from gemtui.search.index import WriteIndex, only_writer
 from gemtui.search.indexer import update
 from gemtui.search.query import parse
-from gemtui.search.search import Search
+from gemtui.search.search import Results, Search
+from gemtui.sessions.index import Index
 from gemtui.sessions.summary import Summary
 from tests.search.oracle import everything, has
 from tests.sessions import logs, stores
@@ -88,6 +89,7 @@ query = st.one_of(
 def written(sessions: list[list[Any]], legacy: bool) -> Iterator[tuple[Path, list[Path]]]:
     with tempfile.TemporaryDirectory() as name:
         home = Path(name) / ".gemini"
+        stores.marker(home, "proj", "/home/ada/proj")
         paths = []
         for number, records in enumerate(sessions):
             id = stores.uuid(number)
@@ -106,9 +108,24 @@ def indexed(home: Path, folder: Path) -> None:
             update(index, home)
 
 
+NOW = datetime(2026, 11, 22, tzinfo=UTC)
+
+
 def found(search: Search, asked: str, sessions: tuple[Summary, ...], dropped: bool) -> set[Any]:
-    now = datetime(2026, 11, 22, tzinfo=UTC)
-    *_, results = search.find(parse(asked, now=now), sessions, limit=10_000, dropped=dropped)
+    *_, results = search.find(parse(asked, now=NOW), sessions, limit=10_000, dropped=dropped)
+    return facts(search, results)
+
+
+def found_by_index(search: Search, asked: str, home: Path, dropped: bool) -> set[Any]:
+    """What is found without the summaries of all sessions."""
+    with closing(Index(home, cache=None)) as index:
+        scope = search.scope(index, None)
+        query = parse(asked, now=NOW)
+        *_, results = search.find_in(query, scope, limit=10_000, dropped=dropped)
+        return facts(search, results)
+
+
+def facts(search: Search, results: Results) -> set[Any]:
     if results.note is not None:
         return set()
     assert results.complete
@@ -145,25 +162,27 @@ def test_a_search_finds_what_reading_everything_finds(
 ) -> None:
     with written(sessions, legacy) as (home, paths), closing(Search(None)) as direct:
 
-        def check(search: Search) -> None:
+        def check(search: Search, *, by_index: bool = False) -> None:
             snapshot = stores.read(home).sessions
             names = {each.name for each in snapshot}
             readable = [path for path in paths if str(path) in names]
             expected = wanted(asked, readable, dropped)
             assert found(search, asked, snapshot, dropped) == expected
+            if by_index:
+                assert found_by_index(search, asked, home, dropped) == expected
 
         folder = home.parent / "search" / "index"
         check(direct)
         indexed(home, folder)
         with closing(Search(folder)) as search:
-            check(search)
+            check(search, by_index=True)
             assert search.damage is None
             stores.append(paths[-1], *more)
-            check(search)
+            check(search, by_index=True)
             indexed(home, folder)
-            check(search)
+            check(search, by_index=True)
             paths[0].unlink()
-            check(search)
+            check(search, by_index=True)
             indexed(home, folder)
-            check(search)
+            check(search, by_index=True)
             assert search.damage is None

@@ -1,0 +1,254 @@
+"""Where to look: the files that a search is about, and the session that each counts for."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from functools import cached_property
+from pathlib import Path
+from typing import Protocol
+
+from gemtui.marks import Mark
+from gemtui.search.file_list import Row, session_of, stamp_of
+from gemtui.search.query import Field, Narrowed
+from gemtui.sessions.catalog import newest_first
+from gemtui.sessions.index import Index
+from gemtui.sessions.projects import folder_names
+from gemtui.sessions.store import ChatFile, SessionKind
+from gemtui.sessions.summary import Flag, Summary
+
+OF_SESSIONS = (Field.PROJECT, Field.MODEL, Field.TAG, Field.IS)
+"""Fields that say something of sessions; `is:` may."""
+_MOST_UNREAD = 24 * 1024 * 1024
+"""Bytes of files that the index does not hold; where there are more, all must be read anyway."""
+_LEFT_OUT = frozenset({Flag.GHOST, Flag.DUPLICATE})
+
+
+class File(Protocol):
+    """A file of a session as it is now: a summary, or a file of the store."""
+
+    @property
+    def name(self) -> str:
+        """The absolute path."""
+
+    @property
+    def path(self) -> Path:
+        """The file."""
+
+    @property
+    def size(self) -> int:
+        """Bytes."""
+
+    @property
+    def modified(self) -> datetime:
+        """The time of the last change."""
+
+
+class Scope(Protocol):
+    """The files to look in."""
+
+    def divided(self, rows: Mapping[str, Row]) -> tuple[dict[int, str], Sequence[File]]:
+        """Return the names of files that an index holds as they are, by number, and the others.
+
+        Those that changed last come first.
+        """
+
+    def file(self, name: str) -> Summary:
+        """Return the summary of a file."""
+
+    def session(self, name: str) -> Summary:
+        """Return the session that a file counts for: of a subagent the one that asked it."""
+
+    def session_name(self, name: str) -> str:
+        """Return the name of that session."""
+
+
+# --- the sessions of a snapshot ------------------------------------------------------------------
+
+
+class SnapshotScope:
+    """The files of sessions that are known: those that fit what a query says of sessions."""
+
+    def __init__(
+        self, sessions: Sequence[Summary], marks: Mapping[str, Mark], fields: tuple[Narrowed, ...]
+    ) -> None:
+        self._key = sessions, marks, fields
+        kept = [each for each in sessions if _is_searched(each)]
+        mains = _by_id(kept)
+        self._files: dict[str, Summary] = {}
+        self._sessions: dict[str, Summary] = {}
+        for each in kept:
+            session = _asker(each.project_key, each.parent, mains) or each
+            if all(_fits(session, field, marks) for field in fields):
+                self._files[each.name] = each
+                self._sessions[each.name] = session
+
+    def is_of(
+        self, sessions: Sequence[Summary], marks: Mapping[str, Mark], fields: tuple[Narrowed, ...]
+    ) -> bool:
+        """Whether it was made of these."""
+        return self._key[0] is sessions and self._key[1:] == (marks, fields)
+
+    def divided(self, rows: Mapping[str, Row]) -> tuple[dict[int, str], list[Summary]]:
+        """See `Scope`."""
+        known: dict[int, str] = {}
+        unread: list[Summary] = []
+        for name, file in self._files.items():
+            row = rows.get(name)
+            if row is None or row.size != file.size or row.modified != file.modified.timestamp():
+                unread.append(file)
+            else:
+                known[row.number] = name
+        return known, unread
+
+    def file(self, name: str) -> Summary:
+        """See `Scope`."""
+        return self._files[name]
+
+    def session(self, name: str) -> Summary:
+        """See `Scope`."""
+        return self._sessions[name]
+
+    def session_name(self, name: str) -> str:
+        """See `Scope`."""
+        return self._sessions[name].name
+
+
+def _is_searched(each: Summary) -> bool:
+    return each.kind is not SessionKind.CHECKPOINT and _LEFT_OUT.isdisjoint(each.flags)
+
+
+def _by_id(sessions: Sequence[Summary]) -> Mapping[tuple[str, str], Summary]:
+    """Sessions by project folder and id, and by id alone; the newest, where several have one id."""
+    mains = [each for each in sessions if each.kind is SessionKind.MAIN]
+    return {(key, each.id): each for each in reversed(mains) for key in ("", each.project_key)}
+
+
+def _asker(
+    project_key: str, parent: str | None, mains: Mapping[tuple[str, str], Summary]
+) -> Summary | None:
+    """The session that asked a subagent, rather that of its own project folder."""
+    if not parent:
+        return None
+    return mains.get((project_key, parent)) or mains.get(("", parent))
+
+
+def _fits(session: Summary, narrowed: Narrowed, marks: Mapping[str, Mark]) -> bool:
+    """Whether a session is one that a field means; fields of messages mean all."""
+    value = narrowed.value.lower()
+    match narrowed.field:
+        case Field.PROJECT:
+            fits = value in (session.project or session.project_key).lower()
+        case Field.MODEL:
+            fits = any(value in model.lower() for model in session.models)
+        case Field.TAG:
+            fits = session.id in marks and value.removeprefix("#") in marks[session.id].tags
+        case Field.IS if value == "pinned":
+            fits = session.id in marks and marks[session.id].pinned
+        case _:
+            return True
+    return fits is not narrowed.excluded
+
+
+# --- the files of a store ------------------------------------------------------------------------
+
+
+class Unsure(Exception):
+    """The summaries of all sessions are needed to tell where to look."""
+
+
+class StoreScope:
+    """The files of a store, without the summaries of all of them: for who searches once.
+
+    `index`: the sessions of the store, which it has looked at; a summary is read when it is wanted.
+    `rows`: what the index of words says of files. `project`: look in its sessions alone; None = in
+    all. Every method may raise Unsure.
+    """
+
+    def __init__(self, index: Index, rows: Mapping[str, Row], project: Path | None) -> None:
+        self._index = index
+        self._places = {
+            file.name: file for file in index.files() if file.kind is not SessionKind.CHECKPOINT
+        }
+        self._unread = [
+            file
+            for name, file in self._places.items()
+            if name not in rows or rows[name].stamp != stamp_of(file)
+        ]
+        if sum(file.size for file in self._unread) > _MOST_UNREAD:
+            raise Unsure
+        self._read: dict[str, Summary] = {}
+        self._sessions = {name: rows[name].session for name in self._places if name in rows}
+        self._take(self._unread)
+        self._leave_out(project)
+
+    @property
+    def ids(self) -> set[str]:
+        """The ids of all sessions."""
+        return {session.partition(" ")[2] for session in self._sessions.values()}
+
+    def divided(self, rows: Mapping[str, Row]) -> tuple[dict[int, str], list[ChatFile]]:
+        """See `Scope`."""
+        unread = [file for file in self._unread if file.name in self._wanted]
+        known = self._wanted.difference(file.name for file in unread)
+        return {rows[name].number: name for name in known if name in rows}, unread
+
+    def file(self, name: str) -> Summary:
+        """See `Scope`."""
+        if name not in self._read:
+            self._take([self._places[name]])
+        if name not in self._read or self._read[name].project is None:
+            raise Unsure
+        return self._read[name]
+
+    def session(self, name: str) -> Summary:
+        """See `Scope`."""
+        file, mains = self._places[name], [self.file(main) for main in self._askers(name)]
+        asker = _asker(file.project_key, file.parent, _by_id(newest_first(mains)))
+        return asker or self.file(name)
+
+    def session_name(self, name: str) -> str:
+        """See `Scope`."""
+        askers = self._askers(name)
+        if len(askers) > 1:
+            return self.session(name).name
+        return askers[0] if askers else name
+
+    def _askers(self, name: str) -> Sequence[str]:
+        """The files that may be the one of the session which asked a subagent."""
+        parent = self._places[name].parent
+        return self._mains.get(parent, ()) if parent else ()
+
+    @cached_property
+    def _mains(self) -> Mapping[str, Sequence[str]]:
+        """The files of sessions that nobody asked, by id."""
+        found: dict[str, list[str]] = {}
+        for name in self._wanted:
+            kind, _, id = self._sessions.get(name, "").partition(" ")
+            if kind == SessionKind.MAIN:
+                found.setdefault(id, []).append(name)
+        return found
+
+    def _take(self, files: Sequence[ChatFile]) -> None:
+        """Read summaries."""
+        for session in self._index.sessions_in(files):
+            for each in (session, *session.copies):
+                self._read[each.name] = each
+                self._sessions[each.name] = session_of(each.kind, each.id)
+
+    def _leave_out(self, project: Path | None) -> None:
+        """Keep the files of the project, and of those that hold the same session the one in use."""
+        count = Counter(self._sessions.values())
+        several = [name for name, session in self._sessions.items() if count[session] > 1]
+        self._take([self._places[name] for name in several])
+        copies = {
+            name for each in several if each in self._read for name in self._read[each].names[1:]
+        }
+        self._wanted = self._places.keys() - copies
+        if project is not None:
+            inside = {file.name for file in self._index.files(project)}
+            inside.difference_update(several)
+            names = folder_names(project)
+            inside.update(name for name in several if self.file(name).project in names)
+            self._wanted &= inside

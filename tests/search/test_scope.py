@@ -1,0 +1,125 @@
+"""Where a search looks: by the index alone it is the same as with the summaries of all sessions."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import closing
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from gemtui.search.index import WriteIndex, only_writer
+from gemtui.search.indexer import update
+from gemtui.search.query import parse
+from gemtui.search.scope import Unsure
+from gemtui.search.search import Results, Search
+from gemtui.sessions.index import Index
+from gemtui.sessions.scope import listed
+from tests.sessions import logs, stores
+
+NOW = datetime(2026, 11, 22, tzinfo=UTC)
+ADA, BOB = Path("/home/ada/parser"), Path("/home/bob")
+COPIED, ASKER, CHILD, TWICE = map(stores.uuid, range(4))
+
+
+@pytest.fixture
+def store(home: Path) -> Path:
+    """Copies, subagents, an id that two projects have, a hash for a folder."""
+    gemini = home / ".gemini"
+    stores.marker(gemini, "ada", str(ADA))
+    stores.marker(gemini, "bob", str(BOB))
+    said = [logs.user("u", "common word"), logs.gemini("g", "an answer")]
+    stores.session(gemini, COPIED, [logs.header(COPIED), *said], key="ada")
+    stores.legacy(gemini, COPIED, said, key=stores.hashed(str(ADA)))
+    stores.session(gemini, ASKER, [logs.header(ASKER), *said], key="ada")
+    stores.legacy(gemini, ASKER, [], key="ada")
+    subagent(gemini, "ada", ASKER, CHILD)
+    for key in ("ada", "bob"):
+        other = {"projectHash": stores.hashed(str(ADA if key == "ada" else BOB))}
+        stores.session(gemini, TWICE, [logs.header(TWICE, **other), *said], key=key)
+        subagent(gemini, key, TWICE, f"helper-{key}")
+    stores.session(gemini, stores.uuid(9), [logs.header(stores.uuid(9))], key="bob")
+    return gemini
+
+
+def subagent(home: Path, key: str, parent: str, id: str) -> None:
+    records = [logs.header(id, kind="subagent"), logs.user("u", "a common question")]
+    logs.write(home / "tmp" / key / "chats" / parent / f"{id}.jsonl", records)
+
+
+@pytest.fixture
+def search(store: Path, tmp_path: Path) -> Iterator[Search]:
+    folder = tmp_path / "cache" / "search" / "x"
+    indexed(store, folder)
+    with closing(Search(folder)) as made:
+        yield made
+
+
+def indexed(store: Path, folder: Path) -> None:
+    with only_writer(folder), closing(WriteIndex(folder)) as index:
+        update(index, store)
+
+
+def with_all(search: Search, store: Path, project: Path | None) -> Results:
+    sessions = tuple(listed(stores.read(store), project=project, hidden=True))
+    *_, results = search.find(parse("common", now=NOW), sessions)
+    return results
+
+
+def by_index(search: Search, store: Path, project: Path | None) -> Results:
+    with closing(Index(store, cache=None)) as index:
+        scope = search.scope(index, project)
+        *_, results = search.find_in(parse("common", now=NOW), scope)
+        return results
+
+
+def facts(results: Results) -> Any:
+    groups = [
+        (group.session.name, group.count, {(hit.file.name, hit.message) for hit in group.hits})
+        for group in results.groups
+    ]
+    return sorted(groups), results.total_hits, results.total_sessions, results.unindexed
+
+
+@pytest.mark.parametrize("project", [None, ADA, BOB, Path("/nowhere")])
+def test_the_index_alone_tells_where_to_look(
+    search: Search, store: Path, project: Path | None
+) -> None:
+    before = facts(with_all(search, store, project))
+    assert facts(by_index(search, store, project)) == before
+    assert before[2] == {None: 4, ADA: 3, BOB: 1}.get(project, 0)
+    stores.session(store, stores.uuid(7), [logs.header(), logs.user("u", "common")], key="ada")
+    (store / "tmp/ada/chats" / CHILD).with_suffix(".jsonl").unlink(missing_ok=True)
+    assert facts(by_index(search, store, project)) == facts(with_all(search, store, project))
+
+
+def test_a_subagent_counts_for_the_session_in_use_not_for_its_copy(
+    search: Search, store: Path
+) -> None:
+    (group,) = [each for each in with_all(search, store, ADA).groups if each.session.id == ASKER]
+    assert {hit.file.id for hit in group.hits} == {ASKER, CHILD}
+    assert group.session.format == "jsonl"
+
+
+def test_only_summaries_of_what_is_found_are_read(search: Search, store: Path) -> None:
+    stores.session(store, stores.uuid(8), [logs.header(), logs.user("u", "rare")], key="ada")
+    for number in range(20, 40):
+        id = stores.uuid(number)
+        stores.session(store, id, [logs.header(id), logs.user("u", "else")], key="ada")
+    with closing(Index(store, cache=None)) as index, pytest.raises(Unsure):
+        Search(None).scope(index, None)
+    indexed(store, search._folder)  # type: ignore[arg-type]
+    with closing(Index(store, cache=None)) as index:
+        *_, results = search.find_in(parse("rare ", now=NOW), search.scope(index, None))
+        assert results.total_hits == 1
+        assert len(index.known()) < 10
+
+
+def test_where_a_project_is_not_known_all_sessions_are_asked(home: Path, tmp_path: Path) -> None:
+    store, folder = home / ".gemini", tmp_path / "cache" / "search" / "x"
+    stores.session(store, COPIED, [logs.header(COPIED), logs.user("u", "common")])
+    indexed(store, folder)
+    with closing(Search(folder)) as search, pytest.raises(Unsure):
+        by_index(search, store, None)
