@@ -21,6 +21,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from gemtui.agent.approval import Approval, ApprovalRequest
     from gemtui.agent.detect import Detected, detect_cli
     from gemtui.agent.events import (
         AgentEvent,
@@ -66,7 +67,9 @@ if TYPE_CHECKING:
 __all__ = [
     "AgentEvent",
     "AgentOptions",
+    "Approval",
     "ApprovalMode",
+    "ApprovalRequest",
     "Call",
     "CliNotFound",
     "ConfigError",
@@ -120,6 +123,7 @@ __all__ = [
 
 if not TYPE_CHECKING:  # a type checker sees the imports above, and no name that is not there
     _PLACES = {
+        "gemtui.agent.approval": ("Approval", "ApprovalRequest"),
         "gemtui.agent.detect": ("Detected", "detect_cli"),
         "gemtui.agent.events": (
             "AgentEvent",

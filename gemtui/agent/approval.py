@@ -18,6 +18,13 @@ class Verdict(StrEnum):
     """The call is refused, and the run ends."""
 
 
+class Away(StrEnum):
+    """What becomes of a question while nobody is there to answer it."""
+
+    WAIT = "wait"
+    REFUSE = "refuse"
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ApprovalRequest:
     """A tool call that waits for a person.

@@ -31,6 +31,8 @@ from gemtui.text import Clean, clean_line, visible
 
 PROMPT = "prompt.txt"
 DENIES, ALLOWS = "policy-first.toml", "policy-last.toml"
+GATE = "policy-gate.toml"
+"""The rules of a run that asks, which its supervisor writes."""
 TRUST_VARIABLE = "GEMINI_CLI_TRUST_WORKSPACE"
 
 _LISTS = frozenset(
@@ -70,7 +72,8 @@ class Command:
     `stdin`: the prompt is given by a file on stdin. `turn_limit`: number of turns after which we
     end the run, where the CLI ignores our settings, and always where it is 0, which older versions
     take for no limit. `tools_in_settings`: which tools are denied stands in the settings alone.
-    `notes`: what the user should know.
+    `ask`: a person is asked, which copied lines can't do: in them, what would be asked about is
+    refused. `notes`: what the user should know.
     """
 
     argv: tuple[str, ...]
@@ -82,6 +85,7 @@ class Command:
     notes: tuple[str, ...]
     turn_limit: int | None = None
     tools_in_settings: bool = False
+    ask: bool = False
 
     def script(self, prompt: str | None, folder: Path, cwd: Path) -> Iterator[Clean]:
         """Yield the lines for bash or zsh that do what the run would do, but for watching over it.
@@ -89,7 +93,7 @@ class Command:
         `folder`: that of the run, which they make. Without a prompt they take one from `prompt.txt`
         in the folder where they run.
         """
-        for words in self.notes:
+        for words in (*self.notes, *([UNASKED] if self.ask else [])):
             yield Clean(f"# {clean_line(words)}")
         files = dict(self.files)
         if self.stdin and prompt is not None:
@@ -100,7 +104,8 @@ class Command:
             yield Clean(f"printf %s {quoted(text)} > {quoted(str(folder / name))}")
         stdin = str(Path(PROMPT) if prompt is None else folder / PROMPT)
         yield Clean(f"cd {quoted(str(cwd))} &&")
-        yield _words(self.environ, self.argv, stdin if self.stdin else "/dev/null")
+        argv = _without_gate(self.argv)
+        yield _words(self.environ, argv, stdin if self.stdin else "/dev/null")
 
 
 def line_again(request: Request, folder: RunFolder) -> Clean:
@@ -117,12 +122,21 @@ def line_again(request: Request, folder: RunFolder) -> Clean:
             "this run, which are removed at its end"
         )
     environ = {name: value for name, value in request.environ.items() if name != SETTINGS_VARIABLE}
-    argv = [word for word in request.argv if not word.startswith(("--session-id=", "--resume="))]
+    ours = ("--session-id=", "--resume=")
+    argv = [word for word in _without_gate(request.argv) if not word.startswith(ours)]
     if request.about and request.about.get("approval_mode") == ApprovalMode.DEFAULT:
         named = f"--approval-mode={ApprovalMode.DEFAULT}"
         argv += [named] if named not in argv else []
     stdin = str(folder.prompt) if request.stdin else "/dev/null"
     return Clean(f"cd {quoted(request.cwd)} && {_words(environ, argv, stdin)}")
+
+
+UNASKED = "this line asks nobody: what gemtui would ask about is refused"
+
+
+def _without_gate(argv: Iterable[str]) -> list[str]:
+    """The words that do the same where nobody is asked."""
+    return [word for word in argv if not (word.startswith("--policy=") and Path(word).name == GATE)]
 
 
 def _words(environ: Mapping[str, str], argv: Iterable[str], stdin: str) -> Clean:
@@ -194,6 +208,7 @@ def command_of(
         notes=(*_notes(options, machine, ruled, older), *said, *_at_home(machine)),
         turn_limit=options.max_turns if options.max_turns == 0 or not settings else None,
         tools_in_settings=older is not None and bool(older.settings),
+        ask=options.asks,
     )
 
 
@@ -271,10 +286,11 @@ def _policies(
     See assets/gemini-cli.md#policy-files.
     """
     ours = {name: folder / name for name in files if name != SETTINGS}
-    if not ours and not options.policies:
+    if not ours and not options.policies and not options.asks:
         return []
     paths = [
         *([ours[DENIES]] if DENIES in ours else []),
+        *([folder / GATE] if options.asks else []),
         *(path for path in machine.user_policies if is_there(path)),
         *(path.absolute() for path in options.policies),
         *([ours[ALLOWS]] if ALLOWS in ours else []),
@@ -359,7 +375,7 @@ def _notes(
     options: AgentOptions, machine: Machine, ruled: Sequence[Rule], older: LegacyFlags | None
 ) -> Iterable[str]:
     yield from machine.problems
-    if any(rule.decision is Decision.ASK_USER for rule in ruled):
+    if any(rule.decision is Decision.ASK_USER for rule in ruled) and not options.asks:
         safe = ", except safe shell commands" if older is None else ""
         yield f"nobody can be asked in a headless run: ask means refuse{safe}"
     if options.tools.asks_unnamed:

@@ -93,10 +93,13 @@ class ErrorSaid(Struct, frozen=True, kw_only=True):
 
 
 class PermissionRequest(Struct, frozen=True, kw_only=True):
-    """The agent asks for the permission to call a tool; Gemini's stream never does."""
+    """A person is asked before a tool call. `tool_use_id`: None = unknown, say a sub-agent's call.
+
+    `reason`: why the policy asks.
+    """
 
     tool_name: str
-    tool_use_id: str
+    tool_use_id: str | None
     input: Mapping[str, Any]
     reason: str | None = None
 
@@ -142,7 +145,7 @@ _TYPES: dict[type[Any], str] = {
     PermissionRequest: "permission_request",
     Done: "done",
 }
-_NULLED = {"output", "tools", "capabilities"}
+_NULLED = {"output", "tools", "capabilities", "tool_use_id"}
 """What JSON says to be null, where other values that are None are left out."""
 Name = TypeVar("Name", bound=str, covariant=True)
 Said = TypeVar("Said", covariant=True)

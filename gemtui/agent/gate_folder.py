@@ -26,6 +26,8 @@ from gemtui.files import move_new, read_small
 LARGEST = 64_000_000
 """Bytes of a question or an answer; what is larger is not read, and not allowed."""
 
+_HERE = "here"
+
 T = TypeVar("T", ApprovalRequest, Approval, Settled)
 
 
@@ -54,6 +56,18 @@ class GateFolder:
         """Put a question before whoever looks. Raises OSError."""
         self._write("question", request.number, request)
 
+    def settle_open(self, settled: Settled) -> None:
+        """Say of all questions that are open what became of them. Raises OSError."""
+        for number in self.numbers():
+            if not os.path.lexists(self._place("settled", number)):
+                self.settle(number, settled)
+
+    def last_here(self) -> float | None:
+        """Return when somebody was last there, in seconds since 1970; None = nobody was."""
+        with suppress(OSError):
+            return (self.path / _HERE).stat().st_mtime
+        return None
+
     def settle(self, number: int, settled: Settled) -> None:
         """Say what became of a question. Raises OSError."""
         self._write("settled", number, settled)
@@ -62,7 +76,15 @@ class GateFolder:
         """Return the answer to a question; None while there is none that can be read."""
         return self._read("answer", number, Approval)
 
+    def is_answered(self, number: int) -> bool:
+        """Whether there is an answer to a question, also one that can't be read."""
+        return os.path.lexists(self._place("answer", number))
+
     # --- gemtui --------------------------------------------------------------------------------
+
+    def here(self) -> None:
+        """Say that somebody is there to answer; to be said again every second. Raises OSError."""
+        (self.path / _HERE).touch(mode=0o600)
 
     def questions(self) -> Iterator[ApprovalRequest]:
         """Yield all questions so far, in their order."""
@@ -79,6 +101,10 @@ class GateFolder:
         found = self._numbers()
         answered = {*found["answer"], *found["settled"]}
         return [number for number in found["question"] if number not in answered]
+
+    def is_asked(self, number: int) -> bool:
+        """Whether there is a question of this number; they count from 1 without a gap."""
+        return os.path.lexists(self._place("question", number))
 
     def question(self, number: int) -> ApprovalRequest | None:
         """Return one question; None if it can't be read."""

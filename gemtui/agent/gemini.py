@@ -20,12 +20,14 @@ import psutil
 
 from gemtui.agent import process_tree
 from gemtui.agent.adapter import Guard
+from gemtui.agent.approve import answer_questions
 from gemtui.agent.capabilities import NEWEST, Capabilities
 from gemtui.agent.command import Command, Machine, command_of, require_text
 from gemtui.agent.detect import NOT_FOUND, Detected, detect_cli, find_cli, version_of
 from gemtui.agent.events import AgentEvent
+from gemtui.agent.gate_folder import GateFolder
 from gemtui.agent.ndjson import NdjsonReader
-from gemtui.agent.options import AgentOptions
+from gemtui.agent.options import AgentOptions, Approve
 from gemtui.agent.run_folder import (
     KILLED,
     SETTINGS,
@@ -46,7 +48,7 @@ from gemtui.agent.settings import (
 from gemtui.agent.stderr import last_words
 from gemtui.agent.stream import Ending, Limit, Stream
 from gemtui.agent.tail import STEP, tail
-from gemtui.errors import CliNotFound, GemtuiError
+from gemtui.errors import CliNotFound, GemtuiError, OptionError
 from gemtui.files import open_regular
 from gemtui.paths import cache_dir, current_folder, state_dir, typed_path
 from gemtui.policy.model.rules import CHECKED_AGAINST
@@ -125,10 +127,14 @@ class GeminiRun:
             turn_limit=self.request.turn_limit,
         )
         reader = NdjsonReader()
-        looks = 0
+        looks, asked = 0, 0
         async for chunk in tail(self.folder.stdout, ended=self._ended, step=STEP):
             for line in reader.feed(chunk):
                 for event in stream.feed(line):
+                    yield event
+            while self.asks and self.gate.is_asked(asked + 1):
+                asked += 1
+                for event in stream.asks(await asyncio.to_thread(self.gate.question, asked)):
                     yield event
             looks = 0 if chunk else looks + 1
             if looks % _OWNER_LOOK == _OWNER_LOOK - 1:
@@ -138,6 +144,16 @@ class GeminiRun:
                 yield event
         for event in stream.finish(await asyncio.to_thread(self._ending)):
             yield event
+
+    @property
+    def asks(self) -> bool:
+        """Whether a person is asked in this run; then `gate` has the questions."""
+        return bool((self.request.about or {}).get("ask"))
+
+    @property
+    def gate(self) -> GateFolder:
+        """The questions of the run, and where they are answered."""
+        return GateFolder.of(self.folder)
 
     def stderr(self) -> str:
         """What the CLI wrote to stderr, or its beginning: there a broken policy is told."""
@@ -302,6 +318,8 @@ class GeminiAdapter:
 
         Raises CliNotFound, OptionError, and OSError if the run's folder can't be written.
         """
+        if options.asks and self._guard is None:
+            raise OptionError("ask: this adapter asks nobody: take the one that gemtui exports")
         id, machine = str(uuid.uuid4()), self.machine(options.cwd)
         command = self._command(prompt, options, machine, id)
         folder = RunFolder.create(self.runs, id)
@@ -374,9 +392,20 @@ class GeminiAdapter:
             for event in unstarted(error, options):
                 yield event
             return
-        async with aclosing(run.owned_events(options.abort)) as events:
-            async for event in events:
-                yield event
+        answering = _answering(run, options.approve)
+        try:
+            async with aclosing(run.owned_events(options.abort)) as events:
+                async for event in events:
+                    yield event
+        finally:
+            answering.cancel()
+
+
+def _answering(run: GeminiRun, approve: Approve | None) -> asyncio.Future[None]:
+    """Answer the run's questions in the background, if there is somebody to answer."""
+    if approve is None:
+        return asyncio.Future()
+    return asyncio.ensure_future(answer_questions(run.gate, approve))
 
 
 def _end(starting: Future[GeminiRun]) -> None:
@@ -413,6 +442,8 @@ def _about(
         "resume": options.resume,
         "notes": list(command.notes),
         "tools_in_settings": command.tools_in_settings,
+        "ask": command.ask,
+        "away": options.away,
         "capabilities": capabilities.to_dict(),
     }
 

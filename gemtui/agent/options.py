@@ -5,11 +5,12 @@ from __future__ import annotations
 import asyncio
 import os
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from gemtui.agent.approval import Approval, ApprovalRequest, Away
 from gemtui.errors import OptionError
 from gemtui.files import is_folder
 from gemtui.paths import typed_path
@@ -20,6 +21,9 @@ from gemtui.policy.file.levels import (
     check_names,
 )
 from gemtui.policy.model.rules import ApprovalMode
+
+Approve = Callable[[ApprovalRequest], Awaitable[Approval]]
+"""Answers a question of a run."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,8 +37,10 @@ class AgentOptions:
     files that are loaded between our denies and our allows. `resume`: the full id of a session.
     `max_turns`: 0 or more. `timeout`, `idle_timeout`: seconds. `environment`: added to that of this
     process. `trust`: trust the folder, for this run. `prompt_in_argv`: pass the prompt as
-    `--prompt=…`, where `ps` shows it, instead of by a file on stdin. `abort`: setting this event
-    ends the run.
+    `--prompt=…`, where `ps` shows it, instead of by a file on stdin. `ask`: a person is asked
+    before each call that the policy asks about, by questions in the run's folder. `approve` answers
+    these, several at once if need be; it refuses by raising. `away`: what becomes of a question
+    while nobody is there. `abort`: setting this event ends the run.
     """
 
     cwd: Path | None = None
@@ -56,6 +62,9 @@ class AgentOptions:
     environment: Mapping[str, str] = field(default_factory=dict)
     trust: bool = False
     prompt_in_argv: bool = False
+    ask: bool = False
+    approve: Approve | None = None
+    away: Away = Away.WAIT
     abort: asyncio.Event | None = None
 
     if TYPE_CHECKING:
@@ -82,6 +91,9 @@ class AgentOptions:
             environment: Mapping[str, str] = ...,
             trust: bool = False,
             prompt_in_argv: bool = False,
+            ask: bool = False,
+            approve: Approve | None = None,
+            away: Away | str = Away.WAIT,
             abort: asyncio.Event | None = None,
         ) -> None: ...
 
@@ -100,12 +112,20 @@ class AgentOptions:
         for pair in environment.items():
             if not all(isinstance(word, str) for word in pair):
                 raise OptionError(f"environment must map texts to texts, not {pair!r}")
+        if self.approve is not None and not callable(self.approve):
+            raise OptionError(f"approve must be a function, not {self.approve!r}")
         if self.cwd is not None:
             taken["cwd"] = typed_path(self.cwd)
         if self.approval_mode is not None:
             taken["approval_mode"] = approval_mode(self.approval_mode)
+        taken["away"] = _away(self.away)
         for name, value in taken.items():
             object.__setattr__(self, name, value)
+
+    @property
+    def asks(self) -> bool:
+        """Whether a person is asked in this run."""
+        return self.ask or self.approve is not None
 
     @property
     def tools(self) -> Permissions:
@@ -167,11 +187,18 @@ _KINDS: tuple[tuple[tuple[type, ...], tuple[str, ...]], ...] = (
     ((str,), ("model", "approval_mode", "resume")),
     ((int,), ("max_turns",)),
     ((int, float), ("timeout", "idle_timeout")),
-    ((bool,), ("sandbox", "trust", "prompt_in_argv")),
+    ((bool,), ("sandbox", "trust", "prompt_in_argv", "ask")),
     ((PermissionPolicy,), ("permissions",)),
     ((Mapping,), ("environment",)),
 )
 """What a field may be given as, beside None; names and folders are looked at one by one."""
+
+
+def _away(word: str) -> Away:
+    try:
+        return Away(word)
+    except ValueError:
+        raise OptionError(f"away must be one of {', '.join(Away)}, not {word!r}") from None
 
 
 def _require(name: str, value: object, kinds: tuple[type, ...]) -> None:

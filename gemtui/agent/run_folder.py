@@ -68,6 +68,8 @@ class About(TypedDict, total=False):
     resume: str | None
     notes: list[str]
     tools_in_settings: bool
+    ask: bool
+    away: str
     capabilities: Mapping[str, Any]
 
 

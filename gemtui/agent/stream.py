@@ -12,6 +12,7 @@ from enum import StrEnum
 from typing import Any, NamedTuple, cast
 
 from gemtui.agent import wire
+from gemtui.agent.approval import ApprovalRequest
 from gemtui.agent.events import (
     AgentEvent,
     Done,
@@ -20,6 +21,7 @@ from gemtui.agent.events import (
     Event,
     Init,
     Payload,
+    PermissionRequest,
     ResultStatus,
     TextDelta,
     TextSaid,
@@ -143,6 +145,20 @@ class Stream:
                 self._event(line.data)
             else:
                 self._malformed(Malformed(error="no JSON object", raw=repr(line.data)))
+        return self._said
+
+    def asks(self, question: ApprovalRequest | None) -> list[AgentEvent]:
+        """Return the event of a question that the run asks a person; none if it can't be read."""
+        self._said = []
+        if question is None:
+            return []
+        payload = PermissionRequest(
+            tool_name=question.tool_name,
+            tool_use_id=question.tool_use_id,
+            input=question.arguments,
+            reason=question.because or None,
+        )
+        self._say(payload, question.asked)
         return self._said
 
     def finish(self, ending: Ending) -> list[AgentEvent]:

@@ -13,7 +13,7 @@ import subprocess
 import sys
 import time
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from datetime import UTC, datetime
 from functools import partial
@@ -36,6 +36,7 @@ from gemtui.agent.run_folder import (
     open_private,
 )
 from gemtui.agent.turn_counter import TurnWatch
+from gemtui.errors import GemtuiError
 from gemtui.files import is_folder
 
 _SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
@@ -55,21 +56,58 @@ class Keeper(Protocol):
         """Look a last time, once no process of the run is left."""
 
 
+class Gate(Protocol):
+    """Asks a person before a run's tool calls."""
+
+    def open(self, temporary: Path) -> Mapping[str, str]:
+        """Make ready before the CLI starts; return variables for it. Raises OSError, GemtuiError.
+
+        `temporary`: the run's folder for temporary files.
+        """
+
+    @property
+    def waiting(self) -> bool:
+        """Whether a person is being asked: that time is none of the run's."""
+
+    @property
+    def stopped(self) -> bool:
+        """Whether a person has answered that the run is to end."""
+
+    def problem(self) -> str | None:
+        """Return why all processes must be killed at once; None = they need not."""
+
+    def close(self) -> None:
+        """Refuse what is still asked."""
+
+
 KeeperOf = Callable[[RunFolder, Request], Keeper | None]
 """Returns the keeper of a run; None = it needs none."""
 
 
+GateOf = Callable[[RunFolder, Request], Gate | None]
+"""Returns the gate of a run; None = it asks nobody."""
+
+
 def _nobody(_folder: RunFolder, _request: Request) -> None:
-    """No keeper."""
+    """No keeper, and no gate."""
 
 
 class Supervisor:
     """Takes one run from its request to its exit record, and lets a keeper look meanwhile."""
 
-    def __init__(self, folder: RunFolder, request: Request, keeper_of: KeeperOf = _nobody) -> None:
+    def __init__(
+        self,
+        folder: RunFolder,
+        request: Request,
+        keeper_of: KeeperOf = _nobody,
+        gate_of: GateOf = _nobody,
+    ) -> None:
         self.folder = folder
         self.request = request
         self._keeper_of = keeper_of
+        self._gate = gate_of(folder, request)
+        self._problem: str | None = None
+        self._stood = 0.0
         self._keeper: Keeper | None = None
         self._trouble: str | None = None
         self._asked: Abort | None = None
@@ -89,7 +127,7 @@ class Supervisor:
         self.folder.write_owner(Owner(pid=os.getpid(), began=psutil.Process().create_time()))
         self.folder.reserve()
         started = datetime.now(UTC)
-        code, problem = None, None
+        code = None
         dismiss = None
         self._keeper = self._keeper_of(self.folder, self.request)
         self._keep()
@@ -97,13 +135,15 @@ class Supervisor:
             dismiss = stand_guard(partial(self._take_over, started))
             child = self._start()
         except OSError as error:
-            problem = _start_words(error, self.request)
+            self._problem = _start_words(error, self.request)
+        except GemtuiError as error:
+            self._problem = str(error)
         else:
             self.folder.write_owner(
                 Owner(pid=os.getpid(), began=psutil.Process().create_time(), cli=child.pid)
             )
             code = self._watch(child)
-        self._finish(code, started, problem)
+        self._finish(code, started)
         if dismiss is not None:
             dismiss()
 
@@ -112,7 +152,8 @@ class Supervisor:
         if self.folder.exit() is None:
             self._ended_others = process_tree.end_tagged(self.request.id)
             self._keeper = self._keeper_of(self.folder, self.request)
-            self._finish(None, started, KILLED)
+            self._problem = KILLED
+            self._finish(None, started)
 
     def _on_signal(self, _number: int, _frame: FrameType | None) -> None:
         self._asked = Abort.KILL if self._asked else Abort.TERM
@@ -121,7 +162,9 @@ class Supervisor:
         request = self.request
         stdin = self.folder.prompt if request.stdin else Path(os.devnull)
         temporary = self.folder.make_temporary(request.environ.get("TMPDIR"))
-        environ = {**os.environ, **request.environ, "TMPDIR": str(temporary), RUN_TAG: request.id}
+        gate = {} if self._gate is None else self._gate.open(temporary)
+        ours = {**gate, "TMPDIR": str(temporary), RUN_TAG: request.id}
+        environ = {**os.environ, **request.environ, **ours}
         out, err = open_private(self.folder.stdout), open_private(self.folder.stderr)
         try:
             with stdin.open("rb") as prompt:
@@ -143,14 +186,28 @@ class Supervisor:
         began = time.monotonic()
         while child.poll() is None:
             self._look(child.pid)
-            if self._wants_end(time.monotonic() - began):
+            if self._wants_end(time.monotonic() - began - self._stood):
                 self._end(child)
                 break
             with suppress(subprocess.TimeoutExpired):
                 child.wait(self._keep())
+            self._stand_still(child)
         if not self._killed:
             self._wait_for_group(child.pid)
+        self._look_at_gate()
         return child.wait()
+
+    def _stand_still(self, child: subprocess.Popen[bytes]) -> None:
+        """No limit runs while a person is asked."""
+        began = time.monotonic()
+        while self._gate is not None and self._gate.waiting and child.poll() is None:
+            self._look(child.pid)
+            if self._how() is not None:
+                break
+            with suppress(subprocess.TimeoutExpired):
+                child.wait(self._keep())
+            self._grew = (self._grew[0], time.monotonic())
+        self._stood += time.monotonic() - began
 
     def _keep(self) -> float:
         """Let the keeper look; seconds until the next look. Whatever goes wrong there is written
@@ -170,6 +227,17 @@ class Supervisor:
             except Exception as error:
                 self._write_down(error)
 
+    def _look_at_gate(self) -> None:
+        if self._gate is not None and self._problem is None:
+            self._problem = self._gate.problem()
+
+    def _close_gate(self) -> None:
+        if self._gate is not None:
+            try:
+                self._gate.close()
+            except OSError as error:
+                self._write_down(error)
+
     def _write_down(self, error: Exception) -> None:
         """Once, however often it happens."""
         if str(error) != self._trouble:
@@ -184,8 +252,8 @@ class Supervisor:
             self._seen = process_tree.alive(self._seen) | process_tree.descendants(pid)
 
     def _wants_end(self, elapsed: float) -> bool:
-        asked = self._how()
-        if asked is not None:
+        self._look_at_gate()
+        if self._problem is not None or self._how() is not None:
             return True
         timeout, idle = self.request.timeout, self.request.idle_timeout
         if timeout is not None and elapsed >= timeout:
@@ -197,8 +265,10 @@ class Supervisor:
         return self._limit is not None
 
     def _how(self) -> Abort | None:
-        """What has been asked so far, by signal or by file."""
+        """What has been asked so far, by signal, by file or by an answer."""
         asked = self.folder.aborted()
+        if self._gate is not None and self._gate.stopped:
+            self._asked = self._asked or Abort.TERM
         if asked is Abort.KILL:
             self._asked = Abort.KILL
         return self._asked or asked
@@ -216,7 +286,7 @@ class Supervisor:
     def _end(self, child: subprocess.Popen[bytes]) -> None:
         """SIGTERM to the whole tree at once, SIGKILL after the grace period, then what is left."""
         targets = self._targets(child.pid)
-        if self._how() is not Abort.KILL:
+        if self._how() is not Abort.KILL and self._problem is None:
             process_tree.send(targets, signal.SIGTERM)
             self._wait_for(targets, child, self.request.grace, stop_on_kill=True)
         left = process_tree.alive(targets | self._targets(child.pid))
@@ -268,7 +338,8 @@ class Supervisor:
             time.sleep(STEP)
         process_tree.send(left, signal.SIGKILL)
 
-    def _finish(self, code: int | None, started: datetime, problem: str | None) -> None:
+    def _finish(self, code: int | None, started: datetime) -> None:
+        self._close_gate()
         self.folder.remove_secrets(self.request.secrets)
         self.folder.tell_full()
         self._keep_last()
@@ -283,7 +354,7 @@ class Supervisor:
                 aborted=self._how() is not None,
                 killed=self._killed,
                 limit=self._limit,
-                problem=problem,
+                problem=self._problem,
                 ended_others=self._ended_others,
                 running_on=tuple(sorted(process.pid for process in running_on)),
             )
@@ -299,7 +370,7 @@ def _start_words(error: OSError, request: Request) -> str:
     return f"spawn gemini: {error.strerror or error}"
 
 
-def main(words: list[str], *, keeper_of: KeeperOf = _nobody) -> int:
+def main(words: list[str], *, keeper_of: KeeperOf = _nobody, gate_of: GateOf = _nobody) -> int:
     """Supervise the run whose folder is the first argument; return the exit code.
 
     That is 2 if there is nothing to start.
@@ -309,7 +380,7 @@ def main(words: list[str], *, keeper_of: KeeperOf = _nobody) -> int:
     if request is None:
         print(f"gemtui: {folder.path} holds no run to start", file=sys.stderr)  # noqa: T201
         return 2
-    Supervisor(folder, request, keeper_of).run()
+    Supervisor(folder, request, keeper_of, gate_of).run()
     return 0
 
 

@@ -1,7 +1,7 @@
-"""The program that supervises one run and looks after the session that it resumes.
+"""The program that supervises one run, looks after the session that it resumes and asks for it.
 
-Run as `python -m gemtui.runs.supervisor FOLDER`. What a run that resumes nothing does not need is
-not imported for it.
+Run as `python -m gemtui.runs.supervisor FOLDER`. What a run that resumes nothing, or asks nobody,
+does not need is not imported for it.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 import sys
 
 from gemtui.agent.run_folder import Request, RunFolder
-from gemtui.agent.supervise import Keeper, main
+from gemtui.agent.supervise import Gate, Keeper, main
 
 
 def keeper_of(folder: RunFolder, request: Request) -> Keeper | None:
@@ -23,5 +23,14 @@ def keeper_of(folder: RunFolder, request: Request) -> Keeper | None:
     return None if kept is None else Keeper(folder, kept)
 
 
+def gate_of(folder: RunFolder, request: Request) -> Gate | None:
+    """Return the gate of a run; None if it asks nobody."""
+    if not (request.about or {}).get("ask"):
+        return None
+    from gemtui.runs.gate import Gate
+
+    return Gate(folder, request)
+
+
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:], keeper_of=keeper_of))
+    sys.exit(main(sys.argv[1:], keeper_of=keeper_of, gate_of=gate_of))

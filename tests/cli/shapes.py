@@ -157,8 +157,6 @@ DOCTOR = {
         "utf8": bool,
         "tmux": bool,
         "set_clipboard": (str, None),
-        "notifications": (int, None),
-        "allow_passthrough": (str, None),
     },
     "files": {
         "config": {"path": str, "found": bool, "problem": (str, None)},

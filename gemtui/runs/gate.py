@@ -1,0 +1,247 @@
+"""The gate of one run: a person has the last word before a tool call.
+
+It works in the run's supervisor. The hooks of the CLI ask it at a socket, each in a thread; what a
+person has to decide stands in the run's folder until somebody answers there. Whatever goes wrong
+here refuses the call (`gemtui/runs/gate_policy.py` says why that holds).
+"""
+
+from __future__ import annotations
+
+import sys
+import threading
+import time
+import traceback
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from gemtui.agent.approval import Approval, ApprovalRequest, Away, Fate, Settled, Verdict
+from gemtui.agent.command import GATE
+from gemtui.agent.gate_folder import GateFolder
+from gemtui.agent.run_folder import Request, RunFolder
+from gemtui.policy.model.rules import Call
+from gemtui.runs.gate_calls import CallWatch
+from gemtui.runs.gate_policy import GatePolicy, Way
+from gemtui.runs.gate_server import GateServer, IsGone
+from gemtui.runs.granted import Granted
+from gemtui.transcript.parts import mapping, string
+from gemtui.transcript.seal import new_seal, sealed, unsealed
+
+SOCKET = "gate"
+STEP = 0.02
+"""Seconds between two looks for an answer."""
+FRESH = 10.0
+"""Seconds after its last sign for which somebody counts as there."""
+UNGATED = "its gate did not open: the hooks of gemtui's extension did not run"
+PASSED = "a tool ran that never passed its gate"
+NOBODY = "nobody was there to answer"
+TROUBLE = "gemtui's gate could not ask about this call: it was not allowed"
+UNREADABLE = "the answer could not be read"
+SAID_NO = "The user said no"
+
+Answer = Mapping[str, Any]
+_GO_ON: Answer = {}
+
+
+class Gate:
+    """Decides on the calls of one run, from `open` to `close`.
+
+    `clock`: seconds since 1970.
+    """
+
+    def __init__(
+        self, folder: RunFolder, request: Request, *, clock: Callable[[], float] = time.time
+    ) -> None:
+        self._folder, self._request = folder, request
+        self._files = GateFolder.of(folder)
+        self._clock = clock
+        self._away = Away((request.about or {}).get("away") or Away.WAIT)
+        self._seal = new_seal()
+        self._lock = threading.Lock()
+        self._calls = CallWatch(folder.stdout)
+        self._policy: GatePolicy | None = None
+        self._granted = Granted(Path(request.cwd))
+        self._server: GateServer | None = None
+        self._came = False
+        self._asked = 0
+        self._waiting = 0
+        self._stopped = False
+        self._closed = threading.Event()
+
+    def open(self, temporary: Path) -> Mapping[str, str]:
+        """Make ready before the CLI starts; return the variables that lead its hooks here.
+
+        `temporary`: the run's folder for temporary files. Raises OSError, GemtuiError.
+        """
+        self._files.create()
+        self._policy = GatePolicy.of(self._request)
+        self._granted.load_always()
+        self._folder.write(GATE, self._policy.rules_text(self._seal))
+        path = temporary / SOCKET
+        self._server = GateServer(path, self._answer)
+        self._server.start()
+        return {"GEMTUI_GATE": str(path), "GEMTUI_PYTHON": sys.executable}
+
+    @property
+    def waiting(self) -> bool:
+        """Whether a person is being asked: that time is none of the run's."""
+        return self._waiting > 0
+
+    @property
+    def stopped(self) -> bool:
+        """Whether a person has answered that the run is to end."""
+        return self._stopped
+
+    def problem(self) -> str | None:
+        """Return why all processes of the run must be killed at once; None = they need not."""
+        with self._lock:
+            self._calls.look()
+            if self._calls.began and not self._came:
+                return UNGATED
+            return PASSED if self._calls.ungated else None
+
+    def close(self) -> None:
+        """Refuse what is still asked. Raises OSError if that can't be written down."""
+        self._closed.set()
+        if self._server is not None:
+            self._server.close()
+        self._remove_rules()
+        if self._files.exists():
+            self._files.settle_open(self._settled(Fate.ABANDONED, reason="the run ended"))
+
+    # --- one event -----------------------------------------------------------------------------
+
+    def _answer(self, event: Mapping[str, Any], gone: IsGone) -> Answer | None:
+        """What the hook says to the CLI; whatever can't be decided is refused."""
+        kind = event.get("hook_event_name")
+        if kind == "SessionStart":
+            self._opened()
+        if kind != "BeforeTool":
+            return _GO_ON
+        try:
+            return self._before_tool(event, gone)
+        except Exception as error:  # whatever it is: the call is not allowed
+            traceback.print_exception(error)
+            return _refusal(TROUBLE)
+
+    def _opened(self) -> None:
+        """The sign of life: the CLI has read the rules, which hold the seal."""
+        self._came = True
+        self._remove_rules()
+
+    def _remove_rules(self) -> None:
+        with suppress(OSError):
+            (self._folder.path / GATE).unlink(missing_ok=True)
+
+    def _before_tool(self, event: Mapping[str, Any], gone: IsGone) -> Answer | None:
+        assert self._policy is not None
+        name = string(event.get("tool_name"))
+        arguments = unsealed(mapping(event.get("tool_input")))
+        with self._lock:
+            id = self._calls.passes(name, arguments)
+        call = Call(name, arguments)
+        judgement = self._policy.judge(call)
+        if judgement.way is Way.REFUSE:
+            return _refusal(judgement.why)
+        if judgement.way is Way.PASS:
+            return _GO_ON
+        if judgement.way is Way.THROUGH or self._is_granted(call):
+            return self._through(name, arguments)
+        return self._ask(
+            ApprovalRequest(
+                tool_name=name,
+                arguments=arguments,
+                tool_use_id=id,
+                session_id=string(event.get("session_id")) or None,
+                subagent=id is None,
+                because=judgement.why,
+            ),
+            gone,
+        )
+
+    def _is_granted(self, call: Call) -> bool:
+        """Whether a person has allowed calls like this one before."""
+        with self._lock:
+            return self._granted.allows(call) is not None
+
+    def _through(self, tool: str, arguments: Mapping[str, Any], *, changed: bool = False) -> Answer:
+        """A call that is made; one that can carry no seal needs no answer unless it is changed."""
+        carries = self._policy is not None and self._policy.can_carry_seal(tool)
+        given = sealed(tool, arguments, self._seal) if carries else arguments
+        if not carries and not changed:
+            return _GO_ON
+        return {"hookSpecificOutput": {"hookEventName": "BeforeTool", "tool_input": given}}
+
+    # --- a question ----------------------------------------------------------------------------
+
+    def _ask(self, request: ApprovalRequest, gone: IsGone) -> Answer | None:
+        with self._lock:
+            self._asked += 1
+            request = replace(request, number=self._asked, asked=round(self._clock() * 1000))
+            self._files.ask(request)
+            self._waiting += 1
+        try:
+            answer = self._wait(request.number, gone)
+        finally:
+            with self._lock:
+                self._waiting -= 1
+        if answer is None:
+            self._settle(request.number, Fate.ABANDONED, reason="the hook that asked is gone")
+            return None
+        return self._obey(request, answer)
+
+    def _wait(self, number: int, gone: IsGone) -> Approval | None:
+        """The answer, as long as it may take; None = nobody waits for it any more."""
+        while not self._closed.wait(STEP):
+            if gone():
+                return None
+            if self._files.is_answered(number):
+                return self._files.answer_to(number) or Approval.deny(UNREADABLE)
+            if self._away is Away.REFUSE and not self._is_somebody_here():
+                return Approval.deny(NOBODY)
+        return None
+
+    def _is_somebody_here(self) -> bool:
+        last = self._files.last_here()
+        return last is not None and self._clock() - last < FRESH
+
+    def _obey(self, request: ApprovalRequest, answer: Approval) -> Answer:
+        number = request.number
+        if answer.verdict is Verdict.STOP:
+            self._settle(number, Fate.STOPPED, reason=answer.reason)
+            self._stopped = True
+            reason = answer.reason or "the user stopped the run"
+            return {"continue": False, "stopReason": reason}
+        if answer.verdict is Verdict.DENY:
+            self._settle(number, Fate.DENIED, reason=answer.reason)
+            return _refusal(f"{SAID_NO}: {answer.reason}" if answer.reason else f"{SAID_NO}.")
+        with self._lock:
+            self._granted.add(answer.rules)
+        arguments = request.arguments if answer.arguments is None else unsealed(answer.arguments)
+        changed = arguments != request.arguments
+        given = self._through(request.tool_name, arguments, changed=changed)
+        fate = Fate.CHANGED if changed else Fate.ALLOWED
+        self._settle(number, fate, arguments=arguments if changed else None)
+        return given
+
+    def _settle(
+        self,
+        number: int,
+        fate: Fate,
+        *,
+        arguments: Mapping[str, Any] | None = None,
+        reason: str = "",
+    ) -> None:
+        """Write down what became of a question; where it was settled before, that stands."""
+        with suppress(FileExistsError):
+            settled = replace(self._settled(fate, reason=reason), arguments=arguments)
+            self._files.settle(number, settled)
+
+    def _settled(self, fate: Fate, *, reason: str) -> Settled:
+        return Settled(fate=fate, reason=reason, at=round(self._clock() * 1000))
+
+
+def _refusal(reason: str) -> Answer:
+    return {"decision": "deny", "reason": reason}

@@ -1,0 +1,96 @@
+"""Which tool calls of a run have passed its gate, by what the CLI writes about them."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from gemtui.agent import wire
+from gemtui.agent.events import ResultStatus
+from gemtui.files import open_regular
+
+_LOOK = 4 * 1024 * 1024
+_KINDS = (b'"init"', b'"tool_use"', b'"tool_result"')
+
+
+@dataclass(slots=True)
+class _Told:
+    """A call that the stream told of."""
+
+    name: str
+    arguments: Mapping[str, Any]
+    passed: bool = False
+
+
+class CallWatch:
+    """Reads the growing output of a CLI beside its hooks."""
+
+    def __init__(self, output: Path) -> None:
+        self.began = False
+        """The stream has begun."""
+        self.ungated = False
+        """A call was made that no hook told of."""
+        self._output = output
+        self._read = 0
+        self._rest = b""
+        self._told: dict[str, _Told] = {}
+        self._others: Counter[str] = Counter()
+        """Calls that hooks told of and the stream did not: name -> how many."""
+
+    def look(self) -> None:
+        """Read what is new."""
+        for line in self._new_lines():
+            if any(kind in line for kind in _KINDS):
+                self._take(line)
+
+    def passes(self, name: str, arguments: Mapping[str, Any]) -> str | None:
+        """A hook tells of a call: return the id that the stream has for it; None = none."""
+        self.look()
+        for id, told in self._told.items():
+            if not told.passed and told.name == name and _same(told.arguments, arguments):
+                told.passed = True
+                return id
+        self._others[name] += 1
+        return None
+
+    def _new_lines(self) -> list[bytes]:
+        try:
+            with open_regular(self._output) as file:
+                file.seek(self._read)
+                data = file.read(_LOOK)
+        except OSError:
+            return []
+        self._read += len(data)
+        *lines, self._rest = (self._rest + data).split(b"\n")
+        return lines
+
+    def _take(self, line: bytes) -> None:
+        try:
+            event = json.loads(line)
+        except (ValueError, RecursionError):
+            return
+        kind = event.get("type") if isinstance(event, dict) else None
+        if kind == "init":
+            self.began = True
+        elif kind == "tool_use":
+            use = wire.tool_use(event)
+            self._told[use.id] = _Told(use.name, use.input)
+        elif kind == "tool_result":
+            self._has_result(wire.tool_result(event))
+
+    def _has_result(self, result: wire.WireToolResult) -> None:
+        told = self._told.pop(result.id, None)
+        if told is None or told.passed or result.status is not ResultStatus.SUCCESS:
+            return
+        if self._others[told.name] > 0:
+            self._others[told.name] -= 1
+        else:
+            self.ungated = True
+
+
+def _same(told: Mapping[str, Any], asked: Mapping[str, Any]) -> bool:
+    return told == asked

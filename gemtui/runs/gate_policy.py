@@ -1,0 +1,181 @@
+"""What a gated run does with a tool call: let it pass, let it through, ask, or refuse.
+
+The CLI is given the rules of the run as any headless run is, which refuse whatever would be asked
+about, and beneath them the rules of `rules_text`: what carries the run's seal is allowed. So a call
+that never passed the gate is refused, however the gate was lost.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from enum import Enum, auto
+from pathlib import Path
+
+from gemtui.agent.command import ALLOWS, DENIES, GATE
+from gemtui.agent.run_folder import Request
+from gemtui.agent.settings import usual_mode
+from gemtui.policy.engine.decide import Engine, Setup
+from gemtui.policy.file.policy import Policy
+from gemtui.policy.file.rule_codec import text_of
+from gemtui.policy.model.rules import ApprovalMode, Call, Decision, Rule, Tier
+from gemtui.policy.model.tool_catalog import TOOLS
+from gemtui.runs.effective_policy import effective_policy
+from gemtui.transcript.seal import pattern_of
+
+_SHELL = "run_shell_command"
+_MCP = "mcp_*"
+_UNSEALED = ("activate_skill", "write_todos", _MCP)
+"""Tools that take no argument beside their own: their calls are held by the hook alone."""
+_OPEN_MODES = ("default", "autoEdit", "yolo")
+_KNOWN = frozenset(tool.name for tool in TOOLS)
+
+
+class Way(Enum):
+    """What is done with a call."""
+
+    PASS = auto()
+    """The CLI allows it headless as well, or refuses it itself."""
+    THROUGH = auto()
+    """It needs the seal, and nobody need be asked."""
+    ASK = auto()
+    REFUSE = auto()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Judgement:
+    """What is done with a call, and why: one sentence; of a refusal, what the model is told."""
+
+    way: Way
+    why: str = ""
+
+
+class GatePolicy:
+    """The rules of one run, for somebody who can be asked and for nobody."""
+
+    def __init__(self, policy: Policy, setup: Setup, mode: ApprovalMode) -> None:
+        self._policy, self.mode = policy, mode
+        self._asked = Engine(_for_all(policy), mode=mode, interactive=True, setup=setup)
+        self._unasked = Engine(policy, mode=mode, setup=setup)
+
+    @classmethod
+    def of(cls, request: Request, environ: Mapping[str, str] = os.environ) -> GatePolicy:
+        """Return the policy of a run, as the CLI will read it. Raises OSError, OptionError."""
+        environ, folder = {**environ, **request.environ}, Path(request.cwd)
+        named = [
+            Path(word.removeprefix("--policy="))
+            for word in request.argv
+            if word.startswith("--policy=") and Path(word).name != GATE
+        ]
+        found = effective_policy(named, alone=True, workspace=folder, environ=environ)
+        chosen = (request.about or {}).get("approval_mode")
+        mode = ApprovalMode(chosen) if chosen else usual_mode(environ, folder)
+        return cls(found.policy, found.setup, mode)
+
+    def judge(self, call: Call) -> Judgement:
+        """Return what is to be done with a call."""
+        outcome = self._asked.outcome(call)
+        if not outcome.found:
+            return self._unknown(call, outcome.rule)
+        if outcome.decision is Decision.ALLOW:
+            alone = self._unasked.outcome(call).decision is Decision.ALLOW
+            return Judgement(way=Way.PASS if alone else Way.THROUGH)
+        told = self._asked.explain(call)
+        if told.tool_refuses is not None:
+            return Judgement(way=Way.REFUSE, why=f"{call.tool} refuses it: {told.tool_refuses}")
+        if outcome.decision is Decision.DENY:
+            return _denied(told.message)
+        if outcome.rule is not None and outcome.rule.tier is Tier.ADMIN:
+            return _denied("A rule of the administrator asks about it, whom no run can ask.")
+        return Judgement(way=Way.ASK, why=told.because)
+
+    def _unknown(self, call: Call, hidden_by: Rule | None) -> Judgement:
+        """A tool that should not be there: the CLI decides on its own, and on others a person."""
+        if hidden_by is not None:
+            return _denied(hidden_by.deny_message)
+        if call.tool in _KNOWN:
+            return Judgement(way=Way.PASS)
+        return Judgement(way=Way.ASK, why="gemtui knows no rule about this tool.")
+
+    def can_carry_seal(self, tool: str) -> bool:
+        """Whether calls of a tool may have an argument more."""
+        return tool not in _UNSEALED and not tool.startswith("mcp_")
+
+    def rules_text(self, seal: str) -> str:
+        """Return the policy file that lets through what carries the seal.
+
+        What the rules hide stays hidden. The questions of rules about tools that can't carry a seal
+        become allows.
+        """
+        unsealed = _for_unsealed(self._policy.rules)
+        return text_of([*self._hidden(), *unsealed, *_let_through(seal, self.mode)])
+
+    def _hidden(self) -> Iterator[Rule]:
+        hidden = tuple(name for name in sorted(_KNOWN) if self._hides(name))
+        if hidden:
+            yield Rule(tools=hidden, tool_list=True, decision=Decision.DENY, priority=999)
+
+    def _hides(self, tool: str) -> bool:
+        outcome = self._asked.outcome(Call(tool))
+        return not outcome.offered and outcome.rule is not None
+
+
+def _denied(message: str | None) -> Judgement:
+    words = f" {message}" if message else ""
+    return Judgement(way=Way.REFUSE, why=f"Tool execution denied by policy.{words}")
+
+
+def _for_all(policy: Policy) -> Policy:
+    """The rules of this run's own options count where somebody can be asked, too."""
+    ours = (DENIES, ALLOWS)
+    rules = tuple(
+        replace(rule, interactive=None) if Path(rule.source).name in ours else rule
+        for rule in policy.rules
+    )
+    return replace(policy, rules=rules)
+
+
+def _for_unsealed(rules: Iterable[Rule]) -> Iterator[Rule]:
+    """The user's denies and questions about tools that carry no seal, with allows for questions."""
+    for rule in rules:
+        tools = _unsealed_among(rule)
+        if tools and rule.tier is Tier.USER and rule.decision is not Decision.ALLOW:
+            asks = rule.decision is Decision.ASK_USER
+            decision = Decision.ALLOW if asks else Decision.DENY
+            yield replace(rule, tools=tools, tool_list=True, decision=decision)
+
+
+def _unsealed_among(rule: Rule) -> tuple[str, ...]:
+    if rule.mcp_name is not None:
+        return rule.tools
+    if not rule.tools or "*" in rule.tools:
+        return _UNSEALED
+    return tuple(each for each in rule.tools if each in _UNSEALED or each.startswith("mcp_"))
+
+
+def _let_through(seal: str, mode: ApprovalMode) -> Iterator[Rule]:
+    """In plan mode only what a person can be asked about there."""
+    planning = mode is ApprovalMode.PLAN
+    tools = ("ask_user", "web_fetch") if planning else ("*",)
+    modes = () if planning else _OPEN_MODES
+
+    def rule(names: tuple[str, ...], priority: int, **more: object) -> Rule:
+        return Rule(
+            tools=names,
+            tool_list=len(names) > 1,
+            decision=Decision.ALLOW,
+            priority=priority,
+            modes=more.pop("modes", modes),  # type: ignore[arg-type]
+            **more,  # type: ignore[arg-type]
+        )
+
+    if not planning:
+        sign = pattern_of(seal, shell=True)
+        yield rule((_SHELL,), 999, args_pattern=sign, allow_redirection=True)
+    yield rule(tools, 999, args_pattern=pattern_of(seal, shell=False))
+    if planning:
+        yield rule((_MCP,), 0, annotations={"readOnlyHint": True})
+        yield rule(("activate_skill",), 0)
+    else:
+        yield rule(_UNSEALED, 0)

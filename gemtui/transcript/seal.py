@@ -1,0 +1,71 @@
+"""The mark on the arguments of calls that a gated run lets through.
+
+The policy of such a run allows what a headless run would be refused only where the arguments carry
+this mark, which is made anew for each run. It changes nothing of what a call does, and nobody need
+see it: the CLI stores the arguments with it, so `unsealed` takes it out where they are read.
+"""
+
+from __future__ import annotations
+
+import re
+import secrets
+from collections.abc import Mapping
+from typing import Any
+
+from gemtui.transcript.tools import ToolKind, kind_of
+
+PROPERTY = "gemtui_gate"
+"""The argument that carries the mark; in shell calls `dir_path` does."""
+_FOLDER = "dir_path"
+_MARK = r"gemtui-[0-9a-f]{32}"
+_IN_FOLDER = re.compile(rf"/?{_MARK}/\.\./?(?=(?P<rest>.*))", re.DOTALL)
+_CHANGED = re.compile(
+    r"\s*\[System\] Tool input parameters were modified by a hook before execution\.\s*\Z"
+)
+
+
+def new_seal() -> str:
+    """Return a mark that nobody can guess."""
+    return f"gemtui-{secrets.token_hex(16)}"
+
+
+def sealed(tool: str, arguments: Mapping[str, Any], seal: str) -> dict[str, Any]:
+    """Return the arguments of a call with the mark; one that they had is taken out before.
+
+    The CLI decides on each part of a shell command by `command` and `dir_path` alone, so there the
+    mark is a folder that is left again at once, which need not exist.
+    """
+    plain = unsealed(arguments)
+    if kind_of(tool) is not ToolKind.SHELL:
+        return {**plain, PROPERTY: seal}
+    folder = plain.get(_FOLDER)
+    if not isinstance(folder, str) or not folder:
+        folder = "."
+    root = "/" if folder.startswith("/") else ""
+    return {**plain, _FOLDER: f"{root}{seal}/../{folder.removeprefix('/')}"}
+
+
+def pattern_of(seal: str, *, shell: bool) -> str:
+    """Return the pattern by which a policy rule knows the arguments with the mark."""
+    carries = f'"{_FOLDER}":"/?{seal}/' if shell else f'"{PROPERTY}":"{seal}"'
+    return rf"\x00{carries}"
+
+
+def unsealed(arguments: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return arguments without the mark; the same object where there is none."""
+    folder = arguments.get(_FOLDER)
+    found = _IN_FOLDER.match(folder) if isinstance(folder, str) else None
+    if found is None and PROPERTY not in arguments:
+        return arguments
+    plain = {name: value for name, value in arguments.items() if name != PROPERTY}
+    if found is not None and isinstance(folder, str):
+        rest = found["rest"]
+        plain[_FOLDER] = f"/{rest}" if folder.startswith("/") else rest
+        if plain[_FOLDER] == ".":
+            del plain[_FOLDER]
+    return plain
+
+
+def without_notice(output: str) -> str:
+    """Return a tool's output without the CLI's remark that its arguments were changed by a hook."""
+    return _CHANGED.sub("", output)

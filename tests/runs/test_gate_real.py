@@ -1,0 +1,152 @@
+"""Runs that ask, on the real CLI: what is answered is what happens."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import AsyncIterator, Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from gemtui.agent.approval import Approval, ApprovalRequest, Fate
+from gemtui.agent.events import (
+    AgentEvent,
+    Done,
+    DoneStatus,
+    PermissionRequest,
+    ResultStatus,
+    ToolResult,
+)
+from gemtui.agent.gate_folder import GateFolder
+from gemtui.agent.run_folder import RunFolder
+from gemtui.runs.gate import UNGATED
+from tests.gated import asked, asking, put_hooks
+from tests.model_server import ModelServer, answer, call, text
+from tests.patience import PATIENCE
+from tests.real_cli import GeminiCli
+
+
+@pytest.fixture(autouse=True)
+def cache(monkeypatch: pytest.MonkeyPatch, pytestconfig: pytest.Config) -> None:
+    """What the CLI's --help says is remembered between the tests."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(pytestconfig.cache.mkdir("gemtui-cache")))
+
+
+@pytest.fixture
+def gated(gemini: GeminiCli) -> GeminiCli:
+    put_hooks(gemini)
+    return gemini
+
+
+async def collect(events: AsyncIterator[AgentEvent]) -> list[AgentEvent]:
+    async with asyncio.timeout(PATIENCE):
+        return [event async for event in events]
+
+
+def results(events: list[AgentEvent]) -> list[tuple[str, ResultStatus]]:
+    payloads = [event.payload for event in events]
+    return [(p.tool_name, p.status) for p in payloads if isinstance(p, ToolResult)]
+
+
+def done(events: list[AgentEvent]) -> Done:
+    payload = events[-1].payload
+    assert isinstance(payload, Done)
+    return payload
+
+
+def run_of(gemini: GeminiCli) -> RunFolder:
+    (path,) = (gemini.folder / "runs").iterdir()
+    return RunFolder(path)
+
+
+def write(name: str, content: str = "x\n") -> Any:
+    return call("write_file", file_path=name, content=content)
+
+
+def by_name(**answers: Approval) -> Callable[[ApprovalRequest], Any]:
+    """Answers by the first letters of a file's name."""
+
+    async def approve(request: ApprovalRequest) -> Approval:
+        return answers[Path(request.arguments["file_path"]).stem]
+
+    return approve
+
+
+async def test_each_answer_is_what_happens(gated: GeminiCli) -> None:
+    changed = {"file_path": "changed.txt", "content": "as the person wrote it\n"}
+    turns = [
+        answer(write("yes.txt"), write("no.txt"), write("changed.txt")),
+        answer(text("Done.")),
+    ]
+    approve = by_name(
+        yes=Approval.allow(), no=Approval.deny("not there"), changed=Approval.allow(changed)
+    )
+    with ModelServer(turns) as model:
+        events = await collect(asking(gated, model).run("go", asked(gated, approve=approve)))
+        told = json.dumps(model.asked[-1].body["contents"])
+    assert {each.name: each.read_text() for each in gated.project.iterdir()} == {
+        "yes.txt": "x\n",
+        "changed.txt": "as the person wrote it\n",
+    }
+    assert "The user said no: not there" in told
+    assert "gemtui_gate" not in told
+    assert [status for _, status in results(events)] == [
+        ResultStatus.SUCCESS,
+        ResultStatus.DENIED,
+        ResultStatus.SUCCESS,
+    ]
+    requests = [e.payload for e in events if isinstance(e.payload, PermissionRequest)]
+    uses = [e.payload.tool_use_id for e in events if isinstance(e.payload, ToolResult)]
+    assert [each.tool_use_id for each in requests] == uses
+    gate = GateFolder.of(run_of(gated))
+    settled = [gate.settled(number) for number in gate.numbers()]
+    assert [each and each.fate for each in settled] == [Fate.ALLOWED, Fate.DENIED, Fate.CHANGED]
+    assert settled[2] is not None
+    assert settled[2].arguments == changed
+
+
+async def test_shell_commands_run_as_they_were_approved(gated: GeminiCli) -> None:
+    commands = [
+        "echo a > a && cat a | tee b",
+        "cd sub; pwd > here",
+        "for i in 1 2; do touch $i; done",
+    ]
+    (gated.project / "sub").mkdir()
+    turns = [
+        answer(*(call("run_shell_command", command=each) for each in commands)),
+        answer(call("run_shell_command", command="pwd > there", dir_path="sub")),
+        answer(text("Done.")),
+    ]
+
+    async def approve(request: ApprovalRequest) -> Approval:
+        assert "gemtui-" not in str(request.arguments)
+        return Approval.allow()
+
+    with ModelServer(turns) as model:
+        events = await collect(asking(gated, model).run("go", asked(gated, approve=approve)))
+    assert [status for _, status in results(events)] == [ResultStatus.SUCCESS] * 4
+    sub = gated.project / "sub"
+    assert (sub / "here").read_text() == (sub / "there").read_text() == f"{sub}\n"
+    assert (gated.project / "b").read_text() == "a\n"
+    assert (gated.project / "2").exists()
+
+
+async def test_a_person_stops_the_run(gated: GeminiCli) -> None:
+    turns = [answer(write("a.txt"), write("b.txt")), answer(text("On and on."))]
+    approve = by_name(a=Approval.stop("enough"), b=Approval.allow())
+    with ModelServer(turns) as model:
+        events = await collect(asking(gated, model).run("go", asked(gated, approve=approve)))
+        assert len(model.asked) == 1
+    assert done(events).status is DoneStatus.INTERRUPTED
+    assert list(gated.project.iterdir()) == []
+
+
+async def test_without_hooks_nothing_is_made_and_the_run_is_ended(gemini: GeminiCli) -> None:
+    turns = [answer(write("a.txt")), answer(text("Done."))]
+    with ModelServer(turns) as model:
+        events = await collect(asking(gemini, model).run("go", asked(gemini)))
+    assert done(events).status is DoneStatus.ERROR
+    assert UNGATED in str(done(events).result)
+    assert list(gemini.project.iterdir()) == []
