@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, cast
 from rich.style import Style
 from textual import events
 from textual.binding import BindingType
-from textual.geometry import Offset, Size
+from textual.geometry import Offset, Region, Size
 from textual.selection import Selection
 from textual.strip import Strip
 
@@ -205,11 +205,16 @@ class TranscriptView(SearchedView, can_focus=True, inherit_bindings=False):
 
     # --- drawing -------------------------------------------------------------------------------
 
+    def render_lines(self, crop: Region) -> list[Strip]:
+        """The rows of the window; painted before it was told of its size, it asks for it."""
+        if not self.page.height:
+            self.call_later(self._fit)
+        return super().render_lines(crop)
+
     def render_line(self, y: int) -> Strip:
         """One row of the window."""
         look = self.page.look
         if look is None or not self.page.height:
-            self.call_later(self._fit)  # painted before it was told of its size
             return Strip.blank(self.scrollable_size.width, self.rich_style)
         strip = draw_row(self.page, y, self._frame or self._new_frame(look))
         mark = unseen_mark(self.page, look) if y == self.page.height - 1 else None
