@@ -7,6 +7,7 @@ GemtuiError
 ├── SessionTooLarge     reading the session would need more memory than allowed
 ├── StoreUnreadable     the store exists but access to it is denied
 ├── DeletionFailed      some files of a session could not be moved to the trash or removed
+├── RestoreFailed       a kept session can't be put back into the store
 ├── MarkError           a name, tag or note of the user's can't be kept (a ValueError as well)
 ├── MarksUnreadable     the file with the user's names, tags and notes can't be used; `.path`
 ├── ConfigError         the settings file is wrong; `.path` and `.key` name the place
@@ -110,6 +111,10 @@ class DeletionFailed(GemtuiError):
     def __init__(self, message: str, *, left: tuple[tuple[Path, str], ...]) -> None:
         super().__init__(message)
         self.left = left
+
+
+class RestoreFailed(GemtuiError):
+    """A kept session can't be put back; the message says why, and what to do."""
 
 
 class MarkError(GemtuiError, ValueError):

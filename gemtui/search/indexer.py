@@ -30,7 +30,8 @@ from msgspec import Struct
 from gemtui.processes import FOLDER, python
 from gemtui.search.index import WriteIndex, only_writer
 from gemtui.search.read_documents import read_documents
-from gemtui.sessions.store import SessionKind, Store
+from gemtui.sessions.store import SessionKind
+from gemtui.sessions.vault_files import store_with_kept
 
 _FIRST, _LONGEST = 0.5, 8.0
 """Seconds between commits: few at first, so that the newest sessions are found soon."""
@@ -88,7 +89,8 @@ def update(
     what was read is kept. Raises OSError, ValueError or sqlite3.Error where the index can't be
     written.
     """
-    places = [place for place in Store(home).files() if place.kind is not SessionKind.CHECKPOINT]
+    files = store_with_kept(home).files()
+    places = [place for place in files if place.kind is not SessionKind.CHECKPOINT]
     stale = sorted(index.stale(places), key=lambda place: place.mtime_ns, reverse=True)
     done = len(places) - len(stale)
     index.commit(gone=index.rows.keys() - {place.name for place in places})

@@ -35,6 +35,7 @@ from gemtui.sessions.store import (
     place_of,
 )
 from gemtui.sessions.summary import Known, Summary, Unread
+from gemtui.sessions.vault_files import in_tree, kept_at, store_with_kept, trees
 
 if TYPE_CHECKING:
     from gemtui.sessions.records import SessionLog
@@ -235,8 +236,10 @@ class Index:
 
     def _scan(self) -> Store:
         """Look at the store again; what is gone is forgotten."""
-        store = Store(self.home)
-        projects = Projects(self.home, store.keys())
+        store = store_with_kept(self.home)
+        projects = Projects(
+            self.home, {*store.keys(), *(each.project_key for each in store.files())}
+        )
         projects.learn([*_here(), *self._asked])
         with self._lock:
             self._store = store
@@ -332,6 +335,7 @@ class Index:
             if (known_place := self._places.get(str(path))) is not None:
                 self._take(known_place, refused(path, error))
             return
+        self._turn_to_kept(path)
         if place is None:
             self._forget(str(path))
             return
@@ -355,6 +359,15 @@ class Index:
                 self._logs.popitem(last=False)[1].close()
         else:
             log.close()
+
+    def _turn_to_kept(self, path: Path) -> None:
+        """What the vault has of a file counts while it is not in the store, and only then."""
+        kept = {place.name: place for place in kept_at(path, self.home)}
+        for name in {str(in_tree(tree, path)) for tree in trees()} - kept.keys():
+            self._forget(name)
+        self._read_all(self._not_cached(kept.values(), whole=True))
+        with self._lock:
+            self._places |= kept
 
     def _is_file(self, path: Path) -> bool:
         """Whether a path is, or by its name was, the file of a session."""

@@ -72,9 +72,9 @@ def is_live(file: Summary, now: datetime) -> bool:
     """Whether a session was written within the last minute, by its file and by its own word.
 
     A file that was only copied then says that its session was last updated before. Times in the
-    future don't count, and nothing is live of which only the first part was read.
+    future don't count, and nothing is live of which only the first part was read, or that is kept.
     """
-    if file.partial or not timedelta() <= now - file.modified < LIVE_FOR:
+    if file.partial or Flag.KEPT in file.flags or not timedelta() <= now - file.modified < LIVE_FOR:
         return False
     return file.updated is None or file.modified - file.updated < LIVE_FOR
 
@@ -117,13 +117,14 @@ def with_busy_parents(sessions: Sequence[Summary]) -> Iterator[Summary]:
             yield each
 
 
-def _rank(summary: Summary) -> tuple[bool, bool, datetime, int, bool, datetime, str]:
-    """Greater = rather the one in use; of equals that in the folder by name."""
+def _rank(summary: Summary) -> tuple[bool, bool, datetime, int, bool, bool, datetime, str]:
+    """Greater = rather the one in use; of equals the CLI's own, and that in the folder by name."""
     return (
         summary.spoken > 0,
         Flag.EMPTY not in summary.flags,
         summary.when if summary.partial else summary.updated or _NEVER,
         summary.spoken,
+        Flag.KEPT not in summary.flags,
         not is_hash(summary.project_key),
         summary.modified,
         summary.name,

@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import re
 import stat
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime
 from enum import StrEnum
 from pathlib import Path
@@ -49,8 +49,9 @@ class ChatFile(NamedTuple):
     `name`: the absolute path. `project_key`: the folder below `tmp`, "" = outside the store.
     `name_id`: what the name has of the id: the first eight characters of a session's, all of a
     subagent's, the tag of a checkpoint, "" = nothing. `parent`: id of the session in whose folder a
-    subagent's file is. `size`: bytes. `mode`: as `stat` has it. It is a plain tuple with a string
-    for the path, since a store may have ten thousand of them and a list waits for all.
+    subagent's file is. `size`: bytes. `mode`: as `stat` has it. `kept`: it lies in the vault and
+    not in the store (`vault_files.py`). It is a plain tuple with a string for the path, since a
+    store may have ten thousand of them and a list waits for all.
     """
 
     name: str
@@ -62,6 +63,7 @@ class ChatFile(NamedTuple):
     inode: int
     parent: str | None = None
     mode: int = 0
+    kept: bool = False
 
     @property
     def path(self) -> Path:
@@ -127,6 +129,10 @@ class Store:
     def keys(self) -> tuple[str, ...]:
         """The names of the project folders below `tmp`."""
         return tuple(self._folders)
+
+    def add(self, files: Iterable[ChatFile]) -> None:
+        """Count files that lie elsewhere among those of the store."""
+        self._files += files
 
     def _state(self) -> State:
         if self._files:

@@ -16,6 +16,7 @@ from gemtui.transcript.model import EXCERPT, Author, Dropped, Outline, usage_sum
 from gemtui.transcript.parts import instant
 
 _NOT_ASKED = ("/", "?", "<state_snapshot>")
+_NO_PROMPT_FOR_THE_CLI = ("/", "?")
 _FOLDED = EXCERPT * 20
 _DATA = re.compile(r"""\{ ?["}]|\[ ?["{[\]]""")
 """How a JSON object or array begins, cut or whole: what a model gave in place of a title."""
@@ -83,12 +84,13 @@ def summarise(log: SessionLog, place: ChatFile) -> Summary:
         failed_calls=sum(line.failures for line in outlines),
         tokens=usage_sum(line.usage for line in outlines),
         files_written=_distinct(path for line in outlines for path in line.writes),
-        flags=_flags(log, outlines, dropped),
+        flags=_flags(log, place, outlines, dropped),
         partial=not log.complete,
         problems=log.problem_count,
         directories=_strings(header.get("directories")),
         project_hash=_text(header.get("projectHash")),
         waits=log.complete and bool(log.replay.entries) and log.replay.entries[-1].is_silent,
+        resumable=any(map(_is_resumable, outlines)),
     )
 
 
@@ -103,6 +105,13 @@ def kind_and_id(log: SessionLog, place: ChatFile) -> tuple[SessionKind, str]:
 def _is_spoken(line: Outline) -> bool:
     """Whether it is part of a conversation: what the CLI itself notes down makes none."""
     return line.author is not Author.SYSTEM
+
+
+def _is_resumable(line: Outline) -> bool:
+    """Whether the CLI takes it for something to go on from: an answer, or a prompt, no command."""
+    return line.author is Author.MODEL or (
+        line.prompt and not line.excerpt.startswith(_NO_PROMPT_FOR_THE_CLI)
+    )
 
 
 def _updated(log: SessionLog) -> datetime | None:
@@ -158,7 +167,7 @@ def _first_prompt(outlines: Sequence[Outline], dropped: Sequence[Outline]) -> Ou
 
 
 def _flags(
-    log: SessionLog, outlines: Sequence[Outline], dropped: Sequence[Outline]
+    log: SessionLog, place: ChatFile, outlines: Sequence[Outline], dropped: Sequence[Outline]
 ) -> frozenset[Flag]:
     reasons = {line.dropped for line in dropped}
     asked = {line.dropped for line in (*outlines, *dropped) if line.prompt}
@@ -171,4 +180,6 @@ def _flags(
         flags.add(Flag.FAILED_PROMPT)
     if log.complete and not any(map(_is_spoken, (*outlines, *dropped))):
         flags.add(Flag.EMPTY)
+    if place.kept:
+        flags.add(Flag.KEPT)
     return frozenset(flags)

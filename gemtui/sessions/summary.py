@@ -31,6 +31,8 @@ class Flag(StrEnum):
     """Its last line is cut, or a legacy object was read half-written."""
     DUPLICATE = "duplicate"
     """Another file with this id is the one in use."""
+    KEPT = "kept"
+    """Gemini CLI has no such file any more; the vault kept it."""
 
     __hash__ = str.__hash__  # an enum's own is a function in Python, and lists hash many
 
@@ -62,7 +64,8 @@ class Summary(Struct, frozen=True, kw_only=True, gc=False, array_like=True, tag=
     marks them. `tokens`: sums. `partial`: only the first part was read, so that counts are lower
     bounds. `problems`: number of places that could not be read. `copies`: the other files with this
     id. `directories`, `project_hash`: as in the header, to find the project by. `waits`: a
-    tool call was in flight when it was last written, as far as the log can tell.
+    tool call was in flight when it was last written, as far as the log can tell. `resumable`: there
+    is something for the CLI to resume; it removes files without (assets/gemini-cli.md#clean-up).
     """
 
     id: str
@@ -94,6 +97,7 @@ class Summary(Struct, frozen=True, kw_only=True, gc=False, array_like=True, tag=
     directories: tuple[str, ...] = ()
     project_hash: str | None = None
     waits: bool = False
+    resumable: bool = False
 
     @property
     def name(self) -> str:

@@ -1,0 +1,1 @@
+"""The vault: session files that stay when Gemini CLI removes its own."""

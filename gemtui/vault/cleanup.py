@@ -1,0 +1,185 @@
+"""What the CLI's clean-up removes at its next start, and why (assets/gemini-cli.md#clean-up)."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from enum import StrEnum
+from pathlib import Path
+from typing import Any
+
+from gemtui.agent.settings import read_settings, settings_places
+from gemtui.sessions.projects import is_hash
+from gemtui.sessions.summary import Flag, Summary
+
+SETTING = "general.sessionRetention.enabled"
+"""The setting that stops all of it when it is false."""
+_PERIOD = re.compile(r"([0-9]+)([hdwm])")
+_HOURS = {"h": 1, "d": 24, "w": 24 * 7, "m": 24 * 30}
+_SHORT_ID = re.compile(r"-([a-zA-Z0-9]{8})\.jsonl?\Z")
+_EVER = timedelta(days=400_000)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Retention:
+    """How long the CLI keeps the sessions of a project, as settings say.
+
+    `enabled`: it removes some; False as well where it finds the settings wrong. `age`: after that
+    time, None = never; `age_text`: as the setting has it. `count`: only so many, None = all.
+    """
+
+    enabled: bool = True
+    age: timedelta | None = timedelta(days=30)
+    age_text: str = "30d"
+    count: int | None = None
+
+
+def retention(environ: Mapping[str, str], project: Path | None) -> Retention:
+    """Read the settings that hold for a project, None = those of no project. Raises nothing."""
+    found: dict[str, Any] = {"enabled": True, "maxAge": "30d"}
+    for place in settings_places(environ, project):
+        general = read_settings(place, environ).get("general")
+        said = general.get("sessionRetention") if isinstance(general, dict) else None
+        found |= said if isinstance(said, dict) else {}
+    text, count = found.get("maxAge"), found.get("maxCount")
+    age, least = _period(text), _period(found.get("minRetention")) or timedelta(days=1)
+    number = count if isinstance(count, int) else None
+    wrong = (bool(text) and (age is None or age < least)) or (number is not None and number < 1)
+    return Retention(
+        enabled=bool(found["enabled"]) and not wrong and (age is not None or number is not None),
+        age=age,
+        age_text=str(text or ""),
+        count=number,
+    )
+
+
+def _period(text: object) -> timedelta | None:
+    """Such as 30d; None for what the CLI does not take."""
+    if not isinstance(text, str) or (found := _PERIOD.fullmatch(text)) is None:
+        return None
+    hours = int(found[1][:9]) * _HOURS[found[2]]
+    return min(timedelta(hours=hours), _EVER) or None
+
+
+class Why(StrEnum):
+    """Why a file is removed; the names are those of `gemtui vault status --json`."""
+
+    EXPIRED = "expired"
+    TOO_MANY = "too_many"
+    NOTHING = "nothing_to_resume"
+    TWIN = "twin"
+    """Another file with its short id is removed, and the CLI takes all of that id."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Hit:
+    """A file that the next start of the CLI in its project removes.
+
+    `retention`: by which settings. `twin`: for whose sake, where it is the other file of its id.
+    """
+
+    session: Summary
+    why: Why
+    retention: Retention
+    twin: Path | None = None
+
+    def words(self) -> str:
+        """Say why, in a phrase."""
+        match self.why:
+            case Why.EXPIRED:
+                return f"not used for {self.retention.age_text}"
+            case Why.TOO_MANY:
+                return f"older than the newest {self.retention.count}"
+            case Why.NOTHING:
+                return "nothing in it to resume"
+            case Why.TWIN:
+                return f"goes with {'' if self.twin is None else self.twin.name}, which has its id"
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return one entry of `next` in `gemtui vault status --json`."""
+        return {
+            "session": self.session.id,
+            "file": self.session.name,
+            "title": self.session.title,
+            "project": self.session.project,
+            "why": self.why.value,
+            "twin": None if self.twin is None else str(self.twin),
+        }
+
+
+def next_hits(
+    sessions: Iterable[Summary],
+    retention_of: Callable[[Path | None], Retention],
+    now: datetime,
+) -> tuple[Hit, ...]:
+    """Return the files that the next starts of the CLI remove, if no session is open.
+
+    `sessions`: all of a store, as a snapshot has them. `retention_of` is asked once a project.
+    """
+    folders: dict[Path, list[Summary]] = {}
+    for session in sessions:
+        for file in (session, *session.copies):
+            if _is_cleaned(file):
+                folders.setdefault(file.path.parent, []).append(file)
+    rules: dict[Path | None, Retention] = {}
+    found: list[Hit] = []
+    for files in folders.values():
+        project = next((Path(each.project) for each in files if each.project), None)
+        if project not in rules:
+            rules[project] = retention_of(project)
+        if rules[project].enabled:
+            found += _hits(files, rules[project], now)
+    return tuple(found)
+
+
+def _is_cleaned(file: Summary) -> bool:
+    """Whether the clean-up looks at a file: a session's own, in a folder that is still in use."""
+    named = file.path.parent.name == "chats" and file.path.name.startswith("session-")
+    return named and Flag.KEPT not in file.flags and not is_hash(file.project_key)
+
+
+def _hits(files: Sequence[Summary], rule: Retention, now: datetime) -> Iterator[Hit]:
+    whys = _own_reasons(files, rule, now)
+    going: dict[str, Summary] = {}
+    for file in files:
+        if file.name in whys and (id := short_id(file.path)):
+            going.setdefault(id, file)
+    for file in files:
+        if file.name in whys:
+            yield Hit(session=file, why=whys[file.name], retention=rule)
+        elif (twin := going.get(short_id(file.path))) is not None:
+            yield Hit(session=file, why=Why.TWIN, retention=rule, twin=twin.path)
+
+
+def _own_reasons(files: Sequence[Summary], rule: Retention, now: datetime) -> dict[str, Why]:
+    resumable = [file for file in files if file.resumable and file.parent is None]
+    kept = {file.name for file in resumable if file.kind.value == "main"}
+    whys = {file.name: Why.NOTHING for file in files if file.name not in kept}
+    mains = [file for file in resumable if file.name in kept]
+    for at, file in enumerate(sorted(mains, key=lambda each: each.when, reverse=True)):
+        if rule.age is not None and now - file.when > rule.age:
+            whys[file.name] = Why.EXPIRED
+        elif rule.count is not None and at >= rule.count:
+            whys[file.name] = Why.TOO_MANY
+    return whys
+
+
+def short_id(path: Path) -> str:
+    """Return the part of a file's name by which the clean-up takes files for one session; or ""."""
+    found = _SHORT_ID.search(path.name) if path.name.startswith("session-") else None
+    return "" if found is None else found[1]
+
+
+def expires(session: Summary, rule: Retention) -> datetime | None:
+    """Return the time from which on the clean-up takes a session for too old; None = never."""
+    if not rule.enabled or rule.age is None or not _is_cleaned(session):
+        return None
+    return session.when + rule.age if rule.age < _EVER else None
+
+
+def is_too_late(session: Summary, rule: Retention, now: datetime) -> bool:
+    """Whether a session may be removed for its last update, were it in the store again now."""
+    late = rule.age is not None and now - session.when > rule.age
+    return rule.enabled and (late or rule.count is not None)

@@ -1,0 +1,313 @@
+"""Keep the files of sessions: another name for each in the vault, or a copy.
+
+A log only grows, so a hard link holds all that is ever written to it, and costs nothing until the
+CLI removes its own name. A copy is taken where there can be no link (the vault is on another file
+system), and of the objects of older versions, which the CLI writes over. Where a file lies is told
+in `gemtui/sessions/vault_files.py`.
+
+Nothing in here removes or replaces what is kept, unless what takes its place holds all of it; so it
+may be killed at any moment, and several programs may keep the same file at once.
+"""
+
+from __future__ import annotations
+
+import errno
+import fcntl
+import os
+import shutil
+import stat
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from itertools import count
+from pathlib import Path
+
+import orjson
+
+from gemtui.files import make_private, open_regular
+from gemtui.jsonin import loads
+from gemtui.paths import vault_dir
+from gemtui.sessions.store import Store
+from gemtui.sessions.vault_files import COPIES, files_below, in_tree, trees
+from gemtui.transcript.parts import objects
+
+_ON, _LOCK = "on", "lock"
+_TEMPORARY = (".new-", ".hook-")
+_STALE = 3600
+"""Seconds after which a temporary file of the hook was left by one that was killed."""
+_PIECE = 1 << 20
+_NEVER_LINKED = frozenset(
+    {errno.EXDEV, errno.EPERM, errno.EMLINK, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS}
+)
+"""What the system says where there can be no other name: mostly another file system."""
+
+
+def is_on() -> bool:
+    """Return whether sessions are kept. Raises nothing."""
+    return os.path.lexists(vault_dir() / _ON)
+
+
+def switch_on() -> None:
+    """Keep sessions from now on; `keep_all` keeps those that there are. Raises OSError."""
+    make_private(vault_dir() / _ON)
+
+
+def switch_off() -> None:
+    """Keep nothing more; what is kept stays. Raises OSError."""
+    (vault_dir() / _ON).unlink(missing_ok=True)
+
+
+def keep_all(
+    home: Path,
+    *,
+    told: Callable[[int, int], None] = lambda *_: None,
+    cancelled: Callable[[], bool] = lambda: False,
+) -> int:
+    """Keep every file of a store that is not kept yet; return how many these were.
+
+    `told` is called with the number of files that are kept, and of all. Raises OSError where one
+    can't be kept, after the others.
+    """
+    links, copies = _held(home)
+    files = Store(home).files()
+    missing = [
+        place
+        for place in files
+        if (place.name, place.inode) not in links
+        and copies.get(place.name) != (place.size, place.mtime_ns)
+    ]
+    problem, done = None, 0
+    for at, place in enumerate(missing):
+        if cancelled():
+            break
+        try:
+            done += keep(place.path)
+        except OSError as error:
+            problem = error
+        told(len(files) - len(missing) + at + 1, len(files))
+    if problem is not None:
+        raise problem
+    return done
+
+
+def _held(home: Path) -> tuple[set[tuple[str, int]], dict[str, tuple[int, int]]]:
+    """(path in the store, inode) of what is linked; path -> (size, time) of what is copied.
+
+    What programs have left that were killed is removed.
+    """
+    links: set[tuple[str, int]] = set()
+    copies: dict[str, tuple[int, int]] = {}
+    for tree in trees():
+        for name, inode in files_below(str(in_tree(tree, home))):
+            path = name.removeprefix(str(tree))
+            if os.path.basename(name).startswith(_TEMPORARY):  # noqa: PTH119
+                _remove_stale(Path(name))
+            elif tree.name == COPIES:
+                with suppress(OSError):
+                    facts = os.lstat(name)
+                    copies[path] = facts.st_size, facts.st_mtime_ns
+            elif not path.endswith(".json"):
+                links.add((path, inode))
+    return links, copies
+
+
+def _remove_stale(path: Path) -> None:
+    with suppress(OSError), _alone():
+        ours = path.name.startswith(_TEMPORARY[0])
+        if ours or time.time() - path.lstat().st_ctime > _STALE:
+            path.unlink()
+
+
+def keep(path: Path) -> bool:
+    """Keep all that is in a file of the store now; False if it is kept, or is no file.
+
+    Symbolic links are not followed. Raises OSError.
+    """
+    try:
+        facts = path.lstat()
+    except (FileNotFoundError, NotADirectoryError):
+        return False
+    if not stat.S_ISREG(facts.st_mode):
+        return False
+    try:
+        if path.suffix == ".jsonl":
+            with suppress(_NoLink):
+                return _link(path, facts)
+        return _copy(path, facts)
+    except FileNotFoundError:
+        if os.path.lexists(path):
+            raise
+        return False  # removed just now
+
+
+# --- another name --------------------------------------------------------------------------------
+
+
+class _NoLink(Exception):
+    """There can be no other name of this file in the vault."""
+
+
+def _link(path: Path, facts: os.stat_result) -> bool:
+    """Raises _NoLink, OSError."""
+    for kept in _numbered(path):
+        there = _facts(kept)
+        if there is None:
+            _make_folder(kept.parent)
+            with suppress(FileExistsError):  # another program was quicker
+                _name(path, kept)
+                return True
+            there = kept.lstat()
+        if os.path.samestat(there, facts):
+            return False
+        with _alone():
+            if _begins_with(path, kept):
+                _put_in_place(path, kept)
+                return True
+    raise AssertionError
+
+
+def _numbered(path: Path) -> Iterator[Path]:
+    return (in_tree(vault_dir() / str(number), path) for number in count())
+
+
+def _name(path: Path, new: Path) -> None:
+    """Make `new` another name of a file. Raises _NoLink, OSError."""
+    try:
+        os.link(path, new, follow_symlinks=False)
+    except OSError as error:
+        if error.errno in _NEVER_LINKED:
+            raise _NoLink from error
+        raise
+
+
+def _put_in_place(path: Path, kept: Path) -> None:
+    """Let `kept` be a name of a file that holds all that this one held."""
+    with _temporary(kept) as new:
+        _name(path, new)
+        new.replace(kept)
+
+
+# --- a copy --------------------------------------------------------------------------------------
+
+
+def _copy(path: Path, facts: os.stat_result) -> bool:
+    kept = in_tree(vault_dir() / COPIES, path)
+    with _alone():
+        there = _facts(kept)
+        if there is not None and _same_version(there, facts):
+            return False
+        if there is not None and path.suffix == ".jsonl" and _begins_with(path, kept):
+            _append(path, kept, there.st_size)
+            return True
+        return _copy_anew(path, kept)
+
+
+def _copy_anew(path: Path, kept: Path) -> bool:
+    """A half-written object is left alone: what writes it tells of its end."""
+    _make_folder(kept.parent)
+    with _temporary(kept) as new:
+        new.touch(mode=0o600)
+        _copy_content(path, new)
+        if path.suffix == ".json" and _message_ids(new) is None:
+            return False
+        if _facts(kept) is not None and not _holds_all(new, kept):
+            _set_aside(path, kept)
+        new.replace(kept)
+    return True
+
+
+def _copy_content(path: Path, new: Path) -> None:
+    with open_regular(path) as source, new.open("wb") as target:
+        facts = os.fstat(source.fileno())
+        shutil.copyfileobj(source, target)
+    os.utime(new, ns=(facts.st_atime_ns, facts.st_mtime_ns))
+
+
+def _append(path: Path, kept: Path, size: int) -> None:
+    """If this is interrupted, the copy is still the beginning of the file."""
+    with open_regular(path) as source, kept.open("ab") as target:
+        facts = os.fstat(source.fileno())
+        source.seek(size)
+        shutil.copyfileobj(source, target)
+    os.utime(kept, ns=(facts.st_atime_ns, facts.st_mtime_ns))
+
+
+def _set_aside(path: Path, kept: Path) -> None:
+    """Give a copy a name that is never replaced."""
+    for aside in _numbered(path):
+        _make_folder(aside.parent)
+        with suppress(FileExistsError):
+            os.link(kept, aside)
+            return
+
+
+def _holds_all(new: Path, kept: Path) -> bool:
+    if _begins_with(new, kept):
+        return True
+    before, now = _message_ids(kept), _message_ids(new)
+    return kept.suffix == ".json" and before is not None and now is not None and before <= now
+
+
+def _message_ids(path: Path) -> set[str] | None:
+    """The ids of the messages in an object of an older version; None if it is not whole."""
+    with open_regular(path) as file, suppress(orjson.JSONDecodeError):
+        found = loads(file.read())
+        if isinstance(found, dict):
+            return {str(each.get("id")) for each in objects(found.get("messages"))}
+    return None
+
+
+# --- files ---------------------------------------------------------------------------------------
+
+
+@contextmanager
+def _alone() -> Iterator[None]:
+    """Be the one who replaces what is kept; the system frees the lock of who ends. OSError."""
+    place = vault_dir() / _LOCK
+    handle = os.open(place, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(handle)
+
+
+def _make_folder(folder: Path) -> None:
+    """Make a folder of the vault, with those above it, for the user alone. Raises OSError."""
+    if not folder.is_dir():
+        _make_folder(folder.parent)
+        with suppress(FileExistsError):
+            folder.mkdir(mode=0o700)
+
+
+@contextmanager
+def _temporary(kept: Path) -> Iterator[Path]:
+    """A name beside a file that is no session's, and is gone afterwards."""
+    new = kept.with_name(f"{_TEMPORARY[0]}{os.getpid()}-{threading.get_ident()}")
+    new.unlink(missing_ok=True)
+    try:
+        yield new
+    finally:
+        new.unlink(missing_ok=True)
+
+
+def _facts(path: Path) -> os.stat_result | None:
+    with suppress(FileNotFoundError):
+        return path.lstat()
+    return None
+
+
+def _same_version(kept: os.stat_result, facts: os.stat_result) -> bool:
+    return (kept.st_size, kept.st_mtime_ns) == (facts.st_size, facts.st_mtime_ns)
+
+
+def _begins_with(path: Path, kept: Path) -> bool:
+    """Whether a file holds, byte for byte, all of another one at its beginning."""
+    with open_regular(path) as file, open_regular(kept) as beginning:
+        if os.fstat(beginning.fileno()).st_size > os.fstat(file.fileno()).st_size:
+            return False
+        while piece := beginning.read(_PIECE):
+            if file.read(len(piece)) != piece:
+                return False
+    return True

@@ -1,0 +1,114 @@
+"""What the CLI's clean-up takes at its next start, as gemtui says before."""
+
+from __future__ import annotations
+
+import json
+import os
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+
+from gemtui.vault.cleanup import Retention, Why, expires, next_hits, retention
+from gemtui.vault.keeping import keep_all
+from tests.sessions import logs
+from tests.sessions.stores import hashed, legacy, read, session, talk, uuid
+
+NOW = logs.START + timedelta(days=31)
+
+
+RULE = Retention()
+
+
+def whys(home: Path, rule: Retention = RULE) -> dict[str, Why]:
+    """By file name."""
+    hits = next_hits(read(home).sessions, lambda _: rule, NOW)
+    return {hit.session.path.name: hit.why for hit in hits}
+
+
+def test_what_is_too_old_goes_and_what_was_used_stays(store: Path) -> None:
+    old = session(store, uuid(1))
+    session(store, uuid(2), talk(uuid(2), seconds=2 * 86400))
+    assert whys(store) == {old.name: Why.EXPIRED}
+    assert whys(store, Retention(age=None)) == {}
+    assert whys(store, Retention(enabled=False)) == {}
+
+
+def test_what_has_nothing_to_resume_goes_with_all_of_its_short_id(store: Path) -> None:
+    fresh = 2 * 86400
+    real = session(store, uuid(1), talk(uuid(1), seconds=fresh))
+    ghost = session(
+        store, uuid(1), [logs.header(uuid(1)), logs.context()], minute="2026-12-20T10-00"
+    )
+    failed = session(
+        store, uuid(2), [*talk(uuid(2), seconds=fresh), {"$set": {"messages": [logs.context()]}}]
+    )
+    command = session(store, uuid(3), [logs.header(uuid(3)), logs.user("u", "/about")])
+    assert whys(store) == {
+        real.name: Why.TWIN,
+        ghost.name: Why.NOTHING,
+        failed.name: Why.NOTHING,
+        command.name: Why.NOTHING,
+    }
+
+
+def test_an_old_object_takes_along_the_log_that_went_on_from_it(store: Path) -> None:
+    old = legacy(store, uuid(1), [logs.user("u", "Hello")], key="proj")
+    log = session(store, uuid(1), talk(uuid(1), seconds=3 * 86400))
+    assert whys(store) == {old.name: Why.EXPIRED, log.name: Why.TWIN}
+
+
+def test_only_so_many_stay_where_settings_count_them(store: Path) -> None:
+    for number in range(1, 4):
+        session(store, uuid(number), talk(uuid(number), seconds=86400 * number))
+    assert set(whys(store, Retention(age=None, count=2)).values()) == {Why.TOO_MANY}
+    assert list(whys(store, Retention(age=None, count=2))) == [
+        session(store, uuid(1), talk(uuid(1), seconds=86400)).name
+    ]
+
+
+def test_folders_of_older_versions_subagents_and_kept_files_are_not_cleaned(store: Path) -> None:
+    session(store, uuid(1), key=hashed("/work"))
+    main = session(store, uuid(2), talk(uuid(2), seconds=3 * 86400))
+    logs.write(main.parent / uuid(2) / "helper.jsonl", talk("helper"))
+    gone = session(store, uuid(3))
+    keep_all(store)
+    gone.unlink()
+    assert whys(store) == {}
+
+
+def found(home: Path, tmp_path: Path, settings: object, project: object = None) -> Retention:
+    """The rule where these are the user's settings, and the project's."""
+    home.mkdir(parents=True, exist_ok=True)
+    folder = tmp_path / "project"
+    for place, value in ((home, settings), (folder / ".gemini", project)):
+        if value is not None:
+            place.mkdir(parents=True, exist_ok=True)
+            general = {"general": {"sessionRetention": value}}
+            (place / "settings.json").write_text(json.dumps(general))
+    return retention(dict(os.environ) | {"GEMINI_CLI_HOME": str(home.parent)}, folder)
+
+
+def test_thirty_days_unless_settings_say_else(store: Path, tmp_path: Path) -> None:
+    assert found(store, tmp_path, None) == Retention()
+    assert found(store, tmp_path, {"maxAge": "2w"}).age == timedelta(days=14)
+    assert not found(store, tmp_path, {"enabled": False}).enabled
+    assert found(store, tmp_path, {"enabled": False}, {"enabled": True}).enabled
+    assert found(store, tmp_path, {"maxCount": 7}).count == 7
+
+
+@pytest.mark.parametrize(
+    "wrong", [{"maxAge": "soon"}, {"maxAge": "1h"}, {"maxAge": "0d"}, {"maxCount": 0}]
+)
+def test_wrong_settings_switch_it_off_as_the_cli_does(
+    store: Path, tmp_path: Path, wrong: object
+) -> None:
+    assert not found(store, tmp_path, wrong).enabled
+
+
+def test_the_day_is_told_on_which_a_session_becomes_too_old(store: Path) -> None:
+    session(store, uuid(1))
+    (one,) = read(store).sessions
+    assert expires(one, Retention()) == one.when + timedelta(days=30)
+    assert expires(one, Retention(enabled=False)) is None
+    assert expires(one, Retention(age=None)) is None

@@ -1,0 +1,194 @@
+"""What the vault keeps, whatever becomes of the files in the store."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import stat
+from pathlib import Path
+
+import pytest
+
+from gemtui.paths import vault_dir
+from gemtui.sessions.vault_files import store_with_kept, trees
+from gemtui.vault.keeping import is_on, keep, keep_all, switch_off, switch_on
+from tests.conftest import nobody
+from tests.sessions import logs
+from tests.sessions.stores import append, legacy, session, talk, uuid
+from tests.vault.conftest import SMALL
+
+
+def kept(path: Path) -> list[bytes]:
+    """What the vault has of a file, tree by tree."""
+    names = (Path(f"{tree}{path}") for tree in trees())
+    return [name.read_bytes() for name in names if name.exists()]
+
+
+def test_it_is_off_until_it_is_switched_on_and_keeps_what_it_has_when_switched_off(
+    tmp_path: Path,
+) -> None:
+    path = session(tmp_path / ".gemini", uuid(1))
+    assert not is_on()
+    switch_on()
+    assert is_on()
+    assert keep(path)
+    switch_off()
+    assert not is_on()
+    assert kept(path) == [path.read_bytes()]
+
+
+def test_a_file_is_another_name_of_the_same_and_nobody_else_may_look(store: Path) -> None:
+    path = session(store, uuid(1))
+    assert keep(path)
+    assert not keep(path)
+    assert path.stat().st_nlink == 2
+    for folder in (vault_dir(), *(each for each in vault_dir().rglob("*") if each.is_dir())):
+        assert stat.S_IMODE(folder.stat().st_mode) == 0o700
+    assert stat.S_IMODE((vault_dir() / "on").stat().st_mode) == 0o600
+
+
+def test_what_is_written_after_the_name_was_made_is_kept_too(store: Path) -> None:
+    path = session(store, uuid(1))
+    keep(path)
+    append(path, logs.user("late", "One more"))
+    written = path.read_bytes()
+    path.unlink()
+    assert kept(path) == [written]
+
+
+def test_everything_in_a_store_is_kept_once_subagents_and_checkpoints_too(store: Path) -> None:
+    main = session(store, uuid(1))
+    agent = logs.write(main.parent / uuid(1) / "helper.jsonl", talk("helper"))
+    old = legacy(store, uuid(2), [logs.user("u", "Hello")], key="proj")
+    checkpoint = logs.write(store / "tmp" / "proj" / "checkpoint-a.json", [{"history": []}])
+    told: list[tuple[int, int]] = []
+    assert keep_all(store, told=lambda *step: told.append(step)) == 4
+    assert told[-1] == (4, 4)
+    assert keep_all(store) == 0
+    for path in (main, agent, old, checkpoint):
+        assert kept(path) == [path.read_bytes()]
+
+
+def test_links_folders_and_pipes_are_not_kept(store: Path, tmp_path: Path) -> None:
+    chats = session(store, uuid(1)).parent
+    secret = tmp_path / "secret.jsonl"
+    secret.write_text("{}")
+    link = chats / "session-2026-11-20T23-04-aaaaaaaa.jsonl"
+    link.symlink_to(secret)
+    os.mkfifo(chats / "session-2026-11-20T23-04-bbbbbbbb.jsonl")
+    (chats / "session-2026-11-20T23-04-cccccccc.jsonl").mkdir()
+    keep_all(store)
+    assert not any(keep(path) for path in chats.iterdir())
+    assert kept(link) == []
+    assert not any(path.is_symlink() for path in vault_dir().rglob("*"))
+
+
+def test_a_file_that_was_made_anew_takes_no_place_of_what_it_does_not_hold(store: Path) -> None:
+    path = session(store, uuid(1))
+    keep(path)
+    before = path.read_bytes()
+    path.unlink()
+    logs.write(path, [logs.header(uuid(1)), logs.user("other", "Begun anew")])
+    assert keep(path)
+    assert sorted(kept(path)) == sorted([before, path.read_bytes()])
+    assert not keep(path)
+
+
+def test_a_file_that_goes_on_from_what_is_kept_takes_its_place(store: Path) -> None:
+    path = session(store, uuid(1))
+    keep(path)
+    data = path.read_bytes()
+    path.unlink()
+    path.write_bytes(data)
+    append(path, logs.user("late", "One more"))
+    assert keep(path)
+    assert kept(path) == [path.read_bytes()]
+    assert path.stat().st_nlink == 2
+
+
+def test_an_object_of_an_older_version_is_copied_as_it_is_written_over(store: Path) -> None:
+    path = legacy(store, uuid(1), [logs.user("u", "Hello")], key="proj")
+    keep(path)
+    first = path.read_bytes()
+    legacy(
+        store, uuid(1), [logs.user("u", "Hello"), logs.gemini("g", "Answer")], key="proj", seconds=9
+    )
+    assert keep(path)
+    whole = path.read_bytes()
+    assert first != whole
+    assert kept(path) == [whole]
+    path.write_bytes(whole[:50])
+    assert not keep(path)
+    path.write_bytes(b"")
+    assert not keep(path)
+    assert kept(path) == [whole]
+    assert [each.kept for each in store_with_kept(store).files()] == [False, True]
+
+
+def test_an_object_that_lost_messages_leaves_the_one_that_had_them(store: Path) -> None:
+    path = legacy(store, uuid(1), [logs.user("u", "Hello"), logs.gemini("g", "Answer")], key="proj")
+    keep(path)
+    first = path.read_bytes()
+    legacy(store, uuid(1), [logs.user("another", "Hello")], key="proj", seconds=9)
+    assert keep(path)
+    assert sorted(kept(path)) == sorted([first, path.read_bytes()])
+
+
+def test_on_another_file_system_files_are_copied_and_brought_up_to_date(
+    other_file_system: Path, tmp_path: Path
+) -> None:
+    path = session(tmp_path / ".gemini", uuid(1))
+    assert keep_all(tmp_path / ".gemini") == 1
+    assert keep_all(tmp_path / ".gemini") == 0
+    append(path, logs.user("late", "One more"))
+    assert keep(path)
+    assert kept(path) == [path.read_bytes()]
+    assert not keep(path)
+    (copy,) = (each for each in other_file_system.rglob("*.jsonl"))
+    assert stat.S_IMODE(copy.stat().st_mode) == 0o600
+    assert not any(each.kept for each in store_with_kept(tmp_path / ".gemini").files())
+    before = path.read_bytes()
+    logs.write(path, [logs.header(uuid(1)), logs.user("other", "Begun anew")])
+    assert keep(path)
+    assert sorted(kept(path)) == sorted([before, path.read_bytes()])
+
+
+def test_a_full_disk_leaves_what_is_kept_and_says_so(
+    other_file_system: Path, tmp_path: Path
+) -> None:
+    path = session(tmp_path / ".gemini", uuid(1))
+    keep(path)
+    before = path.read_bytes()
+    append(path, logs.user("long", "x" * 2 * SMALL))
+    large = session(tmp_path / ".gemini", uuid(2), [logs.header(uuid(2)), {"x": "x" * 2 * SMALL}])
+    small = session(tmp_path / ".gemini", uuid(3))
+    with pytest.raises(OSError, match="No space left"):
+        keep_all(tmp_path / ".gemini")
+    assert path.read_bytes().startswith(kept(path)[0])
+    assert kept(path)[0].startswith(before)
+    assert kept(large) == []
+    shutil.rmtree(other_file_system / "gemtui" / "vault" / "copy")
+    assert keep(small)
+    assert not list(vault_dir().rglob(".new-*"))
+
+
+def test_a_home_that_may_not_be_written_to_is_said(
+    open_folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    data = open_folder / "data"
+    data.mkdir(mode=0o555)
+    monkeypatch.setenv("XDG_DATA_HOME", str(data))
+    with nobody(), pytest.raises(PermissionError):
+        switch_on()
+    assert not is_on()
+
+
+def test_what_a_killed_program_left_is_removed_and_is_no_session(store: Path) -> None:
+    path = session(store, uuid(1))
+    keep(path)
+    (name,) = vault_dir().rglob("*.jsonl")
+    left = name.with_name(".new-1-1")
+    left.write_bytes(b"{")
+    assert [each.name for each in store_with_kept(store).files()] == [str(path)]
+    keep_all(store)
+    assert not left.exists()
