@@ -26,6 +26,14 @@ class Scope(StrEnum):
     EVERYWHERE = "everywhere"
 
 
+class Ring(StrEnum):
+    """What tells of something that happened while the person looks elsewhere."""
+
+    OFF = "off"
+    BELL = "bell"
+    NOTIFY = "notify"
+
+
 class Config(Struct, frozen=True, kw_only=True):
     """All settings: their types, descriptions and defaults."""
 
@@ -41,6 +49,12 @@ class Config(Struct, frozen=True, kw_only=True):
     see_files: Annotated[
         bool, "During a run, list files that something else than its file tools changes, too."
     ] = True
+    ring: Annotated[
+        Ring,
+        "What tells you, while you look elsewhere, that a session waits for you or a run has ended:"
+        " nothing, the bell and the window's title, or these with a notification of the desktop"
+        " where the terminal can show one.",
+    ] = Ring.NOTIFY
     editor: Annotated[
         str, 'Command that opens a written file, e.g. "code --wait"; empty: $VISUAL, then $EDITOR.'
     ] = ""

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import re
 import shutil
-import subprocess
 import sys
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from gemtui.processes import FOLDER, find_program
+from gemtui.notify import ask_tmux, ringing_terminal
 
-_TMUX_LIMIT = 2.0
+_PASS = "allow-passthrough on"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -19,7 +18,9 @@ class Terminal:
     """The terminal that the app would use.
 
     `columns`, `rows`: None if stdout is not a terminal. `set_clipboard`: tmux's option of that
-    name, which copying by OSC 52 depends on; None outside of tmux.
+    name, which copying by OSC 52 depends on; None outside of tmux. `notifications`: the
+    number of the escape code (OSC) that shows one, None = none is known. `allow_passthrough`:
+    tmux's option of that name, which they depend on.
     """
 
     tty: bool
@@ -32,10 +33,13 @@ class Terminal:
     utf8: bool
     tmux: bool
     set_clipboard: str | None
+    notifications: int | None
+    allow_passthrough: str | None
 
 
 def look_at_terminal(environ: Mapping[str, str]) -> Terminal:
     """Examine stdout; inside tmux, run tmux for an option."""
+    tmux = bool(environ.get("TMUX"))
     tty = sys.stdout is not None and sys.stdout.isatty()
     columns, rows = shutil.get_terminal_size() if tty else (None, None)
     names = (environ.get(name) for name in ("LC_ALL", "LC_CTYPE", "LANG"))
@@ -49,27 +53,11 @@ def look_at_terminal(environ: Mapping[str, str]) -> Terminal:
         no_color=bool(environ.get("NO_COLOR")),
         locale=locale,
         utf8=re.search(r"utf-?8", locale or "", re.IGNORECASE) is not None,
-        tmux=bool(environ.get("TMUX")),
-        set_clipboard=_set_clipboard() if environ.get("TMUX") else None,
+        tmux=tmux,
+        set_clipboard=ask_tmux("show-options", "-sv", "set-clipboard") if tmux else None,
+        notifications=ringing_terminal(environ).osc,
+        allow_passthrough=ask_tmux("show-options", "-gv", "allow-passthrough") if tmux else None,
     )
-
-
-def _set_clipboard() -> str | None:
-    tmux = find_program("tmux")
-    if tmux is None:
-        return None
-    try:
-        answer = subprocess.run(
-            [tmux, "show-options", "-sv", "set-clipboard"],
-            cwd=FOLDER,
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            timeout=_TMUX_LIMIT,
-            check=False,
-        )
-    except (OSError, subprocess.TimeoutExpired):
-        return None
-    return answer.stdout.decode(errors="replace").strip() or None
 
 
 def terminal_rows(terminal: Terminal) -> Iterator[tuple[str, str]]:
@@ -85,3 +73,8 @@ def terminal_rows(terminal: Terminal) -> Iterator[tuple[str, str]]:
     if terminal.tmux and terminal.set_clipboard != "on":
         now = terminal.set_clipboard or "unknown"
         yield "", f"tmux: set-clipboard is {now}; copying needs: tmux set -s set-clipboard on"
+    if terminal.notifications is None:
+        yield "", "no notifications are known of it: a question rings its bell"
+    elif terminal.tmux and terminal.allow_passthrough not in ("on", "all"):
+        now = terminal.allow_passthrough or "unknown"
+        yield "", f"tmux: allow-passthrough is {now}; notifications need: tmux set -g {_PASS}"

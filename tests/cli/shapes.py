@@ -157,6 +157,8 @@ DOCTOR = {
         "utf8": bool,
         "tmux": bool,
         "set_clipboard": (str, None),
+        "notifications": (int, None),
+        "allow_passthrough": (str, None),
     },
     "files": {
         "config": {"path": str, "found": bool, "problem": (str, None)},

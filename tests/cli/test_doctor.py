@@ -196,13 +196,15 @@ def test_terminal_facts(
     monkeypatch.setenv("NO_COLOR", "1")
     monkeypatch.setenv("LC_ALL", "C")
     monkeypatch.setenv("TMUX", "/tmp/tmux")
-    script(tmp_path / "bin/tmux", "echo external")
+    script(tmp_path / "bin/tmux", "[ $1 = display-message ] && echo foot || echo external")
     terminal = gemtui("doctor", "--json").json["terminal"]
     assert terminal["set_clipboard"] == "external"
+    assert (terminal["notifications"], terminal["allow_passthrough"]) == (777, "external")
     assert (terminal["no_color"], terminal["utf8"], terminal["tty"]) == (True, False, False)
     text = gemtui("doctor").out
     assert clean(text) == text
     assert "tmux set -s set-clipboard on" in text
+    assert "tmux set -g allow-passthrough on" in text
     assert "--ascii" in text
 
 

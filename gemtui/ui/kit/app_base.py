@@ -6,6 +6,7 @@ Screens and dialogs know this class alone; only `GemtuiApp` knows the panes.
 from __future__ import annotations
 
 import asyncio
+import os
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
@@ -25,16 +26,18 @@ from textual.message_pump import MessagePump
 from textual.screen import Screen, ScreenResultType
 from textual.signal import Signal
 
-from gemtui.config import Config
+from gemtui.config import Config, Ring
+from gemtui.notify import BELL, Notice, ringing_terminal, rung
 from gemtui.paths import state_dir
 from gemtui.sessions.preload import StorePreload
 from gemtui.sessions.summary import Summary
-from gemtui.text import Clean, clean, clean_line
+from gemtui.text import Clean, clean, clean_line, ellipsis
 from gemtui.ui.draw.theme import ASCII, UNICODE, Glyphs
 from gemtui.ui.kit.bars import BarLine, tabs
 from gemtui.ui.kit.clean_widgets import NoControls
 from gemtui.ui.kit.dialog_guard import AnsweringScreen
 from gemtui.ui.kit.messages import CopyRequested
+from gemtui.ui.kit.ringer import Ringer
 from gemtui.ui.kit.text_screen import RawScreen
 
 if TYPE_CHECKING:
@@ -44,6 +47,9 @@ _NO_CONTROLS = NoControls()
 _HELD = 2.0
 """Seconds for which a key waits at most."""
 _PUSH_TITLE, _POP_TITLE = "\x1b[22;2t", "\x1b[23;2t"
+_NOTHING = Clean("")
+_TITLE = 120
+"""Cells of a window's title that tells what happened."""
 
 
 class Start(Struct, frozen=True, kw_only=True):
@@ -85,7 +91,9 @@ class AppBase(App[None]):
         self.start, self.config, self.clock = start, config, clock
         self.glyphs: Glyphs = ASCII if config.ascii else UNICODE
         self.marks_changed: Signal[None] = Signal(self, "marks changed")
-        self._named = False
+        self._named, self._title = False, _NOTHING
+        self._news: Notice | None = None
+        self._ringer = Ringer(self._sound, self.set_timer)
         self._popped = 0.0
         self._held: deque[events.Key | events.Paste] = deque()
         self._held_since = 0.0
@@ -142,6 +150,8 @@ class AppBase(App[None]):
         Keys that came in one burst with the one that closed a screen, or us, are for nobody, and
         so are those that came before a question was there: they can't be the answer.
         """
+        if isinstance(event, events.Key):
+            self._is_seen()
         if isinstance(event, events.InputEvent | events.Paste) and self._is_late(event):
             return
         if (
@@ -217,10 +227,45 @@ class AppBase(App[None]):
 
     def name_window(self, title: Clean) -> None:
         """Set the terminal's title; its own one is put aside first."""
+        self._title = title
+        if self._news is None:
+            self._write_title(title)
+
+    def _write_title(self, title: Clean) -> None:
         if not self._named:
             self._named = True
             self._write(_PUSH_TITLE)
         self._write(f"\x1b]2;{title}\x07")
+
+    # --- what happens while nobody looks ---------------------------------------------------------
+
+    def ring(self, notice: Notice) -> None:
+        """Tell somebody who looks elsewhere what has happened, in the way of the settings."""
+        if self.config.ring is not Ring.OFF:
+            self._ringer.ring(notice)
+
+    def _sound(self, notice: Notice) -> None:
+        """Bell or notification; the window is called by it until somebody is there."""
+        self._news = notice
+        self._write_title(ellipsis(Clean(f"{notice.title}: {notice.text}"), _TITLE))
+        if self.config.ring is Ring.BELL:
+            self._write(BELL)
+        else:
+            self.run_worker(self._notify(notice), group="ring")
+
+    async def _notify(self, notice: Notice) -> None:
+        self._write(rung(notice, await asyncio.to_thread(ringing_terminal, os.environ)))
+
+    def _is_seen(self) -> None:
+        """Somebody is there again."""
+        if self._news is not None:
+            self._news = None
+            self._write_title(self._title)
+
+    def watch_app_focus(self, focus: bool) -> None:
+        """The window has got the focus, or lost it."""
+        if focus:
+            self._is_seen()
 
     def _write(self, sequence: str) -> None:
         if self._driver is not None and not self.is_headless:

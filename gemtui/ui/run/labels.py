@@ -11,6 +11,7 @@ from textual.content import Content
 
 from gemtui.agent.detect import Detected
 from gemtui.agent.options import AgentOptions, seconds_text
+from gemtui.notify import Notice
 from gemtui.paths import current_folder
 from gemtui.policy.file.levels import Level
 from gemtui.policy.model.rules import ApprovalMode, Call
@@ -60,6 +61,10 @@ ENDS = {
 """The word for an end, and its colour."""
 
 
+_NAMED = 60
+"""Characters of its prompt by which a run is named elsewhere."""
+
+
 def mark(run: LiveRun, glyphs: Glyphs) -> str:
     """Return the glyph for a run's state."""
     return glyphs.running if run.outcome is None else sign(run.outcome.status, glyphs)
@@ -92,6 +97,18 @@ def state(run: LiveRun, glyphs: Glyphs) -> Content:
         )
     word, role = ("running", "accent") if run.outcome is None else ENDS[run.outcome.status]
     return Content.styled(f"{mark(run, glyphs)} {word}", f"$text-{role}")
+
+
+def end_notice(run: LiveRun) -> Notice:
+    """Return what tells somebody who looks elsewhere that a run has ended, and how."""
+    how = "done" if run.outcome is None else ENDS[run.outcome.status][0]
+    return run_notice(run, f"run ended: {how}")
+
+
+def run_notice(run: LiveRun, what: str) -> Notice:
+    """Return what tells somebody who looks elsewhere of a run."""
+    title = clean_line(f"gemtui: {run.cwd.name}")
+    return Notice(title=title, text=clean_line(f"{what}: {run.prompt[:_NAMED]}"))
 
 
 def facts(run: LiveRun, glyphs: Glyphs, now: datetime) -> Iterator[Content]:

@@ -151,7 +151,9 @@ class RunMode:
         if run is not None and not run.past:
             run.looked_at = self._shows(run)
             if not run.looked_at or not app.app_focus:
-                app.bell()
+                from gemtui.ui.run.labels import end_notice
+
+                app.ring(end_notice(run))
                 app.say(f"A run has ended: {clean_line(run.prompt[:50])}")
         self.changed.publish(run)
         app.marks_changed.publish(None)

@@ -1,0 +1,43 @@
+"""Ring where somebody looks elsewhere, and not more often than one can bear."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from gemtui.notify import Notice
+from gemtui.text import Clean
+
+PAUSE = 3.0
+"""Seconds between two rings; what happens meanwhile is told together."""
+
+
+class Ringer:
+    """`sound(notice)` rings; `later(seconds, call)` calls something once."""
+
+    def __init__(
+        self,
+        sound: Callable[[Notice], object],
+        later: Callable[[float, Callable[[], None]], object],
+    ) -> None:
+        self._sound, self._later = sound, later
+        self._held: list[Notice] = []
+        self._pausing = False
+
+    def ring(self, notice: Notice) -> None:
+        """Ring now, or with all that comes until the pause after the last ring is over."""
+        if self._pausing:
+            self._held.append(notice)
+        else:
+            self._ring(notice)
+
+    def _ring(self, notice: Notice) -> None:
+        self._pausing = True
+        self._sound(notice)
+        self._later(PAUSE, self._go_on)
+
+    def _go_on(self) -> None:
+        held, self._held = self._held, []
+        self._pausing = False
+        if held:
+            more = f" (and {len(held) - 1} more)" if len(held) > 1 else ""
+            self._ring(Notice(title=held[-1].title, text=Clean(f"{held[-1].text}{more}")))

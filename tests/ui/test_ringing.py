@@ -1,0 +1,129 @@
+"""What rings while somebody looks elsewhere: the bytes at a terminal."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from gemtui.notify import Notice
+from gemtui.paths import config_file
+from gemtui.text import Clean, clean_line
+from gemtui.ui.kit.ringer import PAUSE, Ringer
+from tests.fake_cli import INIT, OK, FakeCli, says
+from tests.terminal import Terminal
+
+AWAY, BACK, LEAVE = "\x1b[O", "\x1b[I", "\x11"
+WEZTERM = {"TERM_PROGRAM": "WezTerm"}
+
+
+@pytest.fixture
+def gate(tmp_path: Path) -> Path:
+    """The file that lets the run end."""
+    return tmp_path / "gate"
+
+
+@pytest.fixture
+def project(tmp_path: Path, home: Path) -> Path:
+    """A folder that Gemini CLI trusts, with a name that is not harmless."""
+    folder = tmp_path / "api;\x1b]0;x\x07"
+    folder.mkdir()
+    (home / ".gemini/trustedFolders.json").write_text(json.dumps({str(folder): "TRUST_FOLDER"}))
+    return folder
+
+
+@pytest.fixture
+def running(project: Path, fake_cli: FakeCli, gate: Path) -> Callable[..., Terminal]:
+    """gemtui in a terminal with a run that goes on until the gate is there."""
+    fake_cli(f"print:{INIT}", says("I work."), f"until:{gate}", f"print:{OK}")
+
+    def start(**environ: str) -> Terminal:
+        here = {name: value for name, value in os.environ.items() if name not in ("TMUX", "STY")}
+        terminal = Terminal(
+            [sys.executable, "-m", "gemtui"], environ={**here, **environ}, folder=project
+        )
+        terminal.shows("? keys")
+        terminal.press("2")
+        terminal.shows("enter starts a run")
+        terminal.press("test it\r")
+        terminal.shows("I work.")
+        return terminal
+
+    return start
+
+
+def after(terminal: Terminal, what: bytes) -> bytes:
+    """What is written from now on, until `what` comes."""
+    start = len(terminal.raw)
+    terminal.until(lambda: what in terminal.raw[start:], repr(what))
+    return bytes(terminal.raw[start:])
+
+
+def test_a_run_that_ends_while_nobody_looks_rings_once(
+    running: Callable[..., Terminal], gate: Path, project: Path
+) -> None:
+    with running(**WEZTERM) as me:
+        me.press(AWAY)
+        gate.touch()
+        said = after(me, b"\x1b\\")
+        name = clean_line(project.name)
+        told = f"\x1b]777;notify;gemtui: {name.replace(';', ',')};run ended: done: test it\x1b\\"
+        assert said.endswith(b"\a" + told.encode())
+        assert f"\x1b]2;gemtui: {name}: run ended".encode() in said
+        me.press(BACK)
+        assert b"run ended" not in after(me, b"\x1b]2;").split(b"\x1b]2;")[-1]
+        me.press(LEAVE)
+        me.wait()
+        assert me.raw.count(b"\x1b]777;") == 1
+        assert b"\x1b]0;" not in me.raw
+
+
+def test_a_run_that_ends_before_ones_eyes_does_not_ring(
+    running: Callable[..., Terminal], gate: Path
+) -> None:
+    with running(**WEZTERM) as me:
+        gate.touch()
+        me.shows("✓ done")
+        me.press(LEAVE)
+        me.wait()
+        assert b"\x1b]777;" not in me.raw
+
+
+@pytest.mark.parametrize("ring", ["off", "bell"])
+def test_settings_say_how_it_rings(running: Callable[..., Terminal], gate: Path, ring: str) -> None:
+    config_file().parent.mkdir(parents=True, exist_ok=True)
+    config_file().write_text(f'ring = "{ring}"\n')
+    with running(**WEZTERM) as me:
+        me.press(AWAY)
+        start = len(me.raw)
+        gate.touch()
+        me.shows("✓ done")
+        me.press(BACK, LEAVE)
+        me.wait()
+        said = re.sub(rb"\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)", b"", bytes(me.raw[start:]))
+        assert said.count(b"\a") == (1 if ring == "bell" else 0)
+        assert b"\x1b]777;" not in me.raw
+
+
+# --- not too often -------------------------------------------------------------------------------
+
+
+def test_what_comes_soon_after_a_ring_waits_and_is_told_together() -> None:
+    sounded: list[str] = []
+    timers: list[tuple[float, Callable[[], None]]] = []
+    ringer = Ringer(lambda notice: sounded.append(notice.text), lambda *timer: timers.append(timer))
+    for number in range(100):
+        ringer.ring(Notice(title=Clean("t"), text=Clean(f"run {number}")))
+    assert sounded == ["run 0"]
+    ((seconds, go_on),) = timers
+    assert seconds == PAUSE
+    go_on()
+    assert sounded == ["run 0", "run 99 (and 98 more)"]
+    timers.pop()[1]()
+    ringer.ring(Notice(title=Clean("t"), text=Clean("later")))
+    assert sounded[2:] == ["later"]
