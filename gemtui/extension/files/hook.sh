@@ -19,19 +19,35 @@ ask() { # gemtui's answer is printed whole, or this fails; it writes the live fi
     "$GEMTUI_PYTHON" -I -S "$here/ask.py" "$live" "$pid"
 }
 
-keep() { # link the session's file into the vault, below its own path and over nothing
-    path=$(head -c 16384 "$live/$pid")
-    path=${path#'{"session_id":"'*'","transcript_path":"'}
+keep() { # the files of the session and of its subagents get names in the vault
+    told=$(head -c 16384 "$live/$pid")
+    id=${told#'{"session_id":"'}
+    id=${id%%'"'*}
+    path=${told#'{"session_id":"'*'","transcript_path":"'}
     path=${path%%'"'*}
-    case $path in *\\* | [!/]* | '') return ;; esac
+    case $path in *\\* | */../*) return ;; /*/chats/*.json | /*/chats/*.jsonl) ;; *) return ;; esac
+    keep_file "$path"
+    case $id in '' | *[!A-Za-z0-9_-]*) return ;; esac
+    for agent in "${path%/*}/$id"/*.jsonl; do keep_file "$agent"; done
+}
+
+keep_file() { # a name below its own path; what another file has there stays, and the next tree is
+    # taken (gemtui/sessions/vault_files.py)
+    [ -f "$1" ] && [ ! -h "$1" ] || return
     tree=0
-    while [ -e "$vault/$tree$path" ]; do
-        [ "$vault/$tree$path" -ef "$path" ] && return
+    while [ -e "$vault/$tree$1" ]; do
+        [ "$vault/$tree$1" -ef "$1" ] && return
         tree=$((tree + 1))
     done
-    mkdir -p "$vault/$tree${path%/*}" && ln "$path" "$vault/$tree$path" && return
-    copy=$vault/copy$path
-    mkdir -p "${copy%/*}" && cp -p "$path" "$copy.$$" && mv -f "$copy.$$" "$copy"
+    mkdir -p "$vault/$tree${1%/*}" && { ln "$1" "$vault/$tree$1" || copy_file "$1"; }
+}
+
+copy_file() { # on another file system: a copy, made anew where the file only went on
+    copy=$vault/copy$1 new=$vault/copy${1%/*}/.hook-$$
+    if [ -e "$copy" ]; then
+        case $(LC_ALL=C cmp "$copy" "$1" 2>&1) in *"EOF on $copy"*) ;; *) return ;; esac
+    fi
+    mkdir -p "${copy%/*}" && cp -p "$1" "$new" && mv -f "$new" "$copy" || rm -f "$new"
 }
 
 said=
