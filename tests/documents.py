@@ -41,6 +41,7 @@ PANES = {
         Where.INFO,
         Where.STATS,
         Where.SEARCH,
+        Where.HISTORY,
         Where.EMPTY,
     ),
     "Runs": (Where.PROMPT, Where.RUN, Where.WRITES, Where.OPTIONS, Where.RUN_LIST),

@@ -82,21 +82,23 @@ def recorded_writes(
     home: Path,
     cache: Path | None,
     since: datetime | None = None,
-    progress: Callable[[int], None] = lambda _: None,
+    progress: Callable[[int, int], None] = lambda _done, _total: None,
     cancelled: Callable[[], bool] = never,
 ) -> Iterator[RecordedWrite | Problem]:
     """Yield the writes of sessions without their changes, and why a session can't be read.
 
     Sessions that wrote nothing are not opened, nor those that did not change since the last time.
-    `since`: no writes before. `home`, `cache`, `progress`, `cancelled`: as `read_kept` takes them.
+    `since`: no writes before. `home`, `cache`, `cancelled`: as `read_kept` takes them. `progress`
+    is called with the number of sessions that are read, and of those that are to be.
     """
+    wrote = [each for each in sessions if _may_have_written(each, since)]
     found = read_kept(
-        [each for each in sessions if _may_have_written(each, since)],
+        wrote,
         WRITES,
         lambda log, _: tuple(write for write, _ in _writes(log)),
         home=home,
         cache=cache,
-        progress=progress,
+        progress=lambda done: progress(done, len(wrote)),
         cancelled=cancelled,
     )
     for session, writes in found:
@@ -110,7 +112,7 @@ def recorded_changes(
     sessions: Iterable[Summary],
     *,
     since: datetime | None = None,
-    progress: Callable[[int], None] = lambda _: None,
+    progress: Callable[[int, int], None] = lambda _done, _total: None,
     cancelled: Callable[[], bool] = never,
 ) -> Iterator[RecordedWrite | Problem]:
     """Yield the same with their changes; the sessions are read for that."""
@@ -118,7 +120,7 @@ def recorded_changes(
     def changes(log: SessionLog, session: Summary) -> list[RecordedWrite]:
         return [_recorded(write, session, change) for write, change in _writes(log)]
 
-    wrote = (each for each in sessions if _may_have_written(each, since))
+    wrote = [each for each in sessions if _may_have_written(each, since)]
     for done, session in enumerate(wrote, 1):
         if cancelled():
             return
@@ -127,7 +129,7 @@ def recorded_changes(
             yield found
         else:
             yield from _since(since, found)
-        progress(done)
+        progress(done, len(wrote))
 
 
 def change_of(
@@ -162,7 +164,7 @@ def wrote_first(sessions: Iterable[Summary], path: PurePath) -> list[Summary]:
 
     def wrote(session: Summary) -> bool:
         names = (name for name in session.files_written if name.endswith(path.name))
-        return any(_place(session, name) == path for name in names)
+        return any(written_path(session.project, name) == path for name in names)
 
     return sorted(sessions, key=lambda each: not wrote(each))
 
@@ -180,16 +182,19 @@ def _recorded(write: Write, session: Summary, change: DiffDisplay | None = None)
     owner = session.parent if session.kind is SessionKind.SUBAGENT else None
     return RecordedWrite(
         *astuple(write),
-        path=_place(session, write.name),
+        path=written_path(session.project, write.name),
         session=owner or session.id,
         source=session,
         change=change,
     )
 
 
-def _place(session: Summary, name: str) -> PurePath:
-    """The file that a call names, by one name however it was written."""
-    return PurePath(os.path.normpath(PurePath(session.project or "", name)))
+def written_path(project: str | None, name: str) -> PurePath:
+    """Return the file that a call names, by one name however it was written.
+
+    `project`: the folder of its session; None = unknown, and a relative name stays relative.
+    """
+    return PurePath(os.path.normpath(PurePath(project or "", name)))
 
 
 def _writes(

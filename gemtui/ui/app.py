@@ -6,6 +6,7 @@ import gc
 import os
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
+from pathlib import PurePath
 from typing import Any, ClassVar
 
 from textual import on, work
@@ -26,6 +27,7 @@ from gemtui.ui.kit.keys import BY_ID, Group, Key, Where, acting, bindings, reach
 from gemtui.ui.kit.messages import (
     AllowCallRequested,
     ContinueRequested,
+    HistoryRequested,
     NewRunRequested,
     RunWithPolicyRequested,
     SessionRequested,
@@ -233,6 +235,10 @@ class GemtuiApp(AppBase):
     @on(AllowCallRequested)
     async def _allow_call(self, message: AllowCallRequested) -> None:
         await self.policies.allow(message.call, message.policies)
+
+    @on(HistoryRequested)
+    def _show_history(self, message: HistoryRequested) -> None:
+        self.sessions.show_history(PurePath(os.path.normpath(message.path)))
 
     @on(SessionRequested)
     async def _show_session(self, message: SessionRequested) -> None:

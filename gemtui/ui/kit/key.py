@@ -22,6 +22,7 @@ class Where(StrEnum):
     INFO = "About the session"
     STATS = "Numbers"
     SEARCH = "Search in all sessions"
+    HISTORY = "Writes of a file"
     NOTICE = "Message"
     EMPTY = "No sessions"
     RUN = "Run"

@@ -120,6 +120,7 @@ TABLE: dict[Where, tuple[Row, ...]] = {
         ("copy_message", "Y", COPY, "Copy message", "Copy the whole message"),
         ("raw", "v", OPEN, "Raw", "Raw JSON of what is under the cursor"),
         ("open_file", "o", OPEN, "Edit file", "Open the file in your editor, an image in a viewer"),
+        ("history", "W", OPEN, "All writes", "All writes of this file, in all sessions"),
         ("save_media", "S", COPY, "Save image", "Write the attached image to a file"),
         ("back", "escape", OPEN, "Back", "End the search, or go back to the list"),
     ),
@@ -158,6 +159,12 @@ TABLE: dict[Where, tuple[Row, ...]] = {
         ("scope", "ctrl+r", VIEW, "All projects", "This project or all projects"),
         ("dropped", "ctrl+t", VIEW, "Dropped", "Search what was rewound, buried or failed"),
         ("close", "escape", OPEN, "Back", "End the search, or go back to the sessions"),
+    ),
+    Where.HISTORY: (
+        ("open", "enter", OPEN, "Open", "Read the session at this call"),
+        ("other_part", "tab,shift+tab", MOVE, "Other part", "To the change, or back to the list"),
+        ("open_file", "o", OPEN, "Edit file", "Open the file in your editor"),
+        ("close", "escape,q", OPEN, "Back", "Back to where you were"),
     ),
     Where.NOTICE: (
         ("copy", "y", COPY, "Copy", "Copy this message"),
@@ -203,6 +210,7 @@ TABLE: dict[Where, tuple[Row, ...]] = {
         ("select", "enter", OPEN, "Open", "The call that wrote it; without one, what changed"),
         ("diff", "d", OPEN, "Diff", "What the file was before the run, and what it is"),
         ("open_file", "o", OPEN, "Edit file", "Open the file in your editor"),
+        ("history", "W", OPEN, "All writes", "All writes of this file, in all sessions"),
         ("back", "escape", OPEN, "Back", "Back to the transcript"),
     ),
     Where.OPTIONS: (
@@ -343,7 +351,7 @@ FOOTER = (
     "filter.open", "filter.done", "filter.clear", "transcript.fold", "find.next", "find.close",
     "list.filter", "transcript.find",
     "transcript.next_match", "prompt.send", "run.stop", "run.allow", "prompt.new_line",
-    "run.again", "run.follow_up", "writes.diff", "run.write", "run.files",
+    "run.again", "run.follow_up", "writes.diff", "writes.history", "run.write", "run.files",
     "transcript.copy_block", "transcript.back", "sessions.export", "sessions.undo",
     "sessions.new_run",
     "list.copy_id", "sessions.go_on", "raw.copy", "raw.close",
@@ -354,6 +362,8 @@ FOOTER = (
     "list.select", "list.scope", "transcript.next_prompt",
     "transcript.next_failure", "transcript.raw", "transcript.follow", "list.hidden", "list.sort",
     "list.group", "sessions.info", "sessions.delete", "transcript.open_file", "dialog.close",
+    "transcript.history", "history.open", "history.other_part", "history.open_file",
+    "history.close",
     "run.options", "run.command", "run.runs", "run.stderr", "run.edit",
 )  # fmt: skip
 """Ids of the keys that the footer shows, the most useful first; the last ones give way."""

@@ -39,6 +39,14 @@ class FileRequested(Message):
         self.path, self.line = path, line
 
 
+class HistoryRequested(Message):
+    """Show which sessions wrote a file; `path` as the tool named it, absolute for the app."""
+
+    def __init__(self, path: str) -> None:
+        super().__init__()
+        self.path = path
+
+
 class SubagentRequested(Message):
     """Open the session of the subagent with this id."""
 

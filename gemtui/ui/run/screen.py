@@ -33,7 +33,13 @@ from gemtui.ui.kit.bars import BarLine, FooterLine, StatusLine
 from gemtui.ui.kit.dialog_guard import DIALOG, DialogGuardScreen
 from gemtui.ui.kit.editor import edit
 from gemtui.ui.kit.keys import BY_ID, Where, bindings
-from gemtui.ui.kit.messages import AllowCallRequested, BackRequested, FileRequested, TranscriptMoved
+from gemtui.ui.kit.messages import (
+    AllowCallRequested,
+    BackRequested,
+    FileRequested,
+    HistoryRequested,
+    TranscriptMoved,
+)
 from gemtui.ui.run import actions
 from gemtui.ui.run.labels import (
     ENDED_KEYS,
@@ -371,6 +377,13 @@ class RunScreen(DialogGuardScreen[None]):
     @on(FileRequested)
     def _file(self, event: FileRequested) -> None:
         edit(self.gemtui, event.path, event.line, self.options.cwd)
+
+    @on(HistoryRequested)
+    def _history(self, event: HistoryRequested) -> None:
+        event.stop()
+        run = self.run_shown
+        folder = (self.options.cwd or current_folder()) if run is None else run.cwd
+        self.app.post_message(HistoryRequested(str(folder / event.path)))
 
     @on(WriteList.DiffRequested)
     def _diff(self, event: WriteList.DiffRequested) -> None:

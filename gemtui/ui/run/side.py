@@ -17,7 +17,7 @@ from gemtui.transcript.writes import FileWrite
 from gemtui.ui.draw.theme import Glyphs
 from gemtui.ui.kit.clean_widgets import Option, OptionList, Static
 from gemtui.ui.kit.keys import Where, bindings
-from gemtui.ui.kit.messages import BackRequested, FileRequested
+from gemtui.ui.kit.messages import BackRequested, FileRequested, HistoryRequested
 from gemtui.ui.run.labels import write_row, write_totals
 from gemtui.ui.run.live_run import LiveRun, ToolEnd
 
@@ -85,6 +85,11 @@ class WriteList(OptionList):
         """The file, in the editor."""
         if (write := self._chosen) is not None:
             self.post_message(FileRequested(str(write.path)))
+
+    def action_history(self) -> None:
+        """All writes of the file."""
+        if (write := self._chosen) is not None:
+            self.post_message(HistoryRequested(str(write.path)))
 
     def action_back(self) -> None:
         """Back to the transcript."""

@@ -125,6 +125,11 @@ class ReadPane(Vertical):
         self._marked = None
         self._go_to(lambda transcript: place_of_call(transcript, call))
 
+    def go_to_block(self, message: str, block: int) -> None:
+        """Put the cursor on a block of the message with this id, once it is read."""
+        self._marked = None
+        self._go_to(lambda transcript: place_of_message(transcript, message, block))
+
     def go_to_hit(
         self, message: str, block: int, query: str, wanted: re.Pattern[str] | None
     ) -> None:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
-from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar, cast
+from pathlib import Path, PurePath
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, cast
 
 from textual import on, work
 from textual.app import ComposeResult
@@ -23,6 +23,7 @@ from gemtui.sessions.preload import StorePreload
 from gemtui.sessions.snapshot import Snapshot
 from gemtui.sessions.store import State
 from gemtui.sessions.summary import Summary
+from gemtui.sessions.written_files import written_path
 from gemtui.text import Clean, clean_line, short_path
 from gemtui.ui.draw.lines import fit_end, own
 from gemtui.ui.kit.bars import BarLine, FooterLine, StatusLine
@@ -32,6 +33,7 @@ from gemtui.ui.kit.messages import (
     BackRequested,
     ContinueRequested,
     FileRequested,
+    HistoryRequested,
     NewRunRequested,
     RawRequested,
     SubagentRequested,
@@ -48,7 +50,9 @@ if TYPE_CHECKING:
     from gemtui.search.search import Search
     from gemtui.ui.kit.app_base import AppBase, Start
     from gemtui.ui.sessions.deletion import DeletedSession
+    from gemtui.ui.sessions.history_screen import History
     from gemtui.ui.sessions.search_screen import Searching, SearchScreen
+    from gemtui.ui.sessions.writes_screen import WritesScreen
 
 PREVIEW_DELAY = 0.08
 """Seconds the cursor rests on a session before it is shown beside the list."""
@@ -57,6 +61,13 @@ PATH_ROOM = 28
 _ABOUT_A_SESSION = frozenset({"other_pane", "zoom", "info", "go_on"})
 ROOM = (60, 15)
 """Columns and lines below which we say that it is tight."""
+
+
+class _WayBack(NamedTuple):
+    """How esc leads from a session, by the name of its file, to what led there."""
+
+    of: str
+    go: Callable[[], object]
 
 
 class SessionsScreen(DialogGuardScreen[None]):
@@ -79,7 +90,8 @@ class SessionsScreen(DialogGuardScreen[None]):
         self._deletions: list[Sequence[DeletedSession]] = []
         self._search: Search | None = None
         self._searching: Searching | None = None
-        self._from_search = False
+        self._ways_back: list[_WayBack] = []
+        self._writes: WritesScreen[Any] | None = None
         self._indexer: Indexer | None = None
         self._indexing: Progress | None = None
 
@@ -178,8 +190,9 @@ class SessionsScreen(DialogGuardScreen[None]):
         self.pane.take(snapshot.sessions)
         self._show_empty(snapshot)
         self._update_status()
-        if (search := self._open_search) is not None:
-            search.take(snapshot)
+        for over in (self._open_search, self._writes):
+            if over is not None:
+                over.take(snapshot)
         if snapshot.complete and self._indexer is None and self._start.cache is not None:
             self._keep_index(self._start.cache)
 
@@ -248,7 +261,9 @@ class SessionsScreen(DialogGuardScreen[None]):
         """
         if self._resting is not None:
             self._resting.stop()
-        self._to_highlight, self._from_search = summary, self._from_search and deeper
+        if not deeper:
+            self._ways_back.clear()
+        self._to_highlight = summary
         self._highlight()
         self.pane.open(summary, deeper=deeper)
         self.reading = True
@@ -276,23 +291,40 @@ class SessionsScreen(DialogGuardScreen[None]):
 
     @on(BackRequested)
     def go_back(self) -> bool:
-        """From a subagent to its parent, from the transcript to the list; False if we are there."""
-        if self.reading and self.pane.back():
-            self._to_highlight = self.pane.summary
-            self._highlight()
+        """From a subagent to its parent, from the transcript to the list; False if we are there.
+
+        To what led to this session, where that was something else.
+        """
+        if self.reading and self._leads_back():
+            self._ways_back.pop().go()
+        elif self.reading and self._back():
+            pass
         elif self.reading and (parent := self.pane.parent_session) is not None:
             self._leave_for(parent)
         elif self.has_class("-zoom"):
             self.action_zoom()
         elif not self.reading or self.has_class("-empty"):
             return False
-        elif self._from_search:
-            self._from_search = False
-            self.sessions.focus()
-            self.action_search()
         else:
             self.sessions.focus()
         return True
+
+    def _leads_back(self) -> bool:
+        """Whether something else than the list or a session led to the one that is read."""
+        return bool(self._ways_back) and self._ways_back[-1].of == self._read_file
+
+    @property
+    def _read_file(self) -> str:
+        """The file of the session that is read; "" = none."""
+        return "" if self.pane.summary is None else self.pane.summary.name
+
+    def _back(self) -> bool:
+        """To the session that was left for this one; False if there is none."""
+        if self.pane.back():
+            self._to_highlight = self.pane.summary
+            self._highlight()
+            return True
+        return False
 
     def _leave_for(self, parent: Summary) -> None:
         """From a subagent that was not opened from its card, to that card."""
@@ -395,7 +427,62 @@ class SessionsScreen(DialogGuardScreen[None]):
         if place is not None:
             self.show(place.hit.file)
             self.pane.go_to_hit(place.hit.message, place.hit.block, place.query, place.pattern)
-            self._from_search = True
+            self._ways_back = [_WayBack(place.hit.file.name, self._back_to_search)]
+
+    def _back_to_search(self) -> None:
+        self.sessions.focus()
+        self.action_search()
+
+    def show_history(self, path: PurePath) -> None:
+        """Show which sessions wrote a file, over whatever is shown, and read what is chosen."""
+        from gemtui.ui.sessions.history_screen import History
+
+        self._show_history(History(path))
+
+    @work(exclusive=True, group="writes")
+    async def _show_history(self, history: History) -> None:
+        from gemtui.ui.sessions.history_screen import HistoryScreen
+
+        if self._snapshot is not None:
+            screen = HistoryScreen(self._snapshot, self._home, history)
+            await self._read_write(screen, lambda: self._show_history(history))
+
+    async def _read_write(self, screen: WritesScreen[Any], again: Callable[[], object]) -> None:
+        """Ask for a write; read its session there, from where the way back is to ask `again`."""
+        mode = self.app.current_mode
+        self._writes = screen
+        try:
+            write = await self.app.push_screen_wait(screen)
+        finally:
+            self._writes = None
+        if write is None:
+            return
+        here = self.app.screen is self
+        await self.app.switch_mode(self.app.DEFAULT_MODE)
+        left = self._leave_place() if here and self.reading else self.sessions.focus
+        self.show(write.source, deeper=here and self.reading)
+        self.pane.go_to_block(write.message, write.block)
+
+        async def back() -> None:
+            left()
+            await self.app.switch_mode(mode)
+            again()
+
+        self._ways_back.append(_WayBack(write.source.name, lambda: self.call_later(back)))
+
+    def _leave_place(self) -> Callable[[], object]:
+        """What leads back to the session that is read, as it is now."""
+        read, view = self._read_file, self.pane.view
+        cursor = view.page.cursor
+
+        def back() -> None:
+            if self._read_file != read:
+                self._back()
+            else:
+                view.page.go(cursor)
+                view.refresh_page()
+
+        return back
 
     def on_unmount(self) -> None:
         """Close what was searched in."""
@@ -504,6 +591,13 @@ class SessionsScreen(DialogGuardScreen[None]):
         summary = self.pane.summary
         project = None if summary is None or summary.project is None else Path(summary.project)
         edit(self.gemtui, event.path, event.line, project)
+
+    @on(HistoryRequested)
+    def _history(self, event: HistoryRequested) -> None:
+        event.stop()
+        summary = self.pane.summary
+        project = None if summary is None else summary.project
+        self.show_history(written_path(project, event.path))
 
     @on(SubagentRequested)
     def _subagent(self, event: SubagentRequested) -> None:

@@ -103,10 +103,15 @@ def _images(call: ToolCall, look: Look) -> Iterator[Pieces]:
 
 def state(call: ToolCall, look: Look) -> tuple[str, str, Role]:
     """Sign, word and role of how a call stands; a word that is said elsewhere is empty here."""
+    if call.status is ToolStatus.SUCCESS and call.exit_code:
+        return look.glyphs.failed, "", Role.ERROR
+    return state_of(call.status, look)
+
+
+def state_of(status: ToolStatus, look: Look) -> tuple[str, str, Role]:
+    """The same of a status alone."""
     glyphs = look.glyphs
-    match call.status:
-        case ToolStatus.SUCCESS if call.exit_code:
-            return glyphs.failed, "", Role.ERROR
+    match status:
         case ToolStatus.SUCCESS:
             return glyphs.ok, "", Role.SUCCESS
         case ToolStatus.ERROR:

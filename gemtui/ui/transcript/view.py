@@ -25,6 +25,7 @@ from gemtui.ui.kit.messages import (
     CopyRequested,
     DroppedRequested,
     FileRequested,
+    HistoryRequested,
     RawRequested,
     SubagentRequested,
     TranscriptMoved,
@@ -390,6 +391,14 @@ class TranscriptView(SearchedView, can_focus=True, inherit_bindings=False):
         file = file_of(block) if isinstance(block, ToolCall) else None
         if file is not None:
             self.post_message(FileRequested(*file))
+        self._act(lambda: file is not None, "no file here")
+
+    def action_history(self) -> None:
+        """All writes of the file of a tool call."""
+        block = self.page.block
+        file = file_of(block) if isinstance(block, ToolCall) else None
+        if file is not None:
+            self.post_message(HistoryRequested(file[0]))
         self._act(lambda: file is not None, "no file here")
 
     def action_save_media(self) -> None:

@@ -1,0 +1,216 @@
+"""Which sessions wrote a file: each write, the newest first, with what it changed."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path, PurePath
+from threading import Event
+from typing import ClassVar, NamedTuple
+
+from textual import on, work
+from textual.app import ComposeResult
+from textual.binding import BindingType
+from textual.containers import Container, Vertical
+from textual.content import Content
+
+from gemtui.sessions.problem import Problem
+from gemtui.sessions.scope import sessions_with_calls
+from gemtui.sessions.snapshot import Snapshot
+from gemtui.sessions.store import SessionKind
+from gemtui.sessions.summary import Summary
+from gemtui.sessions.written_files import RecordedWrite, change_of, files_of, wrote_first
+from gemtui.text import clean_line, counted, relative, short_path
+from gemtui.transcript.display_model import DiffDisplay
+from gemtui.ui.draw.formats import moment
+from gemtui.ui.draw.gutter_rows import remark
+from gemtui.ui.draw.lines import Line, Piece, Pieces, fit, fit_end, own, spread, width_of
+from gemtui.ui.draw.theme import Look, Role, look_of
+from gemtui.ui.kit.bars import BarLine, FooterLine
+from gemtui.ui.kit.editor import edit
+from gemtui.ui.kit.keys import Where, bindings
+from gemtui.ui.kit.line_view import LineView
+from gemtui.ui.kit.row_list import RowList
+from gemtui.ui.sessions.writes_screen import WritesScreen
+from gemtui.ui.transcript.card import state_of
+from gemtui.ui.transcript.card_body import draw_diff
+
+_PATH_ROOM = 20
+"""Cells that the title leaves to what stands beside the path."""
+
+
+@dataclass(slots=True)
+class History:
+    """A look at the writes of a file that can be gone on with: the file, where the cursor is."""
+
+    path: PurePath
+    chosen: object = None
+
+
+class WriteRow(NamedTuple):
+    """A write, and the title of the session that a person had."""
+
+    write: RecordedWrite
+    title: str
+
+    @property
+    def key(self) -> object:
+        """By what it is known again."""
+        return self.write.source.name, self.write.message, self.write.block
+
+
+class HistoryScreen(WritesScreen[WriteRow]):
+    """`history` is what the next one goes on with."""
+
+    BINDINGS: ClassVar[list[BindingType]] = bindings(Where.HISTORY)
+    AUTO_FOCUS = "RowList"
+
+    def __init__(self, snapshot: Snapshot, home: Path, history: History) -> None:
+        super().__init__(snapshot, home, id="history")
+        self.history = history
+        self._looking = Event()
+
+    def compose(self) -> ComposeResult:
+        """Title; the writes, and what one of them changed; how it goes; keys."""
+        glyphs = self.gemtui.glyphs
+        yield BarLine(id="header", mark=glyphs.ellipsis)
+        with Container(id="write-panes"):
+            with Vertical(id="write-list"):
+                yield BarLine(id="writes-count", classes="heading", mark=glyphs.ellipsis)
+                yield RowList[WriteRow](_draw, key=lambda row: row.key, empty=own("reading"))
+            with Vertical(id="write-side"):
+                yield BarLine(id="write-heading", classes="heading", mark=glyphs.ellipsis)
+                yield LineView(what="the change")
+        yield BarLine(id="status", mark=glyphs.ellipsis)
+        yield FooterLine(ascii=self.gemtui.config.ascii)
+
+    @property
+    def rows(self) -> RowList[WriteRow]:
+        """The writes."""
+        return self.query_one(RowList)
+
+    def on_mount(self) -> None:
+        """Begin to read."""
+        self.read()
+
+    def on_unmount(self) -> None:
+        """Nobody waits for a change any more."""
+        self._looking.set()
+
+    def on_resize(self) -> None:
+        """The path has more room, or less."""
+        words = own("Writes of")
+        room = max(_PATH_ROOM, self.size.width - len(words) - 6)
+        path = fit_end(short_path(Path(self.history.path)), room, own(self.gemtui.glyphs.ellipsis))
+        self.query_one("#header", BarLine).say([Content.styled(words, "bold"), Content(path)])
+
+    # --- the writes ----------------------------------------------------------------------------
+
+    def sessions(self, snapshot: Snapshot) -> tuple[Sequence[Summary], datetime | None]:
+        """All sessions, those first that wrote the file."""
+        return wrote_first(sessions_with_calls(snapshot), self.history.path), None
+
+    def rows_of(self, writes: Sequence[RecordedWrite], snapshot: Snapshot) -> list[WriteRow]:
+        """The writes of the file, the newest first."""
+        path = self.history.path
+        mine = files_of(each for each in writes if each.path == path).get(path, ())
+        mains = (each for each in snapshot.sessions if each.kind is SessionKind.MAIN)
+        titles = {each.id: each.title for each in mains} if mine else {}
+        return [WriteRow(each, titles.get(each.session, each.source.title)) for each in mine[::-1]]
+
+    def show_rows(self, rows: Sequence[WriteRow], *, whole: bool) -> None:
+        """The cursor stays on its write."""
+        self.rows.empty = own("no stored session wrote this file" if whole else "reading")
+        self.rows.show(rows)
+        keys = [row.key for row in rows]
+        if self.history.chosen in keys:
+            self.rows.go(keys.index(self.history.chosen))
+        made = sum(row.write.written for row in rows)
+        sessions = len({row.write.session for row in rows if row.write.written})
+        words = f"{counted(made, 'write')} in {counted(sessions, 'session')}" if rows else ""
+        if tried := len(rows) - made:
+            words += f", {tried} not made"
+        self.query_one("#writes-count", BarLine).say([Content(words)])
+
+    @on(RowList.Highlighted)
+    def _moved(self) -> None:
+        row = self.rows.chosen
+        if row is not None and row.key != self.history.chosen:
+            self.history.chosen = row.key
+        self._show_change(row)
+
+    # --- what one changed ----------------------------------------------------------------------
+
+    @work(exclusive=True, group="change")
+    async def _show_change(self, row: WriteRow | None) -> None:
+        self._looking.set()
+        self._looking = looking = Event()
+        heading, view = self.query_one("#write-heading", BarLine), self.query_one(LineView)
+        if row is None:
+            heading.say([])
+            view.show(lambda _look: ())
+            return
+        heading.say(_heading(row.write, look_of(self.app, self.size.width)))
+        change = await asyncio.to_thread(change_of, row.write, cancelled=looking.is_set)
+        view.show(lambda look: _change_lines(change, look))
+
+    # --- keys ----------------------------------------------------------------------------------
+
+    @on(RowList.Opened)
+    def action_open(self) -> None:
+        """Read the session at this call."""
+        if (row := self.rows.chosen) is not None:
+            self.dismiss(row.write)
+
+    def action_other_part(self) -> None:
+        """To the change, or back."""
+        (self.query_one(LineView) if self.rows.has_focus else self.rows).focus()
+
+    def action_open_file(self) -> None:
+        """The file, in the editor."""
+        edit(self.gemtui, str(self.history.path), None, None)
+
+    def action_close(self) -> None:
+        """Back to where one was."""
+        self.dismiss(None)
+
+
+def _draw(row: WriteRow, look: Look) -> Pieces:
+    """Sign and title at the left; tool, lines or what became of it, and when at the right."""
+    sign, word, role = state_of(row.write.status, look)
+    muted = look[Role.MUTED]
+    right = (
+        Piece(clean_line(f"  {row.write.tool}"), muted),
+        *([Piece(own(f"  {word}"), look[role])] if word else _counts(row.write, look)),
+        Piece(own(f"  {relative(row.write.when, look.now):>4}"), muted),
+    )
+    title = (Piece(own(f"{sign} "), look[role]), Piece(clean_line(row.title), look[Role.TEXT]))
+    left = fit(title, max(0, look.width - width_of(right)), own(look.glyphs.ellipsis))
+    return spread(left, right, look.width, Piece(own(" "), muted))
+
+
+def _counts(write: RecordedWrite, look: Look) -> Sequence[Piece]:
+    pieces = []
+    if write.added is not None:
+        pieces.append(Piece(own(f"  {look.glyphs.added}{write.added}"), look[Role.ADDED]))
+    if write.removed:
+        pieces.append(Piece(own(f" {look.glyphs.removed}{write.removed}"), look[Role.REMOVED]))
+    return pieces
+
+
+def _heading(write: RecordedWrite, look: Look) -> Sequence[Content]:
+    sign, word, _ = state_of(write.status, look)
+    said = [f"{sign} {clean_line(write.tool)}", word or ("new file" if write.is_new else "")]
+    words = Content.styled("  ".join(each for each in said if each), "bold")
+    return [words, Content.styled(moment(write.when, look), "dim")]
+
+
+def _change_lines(change: DiffDisplay | Problem | None, look: Look) -> Sequence[Line]:
+    if isinstance(change, Problem):
+        return (remark(clean_line(f"{change.path}: {change.what}"), look),)
+    if change is None:
+        return (remark("what it changed is not recorded", look),)
+    body = draw_diff(change, look, folded=False)
+    return body.lines or (remark(body.note, look),)

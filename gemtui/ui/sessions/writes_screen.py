@@ -1,0 +1,128 @@
+"""What screens about writes share: sessions are read in a thread, again when the store changes."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from threading import Event
+from time import monotonic
+from typing import TYPE_CHECKING, Generic, TypeVar, cast
+
+from textual import work
+from textual.content import Content
+from textual.css.query import NoMatches
+
+from gemtui.sessions.problem import Problem
+from gemtui.sessions.snapshot import Snapshot
+from gemtui.sessions.written_files import RecordedWrite, recorded_writes
+from gemtui.text import Clean, counted
+from gemtui.ui.draw.lines import own
+from gemtui.ui.kit.bars import BarLine
+from gemtui.ui.kit.dialog_guard import AnsweringScreen
+
+if TYPE_CHECKING:
+    from datetime import datetime
+
+    from gemtui.sessions.summary import Summary
+    from gemtui.ui.kit.app_base import AppBase
+
+Row = TypeVar("Row")
+SHOWN = 0.3
+"""Seconds between two states that are shown while the sessions are read."""
+_PAUSE = 1.0
+"""Seconds before a store that changes all the time is read again."""
+
+
+class WritesScreen(AnsweringScreen[RecordedWrite], Generic[Row]):
+    """Closes with the write at which a session is to be read, or with None.
+
+    The first time its rows grow; later they are replaced when all has been read.
+    """
+
+    def __init__(self, snapshot: Snapshot, home: Path, *, id: str) -> None:
+        super().__init__(id=id)
+        self._snapshot, self._home = snapshot, home
+        self._stopped, self._news = Event(), asyncio.Event()
+
+    @property
+    def gemtui(self) -> AppBase:
+        """The app, with its type."""
+        return cast("AppBase", self.app)
+
+    def sessions(self, snapshot: Snapshot) -> tuple[Sequence[Summary], datetime | None]:
+        """In a thread: the sessions to read, in this order, and since when."""
+        raise NotImplementedError
+
+    def rows_of(self, writes: Sequence[RecordedWrite], snapshot: Snapshot) -> Sequence[Row]:
+        """In a thread: what is shown of these writes."""
+        raise NotImplementedError
+
+    def show_rows(self, rows: Sequence[Row], *, whole: bool) -> None:
+        """Show them; `whole`: all has been read."""
+        raise NotImplementedError
+
+    def on_unmount(self) -> None:
+        """Nobody waits for it any more."""
+        self._stopped.set()
+
+    def take(self, snapshot: Snapshot) -> None:
+        """Show a newer state of the store, once the present one is read."""
+        self._snapshot = snapshot
+        self._news.set()
+
+    @work(exclusive=True, group="writes")
+    async def read(self) -> None:
+        """Read from the start, and go on with what is new."""
+        self._stopped.set()
+        self._stopped = stopped = Event()
+        grows = True
+        while True:
+            self._news.clear()
+            await asyncio.to_thread(self._gather, stopped, grows, asyncio.get_running_loop())
+            grows = False
+            await self._news.wait()
+            await asyncio.sleep(_PAUSE)
+
+    def _gather(self, stopped: Event, grows: bool, loop: asyncio.AbstractEventLoop) -> None:
+        snapshot = self._snapshot
+        found: list[RecordedWrite] = []
+        unread, shown, words = 0, monotonic(), own("reading")
+
+        def progress(done: int, total: int) -> None:
+            nonlocal words
+            words = own(f"reading {done:,} of {total:,}")
+
+        def show(words: Clean, *, whole: bool) -> None:
+            rows = self.rows_of(found, snapshot)
+            act: Callable[[], None] = lambda: self._take(rows, words, stopped, whole)  # noqa: E731
+            if not stopped.is_set():
+                loop.call_soon_threadsafe(act)
+
+        sessions, since = self.sessions(snapshot)
+        for each in recorded_writes(
+            sessions,
+            home=self._home,
+            cache=self.gemtui.start.cache,
+            since=since,
+            progress=progress,
+            cancelled=stopped.is_set,
+        ):
+            if isinstance(each, Problem):
+                unread += 1
+            else:
+                found.append(each)
+            if grows and monotonic() - shown > SHOWN:
+                show(words, whole=False)
+                shown = monotonic()
+        end = f"{counted(unread, 'session')} can't be read" if unread else ""
+        show(own(end), whole=snapshot.complete)
+
+    def _take(self, rows: Sequence[Row], words: Clean, stopped: Event, whole: bool) -> None:
+        if stopped.is_set() or not self.is_attached:
+            return
+        try:
+            self.query_one("#status", BarLine).say([Content(words)])
+            self.show_rows(rows, whole=whole)
+        except NoMatches:  # it is just going
+            return

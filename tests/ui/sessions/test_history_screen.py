@@ -1,0 +1,173 @@
+"""All writes of a file: from a card, from a run, and the way to each and back."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from gemtui.ui.kit.line_view import LineView
+from gemtui.ui.kit.row_list import RowList
+from gemtui.ui.sessions.history_screen import HistoryScreen, WriteRow
+from gemtui.ui.transcript.cursor import Cursor
+from tests.sessions import logs
+from tests.sessions.stores import append, marker, session, talk, uuid
+from tests.sessions.writes import wrote
+from tests.ui.people import NARROW, WIDE, Person, person
+
+HOSTILE = "src/[b]x[/b]\x1b]0;owned\x07\n\u202e[@click=app.exit]y.py"
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Path:
+    (tmp_path / "tide").mkdir()
+    return tmp_path / "tide"
+
+
+@pytest.fixture
+def home(tmp_path: Path, project: Path) -> Path:
+    """Two sessions that wrote one file, the newer one twice, once in vain, and another file."""
+    home, path = tmp_path / ".gemini", project / "src" / "moon.py"
+    marker(home, "proj", str(project))
+    one = [*talk(uuid(1), "Draw the moon"), wrote(path, None, "full\n", seconds=20)]
+    session(home, uuid(1), one, minute="2026-11-20T23-04")
+    two = [
+        *talk(uuid(2), "Let the moon wane"),
+        wrote(path, "full\n", "half\n", seconds=40),
+        wrote(path, "half\n", "new\n", seconds=50, status="cancelled"),
+        wrote(project / "other.py", None, "x = 1\n", seconds=60),
+        {"$set": {"lastUpdated": logs.at(70)}},
+    ]
+    session(home, uuid(2), two, minute="2026-11-20T23-05")
+    return home
+
+
+async def read_first(me: Person) -> None:
+    """The newest session, with the cursor on its first card."""
+    await me.sees("Let the moon wane")
+    await me.press("enter")
+    await reads(me, "Let the moon wane")
+    await me.press("right_square_bracket")
+
+
+async def reads(me: Person, prompt: str) -> None:
+    """Wait for the transcript that begins so."""
+    await me.until(
+        lambda: me.view.has_focus and me.view.page.transcript.outlines[0].excerpt == prompt
+    )
+
+
+async def on_history(me: Person) -> HistoryScreen:
+    await me.until(lambda: isinstance(me.app.screen, HistoryScreen))
+    screen = me.app.screen
+    assert isinstance(screen, HistoryScreen)
+    await me.until(lambda: screen.rows.items)
+    return screen
+
+
+def told(screen: HistoryScreen) -> str:
+    return screen.query_one(LineView).text
+
+
+@pytest.mark.parametrize("size", [WIDE, NARROW])
+async def test_a_card_leads_to_all_writes_of_its_file(home: Path, size: tuple[int, int]) -> None:
+    async with person(home, size) as me:
+        await read_first(me)
+        await me.press("W")
+        screen = await on_history(me)
+        await me.sees("src/moon.py", "2 writes in 2 sessions, 1 not made", "cancelled")
+        assert [row.title for row in screen.rows.items] == [
+            "Let the moon wane",
+            "Let the moon wane",
+            "Draw the moon",
+        ]
+        await me.until(lambda: "new" in told(screen))
+        await me.press("down")
+        await me.until(lambda: "full" in told(screen) and "half" in told(screen))
+
+
+async def test_enter_reads_the_session_at_the_call_and_escape_leads_back(home: Path) -> None:
+    async with person(home) as me:
+        await read_first(me)
+        before = me.view.page.cursor
+        await me.press("W")
+        await on_history(me)
+        await me.press("end", "enter")
+        await me.until(lambda: me.home.pane.summary and me.home.pane.summary.id == uuid(1))
+        await me.until(lambda: me.view.page.block is not None and me.view.page.cursor.block == 0)
+        assert me.view.page.block.name == "write_file"  # type: ignore[union-attr]
+        await me.press("escape")
+        screen = await on_history(me)
+        await me.until(lambda: screen.rows.chosen and screen.rows.chosen.title == "Draw the moon")
+        await me.press("escape")
+        await me.until(lambda: me.app.screen is me.home)
+        assert me.home.pane.summary is not None
+        assert me.home.pane.summary.id == uuid(2)
+        await me.until(lambda: me.view.page.cursor == before)
+        await me.press("escape")
+        await me.until(lambda: me.rows.has_focus)
+
+
+async def test_a_write_of_the_same_session_leads_back_to_the_first_card(home: Path) -> None:
+    async with person(home) as me:
+        await read_first(me)
+        before = me.view.page.cursor
+        await me.press("W")
+        await on_history(me)
+        await me.press("enter")
+        await me.until(lambda: me.app.screen is me.home and me.view.page.cursor != before)
+        await me.press("escape")
+        await on_history(me)
+        await me.press("escape")
+        await me.until(lambda: me.app.screen is me.home and me.view.page.cursor == before)
+
+
+async def test_no_file_no_history(home: Path) -> None:
+    async with person(home) as me:
+        await me.press("enter")
+        await reads(me, "Let the moon wane")
+        me.view.page.go(Cursor(0, 0))
+        await me.press("W")
+        await me.sees("no file here")
+        assert me.app.screen is me.home
+
+
+async def test_what_a_growing_session_writes_is_shown(home: Path, project: Path) -> None:
+    async with person(home) as me:
+        await read_first(me)
+        await me.press("W")
+        screen = await on_history(me)
+        await me.until(lambda: len(screen.rows.items) == 3)
+        path = home / "tmp/proj/chats" / f"session-2026-11-20T23-04-{uuid(1)[:8]}.jsonl"
+        append(path, wrote(project / "src/moon.py", "half\n", "gone\n", seconds=90))
+        await me.until(lambda: len(screen.rows.items) == 4)
+
+
+async def test_hostile_names_are_text(tmp_path: Path, project: Path) -> None:
+    home = tmp_path / ".gemini"
+    marker(home, "proj", str(project))
+    path = project / HOSTILE
+    session(home, uuid(1), [*talk(uuid(1), "[b]Let[/b] \x1b[31m"), wrote(path, None, "\x1b]0;x\n")])
+    async with person(home) as me:
+        await me.press("enter")
+        await me.until(lambda: me.view.has_focus and me.view.total)
+        await me.press("right_square_bracket", "W")
+        screen = await on_history(me)
+        await me.until(lambda: "␛]0;x" in told(screen))
+        await me.sees("1 write in 1 session", "[@click=app.exit]y.py")
+        assert not {"\x1b", "\x07", "\u202e"} & set(me.text)
+
+
+async def test_a_call_without_a_stored_change_says_so(tmp_path: Path, project: Path) -> None:
+    home = tmp_path / ".gemini"
+    marker(home, "proj", str(project))
+    call = logs.call("c", 5, name="write_file", args={"file_path": "a.py"})
+    session(home, uuid(1), [*talk(uuid(1)), logs.gemini("g", "", 5, toolCalls=[call])])
+    async with person(home) as me:
+        await me.press("enter")
+        await me.until(lambda: me.view.has_focus and me.view.total)
+        await me.press("right_square_bracket", "W")
+        screen = await on_history(me)
+        rows: RowList[WriteRow] = screen.rows
+        assert rows.items[0].write.path == project / "a.py"
+        await me.sees("what it changed is not recorded")
