@@ -85,11 +85,14 @@ class Contents(NamedTuple):
     documents: Iterable[Document] = ()
 
 
-def documents_of(log: SessionLog) -> Iterator[Document]:
-    """Yield the documents of a session as far as it was read, dropped messages included."""
+def documents_of(log: SessionLog, *, start: int = 0, stop: int | None = None) -> Iterator[Document]:
+    """Yield the documents of a session as far as it was read, dropped messages included.
+
+    `start`, `stop`: of these messages alone, as `placed_messages` counts them.
+    """
     from gemtui.sessions.load import placed_messages
 
-    for message, slot in placed_messages(log):
+    for message, slot in placed_messages(log, start=start, stop=stop):
         line = None if slot is None else (slot.offset, slot.length)
         for number, block in enumerate(message.blocks):
             if text := block_text(block):

@@ -1,7 +1,8 @@
 """Which version of which session file the index holds: one SQLite file beside the words.
 
-A file's documents carry its number. A file that changed gets a new number, and no number is given
-twice: whatever is interrupted, documents of numbers that are not in the list are not found.
+A file's documents carry its number, or one of several where it was indexed in parts. What changed
+gets a new number, and no number is given twice: whatever is interrupted, documents of numbers that
+are not in the list are not found.
 """
 
 from __future__ import annotations
@@ -16,19 +17,20 @@ from typing import NamedTuple
 
 from gemtui.sessions.store import ChatFile, SessionKind
 
-VERSION = 3
+VERSION = 4
 """Of list and documents. Raise it when either changes: an index of another version is made anew."""
 _APPLICATION = 0x67657300
 _WAIT = 2.0
 """Seconds to wait for another gemtui, which only holds the file for milliseconds."""
 _TABLES = """
     create table file (
-        path blob primary key, number integer, stamp text, size integer, modified real, session text
+        path blob primary key, number integer, stamp text, size integer, modified real,
+        session text, more text
     ) without rowid;
     create table replaced (number integer primary key);
     create table index_name (name text);
 """
-_SELECT = "select path, number, stamp, size, modified, session from file"
+_SELECT = "select path, number, stamp, size, modified, session, more from file"
 
 
 def index_folder(cache: Path, home: Path) -> Path:
@@ -55,11 +57,11 @@ class NoIndex(Exception):
 
 
 class Row(NamedTuple):
-    """A file in the index: its number, and the version that was read.
+    """A file in the index: its first number, and the version that was read.
 
     `stamp`: as `ChatFile.stamp`, in one text. `size`: bytes. `modified`: the time of change in
     seconds since 1970, as `ChatFile.modified` tells it. `session`: what the files of one session
-    share, `session_of`; "" = it holds none.
+    share, `session_of`; "" = it holds none. `more`: its other numbers.
     """
 
     number: int
@@ -67,6 +69,12 @@ class Row(NamedTuple):
     size: int
     modified: float
     session: str
+    more: str = ""
+
+    @property
+    def numbers(self) -> tuple[int, ...]:
+        """All its numbers."""
+        return (self.number, *map(int, self.more.split()))
 
 
 def stamp_of(place: ChatFile) -> str:
@@ -80,9 +88,9 @@ def session_of(kind: SessionKind, id: str) -> str:
 
 
 class Indexed(NamedTuple):
-    """A file as it was indexed: the number of its documents, and `Row.session`."""
+    """A file as it was indexed: as `Row.numbers` and `Row.session`."""
 
-    number: int
+    numbers: tuple[int, ...]
     session: str
 
 
@@ -149,26 +157,27 @@ class FileList:
         return [number for (number,) in self._database.execute("select number from replaced")]
 
     def change(
-        self, taken: Mapping[ChatFile, Indexed], gone: Iterable[str], removed: Iterable[int]
+        self,
+        taken: Mapping[ChatFile, Indexed],
+        gone: Iterable[str],
+        *,
+        replaced: Iterable[int],
+        removed: Iterable[int],
     ) -> None:
-        """Take files under their new numbers, and drop others, all at once.
+        """Take files under their numbers, and drop others, all at once.
 
-        `removed`: those of `replaced` whose documents have been removed.
+        `replaced`: numbers that no file has any more. `removed`: those of them whose documents have
+        been removed.
         """
-        paths = [(os.fsencode(place.name),) for place in taken] + [
-            (os.fsencode(path),) for path in gone
-        ]
-        new = [
-            (os.fsencode(at.name), each.number, stamp_of(at), at.size, _seconds(at), each.session)
-            for at, each in taken.items()
-        ]
+        paths = [(os.fsencode(path),) for path in (*(place.name for place in taken), *gone)]
+        new = [_values(place, each) for place, each in taken.items()]
         execute, executemany = self._database.execute, self._database.executemany
         execute("begin immediate")
         try:
             executemany("delete from replaced where number = ?", [(each,) for each in removed])
-            executemany("insert into replaced select number from file where path = ?", paths)
+            executemany("insert into replaced values (?)", [(each,) for each in replaced])
             executemany("delete from file where path = ?", paths)
-            executemany("insert into file values (?,?,?,?,?,?)", new)
+            executemany("insert into file values (?,?,?,?,?,?,?)", new)
             execute("commit")
         except BaseException:
             with suppress(sqlite3.Error):
@@ -176,5 +185,8 @@ class FileList:
             raise
 
 
-def _seconds(place: ChatFile) -> float:
-    return place.modified.timestamp()
+def _values(place: ChatFile, file: Indexed) -> tuple[object, ...]:
+    first, *more = file.numbers
+    path, modified = os.fsencode(place.name), place.modified.timestamp()
+    others = " ".join(map(str, more))
+    return path, first, stamp_of(place), place.size, modified, file.session, others

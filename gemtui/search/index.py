@@ -15,6 +15,7 @@ import shutil
 import sqlite3
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
+from itertools import chain
 from pathlib import Path
 
 from gemtui.search.documents import Contents
@@ -145,7 +146,7 @@ class WriteIndex:
     def _settled(self) -> set[int]:
         """All numbers in use; documents that an interrupted commit has left are removed."""
         with _no_index_if_damaged():
-            listed = {row.number for row in self._list.rows().values()}
+            listed = {number for row in self._list.rows().values() for number in row.numbers}
             there = set(self._text.reader().numbers())
             self._text.remove(there - listed)
             return there | listed | set(self._list.replaced())
@@ -168,11 +169,17 @@ class WriteIndex:
         row = self.rows.get(place.name)
         return row is not None and row.stamp == stamp_of(place)
 
-    def add(self, place: ChatFile, contents: Contents) -> None:
-        """Add what stands in a file in its present version."""
-        self._text.add(self._next, contents.documents)
-        self._taken[place] = Indexed(self._next, contents.session)
+    def add(self, place: ChatFile, contents: Contents, *, keep: tuple[int, ...] = ()) -> int:
+        """Add what stands in a file in its present version; return its number.
+
+        `keep`: numbers under which the file's other documents were added; all others of it are
+        replaced.
+        """
+        number = self._next
         self._next += 1
+        self._text.add(number, contents.documents)
+        self._taken[place] = Indexed((*keep, number), contents.session)
+        return number
 
     def commit(self, gone: Iterable[str] = ()) -> None:
         """Keep what was added, and forget the files that are gone. Raises OSError."""
@@ -181,7 +188,12 @@ class WriteIndex:
             return
         self._text.remove(removed)
         self._text.commit()
-        self._list.change(self._taken, gone, removed)
+        before = {name: self.rows[name].numbers for name in gone}
+        for place, file in self._taken.items():
+            if (row := self.rows.get(place.name)) is not None:
+                before[place.name] = tuple(set(row.numbers).difference(file.numbers))
+        replaced = chain.from_iterable(before.values())
+        self._list.change(self._taken, gone, replaced=replaced, removed=removed)
         self._taken = {}
         self.rows = self._list.rows()
 

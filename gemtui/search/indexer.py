@@ -16,7 +16,7 @@ import sqlite3
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager, suppress
 from enum import StrEnum
 from functools import partial
@@ -28,9 +28,10 @@ import msgspec.json
 from msgspec import Struct
 
 from gemtui.processes import FOLDER, python
+from gemtui.search.following import Following
 from gemtui.search.index import WriteIndex, only_writer
 from gemtui.search.read_documents import read_documents
-from gemtui.sessions.store import SessionKind
+from gemtui.sessions.store import ChatFile, SessionKind
 from gemtui.sessions.vault_files import store_with_kept
 
 _FIRST, _LONGEST = 0.5, 8.0
@@ -80,11 +81,13 @@ def update(
     index: WriteIndex,
     home: Path,
     *,
+    following: Following | None = None,
     told: Callable[[int, int], None] = lambda *_: None,
     cancelled: Callable[[], bool] = lambda: False,
 ) -> None:
     """Read what changed in a store since it was indexed, newest first, and forget what is gone.
 
+    `following`: the logs that grow, of which only what is new is read; None = all are read whole.
     `told` is called with the number of files that are in the index, and of all. When `cancelled`,
     what was read is kept. Raises OSError, ValueError or sqlite3.Error where the index can't be
     written.
@@ -96,14 +99,31 @@ def update(
     index.commit(gone=index.rows.keys() - {place.name for place in places})
     wait, last = _FIRST, time.monotonic()
     told(done, len(places))
-    for place, contents in read_documents(stale, cancelled=cancelled):
-        index.add(place, contents)
+    for _ in _added(index, stale, following, cancelled):
         done += 1
         if time.monotonic() - last > wait:
             index.commit()
             wait, last = min(2 * wait, _LONGEST), time.monotonic()
         told(done, len(places))
     index.commit()
+
+
+def _added(
+    index: WriteIndex,
+    stale: Sequence[ChatFile],
+    following: Following | None,
+    cancelled: Callable[[], bool],
+) -> Iterator[ChatFile]:
+    """Add files, and yield each that was."""
+    growing = () if following is None else following.growing(stale)
+    for place in growing:
+        if following is not None and not cancelled():
+            following.add(place)
+            yield place
+    rest = [place for place in stale if place not in growing]
+    for place, contents in read_documents(rest, cancelled=cancelled):
+        index.add(place, contents)
+        yield place
 
 
 @contextmanager
@@ -152,12 +172,17 @@ class _Program:
                 self._ended.wait(_AGAIN)
 
     def _write(self) -> None:
-        with closing(WriteIndex(self._folder)) as index, _unless_gone(index):
+        with (
+            closing(WriteIndex(self._folder)) as index,
+            closing(Following(index)) as following,
+            _unless_gone(index),
+        ):
             while not self._ended.is_set() and index.is_there:
                 self._changed.clear()
                 began = time.monotonic()
                 told = partial(self._indexing, index.renewed)
-                update(index, self._home, told=told, cancelled=self._ended.is_set)
+                ended = self._ended.is_set
+                update(index, self._home, following=following, told=told, cancelled=ended)
                 count = len(index.rows)
                 note = index.renewed
                 self._tell(Progress(state=State.DONE, done=count, total=count, note=note))

@@ -20,7 +20,8 @@ MUCH = 32 * 1024 * 1024
 """Bytes; fewer are read here."""
 _HUGE = 64 * 1024 * 1024
 """Bytes of a file whose documents are never all in memory: it is read here."""
-_UNREADABLE = (NotASession, SessionTooLarge, OSError, RecursionError, MemoryError)
+UNREADABLE = (NotASession, SessionTooLarge, OSError, RecursionError, MemoryError)
+"""Errors of a file that is no session, or can't be read."""
 
 
 def read_documents(
@@ -47,14 +48,17 @@ def read_documents(
 def _contents(log: SessionLog, place: ChatFile) -> Contents:
     try:
         log.refresh()
-    except _UNREADABLE:
+    except UNREADABLE:
         return Contents()
-    return Contents(session_of(*kind_and_id(log, place)), _documents(log))
+    return Contents(session_of(*kind_and_id(log, place)), readable_documents(log))
 
 
-def _documents(log: SessionLog) -> Iterator[Document]:
-    with suppress(*_UNREADABLE):
-        yield from documents_of(log)
+def readable_documents(
+    log: SessionLog, *, start: int = 0, stop: int | None = None
+) -> Iterator[Document]:
+    """Yield as `documents_of`, as far as they can be read."""
+    with suppress(*UNREADABLE):
+        yield from documents_of(log, start=start, stop=stop)
 
 
 def _read(place: ChatFile) -> Contents:

@@ -99,7 +99,7 @@ class SnapshotScope:
             if row is None or row.size != file.size or row.modified != file.modified.timestamp():
                 unread.append(file)
             else:
-                known[row.number] = name
+                known.update(dict.fromkeys(row.numbers, name))
         return known, unread
 
     def file(self, name: str) -> Summary:
@@ -192,7 +192,7 @@ class StoreScope:
         """See `Scope`."""
         unread = [file for file in self._unread if file.name in self._wanted]
         known = self._wanted.difference(file.name for file in unread)
-        return {rows[name].number: name for name in known if name in rows}, unread
+        return {number: name for name in known for number in rows[name].numbers}, unread
 
     def file(self, name: str) -> Summary:
         """See `Scope`."""

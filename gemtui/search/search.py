@@ -445,7 +445,7 @@ class _Found:
         counts = source.words.files(wanted) if cut else Counter([each.file for each in found])
         for number, count in counts.items():
             if (name := known.get(number)) is not None:
-                self.counts[name] = count
+                self.counts[name] = self.counts.get(name, 0) + count
                 self.count += count
         now = time.time()
         self.matches += [_Match(_score(each, now), each, source) for each in found]

@@ -55,16 +55,35 @@ def transcript_of(log: SessionLog, *, dropped: bool = False, in_flight: bool = T
     return Transcript(outlines=tuple(item.outline for item in items), read=read, revision=log.size)
 
 
-def placed_messages(log: SessionLog) -> Iterator[tuple[Message, Slot | None]]:
-    """Yield all messages of a log, the dropped ones where they stood, each with its line.
+def placed_messages(
+    log: SessionLog, *, start: int = 0, stop: int | None = None
+) -> Iterator[tuple[Message, Slot | None]]:
+    """Yield the messages of a log, the dropped ones where they stood, each with its line.
 
-    They are those of `transcript_of(log, dropped=True, in_flight=False)`. A message's slot is that
-    of a line from which `message_on_line` makes the same one; None = other lines complete it.
+    They are those of `transcript_of(log, dropped=True, in_flight=False)`, from `start` to `stop`. A
+    message's slot is that of a line from which `message_on_line` makes the same one; None = other
+    lines complete it.
     """
     calls = _LogCalls(log.replay, log.source)
-    for item in _items(log.replay, dropped=True):
+    for item in _items(log.replay, dropped=True)[start:stop]:
         alone = log.format == "jsonl" and _is_alone(item)
         yield _message(item, calls), item.entry.slot if alone else None
+
+
+def made_of(log: SessionLog) -> list[tuple[object, ...]]:
+    """Return what each of `placed_messages` is made of.
+
+    As long as a log only grows, a message of which that is equal later is the same.
+    """
+    calls, replies = log.replay.calls, log.replay.replies
+
+    def others(entry: ReplayedMessage) -> list[tuple[object, ...]]:
+        return [(calls.get(id), replies.get(id)) for id in entry.facts.part_ids]
+
+    return [
+        (item.entry, item.outline, item.calls, item.rest, item.hidden, others(item.entry))
+        for item in _items(log.replay, dropped=True)
+    ]
 
 
 def _is_alone(item: _Item) -> bool:

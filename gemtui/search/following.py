@@ -1,0 +1,96 @@
+"""Logs that grow just now: of these the index takes only what is new.
+
+A log's last messages may still change, as calls get their results; those before them rarely do.
+So its documents have several numbers, of which the last is replaced each time. Where earlier
+messages changed too, by a rewind or a list in their place, all of the log is taken again.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import OrderedDict
+from collections.abc import Collection, Sequence
+
+from gemtui.search.documents import Contents
+from gemtui.search.file_list import session_of
+from gemtui.search.index import WriteIndex
+from gemtui.search.read_documents import UNREADABLE, readable_documents
+from gemtui.sessions.load import made_of
+from gemtui.sessions.records import SessionLog
+from gemtui.sessions.replay import Replay
+from gemtui.sessions.store import ChatFile
+from gemtui.sessions.summarise import kind_and_id
+
+_LOGS = 4
+"""Logs that are kept open."""
+_LIVE = 600.0
+"""Seconds since the last change of a log that may be growing."""
+_OPEN = 16
+"""Messages at the end of a log that may change."""
+_MANY = 64
+"""Messages after which those that will hardly change get a number for good."""
+
+
+class Following:
+    """The logs that are followed, for the one who writes `index`."""
+
+    def __init__(self, index: WriteIndex) -> None:
+        self._index = index
+        self._logs: OrderedDict[str, _Growing] = OrderedDict()
+
+    def close(self) -> None:
+        """Close all files."""
+        while self._logs:
+            self._logs.popitem()[1].log.close()
+
+    def growing(self, places: Sequence[ChatFile]) -> Collection[ChatFile]:
+        """Return those of `places`, newest first, that are to be followed."""
+        now = time.time()
+        found = {
+            place
+            for place in places[:_LOGS]
+            if place.name.endswith(".jsonl") and abs(now - place.mtime_ns / 1e9) < _LIVE
+        }
+        return found | {place for place in places if place.name in self._logs}
+
+    def add(self, place: ChatFile) -> None:
+        """Add what is new in a log to the index."""
+        growing = self._logs.pop(place.name, None) or _Growing(place)
+        try:
+            growing.log.refresh()
+        except UNREADABLE:
+            growing.log.close()
+            self._index.add(place, Contents())
+            return
+        growing.add(self._index, place)
+        self._logs[place.name] = growing
+        if len(self._logs) > _LOGS:
+            self._logs.popitem(last=False)[1].log.close()
+
+
+class _Growing:
+    """A log, and which of its messages the index holds for good: under `_settled`."""
+
+    def __init__(self, place: ChatFile) -> None:
+        self.log = SessionLog(place.path)
+        self._replay: Replay | None = None
+        self._messages: list[tuple[object, ...]] = []
+        self._settled: tuple[int, ...] = ()
+
+    def add(self, index: WriteIndex, place: ChatFile) -> None:
+        """Add what is new in the log since."""
+        messages = made_of(self.log)
+        start = len(self._messages)
+        if self._replay is not self.log.replay or messages[:start] != self._messages:
+            start, self._settled = 0, ()
+        stop = len(messages) - _OPEN
+        if stop - start > (_MANY if start else 0):
+            self._settled += (self._add(index, place, start, stop),)
+            start = stop
+        self._add(index, place, start, None)
+        self._messages, self._replay = messages[:start], self.log.replay
+
+    def _add(self, index: WriteIndex, place: ChatFile, start: int, stop: int | None) -> int:
+        session = session_of(*kind_and_id(self.log, place))
+        documents = readable_documents(self.log, start=start, stop=stop)
+        return index.add(place, Contents(session, documents), keep=self._settled)
