@@ -15,6 +15,7 @@ GemtuiError
 │   ├── PolicyNotFound  there is no such policy
 │   └── PolicyChanged   the file was changed since it was opened
 ├── OptionError         an option of a run is not valid (a ValueError as well); `.option` names it
+│   └── GateError       a run can't ask a person here; `.install`: installing the extension helps
 ├── RunNotFound         no run of gemtui's has this id
 ├── RunAmbiguous        several runs match; `.candidates` has their ids
 ├── ExtensionError      gemtui's extension for Gemini CLI can't be installed or removed
@@ -163,6 +164,17 @@ class OptionError(GemtuiError, ValueError):
     def __init__(self, message: str, *, option: str | None = None, what: str | None = None) -> None:
         super().__init__(message)
         self.option, self.what = option, what or message
+
+
+class GateError(OptionError):
+    """A run can't ask a person before its tool calls; the message says why, and the way out.
+
+    `install`: installing gemtui's extension for Gemini CLI, once more if need be, is the way out.
+    """
+
+    def __init__(self, message: str, *, install: bool = False) -> None:
+        super().__init__(message, option="ask")
+        self.install = install
 
 
 class ExtensionError(GemtuiError):

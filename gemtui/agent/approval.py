@@ -7,6 +7,13 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
+SAID_NO = "The user said no"
+"""Begins what the model is told of a refusal by a person."""
+UNGATED = "its gate did not open: the hooks of gemtui's extension did not run"
+"""Why a run was ended in which nobody could have been asked."""
+PASSED = "a tool ran that never passed its gate"
+"""Why a run was ended whose gate does not hold."""
+
 
 class Verdict(StrEnum):
     """What a person wants done with a call."""

@@ -59,7 +59,7 @@ class GateFolder:
     def settle_open(self, settled: Settled) -> None:
         """Say of all questions that are open what became of them. Raises OSError."""
         for number in self.numbers():
-            if not os.path.lexists(self._place("settled", number)):
+            with suppress(FileExistsError):
                 self.settle(number, settled)
 
     def last_here(self) -> float | None:

@@ -1,16 +1,31 @@
-"""The adapter to use for Gemini CLI: it keeps the sessions safe that runs resume."""
+"""The adapter to use for Gemini CLI: it keeps the sessions safe that runs resume, and can ask."""
 
 from __future__ import annotations
 
 from gemtui.agent import gemini
+from gemtui.agent.gemini import GeminiRun
+from gemtui.agent.options import AgentOptions
+from gemtui.runs.gate_checks import check_gate
 from gemtui.runs.resume import ResumeGuard
 
 
 class GeminiAdapter(gemini.GeminiAdapter):
     """Runs Gemini CLI; a session is copied before a run resumes it, and watched meanwhile.
 
+    Where the options say so, a person is asked before tool calls.
+
     `cli`: the program; None = the one found on this machine. `runs`: the folder that holds the
     runs' folders; None = gemtui's own.
     """
 
     _guard = ResumeGuard()
+
+    def start(self, prompt: str, options: AgentOptions) -> GeminiRun:
+        """Start a run; raises GateError as well, if it is to ask and can't."""
+        if options.asks:
+            found = self.detect()
+            found.program()
+            check_gate(
+                options, self._environ, version=found.version, capabilities=found.capabilities
+            )
+        return super().start(prompt, options)

@@ -10,6 +10,7 @@ import re
 import signal
 from dataclasses import dataclass
 
+from gemtui.agent.approval import PASSED, UNGATED
 from gemtui.agent.stream import signal_of
 
 _LOGIN = (
@@ -96,6 +97,14 @@ _WORDS: tuple[tuple[str, Cause], ...] = (
         _cause("Gemini CLI does not take one of these options", *_FLAGS),
     ),
     (r"is not valid JSON|SyntaxError", _cause("Gemini sent something that can't be read", *_AGAIN)),
+    (
+        rf"{UNGATED}|{PASSED}",
+        _cause(
+            "The run was ended, since nobody could be asked",
+            "see gemtui extension status",
+            "or run without being asked: what would be asked about is refused then",
+        ),
+    ),
     (
         r"supervisor of this run was killed",
         _cause("The process that looked after the run was killed, and the run ended", *_AGAIN),

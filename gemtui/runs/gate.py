@@ -17,7 +17,17 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from gemtui.agent.approval import Approval, ApprovalRequest, Away, Fate, Settled, Verdict
+from gemtui.agent.approval import (
+    PASSED,
+    SAID_NO,
+    UNGATED,
+    Approval,
+    ApprovalRequest,
+    Away,
+    Fate,
+    Settled,
+    Verdict,
+)
 from gemtui.agent.command import GATE
 from gemtui.agent.gate_folder import GateFolder
 from gemtui.agent.run_folder import Request, RunFolder
@@ -26,7 +36,7 @@ from gemtui.runs.gate_calls import CallWatch
 from gemtui.runs.gate_policy import GatePolicy, Way
 from gemtui.runs.gate_server import GateServer, IsGone
 from gemtui.runs.granted import Granted
-from gemtui.transcript.parts import mapping, string
+from gemtui.transcript.parts import string
 from gemtui.transcript.seal import new_seal, sealed, unsealed
 
 SOCKET = "gate"
@@ -34,12 +44,10 @@ STEP = 0.02
 """Seconds between two looks for an answer."""
 FRESH = 10.0
 """Seconds after its last sign for which somebody counts as there."""
-UNGATED = "its gate did not open: the hooks of gemtui's extension did not run"
-PASSED = "a tool ran that never passed its gate"
+ENDED = "the run ended"
 NOBODY = "nobody was there to answer"
 TROUBLE = "gemtui's gate could not ask about this call: it was not allowed"
 UNREADABLE = "the answer could not be read"
-SAID_NO = "The user said no"
 
 Answer = Mapping[str, Any]
 _GO_ON: Answer = {}
@@ -109,7 +117,7 @@ class Gate:
             self._server.close()
         self._remove_rules()
         if self._files.exists():
-            self._files.settle_open(self._settled(Fate.ABANDONED, reason="the run ended"))
+            self._files.settle_open(self._settled(Fate.ABANDONED, reason=ENDED))
 
     # --- one event -----------------------------------------------------------------------------
 
@@ -138,7 +146,10 @@ class Gate:
     def _before_tool(self, event: Mapping[str, Any], gone: IsGone) -> Answer | None:
         assert self._policy is not None
         name = string(event.get("tool_name"))
-        arguments = unsealed(mapping(event.get("tool_input")))
+        given = event.get("tool_input")
+        if not name or not isinstance(given, dict):
+            return _refusal(TROUBLE)
+        arguments = unsealed(given)
         with self._lock:
             id = self._calls.passes(name, arguments)
         call = Call(name, arguments)
@@ -188,7 +199,8 @@ class Gate:
             with self._lock:
                 self._waiting -= 1
         if answer is None:
-            self._settle(request.number, Fate.ABANDONED, reason="the hook that asked is gone")
+            reason = ENDED if self._closed.is_set() else "the hook that asked is gone"
+            self._settle(request.number, Fate.ABANDONED, reason=reason)
             return None
         return self._obey(request, answer)
 

@@ -36,10 +36,14 @@ class GateServer:
     def __init__(self, path: Path, answer: Answer) -> None:
         self._answer = answer
         self._listening = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-        self._listening.bind(str(path))
-        path.chmod(0o600)
-        self._listening.listen(_QUEUE)
         self._closed = False
+        try:
+            self._listening.bind(str(path))
+            path.chmod(0o600)
+            self._listening.listen(_QUEUE)
+        except OSError:
+            self._listening.close()
+            raise
 
     def start(self) -> None:
         """Answer from now on, in the background."""
@@ -87,8 +91,9 @@ def _line(connection: socket.socket) -> bytes:
 
 def _is_gone(connection: socket.socket) -> bool:
     """Whether the other end is closed: a hook that waits sends nothing more."""
-    readable, _, _ = select.select([connection], [], [], 0)
-    return bool(readable)
+    looking = select.poll()
+    looking.register(connection, select.POLLIN)
+    return bool(looking.poll(0))
 
 
 def _is_ours(connection: socket.socket) -> bool:

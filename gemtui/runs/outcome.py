@@ -19,6 +19,7 @@ from typing import Any
 
 import orjson
 
+from gemtui.agent.approval import SAID_NO
 from gemtui.agent.events import (
     AgentEvent,
     Done,
@@ -226,6 +227,9 @@ def _ended(progress: RunProgress, status: DoneStatus, stderr: str) -> RunOutcome
 # --- tools that were refused ---------------------------------------------------------------------
 
 _BY_TOOL = "refused by the tool itself: a command substitution"
+_SAID_NO = "you said no"
+_BY_PERSON = re.compile(rf"Tool execution blocked: {SAID_NO}(?:: |\.)(.*)", re.DOTALL)
+_BY_HOOK = re.compile(r"Tool execution blocked: (.*)", re.DOTALL)
 _BY_POLICY = re.compile(r"Tool execution denied by policy\.?\s*(.*)", re.DOTALL)
 
 
@@ -241,6 +245,11 @@ def refusal_words(output: str) -> str:
     if found := _BY_POLICY.search(output):
         why = " ".join(found[1].split())
         return f"denied by a policy: {why}" if why else "denied by a policy"
+    if found := _BY_PERSON.search(output):
+        why = " ".join(found[1].split())
+        return f"{_SAID_NO}: {why}" if why else _SAID_NO
+    if found := _BY_HOOK.search(output):
+        return " ".join(found[1].split())
     return "not permitted in this mode"
 
 
@@ -255,6 +264,15 @@ _ALLOW = (
     "allow it: by a level (file writes, shell, network), by --allow-tool NAME, or by a policy",
     "or choose a freer mode: auto_edit writes files, yolo runs everything",
 )
+
+
+def _ways_to_allow(reasons: set[str]) -> tuple[str, ...]:
+    """What can be done about refusals; nothing about a person's own."""
+    others = {why for why in reasons if not why.startswith(_SAID_NO)}
+    if not others:
+        return ()
+    return _ALLOW if others != {_BY_TOOL} else (_REWORD,)
+
 
 # --- one ending each -----------------------------------------------------------------------------
 
@@ -349,7 +367,7 @@ def _succeeded(progress: RunProgress, stderr: str) -> RunOutcome:
             status=Status.REFUSED,
             headline=f"Done, but {_calls(refused)} {'was' if refused == 1 else 'were'} refused",
             detail="\n".join((*_refused_lines(progress), *(line for line, _ in warnings))),
-            ways_out=_ALLOW if any(why != _BY_TOOL for _, why in progress.refused) else (_REWORD,),
+            ways_out=_ways_to_allow({why for _, why in progress.refused}),
         )
     retries = list(_retries(stderr))
     if not warnings:

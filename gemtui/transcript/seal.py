@@ -12,11 +12,9 @@ import secrets
 from collections.abc import Mapping
 from typing import Any
 
-from gemtui.transcript.tools import ToolKind, kind_of
-
 PROPERTY = "gemtui_gate"
 """The argument that carries the mark; in shell calls `dir_path` does."""
-_FOLDER = "dir_path"
+_SHELL, _FOLDER = "run_shell_command", "dir_path"
 _MARK = r"gemtui-[0-9a-f]{32}"
 _IN_FOLDER = re.compile(rf"/?{_MARK}/\.\./?(?=(?P<rest>.*))", re.DOTALL)
 _CHANGED = re.compile(
@@ -36,7 +34,7 @@ def sealed(tool: str, arguments: Mapping[str, Any], seal: str) -> dict[str, Any]
     mark is a folder that is left again at once, which need not exist.
     """
     plain = unsealed(arguments)
-    if kind_of(tool) is not ToolKind.SHELL:
+    if tool != _SHELL:
         return {**plain, PROPERTY: seal}
     folder = plain.get(_FOLDER)
     if not isinstance(folder, str) or not folder:
@@ -53,17 +51,25 @@ def pattern_of(seal: str, *, shell: bool) -> str:
 
 def unsealed(arguments: Mapping[str, Any]) -> Mapping[str, Any]:
     """Return arguments without the mark; the same object where there is none."""
-    folder = arguments.get(_FOLDER)
+    folder, mark = arguments.get(_FOLDER), arguments.get(PROPERTY)
     found = _IN_FOLDER.match(folder) if isinstance(folder, str) else None
-    if found is None and PROPERTY not in arguments:
+    marked = isinstance(mark, str) and re.fullmatch(_MARK, mark) is not None
+    if found is None and not marked:
         return arguments
-    plain = {name: value for name, value in arguments.items() if name != PROPERTY}
+    plain = dict(arguments)
+    if marked:
+        del plain[PROPERTY]
     if found is not None and isinstance(folder, str):
         rest = found["rest"]
         plain[_FOLDER] = f"/{rest}" if folder.startswith("/") else rest
         if plain[_FOLDER] == ".":
             del plain[_FOLDER]
     return plain
+
+
+def is_sealed(arguments: object) -> bool:
+    """Whether the arguments of a call carry a mark."""
+    return isinstance(arguments, Mapping) and unsealed(arguments) is not arguments
 
 
 def without_notice(output: str) -> str:

@@ -29,6 +29,7 @@ from gemtui.transcript.parts import (
     pretty,
     string,
 )
+from gemtui.transcript.seal import is_sealed, unsealed, without_notice
 
 
 class ToolKind(StrEnum):
@@ -165,7 +166,7 @@ def stored_args(value: object) -> Part:
             value = orjson.loads(value.encode(errors="replace"))
         except orjson.JSONDecodeError:
             return {"raw": value}
-    return mapping(value)
+    return unsealed(mapping(value))
 
 
 def _duration(asked: datetime | None, time: datetime | None) -> timedelta | None:
@@ -180,7 +181,7 @@ _UNFINISHED = ("validating", "scheduled", "executing", "awaiting_approval")
 _CANCELLED = "[Operation Cancelled]"
 _DENIED = re.compile(
     r"Tool execution denied by policy|\bpolicy_violation\b"
-    r"|requires user confirmation, which is not supported"
+    r"|requires user confirmation, which is not supported|^Tool execution blocked: "
 )
 _NOT_REGISTERED = re.compile(r'Tool "[^"]*" not found|\btool_not_registered\b')
 
@@ -251,12 +252,23 @@ def _result_parts(raw: Mapping[str, Any]) -> list[Part]:
     parts = parts_of(raw.get("result"))
     if len(parts) > 1:
         parts = _of_this_call(string(raw.get("id")), parts)
+    if is_sealed(raw.get("args")):
+        parts = [_without_notice(part) for part in parts]
     found = []
     for part in parts:
         found.append(part)
         if "parts" in (reply := _response_part(part)):
             found += parts_of(reply["parts"])
     return found
+
+
+def _without_notice(part: Part) -> Part:
+    reply = _response_part(part)
+    response = mapping(reply.get("response"))
+    if not isinstance(output := response.get("output"), str):
+        return part
+    said = {**response, "output": without_notice(output)}
+    return {**part, "functionResponse": {**reply, "response": said}}
 
 
 def _of_this_call(id: str, parts: list[Part]) -> list[Part]:

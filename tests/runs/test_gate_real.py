@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from gemtui.agent.approval import Approval, ApprovalRequest, Fate
+from gemtui.agent.approval import UNGATED, Approval, ApprovalRequest, Fate
 from gemtui.agent.events import (
     AgentEvent,
     Done,
@@ -20,8 +20,10 @@ from gemtui.agent.events import (
     ToolResult,
 )
 from gemtui.agent.gate_folder import GateFolder
+from gemtui.agent.gemini import GeminiAdapter as Unchecked
 from gemtui.agent.run_folder import RunFolder
-from gemtui.runs.gate import UNGATED
+from gemtui.errors import GateError
+from gemtui.runs.resume import ResumeGuard
 from tests.gated import asked, asking, put_hooks
 from tests.model_server import ModelServer, answer, call, text
 from tests.patience import PATIENCE
@@ -146,7 +148,16 @@ async def test_a_person_stops_the_run(gated: GeminiCli) -> None:
 async def test_without_hooks_nothing_is_made_and_the_run_is_ended(gemini: GeminiCli) -> None:
     turns = [answer(write("a.txt")), answer(text("Done."))]
     with ModelServer(turns) as model:
-        events = await collect(asking(gemini, model).run("go", asked(gemini)))
+        checked = asking(gemini, model)
+        with pytest.raises(GateError, match="not installed"):
+            await collect(checked.run("go", asked(gemini)))
+        unchecked = Unchecked(
+            cli=gemini.program,
+            runs=checked.runs,
+            environ=gemini.environment(model.url),
+            guard=ResumeGuard(),
+        )
+        events = await collect(unchecked.run("go", asked(gemini)))
     assert done(events).status is DoneStatus.ERROR
     assert UNGATED in str(done(events).result)
     assert list(gemini.project.iterdir()) == []

@@ -1,0 +1,353 @@
+"""The gate of a run, asked at its socket as hooks ask."""
+
+from __future__ import annotations
+
+import json
+import socket
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from gemtui.agent.approval import PASSED, UNGATED, Approval, ApprovalRequest, Fate
+from gemtui.agent.command import GATE
+from gemtui.agent.gate_folder import GateFolder
+from gemtui.agent.run_folder import Request, RunFolder
+from gemtui.runs.gate import NOBODY, TROUBLE, Gate
+from gemtui.transcript.seal import PROPERTY, unsealed
+from tests.patience import PATIENCE
+
+Hook = Callable[..., dict[str, Any] | None]
+
+
+class Asker:
+    """A run's gate, its hooks and its person."""
+
+    def __init__(self, place: Path, policy: str = "", away: str = "wait") -> None:
+        self.project = place / "project"
+        self.project.mkdir()
+        self.folder = RunFolder.create(place / "runs", "run")
+        self.now = 1_000.0
+        words = ["gemini", f"--policy={self.folder.path / GATE}"]
+        if policy:
+            words.append(f"--policy={self.folder.write('mine.toml', policy)}")
+        request = Request(
+            id="run",
+            argv=tuple(words),
+            cwd=str(self.project),
+            environ={},
+            about={"ask": True, "approval_mode": "default", "away": away},
+        )
+        self.files = GateFolder.of(self.folder)
+        self.gate = Gate(self.folder, request, clock=lambda: self.now)
+        self.socket = Path(self.gate.open(place)["GEMTUI_GATE"])
+        self._pool = ThreadPoolExecutor(200)
+
+    def connect(self, sent: bytes) -> socket.socket:
+        connection = socket.socket(socket.AF_UNIX)
+        connection.settimeout(PATIENCE)
+        connection.connect(str(self.socket))
+        connection.sendall(sent)
+        return connection
+
+    def hook(self, event: str, **more: Any) -> dict[str, Any] | None:
+        """What a hook gets to print; None = nothing, so that it refuses."""
+        line = json.dumps({"event": {"hook_event_name": event, **more}}).encode()
+        with self.connect(line + b"\n") as connection:
+            said = connection.makefile("rb").readline()
+        return json.loads(said) if said else None
+
+    def call(self, tool: str, **given: Any) -> dict[str, Any] | None:
+        return self.hook("BeforeTool", tool_name=tool, tool_input=given, session_id="s1")
+
+    def later(self, tool: str, **given: Any) -> Future[dict[str, Any] | None]:
+        return self._pool.submit(lambda: self.call(tool, **given))
+
+    def question(self, number: int) -> ApprovalRequest:
+        found = until(lambda: self.files.question(number))
+        assert isinstance(found, ApprovalRequest)
+        return found
+
+    def says(self, line: dict[str, Any]) -> None:
+        with self.folder.stdout.open("ab") as out:
+            out.write(json.dumps(line).encode() + b"\n")
+
+    def close(self) -> None:
+        self.gate.close()
+        self._pool.shutdown()
+
+
+def until(found: Callable[[], Any]) -> Any:
+    end = time.monotonic() + PATIENCE
+    while (value := found()) is None or value is False:
+        assert time.monotonic() < end
+    return value
+
+
+@pytest.fixture
+def make(tmp_path: Path) -> Iterator[Callable[..., Asker]]:
+    made: list[Asker] = []
+
+    def one(policy: str = "", away: str = "wait") -> Asker:
+        made.append(Asker(tmp_path, policy, away))
+        return made[-1]
+
+    yield one
+    for each in made:
+        each.close()
+
+
+@pytest.fixture
+def asker(make: Callable[..., Asker]) -> Asker:
+    return make()
+
+
+def through(answer: dict[str, Any] | None) -> Any:
+    """The arguments with which a call is made."""
+    assert answer is not None
+    given = answer["hookSpecificOutput"]["tool_input"]
+    assert given != unsealed(given)
+    return unsealed(given)
+
+
+DENY_TOUCH = """
+[[rule]]
+toolName = "run_shell_command"
+commandPrefix = "touch"
+decision = "deny"
+priority = 5
+denyMessage = "No touching."
+
+[[rule]]
+toolName = "write_file"
+decision = "allow"
+interactive = true
+priority = 5
+"""
+
+
+def test_what_needs_no_question_is_not_asked(make: Callable[..., Asker]) -> None:
+    asker = make(DENY_TOUCH)
+    assert asker.call("list_directory", dir_path=".") == {}
+    assert through(asker.call("write_file", file_path="a", content="")) == {
+        "file_path": "a",
+        "content": "",
+    }
+    assert through(asker.call("run_shell_command", command="ls")) == {"command": "ls"}
+    refused = asker.call("run_shell_command", command="touch a")
+    assert refused == {
+        "decision": "deny",
+        "reason": "Tool execution denied by policy. No touching.",
+    }
+    refused = asker.call("run_shell_command", command="echo $(id)")
+    assert refused is not None
+    assert "substitution" in refused["reason"]
+    assert asker.files.numbers() == []
+
+
+def test_an_answer_is_what_the_hook_says(asker: Asker) -> None:
+    yes = asker.later("write_file", file_path="a", content="1")
+    asker.question(1)
+    assert asker.gate.waiting
+    asker.files.answer(1, Approval.allow())
+    assert through(yes.result()) == {"file_path": "a", "content": "1"}
+    until(lambda: not asker.gate.waiting)
+    no = asker.later("write_file", file_path="b", content="1")
+    asker.question(2)
+    asker.files.answer(2, Approval.deny("use c"))
+    assert no.result() == {"decision": "deny", "reason": "The user said no: use c"}
+    stop = asker.later("write_file", file_path="c", content="1")
+    asker.question(3)
+    asker.files.answer(3, Approval.stop())
+    answer = stop.result()
+    assert answer is not None
+    assert answer["continue"] is False
+    assert asker.gate.stopped
+
+
+def test_like_this_is_asked_once(asker: Asker) -> None:
+    rule = '[[rule]]\ntoolName = "run_shell_command"\ncommandPrefix = "make"\n'
+    first = asker.later("run_shell_command", command="make all")
+    asker.question(1)
+    asker.files.answer(1, Approval.allow(rules=rule + 'decision = "allow"\npriority = 100\n'))
+    assert first.result()
+    assert through(asker.call("run_shell_command", command="make test")) == {"command": "make test"}
+    other = asker.later("run_shell_command", command="make test && rm -rf x")
+    asker.question(2)
+    asker.files.answer(2, Approval.deny())
+    assert other.result() == {"decision": "deny", "reason": "The user said no."}
+
+
+def test_the_seal_that_lets_through_is_in_no_file_once_the_session_began(asker: Asker) -> None:
+    rules = (asker.folder.path / GATE).read_text()
+    assert PROPERTY in rules
+    assert asker.hook("SessionStart", source="startup") == {}
+    assert not (asker.folder.path / GATE).exists()
+    answer = asker.later("write_file", file_path="a", content="")
+    asker.question(1)
+    asker.files.answer(1, Approval.allow({"file_path": "a", "content": "b"}))
+    made = answer.result()
+    assert made is not None
+    seal = made["hookSpecificOutput"]["tool_input"][PROPERTY]
+    assert seal in rules
+    files = [path for path in asker.folder.path.rglob("*") if path.is_file()]
+    assert not any(seal.encode() in path.read_bytes() for path in files)
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        {"file_path": "a\x1b]0;title\x07", "content": "\x00\x9b31m\u202e"},
+        {"file_path": "\ud800", "content": "half \udfff"},
+        {"file_path": "a", "content": "é" * 5_000_000},
+        {"file_path": {"deep": [[[1.5, None, True, 10**30]]]}, "content": -0.0},
+        {PROPERTY: "gemtui-" + "0" * 32, "file_path": "a"},
+    ],
+    ids=["escapes", "surrogates", "10 MB", "shapes", "forged"],
+)
+def test_hostile_arguments_come_through_as_they_are(asker: Asker, given: dict[str, Any]) -> None:
+    answer = asker.later("write_file", **given)
+    assert asker.question(1).arguments == unsealed(given)
+    asker.files.answer(1, Approval.allow())
+    assert through(answer.result()) == unsealed(given)
+
+
+@pytest.mark.parametrize(
+    "sent",
+    [
+        b"\n",
+        b"{\n",
+        b"[]\n",
+        b'{"event": 1}\n',
+        b'{"event": {"hook_event_name": "BeforeTool"}}\xff\n',
+        b'{"event": ' + b"[" * 100_000 + b"\n",
+    ],
+    ids=["nothing", "torn", "list", "number", "no text", "deep"],
+)
+def test_what_is_no_question_gets_no_answer(asker: Asker, sent: bytes) -> None:
+    with asker.connect(sent) as connection:
+        assert connection.makefile("rb").read() == b""
+
+
+def test_a_call_that_can_t_be_read_is_refused(asker: Asker) -> None:
+    calls: tuple[dict[str, Any], ...] = (
+        {"tool_name": "write_file", "tool_input": []},
+        {"tool_input": {}},
+        {},
+    )
+    for given in calls:
+        refused = asker.hook("BeforeTool", **given)
+        assert refused == {"decision": "deny", "reason": TROUBLE}
+
+
+def test_a_question_that_can_t_be_written_is_refused(asker: Asker) -> None:
+    asker.files.path.rmdir()
+    asker.files.path.touch()
+    refused = asker.call("write_file", file_path="a", content="")
+    assert refused == {"decision": "deny", "reason": TROUBLE}
+    asker.files.path.unlink()
+
+
+def test_an_answer_that_can_t_be_read_refuses(asker: Asker) -> None:
+    answer = asker.later("write_file", file_path="a", content="")
+    asker.question(1)
+    (asker.files.path / "answer-1.json").write_text('{"verdict": "allow", "arguments": 5}')
+    assert answer.result() == {
+        "decision": "deny",
+        "reason": "The user said no: the answer could not be read",
+    }
+
+
+def test_the_end_of_the_hook_ends_its_question(asker: Asker) -> None:
+    event = {"hook_event_name": "BeforeTool", "tool_name": "write_file", "tool_input": {}}
+    connection = asker.connect(json.dumps({"event": event}).encode() + b"\n")
+    asker.question(1)
+    connection.close()
+    settled = until(lambda: asker.files.settled(1))
+    assert settled.fate is Fate.ABANDONED
+    assert asker.files.answer(1, Approval.allow())
+    until(lambda: not asker.gate.waiting)
+
+
+def test_the_end_of_the_run_ends_all_questions(asker: Asker) -> None:
+    answers = [asker.later("write_file", file_path=name, content="") for name in "abc"]
+    asker.question(3)
+    asker.gate.close()
+    assert [each.result() for each in answers] == [None] * 3
+    fates = [settled and settled.fate for settled in map(asker.files.settled, (1, 2, 3))]
+    assert fates == [Fate.ABANDONED] * 3
+
+
+def test_a_hundred_at_once_each_get_their_own_answer(asker: Asker) -> None:
+    answers = {n: asker.later("write_file", file_path=str(n), content="") for n in range(100)}
+    for number in range(1, 101):
+        path = asker.question(number).arguments["file_path"]
+        yes = int(path) % 3 != 0
+        asker.files.answer(number, Approval.allow() if yes else Approval.deny(path))
+    for n, answer in answers.items():
+        said = answer.result()
+        if n % 3:
+            assert through(said)["file_path"] == str(n)
+        else:
+            assert said == {"decision": "deny", "reason": f"The user said no: {n}"}
+
+
+def test_a_slow_person_is_waited_for(asker: Asker) -> None:
+    answer = asker.later("write_file", file_path="a", content="")
+    asker.question(1)
+    asker.now += 24 * 3600
+    asker.files.answer(1, Approval.allow())
+    assert through(answer.result())["file_path"] == "a"
+
+
+def test_who_goes_may_have_all_refused(make: Callable[..., Asker]) -> None:
+    asker = make(away="refuse")
+    asker.now = time.time()
+    asker.files.here()
+    answer = asker.later("write_file", file_path="a", content="")
+    asker.question(1)
+    assert not answer.done()
+    asker.now += 3600
+    assert answer.result() == {"decision": "deny", "reason": f"The user said no: {NOBODY}"}
+
+
+def test_a_run_without_a_sign_of_life_is_ended(asker: Asker) -> None:
+    assert asker.gate.problem() is None
+    asker.says({"type": "init", "session_id": "s1"})
+    assert asker.gate.problem() == UNGATED
+
+
+def test_a_result_that_never_passed_ends_the_run(asker: Asker) -> None:
+    asker.hook("SessionStart")
+    use = {"type": "tool_use", "tool_name": "list_directory", "parameters": {"dir_path": "."}}
+    result = {"type": "tool_result", "status": "success"}
+    asker.says({"type": "init"})
+    asker.says({**use, "tool_id": "1"})
+    assert asker.call("list_directory", dir_path=".") == {}
+    asker.says({**result, "tool_id": "1"})
+    asker.says({**use, "tool_id": "2"})
+    assert asker.gate.problem() is None
+    asker.says({**result, "tool_id": "2", "status": "error"})
+    assert asker.gate.problem() is None
+    asker.says({**use, "tool_id": "3"})
+    asker.says({**result, "tool_id": "3"})
+    assert asker.gate.problem() == PASSED
+
+
+def test_a_call_that_the_stream_does_not_tell_of_is_a_sub_agent_s(asker: Asker) -> None:
+    use = {"type": "tool_use", "tool_name": "write_file", "tool_id": "7"}
+    asker.says({**use, "parameters": {"file_path": "a", "content": "\ud800"}})
+    asker.later("write_file", file_path="a", content="\ud800")
+    assert (asker.question(1).tool_use_id, asker.question(1).subagent) == ("7", False)
+    asker.later("write_file", file_path="a", content="\ud800")
+    assert (asker.question(2).tool_use_id, asker.question(2).subagent) == (None, True)
+
+
+def test_rules_that_can_t_be_handed_over_keep_the_run_from_starting(tmp_path: Path) -> None:
+    place = tmp_path / ("x" * 200)  # no socket has such a path
+    place.mkdir()
+    with pytest.raises(OSError, match="path too long"):
+        Asker(place)

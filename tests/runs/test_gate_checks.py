@@ -1,0 +1,125 @@
+"""What keeps a run that asks from starting, each with the way out."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from gemtui.agent.capabilities import NEWEST
+from gemtui.agent.options import AgentOptions
+from gemtui.errors import GateError
+from gemtui.extension.content import NAME, write
+from gemtui.paths import extension_dir
+from gemtui.runs.gate_checks import check_gate
+
+
+@pytest.fixture
+def store(home: Path) -> Path:
+    """A store with the extension, as the CLI's own command leaves it."""
+    write()
+    place = home / ".gemini" / "extensions" / NAME
+    place.mkdir(parents=True)
+    link = {"source": str(extension_dir()), "type": "link"}
+    (place / ".gemini-extension-install.json").write_text(json.dumps(link))
+    return home / ".gemini"
+
+
+def check(store: Path, **more: Any) -> None:
+    base: dict[str, Any] = {"cwd": store.parent, "ask": True}
+    options = AgentOptions(**(base | more))
+    environ = {"GEMINI_CLI_HOME": str(store.parent)}
+    check_gate(options, environ, version="0.61.0", capabilities=NEWEST)
+
+
+def settings(store: Path, value: Any) -> None:
+    (store / "settings.json").write_text(json.dumps(value))
+
+
+def test_all_is_well(store: Path) -> None:
+    check(store)
+    check(store, extensions=[NAME, "other"])
+
+
+@pytest.mark.parametrize(
+    ("value", "words"),
+    [
+        ({"hooksConfig": {"enabled": False}}, "hooksConfig.enabled"),
+        ({"hooksConfig": {"disabled": [NAME]}}, "hooksConfig.disabled"),
+        ({"tools": {"sandbox": True}}, "tools.sandbox"),
+        ({"tools": {"sandbox": "docker"}}, "tools.sandbox"),
+    ],
+)
+def test_settings_that_keep_hooks_away(store: Path, tmp_path: Path, value: Any, words: str) -> None:
+    settings(store, value)
+    with pytest.raises(GateError, match=words):
+        check(store)
+    settings(store, {})
+    project = tmp_path / "project" / ".gemini"
+    project.mkdir(parents=True)
+    check(store, cwd=project.parent)
+    settings(project, value)
+    with pytest.raises(GateError, match=words):
+        check(store, cwd=project.parent)
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"extensions": ["other"]}, "name gemtui"),
+        ({"extensions": ["none"]}, "name gemtui"),
+        ({"sandbox": True}, "sandbox"),
+        ({"environment": {"GEMINI_SANDBOX": "podman"}}, "GEMINI_SANDBOX"),
+    ],
+)
+def test_options_that_keep_hooks_away(store: Path, options: dict[str, Any], words: str) -> None:
+    with pytest.raises(GateError, match=words):
+        check(store, **options)
+
+
+def remove(_: Path) -> None:
+    for path in sorted(extension_dir().rglob("*"), reverse=True):
+        path.rmdir() if path.is_dir() else path.unlink()
+    extension_dir().rmdir()
+
+
+def change(_: Path) -> None:
+    (extension_dir() / "ask.py").write_text("import sys; sys.exit(0)")
+
+
+def unlink(store: Path) -> None:
+    place = store / "extensions" / NAME
+    (place / ".gemini-extension-install.json").unlink()
+    place.rmdir()
+
+
+@pytest.mark.parametrize("spoil", [remove, change, unlink])
+def test_an_extension_that_installing_mends(store: Path, spoil: Callable[[Path], None]) -> None:
+    spoil(store)
+    with pytest.raises(GateError, match="gemtui extension install") as caught:
+        check(store)
+    assert caught.value.install
+    assert caught.value.option == "ask"
+
+
+def test_an_extension_that_is_disabled_here(store: Path) -> None:
+    listed = {NAME: {"overrides": [f"!{store.parent}/*"]}}
+    (store / "extensions" / "extension-enablement.json").write_text(json.dumps(listed))
+    with pytest.raises(GateError, match="disabled") as caught:
+        check(store)
+    assert not caught.value.install
+
+
+@pytest.mark.parametrize("version", [None, "", "0.60.9", "odd"])
+def test_a_cli_that_may_know_no_such_hooks(store: Path, version: str | None) -> None:
+    options = AgentOptions(cwd=store.parent, ask=True)
+    environ = {"GEMINI_CLI_HOME": str(store.parent)}
+    with pytest.raises(GateError, match=r"0\.61"):
+        check_gate(options, environ, version=version, capabilities=NEWEST)
+    older = replace(NEWEST, flags=NEWEST.flags - {"policy"})
+    with pytest.raises(GateError, match="too old"):
+        check_gate(options, environ, version="1.0.0", capabilities=older)
