@@ -20,6 +20,8 @@ MUCH = 32 * 1024 * 1024
 """Bytes; fewer are read here."""
 _HUGE = 64 * 1024 * 1024
 """Bytes of a file whose documents are never all in memory: it is read here."""
+_KEPT = 8 * 1024 * 1024
+"""Bytes of a log that need not be parsed twice."""
 UNREADABLE = (NotASession, SessionTooLarge, OSError, RecursionError, MemoryError)
 """Errors of a file that is no session, or can't be read."""
 
@@ -41,7 +43,7 @@ def read_documents(
     for place in left:
         if cancelled():
             return
-        with SessionLog(place.path) as log:
+        with SessionLog(place.path, keep=_KEPT) as log:
             yield place, _contents(log, place)
 
 
@@ -62,7 +64,7 @@ def readable_documents(
 
 
 def _read(place: ChatFile) -> Contents:
-    with SessionLog(place.path) as log:
+    with SessionLog(place.path, keep=_KEPT) as log:
         contents = _contents(log, place)
         return contents._replace(documents=list(contents.documents))
 

@@ -9,8 +9,8 @@ and for the few lines that are shown.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from functools import lru_cache
-from string import ascii_letters, digits
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -19,9 +19,13 @@ if TYPE_CHECKING:
 LONGEST = 255
 """Bytes of a word; a longer one is no word but data, and is not found."""
 
-_SEAM = re.compile(r"[A-Z](?:(?<=[a-z0-9].)|(?<=[A-Z].)[a-z])[A-Za-z0-9]*")
-"""From the first place in a name where parts of it meet to the name's end."""
-_LETTERS = frozenset(ascii_letters + digits)
+_CLASSES = bytearray(b" " * 256)
+_CLASSES[ord("a") : ord("z") + 1] = b"a" * 26
+_CLASSES[ord("0") : ord("9") + 1] = b"a" * 10
+_CLASSES[ord("A") : ord("Z") + 1] = b"A" * 26
+"""Each letter of a text as what counts for the parts of names."""
+_SEAMS = (b"aA", b"AAa")
+"""Where parts of a name meet."""
 _PART = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z0-9]+")
 
 
@@ -44,14 +48,24 @@ def parts(text: str) -> str:
 
     Only names with a capital inside have parts, those in plain letters and digits.
     """
+    classes = text.encode("latin-1", "replace").translate(_CLASSES)
+    names = dict.fromkeys(name for seam in _SEAMS for name in _names_with(seam, text, classes))
     found: dict[str, None] = {}
-    for match in _SEAM.finditer(text):
-        start, end = match.span()
-        while start and text[start - 1] in _LETTERS:
-            start -= 1
-        if end - start <= LONGEST:
-            found.update(_parts_of(text[start:end]))
+    for name in names:
+        found.update(_parts_of(name))
     return " ".join(found)
+
+
+def _names_with(seam: bytes, text: str, classes: bytes) -> Iterator[str]:
+    """The names in a text that have such a seam."""
+    end = 0
+    while (at := classes.find(seam, end)) >= 0:
+        start = classes.rfind(b" ", 0, at) + 1
+        end = classes.find(b" ", at)
+        if end < 0:
+            end = len(classes)
+        if end - start <= LONGEST:
+            yield text[start:end]
 
 
 @lru_cache(maxsize=50_000)

@@ -41,12 +41,14 @@ def _never() -> bool:
 class SessionLog:
     """One session file. `refresh` reads what is new; the properties give the present state.
 
+    `keep`: bytes of a log whose lines are kept parsed, for who reads all bodies at once.
     `refresh` raises NotASession, SessionTooLarge, OSError; damaged lines are only added to
     `problems`. Not thread-safe, but `record` may be called while `refresh` runs.
     """
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, *, keep: int = 0) -> None:
         self.path = path
+        self._keep = keep
         self.size = 0
         """Bytes that have been read and understood."""
         self.complete = True
@@ -118,7 +120,7 @@ class SessionLog:
 
     def _start(self, size: int, upto: int | None, cancelled: Callable[[], bool]) -> bool:
         """Read from the start: find out which format it is, then replay."""
-        source = LineSource(self.path)
+        source = LineSource(self.path, keep=self._keep)
         head = source.read(0, min(size, CHUNK))
         first, newline, rest = head.partition(b"\n")
         if _is_one_value(first, rest):
@@ -277,6 +279,8 @@ class SessionLog:
             return f"not JSON ({error.msg})"
         if not isinstance(value, dict):
             return "no JSON object"
+        if self._keep and isinstance(self._source, LineSource):
+            self._source.keep(self.size, len(line), value)
         word = self._replay.feed(value, self.size, len(line))
         self._require_bounded()
         return word

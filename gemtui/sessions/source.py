@@ -55,14 +55,17 @@ class LineSource:
     """The lines of a log, read by offset; the message lists parsed last are kept: at most four, of
     large lines one.
 
-    The file closes with `close`, or when the last snapshot that reads from it is gone.
+    The file closes with `close`, or when the last snapshot that reads from it is gone. `keep`:
+    bytes of lines that are kept as they were parsed, for who reads all bodies at once.
     """
 
     _LISTS = 4
     _LARGE = 8 * 1024 * 1024
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, *, keep: int = 0) -> None:
         self._file = open_regular(path)
+        self._keep = keep
+        self._kept: dict[int, object] = {}
         weakref.finalize(self, self._file.close)
         self._lock = threading.Lock()
         self._lists: OrderedDict[int, list[Record]] = OrderedDict()
@@ -78,6 +81,12 @@ class LineSource:
                 pieces.append(piece)
                 length -= len(piece)
             return b"".join(pieces)
+
+    def keep(self, offset: int, length: int, line: object) -> None:
+        """Keep a parsed line, while there is room for more."""
+        if length <= self._keep:
+            self._keep -= length
+            self._kept[offset] = line
 
     def fileno(self) -> int:
         """The open file's descriptor, for fstat."""
@@ -97,6 +106,8 @@ class LineSource:
         return records[slot.place] if slot.place < len(records) else None
 
     def _parsed(self, slot: Slot) -> object:
+        if slot.offset in self._kept:
+            return self._kept[slot.offset]
         try:
             return loads(self.read(slot.offset, slot.length))
         except (orjson.JSONDecodeError, OSError):
