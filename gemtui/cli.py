@@ -18,6 +18,7 @@ from typing import Any
 import click
 from click.shell_completion import CompletionItem
 
+from gemtui.commands.extension_cli import extension
 from gemtui.commands.marks_cli import mark_command, marks
 from gemtui.commands.policy_cli import policy
 from gemtui.commands.run_cli import RunArguments, run_options
@@ -484,6 +485,7 @@ def run(**words: Any) -> int:
 
 root.add_command(runs)
 root.add_command(trust)
+root.add_command(extension)
 root.add_command(mark_command(_session_ids))
 root.add_command(marks)
 root.add_command(policy)

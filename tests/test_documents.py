@@ -159,6 +159,7 @@ WORDS = {
     "mark": "latest --json",
     "marks export": "",
     "marks import": "marks.json --json",
+    "extension status": "--json",
     "trust list": "--json",
     "trust remove": "/ --json",
     "policy list": "--json",

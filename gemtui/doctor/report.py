@@ -22,10 +22,12 @@ from gemtui.agent.detect import INSTALL_LINK, Detected, detect_cli
 from gemtui.agent.settings import settings_problems
 from gemtui.api import problem_dict
 from gemtui.config import Config, load_config
+from gemtui.doctor.extension import extension_problems, extension_rows
 from gemtui.doctor.policies import PolicyReport, look_at_policies, policy_problems, policy_rows
 from gemtui.doctor.search import SearchReport, look_at_search, search_rows
 from gemtui.doctor.terminal import Terminal, look_at_terminal, terminal_rows
 from gemtui.errors import ConfigError, MarksUnreadable
+from gemtui.extension.status import ExtensionState, extension_state
 from gemtui.files import folder_sizes, is_private, is_there
 from gemtui.marks import Marks
 from gemtui.paths import cache_dir, config_file, current_folder, gemini_home, prompts_file
@@ -118,6 +120,7 @@ class Report:
     platform: str
     store: StoreReport
     cli: Detected
+    extension: ExtensionState
     policies: PolicyReport
     terminal: Terminal
     files: OwnFiles
@@ -142,6 +145,7 @@ class Report:
             },
             "store": _store_dict(self.store),
             "cli": self.cli.to_dict(),
+            "extension": self.extension.to_dict(),
             "policies": self.policies.to_dict(self.cli.version),
             "terminal": asdict(self.terminal),
             "files": _files_dict(self.files) | {"search": self.search.to_dict()},
@@ -166,6 +170,7 @@ def examine(environ: Mapping[str, str] = os.environ) -> Report:
         platform=_system(),
         store=_store(environ, home, found),
         cli=detect_cli(environ),
+        extension=extension_state(environ),
         policies=look_at_policies(environ),
         terminal=look_at_terminal(environ),
         files=_own_files(environ, cache, found),
@@ -270,6 +275,7 @@ def _problems(report: Report) -> Iterator[str]:
     if report.registry is not None:
         yield report.registry
     yield from report.settings
+    yield from extension_problems(report.extension)
     yield from policy_problems(report.policies)
     yield from (f"{folder} {BROKEN}" for folder in report.runs.broken)
     if files.config_problem is not None:
@@ -327,6 +333,7 @@ def _rows(report: Report) -> Iterator[tuple[str, str]]:
     yield "gemtui", f"{report.gemtui}, Python {report.python}, {report.platform}"
     yield from _store_rows(report.store)
     yield from _cli_rows(report.cli)
+    yield from extension_rows(report.extension)
     yield from policy_rows(report.policies, report.cli.version)
     yield from terminal_rows(report.terminal)
     yield from _file_rows(report.files)

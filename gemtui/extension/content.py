@@ -62,7 +62,7 @@ def command(event: str, folder: Path) -> str:
         f"hook={_quoted(folder / 'hook.sh')}; "
         f'if [ -n "$GEMTUI_GATE" ]; then {gated}; '
         """elif ! [ -r "$hook" ]; then echo '{}'; exit 0; fi; """
-        f'exec sh "$hook" {event} "$PPID"'
+        f'exec sh "$hook" {event} "$PPID" 2>/dev/null'
     )
 
 

@@ -16,7 +16,7 @@ from gemtui.errors import CliNotFound, ExtensionError
 from gemtui.extension.content import NAME, write
 from gemtui.extension.status import ExtensionState, State, extension_state
 from gemtui.files import is_folder
-from gemtui.paths import extension_dir, live_dir
+from gemtui.paths import live_dir
 from gemtui.text import clean_line
 
 LIMIT = 60.0
@@ -35,14 +35,18 @@ def install(cli: Detected, environ: Mapping[str, str] = os.environ) -> Extension
     if before.state is State.FOREIGN:
         raise ExtensionError(str(before.problem))
     program = cli.program()
-    if before.source is not None and before.source != before.folder:
+    if before.installed and not before.in_place:
         remove(cli, environ)
     write()
-    if extension_state(environ).source is None:
-        _run(program, ["link", str(extension_dir()), "--consent"], environ)
-    after = extension_state(environ)
+    try:
+        if not before.in_place:
+            _run(program, ["link", str(before.folder), "--consent"], environ)
+    finally:
+        after = extension_state(environ)
+        if not after.installed:
+            _remove_ours(before)
     if not after.installed:
-        raise ExtensionError(f"Gemini CLI did not install the extension: {after.problem}")
+        raise ExtensionError("Gemini CLI did not install the extension, and did not say why")
     return after
 
 
@@ -53,25 +57,27 @@ def remove(cli: Detected, environ: Mapping[str, str] = os.environ) -> ExtensionS
     OSError.
     """
     before = extension_state(environ)
-    if before.source is not None and before.installed:
+    if before.installed:
         program = cli.program()
-        if before.source != before.folder and not is_folder(before.source):
-            raise ExtensionError(
-                f"{before.source}, which Gemini CLI refers to, is gone, so that it can't remove "
-                f"the extension: remove {before.link} yourself"
-            )
-        if before.source == before.folder:
+        if before.in_place:
             write()  # the CLI removes nothing that it can't load
+        elif before.source is not None and not is_folder(before.source):
+            raise ExtensionError(
+                f"Gemini CLI can't remove the extension, since {before.source} is gone: "
+                f"remove {before.link} yourself"
+            )
         _run(program, ["uninstall", NAME], environ)
     after = extension_state(environ)
     if after.installed:
-        raise ExtensionError(
-            f"Gemini CLI did not remove the extension: {after.link} is still there"
-        )
-    for folder in (before.folder, live_dir()):
+        raise ExtensionError(f"Gemini CLI did not remove the extension: see {after.link}")
+    _remove_ours(before)
+    return after
+
+
+def _remove_ours(state: ExtensionState) -> None:
+    for folder in (state.folder, live_dir()):
         with suppress(FileNotFoundError):
             shutil.rmtree(folder)
-    return after
 
 
 def _run(program: Path, words: list[str], environ: Mapping[str, str]) -> None:

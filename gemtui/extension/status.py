@@ -58,6 +58,11 @@ class ExtensionState:
         """Whether the CLI has it, in whatever state."""
         return self.state not in (State.MISSING, State.FOREIGN)
 
+    @property
+    def in_place(self) -> bool:
+        """Whether the CLI refers to the folder where the files belong."""
+        return self.source is not None and resolved(self.source) == resolved(self.folder)
+
     def to_dict(self) -> dict[str, Any]:
         """Return it as in `gemtui extension status --json`."""
         return {

@@ -98,6 +98,14 @@ CAPABILITIES = {
     "approval_modes": [str],
     "models": [str],
 }
+EXTENSION = {
+    "state": frozenset({"ready", "missing", "foreign", "gone", "older", "disabled", "hooks_off"}),
+    "installed": bool,
+    "folder": str,
+    "link": str,
+    "source": (str, None),
+    "problem": (str, None),
+}
 DOCTOR = {
     "version": 1,
     "gemtui": {"version": str, "python": str, "platform": str},
@@ -120,6 +128,7 @@ DOCTOR = {
         "install": "https://github.com/google-gemini/gemini-cli",
         "capabilities": (CAPABILITIES, None),
     },
+    "extension": EXTENSION,
     "policies": {
         "engine": str,
         "engine_is_installed": (bool, None),

@@ -52,16 +52,16 @@ copy_file() { # on another file system: a copy, made anew where the file only we
 
 said=
 if [ -n "$GEMTUI_GATE" ]; then
-    if ask 2>/dev/null; then
+    if ask; then
         said=1
     elif [ "$event" = BeforeTool ]; then
         exit 2
     fi
 elif [ -d "$live" ]; then
-    note 2>/dev/null
+    note
 fi
 case $event in
-AfterAgent | SessionEnd) [ -e "$vault/on" ] && keep >/dev/null 2>&1 ;;
+AfterAgent | SessionEnd) [ -e "$vault/on" ] && keep >/dev/null ;;
 esac
 [ -n "$said" ] || echo '{}'
 exit 0

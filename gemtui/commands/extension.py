@@ -1,0 +1,74 @@
+"""`gemtui extension`: whether it would run, installing it after a question, removing it."""
+
+from __future__ import annotations
+
+import sys
+import textwrap
+from collections.abc import Iterable
+
+import click
+
+from gemtui.agent.detect import detect_cli
+from gemtui.commands.output import lines_to_stdout, note, terminal_width, to_stdout
+from gemtui.extension import install as action
+from gemtui.extension.status import ExtensionState, State, extension_state
+from gemtui.extension.words import before_install, before_removal
+from gemtui.jsonout import encode
+from gemtui.text import clean_line
+
+_WIDEST = 100
+
+
+def status(*, as_json: bool) -> int:
+    """Print what the next session in the current folder would do; 1 where no hook runs."""
+    found = extension_state()
+    if as_json:
+        to_stdout([encode({"version": 1, "extension": found.to_dict()}), b"\n"])
+    else:
+        _say_state(found)
+    return 0 if found.state is State.READY else 1
+
+
+def install(*, yes: bool) -> int:
+    """Install or update it. Raises click.UsageError, CliNotFound, ExtensionError, OSError."""
+    before = extension_state()
+    cli = detect_cli()
+    if before.state is State.MISSING:
+        cli.program()
+        if not _agreed(before_install(), "Install it?", yes=yes):
+            return 1
+    found = action.install(cli)
+    _say_state(found)
+    return 0 if found.state is State.READY else 1
+
+
+def remove(*, yes: bool) -> int:
+    """Remove it. Raises click.UsageError, CliNotFound, ExtensionError, OSError."""
+    if not extension_state().installed:
+        note("gemtui's extension is not installed")
+        return 1
+    if not _agreed(before_removal(), "Remove it?", yes=yes):
+        return 1
+    action.remove(detect_cli())
+    lines_to_stdout([clean_line("removed; sessions that you start from now on run without it")])
+    return 0
+
+
+def _agreed(words: Iterable[str], question: str, *, yes: bool) -> bool:
+    """Say what would be done, and ask. Raises click.UsageError where nobody is there."""
+    streams = (sys.stdin, sys.stdout, sys.stderr)
+    if not yes and not all(stream is not None and stream.isatty() for stream in streams):
+        raise click.UsageError("nobody can be asked here: run it in a terminal, or give --yes")
+    width = min(_WIDEST, terminal_width() or _WIDEST)
+    for paragraph in words:
+        lines = textwrap.wrap(paragraph, width, break_long_words=False, break_on_hyphens=False)
+        lines_to_stdout(map(clean_line, [*lines, ""]))
+    return yes or click.confirm(question)
+
+
+def _say_state(found: ExtensionState) -> None:
+    if found.problem is None:
+        words = [f"installed: its hooks, in {found.folder}, run in every Gemini session"]
+    else:
+        words = [found.problem]
+    lines_to_stdout(map(clean_line, words))

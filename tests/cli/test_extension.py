@@ -1,0 +1,141 @@
+"""`gemtui extension`: what it says, what it asks, and what it makes of a CLI that fails."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from pathlib import Path
+
+import pytest
+
+from gemtui.extension import install as action
+from gemtui.paths import extension_dir, gemini_home
+from tests.agent.test_detect import script
+from tests.cli.conftest import Gemtui
+from tests.cli.shapes import EXTENSION, fits
+from tests.fake_cli import HELP
+from tests.terminal import Terminal
+
+LINK = """
+link) /bin/mkdir -p "$place"; printf '{"type": "link", "source": "%s"}' "$3" > "$place/$file";;
+uninstall) /bin/rm -r "$place";;
+"""
+
+
+@pytest.fixture
+def cli(home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A stand-in that links and forgets extensions as the CLI does."""
+    return stand_in(tmp_path, monkeypatch, LINK)
+
+
+def stand_in(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, cases: str) -> Path:
+    (tmp_path / "help").write_text(HELP)
+    body = (
+        'case "$1" in --version) echo 0.61.0; exit;;\n'
+        f"--help) /bin/cat {tmp_path}/help; exit;; esac\n"
+        f'echo "$@" >> {tmp_path}/words; file=.gemini-extension-install.json\n'
+        f'place=$GEMINI_CLI_HOME/.gemini/extensions/gemtui; case "$2" in {cases} esac'
+    )
+    program = script(tmp_path / "gemini", body)
+    monkeypatch.setenv("GEMINI_CLI_PATH", str(program))
+    Path(os.environ["HOME"]).mkdir(parents=True, exist_ok=True)
+    return program
+
+
+def test_it_is_installed_and_removed(cli: Path, gemtui: Gemtui) -> None:
+    before = gemtui("extension", "status", "--json")
+    assert (before.code, before.json["version"]) == (1, 1)
+    fits(before.json["extension"], EXTENSION)
+    assert before.json["extension"]["state"] == "missing"
+    installed = gemtui("extension", "install", "--yes")
+    assert installed.code == 0
+    for word in (str(extension_dir()), str(gemini_home()), "Google does not vet", "every Gemini"):
+        assert word in " ".join(installed.out.split())
+    assert gemtui("extension", "status").code == 0
+    assert gemtui("doctor", "--json").json["extension"]["state"] == "ready"
+    removed = gemtui("extension", "remove", "--yes")
+    assert removed.code == 0
+    assert not extension_dir().exists()
+    words = (cli.parent / "words").read_text().splitlines()
+    assert words == [
+        f"extensions link {extension_dir()} --consent",
+        "extensions uninstall gemtui",
+    ]
+    assert gemtui("extension", "remove", "--yes").complaint.endswith("is not installed")
+
+
+def test_installing_again_asks_nobody(cli: Path, gemtui: Gemtui) -> None:
+    gemtui("extension", "install", "--yes")
+    (extension_dir() / "hook.sh").write_text("")
+    assert gemtui("doctor").code == 1
+    assert gemtui("extension", "install").code == 0
+    assert gemtui("extension", "status").code == 0
+    assert len((cli.parent / "words").read_text().splitlines()) == 1
+
+
+@pytest.mark.parametrize("command", ["install", "remove"])
+def test_where_nobody_can_be_asked_nothing_is_done(cli: Path, gemtui: Gemtui, command: str) -> None:
+    if command == "remove":
+        gemtui("extension", "install", "--yes")
+    before = gemtui("extension", "status", "--json").json
+    answer = gemtui("extension", command)
+    assert (answer.code, answer.out) == (2, "")
+    assert "--yes" in answer.complaint
+    assert gemtui("extension", "status", "--json").json == before
+
+
+def test_a_person_is_asked(cli: Path, tmp_path: Path) -> None:
+    for key, installed in (("n", False), ("y", True)):
+        words = [sys.executable, "-m", "gemtui", "extension", "install"]
+        with Terminal(words, environ=dict(os.environ), folder=tmp_path, columns=80) as terminal:
+            terminal.shows("Install it?")
+            terminal.press(key, "\r")
+            assert terminal.wait() == (0 if installed else 1)
+        assert extension_dir().exists() is installed
+
+
+def test_an_extension_of_somebody_else_is_left_alone(cli: Path, gemtui: Gemtui) -> None:
+    theirs = gemini_home() / "extensions/gemtui/gemini-extension.json"
+    theirs.parent.mkdir(parents=True)
+    theirs.write_text(json.dumps({"name": "gemtui", "version": "1"}))
+    assert "not gemtui's" in gemtui("extension", "install", "--yes").complaint
+    assert "not installed" in gemtui("extension", "remove", "--yes").complaint
+    assert theirs.exists()
+    assert not extension_dir().exists()
+
+
+@pytest.mark.parametrize(
+    ("does", "said"),
+    [
+        ("link) echo 'no\x1b[31m such'; exit 7;;", "failed with exit code 7: no"),
+        ("link) ;;", "did not install"),
+        ("link) exec /bin/sleep 100;;", "took longer than 0.2 s"),
+    ],
+)
+def test_a_cli_that_fails_is_told_in_words(
+    home: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    gemtui: Gemtui,
+    does: str,
+    said: str,
+) -> None:
+    stand_in(tmp_path, monkeypatch, does)
+    if "sleep" in does:
+        monkeypatch.setattr(action, "LIMIT", 0.2)
+    answer = gemtui("extension", "install", "--yes")
+    assert answer.code == 1
+    assert said in answer.complaint
+    assert "\x1b" not in answer.err
+    assert not extension_dir().exists()
+
+
+def test_without_a_cli_there_is_nothing_to_install(
+    home: Path, gemtui: Gemtui, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("GEMINI_CLI_PATH", str(tmp_path / "none"))
+    answer = gemtui("extension", "install", "--yes")
+    assert answer.code == 1
+    assert "GEMINI_CLI_PATH" in answer.complaint
+    assert not extension_dir().exists()
