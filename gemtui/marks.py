@@ -23,12 +23,11 @@ from msgspec.structs import asdict, replace
 
 from gemtui.errors import MarkError, MarksUnreadable
 from gemtui.files import make_private
-from gemtui.paths import data_dir
+from gemtui.paths import marks_file
 
 VERSION = 1
 """Of the file. One of a newer version is left alone."""
 APPLICATION = 0x67656D01
-FILE = "marks.sqlite3"
 LONGEST_NAME = 200
 LONGEST_TAG = 50
 LONGEST_NOTE = 10_000
@@ -98,6 +97,18 @@ class MarkEdit(Struct, frozen=True, kw_only=True):
             changed=now,
         )
 
+    def undo(self, mark: Mark, before: Mark, now: datetime) -> Mark:
+        """Return the mark without this change, which `before` got; what others changed stays."""
+        after = self.apply(before, now)
+        fields = {
+            name: getattr(before if getattr(mark, name) == getattr(after, name) else mark, name)
+            for name in ("name", "note", "pinned", "archived")
+        }
+        tags = set(mark.tags) - (set(after.tags) - set(before.tags))
+        tags |= set(before.tags) - set(after.tags)
+        undone = replace(mark, **fields, tags=tuple(sorted(tags)), changed=before.changed)
+        return undone if undone == before else replace(undone, changed=now)
+
 
 class Merged(Struct, frozen=True, kw_only=True):
     """What an import did.
@@ -154,7 +165,7 @@ class Marks:
     """
 
     def __init__(self, path: Path | None = None) -> None:
-        self.path = data_dir() / FILE if path is None else path
+        self.path = path or marks_file()
 
     def all(self) -> dict[str, Mark]:
         """Return the mark of every session that has one, by session id."""
@@ -169,7 +180,7 @@ class Marks:
         return self.all().get(session) or Mark(session=session)
 
     def edit(self, sessions: Iterable[str], edit: MarkEdit) -> tuple[Mark, ...]:
-        """Change the marks of sessions, all or none; return them as they were, for `put`.
+        """Change the marks of sessions, all or none; return them as they were, for `undo`.
 
         Raises MarkError.
         """
@@ -179,10 +190,14 @@ class Marks:
             _write(database, (edit.apply(mark, now) for mark in before))
         return before
 
-    def put(self, marks: Iterable[Mark]) -> None:
-        """Replace the marks of their sessions, as to undo an edit."""
-        with self._change() as (_, database):
-            _write(database, marks)
+    def undo(self, edit: MarkEdit, before: Iterable[Mark]) -> None:
+        """Take an edit back, for which it returned `before`; what was changed since then stays."""
+        now = datetime.now(UTC)
+        with self._change() as (marks, database):
+            present = (
+                (marks.get(each.session) or Mark(session=each.session), each) for each in before
+            )
+            _write(database, (edit.undo(mark, each, now) for mark, each in present))
 
     def merge(self, imported: Iterable[Mark]) -> Merged:
         """Add marks, all or none: tags, pins, and what has no name or note yet.

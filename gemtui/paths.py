@@ -100,3 +100,8 @@ def state_dir() -> Path:
 def prompts_file() -> Path:
     """Return the file with earlier prompts, which the run pane offers again."""
     return state_dir() / "prompts.jsonl"
+
+
+def marks_file() -> Path:
+    """Return the file with names, tags and notes of sessions; it need not exist."""
+    return data_dir() / "marks.sqlite3"

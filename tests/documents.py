@@ -39,6 +39,7 @@ PANES = {
         Where.TRANSCRIPT,
         Where.FIND,
         Where.INFO,
+        Where.MARKS,
         Where.STATS,
         Where.SEARCH,
         Where.HISTORY,

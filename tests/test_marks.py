@@ -40,11 +40,21 @@ def test_what_is_said_is_kept(marks: Marks) -> None:
 
 
 def test_an_edit_is_undone(marks: Marks) -> None:
-    marks.edit(["one"], MarkEdit(name="First"))
-    before = marks.edit(["one", "two"], MarkEdit(name="Second", pinned=True))
-    marks.put(before)
-    assert list(marks.all()) == ["one"]
-    assert marks.get("one").name == "First"
+    marks.edit(["one"], MarkEdit(name="First", add=("a",)))
+    [first] = marks.all().values()
+    edit = MarkEdit(name="Second", pinned=True, add=("b",), remove=("a",))
+    before = marks.edit(["one", "two"], edit)
+    marks.undo(edit, before)
+    assert marks.all() == {"one": first}
+
+
+def test_undo_leaves_what_was_changed_since(marks: Marks) -> None:
+    edit = MarkEdit(name="Mine", pinned=True, add=("a", "b"))
+    before = marks.edit(["one"], edit)
+    marks.edit(["one"], MarkEdit(name="Theirs", note="Read me", add=("c",), remove=("b",)))
+    marks.undo(edit, before)
+    one = marks.get("one")
+    assert (one.name, one.note, one.tags, one.pinned) == ("Theirs", "Read me", ("c",), False)
 
 
 @pytest.mark.parametrize(

@@ -42,6 +42,7 @@ def install_agent(home: Path) -> dict[str, str]:
         "GEMTUI_CONFIG": str(config),
         "GEMINI_CLI_HOME": str(home),
         "GEMINI_CLI_PATH": str(program),
+        "XDG_DATA_HOME": str(home / "data"),
         "XDG_STATE_HOME": str(home / "state"),
         "XDG_CACHE_HOME": str(home / "cache"),
     }

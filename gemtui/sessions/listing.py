@@ -1,4 +1,4 @@
-"""What a list of sessions shows: scope, search, order, groups, hidden sessions.
+"""What a list of sessions shows: scope, search, order, pins, groups, hidden sessions.
 
 `Listing` keeps what is costly (cleaned texts, the order) from one snapshot to the next, so that a
 keystroke in the search of 10,000 sessions takes a few milliseconds. It draws nothing.
@@ -9,19 +9,23 @@ from __future__ import annotations
 import re
 from bisect import bisect_left
 from collections import Counter, defaultdict
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from enum import StrEnum
 from functools import cached_property, lru_cache
 from pathlib import Path, PurePath
-from typing import Any
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
 
 from gemtui.sessions.days import Days
 from gemtui.sessions.store import SessionKind
 from gemtui.sessions.summary import Flag, Summary
-from gemtui.text import Clean, clean_line, short_path
+from gemtui.text import Clean, clean, clean_line, short_path
+
+if TYPE_CHECKING:
+    from gemtui.marks import Mark
 
 
 class Sort(StrEnum):
@@ -85,22 +89,30 @@ class View(Struct, frozen=True, kw_only=True):
 class Query:
     """A search for sessions: words that must all occur, `!word` must not.
 
-    A word with a capital is case-sensitive. Searched are title, project, models and id, not the
-    text of the sessions.
+    A word with a capital is case-sensitive. Searched are name, title, project, models, tags, note
+    and id, not the text of the sessions. `#tag` is also the beginning of a tag; `is:pinned` and
+    `is:archived` ask for these.
     """
 
     def __init__(self, text: str) -> None:
         words = text.split()
-        self.wanted = tuple(word for word in words if not word.startswith("!"))
+        wanted = [word for word in words if not word.startswith("!")]
+        self._states = tuple(word for word in wanted if word in _STATES)
+        self.wanted = tuple(word for word in wanted if word not in _STATES)
         self.unwanted = tuple(word[1:] for word in words if word.startswith("!") and word[1:])
 
     def __bool__(self) -> bool:
-        return bool(self.wanted or self.unwanted)
+        return bool(self.wanted or self.unwanted or self._states)
+
+    @property
+    def for_archived(self) -> bool:
+        """Whether it asks for archived sessions, which lists hide."""
+        return "is:archived" in self._states
 
     def select(self, entries: Iterable[ListEntry]) -> list[ListEntry]:
         """Return the entries that match, in their order."""
         found = list(entries)
-        for word in self.wanted:
+        for word in (*self.wanted, *self._states):
             found = _having(word, found, True)
         for word in self.unwanted:
             found = _having(word, found, False)
@@ -116,14 +128,19 @@ class Query:
         return re.compile("|".join(map(_any_case, longest_first)))
 
 
+_STATES = {"is:pinned": "pinned", "is:archived": "archived"}
+
+
 def _having(word: str, entries: list[ListEntry], wanted: bool) -> list[ListEntry]:
+    if (state := _STATES.get(word)) is not None:
+        return [entry for entry in entries if getattr(entry, state) is wanted]
     if _minds_case(word):
         return [entry for entry in entries if (word in entry.plain) is wanted]
-    return [entry for entry in entries if (word in entry.lower) is wanted]
+    return [entry for entry in entries if (word.lower() in entry.lower) is wanted]
 
 
 def _minds_case(word: str) -> bool:
-    return word != word.lower()
+    return word != word.lower() and not word.startswith("#")
 
 
 def _any_case(word: str) -> str:
@@ -137,23 +154,35 @@ class ListEntry:
     """One session with its texts prepared: cleaned, labelled, searchable.
 
     `key`: unique in a listing, and the same for the session in later ones. `project`: a short
-    label, unique among projects; `group`: the same for all sessions of a project. `plain`: the text
+    label, unique among projects; `group`: the same for all sessions of a project. `title`: the
+    user's name for it, else its own; `unseen`: what is searched and not in a row. `plain`: the text
     that is searched, `lower`: the same in lower case.
     """
 
     __slots__ = (
-        "group", "hidden", "key", "lower", "models", "plain", "project", "summary", "title",
+        "archived", "group", "hidden", "key", "lower", "mark", "models", "pinned", "plain",
+        "project", "summary", "tags", "title", "unseen",
     )  # fmt: skip
 
-    def __init__(self, summary: Summary, project: Clean, key: str) -> None:
+    def __init__(
+        self, summary: Summary, project: Clean, key: str, mark: Mark | None = None
+    ) -> None:
         self.summary = summary
+        self.mark = mark
         self.key = key
         self.group = group_of(summary)
-        self.hidden = summary.hidden
-        self.title = clean_line(summary.title)
+        self.pinned = mark is not None and mark.pinned
+        self.archived = mark is not None and mark.archived
+        self.hidden = summary.hidden or self.archived
+        title = clean_line(summary.title)
+        self.title = title if mark is None or mark.name is None else clean_line(mark.name)
+        self.tags = () if mark is None else tuple(clean_line(f"#{tag}") for tag in mark.tags)
         self.project = project
         self.models = tuple(short_model(model) for model in summary.models)
-        self.plain = "\n".join((self.title, project, *self.models, summary.id))
+        note = () if mark is None or mark.note is None else clean(mark.note).split("\n")
+        self.unseen = (*(() if title == self.title else (title,)), *map(clean_line, note))
+        shown = (self.title, project, *self.models, *self.tags)
+        self.plain = "\n".join((*shown, *self.unseen, summary.id))
         self.lower = self.plain.lower()
 
 
@@ -170,7 +199,10 @@ class SessionRow(Struct, frozen=True):
 
 
 class Heading(Struct, frozen=True):
-    """The heading of a group; `count` sessions match in it, shown unless it is `folded`."""
+    """The heading of a project, or of the pinned sessions (`ALL_PINNED`).
+
+    `count` sessions match in it, shown unless it is `folded`.
+    """
 
     group: str
     name: Clean
@@ -184,7 +216,10 @@ class Heading(Struct, frozen=True):
 
 
 class DayHeading(Struct, frozen=True):
-    """The name of the days on which the `count` sessions below it were; no cursor stands on it."""
+    """What the `count` sessions below it have in common: days, being pinned or not.
+
+    No cursor stands on it.
+    """
 
     name: str
     count: int
@@ -196,6 +231,9 @@ class DayHeading(Struct, frozen=True):
 
 
 Row = SessionRow | Heading | DayHeading
+PINNED, NOT_PINNED = Clean("Pinned"), Clean("Others")
+ALL_PINNED = ""
+"""Their group, which is that of no project."""
 
 
 class Rows(Struct, frozen=True, kw_only=True):
@@ -225,19 +263,32 @@ class Listing:
     def __init__(self, project: Path | None = None) -> None:
         self.project = None if project is None else str(project)
         self._labels: dict[str, Clean] = {}
+        self._marks: Mapping[str, Mark] = MappingProxyType({})
         self._entries: dict[str, ListEntry] = {}
         self._ordered: tuple[tuple[Sort, bool], list[ListEntry]] | None = None
 
     def take(self, sessions: Sequence[Summary]) -> None:
         """Replace the sessions; newest first, as in a snapshot."""
         labels = project_labels(sessions)
-        old = self._entries if labels == self._labels else {}
-        self._labels = labels
+        if labels != self._labels:
+            self._labels, self._entries = labels, {}
+        self._make_entries(_keyed(sessions))
+
+    def mark(self, marks: Mapping[str, Mark]) -> None:
+        """Replace what the user has said about sessions, by their ids."""
+        self._marks = marks
+        self._make_entries((key, entry.summary) for key, entry in self._entries.items())
+
+    def _make_entries(self, sessions: Iterable[tuple[str, Summary]]) -> None:
+        """Sessions with the keys of their rows; what has not changed stays the same."""
+        old, marks, labels = self._entries, self._marks, self._labels
         self._entries = {
             key: entry
-            if (entry := old.get(key)) is not None and entry.summary is summary
-            else ListEntry(summary, labels[group_of(summary)], key)
-            for key, summary in _keyed(sessions)
+            if (entry := old.get(key)) is not None
+            and entry.summary is summary
+            and entry.mark == marks.get(summary.id)
+            else ListEntry(summary, labels[group_of(summary)], key, marks.get(summary.id))
+            for key, summary in sessions
         }
         self._ordered = None
 
@@ -291,7 +342,11 @@ def _is_copy(summary: Summary) -> bool:
 
 
 def _open(entries: list[ListEntry], view: View) -> list[ListEntry]:
-    return entries if view.hidden else [entry for entry in entries if not entry.hidden]
+    if view.hidden:
+        return entries
+    if Query(view.query).for_archived:
+        return [entry for entry in entries if not entry.summary.hidden]
+    return [entry for entry in entries if not entry.hidden]
 
 
 def _matching(entries: list[ListEntry], view: View) -> list[ListEntry]:
@@ -325,12 +380,35 @@ def _any_of(children: dict[str, list[ListEntry]]) -> list[ListEntry]:
     return children.pop(next(iter(children)))
 
 
-def _below_headings(rows: Sequence[SessionRow], view: View, days: Days | None) -> Iterable[Row]:
+def _below_headings(rows: Sequence[SessionRow], view: View, days: Days | None) -> Iterator[Row]:
+    """Rows below headings, those of pinned sessions and what belongs to them first."""
+    pinned, others = _parted(rows)
+    if pinned and view.grouped:
+        folded = ALL_PINNED in view.folded
+        yield Heading(ALL_PINNED, PINNED, len(pinned), folded)
+        pinned = [] if folded else pinned
+    elif pinned:
+        yield DayHeading(PINNED, len(pinned))
+    yield from pinned
     if view.grouped:
-        return _grouped(rows, view.folded)
-    if view.by_day and days is not None:
-        return _by_day(rows, _PROPERTY[view.sort], days)
-    return rows
+        yield from _grouped(others, view.folded)
+    elif view.by_day and days is not None:
+        yield from _by_day(others, _PROPERTY[view.sort], days)
+    else:
+        if pinned and others:
+            yield DayHeading(NOT_PINNED, len(others))
+        yield from others
+
+
+def _parted(rows: Sequence[SessionRow]) -> tuple[list[SessionRow], list[SessionRow]]:
+    pinned: list[SessionRow] = []
+    others: list[SessionRow] = []
+    part = others
+    for row in rows:
+        if not row.depth:
+            part = pinned if row.entry.pinned else others
+        part.append(row)
+    return pinned, others
 
 
 def _grouped(rows: Sequence[SessionRow], folded: frozenset[str]) -> Iterator[Row]:

@@ -99,6 +99,7 @@ class Glyphs(Struct, frozen=True, kw_only=True):
     dot: str = "·"
     selected: str = "◆"
     """Before the title of what is one of several to do something with."""
+    pinned: str = "★"
     newer: str = "▼"
 
 
@@ -135,6 +136,7 @@ ASCII = Glyphs(
     removed="-",
     dot="-",
     selected="#",
+    pinned="^",
     newer="v",
 )
 

@@ -20,6 +20,7 @@ class Where(StrEnum):
     FIND = "Find"
     RAW = "Raw JSON"
     INFO = "About the session"
+    MARKS = "Marks"
     STATS = "Numbers"
     SEARCH = "Search in all sessions"
     HISTORY = "Writes of a file"

@@ -12,7 +12,6 @@ from textual.app import ComposeResult
 from textual.containers import Horizontal, VerticalScroll
 from textual.content import Content
 from textual.suggester import Suggester
-from textual.widgets import Checkbox
 
 from gemtui.errors import GemtuiError
 from gemtui.policy.check.pitfalls import fixed
@@ -26,6 +25,7 @@ from gemtui.ui.kit.clean_widgets import Button, Dialog, Input, Label, Select, St
 from gemtui.ui.kit.dialog_guard import LOW, DialogScreen
 from gemtui.ui.kit.dialogs import ConfirmScreen
 from gemtui.ui.kit.keys import Where, bindings
+from gemtui.ui.kit.tick import Tick
 from gemtui.ui.rules import form_fields
 from gemtui.ui.rules.form_fields import MODES, FieldProblem, names, rule_of, values_of
 
@@ -76,17 +76,6 @@ MOST_FINDINGS = 4
 
 if TYPE_CHECKING:
     from gemtui.ui.kit.app_base import AppBase
-
-
-class Tick(Checkbox):
-    """A checkbox that shows its state by a character, not only by colour."""
-
-    BUTTON_LEFT = "["
-    BUTTON_RIGHT = "]"
-
-    @property
-    def _button(self) -> Content:
-        return Content(f"[{'x' if self.value else ' '}]")
 
 
 class NameSuggester(Suggester):
@@ -184,7 +173,7 @@ class RuleForm(DialogScreen[Rule]):
                 return _select(name, _REDIRECTION, value)
             case "modes":
                 chosen = value.split()
-                ticks = (Tick(each, each in chosen, id=each, compact=True) for each in MODES)
+                ticks = (Tick(own(each), each in chosen, id=each) for each in MODES)
                 return Horizontal(*ticks, id="modes")
         offered = {
             "tools": [tool.name for tool in tool_catalog.TOOLS] + list(tool_catalog.AGENTS),
@@ -202,7 +191,7 @@ class RuleForm(DialogScreen[Rule]):
 
     @on(Input.Changed)
     @on(Select.Changed)
-    @on(Checkbox.Changed)
+    @on(Tick.Changed)
     def _look(self) -> None:
         if self._filling:
             return

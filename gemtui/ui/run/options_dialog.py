@@ -25,7 +25,8 @@ from gemtui.ui.draw.theme import look_of
 from gemtui.ui.kit.clean_widgets import Button, Dialog, Input, Label, Select, Static, Words
 from gemtui.ui.kit.dialog_guard import LOW, DialogScreen
 from gemtui.ui.kit.keys import Where, bindings
-from gemtui.ui.rules.form import NameSuggester, Tick, tool_hint
+from gemtui.ui.kit.tick import Tick
+from gemtui.ui.rules.form import NameSuggester, tool_hint
 from gemtui.ui.run.option_fields import options_of, texts_of
 
 AS_IT_IS = ""
@@ -161,7 +162,7 @@ class OptionsScreen(DialogScreen[ChosenOptions]):
         options = self._options
         if name in _TICKS:
             ticked = self._remembers if name == "remember" else getattr(options, name)
-            return Tick(own(_TICKS[name]), ticked, id=name, compact=True)
+            return Tick(own(_TICKS[name]), ticked, id=name)
         if name == "approval_mode":
             return _select(name, _MODES, options.approval_mode)
         if name in CAPABILITIES:

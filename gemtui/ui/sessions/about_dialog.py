@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
+from typing import TYPE_CHECKING
 
 from textual import on
 from textual.app import ComposeResult
@@ -13,32 +14,51 @@ from textual.content import Content
 from gemtui.sessions.summary import Flag, Summary
 from gemtui.text import Clean, clean, clean_line, counted, short_path, size
 from gemtui.ui.draw.lines import own
+from gemtui.ui.draw.theme import look_of
 from gemtui.ui.kit.clean_widgets import Dialog, Label, Option, OptionList, Static
 from gemtui.ui.kit.dialog_guard import DialogScreen
 from gemtui.ui.kit.keys import Where, bindings
 from gemtui.ui.kit.messages import CopyRequested
+from gemtui.ui.sessions.marking import named
+
+if TYPE_CHECKING:
+    from gemtui.marks import Mark
+
+
+NOTE, NOTE_LINES = 400, 5
+"""Characters and lines of a note that are shown; the form for marks has all of it."""
 
 
 class AboutScreen(DialogScreen[Summary]):
-    """Closes with the relative to read, or with None."""
+    """Closes with the relative to read, or with None; `marks`: the user's, by session ids."""
 
     BINDINGS = bindings(Where.INFO)
 
-    def __init__(self, summary: Summary, sessions: Sequence[Summary]) -> None:
+    def __init__(
+        self, summary: Summary, sessions: Sequence[Summary], marks: Mapping[str, Mark]
+    ) -> None:
         super().__init__()
-        self._summary = summary
+        self._summary, self._marks = summary, marks
         self._relatives = list(relatives(summary, sessions))
 
     def compose(self) -> ComposeResult:
         """Facts, then relatives."""
         with Dialog(
-            clean_line(self._summary.title), own("enter opens   y copies the id   esc closes")
+            clean_line(named(self._summary, self._marks).title),
+            own("enter opens   y copies the id   esc closes"),
         ):
-            for name, value in facts(self._summary):
+            mark = self._marks.get(self._summary.id)
+            cut = look_of(self.app, 1).glyphs.ellipsis
+            marked = () if mark is None else mark_facts(mark, self._summary, cut)
+            for name, value in (*marked, *facts(self._summary)):
                 if value:
                     yield Horizontal(Label(own(name)), Static(value), classes="fact")
             if self._relatives:
-                yield OptionList(*(Option(_relative(what, each)) for what, each in self._relatives))
+                yield OptionList(*map(self._option, self._relatives))
+
+    def _option(self, relative: tuple[str, Summary]) -> Option:
+        what, session = relative
+        return Option(_relative(what, named(session, self._marks)))
 
     @on(OptionList.OptionSelected)
     def _chosen(self, event: OptionList.OptionSelected) -> None:
@@ -68,6 +88,19 @@ def relatives(summary: Summary, sessions: Sequence[Summary]) -> Iterator[tuple[s
         yield "copy", copy
 
 
+def mark_facts(mark: Mark, summary: Summary, ellipsis: str) -> Iterator[tuple[str, Clean]]:
+    """What is the user's own, as name and value, and the title for which a name stands."""
+    if mark.name is not None:
+        yield "name", clean_line(mark.name)
+        yield "title", clean_line(summary.title)
+    yield "tags", clean_line(" ".join(f"#{tag}" for tag in mark.tags))
+    states = [state for state in ("pinned", "archived") if getattr(mark, state)]
+    yield "marked", clean_line(", ".join(states))
+    note = clean(mark.note or "")
+    beginning = "\n".join(note.split("\n")[:NOTE_LINES])[:NOTE]
+    yield "note", note if beginning == note else Clean(beginning + ellipsis)
+
+
 def facts(summary: Summary) -> Iterator[tuple[str, Clean]]:
     """What is known, as name and value; unknown things are left out."""
     yield "id", clean_line(summary.id)
@@ -78,7 +111,7 @@ def facts(summary: Summary) -> Iterator[tuple[str, Clean]]:
     yield "messages", clean_line(_counts(summary))
     yield "tokens", clean_line(_tokens(summary))
     yield "wrote", clean_line(", ".join(summary.files_written))
-    yield "marks", clean_line(", ".join(flag for flag in Flag if flag in summary.flags))
+    yield "state", clean_line(", ".join(flag for flag in Flag if flag in summary.flags))
     yield "file", clean_line(f"{short_path(summary.path)}  {size(summary.size)}")
 
 

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from gemtui.errors import GemtuiError
-from gemtui.export_formats import pieces
+from gemtui.export_formats import Format, pieces
 from gemtui.files import is_folder, resolved, write_new, write_whole
 from gemtui.jsonout import indented
 from gemtui.paths import typed_path
@@ -21,23 +21,35 @@ from gemtui.text import clean_line, counted, file_name, short_path
 from gemtui.transcript.model import Block, Message, ToolCall
 from gemtui.ui.kit.dialogs import AskScreen
 from gemtui.ui.sessions.export_dialog import FORMS, Export, ExportScreen
+from gemtui.ui.sessions.marking import named
 
 if TYPE_CHECKING:
+    from gemtui.marks import Mark
     from gemtui.ui.kit.app_base import AppBase
 
 
-async def export(app: AppBase, sessions: Sequence[Summary], home: Path) -> None:
-    """Ask for form and file, and write the session there; several into a folder, a file each."""
+async def export(
+    app: AppBase, sessions: Sequence[Summary], home: Path, marks: Mapping[str, Mark]
+) -> None:
+    """Ask for form and file, and write the session there; several into a folder, a file each.
+
+    The user's names are titles there, but for the records in JSON, which are as they are stored.
+    """
+    titled = [named(each, marks) for each in sessions]
     many = len(sessions) > 1
-    title = clean_line(f"{len(sessions):,} sessions" if many else sessions[0].title)
-    stem = "gemini-sessions" if many else _stem(sessions[0])
+    title = clean_line(f"{len(sessions):,} sessions" if many else titled[0].title)
+    stem = "gemini-sessions" if many else _stem(titled[0])
     screen = ExportScreen(title, stem, forbidden=resolved(home), folder=many)
     chosen = await app.push_screen_wait(screen)
     if chosen is None:
         return
+    if chosen.format is not Format.JSON:
+        sessions = titled
     try:
         if many:
-            _say_written(app, chosen, *await asyncio.to_thread(_write_all, sessions, chosen))
+            stems = [_stem(each) for each in titled]
+            done = await asyncio.to_thread(_write_all, sessions, stems, chosen)
+            _say_written(app, chosen, *done)
         else:
             await asyncio.to_thread(_write, sessions[0], chosen)
             app.say(f"Written: {short_path(chosen.path)}")
@@ -55,13 +67,15 @@ def _write(summary: Summary, chosen: Export) -> None:
         write_whole(chosen.path, pieces(log, summary, chosen.format), durable=True, special=True)
 
 
-def _write_all(sessions: Sequence[Summary], chosen: Export) -> tuple[int, list[str]]:
+def _write_all(
+    sessions: Sequence[Summary], stems: Sequence[str], chosen: Export
+) -> tuple[int, list[str]]:
     """Write a new file for each; return how many, and what went wrong. Raises OSError."""
     chosen.path.mkdir(exist_ok=True)
     problems = []
-    for summary in sessions:
+    for summary, stem in zip(sessions, stems, strict=True):
         try:
-            path = _claimed(chosen.path, _stem(summary), FORMS[chosen.format][0])
+            path = _claimed(chosen.path, stem, FORMS[chosen.format][0])
             try:
                 _write(summary, Export(chosen.format, path))
             except BaseException:

@@ -49,6 +49,11 @@ class Deleting:
         self._done: list[Deleted] = []
         self._problems: list[tuple[Summary, str]] = []
 
+    @property
+    def undoable(self) -> bool:
+        """Whether something of it lies in the trash."""
+        return any(each.trash.items for each in self.gone)
+
     async def run(self, sessions: Sequence[Summary]) -> None:
         """Ask, delete what can be, and say what was done; one that fails does not stop the rest."""
         idle = [each for each in sessions if not await self._is_busy(each)]
@@ -154,6 +159,28 @@ class Deleting:
         asked = screen(clean_line(question), about, lines, yes=yes, no="Keep")
         return await self._app.push_screen_wait(asked)
 
+    # --- undo ----------------------------------------------------------------------------------
+
+    async def undo(self) -> list[Summary]:
+        """Bring back what lies in the trash; return the sessions that are whole again.
+
+        What could not be brought back is listed with the reason and the place where it lies.
+        """
+        waiting = [each for each in reversed(self.gone) if each.trash.items]
+        left = await asyncio.to_thread(
+            lambda: [bring_back(each.trash, each.home) for each in waiting]
+        )
+        back = [each.session for each, items in zip(waiting, left, strict=True) if not items]
+        lines = [f"{item.path}: {why}{_lies(item)}" for items in left for item, why in items]
+        if lines:
+            title = "What could not be brought back"
+            self._app.show_text(title, "\n".join(lines), what="the list")
+        elif len(back) == 1:
+            self._app.say(f"Brought back: {back[0].title}")
+        else:
+            self._app.say(f"{len(back):,} sessions brought back")
+        return back
+
     # --- words ---------------------------------------------------------------------------------
 
     def _say(self, wanted: int) -> None:
@@ -212,28 +239,6 @@ def _line(item: Item, home: Path) -> Clean:
     path = item.path.relative_to(home) if item.path.is_relative_to(home) else item.path
     inside = f"/  {counted(item.files, 'file')}" if item.folder else ""
     return clean(f"{size(item.size):>9}  {path}{inside}")
-
-
-# --- undo ------------------------------------------------------------------------------------
-
-
-async def undo(app: AppBase, gone: Sequence[DeletedSession]) -> list[Summary]:
-    """Bring back what one deletion moved to the trash; return the sessions that are whole again.
-
-    What could not be brought back is listed with the reason and the place where it lies.
-    """
-
-    waiting = [each for each in reversed(gone) if each.trash.items]
-    left = await asyncio.to_thread(lambda: [bring_back(each.trash, each.home) for each in waiting])
-    back = [each.session for each, items in zip(waiting, left, strict=True) if not items]
-    lines = [f"{item.path}: {why}{_lies(item)}" for items in left for item, why in items]
-    if lines:
-        app.show_text("What could not be brought back", "\n".join(lines), what="the list")
-    elif len(back) == 1:
-        app.say(f"Brought back: {back[0].title}")
-    else:
-        app.say(f"{len(back):,} sessions brought back")
-    return back
 
 
 def _lies(item: Trashed) -> str:

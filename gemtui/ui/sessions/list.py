@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from itertools import takewhile
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 from textual import events
@@ -25,6 +27,9 @@ from gemtui.ui.kit.messages import CopyRequested
 from gemtui.ui.sessions.labels import crumbs, nothing, resume_line, selection
 from gemtui.ui.sessions.row import RowContext, draw_row
 from gemtui.ui.sessions.row_index import RowIndex, ScrollAnchor
+
+if TYPE_CHECKING:
+    from gemtui.marks import Mark
 
 _MINUTE = 60.0
 
@@ -104,6 +109,12 @@ class SessionList(ScrollView, can_focus=True, inherit_bindings=False):
         unlisted = sum(self._places.find(key) is None for key in self._selected)
         return selection(len(self._selected), unlisted)
 
+    def select_listed(self) -> None:
+        """Of those that are selected, only the ones that are listed stay so."""
+        listed = {key for key in self._selected if self._places.find(key) is not None}
+        if listed != self._selected:
+            self._select(listed)
+
     @property
     def crumbs(self) -> tuple[str, ...]:
         """What is listed, in words; the first ones matter most."""
@@ -125,6 +136,11 @@ class SessionList(ScrollView, can_focus=True, inherit_bindings=False):
             self._selected = self._listing.known(self._selected)
         self._arrange(self.view, typed=at_start)
 
+    def mark(self, marks: Mapping[str, Mark]) -> None:
+        """Show what the user has said about sessions, by their ids."""
+        self._listing.mark(marks)
+        self._arrange(self.view)
+
     def filter(self, text: str) -> None:
         """List only what matches (see `Query`); "" lists all."""
         if text != self.view.query:
@@ -143,7 +159,7 @@ class SessionList(ScrollView, can_focus=True, inherit_bindings=False):
         self._arrange(replace(self.view, everywhere=everywhere or self._listing.project is None))
 
     def hidden(self, shown: bool) -> None:
-        """Also list subagents, checkpoints, copies, ghosts and empty starts, or not."""
+        """Also list archived ones, subagents, checkpoints, copies, empty starts, or not."""
         self._arrange(replace(self.view, hidden=shown))
 
     def highlight(self, summary: Summary) -> bool:
@@ -398,8 +414,8 @@ class SessionList(ScrollView, can_focus=True, inherit_bindings=False):
         if isinstance(row := self._row, SessionRow):
             self._select(self._selected ^ {row.key}, row.key)
         elif isinstance(row, Heading):
-            rows = [each for each in self._places.rows if isinstance(each, SessionRow)]
-            group = {each.key for each in rows if each.entry.group == row.group}
+            below = takewhile(_is_session, self._places.rows[self._cursor + 1 :])
+            group = {each.key for each in below}
             left_out = group - self._selected
             self._select(self._selected | group if left_out else self._selected - group)
         self.action_cursor_down()
@@ -422,12 +438,11 @@ class SessionList(ScrollView, can_focus=True, inherit_bindings=False):
 
     def action_fold(self) -> None:
         """Fold the group in which the cursor is, or unfold it."""
-        row = self._row
-        if not self.view.grouped or not isinstance(row, Heading | SessionRow):
-            return
-        group = row.group if isinstance(row, Heading) else row.entry.group
-        self._wanted = f"project {group}"
-        self._arrange(replace(self.view, folded=self.view.folded ^ {group}))
+        above = reversed(self._places.rows[: self._cursor + 1])
+        heading = next((row for row in above if isinstance(row, Heading)), None)
+        if heading is not None:
+            self._wanted = heading.key
+            self._arrange(replace(self.view, folded=self.view.folded ^ {heading.group}))
 
     def action_filter(self) -> None:
         """Type a search."""
@@ -469,3 +484,7 @@ class SessionList(ScrollView, can_focus=True, inherit_bindings=False):
         """Copy the command that goes on with the session where it was."""
         if (summary := self.highlighted) is not None:
             self.post_message(CopyRequested(resume_line(summary), "the command that resumes it"))
+
+
+def _is_session(row: Row) -> bool:
+    return isinstance(row, SessionRow)

@@ -6,6 +6,7 @@ import asyncio
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from msgspec import Struct
 from textual import on, work
@@ -29,10 +30,15 @@ from gemtui.ui.kit.keys import BY_ID
 from gemtui.ui.kit.messages import DroppedRequested
 from gemtui.ui.kit.notice import Notice
 from gemtui.ui.sessions.loader import SessionLoader
+from gemtui.ui.sessions.marking import named
+from gemtui.ui.sessions.marks_feed import NO_MARKS
 from gemtui.ui.sessions.row import IN_FLIGHT
 from gemtui.ui.transcript.cursor import Cursor, place_of_call, place_of_message
 from gemtui.ui.transcript.view import TranscriptView
 from gemtui.ui.transcript.viewport import Viewport
+
+if TYPE_CHECKING:
+    from gemtui.marks import Mark
 
 _PARENT = 40
 """Cells of a parent's title in the status line."""
@@ -63,6 +69,7 @@ class ReadPane(Vertical):
         """How often the store is looked at, and why, where the system tells no changes."""
         self._glyphs = glyphs
         self._sessions: Sequence[Summary] = ()
+        self._marks: Mapping[str, Mark] = NO_MARKS
         self._left: list[_Left] = []
         self._shown: SessionLoader | None = None
         self._wanted: Callable[[Transcript], Cursor | None] | None = None
@@ -198,6 +205,11 @@ class ReadPane(Vertical):
             self.summary = _of_file(self.summary.name, sessions) or self.summary
             self._say_heading()
 
+    def mark(self, marks: Mapping[str, Mark]) -> None:
+        """Show what the user has said about sessions, by their ids."""
+        self._marks = marks
+        self._say_heading()
+
     def changed(self, paths: frozenset[Path]) -> None:
         """Read on if the session's file is among these, which changed on the disk."""
         if self.summary is None:
@@ -302,7 +314,7 @@ class ReadPane(Vertical):
         summary = self.summary
         if summary is None:
             return
-        title = Content.styled(clean_line(summary.title), "bold")
+        title = Content.styled(clean_line(named(summary, self._marks).title), "bold")
         self.query_one("#heading", BarLine).say([title], [*self._facts(summary)])
         self.post_message(self.Changed())
 
@@ -311,6 +323,11 @@ class ReadPane(Vertical):
         if Flag.LIVE in summary.flags and not self._gone:
             waits = f", {IN_FLIGHT}" if summary.waits else ""
             facts.append(Content.styled(f"{self._glyphs.running} live{waits}", "$text-success"))
+        mark = self._marks.get(summary.id)
+        if mark is not None and mark.pinned:
+            facts.append(Content.styled(f"{self._glyphs.pinned} pinned", "$text-accent"))
+        if mark is not None and mark.archived:
+            facts.append(_muted("archived"))
         prompts, total = summary.prompts, summary.tokens.total
         if prompts:
             facts.append(_muted(counted(prompts, "prompt")))
@@ -335,7 +352,8 @@ class ReadPane(Vertical):
             return ()
         said: list[str] = []
         if (parent := self.parent_session) is not None:
-            title = ellipsis(clean_line(parent.title), _PARENT, mark=own(self._glyphs.ellipsis))
+            title = clean_line(named(parent, self._marks).title)
+            title = ellipsis(title, _PARENT, mark=own(self._glyphs.ellipsis))
             said.append(f"subagent of: {title}")
         if reader.gone:
             said.append("This session's file was removed; what was read is kept.")

@@ -18,7 +18,7 @@ from gemtui.sessions.days import Days
 from gemtui.sessions.listing import DayHeading, Heading, ListEntry, Query, Row, SessionRow, Sort
 from gemtui.sessions.store import SessionKind
 from gemtui.sessions.summary import NO_TITLE, Flag, Summary
-from gemtui.text import Clean, counted, relative
+from gemtui.text import Clean, counted, ellipsis, relative
 from gemtui.ui.draw.formats import short
 from gemtui.ui.draw.lines import Line, Piece, Pieces, fit, flat, own, spread, strip_of, width_of
 from gemtui.ui.draw.theme import BOLD, Look, Role
@@ -26,6 +26,8 @@ from gemtui.ui.draw.theme import BOLD, Look, Role
 ONE_LINE_FROM = 64
 """Cells from which on a session is one line with columns."""
 ALL_COLUMNS_FROM = 110
+MATCH_ROOM = 32
+"""Cells for words that match and stand in no row otherwise."""
 IN_FLIGHT = "a tool runs"
 _GAP = Piece(own("  "), Style())
 _MARGIN = Piece(own(" "), Style())
@@ -122,14 +124,17 @@ def _title(row: SessionRow, look: Look, around: RowContext) -> Pieces:
     if around.selected:
         style = look[Role.ACCENT]
     title = _marked(row.entry.title, style + BOLD if around.chosen else style, around, look)
-    return (Piece(own(f"{look.glyphs.selected} "), style), *title) if around.selected else title
+    selected = (Piece(own(f"{look.glyphs.selected} "), style),) if around.selected else ()
+    pin = Piece(own(f"{look.glyphs.pinned} "), look[Role.ACCENT])
+    return (*selected, *((pin,) if row.entry.pinned else ()), *title)
 
 
 def _age(row: SessionRow, look: Look, around: RowContext, width: int) -> Pieces:
     """When it was written, or began, where that is what orders the list."""
     summary, began = row.entry.summary, around.sort is Sort.STARTED
     when = summary.started if began else summary.when
-    days = None if row.depth else around.days  # what belongs to a session may be of another day
+    apart = row.depth or row.entry.pinned  # it may be of another day than what is above
+    days = None if apart else around.days
     said = "?" if when is None else _moment(when, look, days)
     return (Piece(own(f"{'began ' if began else ''}{said:>{width}}"), look[Role.MUTED]),)
 
@@ -173,18 +178,19 @@ def _facts(entry: ListEntry, look: Look, around: RowContext) -> list[RowFact]:
     facts = [
         *_states(entry, look, around),
         RowFact(0 if sort is Sort.PROJECT else 1, entry.project if projects else own(""), muted),
-        RowFact(3, _models(entry), muted),
+        *(RowFact(3 if at else 2, tag, muted) for at, tag in enumerate(entry.tags)),
+        RowFact(5, _models(entry), muted),
         RowFact(1, _counted(summary.prompts, "prompt", summary, look), muted),
-        RowFact(0 if sort is Sort.TOOLS else 2, _tools(summary, look, around), muted),
+        RowFact(0 if sort is Sort.TOOLS else 4, _tools(summary, look, around), muted),
         RowFact(0, *_failed(summary, look, around)),
-        RowFact(0 if sort is Sort.TOKENS else 4, _tokens(summary, around), muted),
+        RowFact(0 if sort is Sort.TOKENS else 6, _tokens(summary, around), muted),
     ]
     return [fact for fact in facts if fact.text]
 
 
 def _that_fit(facts: list[RowFact], room: int) -> list[RowFact]:
     """The facts without those that have to go so that the rest fits."""
-    for rank in (4, 3, 2, 1):
+    for rank in range(6, 0, -1):
         if _length(facts) > room:
             facts = [fact for fact in facts if fact.rank != rank]
     return facts
@@ -198,8 +204,10 @@ def _states(entry: ListEntry, look: Look, around: RowContext) -> list[RowFact]:
     """What is special about it, in words: no sign stands alone."""
     summary = entry.summary
     facts = []
-    if _only_the_id_matches(entry, around.query):
-        facts.append(RowFact(0, flat(f"id {summary.id}"), look[Role.MUTED]))
+    if (unseen := _unseen_match(entry, look, around.query)) is not None:
+        facts.append(RowFact(0, unseen, look[Role.MUTED]))
+    if entry.archived:
+        facts.append(RowFact(0, own("archived"), look[Role.MODEL]))
     if summary.kind is not SessionKind.MAIN:
         facts.append(RowFact(0, own(summary.kind.value), look[Role.MODEL]))
     for flag, (word, role) in _FLAG_WORDS.items():
@@ -227,9 +235,17 @@ _FLAG_WORDS = {
 }
 
 
-def _only_the_id_matches(entry: ListEntry, query: Query) -> bool:
-    shown = "\n".join((entry.title, entry.project, *entry.models))
-    return bool(query.spans(entry.summary.id)) and not query.spans(shown)
+def _unseen_match(entry: ListEntry, look: Look, query: Query) -> Clean | None:
+    """What matches where nothing does that a row shows: of the note or its own title, or the id."""
+    shown = "\n".join((entry.title, entry.project, *entry.models, *entry.tags))
+    if not query.wanted or query.spans(shown):
+        return None
+    for line in entry.unseen:
+        if spans := query.spans(line):
+            start = max(0, min(spans[0][0] - MATCH_ROOM // 4, len(line) - MATCH_ROOM))
+            front = own(look.glyphs.ellipsis if start else "")
+            return ellipsis(Clean(front + line[start:]), MATCH_ROOM, mark=look.glyphs.ellipsis)
+    return flat(f"id {entry.summary.id}") if query.spans(entry.summary.id) else None
 
 
 def _models(entry: ListEntry) -> Clean:
@@ -279,7 +295,19 @@ def _columns(row: SessionRow, look: Look, around: RowContext) -> Strip:
     front = _front(row, look, around, _sign(row.entry.summary, look))
     room = look.width - width_of((*front, *states, *right)) - 1
     title = fit(_title(row, look, around), max(0, room), own(look.glyphs.ellipsis))
-    return _line((*front, *title, *states), right, look)
+    tags = _tags(row.entry, room - width_of(title), look, around)
+    return _line((*front, *title, *states, *tags), right, look)
+
+
+def _tags(entry: ListEntry, room: int, look: Look, around: RowContext) -> Pieces:
+    """As many tags as fit behind all else."""
+    pieces: list[Piece] = []
+    for tag in entry.tags:
+        more = (_GAP, *_marked(tag, look[Role.MUTED], around, look))
+        if width_of([*pieces, *more]) > room:
+            break
+        pieces += more
+    return tuple(pieces)
 
 
 def _right_columns(row: SessionRow, look: Look, around: RowContext) -> Pieces:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path, PurePath
@@ -18,8 +19,10 @@ from textual.reactive import reactive
 from textual.timer import Timer
 
 from gemtui.config import Config, Scope
-from gemtui.paths import current_folder
+from gemtui.errors import GemtuiError
+from gemtui.paths import current_folder, marks_file
 from gemtui.sessions.preload import StorePreload
+from gemtui.sessions.problem import Problem
 from gemtui.sessions.snapshot import Snapshot
 from gemtui.sessions.store import State
 from gemtui.sessions.summary import Summary
@@ -42,23 +45,29 @@ from gemtui.ui.kit.messages import (
 from gemtui.ui.kit.notice import EmptyStore
 from gemtui.ui.sessions.list import SessionList
 from gemtui.ui.sessions.list_pane import SessionPane
+from gemtui.ui.sessions.marking import Marking, named
+from gemtui.ui.sessions.marks_feed import MarksFeed
 from gemtui.ui.sessions.read_pane import ReadPane
 from gemtui.ui.sessions.store_feed import StoreFeed
+from gemtui.ui.sessions.undo_stack import UndoStack
 
 if TYPE_CHECKING:
+    from gemtui.marks import MarkEdit
     from gemtui.search.indexer import Indexer, Progress
     from gemtui.search.search import Search
     from gemtui.ui.kit.app_base import AppBase, Start
-    from gemtui.ui.sessions.deletion import DeletedSession
     from gemtui.ui.sessions.history_screen import History
     from gemtui.ui.sessions.search_screen import Searching, SearchScreen
     from gemtui.ui.sessions.writes_screen import WritesScreen
 
 PREVIEW_DELAY = 0.08
 """Seconds the cursor rests on a session before it is shown beside the list."""
+MARKS_DELAY = 0.2
+"""Seconds that the first rows wait for the user's marks at most."""
 PATH_ROOM = 28
 """Characters of a path on the first line."""
 _ABOUT_A_SESSION = frozenset({"other_pane", "zoom", "info", "go_on"})
+_ABOUT_SESSIONS = frozenset({"export", "delete", "marks", "pin", "archive"})
 ROOM = (60, 15)
 """Columns and lines below which we say that it is tight."""
 
@@ -87,7 +96,8 @@ class SessionsScreen(DialogGuardScreen[None]):
         self._resting: Timer | None = None
         self._to_highlight: Summary | None = None
         self._seen = False
-        self._deletions: list[Sequence[DeletedSession]] = []
+        self._done = UndoStack()
+        self._marks = MarksFeed(marks_file(), self._take_marks)
         self._search: Search | None = None
         self._searching: Searching | None = None
         self._ways_back: list[_WayBack] = []
@@ -158,6 +168,7 @@ class SessionsScreen(DialogGuardScreen[None]):
         if config.scope is Scope.EVERYWHERE:
             self.sessions.scope(everywhere=True)
         self.gemtui.marks_changed.subscribe(self, lambda _: self._update_header())
+        self._follow_marks()
         self._follow_store()
         if self._start.session is None:
             self.sessions.focus()
@@ -173,6 +184,8 @@ class SessionsScreen(DialogGuardScreen[None]):
         opening, self._opening = self._opening, None
         if opening is None:
             opening = StorePreload(self._home, cache=self._start.cache, project=project)
+        with suppress(TimeoutError):
+            await asyncio.wait_for(self._marks.ready.wait(), MARKS_DELAY)
         await StoreFeed(opening, show=self._take, changed=self._changed).run()
 
     def _take(self, snapshot: Snapshot) -> None:
@@ -195,6 +208,21 @@ class SessionsScreen(DialogGuardScreen[None]):
                 over.take(snapshot)
         if snapshot.complete and self._indexer is None and self._start.cache is not None:
             self._keep_index(self._start.cache)
+
+    @work(group="marks")
+    async def _follow_marks(self) -> None:
+        await self._marks.run()
+
+    def _take_marks(self) -> None:
+        """Show the user's marks as they are now."""
+        if not (self.is_attached and self.app.is_running):
+            return
+        marks = self._marks.marks
+        self.sessions.mark(marks)
+        self.pane.mark(marks)
+        self._update_status()
+        if (search := self._open_search) is not None:
+            search.mark(marks)
 
     @work(exclusive=True, group="index")
     async def _keep_index(self, cache: Path) -> None:
@@ -352,8 +380,8 @@ class SessionsScreen(DialogGuardScreen[None]):
         if action == "other_pane" and self.reading:
             return not self.has_class("-empty")
         if action == "undo":
-            return bool(self._last_deletion)
-        if action in ("export", "delete"):
+            return self._done.last is not None
+        if action in _ABOUT_SESSIONS:
             return self._chosen is not None or bool(self.sessions.selection)
         return action not in _ABOUT_A_SESSION or self._chosen is not None
 
@@ -380,7 +408,7 @@ class SessionsScreen(DialogGuardScreen[None]):
 
     @property
     def _wanted(self) -> Sequence[Summary]:
-        """The sessions to export or to delete: in the list, those that are selected, if any is."""
+        """The sessions to do something with: in the list, those that are selected, if any is."""
         if not self.reading and (selected := self.sessions.selected):
             return selected
         return () if self._chosen is None else (self._chosen,)
@@ -391,7 +419,7 @@ class SessionsScreen(DialogGuardScreen[None]):
         from gemtui.ui.sessions import actions
 
         if wanted := self._wanted:
-            await actions.export(self.gemtui, wanted, self._home)
+            await actions.export(self.gemtui, wanted, self._home, self._marks.marks)
 
     @work(exclusive=True, group=DIALOG)
     async def action_info(self) -> None:
@@ -401,7 +429,9 @@ class SessionsScreen(DialogGuardScreen[None]):
         if (summary := self._chosen) is None:
             return
         sessions = self._snapshot.sessions if self._snapshot is not None else ()
-        relative = await self.app.push_screen_wait(AboutScreen(summary, sessions))
+        relative = await self.app.push_screen_wait(
+            AboutScreen(summary, sessions, self._marks.marks)
+        )
         if relative is not None:
             self.show(relative)
 
@@ -421,7 +451,12 @@ class SessionsScreen(DialogGuardScreen[None]):
             self._searching = Searching(everywhere=self.sessions.view.everywhere)
         project = self._start.project
         screen = SearchScreen(
-            self._search, snapshot, project, self._searching, indexing=self._indexing
+            self._search,
+            snapshot,
+            project,
+            self._searching,
+            indexing=self._indexing,
+            marks=self._marks.marks,
         )
         place = await self.app.push_screen_wait(screen)
         if place is not None:
@@ -484,9 +519,10 @@ class SessionsScreen(DialogGuardScreen[None]):
 
         return back
 
-    def on_unmount(self) -> None:
-        """Close what was searched in."""
+    async def on_unmount(self) -> None:
+        """Close what was searched in; all that was marked is kept."""
         self._end_search()
+        await self._marks.close()
 
     def _end_search(self) -> None:
         """Forget this store's search; what keeps its index ends by itself."""
@@ -524,8 +560,8 @@ class SessionsScreen(DialogGuardScreen[None]):
         from gemtui.ui.sessions.deletion import Deleting
 
         deleting = Deleting(self.gemtui, self._home)
-        self._deletions.append(deleting.gone)
-        await deleting.run(self._wanted)
+        self._done.add(deleting)
+        await deleting.run([named(each, self._marks.marks) for each in self._wanted])
         for each in deleting.gone:
             if each.whole:
                 self.pane.forget(each.session)
@@ -535,24 +571,75 @@ class SessionsScreen(DialogGuardScreen[None]):
 
     @work(group="undo")
     async def action_undo(self) -> None:
-        """Bring back what was deleted last; what can't be is the last to be tried again."""
-        from gemtui.ui.sessions.deletion import undo
-
-        if not (gone := self._last_deletion):
-            return
-        self._deletions = [each for each in self._deletions if each is not gone]
-        back = await undo(self.gemtui, gone)
-        self._deletions.insert(0, gone)
-        if back:
+        """Take back what was done last: a deletion, or a change of marks."""
+        if back := await self._done.undo():
             self._to_highlight = back[0]
             self._highlight()
         self.refresh_bindings()
 
-    @property
-    def _last_deletion(self) -> Sequence[DeletedSession]:
-        """The newest one of which something lies in the trash."""
-        waiting = (gone for gone in reversed(self._deletions) if any(e.trash.items for e in gone))
-        return next(waiting, ())
+    # --- marks ---------------------------------------------------------------------------------
+
+    @work(exclusive=True, group=DIALOG)
+    async def action_marks(self) -> None:
+        """Name, tags, note, pin and archive of the session, or of all that are selected."""
+        from gemtui.ui.sessions.marks_dialog import MarksScreen
+
+        if not (wanted := self._wanted) or self._say_no_marks():
+            return
+        many = len({each.id for each in wanted}) > 1
+        about = clean_line(f"{len(wanted):,} sessions" if many else wanted[0].title)
+        marks = [self._marks.of(each.id) for each in wanted]
+        in_use = Counter(tag for mark in self._marks.marks.values() for tag in mark.tags)
+        tags = [tag for tag, _ in in_use.most_common()]
+
+        async def keep(edit: MarkEdit) -> None:
+            tried.append(self._mark(wanted, edit))
+            await tried[-1].keep()
+
+        tried: list[Marking] = []
+        if await self.app.push_screen_wait(MarksScreen(about, marks, tags, keep)):
+            tried[-1].say()
+
+    def action_pin(self) -> None:
+        """Pin the session, or all that are selected; or no longer."""
+        from gemtui.marks import MarkEdit
+
+        on = not all(self._marks.of(each.id).pinned for each in self._wanted)
+        self._keep(MarkEdit(pinned=on), "pinned" if on else "unpinned")
+
+    def action_archive(self) -> None:
+        """Archive the session, or all that are selected; or no longer."""
+        from gemtui.marks import MarkEdit
+
+        on = not all(self._marks.of(each.id).archived for each in self._wanted)
+        self._keep(MarkEdit(archived=on), "archived" if on else "no longer archived")
+        self.sessions.select_listed()
+
+    def _keep(self, edit: MarkEdit, done: str) -> None:
+        if not self._say_no_marks():
+            self._wait_for(self._mark(self._wanted, edit, done))
+
+    def _mark(self, sessions: Sequence[Summary], edit: MarkEdit, done: str = "marked") -> Marking:
+        marking = Marking(self.gemtui, self._marks, sessions, edit, done)
+        self._done.add(marking)
+        self.refresh_bindings()
+        return marking
+
+    @work(group="keep")
+    async def _wait_for(self, marking: Marking) -> None:
+        try:
+            await marking.keep()
+        except GemtuiError as error:
+            self.gemtui.say(str(error), problem=True)
+        else:
+            marking.say()
+
+    def _say_no_marks(self) -> bool:
+        """Say why there are no marks to change, if so."""
+        problem = self._marks.problem
+        if problem is not None:
+            self.gemtui.say(str(problem), problem=True)
+        return problem is not None
 
     @on(EmptyStore.ElsewhereRequested)
     @work(exclusive=True, group=DIALOG)
@@ -576,7 +663,9 @@ class SessionsScreen(DialogGuardScreen[None]):
         from gemtui.ui.sessions import actions
 
         unreadable = self._snapshot.unreadable if self._snapshot is not None else ()
-        actions.show_problems(self.gemtui, (*self.pane.problems, *unreadable))
+        marks = self._marks.problem
+        no_marks = () if marks is None else (Problem(path=marks.path, line=None, what=str(marks)),)
+        actions.show_problems(self.gemtui, (*self.pane.problems, *no_marks, *unreadable))
 
     @on(RawRequested)
     def _raw(self, event: RawRequested) -> None:
@@ -653,10 +742,12 @@ class SessionsScreen(DialogGuardScreen[None]):
             yield f"reading {snapshot.done:,} of {snapshot.total:,}"
         if snapshot.unreadable:
             yield f"{self.gemtui.glyphs.warning} {len(snapshot.unreadable)} can't be read"
+        if self._marks.problem is not None:
+            yield f"{self.gemtui.glyphs.warning} marks can't be read"
         if self.pane.polling is not None:
             yield clean_line(self.pane.polling)
 
     def _name_window(self) -> None:
         summary = self.pane.summary if self.reading else None
-        name = "Sessions" if summary is None else summary.title
+        name = "Sessions" if summary is None else named(summary, self._marks.marks).title
         self.gemtui.name_window(clean_line(f"gemtui: {name}"))

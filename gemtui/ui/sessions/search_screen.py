@@ -18,8 +18,6 @@ from textual.containers import Horizontal
 from textual.content import Content
 from textual.suggester import Suggester
 
-from gemtui.errors import MarksUnreadable
-from gemtui.marks import Mark, Marks
 from gemtui.policy.model.tool_catalog import TOOLS
 from gemtui.search.documents import Kind
 from gemtui.search.indexer import Progress, State
@@ -37,8 +35,10 @@ from gemtui.ui.kit.clean_widgets import Input, Static
 from gemtui.ui.kit.dialog_guard import AnsweringScreen
 from gemtui.ui.kit.keys import Where, bindings
 from gemtui.ui.kit.row_list import RowList
+from gemtui.ui.sessions.marking import named
 
 if TYPE_CHECKING:
+    from gemtui.marks import Mark
     from gemtui.ui.kit.app_base import AppBase
 
 MOST = 200
@@ -49,7 +49,7 @@ _WHO, _WHO_NARROW, _WIDE = 19, 12, 100
 """Cells for who says it, fewer on a screen that is not wide."""
 _LINE = 300
 """Characters of a hit's line at most."""
-_HELP = own('words  "a phrase"  -not  project: tool: file: after:7d  is:failed  in:prompt')
+_HELP = own('words  "a phrase"  -not  project: tool: file: tag: after:7d  is:failed  in:prompt')
 _NAMES = {
     Kind.USER: "you",
     Kind.MODEL: "model",
@@ -98,7 +98,7 @@ class SearchScreen(AnsweringScreen[Place]):
     """Closes with the hit to read, or with None; `searching` is what the next one goes on with.
 
     `project`: the narrow scope; None = there is none. `indexing`: how far the index is, None =
-    nobody keeps one.
+    nobody keeps one. `marks`: the user's, by session ids.
     """
 
     BINDINGS: ClassVar[list[BindingType]] = bindings(Where.SEARCH)
@@ -112,9 +112,10 @@ class SearchScreen(AnsweringScreen[Place]):
         searching: Searching,
         *,
         indexing: Progress | None = None,
+        marks: Mapping[str, Mark] = NO_MARKS,
     ) -> None:
         super().__init__(id="search")
-        self._indexing = indexing
+        self._indexing, self._marks = indexing, marks
         self._search, self._snapshot, self._project = search, snapshot, project
         self.searching = searching
         self._stopped = Event()
@@ -144,7 +145,7 @@ class SearchScreen(AnsweringScreen[Place]):
                 suggester=_Fields(self._values()),
                 select_on_focus=True,
             )
-        yield _Hits(_draw, stops=lambda row: row.hit is not None, key=_key, empty=_HELP)
+        yield _Hits(self._draw, stops=lambda row: row.hit is not None, key=_key, empty=_HELP)
         yield BarLine(id="status", mark=glyphs.ellipsis)
         yield FooterLine(ascii=self.gemtui.config.ascii)
 
@@ -166,7 +167,9 @@ class SearchScreen(AnsweringScreen[Place]):
         sessions = self._snapshot.sessions
         projects = Counter(Path(each.project).name for each in sessions if each.project)
         models = Counter(model for each in sessions for model in each.models)
+        tags = Counter(tag for mark in self._marks.values() for tag in mark.tags)
         return {
+            Field.TAG: [tag for tag, _ in tags.most_common()],
             Field.PROJECT: [name for name, _ in projects.most_common()],
             Field.MODEL: [name for name, _ in models.most_common()],
             Field.TOOL: [tool.name for tool in TOOLS],
@@ -179,6 +182,13 @@ class SearchScreen(AnsweringScreen[Place]):
         self._snapshot = snapshot
         self._scoped = self._in_scope()
         if self.query("#status") and self.searching.text:
+            self._find()
+
+    def mark(self, marks: Mapping[str, Mark]) -> None:
+        """Know what the user says of sessions now, by their ids."""
+        self._marks = marks
+        if self.query("#status"):
+            self.query_one(Input).suggester = _Fields(self._values())
             self._find()
 
     def indexing(self, progress: Progress) -> None:
@@ -215,14 +225,13 @@ class SearchScreen(AnsweringScreen[Place]):
     def _look(self, stopped: Event, tell: Callable[[Callable[[], None]], None]) -> None:
         """In a thread: find, then read the lines of what was found."""
         query = parse(self.searching.text, now=self.gemtui.clock())
-        asked = any(each.field in (Field.TAG, Field.IS) for each in query.fields)
         results = Results(query=query)
         for results in self._search.find(
             query,
             self._scoped,
             limit=MOST,
             dropped=self.searching.dropped,
-            marks=_marks() if asked else NO_MARKS,
+            marks=self._marks,
             cancelled=stopped.is_set,
         ):
             tell(lambda found=results: self._take(found))  # type: ignore[misc]
@@ -257,6 +266,11 @@ class SearchScreen(AnsweringScreen[Place]):
             place = next((at for at, each in enumerate(rows) if _key(each) == wanted), None)
             if place is not None:
                 self.rows.go(place)
+
+    def _draw(self, row: _Row, look: Look) -> Pieces:
+        if row.hit is not None:
+            return _draw_hit(row, row.hit, look)
+        return _draw_session(row.group, self._marks, look)
 
     # --- words ---------------------------------------------------------------------------------
 
@@ -366,13 +380,6 @@ def _words_of(progress: Progress | None) -> Clean:
     return clean_line(f"no index: {progress.note or 'the process that makes it has ended'}")
 
 
-def _marks() -> Mapping[str, Mark]:
-    try:
-        return Marks().all()
-    except MarksUnreadable:
-        return NO_MARKS
-
-
 def _rows(groups: Sequence[Group], lines: Mapping[Hit, Snippet]) -> Iterator[_Row]:
     for group in groups:
         yield _Row(group)
@@ -387,17 +394,18 @@ def _key(row: _Row) -> object:
     return row.group.session.name, hit.file.name, hit.message, hit.block
 
 
-def _draw(row: _Row, look: Look) -> Pieces:
-    return _draw_session(row.group, look) if row.hit is None else _draw_hit(row, row.hit, look)
-
-
-def _draw_session(group: Group, look: Look) -> Pieces:
-    session, muted = group.session, look[Role.MUTED]
+def _draw_session(group: Group, marks: Mapping[str, Mark], look: Look) -> Pieces:
+    session, muted = named(group.session, marks), look[Role.MUTED]
+    mark = marks.get(session.id)
     project = clean_line(Path(session.project).name if session.project else session.project_key)
+    archived = "archived  " if mark is not None and mark.archived else ""
     count = counted(group.count, "hit")
-    right = (Piece(own(f"  {project}  {count}  {relative(session.when, look.now):>4}"), muted),)
-    title = (Piece(clean_line(session.title), look[Role.HEADING]),)
-    left = fit(title, max(0, look.width - width_of(right)), own(look.glyphs.ellipsis))
+    age = relative(session.when, look.now)
+    right = (Piece(own(f"  {archived}{project}  {count}  {age:>4}"), muted),)
+    title = [Piece(clean_line(session.title), look[Role.HEADING])]
+    if mark is not None and mark.pinned:
+        title.insert(0, Piece(own(f"{look.glyphs.pinned} "), look[Role.ACCENT]))
+    left = fit(tuple(title), max(0, look.width - width_of(right)), own(look.glyphs.ellipsis))
     return spread(left, right, look.width, Piece(own(" "), muted))
 
 

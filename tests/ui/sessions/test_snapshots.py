@@ -17,6 +17,8 @@ from pytest_textual_snapshot import SVGImageExtension  # type: ignore[import-unt
 from syrupy.assertion import SnapshotAssertion
 
 from gemtui.config import Config
+from gemtui.marks import MarkEdit, Marks
+from gemtui.sessions.listing import SessionRow
 from tests.ui.demos import demo_store
 from tests.ui.people import NARROW, NOW, WIDE, Person, person
 
@@ -140,6 +142,24 @@ async def copied(me: Person) -> None:
     await me.until(lambda: me.said)
 
 
+async def marked(me: Person) -> None:
+    await listed(me)
+    ids = [row.key for row in me.rows.rows.rows if isinstance(row, SessionRow)]
+    marks = Marks()
+    note = "Ask the harbour office\nabout neap tides."
+    marks.edit(ids[:1], MarkEdit(name="Moon phases", add=("tides",), note=note, pinned=True))
+    marks.edit(ids[1:3], MarkEdit(add=("shop", "i18n"), pinned=True))
+    marks.edit(ids[3:4], MarkEdit(archived=True))
+    await me.sees("Moon phases", "Pinned")
+    await me.until(lambda: ids[3] in me.home._marks.marks)
+
+
+async def marks_form(me: Person) -> None:
+    await marked(me)
+    await me.press("m")
+    await me.sees("in use", "neap tides")
+
+
 STATES: dict[str, Scene] = {
     "list": listed,
     "grouped": grouped,
@@ -155,6 +175,8 @@ STATES: dict[str, Scene] = {
     "export": export,
     "delete": deletion,
     "copied": copied,
+    "marked": marked,
+    "marks": marks_form,
 }
 
 

@@ -1,0 +1,80 @@
+"""Names, tags, notes, pins: what keys change of them, and take back."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from msgspec.structs import replace
+
+from gemtui.errors import GemtuiError
+from gemtui.sessions.summary import Summary
+from gemtui.text import clean_line, ellipsis
+from gemtui.ui.kit.keys import BY_ID
+from gemtui.ui.sessions.marks_feed import MarksFeed
+
+if TYPE_CHECKING:
+    from gemtui.marks import Mark, MarkEdit
+    from gemtui.ui.kit.app_base import AppBase
+
+_TITLE = 40
+"""Cells of a title in what is said."""
+
+
+def named(session: Summary, marks: Mapping[str, Mark]) -> Summary:
+    """Return a session with the user's name for it as its title, if it has one."""
+    mark = marks.get(session.id)
+    return session if mark is None or mark.name is None else replace(session, title=mark.name)
+
+
+class Marking:
+    """One change of the marks of sessions: shown at once, to be kept, and taken back.
+
+    `done`: what is done to them, such as "pinned". Raises MarkError for what can't be kept.
+    """
+
+    def __init__(
+        self,
+        app: AppBase,
+        feed: MarksFeed,
+        sessions: Sequence[Summary],
+        edit: MarkEdit,
+        done: str = "marked",
+    ) -> None:
+        self._app, self._feed, self._sessions = app, feed, sessions
+        self._change = feed.change(list(dict.fromkeys(each.id for each in sessions)), edit)
+        self._done = done
+        self.undoable = True
+
+    async def keep(self) -> None:
+        """Wait until it is in the file. Raises MarkError, MarksUnreadable."""
+        try:
+            await asyncio.shield(asyncio.wrap_future(self._change.kept))
+        except GemtuiError:
+            self.undoable = False
+            raise
+
+    def say(self) -> None:
+        """Say what was done."""
+        undo = BY_ID["sessions.undo"].footer()
+        self._app.say(f"{self._done.capitalize()}: {self._about}, {undo} undoes it")
+
+    async def undo(self) -> Sequence[Summary]:
+        """Take it back, and say so."""
+        try:
+            await asyncio.shield(asyncio.wrap_future(self._feed.undo(self._change)))
+        except GemtuiError as error:
+            self._app.say(str(error), problem=True)
+            return ()
+        self.undoable = False
+        self._app.say(f"Taken back: {self._done} {self._about}")
+        return self._sessions
+
+    @property
+    def _about(self) -> str:
+        count = len(self._change.before)
+        if count > 1:
+            return f"{count:,} sessions"
+        title = clean_line(named(self._sessions[0], self._feed.marks).title)
+        return ellipsis(title, _TITLE, mark=self._app.glyphs.ellipsis)

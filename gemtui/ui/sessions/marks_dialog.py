@@ -1,0 +1,168 @@
+"""What is the user's own about one session or several, in a form."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Awaitable, Callable, Iterator, Sequence
+
+from msgspec.structs import replace
+from textual import on, work
+from textual.app import ComposeResult
+from textual.containers import Horizontal
+from textual.content import Content
+from textual.suggester import Suggester
+from textual.widget import Widget
+
+from gemtui.errors import GemtuiError
+from gemtui.marks import LONGEST_NOTE, Mark, MarkEdit, tag_of
+from gemtui.text import Clean, clean, clean_line, ellipsis, visible_line
+from gemtui.ui.draw.lines import own
+from gemtui.ui.draw.theme import look_of
+from gemtui.ui.kit.clean_text_area import TextArea
+from gemtui.ui.kit.clean_widgets import Button, Dialog, Input, Label, Static
+from gemtui.ui.kit.dialog_guard import LOW, DialogScreen
+from gemtui.ui.kit.keys import Where, bindings
+from gemtui.ui.kit.tick import Tick
+
+_BETWEEN = re.compile(r"[\s,]+")
+_OFFERED = 12
+"""Tags in use that are named below the field."""
+_TITLE = 72
+"""Cells of a title, which stay on one line in a dialog."""
+
+
+class MarksScreen(DialogScreen[bool]):
+    """Name, tags, note, pin and archive; several sessions have no name and note in common.
+
+    Closes with True if something was changed.
+
+    `about`: the session's own title, or how many there are. `tags`: those in use, the commonest
+    first. `keep` takes the change; what it raises is said here, and nothing typed is lost.
+    """
+
+    BINDINGS = bindings(Where.MARKS)
+    VERTICAL_BREAKPOINTS = LOW
+    AUTO_FOCUS = "Input"
+
+    def __init__(
+        self,
+        about: Clean,
+        marks: Sequence[Mark],
+        tags: Sequence[str],
+        keep: Callable[[MarkEdit], Awaitable[None]],
+    ) -> None:
+        super().__init__()
+        self._about, self._marks, self._tags, self._keep = about, marks, tags, keep
+        self._one = marks[0] if len(marks) == 1 else None
+        self._common = set.intersection(*(set(mark.tags) for mark in marks))
+        self._some = set().union(*(mark.tags for mark in marks)) - self._common
+        self._old_name = visible_line("" if self._one is None else self._one.name or "")
+        self._old_note = clean("" if self._one is None else self._one.note or "")
+
+    def compose(self) -> ComposeResult:
+        """A row for each, then what is wrong."""
+        with Dialog(own("Marks"), own("tab next   ctrl+s keeps   esc closes"), id="marks"):
+            mark = look_of(self.app, 1).glyphs.ellipsis
+            yield Label(Content.styled(ellipsis(self._about, _TITLE, mark=mark), "bold"))
+            if self._one is not None:
+                yield _row("Name", Input(self._old_name, placeholder=self._about, id="name"))
+            tags = " ".join(sorted(self._common))
+            empty = own("words of your own, with blanks between them")
+            offered = _TagSuggester(self._tags)
+            yield _row("Tags", Input(Clean(tags), placeholder=empty, id="tags", suggester=offered))
+            if words := self._words_about_tags():
+                yield Static(words, id="tags-in-use")
+            if self._one is not None:
+                note = TextArea(longest=LONGEST_NOTE, id="note")
+                note.text = self._old_note
+                note.placeholder = own("what you want to remember of it")
+                yield Horizontal(Label(own("Note")), note, id="note-row")
+            yield Horizontal(Label(), *self._ticks(), id="mark-states")
+            yield Static(id="problem")
+            with Horizontal(classes="buttons"):
+                yield Button(own("Close (esc)"), id="no")
+                yield Button(own("Keep (ctrl+s)"), id="yes", variant="primary")
+
+    def _ticks(self) -> Iterator[Tick]:
+        for state in ("pinned", "archived"):
+            some = sum(getattr(mark, state) for mark in self._marks)
+            mixed = (
+                f" ({some:,} of {len(self._marks):,} are)" if some and not self._all(state) else ""
+            )
+            yield Tick(own(state + mixed), self._all(state), id=state)
+
+    def _words_about_tags(self) -> Clean:
+        if self._some:
+            return clean_line(f"some have: {' '.join(sorted(self._some))}")
+        more = own(f" {look_of(self.app, 1).glyphs.ellipsis}" if self._tags[_OFFERED:] else "")
+        offered = " ".join(self._tags[:_OFFERED])
+        return clean_line(f"in use: {offered}{more}") if offered else Clean("")
+
+    # --- keeping -------------------------------------------------------------------------------
+
+    @on(Button.Pressed, "#no")
+    def action_close(self) -> None:
+        """Change nothing."""
+        self.dismiss(False)
+
+    @on(Button.Pressed, "#yes")
+    @on(Input.Submitted)
+    @work(exclusive=True, group="take")
+    async def action_take(self) -> None:
+        """Keep what stands here."""
+        try:
+            edit = self._edit()
+            if changes := edit != MarkEdit():
+                await self._keep(edit)
+        except GemtuiError as error:
+            sign = look_of(self.app, 1).glyphs.failed
+            problem = self.query_one("#problem", Static)
+            problem.update(clean_line(f"{sign} {error}"))
+            problem.add_class("-wrong")
+        else:
+            self.dismiss(changes)
+
+    def _edit(self) -> MarkEdit:
+        """What was changed here. Raises MarkError."""
+        words = _BETWEEN.split(self.query_one("#tags", Input).value)
+        tags = {tag_of(word) for word in words if word}
+        edit = MarkEdit(
+            add=tuple(sorted(tags - self._common)),
+            remove=tuple(sorted(self._common - tags)),
+            pinned=self._ticked("pinned"),
+            archived=self._ticked("archived"),
+        )
+        if self._one is None:
+            return edit
+        name, note = self.query_one("#name", Input).value, self.query_one(TextArea).text
+        return replace(
+            edit,
+            name=None if name == self._old_name else name,
+            note=None if note == self._old_note else note,
+        )
+
+    def _ticked(self, state: str) -> bool | None:
+        ticked = self.query_one(f"#{state}", Tick).value
+        return None if ticked is self._all(state) else ticked
+
+    def _all(self, state: str) -> bool:
+        return all(getattr(mark, state) for mark in self._marks)
+
+
+def _row(label: str, field: Widget) -> Horizontal:
+    return Horizontal(Label(own(label)), field, classes="row")
+
+
+class _TagSuggester(Suggester):
+    """Completes the last tag to one that is in use."""
+
+    def __init__(self, tags: Sequence[str]) -> None:
+        super().__init__(use_cache=False, case_sensitive=True)
+        self._tags = tags
+
+    async def get_suggestion(self, value: str) -> str | None:
+        """Return the value with its last tag completed; None = none begins so."""
+        begun = _BETWEEN.split(value)[-1]
+        start = begun.removeprefix("#").lower()
+        found = next((tag for tag in self._tags if start and tag.startswith(start)), None)
+        return None if found is None else value + found[len(start) :]

@@ -1,0 +1,152 @@
+"""The user's marks as the app has them: followed in their file, changed and taken back.
+
+Plain asyncio. One thread does all that touches the file, in the order in which it was asked for:
+what a key has changed is shown at once, and kept even if the app ends with the next one.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import suppress
+from datetime import UTC, datetime
+from pathlib import Path
+from types import MappingProxyType
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
+
+from gemtui.errors import MarksUnreadable
+
+if TYPE_CHECKING:
+    from gemtui.marks import Mark, MarkEdit, Marks
+
+T = TypeVar("T")
+LOOK = 1.0
+"""Seconds between two looks whether somebody else has changed the file."""
+_FRESH = 1_000_000_000
+"""Nanoseconds in which a file may change again and have the same time."""
+_MISSING: tuple[int, ...] = ()
+_UNKNOWN: tuple[int, ...] = (-1,)
+NO_MARKS: Mapping[str, Mark] = MappingProxyType({})
+
+
+class MarksFeed:
+    """The marks in one file; `run` follows it until it is cancelled.
+
+    `show()` is called on the loop whenever `marks` or `problem` is another one.
+    """
+
+    def __init__(self, path: Path, show: Callable[[], None]) -> None:
+        self.marks = NO_MARKS
+        """By the ids of sessions."""
+        self.problem: MarksUnreadable | None = None
+        """Why the file can't be used; `marks` are then those that were read last."""
+        self.ready = asyncio.Event()
+        """Set once the file was read, or could not be."""
+        self._path, self._show = path, show
+        self._thread = ThreadPoolExecutor(1, "marks")
+        self._stored, self._known = NO_MARKS, _UNKNOWN
+        self._changing = 0
+        self._news = asyncio.Event()
+
+    async def run(self) -> None:
+        """Read the file, and again whenever it is another one."""
+        while True:
+            stamp = await asyncio.wrap_future(self._thread.submit(_stamp, self._path))
+            if stamp != self._known:
+                self._known = stamp
+                await self._read(stamp)
+            self.ready.set()
+            with suppress(TimeoutError):
+                await asyncio.wait_for(self._news.wait(), LOOK)
+            self._news.clear()
+
+    async def close(self) -> None:
+        """Wait until all is kept."""
+        await asyncio.to_thread(self._thread.shutdown)
+
+    async def _read(self, stamp: tuple[int, ...]) -> None:
+        problem = None
+        try:
+            read = self._thread.submit(_all, self._path) if stamp != _MISSING else None
+            self._stored = NO_MARKS if read is None else await asyncio.wrap_future(read)
+        except MarksUnreadable as error:
+            problem = error
+        if problem is not None or _is_fresh(stamp):
+            self._known = _UNKNOWN
+        same = self._stored == self.marks and str(problem) == str(self.problem)
+        if not (same or self._changing):
+            self.marks, self.problem = self._stored, problem
+            self._show()
+
+    def of(self, session: str) -> Mark:
+        """Return the mark of a session; an empty one if it has none."""
+        from gemtui.marks import Mark
+
+        return self.marks.get(session) or Mark(session=session)
+
+    def change(self, sessions: Sequence[str], edit: MarkEdit) -> MarkChange:
+        """Show a change, and keep it. Raises MarkError for what can't be kept."""
+        now = datetime.now(UTC)
+        before = [self.of(session) for session in sessions]
+        self._take([edit.apply(mark, now) for mark in before])
+        return MarkChange(edit, before, self._write(lambda marks: marks.edit(sessions, edit)))
+
+    def undo(self, change: MarkChange) -> Future[None]:
+        """Take a change back; what was changed since then stays."""
+        now = datetime.now(UTC)
+        self._take([change.edit.undo(self.of(mark.session), mark, now) for mark in change.before])
+        return self._write(lambda marks: marks.undo(change.edit, change.kept.result()))
+
+    def _take(self, marks: Iterable[Mark]) -> None:
+        """Show these, which are on their way into the file."""
+        self.marks = MappingProxyType({**self.marks, **{mark.session: mark for mark in marks}})
+        self._show()
+
+    def _write(self, work: Callable[[Marks], T]) -> Future[T]:
+        """Change the file, behind all that was asked for before, and read it."""
+        from gemtui.marks import Marks
+
+        loop = asyncio.get_running_loop()
+        self._changing += 1
+        done = self._thread.submit(lambda: work(Marks(self._path)))
+        done.add_done_callback(lambda _: loop.call_soon_threadsafe(self._written))
+        return done
+
+    def _written(self) -> None:
+        self._changing -= 1
+        self._known = _UNKNOWN
+        self._news.set()
+
+
+class MarkChange(NamedTuple):
+    """A change: what it is, the marks that were shown before, and those that were in the file.
+
+    `kept` is done when it is in the file, with the errors of `Marks.edit`.
+    """
+
+    edit: MarkEdit
+    before: Sequence[Mark]
+    kept: Future[tuple[Mark, ...]]
+
+
+def _all(path: Path) -> Mapping[str, Mark]:
+    from gemtui.marks import Marks  # brings SQLite along, which the first rows can do without
+
+    return Marks(path).all()
+
+
+def _stamp(path: Path) -> tuple[int, ...]:
+    """What tells one state of the file from another; where it can't be seen, why."""
+    try:
+        facts = path.stat()
+    except FileNotFoundError:
+        return _MISSING
+    except OSError as error:
+        return (error.errno or 0,)
+    return facts.st_mtime_ns, facts.st_ino, facts.st_size
+
+
+def _is_fresh(stamp: tuple[int, ...]) -> bool:
+    return bool(stamp) and time.time_ns() - stamp[0] < _FRESH

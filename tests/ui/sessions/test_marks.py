@@ -1,0 +1,411 @@
+"""Names, tags, notes, pins and the archive, as a person sets and sees them."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+from textual.widgets import Input
+
+from gemtui.marks import MarkEdit, Marks
+from gemtui.paths import marks_file
+from gemtui.sessions.listing import DayHeading, Heading, SessionRow
+from gemtui.ui.kit.clean_text_area import TextArea
+from gemtui.ui.sessions.marks_dialog import MarksScreen
+from gemtui.ui.sessions.search_screen import SearchScreen
+from tests.ui.people import NARROW, WIDE, Person, person
+from tests.ui.sessions.test_several import confirmed, content, said, store, trash
+
+__all__ = ["store", "trash"]
+
+
+def titles(me: Person) -> list[str]:
+    return [row.entry.title for row in me.rows.rows.rows if isinstance(row, SessionRow)]
+
+
+async def kept(me: Person, session: str) -> None:
+    """Wait until the file has a mark of the session."""
+    await me.until(lambda: session in Marks().all())
+
+
+async def open_dialog(me: Person) -> MarksScreen:
+    await me.press("m")
+    await me.until(lambda: isinstance(me.app.screen, MarksScreen))
+    assert isinstance(me.app.screen, MarksScreen)
+    return me.app.screen
+
+
+# --- the dialog --------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("size", [NARROW, WIDE])
+async def test_a_name_tags_and_a_note_are_kept_and_shown(
+    store: Path, size: tuple[int, int]
+) -> None:
+    async with person(store, size) as me:
+        id = me.chosen.id
+        await open_dialog(me)
+        await me.sees("first question")
+        await me.type("The tail")
+        await me.press("tab")
+        await me.type("bug #Parser")
+        await me.press("tab")
+        await me.type("look at line 3")
+        await me.press("ctrl+s")
+        await me.until(lambda: not isinstance(me.app.screen, MarksScreen))
+        await me.sees("The tail")
+        await said(me, "Marked: The tail, u undoes it")
+        assert me.chosen.id == id
+        mark = Marks().get(id)
+        assert (mark.name, mark.tags, mark.note) == (
+            "The tail",
+            ("bug", "parser"),
+            "look at line 3",
+        )
+        await me.press("i")
+        await me.sees("The tail", "title", "first question", "#bug #parser", "look at line 3")
+        await me.press("escape", "enter")
+        await me.until(lambda: me.view.has_focus)
+        await me.sees("The tail")
+        dialog = await open_dialog(me)
+        assert dialog.query_one("#name", Input).value == "The tail"
+        assert dialog.query_one("#tags", Input).value == "bug parser"
+        assert dialog.query_one(TextArea).text == "look at line 3"
+        await me.press("ctrl+u", "tab", "ctrl+u", "ctrl+s")
+        await me.until(lambda: Marks().get(id).name is None)
+        assert (Marks().get(id).tags, Marks().get(id).note) == ((), "look at line 3")
+
+
+async def test_what_can_not_be_kept_is_said_in_the_dialog_and_stays_there(store: Path) -> None:
+    async with person(store, NARROW) as me:
+        await open_dialog(me)
+        await me.press("tab")
+        await me.type("bug c'est")
+        await me.press("ctrl+s")
+        await me.sees('"c\'est" is no tag')
+        await me.press("backspace", "backspace", "backspace", "backspace", "enter")
+        await me.until(lambda: not isinstance(me.app.screen, MarksScreen))
+        await kept(me, me.chosen.id)
+        assert Marks().get(me.chosen.id).tags == ("bug", "c")
+
+
+async def test_tags_complete_from_those_in_use(store: Path) -> None:
+    Marks().edit(["elsewhere"], MarkEdit(add=("parser", "work")))
+    async with person(store, NARROW) as me:
+        dialog = await open_dialog(me)
+        await me.sees("in use: parser work")
+        await me.press("tab")
+        await me.type("new pa")
+        await me.until(lambda: dialog.query_one("#tags", Input)._suggestion)
+        await me.press("right", "enter")
+        await kept(me, me.chosen.id)
+        assert Marks().get(me.chosen.id).tags == ("new", "parser")
+
+
+async def test_esc_changes_nothing(store: Path) -> None:
+    async with person(store, NARROW) as me:
+        await open_dialog(me)
+        await me.type("No")
+        await me.press("escape")
+        await me.until(lambda: not isinstance(me.app.screen, MarksScreen))
+        assert "u" not in set(me.app.screen.active_bindings)
+    assert not marks_file().exists()
+
+
+async def test_several_get_tags_and_lose_those_they_have_in_common(store: Path) -> None:
+    async with person(store, NARROW) as me:
+        await me.press("space", "space")
+        one, two = me.rows.selected
+        Marks().edit([one.id, two.id], MarkEdit(add=("common",)))
+        Marks().edit([two.id], MarkEdit(add=("own",), name="Two", note="Read me", pinned=True))
+        await me.sees("Pinned")
+        dialog = await open_dialog(me)
+        await me.sees("2 sessions", "some have: own", "pinned (1 of 2 are)")
+        assert not dialog.query("#name")
+        await me.press("ctrl+u")
+        await me.type("new")
+        await me.press("ctrl+s")
+        await said(me, "Marked: 2 sessions, u undoes it")
+        marks = Marks()
+        assert (marks.get(one.id).tags, marks.get(two.id).tags) == (("new",), ("new", "own"))
+        assert (marks.get(two.id).name, marks.get(two.id).pinned) == ("Two", True)
+
+
+# --- pins and the archive ----------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("size", [NARROW, WIDE])
+async def test_pinned_sessions_come_first_below_a_heading(
+    store: Path, size: tuple[int, int]
+) -> None:
+    async with person(store, size) as me:
+        await me.press("end", "p")
+        last = me.chosen
+        await me.sees("Pinned", f"★ {last.title}")
+        await said(me, f"Pinned: {last.title}, u undoes it")
+        heading, first = me.rows.rows.rows[:2]
+        assert isinstance(heading, DayHeading)
+        assert isinstance(first, SessionRow)
+        assert first.key == last.id == me.chosen.id
+        await me.press("p")
+        await said(me, "Unpinned")
+        assert "Pinned" not in me.text.splitlines()[3]
+        await me.until(lambda: Marks().all() == {})
+
+
+async def test_pins_stand_above_the_projects(store: Path) -> None:
+    async with person(store, NARROW) as me:
+        await me.press("end", "p", "g", "home")
+        [first, second, third, *_] = me.rows.rows.rows
+        assert isinstance(first, Heading)
+        assert isinstance(second, SessionRow)
+        assert isinstance(third, Heading)
+        await me.press("space")
+        await me.sees("1 selected")
+        await me.press("escape", "home", "left")
+        await me.until(lambda: isinstance(me.rows.rows.rows[1], Heading))
+
+
+async def test_archived_sessions_are_hidden_until_they_are_asked_for(store: Path) -> None:
+    async with person(store, NARROW) as me:
+        gone, before = me.chosen, me.rows.rows.shown
+        await me.press("A")
+        await said(me, f"Archived: {gone.title}, u undoes it")
+        assert me.rows.rows.shown == before - 1
+        assert me.chosen.id != gone.id
+        await me.press("slash")
+        await me.type("is:archived")
+        await me.until(lambda: titles(me) == [gone.title])
+        await me.sees("archived")
+        await me.press("escape", "full_stop")
+        await me.sees("archived")
+        assert me.rows.highlight(gone)
+        await me.press("A")
+        await said(me, "No longer archived")
+        await me.press("full_stop")
+        await me.until(lambda: me.rows.rows.shown == before)
+
+
+async def test_several_are_pinned_and_archived_at_once(store: Path) -> None:
+    async with person(store, NARROW) as me:
+        await me.press("space", "space", "p")
+        ids = {each.id for each in me.rows.selected}
+        await said(me, "Pinned: 2 sessions")
+        await me.until(lambda: {id for id, mark in Marks().all().items() if mark.pinned} == ids)
+        await me.press("A")
+        await said(me, "Archived: 2 sessions")
+        assert me.rows.selection == ""
+        await me.press("u")
+        await said(me, "Taken back: archived 2 sessions")
+        await me.until(lambda: set(titles(me)[:2]) == {"first question", "Write a haiku file"})
+
+
+async def test_the_open_session_is_marked(store: Path) -> None:
+    async with person(store, NARROW) as me:
+        id = me.chosen.id
+        await me.press("enter")
+        await me.until(lambda: me.view.has_focus)
+        await me.press("p", "A")
+        await me.sees("★ pinned", "archived")
+        await me.until(lambda: Marks().get(id).pinned and Marks().get(id).archived)
+        await me.press("u", "u")
+        await me.until(lambda: "archived" not in me.text and "★" not in me.text)
+        await me.until(lambda: Marks().all() == {})
+
+
+async def test_keys_in_one_burst_all_act(store: Path) -> None:
+    async with person(store, NARROW) as me:
+        id = me.chosen.id
+        await me.burst("ppp")
+        await me.until(lambda: Marks().get(id).pinned)
+        await me.burst("pu")
+        await me.until(lambda: not me.home._marks._changing)
+        assert Marks().get(id).pinned
+
+
+async def test_what_was_marked_last_is_kept_though_the_app_ends(store: Path) -> None:
+    async with person(store, NARROW) as me:
+        id = me.chosen.id
+        await me.burst("p\x11")
+    assert Marks().get(id).pinned
+
+
+# --- finding -----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("typed", "why"),
+    [
+        ("tail", "The tail"),
+        ("#pars", "#parser"),
+        ("#Parser", "#parser"),
+        ("first question", "first question"),
+        ("umbrella", "an umbrella for"),
+        ("is:pinned", "The tail"),
+    ],
+)
+async def test_the_filter_finds_names_tags_and_notes(store: Path, typed: str, why: str) -> None:
+    async with person(store, NARROW) as me:
+        id = me.chosen.id
+        note = "nothing here\n" + "so " * 30 + "an umbrella for rain" + " or" * 30
+        Marks().edit([id], MarkEdit(name="The tail", add=("parser",), note=note, pinned=True))
+        await me.sees("The tail")
+        await me.press("slash")
+        await me.type(typed)
+        await me.until(lambda: titles(me) == ["The tail"])
+        await me.sees(why)
+
+
+async def test_the_search_completes_tags_and_knows_what_was_marked_just_now(store: Path) -> None:
+    async with person(store, WIDE) as me:
+        await me.sees("first question")
+        assert me.rows.highlight(
+            next(
+                row.entry.summary
+                for row in me.rows.rows.rows
+                if isinstance(row, SessionRow) and row.entry.title == "Write a haiku file"
+            )
+        )
+        await me.burst("pF")
+        await me.until(lambda: isinstance(me.app.screen, SearchScreen))
+        await me.type("is:pinned leaps")
+        await me.sees("★ Write a haiku file", "in 1 session")
+        Marks().edit([me.chosen.id], MarkEdit(add=("verse",), archived=True, name="Frogs"))
+        await me.sees("★ Frogs", "archived")
+        await me.press("ctrl+u")
+        await me.type("leaps tag:ve")
+        await me.press("tab")
+        await me.sees("tag:verse", "in 1 session")
+
+
+# --- undo --------------------------------------------------------------------------------------
+
+
+async def test_marks_and_deletions_are_one_stack(store: Path, trash: Path) -> None:
+    before = content(store)
+    async with person(store, NARROW) as me:
+        first = me.chosen
+        await me.press("p")
+        await said(me, "Pinned")
+        await confirmed(me, "Delete this session?")
+        await said(me, "u undoes it")
+        await me.until(lambda: me.chosen.id != first.id)
+        second = me.chosen
+        await me.press("A")
+        await said(me, "Archived")
+        await me.press("u")
+        await said(me, f"Taken back: archived {second.title}")
+        await me.until(lambda: me.chosen.id == second.id)
+        assert not first.path.exists()
+        assert Marks().get(first.id).pinned
+        await me.press("u")
+        await said(me, f"Brought back: {first.title}")
+        assert content(store) == before
+        await me.sees(f"★ {first.title}")
+        await me.press("u")
+        await said(me, f"Taken back: pinned {first.title}")
+        await me.until(lambda: Marks().all() == {})
+
+
+async def test_undo_leaves_what_another_program_has_changed(store: Path) -> None:
+    async with person(store, NARROW) as me:
+        id = me.chosen.id
+        await me.press("p")
+        await kept(me, id)
+        Marks().edit([id], MarkEdit(note="theirs"))
+        await me.press("u")
+        await me.until(lambda: not Marks().get(id).pinned)
+        assert Marks().get(id).note == "theirs"
+
+
+# --- other programs, and what goes wrong --------------------------------------------------------
+
+
+async def test_what_others_mark_appears_and_a_session_that_goes_keeps_its_marks(
+    store: Path,
+) -> None:
+    async with person(store, NARROW) as me:
+        session = me.chosen
+        Marks().edit([session.id], MarkEdit(name="Theirs", pinned=True))
+        await me.sees("★ Theirs")
+        data = session.path.read_bytes()
+        session.path.unlink()
+        await me.until(lambda: "Theirs" not in me.text)
+        assert Marks().get(session.id).name == "Theirs"
+        session.path.write_bytes(data)
+        await me.sees("★ Theirs")
+        marks_file().unlink()
+        await me.sees(session.title)
+
+
+def damaged(path: Path) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(b"somebody's words, and no database " * 100)
+
+
+def newer(path: Path) -> None:
+    Marks(path).edit(["one"], MarkEdit(name="One"))
+    with closing(sqlite3.connect(path)) as database:
+        database.execute("pragma user_version = 99")
+        database.commit()
+
+
+@pytest.mark.parametrize("spoil", [damaged, newer])
+@pytest.mark.parametrize("key", ["p", "A", "m"])
+async def test_a_file_that_can_not_be_read_is_said_and_left_alone(
+    store: Path, spoil: object, key: str
+) -> None:
+    assert callable(spoil)
+    spoil(marks_file())
+    before = marks_file().read_bytes()
+    async with person(store, NARROW) as me:
+        await me.sees("! marks can't be read", "first question")
+        await me.press(key)
+        await said(me, "with names, tags and notes of sessions, can't be used")
+        await me.press("exclamation_mark")
+        await me.sees("marks.sqlite3", "put back a copy of it")
+        await me.press("escape", "enter")
+        await me.until(lambda: me.view.total)
+        assert marks_file().read_bytes() == before
+        marks_file().unlink()
+        await me.until(lambda: "marks can't" not in me.text)
+
+
+async def test_what_can_not_be_written_is_shown_no_longer(store: Path) -> None:
+    async with person(store, NARROW) as me:
+        id = me.chosen.id
+        Marks().edit([id], MarkEdit(note="mine"))
+        await me.until(lambda: id in me.home._marks.marks)
+        with closing(sqlite3.connect(marks_file(), isolation_level=None)) as other:
+            other.execute("begin exclusive")
+            await me.press("p")
+            await me.sees("★ first question")
+            await said(me, "can't be used: database is locked")
+            await me.until(lambda: "★" not in me.text)
+            await me.press("u")
+        await me.until(lambda: me.home._marks.problem is None)
+        assert not Marks().get(id).pinned
+
+
+# --- exporting ---------------------------------------------------------------------------------
+
+
+async def test_an_export_has_the_name_and_its_json_what_is_stored(store: Path) -> None:
+    async with person(store, NARROW) as me:
+        Marks().edit([me.chosen.id], MarkEdit(name="The tail"))
+        await me.sees("The tail")
+        await me.press("e")
+        await me.sees("Export", "The-tail")
+        await me.press("enter")
+        await said(me, "Written")
+        await me.press("e")
+        await me.sees("One web page")
+        await me.press("down", "down", "down", "enter")
+        await me.until(lambda: list(Path().glob("The-tail-*.json")))
+    [page] = Path().glob("The-tail-*.md")
+    assert page.read_text().startswith("# The tail\n")
+    [stored] = Path().glob("The-tail-*.json")
+    assert json.loads(stored.read_bytes())["session"]["title"] == "first question"
