@@ -42,6 +42,7 @@ PANES = {
         Where.MARKS,
         Where.STATS,
         Where.SEARCH,
+        Where.FILES,
         Where.HISTORY,
         Where.EMPTY,
     ),

@@ -23,6 +23,7 @@ class Where(StrEnum):
     MARKS = "Marks"
     STATS = "Numbers"
     SEARCH = "Search in all sessions"
+    FILES = "Written files"
     HISTORY = "Writes of a file"
     NOTICE = "Message"
     EMPTY = "No sessions"

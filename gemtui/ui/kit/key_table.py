@@ -27,6 +27,16 @@ def _moves(row: str) -> tuple[Row, ...]:
     )
 
 
+def _steers(row: str) -> tuple[Row, ...]:
+    """The keys that move the cursor of a list while one types above it."""
+    return (
+        ("cursor_up", "up", MOVE, "Up", f"Previous {row}"),
+        ("cursor_down", "down", MOVE, "Move", f"Next {row}"),
+        ("page_up", "pageup", MOVE, "Page up", "One page up"),
+        ("page_down", "pagedown", MOVE, "Page down", "One page down"),
+    )
+
+
 TABLE: dict[Where, tuple[Row, ...]] = {
     Where.APP: (
         ("help", "question_mark,f1", APP, "Keys", "Show the keys that work here"),
@@ -53,6 +63,7 @@ TABLE: dict[Where, tuple[Row, ...]] = {
         ("info", "i", OPEN, "About", "Files, copies and subagents of this session"),
         ("search", "F", SEARCH, "Search all", "Search in all that was said, in all sessions"),
         ("stats", "t", OPEN, "Numbers", "Tokens, calls, files and cost: of this project or all"),
+        ("files", "w", OPEN, "Files", "Which files sessions wrote: in this project or all"),
         ("new_run", "n", OPEN, "New run", "Write a prompt for a run in this project"),
         ("go_on", "c", OPEN, "Continue", "Go on with this session in the run pane"),
         ("export", "e", COPY, "Export", "Write this session to a file"),
@@ -170,13 +181,17 @@ TABLE: dict[Where, tuple[Row, ...]] = {
     ),
     Where.SEARCH: (
         ("open", "enter", OPEN, "Open", "Read the session there, with the words marked"),
-        ("cursor_up", "up", MOVE, "Up", "Previous hit"),
-        ("cursor_down", "down", MOVE, "Move", "Next hit"),
-        ("page_up", "pageup", MOVE, "Page up", "One page up"),
-        ("page_down", "pagedown", MOVE, "Page down", "One page down"),
+        *_steers("hit"),
         ("complete", "tab", SEARCH, "Complete", "Take the field or value that is offered"),
         ("scope", "ctrl+r", VIEW, "All projects", "This project or all projects"),
         ("dropped", "ctrl+t", VIEW, "Dropped", "Search what was rewound, buried or failed"),
+        ("close", "escape", OPEN, "Back", "End the search, or go back to the sessions"),
+    ),
+    Where.FILES: (
+        ("open", "enter", OPEN, "Open", "All writes of this file"),
+        *_steers("file"),
+        ("scope", "ctrl+r", VIEW, "All projects", "This project or all projects"),
+        ("span", "ctrl+t", VIEW, "Since when", "All time, or the last 30 days, 7 days, 24 hours"),
         ("close", "escape", OPEN, "Back", "End the search, or go back to the sessions"),
     ),
     Where.HISTORY: (
@@ -375,7 +390,8 @@ FOOTER = (
     "sessions.new_run",
     "list.copy_id", "sessions.go_on", "raw.copy", "raw.close",
     "search.cursor_down", "search.open", "search.scope", "search.complete", "search.dropped",
-    "search.close", "stats.scope", "stats.span", "stats.close", "info.copy_id", "empty.again",
+    "search.close", "files.cursor_down", "files.open", "files.scope", "files.span", "files.close",
+    "stats.scope", "stats.span", "stats.close", "info.copy_id", "empty.again",
     "empty.elsewhere", "empty.copy", "notice.again", "notice.copy", "notice.back",
     "confirm.confirm", "confirm.close", "confirm_for_good.confirm", "confirm_for_good.close",
     "list.select", "transcript.next_prompt", "transcript.next_failure", "sessions.marks",
@@ -387,6 +403,7 @@ FOOTER = (
 )  # fmt: skip
 """Ids of the keys that the footer shows, the most useful first; the last ones give way."""
 FACES = {
+    "files.cursor_down": "↑↓",
     "rules.cursor_down": "↑↓",
     "policy.move_down": "J/K",
     "rows.cursor_down": "↑↓",

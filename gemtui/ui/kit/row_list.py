@@ -232,3 +232,37 @@ class RowList(ScrollView, Generic[Item], can_focus=True, inherit_bindings=False)
         """Show what is behind the row."""
         if self.chosen is not None:
             self.post_message(self.Opened(self))
+
+
+class SteeredRows(RowList[Item], can_focus=False):
+    """Rows whose cursor is moved by keys that go elsewhere, as to a line above to type in."""
+
+    @property
+    def active(self) -> bool:
+        """Always: the focus stays where one types."""
+        return True
+
+
+class Steering:
+    """What moves the cursor of a screen's `SteeredRows`."""
+
+    @property
+    def rows(self) -> RowList[Any]:
+        """The rows."""
+        raise NotImplementedError
+
+    def action_cursor_up(self) -> None:
+        """To the row before."""
+        self.rows.action_cursor_up()
+
+    def action_cursor_down(self) -> None:
+        """To the next row."""
+        self.rows.action_cursor_down()
+
+    def action_page_up(self) -> None:
+        """One page up."""
+        self.rows.action_page_up()
+
+    def action_page_down(self) -> None:
+        """One page down."""
+        self.rows.action_page_down()

@@ -22,7 +22,7 @@ from gemtui.sessions.snapshot import Snapshot
 from gemtui.sessions.store import SessionKind
 from gemtui.sessions.summary import Summary
 from gemtui.sessions.written_files import RecordedWrite, change_of, files_of, wrote_first
-from gemtui.text import clean_line, counted, relative, short_path
+from gemtui.text import Clean, clean_line, counted, relative, short_path
 from gemtui.transcript.display_model import DiffDisplay
 from gemtui.ui.draw.formats import moment
 from gemtui.ui.draw.gutter_rows import remark
@@ -68,7 +68,7 @@ class HistoryScreen(WritesScreen[WriteRow]):
     AUTO_FOCUS = "RowList"
 
     def __init__(self, snapshot: Snapshot, home: Path, history: History) -> None:
-        super().__init__(snapshot, home, id="history")
+        super().__init__(snapshot, home, id="history-screen")
         self.history = history
         self._looking = Event()
 
@@ -182,7 +182,7 @@ def _draw(row: WriteRow, look: Look) -> Pieces:
     sign, word, role = state_of(row.write.status, look)
     muted = look[Role.MUTED]
     right = (
-        Piece(clean_line(f"  {row.write.tool}"), muted),
+        Piece(Clean(f"  {clean_line(row.write.tool)}"), muted),
         *([Piece(own(f"  {word}"), look[role])] if word else _counts(row.write, look)),
         Piece(own(f"  {relative(row.write.when, look.now):>4}"), muted),
     )

@@ -1,8 +1,10 @@
-"""The words of the list of sessions: the line above it, and why it is empty."""
+"""The words of the list of sessions: the line above it, why it is empty; the spans of time."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from datetime import datetime, timedelta
+from typing import NamedTuple
 
 from gemtui.sessions.listing import Rows, View
 from gemtui.sessions.snapshot import Snapshot
@@ -10,6 +12,22 @@ from gemtui.sessions.summary import Summary
 from gemtui.text import Clean
 from gemtui.ui.draw.theme import UNICODE, Glyphs
 from gemtui.ui.kit.keys import BY_ID
+
+
+class Span(NamedTuple):
+    """A time until now; None = all there is."""
+
+    words: str
+    days: int | None
+
+
+SPANS = (Span("all time", None), Span("30 days", 30), Span("7 days", 7), Span("24 hours", 1))
+
+
+def since(span: int, now: datetime) -> datetime | None:
+    """When the span of this number begins."""
+    days = SPANS[span].days
+    return None if days is None else now - timedelta(days=days)
 
 
 def crumbs(view: View, rows: Rows, snapshot: Snapshot | None) -> tuple[str, ...]:

@@ -56,6 +56,7 @@ if TYPE_CHECKING:
     from gemtui.search.indexer import Indexer, Progress
     from gemtui.search.search import Search
     from gemtui.ui.kit.app_base import AppBase, Start
+    from gemtui.ui.sessions.files_screen import Files
     from gemtui.ui.sessions.history_screen import History
     from gemtui.ui.sessions.search_screen import Searching, SearchScreen
     from gemtui.ui.sessions.writes_screen import WritesScreen
@@ -101,6 +102,7 @@ class SessionsScreen(DialogGuardScreen[None]):
         self._search: Search | None = None
         self._searching: Searching | None = None
         self._ways_back: list[_WayBack] = []
+        self._files: Files | None = None
         self._writes: WritesScreen[Any] | None = None
         self._indexer: Indexer | None = None
         self._indexing: Progress | None = None
@@ -481,6 +483,18 @@ class SessionsScreen(DialogGuardScreen[None]):
         if self._snapshot is not None:
             screen = HistoryScreen(self._snapshot, self._home, history)
             await self._read_write(screen, lambda: self._show_history(history))
+
+    @work(exclusive=True, group="writes")
+    async def action_files(self) -> None:
+        """All files that sessions wrote, and the writes of each."""
+        from gemtui.ui.sessions.files_screen import Files, FilesScreen
+
+        if self._snapshot is None:
+            return
+        if self._files is None:
+            self._files = Files(everywhere=self.sessions.view.everywhere)
+        screen = FilesScreen(self._snapshot, self._home, self._start.project, self._files)
+        await self._read_write(screen, self.action_files)
 
     async def _read_write(self, screen: WritesScreen[Any], again: Callable[[], object]) -> None:
         """Ask for a write; read its session there, from where the way back is to ask `again`."""

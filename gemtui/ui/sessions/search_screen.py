@@ -34,7 +34,7 @@ from gemtui.ui.kit.bars import BarLine, FooterLine
 from gemtui.ui.kit.clean_widgets import Input, Static
 from gemtui.ui.kit.dialog_guard import AnsweringScreen
 from gemtui.ui.kit.keys import Where, bindings
-from gemtui.ui.kit.row_list import RowList
+from gemtui.ui.kit.row_list import RowList, SteeredRows, Steering
 from gemtui.ui.sessions.marking import named
 
 if TYPE_CHECKING:
@@ -85,16 +85,7 @@ class _Row(NamedTuple):
     line: Snippet | None = None
 
 
-class _Hits(RowList[_Row], can_focus=False):
-    """Moved over by keys that go to the line above."""
-
-    @property
-    def active(self) -> bool:
-        """Always: the focus stays where one types."""
-        return True
-
-
-class SearchScreen(AnsweringScreen[Place]):
+class SearchScreen(Steering, AnsweringScreen[Place]):
     """Closes with the hit to read, or with None; `searching` is what the next one goes on with.
 
     `project`: the narrow scope; None = there is none. `indexing`: how far the index is, None =
@@ -131,7 +122,7 @@ class SearchScreen(AnsweringScreen[Place]):
     @property
     def rows(self) -> RowList[_Row]:
         """The hits."""
-        return self.query_one(_Hits)
+        return self.query_one(SteeredRows)
 
     def compose(self) -> ComposeResult:
         """Title, the line to type in, hits, how it goes, keys."""
@@ -145,7 +136,9 @@ class SearchScreen(AnsweringScreen[Place]):
                 suggester=_Fields(self._values()),
                 select_on_focus=True,
             )
-        yield _Hits(self._draw, stops=lambda row: row.hit is not None, key=_key, empty=_HELP)
+        yield SteeredRows[_Row](
+            self._draw, stops=lambda row: row.hit is not None, key=_key, empty=_HELP
+        )
         yield BarLine(id="status", mark=glyphs.ellipsis)
         yield FooterLine(ascii=self.gemtui.config.ascii)
 
@@ -300,22 +293,6 @@ class SearchScreen(AnsweringScreen[Place]):
         self.query_one("#status", BarLine).say([Content(clean_line("  ".join(words)))])
 
     # --- keys ----------------------------------------------------------------------------------
-
-    def action_cursor_up(self) -> None:
-        """To the hit before."""
-        self.rows.action_cursor_up()
-
-    def action_cursor_down(self) -> None:
-        """To the next hit."""
-        self.rows.action_cursor_down()
-
-    def action_page_up(self) -> None:
-        """One page up."""
-        self.rows.action_page_up()
-
-    def action_page_down(self) -> None:
-        """One page down."""
-        self.rows.action_page_down()
 
     def action_complete(self) -> None:
         """Take what is offered."""

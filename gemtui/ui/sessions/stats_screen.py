@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Sequence
-from datetime import datetime, timedelta
 from pathlib import Path
 from threading import Event
 from typing import TYPE_CHECKING, ClassVar, cast
@@ -26,12 +25,12 @@ from gemtui.ui.kit.bars import BarLine, FooterLine
 from gemtui.ui.kit.dialog_guard import AnsweringScreen
 from gemtui.ui.kit.keys import Where, bindings
 from gemtui.ui.kit.line_view import LineView
+from gemtui.ui.sessions.labels import SPANS, since
 from gemtui.ui.sessions.stats_drawing import draw_stats
 
 if TYPE_CHECKING:
     from gemtui.ui.kit.app_base import AppBase
 
-_SPANS = (("all time", None), ("30 days", 30), ("7 days", 7), ("24 hours", 1))
 _STEP = 200
 """Sessions between two drawings while they are read."""
 
@@ -97,7 +96,7 @@ class StatsScreen(AnsweringScreen[None]):
         """Read in a thread; how far it has come is shown now and then."""
         project = None if self._everywhere else self._project
         sessions = counted_sessions(self._sessions, project)
-        stats, unread = Stats(prices, since=self._since(), zone=None), 0
+        stats, unread = Stats(prices, since=since(self._span, self.gemtui.clock()), zone=None), 0
         found = activities(
             sessions, home=self._home, cache=self.gemtui.start.cache, cancelled=stopped.is_set
         )
@@ -118,17 +117,17 @@ class StatsScreen(AnsweringScreen[None]):
         elif stats is not None:
             self._say(own("Nothing happened in this time: w takes another."))
 
-    def _since(self) -> datetime | None:
-        days = _SPANS[self._span][1]
-        return None if days is None else self.gemtui.clock() - timedelta(days=days)
-
     def _say(self, words: Clean) -> None:
         self.query_one("#status", BarLine).say([Content(words)])
 
     def _update_header(self) -> None:
         project = self._project
         where = "all projects" if self._everywhere or project is None else short_path(project)
-        parts = [Content.styled("Numbers", "bold"), Content(where), Content(_SPANS[self._span][0])]
+        parts = [
+            Content.styled("Numbers", "bold"),
+            Content(where),
+            Content(SPANS[self._span].words),
+        ]
         self.query_one("#header", BarLine).say(parts)
 
     def action_scope(self) -> None:
@@ -139,7 +138,7 @@ class StatsScreen(AnsweringScreen[None]):
 
     def action_span(self) -> None:
         """The next span of time."""
-        self._span = (self._span + 1) % len(_SPANS)
+        self._span = (self._span + 1) % len(SPANS)
         self._read()
 
     def action_close(self) -> None:

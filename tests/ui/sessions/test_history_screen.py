@@ -53,7 +53,9 @@ async def read_first(me: Person) -> None:
 async def reads(me: Person, prompt: str) -> None:
     """Wait for the transcript that begins so."""
     await me.until(
-        lambda: me.view.has_focus and me.view.page.transcript.outlines[0].excerpt == prompt
+        lambda: (
+            me.view.has_focus and any(e.excerpt == prompt for e in me.view.page.transcript.outlines)
+        )
     )
 
 

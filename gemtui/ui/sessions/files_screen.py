@@ -1,0 +1,241 @@
+"""All files that sessions wrote: of this project or of all, the file written last first."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path, PurePath
+from typing import ClassVar, NamedTuple
+
+from textual import on, work
+from textual.app import ComposeResult
+from textual.binding import BindingType
+from textual.containers import Horizontal
+from textual.content import Content
+
+from gemtui.sessions.projects import folder_names
+from gemtui.sessions.scope import sessions_with_calls
+from gemtui.sessions.snapshot import Snapshot
+from gemtui.sessions.summary import Summary
+from gemtui.sessions.written_files import RecordedWrite, files_of
+from gemtui.text import Clean, clean_line, counted, relative, short_path
+from gemtui.ui.draw.lines import Piece, Pieces, fit_end, own, spread, width_of
+from gemtui.ui.draw.theme import Look, Role
+from gemtui.ui.kit.bars import BarLine, FooterLine
+from gemtui.ui.kit.clean_widgets import Input, Static
+from gemtui.ui.kit.keys import BY_ID, Where, bindings
+from gemtui.ui.kit.row_list import RowList, SteeredRows, Steering
+from gemtui.ui.sessions.history_screen import History, HistoryScreen
+from gemtui.ui.sessions.labels import SPANS, since
+from gemtui.ui.sessions.writes_screen import WritesScreen
+
+_MANY = 2_000
+"""Files that are searched in a thread."""
+
+
+@dataclass(slots=True)
+class Files:
+    """A look at the written files that can be gone on with; `history`: of the file looked into."""
+
+    everywhere: bool
+    text: str = ""
+    span: int = 0
+    chosen: PurePath | None = None
+    history: History | None = None
+
+
+class FileRow(NamedTuple):
+    """A file: how often it was written, in how many sessions, when last."""
+
+    path: PurePath
+    name: Clean
+    writes: int
+    sessions: int
+    when: datetime
+
+
+class FilesScreen(Steering, WritesScreen[FileRow]):
+    """`project`: the narrow scope, None = there is none; the next one goes on with `files`."""
+
+    BINDINGS: ClassVar[list[BindingType]] = bindings(Where.FILES)
+    AUTO_FOCUS = "Input"
+
+    def __init__(self, snapshot: Snapshot, home: Path, project: Path | None, files: Files) -> None:
+        super().__init__(snapshot, home, id="files-screen")
+        self.files, self._project = files, project
+        self._all: Sequence[FileRow] = ()
+        self._whole = False
+        self._history: HistoryScreen | None = None
+
+    def compose(self) -> ComposeResult:
+        """Title, the line to type in, files, how it goes, keys."""
+        glyphs = self.gemtui.glyphs
+        yield BarLine(id="header", mark=glyphs.ellipsis)
+        with Horizontal(id="search-line"):
+            yield Static(own("/"))
+            yield Input(
+                clean_line(self.files.text),
+                placeholder=own("search by path"),
+                select_on_focus=True,
+            )
+        yield SteeredRows[FileRow](_draw, key=lambda row: row.path, empty=own("reading"))
+        yield BarLine(id="status", mark=glyphs.ellipsis)
+        yield FooterLine(ascii=self.gemtui.config.ascii)
+
+    @property
+    def rows(self) -> RowList[FileRow]:
+        """The files."""
+        return self.query_one(SteeredRows)
+
+    @property
+    def _root(self) -> Path | None:
+        """The project of the narrow scope, where that is the one."""
+        return None if self.files.everywhere else self._project
+
+    def on_mount(self) -> None:
+        """Begin to read; go on with the file that was looked into."""
+        self._update_header()
+        self.read()
+        if self.files.history is not None:
+            self._look_into(self.files.history)
+
+    def take(self, snapshot: Snapshot) -> None:
+        """Show a newer state of the store, here and in what is over it."""
+        super().take(snapshot)
+        if self._history is not None:
+            self._history.take(snapshot)
+
+    # --- the files -----------------------------------------------------------------------------
+
+    def sessions(self, snapshot: Snapshot) -> tuple[Sequence[Summary], datetime | None]:
+        """Those of the scope, since the span began."""
+        begin = since(self.files.span, self.gemtui.clock())
+        return sessions_with_calls(snapshot, project=self._root), begin
+
+    def rows_of(self, writes: Sequence[RecordedWrite], snapshot: Snapshot) -> list[FileRow]:
+        """The files; those of the project by their names in it."""
+        del snapshot
+        folders = frozenset[str]() if self._root is None else folder_names(self._root)
+        rows = [_row(path, each, folders) for path, each in files_of(writes).items()]
+        return sorted(rows, key=lambda row: row.when, reverse=True)
+
+    def show_rows(self, rows: Sequence[FileRow], *, whole: bool) -> None:
+        """Those that match; the cursor stays on its file."""
+        self._all, self._whole = rows, whole
+        self._search()
+
+    @on(Input.Changed)
+    def _typed(self, event: Input.Changed) -> None:
+        event.stop()
+        if event.value != self.files.text:
+            self.files.text, self.files.chosen = event.value, None
+            self._search()
+
+    @work(exclusive=True, group="search")
+    async def _search(self) -> None:
+        words, rows = self.files.text.lower().split(), self._all
+
+        def matching() -> Sequence[FileRow]:
+            if not words:
+                return rows
+            return [row for row in rows if all(word in row.name.lower() for word in words)]
+
+        found = matching() if len(rows) < _MANY else await asyncio.to_thread(matching)
+        self.rows.empty = self._nothing()
+        wanted = self.files.chosen
+        self.rows.show(found, fresh=wanted is None)
+        places = [at for at, row in enumerate(found) if row.path == wanted] if wanted else []
+        if places and self.rows.cursor != places[0]:
+            self.rows.go(places[0])
+        self._update_header()
+
+    def _nothing(self) -> Clean:
+        if self._all:
+            return own("nothing matches")
+        if not self._whole:
+            return own("reading")
+        key = BY_ID["files.scope"].footer()
+        other = "" if self._root is None else f": {key} shows those of all projects"
+        return own(f"no session wrote a file here{other}")
+
+    @on(RowList.Highlighted)
+    def _moved(self) -> None:
+        row = self.rows.chosen
+        if row is not None:
+            self.files.chosen = row.path
+
+    def _update_header(self) -> None:
+        where = own("all projects") if self._root is None else short_path(self._root)
+        parts = [Content.styled("Written files", "bold"), Content(where)]
+        parts.append(Content(SPANS[self.files.span].words))
+        shown, total = len(self.rows.items), len(self._all)
+        count = counted(total, "file") if shown == total else f"{shown:,} of {total:,} files"
+        self.query_one("#header", BarLine).say(parts, [Content.styled(count, "dim")])
+
+    # --- keys ----------------------------------------------------------------------------------
+
+    def _again(self) -> None:
+        self._all, self._whole, self.files.chosen = (), False, None
+        self._search()
+        self.read()
+
+    def action_scope(self) -> None:
+        """This project or all."""
+        if self._project is not None:
+            self.files.everywhere = not self.files.everywhere
+            self._again()
+
+    def action_span(self) -> None:
+        """The next span of time."""
+        self.files.span = (self.files.span + 1) % len(SPANS)
+        self._again()
+
+    @on(Input.Submitted)
+    @on(RowList.Opened)
+    def _enter(self) -> None:
+        self.action_open()
+
+    def action_open(self) -> None:
+        """All writes of the file."""
+        if (row := self.rows.chosen) is not None:
+            self._look_into(History(row.path))
+
+    def _look_into(self, history: History) -> None:
+        def closed(write: RecordedWrite | None) -> None:
+            self._history = None
+            if write is None:
+                self.files.history = None
+            else:
+                self.dismiss(write)
+
+        self.files.history = history
+        self._history = HistoryScreen(self._snapshot, self._home, history)
+        self.app.push_screen(self._history, closed)
+
+    def action_close(self) -> None:
+        """End the search; without one, back to the sessions."""
+        if self.files.text:
+            self.query_one(Input).value = ""
+        else:
+            self.dismiss(None)
+
+
+def _row(path: PurePath, writes: Sequence[RecordedWrite], folders: frozenset[str]) -> FileRow:
+    done = [each for each in writes if each.written]
+    folder = next((each for each in folders if path.is_relative_to(each)), None)
+    name = short_path(Path(path)) if folder is None else clean_line(str(path.relative_to(folder)))
+    sessions = len({each.session for each in done})
+    return FileRow(path, name, len(done), sessions, done[-1].when)
+
+
+def _draw(row: FileRow, look: Look) -> Pieces:
+    """The path, its name standing out; how often, in how many sessions, when last."""
+    muted = look[Role.MUTED]
+    words = f"  {counted(row.writes, 'write'):>9}  {counted(row.sessions, 'session'):>11}"
+    right = (Piece(own(f"{words}  {relative(row.when, look.now):>4}"), muted),)
+    room = max(0, look.width - width_of(right))
+    folder, slash, name = fit_end(row.name, room, own(look.glyphs.ellipsis)).rpartition("/")
+    left = (Piece(Clean(folder + slash), muted), Piece(Clean(name), look[Role.TEXT]))
+    return spread(left, right, look.width, Piece(own(" "), muted))
