@@ -25,6 +25,7 @@ from gemtui.commands.run_cli import RunArguments, run_options
 from gemtui.commands.runs_cli import runs
 from gemtui.commands.since import Moment
 from gemtui.commands.trust_cli import trust
+from gemtui.commands.vault_cli import vault
 from gemtui.errors import (
     ConfigError,
     GemtuiError,
@@ -486,6 +487,7 @@ def run(**words: Any) -> int:
 root.add_command(runs)
 root.add_command(trust)
 root.add_command(extension)
+root.add_command(vault)
 root.add_command(mark_command(_session_ids))
 root.add_command(marks)
 root.add_command(policy)

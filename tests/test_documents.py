@@ -13,6 +13,7 @@ import orjson
 import pytest
 from click.testing import CliRunner
 
+from gemtui import load_session
 from gemtui.cli import main, root
 from gemtui.ui.kit.keys import Where, keys_of
 from tests.documents import ASSETS, HERE, PANES, PARTS, documents, rewritten
@@ -160,6 +161,10 @@ WORDS = {
     "marks export": "",
     "marks import": "marks.json --json",
     "extension status": "--json",
+    "vault on": "--json",
+    "vault off": "--json",
+    "vault status": "--json",
+    "vault prune": "--yes --json",
     "trust list": "--json",
     "trust remove": "/ --json",
     "policy list": "--json",
@@ -200,8 +205,20 @@ def test_the_json_about_one_run_has_the_names_that_are_told(
     assert list(orjson.loads(capsysbinary.readouterr().out)) == names(SHAPES[command])
 
 
+def test_the_json_about_a_session_that_is_put_back_has_the_names_that_are_told(
+    work: Path, capsysbinary: pytest.CaptureFixture[bytes]
+) -> None:
+    session = load_session("latest").session
+    main(["vault", "on"])
+    session.path.unlink()
+    main(["vault", "restore", session.id, "--json"])
+    answer = orjson.loads(capsysbinary.readouterr().out)
+    assert list(answer) == names(SHAPES["vault restore"])
+
+
 def test_all_json_is_looked_at() -> None:
-    assert SHAPES.keys() - WORDS.keys() == {"runs show", "runs stop", "runs restore"}
+    alone = {"runs show", "runs stop", "runs restore", "vault restore"}
+    assert SHAPES.keys() - WORDS.keys() == alone
 
 
 def test_sessions_runs_and_events_have_the_names_that_are_told(

@@ -71,7 +71,9 @@ SESSION = {
     "tokens": dict.fromkeys(("input", "output", "cached", "thoughts", "tool", "total"), COUNT),
     "files_written": [str],
     "flags": [
-        frozenset({"live", "ghost", "empty", "failed_prompt", "buried", "torn", "duplicate"})
+        frozenset(
+            {"live", "ghost", "empty", "failed_prompt", "buried", "torn", "duplicate", "kept"}
+        )
     ],
 }
 MARK = {

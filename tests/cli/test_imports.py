@@ -75,6 +75,7 @@ def test_help_loads_nothing_of_the_core() -> None:
         "runs_cli",
         "since",
         "trust_cli",
+        "vault_cli",
     )
     words = {f"gemtui.commands.{name}" for name in names}
     assert ours == {"gemtui.cli", "gemtui.commands", "gemtui.errors", "gemtui.files", *words}

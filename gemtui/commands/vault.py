@@ -1,0 +1,191 @@
+"""`gemtui vault`: what is kept of the sessions that Gemini CLI removes."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterator, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import click
+
+from gemtui.commands.output import lines_to_stdout, note, to_stdout
+from gemtui.commands.pick_session import choose, index_of_user
+from gemtui.extension.status import INSTALL, State, extension_state
+from gemtui.jsonout import encode
+from gemtui.paths import gemini_home
+from gemtui.sessions.scope import read_store
+from gemtui.sessions.snapshot import Snapshot
+from gemtui.sessions.store import SessionKind
+from gemtui.sessions.summary import Flag, Summary
+from gemtui.text import Clean, clean_line, counted, ellipsis, relative, short_path, size
+from gemtui.vault.cleanup import SETTING, Hit, next_hits, retention
+from gemtui.vault.contents import Contents, contents, only_kept, remove
+from gemtui.vault.keeping import keep_all, switch_off, switch_on
+from gemtui.vault.restoring import restore as put_back
+
+_TOLD = 20
+"""Sessions that are named in words; --json has all."""
+_TITLE = 40
+
+
+def kept_sessions() -> list[Summary]:
+    """Return the sessions that only the vault has, newest first."""
+    return [each for each in _snapshot().sessions if _is_kept(each)]
+
+
+def _is_kept(session: Summary) -> bool:
+    return Flag.KEPT in session.flags and not session.hidden
+
+
+def status(*, as_json: bool) -> None:
+    """Say what is kept, and what is removed next."""
+    snapshot, now = _snapshot(), datetime.now(UTC)
+    held = contents()
+    kept = [each for each in snapshot.sessions if _is_kept(each)]
+    hits = next_hits(snapshot.sessions, lambda project: retention(os.environ, project), now)
+    hook = extension_state(os.environ).state is State.READY
+    if as_json:
+        _answer(
+            {
+                "version": 1,
+                "vault": held.to_dict(),
+                "hook": hook,
+                "kept": [each.id for each in kept],
+                "setting": SETTING,
+                "next": [hit.to_dict() for hit in hits],
+            }
+        )
+        return
+    rows = _rows(held, kept, hits, hook=hook, now=now)
+    lines_to_stdout(Clean(f"{name:<10}{clean_line(text)}") for name, text in rows)
+
+
+def _rows(
+    held: Contents, kept: Sequence[Summary], hits: Sequence[Hit], *, hook: bool, now: datetime
+) -> Iterator[tuple[str, str]]:
+    yield "vault", "on" if held.on else "off: gemtui vault on keeps every session"
+    if held.files or held.on:
+        yield "", f"{held.folder}: {counted(held.files, 'file')}"
+        yield "", f"{size(held.shared)} shared with Gemini CLI's own files, costing nothing"
+        if held.copied:
+            yield "", f"{size(held.copied)} copies of such files"
+        yield "", f"{size(held.only_here)} only here, in {counted(held.kept, 'file')}"
+    if held.on:
+        yield "kept by", _HOOK if hook else _NO_HOOK
+    yield from _named("kept", [_about(each, now) for each in kept] or ["nothing that was removed"])
+    mains = [hit for hit in hits if not hit.session.hidden]
+    words = [f"{_about(hit.session, now)}: {hit.words()}" for hit in mains]
+    if others := len(hits) - len(mains):
+        words.append(f"{counted(others, 'file')} that {'says' if others == 1 else 'say'} nothing")
+    yield from _named("next", words or ["Gemini CLI would remove nothing at its next start"])
+    if hits:
+        yield "", "would be removed by Gemini CLI at its next start in their projects;"
+        yield "", f"{SETTING} = false in {short_path(gemini_home())}/settings.json stops that"
+
+
+def _named(name: str, lines: Sequence[str]) -> Iterator[tuple[str, str]]:
+    """Rows below a name, as many as a person reads."""
+    for at, line in enumerate(lines[:_TOLD]):
+        yield "" if at else name, line
+    if len(lines) > _TOLD:
+        yield "", f"and {len(lines) - _TOLD:,} more (--json has all)"
+
+
+_HOOK = "the extension, at the end of each turn; and gemtui while it runs"
+_NO_HOOK = f"gemtui while it runs; with {INSTALL} also at the end of each turn"
+
+
+def _about(session: Summary, now: datetime) -> str:
+    title = ellipsis(clean_line(session.title), _TITLE)
+    return f"{session.id[:8]}  {relative(session.when, now):>3}  {title}"
+
+
+def on(*, as_json: bool) -> None:
+    """Keep sessions from now on, and all that there are. Raises OSError."""
+    switch_on()
+    kept = keep_all(gemini_home(), told=_progress)
+    if as_json:
+        _answer({"version": 1, "on": True, "new": kept})
+        return
+    held = contents()
+    note(f"the vault is on: {counted(held.files, 'file')} in {held.folder}")
+    note(f"{size(held.shared)} cost nothing, {size(held.copied + held.only_here)} are its own")
+    if extension_state(os.environ).state is not State.READY:
+        note(f"sessions are kept by {_NO_HOOK}")
+
+
+def _progress(done: int, total: int) -> None:
+    if sys.stderr is not None and sys.stderr.isatty() and (done % 100 == 0 or done == total):
+        end = "\n" if done == total else ""
+        click.echo(f"\rgemtui: keeping {done:,} of {total:,} files{end}", err=True, nl=False)
+
+
+def off(*, as_json: bool) -> None:
+    """Keep nothing more. Raises OSError."""
+    switch_off()
+    held = contents()
+    if as_json:
+        _answer({"version": 1, "on": False})
+        return
+    note(f"the vault is off; {counted(held.kept, 'file')} that only it has can still be read")
+    if held.files:
+        note(f"{held.folder} stays as it is: gemtui vault prune removes what only it has")
+
+
+def restore(id: str, *, as_json: bool) -> None:
+    """Put a session back. Raises SessionNotFound, SessionAmbiguous, RestoreFailed, OSError."""
+    with index_of_user() as index:
+        home, session = index.home, choose(id, index)
+    project = None if session.project is None else Path(session.project)
+    done = put_back(session, home, retention(os.environ, project), datetime.now(UTC))
+    if as_json:
+        lists = {"restored": done.paths, "removed": done.removed}
+        paths = {name: list(map(str, each)) for name, each in lists.items()}
+        _answer({"version": 1, "session": session.id, **paths, "renewed": done.renewed})
+        return
+    for path in done.paths:
+        note(f"put back {path}")
+    for path in done.removed:
+        note(f"removed {path}, which would have taken it along; the vault has it")
+    if done.renewed:
+        note("marked as used today, as Gemini CLI would have found it too old")
+
+
+def prune(*, before: datetime | None, project: Path | None, yes: bool, as_json: bool) -> int:
+    """Remove what only the vault has; 1 where there is nothing. Raises OSError."""
+    files = only_kept(_snapshot().sessions, project=project, before=before)
+    if files and not yes:
+        _ask(files)
+    freed = remove(files)
+    if as_json:
+        _answer({"version": 1, "removed": [each.name for each in files], "bytes": freed})
+    elif files:
+        note(f"removed {counted(len(files), 'file')}, {size(freed)}")
+    else:
+        note("there is nothing like that which only the vault has")
+    return 0 if files else 1
+
+
+def _ask(files: Sequence[Summary]) -> None:
+    """Raises click.Abort for no, click.UsageError where nobody can be asked."""
+    if sys.stdin is None or not sys.stdin.isatty():
+        raise click.UsageError("nobody can be asked here: --yes removes them without a question")
+    now = datetime.now(UTC)
+    mains = [each for each in files if each.kind is SessionKind.MAIN and not each.hidden]
+    for _, line in _named("", [_about(each, now) for each in mains]):
+        click.echo(clean_line(line), err=True)
+    bytes = sum(each.size for each in files)
+    question = f"Remove {counted(len(files), 'file')}, {size(bytes)}, for good?"
+    click.confirm(Clean(question), abort=True, err=True)
+
+
+def _snapshot() -> Snapshot:
+    with index_of_user() as index:
+        return read_store(index)
+
+
+def _answer(value: dict[str, Any]) -> None:
+    to_stdout([encode(value), b"\n"])

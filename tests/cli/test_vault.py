@@ -1,0 +1,114 @@
+"""`gemtui vault`: what is kept, put back and removed."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from gemtui.paths import vault_dir
+from tests.cli.conftest import Gemtui
+from tests.cli.shapes import fits
+from tests.sessions import logs
+from tests.sessions.stores import hashed, marker, session, talk, uuid
+
+HIT = {
+    "session": str,
+    "file": str,
+    "title": str,
+    "project": (str, None),
+    "why": frozenset({"expired", "too_many", "nothing_to_resume", "twin"}),
+    "twin": (str, None),
+}
+STATUS = {
+    "version": 1,
+    "vault": {
+        "folder": str,
+        "on": bool,
+        "files": int,
+        "kept": int,
+        "bytes": {"shared": int, "copied": int, "only_here": int},
+    },
+    "hook": bool,
+    "kept": [str],
+    "setting": "general.sessionRetention.enabled",
+    "next": [HIT],
+}
+
+
+@pytest.fixture
+def chat(home: Path) -> Path:
+    """The one session of a store."""
+    marker(home / ".gemini", "proj", str(home))
+    head, *records = talk(uuid(1), "Where is it?")
+    head["projectHash"] = hashed(str(home))
+    return session(home / ".gemini", uuid(1), [head, *records])
+
+
+def test_it_says_that_it_is_off_and_what_the_cli_removes_next(gemtui: Gemtui, chat: Path) -> None:
+    lines = gemtui("vault").out.splitlines()
+    assert lines[0] == "vault     off: gemtui vault on keeps every session"
+    assert not vault_dir().exists()
+    status = gemtui("vault", "status", "--json").json
+    fits(status, STATUS)
+    assert not status["vault"]["on"]
+    assert gemtui("vault", "--json").json == status
+
+
+def test_a_session_is_kept_listed_read_and_put_back(gemtui: Gemtui, chat: Path) -> None:
+    size = chat.stat().st_size
+    assert gemtui("vault", "on").code == 0
+    assert gemtui("vault", "--json").json["vault"]["bytes"]["shared"] == size
+    chat.unlink()
+    status = gemtui("vault", "--json").json
+    assert status["kept"] == [uuid(1)]
+    assert status["vault"]["bytes"] == {"shared": 0, "copied": 0, "only_here": size}
+    assert f"{uuid(1)[:8]}" in gemtui("vault").out
+    (listed,) = gemtui("sessions", "--everywhere", "--json").json["sessions"]
+    assert listed["flags"] == ["kept"]
+    assert "[kept]" in gemtui("sessions", "--everywhere").out
+    assert "Where is it?" in gemtui("show", uuid(1)[:6]).out
+    assert gemtui("search", "where", "--everywhere", "--json").json["hits"]
+    done = gemtui("vault", "restore", uuid(1)[:6], "--json").json
+    assert done["restored"] == [str(chat)]
+    assert chat.exists()
+    assert gemtui("vault", "--json").json["kept"] == []
+    again = gemtui("vault", "restore", uuid(1))
+    assert (again.code, "nothing to restore" in again.complaint) == (1, True)
+
+
+def test_what_would_be_removed_next_is_told_with_its_reason_and_what_stops_it(
+    gemtui: Gemtui, home: Path
+) -> None:
+    session(home / ".gemini", uuid(1), [logs.header(uuid(1)), logs.user("u", "/about")])
+    status = gemtui("vault", "status")
+    assert "nothing in it to resume" in status.out
+    assert "general.sessionRetention.enabled = false" in status.out
+    fits(gemtui("vault", "--json").json, STATUS)
+
+
+def test_off_keeps_nothing_more_and_removes_nothing(gemtui: Gemtui, chat: Path) -> None:
+    gemtui("vault", "on")
+    chat.unlink()
+    assert gemtui("vault", "off").code == 0
+    assert gemtui("vault", "--json").json["kept"] == [uuid(1)]
+    assert gemtui("vault", "on", "--json").json == {"version": 1, "on": True, "new": 0}
+
+
+def test_what_only_the_vault_has_is_removed_when_somebody_wants_that(
+    gemtui: Gemtui, home: Path, chat: Path
+) -> None:
+    other = session(home / ".gemini", uuid(2), key="other")
+    gemtui("vault", "on")
+    chat.unlink()
+    refused = gemtui("vault", "prune")
+    assert refused.code == 2
+    assert "--yes" in refused.complaint
+    assert gemtui("vault", "prune", "--before", "2020-01-01", "--yes").code == 1
+    assert gemtui("vault", "prune", "--project", home / "elsewhere", "--yes").code == 1
+    removed = gemtui("vault", "prune", "--project", home, "--yes", "--json").json
+    assert [Path(each).name for each in removed["removed"]] == [chat.name]
+    assert gemtui("vault", "--json").json["kept"] == []
+    assert other.stat().st_nlink == 2
+    assert not list(vault_dir().rglob(chat.name))
+    assert not list(vault_dir().rglob("proj"))
