@@ -26,7 +26,6 @@ from gemtui.sessions.problem import Problem
 from gemtui.sessions.snapshot import Snapshot
 from gemtui.sessions.store import State
 from gemtui.sessions.summary import Summary
-from gemtui.sessions.written_files import written_path
 from gemtui.text import Clean, clean_line, short_path
 from gemtui.ui.draw.lines import fit_end, own
 from gemtui.ui.kit.bars import BarLine, FooterLine, StatusLine
@@ -700,6 +699,8 @@ class SessionsScreen(DialogGuardScreen[None]):
         event.stop()
         summary = self.pane.summary
         project = None if summary is None else summary.project
+        from gemtui.sessions.written_files import written_path
+
         self.show_history(written_path(project, event.path))
 
     @on(SubagentRequested)
