@@ -46,7 +46,15 @@ PANES = {
         Where.HISTORY,
         Where.EMPTY,
     ),
-    "Runs": (Where.PROMPT, Where.RUN, Where.WRITES, Where.OPTIONS, Where.RUN_LIST),
+    "Runs": (
+        Where.PROMPT,
+        Where.RUN,
+        Where.WRITES,
+        Where.OPTIONS,
+        Where.RUN_LIST,
+        Where.QUESTION,
+        Where.CHANGE_CALL,
+    ),
     "Policies": (Where.POLICY, Where.RULES, Where.LEVELS, Where.RULE, Where.POLICY_FILES),
     "Try, replay, suggest": (
         Where.TRY,

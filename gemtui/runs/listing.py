@@ -22,6 +22,7 @@ import psutil
 
 from gemtui.agent import process_tree
 from gemtui.agent.events import Done, DoneStatus
+from gemtui.agent.gate_folder import GateFolder
 from gemtui.agent.gemini import owner_lives
 from gemtui.agent.ndjson import NdjsonReader, Parsed
 from gemtui.agent.run_folder import Exit, RunFolder
@@ -84,7 +85,8 @@ class Run:
     `complete`: the CLI gave a result. `outcome`: how its calls came out, None = not read yet
     (`with_outcome`). `prompt`: its first line. `session`: the id to resume, None =
     unknown. `size`: bytes that removing the folder would free. `pids`: its processes that go on
-    without a supervisor, such as background commands that it left behind.
+    without a supervisor, such as background commands that it left behind. `asks`: the number of its
+    questions that wait for an answer.
     """
 
     folder: RunFolder
@@ -101,6 +103,7 @@ class Run:
     session: str | None
     size: int
     pids: tuple[int, ...] = ()
+    asks: int = 0
 
     @property
     def id(self) -> str:
@@ -131,6 +134,8 @@ class Run:
             return f"done, {refused} refused"
         if self.end is Status.WARNING:
             return f"done, {failed} failed" if failed else "done, a warning"
+        if self.asks:
+            return "asks"
         return self.state.value if self.end is None else _WORDS[self.end]
 
     def to_dict(self) -> dict[str, Any]:
@@ -155,6 +160,7 @@ class Run:
             "folder": str(self.folder.path),
             "size": self.size,
             "pids": list(self.pids),
+            "asks": self.asks,
         }
 
 
@@ -414,6 +420,7 @@ def _run(folder: RunFolder) -> Run | None:
         cwd=request.cwd,
         session=stream.session_id,
         size=_size(folder.path),
+        asks=len(GateFolder.of(folder).waiting()) if state is RunState.RUNNING else 0,
     )
 
 

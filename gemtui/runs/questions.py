@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import dataclass, replace
 
 from gemtui.agent.approval import Approval, ApprovalRequest, Settled
@@ -40,10 +41,16 @@ class Questions:
         self._known: dict[int, Question] = {}
         self.all: tuple[Question, ...] = ()
 
-    def look(self) -> tuple[Question, ...]:
-        """Read what is new, and return all questions so far, in their order."""
+    def look(self, *, here: bool = False) -> tuple[Question, ...]:
+        """Read what is new, and return all questions so far, in their order.
+
+        `here`: say to the run that somebody is there to answer.
+        """
         if not self._gate.exists():
             return self.all
+        if here:
+            with suppress(OSError):
+                self._gate.here()
         waiting = set(self._gate.waiting())
         for number in self._gate.numbers():
             known = self._known.get(number)

@@ -97,6 +97,8 @@ class AppBase(App[None]):
         self._popped = 0.0
         self._held: deque[events.Key | events.Paste] = deque()
         self._held_since = 0.0
+        self.last_key = 0.0
+        """When a key came last, on the clock of events."""
 
     @cached_property
     def adapter(self) -> GeminiAdapter:
@@ -152,6 +154,8 @@ class AppBase(App[None]):
         """
         if isinstance(event, events.Key):
             self._is_seen()
+        if isinstance(event, events.Key | events.Paste):
+            self.last_key = max(self.last_key, event.time)
         if isinstance(event, events.InputEvent | events.Paste) and self._is_late(event):
             return
         if (

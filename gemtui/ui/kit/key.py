@@ -29,6 +29,8 @@ class Where(StrEnum):
     EMPTY = "No sessions"
     RUN = "Run"
     RUN_LIST = "Runs"
+    QUESTION = "A run asks"
+    CHANGE_CALL = "Change a call"
     POLICY = "Policy"
     RULES = "Rules"
     LEVELS = "Levels and lists"

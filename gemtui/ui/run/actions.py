@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import uuid
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -238,14 +238,16 @@ async def may_leave(app: AppBase, registry: RunRegistry) -> bool:
     prompts = [run.prompt for run in _ours(registry)]
     prompts += [starting.prompt for starting in registry.starting]
     count = len(prompts)
-    which = "A run still goes on." if count == 1 else f"{count} runs still go on."
+    which = "A run still goes on" if count == 1 else f"{count} runs still go on"
+    asks = [run for run in _ours(registry) if run.waiting]
+    asking = ", and asks" if asks and count == 1 else f", {len(asks)} of them ask" if asks else ""
     answer = await app.push_screen_wait(
         ChooseScreen(
-            Clean(which),
+            clean(f"{which}{asking}."),
             [ellipsis(clean(prompt.split("\n", 1)[0]), 66) for prompt in prompts[:5]],
             (
                 Choice("stay", Clean("Stay"), Clean("go on watching")),
-                Choice("leave", Clean("Leave it running"), Clean("gemtui finds it again")),
+                Choice("leave", Clean("Leave it running"), _left(asks)),
                 Choice("stop", Clean("Stop it and quit"), Clean("SIGTERM, then SIGKILL")),
             ),
         )
@@ -262,6 +264,14 @@ async def may_leave(app: AppBase, registry: RunRegistry) -> bool:
     elif answer == "leave":
         await asyncio.gather(*starts, return_exceptions=True)
     return answer in ("stop", "leave")
+
+
+def _left(asks: Sequence[LiveRun]) -> Clean:
+    """What becomes of runs that are left, and of what they ask."""
+    if not asks:
+        return Clean("gemtui finds it again")
+    refused = any(run.refuses_alone for run in asks)
+    return Clean("the question is refused" if refused else "the question waits, and is found again")
 
 
 def _ours(registry: RunRegistry) -> list[LiveRun]:

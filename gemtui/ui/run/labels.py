@@ -67,6 +67,8 @@ _NAMED = 60
 
 def mark(run: LiveRun, glyphs: Glyphs) -> str:
     """Return the glyph for a run's state."""
+    if run.waiting:
+        return glyphs.ask
     return glyphs.running if run.outcome is None else sign(run.outcome.status, glyphs)
 
 
@@ -95,6 +97,8 @@ def state(run: LiveRun, glyphs: Glyphs) -> Content:
         return Content.styled(
             f"{glyphs.interrupted} Killing (SIGKILL){glyphs.ellipsis}", "$text-error"
         )
+    if run.waiting:
+        return Content.styled(f" {glyphs.ask} ask ", "bold reverse $text-warning")
     word, role = ("running", "accent") if run.outcome is None else ENDS[run.outcome.status]
     return Content.styled(f"{mark(run, glyphs)} {word}", f"$text-{role}")
 
@@ -103,6 +107,11 @@ def end_notice(run: LiveRun) -> Notice:
     """Return what tells somebody who looks elsewhere that a run has ended, and how."""
     how = "done" if run.outcome is None else ENDS[run.outcome.status][0]
     return run_notice(run, f"run ended: {how}")
+
+
+def question_notice(run: LiveRun) -> Notice:
+    """Return what tells somebody who looks elsewhere that a run asks, and about what."""
+    return run_notice(run, f"asks about {run.waiting[-1].request.tool_name[:_NAMED]}")
 
 
 def run_notice(run: LiveRun, what: str) -> Notice:
@@ -117,10 +126,10 @@ def facts(run: LiveRun, glyphs: Glyphs, now: datetime) -> Iterator[Content]:
     They are state, time, silence, turns, tools and tokens.
     """
     yield Content.assemble(state(run, glyphs), f" {clock(run.elapsed(now))}")
-    if run.alive and run.quiet() >= QUIET:
+    if run.alive and run.quiet() >= QUIET and not run.waiting:
         words = f"{glyphs.warning} nothing for {clock(run.quiet())}: it may be retrying"
         yield Content.styled(words, "$text-warning")
-    elif run.alive and run.quiet() >= _SILENT:
+    elif run.alive and run.quiet() >= _SILENT and not run.waiting:
         yield Content.styled(f"quiet {clock(run.quiet())}", "dim")
     if run.alive and run.retry:
         yield Content.styled(clean_line(run.retry), "$text-warning")

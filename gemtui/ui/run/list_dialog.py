@@ -147,6 +147,8 @@ class RunListScreen(DialogScreen[Wanted]):
 def _sign(run: Run, look: Look) -> tuple[str, Role]:
     if run.state is RunState.ORPHANED:
         return look.glyphs.warning, Role.ERROR
+    if run.asks:
+        return look.glyphs.ask, Role.WARNING
     if run.state is RunState.RUNNING:
         return look.glyphs.running, Role.ACCENT
     if run.end is None:

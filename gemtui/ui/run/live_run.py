@@ -10,13 +10,14 @@ import asyncio
 import math
 import time
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import replace
 from datetime import datetime
 from enum import StrEnum
 from pathlib import Path
 
+from gemtui.agent.approval import Approval, Away
 from gemtui.agent.events import (
     AgentEvent,
     Done,
@@ -31,10 +32,12 @@ from gemtui.agent.fold import Fold
 from gemtui.agent.gemini import GeminiRun
 from gemtui.agent.run_folder import Exit
 from gemtui.agent.stderr import stderr_end, told
+from gemtui.runs.answered_calls import AnsweredCalls
 from gemtui.runs.file_tracker import Difference, FileTracker, Span
 from gemtui.runs.kept_outcome import keep_outcome
 from gemtui.runs.observed_files import MOST, seen_files
 from gemtui.runs.outcome import RunOutcome, RunProgress, retry_words
+from gemtui.runs.questions import Question, Questions
 from gemtui.transcript.model import Author, Message, ToolCall, ToolStatus, Transcript, Usage
 from gemtui.transcript.tools import ToolKind, kind_of
 from gemtui.transcript.writes import FileWrite
@@ -42,7 +45,7 @@ from gemtui.transcript.writes import FileWrite
 LISTEN = 0.3
 """Seconds between two reads of a run's stderr."""
 LOOK = 0.2
-"""Seconds between two looks at its files."""
+"""Seconds between two looks at its files, and at its questions."""
 
 
 class Stage(StrEnum):
@@ -113,6 +116,12 @@ class LiveRun:
         """The whole of it with what the CLI has stored, once it has ended."""
         self.before = Transcript.of(()) if before is None else before
         self.progress = RunProgress()
+        self.questions: tuple[Question, ...] = ()
+        """What it asked, as of the last look."""
+        self.asked: Callable[[LiveRun], None] = lambda _run: None
+        """Called when it asks, and when a question has been answered."""
+        self._questions, self._answered = Questions(run.folder), AnsweredCalls()
+        self._asked, self._reading = 0, asyncio.Lock()
         self._fold = Fold(prompt, began=began, model=self.model)
         self._heard = time.monotonic()
         self._tools_changed = 0
@@ -150,15 +159,21 @@ class LiveRun:
         return None if self.done is None else self.done.tokens
 
     @property
-    def revision(self) -> tuple[int, Stage, bool, int]:
+    def revision(self) -> tuple[int, Stage, bool, int, int]:
         """Changes whenever there is something new to paint."""
-        return self._fold.revision, self.stage, self.told is not None, self._files_changed
+        told = self.told is not None
+        return self._fold.revision, self.stage, told, self._files_changed, self._asked
+
+    @property
+    def waiting(self) -> tuple[Question, ...]:
+        """The questions that wait for a person."""
+        return tuple(each for each in self.questions if each.waits) if self.alive else ()
 
     # --- what comes ----------------------------------------------------------------------------
 
     async def follow(self, *, see_files: bool = False) -> None:
         """Take in all events until the run has ended; `see_files`: also watch its folder."""
-        beside = [self._listen()]
+        beside = [self._listen(), self._follow_questions()]
         if not self.past:
             beside += [self._keep_files(see_files), *([self._see()] if see_files else [])]
         tasks = [asyncio.create_task(each) for each in beside]
@@ -168,6 +183,7 @@ class LiveRun:
         finally:
             for task in tasks:
                 task.cancel()
+        await self._look_at_questions()
         self.exit = self.run.exit()
         ended = (self.exit and self.exit.ended) or self.began if self.past else None
         if self.past:
@@ -210,6 +226,33 @@ class LiveRun:
         elif isinstance(payload, ToolResult) and payload.tool_use_id in self._shells:
             began, _ = self._shells[payload.tool_use_id]
             self._shells[payload.tool_use_id] = began, now
+
+    @property
+    def refuses_alone(self) -> bool:
+        """Whether what it asks is refused while nobody is there."""
+        return (self.run.request.about or {}).get("away") == Away.REFUSE
+
+    # --- its questions -------------------------------------------------------------------------
+
+    async def _follow_questions(self) -> None:
+        """Look for questions, and say in the run's folder that somebody is there to answer."""
+        while True:
+            await self._look_at_questions()
+            await asyncio.sleep(LOOK)
+
+    async def _look_at_questions(self) -> None:
+        async with self._reading:
+            found = await asyncio.to_thread(self._questions.look, here=self.alive)
+        if found is not self.questions:
+            self.questions = found
+            self._asked += 1
+            self.asked(self)
+
+    async def answer(self, number: int, approval: Approval) -> bool:
+        """Answer a question; False where somebody else has answered. Raises OSError."""
+        first = await asyncio.to_thread(self._questions.answer, number, approval)
+        await self._look_at_questions()
+        return first
 
     # --- its files -----------------------------------------------------------------------------
 
@@ -266,7 +309,8 @@ class LiveRun:
     @property
     def own(self) -> Transcript:
         """Return what this run said, without the conversation before it."""
-        return self._fold.transcript() if self.told is None else self.told
+        said = self._fold.transcript() if self.told is None else self.told
+        return self._answered.told(said, self.questions)
 
     def transcript(self) -> Transcript:
         """Return the conversation so far, with what came before this run.

@@ -44,6 +44,8 @@ class RunMode:
         self._app, self._may_start = app, may_start
         self._registry: RunRegistry | None = None
         self._made: RunScreen | None = None
+        self._rung: set[tuple[str, int]] = set()
+        """The questions of which the person has been told."""
         self.changed: Signal[LiveRun | None] = Signal(app, "runs changed")
         app.add_mode(RUN_MODE, self._screen)
 
@@ -62,6 +64,7 @@ class RunMode:
                 see_files=app.config.see_files,
                 spawn=spawn,
                 changed=self.tell,
+                asked=self._asked,
             )
         return self._registry
 
@@ -92,6 +95,7 @@ class RunMode:
         from gemtui.ui.run.labels import mark
 
         news = [run for run in self._registry.runs if run.alive or not run.looked_at]
+        news.sort(key=lambda run: bool(run.waiting))
         return mark(news[-1], self._app.glyphs) if news else ""
 
     async def find(self) -> None:
@@ -156,6 +160,18 @@ class RunMode:
                 app.ring(end_notice(run))
                 app.say(f"A run has ended: {clean_line(run.prompt[:50])}")
         self.changed.publish(run)
+        app.marks_changed.publish(None)
+
+    def _asked(self, run: LiveRun) -> None:
+        """A run asks, or a question of it has been answered."""
+        app, new = self._app, {(run.id, each.number) for each in run.waiting} - self._rung
+        self._rung |= new
+        if new and not (self._shows(run) and app.app_focus):
+            from gemtui.ui.run.labels import question_notice
+
+            app.ring(question_notice(run))
+            app.say(f"A run asks: 2 shows it. {clean_line(run.prompt[:50])}")
+        self.changed.publish(None)
         app.marks_changed.publish(None)
 
     def _shows(self, run: LiveRun) -> bool:

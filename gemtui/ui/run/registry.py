@@ -38,7 +38,8 @@ class RunRegistry:
 
     `spawn` runs a coroutine in the app.
 
-    `changed` is called when there is another run, or one ends (with that run).
+    `changed` is called when there is another run, or one ends (with that run); `asked` with a run
+    that asks, or whose question has been answered.
     """
 
     def __init__(
@@ -50,12 +51,13 @@ class RunRegistry:
         see_files: bool,
         spawn: Spawn,
         changed: Callable[[LiveRun | None], None],
+        asked: Callable[[LiveRun], None] = lambda _run: None,
     ) -> None:
         self.adapter, self._home = adapter, home
         self._see_files = see_files
         self.runs: list[LiveRun] = []
         self.starting: list[Starting] = []
-        self._clock, self._spawn, self._changed = clock, spawn, changed
+        self._clock, self._spawn, self._changed, self._asked = clock, spawn, changed, asked
 
     @property
     def alive(self) -> tuple[LiveRun, ...]:
@@ -113,6 +115,7 @@ class RunRegistry:
 
     def _add(self, run: LiveRun) -> LiveRun:
         self.runs.append(run)
+        run.asked = self._asked
         self._spawn(self._follow(run))
         self._changed(None)
         return run

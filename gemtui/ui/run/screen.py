@@ -15,6 +15,7 @@ from textual.actions import SkipAction
 from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.content import Content
+from textual.message import Message
 from textual.signal import Signal
 from textual.worker import WorkerCancelled
 
@@ -40,7 +41,7 @@ from gemtui.ui.kit.messages import (
     HistoryRequested,
     TranscriptMoved,
 )
-from gemtui.ui.run import actions
+from gemtui.ui.run import actions, answers
 from gemtui.ui.run.labels import (
     ENDED_KEYS,
     WAITS,
@@ -57,6 +58,7 @@ from gemtui.ui.run.live_run import LiveRun, Stage, ToolEnd
 from gemtui.ui.run.panes import RunPanes
 from gemtui.ui.run.prompt import PromptArea, PromptBox
 from gemtui.ui.run.prompt_sources import History
+from gemtui.ui.run.question_pane import QuestionPane
 from gemtui.ui.run.registry import RunRegistry
 from gemtui.ui.run.side import WriteList
 from gemtui.ui.transcript.view import TranscriptView
@@ -68,6 +70,8 @@ FRAMES = 15
 """Times a second that what came in is painted."""
 _KEPT = "kept"
 """The group of the worker that reads what a folder keeps."""
+_PAUSE = 0.7
+"""Seconds without a key after which a question takes the keys from an empty prompt."""
 _CLOCK = 7
 """Frames between two looks at the clock when nothing comes."""
 
@@ -101,6 +105,8 @@ class RunScreen(DialogGuardScreen[None]):
         self._stage: Stage | None = None
         self._frame = 0
         self._queued: str | None = None
+        self._pointed_at: int | None = None
+        """The question to which the focus went by itself, or from which the person went away."""
         self.ready = asyncio.Event()
 
     def compose(self) -> ComposeResult:
@@ -108,6 +114,7 @@ class RunScreen(DialogGuardScreen[None]):
         glyphs = self.gemtui.glyphs
         yield BarLine(id="header", mark=glyphs.ellipsis)
         yield RunPanes(glyphs)
+        yield QuestionPane(glyphs)
         yield StatusLine(mark=glyphs.ellipsis)
         yield PromptBox(History(prompts_file()), id="prompt")
         yield FooterLine(ascii=glyphs.name == "ascii")
@@ -128,6 +135,11 @@ class RunScreen(DialogGuardScreen[None]):
         return self.panes.view
 
     @property
+    def question(self) -> QuestionPane:
+        """What the run that is shown asks."""
+        return self.query_one(QuestionPane)
+
+    @property
     def run_shown(self) -> LiveRun | None:
         """The run that is shown; None while there is none."""
         return self.panes.run_shown
@@ -141,7 +153,7 @@ class RunScreen(DialogGuardScreen[None]):
         """Begin with what goes on, if something does; look for the CLI."""
         self.set_interval(1 / FRAMES, self._tick)
         self._changed.subscribe(self, self._run_changed)
-        alive = self.registry.alive
+        alive = sorted(self.registry.alive, key=lambda run: bool(run.waiting))
         if alive:
             self.show_run(alive[-1])
         self._say_options()
@@ -189,6 +201,7 @@ class RunScreen(DialogGuardScreen[None]):
     ) -> None:
         """An empty pane for a new run in this folder, or for going on with a session."""
         self._queued = None
+        self.question.show((), folder)
         self._go_to(folder)
         self.options = replace(self.options, resume=resume)
         self.query_one("#status", BarLine).say([])
@@ -233,6 +246,7 @@ class RunScreen(DialogGuardScreen[None]):
         if run is None or not self.is_current:
             return
         self._frame += 1
+        self._ask(run)
         if self.panes.paint():
             if self._stage is not run.stage:
                 self._stage = run.stage
@@ -240,6 +254,37 @@ class RunScreen(DialogGuardScreen[None]):
             self._say_state(run)
         elif run.alive and self._frame % _CLOCK == 0:
             self._say_state(run)
+
+    def _ask(self, run: LiveRun) -> None:
+        """Show what waits; the keys go there once nothing else can be meant by them."""
+        pane = self.question
+        asked, had_focus = pane.asks, pane.view.has_focus
+        pane.show(run.waiting, run.cwd)
+        if pane.asks != asked:
+            self._say_options()
+            self.refresh_bindings()
+        if not pane.asks:
+            self._pointed_at = None
+            if had_focus:
+                self.prompt.focus()
+        elif pane.shown is not None and self._pointed_at != pane.shown.question.number:
+            if had_focus:
+                self._pointed_at = pane.shown.question.number
+            elif self._idle():
+                self._to_question()
+
+    def _idle(self) -> bool:
+        """Whether nobody is typing or reading."""
+        still = Message().time - self.gemtui.last_key > _PAUSE
+        free = not self.prompt.text if self.focused is self.prompt else self.view.following
+        known = self.focused in (None, self.prompt, self.view)
+        return still and free and known and not self.asking
+
+    def _to_question(self) -> None:
+        pane = self.question
+        if pane.shown is not None:
+            self._pointed_at = pane.shown.question.number
+        pane.view.focus()
 
     def shows(self, run: LiveRun) -> bool:
         """Whether this is the run that is shown."""
@@ -356,6 +401,9 @@ class RunScreen(DialogGuardScreen[None]):
 
     @on(PromptArea.Left)
     def _leave_prompt(self) -> None:
+        if self.question.asks:
+            self._to_question()
+            return
         self.set_focus(None if self.panes.empty else self.view)
 
     def action_files(self) -> None:
@@ -369,6 +417,9 @@ class RunScreen(DialogGuardScreen[None]):
         False at the prompt: there is nothing left to go back from.
         """
         if not self.panes.go_back():
+            if self.question.asks and not self.question.view.has_focus:
+                self._to_question()
+                return True
             if self.focused is self.prompt:
                 return False
             self.prompt.focus()
@@ -393,6 +444,27 @@ class RunScreen(DialogGuardScreen[None]):
     async def _show_diff(self, write: FileWrite) -> None:
         if self.run_shown is not None:
             await actions.show_difference(self.gemtui, self.run_shown, write)
+
+    # --- what the run asks ---------------------------------------------------------------------
+
+    @on(QuestionPane.Answered)
+    def _answered(self, event: QuestionPane.Answered) -> None:
+        if not self.asking:
+            self._settle(event)
+
+    @work(exclusive=True, group=DIALOG)
+    async def _settle(self, event: QuestionPane.Answered) -> None:
+        if (run := self.run_shown) is not None:
+            await answers.answer(self.gemtui, self.question, run, event.said, event.shown)
+            self._tick()
+
+    @on(QuestionPane.WholeRequested)
+    def _whole(self, event: QuestionPane.WholeRequested) -> None:
+        answers.show_whole(self.gemtui, event.shown)
+
+    @on(QuestionPane.Left)
+    def _leave_question(self) -> None:
+        self.set_focus(None if self.panes.empty else self.view)
 
     # --- looking closer ------------------------------------------------------------------------
 

@@ -11,7 +11,7 @@ from rich.cells import cell_len
 from gemtui.text import HOLDS_CONTROLS, Clean, counted, duration, ellipsis, visible, visible_line
 from gemtui.transcript.display_model import DiffDisplay
 from gemtui.transcript.file_output import asked_lines
-from gemtui.transcript.model import ToolCall, ToolStatus
+from gemtui.transcript.model import Answer, Consent, ToolCall, ToolStatus
 from gemtui.transcript.tools import ToolKind, args_hold_controls, kind_of, target
 from gemtui.ui.draw.bounds import excerpt
 from gemtui.ui.draw.code import highlight, language_of
@@ -33,6 +33,7 @@ from gemtui.ui.draw.lines import (
     wrap,
 )
 from gemtui.ui.draw.theme import BOLD, Look, Role
+from gemtui.ui.transcript.answer import answer_words, draw_asked
 from gemtui.ui.transcript.card_body import draw_body
 from gemtui.ui.transcript.head import draw_image
 
@@ -58,7 +59,7 @@ def draw_card(call: ToolCall, look: Look, *, folded: bool) -> tuple[list[Line], 
     """The lines of a card, and whether folding changes it."""
     inner = look.narrowed(4)
     body = draw_body(call, inner, folded=folded)
-    caution = list(_caution(call, inner))
+    caution = [*_caution(call, inner), *draw_asked(call, inner, folded=folded)]
     command, keys = _unsaid(call, body.facts, look)
     lines = list(body.lines)
     if not folded and (command or keys):
@@ -103,6 +104,9 @@ def _images(call: ToolCall, look: Look) -> Iterator[Pieces]:
 
 def state(call: ToolCall, look: Look) -> tuple[str, str, Role]:
     """Sign, word and role of how a call stands; a word that is said elsewhere is empty here."""
+    answer = call.answer
+    if answer is not None and (answer.consent is Consent.WAITS or answer.subagent):
+        return _of_answer(answer, look)
     if call.status is ToolStatus.SUCCESS and call.exit_code:
         return look.glyphs.failed, "", Role.ERROR
     return state_of(call.status, look)
@@ -128,6 +132,20 @@ def state_of(status: ToolStatus, look: Look) -> tuple[str, str, Role]:
             return glyphs.interrupted, "interrupted", Role.WARNING
         case ToolStatus.UNCONFIRMED:
             return glyphs.interrupted, "unconfirmed", Role.WARNING
+
+
+def _of_answer(answer: Answer, look: Look) -> tuple[str, str, Role]:
+    """The same for a call of which only the question is known."""
+    glyphs = look.glyphs
+    match answer.consent:
+        case Consent.WAITS:
+            return glyphs.ask, "ask", Role.WARNING
+        case Consent.ALLOWED | Consent.CHANGED:
+            return glyphs.ok, answer.consent.value, Role.SUCCESS
+        case Consent.DENIED | Consent.STOPPED:
+            return glyphs.denied, "denied", Role.WARNING
+        case Consent.ABANDONED:
+            return glyphs.interrupted, "not answered", Role.WARNING
 
 
 def _title(call: ToolCall, facts: Pieces, look: Look) -> Pieces:
@@ -222,9 +240,9 @@ def _bottom(call: ToolCall, body: Body, look: Look, *, foldable: bool, folded: b
 
 
 def _closing(call: ToolCall, body: Body, look: Look, *, foldable: bool, folded: bool) -> Pieces:
-    said = [_unwritten(call), _rest(body) or body.note]
-    if folded and foldable and not said[1]:
-        said[1] = _withheld(*_unsaid(call, body.facts, look), body.cut)
+    said = [answer_words(call.answer), _unwritten(call), _rest(body) or body.note]
+    if folded and foldable and not said[2]:
+        said[2] = _withheld(*_unsaid(call, body.facts, look), body.cut)
     words = own(f" {look.glyphs.dot} ".join(filter(None, said)))
     if not words and not folded and call.time is not None:
         words = own(time_of_day(call.time, look))
@@ -239,6 +257,8 @@ def _withheld(command: str, keys: Sequence[str], cut: int) -> str:
 
 
 def _unwritten(call: ToolCall) -> str:
+    if call.answer is not None and (call.answer.consent is Consent.WAITS or call.answer.subagent):
+        return ""
     if call.status is ToolStatus.RUNNING:
         return "running"
     if call.status is ToolStatus.UNCONFIRMED:

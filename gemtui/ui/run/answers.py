@@ -1,0 +1,135 @@
+"""What a person answers to a run: the dialogs it takes, and the answer written."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from gemtui.agent.approval import Approval
+from gemtui.errors import GemtuiError
+from gemtui.runs.granted import ALWAYS, keep_always
+from gemtui.runs.proposal import Form, Proposal
+from gemtui.text import Clean, visible, visible_line
+from gemtui.ui.kit.dialogs import AskScreen
+from gemtui.ui.kit.text_screen import RawScreen
+from gemtui.ui.run.change_screen import ChangeScreen, edited
+from gemtui.ui.run.question_drawing import whole_text
+from gemtui.ui.run.question_pane import QuestionPane, Said, Shown
+
+if TYPE_CHECKING:
+    from gemtui.ui.kit.app_base import AppBase
+    from gemtui.ui.run.live_run import LiveRun
+
+ELSEWHERE = "Answered elsewhere: what was pressed here came second."
+
+
+async def answer(app: AppBase, pane: QuestionPane, run: LiveRun, said: Said, shown: Shown) -> None:
+    """Do what the person wants with a question; esc in a dialog leaves it as it is."""
+    match said:
+        case Said.YES:
+            await _send(app, run, shown, _allowed(shown))
+        case Said.ALL_RUN:
+            await _send(app, run, shown, Approval.allow(rules=shown.like.toml))
+        case Said.ALWAYS:
+            await _always(app, run, shown)
+        case Said.NO:
+            await _send(app, run, shown, Approval.deny())
+        case Said.BECAUSE:
+            reason = await app.push_screen_wait(
+                AskScreen(Clean("No, because (the model reads it)"), value="", problem=_reason)
+            )
+            if reason is not None:
+                await _send(app, run, shown, Approval.deny(reason.strip()))
+        case Said.CHANGE:
+            await _change(app, pane, run, shown)
+        case Said.STOP:
+            await _send(app, run, shown, Approval.stop())
+
+
+def _allowed(shown: Shown) -> Approval:
+    return Approval.allow(None if shown.changed is None else shown.changed.arguments)
+
+
+def _reason(text: str) -> str:
+    return "" if text.strip() else "Say why; or close this, and n refuses it without a word."
+
+
+async def _send(app: AppBase, run: LiveRun, shown: Shown, approval: Approval) -> bool:
+    """Write the answer; False, after a word, where it did not count."""
+    try:
+        first = await run.answer(shown.question.number, approval)
+    except OSError as error:
+        app.say(f"The answer could not be written: {error}", problem=True)
+        return False
+    if not first:
+        app.say(ELSEWHERE)
+    return first
+
+
+async def _always(app: AppBase, run: LiveRun, shown: Shown) -> None:
+    """Allow it, and keep the rule; where it can't be kept, this once is still meant."""
+    like = shown.like
+    assert like.rule is not None
+    if not await _send(app, run, shown, Approval.allow(rules=like.toml)):
+        return
+    try:
+        await asyncio.to_thread(keep_always, like.rule)
+    except (GemtuiError, OSError) as error:
+        app.say(f"Allowed for this run; it could not be kept: {error}", problem=True)
+    else:
+        app.say(f"Kept in the policy {ALWAYS}: 3 f opens it, d there takes it back.")
+
+
+# --- changing it first ---------------------------------------------------------------------------
+
+
+async def _change(app: AppBase, pane: QuestionPane, run: LiveRun, shown: Shown) -> None:
+    """A command runs as soon as it is taken; anything else is shown once more before."""
+    now = shown.runs
+    if now.form is Form.COMMAND:
+        text = await _typed(app, now, "Run this instead", enter_takes=True)
+        if text is not None:
+            await _send(app, run, shown, _changed(shown, now.changed(text)))
+        return
+    try:
+        text = edited(app, now.text, now.name)
+    except (GemtuiError, OSError) as error:
+        app.say(str(error), problem=True)
+        return
+    if text is None:
+        title = "The file's new text" if now.form is Form.FILE else "The arguments"
+        text = await _typed(app, now, title, enter_takes=False)
+    if text is None:
+        return
+    try:
+        arguments = now.changed(text)
+    except ValueError as error:
+        app.say(f"Nothing is changed: {error}", problem=True)
+    else:
+        if text != now.text:
+            pane.change(shown, arguments)
+
+
+def _changed(shown: Shown, arguments: Mapping[str, Any]) -> Approval:
+    same = arguments == shown.proposal.arguments
+    return Approval.allow(None if same else arguments)
+
+
+async def _typed(app: AppBase, now: Proposal, title: str, *, enter_takes: bool) -> str | None:
+    def problem(text: str) -> str:
+        try:
+            now.changed(text)
+        except ValueError as error:
+            return str(error)
+        return ""
+
+    screen = ChangeScreen(Clean(title), now.text, problem=problem, enter_takes=enter_takes)
+    return await app.push_screen_wait(screen)
+
+
+def show_whole(app: AppBase, shown: Shown) -> None:
+    """All of a call over the whole screen, every character of it visible."""
+    title = visible_line(f"{shown.runs.tool[:200]}: what a yes lets run")
+    text = visible(whole_text(shown.runs))
+    app.push_screen(RawScreen(title, text, what="the call", ascii=app.config.ascii))

@@ -1,0 +1,127 @@
+"""What is to run in the place of what was asked: a text that a person changes."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from textual import events, on
+from textual.app import ComposeResult, SuspendNotSupported
+from textual.containers import Horizontal
+
+from gemtui.errors import GemtuiError
+from gemtui.files import read_small
+from gemtui.processes import at_terminal
+from gemtui.text import HOLDS_CONTROLS, Clean, clean, clean_line, visible
+from gemtui.ui.draw.lines import own
+from gemtui.ui.kit.clean_text_area import TextArea
+from gemtui.ui.kit.clean_widgets import Button, Dialog, Label
+from gemtui.ui.kit.dialog_guard import DialogScreen
+from gemtui.ui.kit.editor import editor_command, editor_program
+from gemtui.ui.kit.keys import Where, bindings
+
+if TYPE_CHECKING:
+    from gemtui.ui.kit.app_base import AppBase
+
+LONGEST = 200_000
+"""Characters that can be changed here; what is longer needs an editor."""
+_LARGEST = 16_000_000
+"""Bytes of what an editor leaves."""
+
+
+class ChangeArea(TextArea):
+    """The text; in one of one line enter takes it."""
+
+    def __init__(self, *, enter_takes: bool) -> None:
+        super().__init__(longest=LONGEST, id="change-text")
+        self._enter_takes = enter_takes
+
+    async def _on_key(self, event: events.Key) -> None:
+        """Enter takes a command; ctrl+j writes one more line of it."""
+        if self._enter_takes and event.key in ("enter", "ctrl+j"):
+            event.prevent_default()
+            event.stop()
+            if event.key == "enter":
+                await self.screen.run_action("take")
+            else:
+                self.insert("\n")
+        else:
+            await super()._on_key(event)
+
+
+class ChangeScreen(DialogScreen[str]):
+    """Closes with the text to which `problem` does not object, or with None."""
+
+    BINDINGS = bindings(Where.CHANGE_CALL)
+    AUTO_FOCUS = "ChangeArea"
+
+    def __init__(
+        self, title: Clean, text: str, *, problem: Callable[[str], str], enter_takes: bool
+    ) -> None:
+        super().__init__()
+        self._title, self._text, self._problem = title, text, problem
+        self._enter_takes = enter_takes
+
+    def compose(self) -> ComposeResult:
+        """The text, what is wrong with it, how to take it."""
+        takes = "enter runs it   ctrl+j new line" if self._enter_takes else "ctrl+s takes it"
+        with Dialog(self._title, own(f"{takes}   esc closes"), id="change-call"):
+            yield ChangeArea(enter_takes=self._enter_takes)
+            yield Label(id="problem")
+            with Horizontal(classes="buttons"):
+                yield Button(own("Close (esc)"), id="no")
+                yield Button(own("Take (ctrl+s)"), id="yes", variant="primary")
+
+    def on_mount(self) -> None:
+        """Begin at the end of the text, every character of it visible."""
+        area = self.query_one(ChangeArea)
+        area.text = visible(self._text)
+        area.move_cursor(area.document.end)
+        if area.text != self._text:
+            words = f"it {HOLDS_CONTROLS}: marks stand for them, and are taken as they stand here"
+            self.query_one("#problem", Label).update(clean(words))
+
+    @on(Button.Pressed, "#yes")
+    def action_take(self) -> None:
+        """Take what stands here."""
+        text = self.query_one(ChangeArea).text
+        problem = self._problem(text)
+        self.query_one("#problem", Label).update(clean_line(problem))
+        if not problem:
+            self.dismiss(text)
+
+    @on(Button.Pressed, "#no")
+    def action_close(self) -> None:
+        """Change nothing."""
+        self.dismiss(None)
+
+
+def edited(app: AppBase, text: str, name: str) -> str | None:
+    """Let the person change a text in their editor; the app sleeps meanwhile.
+
+    `name`: of the file that holds it. None: there is no editor, or none can be shown here. Raises
+    GemtuiError and OSError where the editor failed, or left what can't be read.
+    """
+    with tempfile.TemporaryDirectory(prefix="gemtui-") as folder:
+        path = Path(folder) / name
+        path.write_bytes(text.encode("utf-8", "surrogatepass"))
+        try:
+            words = editor_command(app.config.editor, os.environ, path)
+            program = editor_program(words[0])
+        except GemtuiError:
+            return None
+        with suppress(SuspendNotSupported):
+            with app.suspend():
+                code = at_terminal(words, program=program)
+            if code:
+                raise GemtuiError(f"{words[0]} ended with {code}: nothing is changed")
+            left = read_small(path, _LARGEST)
+            try:
+                return left.decode("utf-8", "surrogatepass")
+            except UnicodeDecodeError:
+                raise GemtuiError("what the editor left is not UTF-8") from None
+    return None

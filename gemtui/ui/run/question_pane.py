@@ -1,0 +1,431 @@
+"""What a run asks, above the prompt: the call, which rule would allow more like it, the keys.
+
+A key answers only what the person can have read: keys that come in one go with those before the
+question was drawn are not for it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from pathlib import Path
+from typing import Any, ClassVar
+
+from textual import events, on, work
+from textual.app import ComposeResult
+from textual.binding import BindingType
+from textual.containers import Vertical
+from textual.content import Content
+from textual.message import Message
+from textual.style import Style
+
+from gemtui.runs.like_this import LikeThis, like_this
+from gemtui.runs.proposal import Form, Proposal, proposal_of
+from gemtui.runs.questions import Question
+from gemtui.text import Clean, visible_line
+from gemtui.transcript.tools import asked_path
+from gemtui.ui.draw.lines import Line
+from gemtui.ui.draw.theme import Glyphs, Look
+from gemtui.ui.kit.bars import BarLine
+from gemtui.ui.kit.clean_widgets import Static
+from gemtui.ui.kit.key import Group
+from gemtui.ui.kit.keys import BY_ID, Where, bindings, keys_of
+from gemtui.ui.kit.line_view import LineView
+from gemtui.ui.run.question_drawing import draw_proposal
+
+QUIET = 0.4
+"""Seconds without a key before one answers a question that has just been drawn."""
+_MOST_LISTED = 4
+"""Rows of the list of several questions."""
+_AROUND = 11
+"""Rows of the screen that are neither transcript nor call while a run asks."""
+
+
+class Said(StrEnum):
+    """What a person does with a question."""
+
+    YES = "yes"
+    ALL_RUN = "all_run"
+    ALWAYS = "always"
+    NO = "no"
+    BECAUSE = "no_because"
+    CHANGE = "change"
+    STOP = "stop_run"
+
+
+_ANSWERS = [f"question.{each}" for each in ("yes", "no", "no_because", "change", "all_run")]
+_ANSWERS += ["question.always", "question.stop_run", "question.whole"]
+"""The keys that stand below a question, the most useful first."""
+
+
+class QuestionView(LineView, inherit_bindings=False):
+    """The call that waits; takes the keys."""
+
+    BINDINGS: ClassVar[list[BindingType]] = bindings(Where.QUESTION)
+
+    class Keyed(Message):
+        """A key was pressed for this action."""
+
+        def __init__(self, action: str) -> None:
+            super().__init__()
+            self.action = action
+
+    def __init__(self) -> None:
+        super().__init__(what="the call", id="question-view")
+        self._quiet_since = Message().time
+
+    def begin(self) -> None:
+        """Something new is drawn: what was typed until now is not meant for it."""
+        self._quiet_since = Message().time
+
+    @property
+    def armed(self) -> bool:
+        """Whether a key that comes now is an answer."""
+        return Message().time - self._quiet_since >= QUIET
+
+    def on_focus(self) -> None:
+        """Keys for what had the focus before may still be on their way."""
+        self.begin()
+
+    async def _on_key(self, event: events.Key) -> None:
+        """An answer counts after a moment without keys."""
+        if event.key not in _ANSWERING or not self.has_focus:
+            return
+        since, quiet = event.time - self._quiet_since, QUIET
+        if since < quiet:
+            self._quiet_since = event.time
+            event.prevent_default()
+            event.stop()
+            self.post_message(self.Keyed("too_soon"))
+        else:
+            self._quiet_since = -quiet
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        """Nothing answers what is not drawn yet."""
+        del parameters
+        pane = self.parent
+        assert isinstance(pane, QuestionPane)
+        return pane.can(action)
+
+    def action_yes(self) -> None:
+        """Yes."""
+        self.post_message(self.Keyed(Said.YES))
+
+    def action_all_run(self) -> None:
+        """Yes, and to all like it in this run."""
+        self.post_message(self.Keyed(Said.ALL_RUN))
+
+    def action_always(self) -> None:
+        """Yes, and to all like it in every run that asks."""
+        self.post_message(self.Keyed(Said.ALWAYS))
+
+    def action_no(self) -> None:
+        """No."""
+        self.post_message(self.Keyed(Said.NO))
+
+    def action_no_because(self) -> None:
+        """No, with a reason."""
+        self.post_message(self.Keyed(Said.BECAUSE))
+
+    def action_change(self) -> None:
+        """Something else is to run."""
+        self.post_message(self.Keyed(Said.CHANGE))
+
+    def action_stop_run(self) -> None:
+        """No, and the run ends."""
+        self.post_message(self.Keyed(Said.STOP))
+
+    def action_whole(self) -> None:
+        """All of it, over the whole screen."""
+        self.post_message(self.Keyed("whole"))
+
+    def action_next(self) -> None:
+        """The next question that waits."""
+        self.post_message(self.Keyed("next"))
+
+    def action_previous(self) -> None:
+        """The question before."""
+        self.post_message(self.Keyed("previous"))
+
+    def action_leave(self) -> None:
+        """To the transcript."""
+        self.post_message(self.Keyed("leave"))
+
+
+_ANSWERING = frozenset(
+    name
+    for key in keys_of(Where.QUESTION)
+    if key.group is Group.CHANGE
+    for name in key.keys.split(",")
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """The question that is drawn; `changed`: what the person would have run in its place."""
+
+    question: Question
+    proposal: Proposal
+    like: LikeThis
+    changed: Proposal | None = None
+
+    @property
+    def runs(self) -> Proposal:
+        """What a yes lets run."""
+        return self.changed or self.proposal
+
+
+class QuestionPane(Vertical):
+    """The questions of one run that wait, one of them drawn."""
+
+    class Answered(Message):
+        """The person has pressed a key for an answer."""
+
+        def __init__(self, said: Said, shown: Shown) -> None:
+            super().__init__()
+            self.said, self.shown = said, shown
+
+    class WholeRequested(Message):
+        """Show all of this."""
+
+        def __init__(self, shown: Shown) -> None:
+            super().__init__()
+            self.shown = shown
+
+    class Left(Message):
+        """Go elsewhere; the question goes on waiting."""
+
+    def __init__(self, glyphs: Glyphs) -> None:
+        super().__init__(id="question")
+        self._glyphs = glyphs
+        self._cwd = Path()
+        self.waiting: tuple[Question, ...] = ()
+        self._number: int | None = None
+        self.shown: Shown | None = None
+
+    def compose(self) -> ComposeResult:
+        """Title, the others that wait, the call, what is like it, keys."""
+        mark = self._glyphs.ellipsis
+        yield BarLine(id="question-title", mark=mark)
+        yield Static(id="question-list")
+        yield QuestionView()
+        yield Static(id="question-words")
+        yield BarLine(id="question-keys", mark=mark)
+
+    @property
+    def view(self) -> QuestionView:
+        """What takes the keys."""
+        return self.query_one(QuestionView)
+
+    @property
+    def asks(self) -> bool:
+        """Whether there is a question."""
+        return bool(self.waiting)
+
+    def can(self, action: str) -> bool:
+        """Whether a key does something now."""
+        if action in ("next", "previous"):
+            return len(self.waiting) > 1
+        if action in ("all_run", "always"):
+            return self.shown is not None and self.shown.changed is None
+        return self.shown is not None or action == "leave"
+
+    # --- what is shown -------------------------------------------------------------------------
+
+    def show(self, waiting: Sequence[Question], cwd: Path) -> None:
+        """These questions wait now."""
+        if tuple(waiting) == self.waiting:
+            return
+        self.waiting, self._cwd = tuple(waiting), cwd
+        numbers = [each.number for each in waiting]
+        if self._number not in numbers:
+            after = (number for number in numbers if number > (self._number or 0))
+            self._go_to(next(after, numbers[-1] if numbers else None))
+        self._say()
+
+    def _go_to(self, number: int | None) -> None:
+        self._number, self.shown = number, None
+        self.view.show(lambda _look: ())
+        self.view.begin()
+        question = next((each for each in self.waiting if each.number == number), None)
+        if question is not None:
+            self._look_at(question)
+
+    @work(exclusive=True, group="proposal")
+    async def _look_at(self, question: Question) -> None:
+        proposal = await asyncio.to_thread(proposal_of, question.request, self._cwd)
+        like = await asyncio.to_thread(like_this, question.request, self._cwd)
+        if question.number == self._number:
+            self._draw(Shown(question, proposal, like))
+
+    def change(self, shown: Shown, arguments: Mapping[str, Any]) -> None:
+        """Show what would run in the place of what was asked; a yes runs it."""
+        if self.shown is None or self.shown.question.number != shown.question.number:
+            return
+        if arguments == shown.proposal.arguments:
+            self._draw(replace(shown, changed=None))
+        else:
+            changed = proposal_of(shown.question.request, self._cwd, arguments)
+            self._draw(replace(shown, changed=changed))
+
+    def _draw(self, shown: Shown) -> None:
+        self.shown = shown
+        self.view.begin()
+        self.view.show(self._lines)
+        self._say()
+        self.screen.refresh_bindings()
+
+    def _lines(self, look: Look) -> Sequence[Line]:
+        return draw_proposal(self.shown.runs, look) if self.shown is not None else ()
+
+    # --- words ---------------------------------------------------------------------------------
+
+    def say(self) -> None:
+        """Whether keys are for the question, or how to get there."""
+        self._say_keys()
+
+    def _say(self) -> None:
+        self.set_class(self.asks, "-asks")
+        if not self.asks:
+            return
+        self._say_title()
+        self._say_list()
+        self._say_words()
+        self._say_keys()
+        self._fit()
+
+    def _say_title(self) -> None:
+        at = [each.number for each in self.waiting].index(self._number or 0)
+        request = self.waiting[at].request
+        who = "A sub-agent asks" if request.subagent else "Gemini asks"
+        title = Content.styled(f" {self._glyphs.ask} {who} ", "bold reverse $text-warning")
+        name = Content.styled(visible_line(request.tool_name[:200]), "bold")
+        left = [title, name]
+        if self.shown is not None and self.shown.changed is not None:
+            left.insert(1, Content.styled("changed by you", "bold $text-accent"))
+        several = len(self.waiting) > 1
+        place = (
+            Content.styled(f"{at + 1} of {len(self.waiting)}", "bold") if several else Content("")
+        )
+        self.query_one("#question-title", BarLine).say(left, [place])
+
+    def _say_list(self) -> None:
+        """The questions around the one that is drawn, where several wait."""
+        rows, numbers = [], [each.number for each in self.waiting]
+        at = numbers.index(self._number or 0)
+        first = max(0, min(at - 1, len(numbers) - _MOST_LISTED))
+        for place, each in enumerate(self.waiting[first : first + _MOST_LISTED], first):
+            here = place == at
+            words = visible_line(f"{each.request.tool_name} {_about(each)}"[:300])
+            sign = self._glyphs.cursor if here else " "
+            row = Content.styled(f"{sign}{place + 1} {words}", "bold" if here else "dim")
+            width = max(10, self.size.width - 3)
+            rows.append(row.truncate(width, ellipsis=True))
+        listed = self.query_one("#question-list", Static)
+        listed.display = len(numbers) > 1
+        listed.update(Content("\n").join(rows))
+
+    def _say_words(self) -> None:
+        """Why it asks, and what more than one yes would mean."""
+        words = self.query_one("#question-words", Static)
+        shown = self.shown
+        if shown is None:
+            words.update(Clean("reading…"))
+            return
+        because = shown.question.request.because
+        lines = (
+            [Content.styled(visible_line(f"asks because {because[:500]}"), "dim")]
+            if because
+            else []
+        )
+        if shown.changed is not None:
+            lines.append(self._asked(shown))
+        else:
+            lines.append(self._like(shown.like))
+        words.update(Content("\n").join(lines))
+
+    def _like(self, like: LikeThis) -> Content:
+        keys = "/".join(BY_ID[f"question.{each}"].footer() for each in ("all_run", "always"))
+        if like.rule is None:
+            return Content.styled(visible_line(f"{keys} not here: {like.words}"), "dim")
+        return Content.assemble((keys, "bold $text-accent"), f" allow {visible_line(like.words)}")
+
+    def _asked(self, shown: Shown) -> Content:
+        """What was asked, where something else would run."""
+        asked = shown.proposal
+        what = asked.text[:200] if asked.form is Form.COMMAND else f"{asked.tool} as Gemini has it"
+        return Content.styled(visible_line(f"asked: {what}"), "dim")
+
+    def _say_keys(self) -> None:
+        line = self.query_one("#question-keys", BarLine)
+        if not self.view.has_focus:
+            leave = BY_ID["prompt.leave"].footer()
+            words = f"{leave} goes to the question: keys are for something else now"
+            line.say([Content.styled(words, "bold $text-warning")])
+            return
+        ascii = self._glyphs.name == "ascii"
+        hints = []
+        for key in (BY_ID[id] for id in _ANSWERS):
+            if self._acts(key.action):
+                face = key.footer(ascii=ascii)
+                hint = Content.assemble((face, "bold $text-accent"), f" {key.label.lower()}")
+                hints.append(hint.stylize(Style.from_meta({"key": key.id})))
+        line.say(hints)
+
+    def _acts(self, action: str) -> bool:
+        narrow = self.shown is not None and self.shown.like.rule is not None
+        return self.can(action) and (narrow or action not in ("all_run", "always"))
+
+    def on_resize(self) -> None:
+        """As much of the call as there is room for."""
+        if self.asks:
+            self._say()
+
+    def _fit(self) -> None:
+        rows = self.screen.size.height
+        listed = min(_MOST_LISTED, len(self.waiting)) if len(self.waiting) > 1 else 0
+        self.view.styles.max_height = max(3, rows - _AROUND - listed - max(4, rows // 6))
+
+    # --- keys ----------------------------------------------------------------------------------
+
+    @on(events.DescendantFocus)
+    @on(events.DescendantBlur)
+    def _focused(self) -> None:
+        self.call_after_refresh(self._say_keys)
+
+    @on(QuestionView.Keyed)
+    def _keyed(self, event: QuestionView.Keyed) -> None:
+        event.stop()
+        shown, action = self.shown, event.action
+        if action == "leave":
+            self.post_message(self.Left())
+        elif action in ("next", "previous"):
+            self._step(1 if action == "next" else -1)
+        elif action == "too_soon":
+            self._tell("That came too soon to be an answer: press it again.")
+        elif shown is None:
+            return
+        elif action == "whole":
+            self.post_message(self.WholeRequested(shown))
+        elif action in (Said.ALL_RUN, Said.ALWAYS) and shown.like.rule is None:
+            self._tell(f"There is no narrow rule for this: {shown.like.words}. y allows it once.")
+        else:
+            self.post_message(self.Answered(Said(action), shown))
+
+    def _step(self, by: int) -> None:
+        numbers = [each.number for each in self.waiting]
+        if self._number in numbers:
+            self._go_to(numbers[(numbers.index(self._number) + by) % len(numbers)])
+            self._say()
+
+    def _tell(self, words: str) -> None:
+        line, told = self.query_one("#question-keys", BarLine), visible_line(words)
+        if not line.tell(told, 3):
+            self.app.notify(told, markup=False)
+
+
+def _about(question: Question) -> str:
+    args = question.request.arguments
+    return str(args.get("command") or asked_path(args) or next(iter(args.values()), ""))[:200]

@@ -1,0 +1,72 @@
+"""What a person said of a call, on its card."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from gemtui.text import Clean, visible_line
+from gemtui.transcript.display_model import DiffDisplay
+from gemtui.transcript.displays import content_diff
+from gemtui.transcript.model import Answer, Consent, ToolCall
+from gemtui.ui.draw.gutter_rows import Row, whole
+from gemtui.ui.draw.lines import Line, Piece, own, wrap
+from gemtui.ui.draw.theme import Look, Role
+from gemtui.ui.transcript.card_body import draw_diff
+
+_WORDS = {
+    Consent.WAITS: "waits for your answer",
+    Consent.ALLOWED: "allowed by you",
+    Consent.CHANGED: "changed by you",
+    Consent.DENIED: "denied by you",
+    Consent.STOPPED: "denied by you, and the run was stopped",
+    Consent.ABANDONED: "nobody answered: not allowed",
+}
+_LONG = 300
+"""Characters of a reason that are shown."""
+
+
+def answer_words(answer: Answer | None) -> Clean:
+    """Return what was said, with the reason of a denial; "" where nobody was asked."""
+    if answer is None:
+        return own("")
+    whose = "a sub-agent's call, " if answer.subagent else ""
+    reason = f": {answer.reason[:_LONG]}" if answer.reason else ""
+    return visible_line(f"{whose}{_WORDS[answer.consent]}{reason}")
+
+
+def draw_asked(call: ToolCall, look: Look, *, folded: bool) -> Iterator[Line]:
+    """What was asked where something else ran: the command, or how the person changed a file."""
+    answer = call.answer
+    if answer is None or answer.asked is None:
+        return
+    asked, ran = answer.asked.get("command"), call.args.get("command")
+    if isinstance(asked, str) and isinstance(ran, str):
+        for word, command in (("asked", asked), ("ran  ", ran)):
+            text = visible_line(command[:_LONG] if folded else command)
+            gutter = (Piece(own(f"{word} "), look[Role.MUTED]),)
+            role = Role.MUTED if word == "asked" else Role.TEXT
+            yield from whole([Row(gutter, (Piece(text, look[role]),))], look)
+        return
+    difference = _difference(call, answer)
+    what = (
+        "what Gemini asked for (−) and what you had run (+)"
+        if difference
+        else "other arguments ran"
+    )
+    yield from wrap((Piece(own(what), look[Role.MUTED]),), look.width)
+    if difference is not None and not folded:
+        yield from draw_diff(difference, look, folded=False).lines
+
+
+def _difference(call: ToolCall, answer: Answer) -> DiffDisplay | None:
+    """From the file as Gemini would have had it to the file as the person had it."""
+    path = str(call.args.get("file_path", ""))
+    match answer.asked, call.args:
+        case {"content": str(asked)}, {"content": str(ran)}:
+            return content_diff(path, asked, ran)
+        case (
+            {"old_string": str(old), "new_string": str(new)},
+            {"old_string": str(before), "new_string": str(after)},
+        ):
+            return content_diff(path, before.replace(old, new) if old else new, after)
+    return None

@@ -1,0 +1,447 @@
+"""What a run asks, at the keys: every answer, and what is no answer."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+from textual.widgets import TextArea
+
+from gemtui.agent.approval import Approval, ApprovalRequest, Fate, Settled, Verdict
+from gemtui.agent.gate_folder import GateFolder
+from gemtui.policy.edit.named_policies import path_of
+from gemtui.policy.file.policy import Policy
+from gemtui.runs.granted import ALWAYS
+from gemtui.ui.run.change_screen import ChangeScreen
+from gemtui.ui.run.question_pane import QuestionPane
+from tests.fake_cli import INIT, FakeCli, uses
+from tests.ui.people import NARROW, WIDE, person
+from tests.ui.run.test_screen import Runner, project, runner
+
+__all__ = ["project"]
+
+SIZES = pytest.mark.parametrize("size", [WIDE, NARROW], ids=["wide", "narrow"])
+SHIFT_TAB = "\x1b[Z"
+SHELL = "run_shell_command"
+
+
+class Asked(Runner):
+    """A person whose run asks."""
+
+    @property
+    def gate(self) -> GateFolder:
+        assert self.pane.run_shown is not None
+        return GateFolder.of(self.pane.run_shown.run.folder)
+
+    @property
+    def question(self) -> QuestionPane:
+        return self.pane.question
+
+    async def asked(self, number: int, tool: str = SHELL, **more: Any) -> None:
+        """The run asks."""
+        args = more.pop("arguments", {"command": "git push --force"})
+        self.gate.create()
+        self.gate.ask(ApprovalRequest(tool_name=tool, arguments=args, number=number, **more))
+
+    async def ready(self, number: int) -> None:
+        """Wait until the question is drawn, has the keys, and takes one."""
+        view = self.question.view
+        await self.until(
+            lambda: (
+                self.question.shown is not None
+                and self.question.shown.question.number == number
+                and view.has_focus
+                and view.armed
+            )
+        )
+
+    async def answered(self, number: int) -> Approval:
+        await self.until(lambda: self.gate.answer_to(number))
+        found = self.gate.answer_to(number)
+        assert found is not None
+        return found
+
+
+@asynccontextmanager
+async def somebody(
+    home: Path, project: Path, fake_cli: FakeCli, size: tuple[int, int] = WIDE, *steps: str
+) -> AsyncIterator[Asked]:
+    """Somebody whose run goes on until it is stopped."""
+    fake_cli(f"print:{INIT}", *steps, "wait")
+    async with runner(home, project, size) as found:
+        me = Asked(found.app, found.pilot)
+        await me.ask("go")
+        await me.sees("running")
+        yield me
+
+
+@SIZES
+async def test_a_question_takes_the_keys_and_yes_lets_it_run(
+    home: Path, project: Path, fake_cli: FakeCli, size: tuple[int, int]
+) -> None:
+    async with somebody(home, project, fake_cli, size) as me:
+        await me.asked(1, because="a rule asks")
+        await me.sees("? Gemini asks", SHELL, "$ git push --force", "asks because a rule asks")
+        await me.sees("! git push --force: it can discard", "2 Run ?", "? ask")
+        await me.ready(1)
+        await me.press("y")
+        assert await me.answered(1) == Approval.allow()
+        await me.until(lambda: not me.question.asks)
+        assert me.app.focused is me.pane.prompt
+
+
+@pytest.mark.parametrize(
+    ("key", "expected"),
+    [("n", Approval.deny()), ("x", Approval.stop())],
+)
+async def test_no_and_stop_are_one_key(
+    home: Path, project: Path, fake_cli: FakeCli, key: str, expected: Approval
+) -> None:
+    async with somebody(home, project, fake_cli) as me:
+        await me.asked(1)
+        await me.ready(1)
+        await me.press(key)
+        assert await me.answered(1) == expected
+
+
+async def test_no_with_a_reason(home: Path, project: Path, fake_cli: FakeCli) -> None:
+    async with somebody(home, project, fake_cli, NARROW) as me:
+        await me.asked(1)
+        await me.ready(1)
+        await me.press("r")
+        await me.sees("the model reads it")
+        await me.press("enter")
+        await me.sees("Say why")
+        await me.type("use a branch")
+        await me.press("enter")
+        assert await me.answered(1) == Approval.deny("use a branch")
+
+
+async def test_escape_in_a_dialog_answers_nothing(
+    home: Path, project: Path, fake_cli: FakeCli
+) -> None:
+    async with somebody(home, project, fake_cli) as me:
+        await me.asked(1)
+        for key in ("r", "e"):
+            await me.ready(1)
+            await me.press(key, "escape")
+            await me.until(lambda: me.app.screen is me.pane)
+            assert me.gate.answer_to(1) is None
+
+
+async def test_all_like_it_in_this_run(home: Path, project: Path, fake_cli: FakeCli) -> None:
+    async with somebody(home, project, fake_cli) as me:
+        await me.asked(1, arguments={"command": "git add a.txt"})
+        await me.sees("a/A allow commands that begin with git add")
+        await me.ready(1)
+        await me.press("a")
+        found = await me.answered(1)
+        assert found.verdict is Verdict.ALLOW
+        assert Policy.parse(found.rules).rules[0].command_prefixes == ("git add",)
+        assert not path_of(ALWAYS).exists()
+
+
+async def test_always_is_kept_in_a_policy(home: Path, project: Path, fake_cli: FakeCli) -> None:
+    async with somebody(home, project, fake_cli) as me:
+        await me.asked(1, "write_file", arguments={"file_path": "a.txt", "content": "x"})
+        await me.sees("a/A allow writes and edits of the file a.txt")
+        await me.ready(1)
+        await me.press("A")
+        assert (await me.answered(1)).rules
+        await me.until(path_of(ALWAYS).exists)
+        await me.until(lambda: any("policy always" in said for said in me.said))
+        assert len(Policy.load(path_of(ALWAYS)).rules) == 1
+
+
+@pytest.mark.parametrize("key", ["a", "A"])
+async def test_what_has_no_narrow_rule_says_why(
+    home: Path, project: Path, fake_cli: FakeCli, key: str
+) -> None:
+    async with somebody(home, project, fake_cli) as me:
+        await me.asked(1, arguments={"command": "echo x > a.txt"})
+        await me.sees("a/A not here: it writes a file")
+        await me.ready(1)
+        await me.press(key)
+        await me.until(lambda: any("no narrow rule" in said for said in me.said))
+        assert me.gate.answer_to(1) is None
+
+
+async def test_a_command_is_changed_and_runs_as_it_was_written(
+    home: Path, project: Path, fake_cli: FakeCli
+) -> None:
+    async with somebody(home, project, fake_cli, NARROW) as me:
+        await me.asked(1, arguments={"command": "git push --force", "description": "d"})
+        await me.ready(1)
+        await me.press("e")
+        await me.until(lambda: isinstance(me.app.screen, ChangeScreen))
+        area = me.app.screen.query_one(TextArea)
+        assert area.text == "git push --force"
+        await me.press(*["backspace"] * len(" --force"), "ctrl+j", "l", "s", "enter")
+        assert await me.answered(1) == Approval.allow(
+            {"command": "git push\nls", "description": "d"}
+        )
+
+
+async def test_without_an_editor_a_file_is_changed_in_a_field_and_shown_before_it_runs(
+    home: Path, project: Path, fake_cli: FakeCli, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("EDITOR", raising=False)
+    monkeypatch.delenv("VISUAL", raising=False)
+    (project / "a.txt").write_text("one\ntwo\n")
+    args = {"file_path": "a.txt", "old_string": "two", "new_string": "2"}
+    async with somebody(home, project, fake_cli) as me:
+        await me.asked(1, "replace", arguments=args)
+        await me.sees("2 − two", "2 + 2")
+        await me.ready(1)
+        await me.press("e")
+        await me.sees("The file's new text")
+        await me.press("ctrl+end", "Z", "ctrl+s")
+        await me.sees("changed by you", "3 + Z", "asked: replace as Gemini has it")
+        assert me.gate.answer_to(1) is None
+        await me.ready(1)
+        await me.press("y")
+        assert await me.answered(1) == Approval.allow(
+            {"file_path": "a.txt", "old_string": "one\ntwo\n", "new_string": "one\n2\nZ"}
+        )
+
+
+async def test_arguments_are_changed_as_json(
+    home: Path, project: Path, fake_cli: FakeCli, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("EDITOR", raising=False)
+    monkeypatch.delenv("VISUAL", raising=False)
+    async with somebody(home, project, fake_cli) as me:
+        await me.asked(1, "mcp_docs_find", arguments={"q": 1})
+        await me.sees('"q": 1')
+        await me.ready(1)
+        await me.press("e")
+        await me.sees("The arguments")
+        await me.press("x", "ctrl+s")
+        await me.sees("this is no JSON")
+        await me.press("backspace", "left", "left", "2", "ctrl+s")
+        await me.sees("changed by you", '"q": 12')
+        await me.ready(1)
+        await me.press("y")
+        assert await me.answered(1) == Approval.allow({"q": 12})
+
+
+# --- keys that are no answer ---------------------------------------------------------------------
+
+
+async def test_who_types_goes_on_typing(home: Path, project: Path, fake_cli: FakeCli) -> None:
+    async with somebody(home, project, fake_cli) as me:
+        await me.type("say ")
+        await me.asked(1)
+        await me.sees("? Gemini asks", "esc goes to the question", "$ git push")
+        await me.type("yaAnx")
+        assert me.pane.prompt.text == "say yaAnx"
+        assert me.gate.answer_to(1) is None
+        await me.press("escape")
+        assert me.question.view.has_focus
+        await me.ready(1)
+        await me.press("n")
+        assert await me.answered(1) == Approval.deny()
+        assert me.pane.prompt.text == "say yaAnx"
+
+
+async def test_a_burst_behind_the_key_that_led_there_answers_nothing(
+    home: Path, project: Path, fake_cli: FakeCli
+) -> None:
+    async with somebody(home, project, fake_cli) as me:
+        await me.type("x")
+        await me.asked(1)
+        await me.until(lambda: me.question.shown is not None)
+        await me.burst(f"{SHIFT_TAB}yyyAx")
+        assert me.question.view.has_focus
+        await me.until(lambda: any("too soon" in said for said in me.said))
+        assert me.gate.answer_to(1) is None
+
+
+async def test_a_key_held_down_answers_one_question(
+    home: Path, project: Path, fake_cli: FakeCli
+) -> None:
+    async with somebody(home, project, fake_cli) as me:
+        await me.asked(1)
+        await me.asked(2, arguments={"command": "rm -rf /"})
+        await me.ready(1)
+        await me.burst("y" * 40)
+        assert await me.answered(1) == Approval.allow()
+        await me.until(
+            lambda: me.question.shown is not None and me.question.shown.question.number == 2
+        )
+        assert me.gate.answer_to(2) is None
+
+
+async def test_leaving_a_question_leaves_it_waiting(
+    home: Path, project: Path, fake_cli: FakeCli
+) -> None:
+    async with somebody(home, project, fake_cli) as me:
+        await me.asked(1)
+        await me.ready(1)
+        await me.press("escape")
+        assert me.pane.view.has_focus
+        await me.press("escape")
+        assert me.question.view.has_focus
+        await me.press("tab")
+        assert me.pane.prompt.has_focus
+        assert me.gate.answer_to(1) is None
+
+
+async def test_keys_of_other_places_do_not_answer(
+    home: Path, project: Path, fake_cli: FakeCli
+) -> None:
+    async with somebody(home, project, fake_cli) as me:
+        await me.asked(1)
+        await me.ready(1)
+        await me.press("question_mark", "y", "n", "escape")
+        await me.until(lambda: me.app.screen is me.pane)
+        assert me.gate.answer_to(1) is None
+
+
+# --- several, elsewhere, hostile -----------------------------------------------------------------
+
+
+async def test_several_stand_in_a_list(home: Path, project: Path, fake_cli: FakeCli) -> None:
+    async with somebody(home, project, fake_cli, NARROW) as me:
+        for number, command in enumerate(("git push", "make", "npm test"), 1):
+            await me.asked(number, arguments={"command": command}, subagent=number == 2)
+        await me.sees("1 of 3", "$ git push", f"2 {SHELL} make")
+        await me.ready(1)
+        await me.press("l")
+        await me.sees("2 of 3", "$ make", "A sub-agent asks")
+        await me.ready(2)
+        await me.press("y")
+        assert await me.answered(2) == Approval.allow()
+        await me.sees("2 of 2", "$ npm test")
+        await me.press("l")
+        await me.sees("1 of 2", "$ git push")
+
+
+async def test_a_hundred_questions(home: Path, project: Path, fake_cli: FakeCli) -> None:
+    async with somebody(home, project, fake_cli, NARROW) as me:
+        for number in range(1, 101):
+            await me.asked(number, arguments={"command": f"make part{number}"})
+        await me.sees("1 of 100", "make part1")
+        await me.ready(1)
+        await me.press("h")
+        await me.sees("100 of 100", "make part100")
+
+
+async def test_who_answers_second_is_told(home: Path, project: Path, fake_cli: FakeCli) -> None:
+    async with somebody(home, project, fake_cli) as me:
+        await me.asked(1)
+        await me.ready(1)
+        await me.press("r")
+        await me.type("no")
+        me.gate.answer(1, Approval.allow())
+        await me.press("enter")
+        await me.until(lambda: any("Answered elsewhere" in said for said in me.said))
+        assert me.gate.answer_to(1) == Approval.allow()
+
+
+async def test_one_that_is_settled_elsewhere_goes(
+    home: Path, project: Path, fake_cli: FakeCli
+) -> None:
+    async with somebody(home, project, fake_cli) as me:
+        await me.asked(1)
+        await me.ready(1)
+        me.gate.settle(1, Settled(fate=Fate.ABANDONED))
+        await me.until(lambda: not me.question.asks)
+        assert "? ask" not in me.text
+
+
+HIDDEN = set("\x1b\x07\0\u202e\u200b")
+HOSTILE = "ls \x1b]0;own\x07 \x1b[2J \u202e txt\u200b \0 \ud800"
+
+
+@SIZES
+@pytest.mark.parametrize(
+    ("tool", "arguments"),
+    [
+        (SHELL, {"command": HOSTILE, HOSTILE: HOSTILE}),
+        ("write_file", {"file_path": HOSTILE, "content": HOSTILE}),
+        ("replace", {"file_path": "a.txt", "old_string": HOSTILE, "new_string": "x"}),
+        (f"mcp_{HOSTILE}", {HOSTILE: [HOSTILE, {HOSTILE: None}]}),
+    ],
+)
+async def test_hostile_arguments_are_drawn_and_pass_unchanged(
+    home: Path,
+    project: Path,
+    fake_cli: FakeCli,
+    size: tuple[int, int],
+    tool: str,
+    arguments: dict[str, Any],
+) -> None:
+    async with somebody(home, project, fake_cli, size) as me:
+        await me.asked(1, tool, arguments=arguments, because=HOSTILE)
+        await me.ready(1)
+        assert not set(me.text) & HIDDEN
+        await me.press("enter")
+        await me.sees("what a yes lets run")
+        assert not set(me.text) & HIDDEN
+        await me.press("escape")
+        await me.ready(1)
+        await me.press("y")
+        assert await me.answered(1) == Approval.allow()
+
+
+@pytest.mark.parametrize("tool", [SHELL, "write_file", "mcp_docs_find"])
+async def test_five_megabytes_are_drawn_in_part_and_opened_whole(
+    home: Path, project: Path, fake_cli: FakeCli, tool: str
+) -> None:
+    huge = "echo 0123456789\n" * 320_000
+    async with somebody(home, project, fake_cli) as me:
+        key = "command" if tool == SHELL else "content"
+        await me.asked(1, tool, arguments={"file_path": "a.txt", key: huge})
+        await me.ready(1)
+        await me.press("end")
+        await me.sees("enter shows all of it" if tool != "write_file" else "lines left out")
+        await me.press("enter")
+        await me.sees("what a yes lets run")
+        await me.press("escape")
+        await me.ready(1)
+        await me.press("n")
+        assert await me.answered(1) == Approval.deny()
+
+
+async def test_the_card_tells_what_was_answered(
+    home: Path, project: Path, fake_cli: FakeCli
+) -> None:
+    calls = [uses("t1", "write_file", "a.txt"), uses("t2", "write_file", "b.txt")]
+    async with somebody(home, project, fake_cli, WIDE, *calls) as me:
+        await me.asked(1, "write_file", arguments={"file_path": "a.txt"})
+        await me.asked(2, "write_file", arguments={"file_path": "b.txt"})
+        await me.sees("? write_file a.txt ask", "? write_file b.txt ask")
+        me.gate.settle(1, Settled(fate=Fate.ALLOWED))
+        me.gate.settle(2, Settled(fate=Fate.DENIED, reason="another name"))
+        await me.sees("allowed by you", "denied by you: another name")
+
+
+async def test_another_gemtui_shows_the_question(
+    home: Path, project: Path, fake_cli: FakeCli
+) -> None:
+    async with somebody(home, project, fake_cli) as me:
+        await me.asked(1)
+        await me.ready(1)
+        async with person(home / ".gemini", WIDE, project=project) as other:
+            await other.until(lambda: other.app.runs.alive)
+            await other.sees("2 Run ?")
+            await other.press("2")
+            await other.sees("? Gemini asks", "$ git push --force")
+            await other.press("ctrl+l")
+            await other.sees("asks", "go")
+            await other.press("escape")
+
+
+async def test_leaving_says_that_the_question_waits(
+    home: Path, project: Path, fake_cli: FakeCli
+) -> None:
+    async with somebody(home, project, fake_cli) as me:
+        await me.asked(1)
+        await me.ready(1)
+        await me.press("ctrl+q")
+        await me.sees("A run still goes on, and asks", "the question waits")
+        await me.press("escape")
