@@ -160,15 +160,14 @@ class ListEntry:
     """
 
     __slots__ = (
-        "archived", "group", "hidden", "key", "lower", "mark", "models", "pinned", "plain",
-        "project", "summary", "tags", "title", "unseen",
+        "archived", "group", "hidden", "key", "lower", "models", "pinned", "plain", "project",
+        "summary", "tags", "title", "unseen",
     )  # fmt: skip
 
     def __init__(
         self, summary: Summary, project: Clean, key: str, mark: Mark | None = None
     ) -> None:
         self.summary = summary
-        self.mark = mark
         self.key = key
         self.group = group_of(summary)
         self.pinned = mark is not None and mark.pinned
@@ -270,27 +269,28 @@ class Listing:
     def take(self, sessions: Sequence[Summary]) -> None:
         """Replace the sessions; newest first, as in a snapshot."""
         labels = project_labels(sessions)
-        if labels != self._labels:
-            self._labels, self._entries = labels, {}
-        self._make_entries(_keyed(sessions))
+        old = self._entries if labels == self._labels else {}
+        self._labels = labels
+        self._entries = {
+            key: entry
+            if (entry := old.get(key)) is not None and entry.summary is summary
+            else self._entry(summary, key)
+            for key, summary in _keyed(sessions)
+        }
+        self._ordered = None
 
     def mark(self, marks: Mapping[str, Mark]) -> None:
         """Replace what the user has said about sessions, by their ids."""
-        self._marks = marks
-        self._make_entries((key, entry.summary) for key, entry in self._entries.items())
-
-    def _make_entries(self, sessions: Iterable[tuple[str, Summary]]) -> None:
-        """Sessions with the keys of their rows; what has not changed stays the same."""
-        old, marks, labels = self._entries, self._marks, self._labels
-        self._entries = {
-            key: entry
-            if (entry := old.get(key)) is not None
-            and entry.summary is summary
-            and entry.mark == marks.get(summary.id)
-            else ListEntry(summary, labels[group_of(summary)], key, marks.get(summary.id))
-            for key, summary in sessions
-        }
+        old, self._marks = self._marks, marks
+        changed = {id for id in old.keys() | marks.keys() if old.get(id) != marks.get(id)}
+        for key, entry in self._entries.items():
+            if entry.summary.id in changed:
+                self._entries[key] = self._entry(entry.summary, key)
         self._ordered = None
+
+    def _entry(self, summary: Summary, key: str) -> ListEntry:
+        label = self._labels[group_of(summary)]
+        return ListEntry(summary, label, key, self._marks.get(summary.id))
 
     def arrange(self, view: View, days: Days | None = None) -> Rows:
         """Return the rows for a view; `days`: with headings of these where it goes by day."""

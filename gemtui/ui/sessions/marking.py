@@ -61,7 +61,7 @@ class Marking:
         self._app.say(f"{self._done.capitalize()}: {self._about}, {undo} undoes it")
 
     async def undo(self) -> Sequence[Summary]:
-        """Take it back, and say so."""
+        """Take it back, and say so; return those that lists show."""
         try:
             await asyncio.shield(asyncio.wrap_future(self._feed.undo(self._change)))
         except GemtuiError as error:
@@ -69,7 +69,7 @@ class Marking:
             return ()
         self.undoable = False
         self._app.say(f"Taken back: {self._done} {self._about}")
-        return self._sessions
+        return [each for each in self._sessions if not self._feed.of(each.id).archived]
 
     @property
     def _about(self) -> str:

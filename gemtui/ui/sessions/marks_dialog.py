@@ -25,10 +25,8 @@ from gemtui.ui.kit.keys import Where, bindings
 from gemtui.ui.kit.tick import Tick
 
 _BETWEEN = re.compile(r"[\s,]+")
-_OFFERED = 12
-"""Tags in use that are named below the field."""
-_TITLE = 72
-"""Cells of a title, which stay on one line in a dialog."""
+_TITLE, _TAGS = 72, 64
+"""Cells of a title and of the tags below their field, which stay on one line."""
 
 
 class MarksScreen(DialogScreen[bool]):
@@ -66,10 +64,10 @@ class MarksScreen(DialogScreen[bool]):
             yield Label(Content.styled(ellipsis(self._about, _TITLE, mark=mark), "bold"))
             if self._one is not None:
                 yield _row("Name", Input(self._old_name, placeholder=self._about, id="name"))
-            tags = " ".join(sorted(self._common))
+            tags = visible_line(" ".join(sorted(self._common)))
             empty = own("words of your own, with blanks between them")
             offered = _TagSuggester(self._tags)
-            yield _row("Tags", Input(Clean(tags), placeholder=empty, id="tags", suggester=offered))
+            yield _row("Tags", Input(tags, placeholder=empty, id="tags", suggester=offered))
             if words := self._words_about_tags():
                 yield Static(words, id="tags-in-use")
             if self._one is not None:
@@ -92,11 +90,10 @@ class MarksScreen(DialogScreen[bool]):
             yield Tick(own(state + mixed), self._all(state), id=state)
 
     def _words_about_tags(self) -> Clean:
-        if self._some:
-            return clean_line(f"some have: {' '.join(sorted(self._some))}")
-        more = own(f" {look_of(self.app, 1).glyphs.ellipsis}" if self._tags[_OFFERED:] else "")
-        offered = " ".join(self._tags[:_OFFERED])
-        return clean_line(f"in use: {offered}{more}") if offered else Clean("")
+        some = bool(self._some)
+        tags = " ".join(sorted(self._some) if some else self._tags)
+        words = clean_line(f"{'some have' if some else 'in use'}: {tags}" if tags else "")
+        return ellipsis(words, _TAGS, mark=look_of(self.app, 1).glyphs.ellipsis)
 
     # --- keeping -------------------------------------------------------------------------------
 

@@ -599,9 +599,9 @@ class SessionsScreen(DialogGuardScreen[None]):
 
         if not (wanted := self._wanted) or self._say_no_marks():
             return
-        many = len({each.id for each in wanted}) > 1
-        about = clean_line(f"{len(wanted):,} sessions" if many else wanted[0].title)
-        marks = [self._marks.of(each.id) for each in wanted]
+        marks = [self._marks.of(id) for id in dict.fromkeys(each.id for each in wanted)]
+        one = wanted[0].title if len(marks) == 1 else None
+        about = clean_line(one or f"{len(marks):,} sessions")
         in_use = Counter(tag for mark in self._marks.marks.values() for tag in mark.tags)
         tags = [tag for tag, _ in in_use.most_common()]
 
