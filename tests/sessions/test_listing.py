@@ -6,7 +6,9 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
+from gemtui.marks import Mark
 from gemtui.sessions.listing import (
+    ALL_PINNED,
     Heading,
     Listing,
     Query,
@@ -27,9 +29,12 @@ EVERYWHERE = View(everywhere=True)
 GEMTUI, API = "/home/dev/src/gemtui", "/home/dev/src/api"
 
 
-def arrange(sessions: Sequence[Summary], view: View, project: str | None = None) -> Rows:
+def arrange(
+    sessions: Sequence[Summary], view: View, project: str | None = None, marks: Sequence[Mark] = ()
+) -> Rows:
     listing = Listing(None if project is None else Path(project))
     listing.take(sessions)
+    listing.mark({mark.session: mark for mark in marks})
     return listing.arrange(view)
 
 
@@ -212,6 +217,62 @@ def test_checkpoints_of_one_tag_in_two_projects_are_two_rows() -> None:
 def test_sessions_of_one_id_in_two_projects_are_two_rows() -> None:
     rows = arrange([summary("nightly", project=p) for p in (GEMTUI, API)], EVERYWHERE).rows
     assert len({row.key for row in rows}) == 2
+
+
+# --- what is the user's own ------------------------------------------------------------------
+
+MARKS = (
+    Mark(session="old", pinned=True, name="A tail\x07", tags=("bug", "later")),
+    Mark(session="mid", archived=True, note="Umbrella\nand rain", tags=("bugle",)),
+)
+
+
+@pytest.mark.parametrize(
+    ("view", "found"),
+    [
+        (EVERYWHERE, ["Pinned", "old", "Others", "new"]),
+        (replace(EVERYWHERE, sort=Sort.TITLE), ["Pinned", "old", "Others", "new"]),
+        (replace(EVERYWHERE, hidden=True), ["Pinned", "old", "Others", "new", "mid"]),
+        (replace(EVERYWHERE, grouped=True), ["Pinned", "old", API, "new"]),
+        (replace(EVERYWHERE, grouped=True, folded=frozenset({ALL_PINNED})), ["Pinned", API, "new"]),
+        (replace(EVERYWHERE, query="is:pinned"), ["Pinned", "old"]),
+        (replace(EVERYWHERE, query="!is:pinned"), ["new"]),
+        (replace(EVERYWHERE, query="is:archived"), ["mid"]),
+        (replace(EVERYWHERE, query="is:archived !umbrella"), []),
+        (replace(EVERYWHERE, query="#bug"), ["Pinned", "old"]),
+        (replace(EVERYWHERE, query="#BUG", hidden=True), ["Pinned", "old", "Others", "mid"]),
+        (replace(EVERYWHERE, query="tail"), ["Pinned", "old"]),
+        (replace(EVERYWHERE, query="gamma"), ["Pinned", "old"]),
+        (replace(EVERYWHERE, query="rain", hidden=True), ["mid"]),
+        (replace(EVERYWHERE, query="is"), []),
+    ],
+)
+def test_pinned_ones_come_first_and_archived_ones_where_they_are_asked_for(
+    view: View, found: list[str]
+) -> None:
+    assert names(arrange(SORTED, view, marks=MARKS).rows) == found
+
+
+def test_archived_ones_are_counted_as_hidden() -> None:
+    rows = arrange(SORTED, EVERYWHERE, marks=MARKS)
+    assert (rows.shown, rows.total, rows.concealed) == (2, 2, 1)
+
+
+def test_a_mark_changes_the_entries_of_its_session_alone() -> None:
+    listing = Listing()
+    listing.take(SORTED)
+    listing.mark({mark.session: mark for mark in MARKS})
+    before = {row.key: row.entry for row in entries(listing)}
+    listing.mark({"old": MARKS[0], "new": Mark(session="new", name="delta")})
+    after = {row.key: row.entry for row in entries(listing)}
+    assert after["old"] is before["old"]
+    assert (after["new"].title, after["new"].unseen) == ("delta", ("beta",))
+    assert not after["mid"].archived
+
+
+def entries(listing: Listing) -> list[SessionRow]:
+    rows = listing.arrange(replace(EVERYWHERE, hidden=True)).rows
+    return [row for row in rows if isinstance(row, SessionRow)]
 
 
 # --- from one snapshot to the next -----------------------------------------------------------

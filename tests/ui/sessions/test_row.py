@@ -6,6 +6,7 @@ import pytest
 from msgspec.structs import replace
 from textual.strip import Strip
 
+from gemtui.marks import Mark
 from gemtui.sessions.days import Days
 from gemtui.sessions.listing import Heading, ListEntry, Listing, Query, Row, SessionRow, Sort, View
 from gemtui.sessions.store import SessionKind
@@ -24,16 +25,21 @@ def look(width: int, glyphs: Glyphs = UNICODE) -> Look:
     return plain_look(width, now=NOW, glyphs=glyphs)
 
 
-def row_of(session: Summary) -> Row:
+def row_of(session: Summary, mark: Mark | None = None) -> Row:
     listing = Listing()
     listing.take([session])
-    return listing.arrange(View(everywhere=True, hidden=True)).rows[0]
+    listing.mark({} if mark is None else {mark.session: mark})
+    return listing.arrange(View(everywhere=True, hidden=True)).rows[-1]
 
 
 def drawn(
-    session: Summary, width: int, around: RowContext = PLAIN, glyphs: Glyphs = UNICODE
+    session: Summary,
+    width: int,
+    around: RowContext = PLAIN,
+    glyphs: Glyphs = UNICODE,
+    mark: Mark | None = None,
 ) -> list[str]:
-    row = row_of(session)
+    row = row_of(session, mark)
     strips = draw_row(row, look(width, glyphs), around, row_height(row, width))
     assert {strip.cell_length for strip in strips} == {width}
     return [strip.text for strip in strips]
@@ -73,6 +79,33 @@ def test_a_wide_pane_has_one_line_with_columns() -> None:
     ]
     failing = replace(PARSER, failed_calls=2, prompts=1)
     assert squeezed(drawn(failing, 80)) == "✗ Fix the JSONL parser gemtui 1 prompt 2 failed 1h"
+
+
+def test_marks_of_the_user_give_way_to_the_title() -> None:
+    mark = Mark(session="4ba95511", name="The tail", tags=("bug", "parser"), pinned=True)
+    assert squeezed(drawn(PARSER, 80, mark=mark)).startswith("★ The tail #bug #parser gemtui")
+    long = replace(mark, name="A name that takes all of the line")
+    assert "#" not in drawn(PARSER, 80, mark=long)[0]
+    title, facts = drawn(PARSER, 44, mark=mark)
+    assert title.startswith("   ★ The tail")
+    assert facts.strip() == "gemtui · #bug · #parser · 41 prompts"
+    assert drawn(PARSER, 44, glyphs=ASCII, mark=mark)[0].startswith("   ^ The tail")
+
+
+@pytest.mark.parametrize(
+    ("words", "why"),
+    [
+        ("jsonl", "Fix the JSONL parser"),
+        ("umbrella", "…with an umbrella in it and mor…"),
+        ("955", "id 4ba95511"),
+        ("#bug", ""),
+    ],
+)
+def test_a_row_tells_what_matches_that_it_does_not_show(words: str, why: str) -> None:
+    note = "nothing here\nand then a day with an umbrella in it and more that is not of interest"
+    mark = Mark(session="4ba95511", name="The tail", note=note, tags=("bug",), archived=True)
+    facts = drawn(PARSER, 63, RowContext(query=Query(words)), mark=mark)[1].strip()
+    assert facts.startswith(f"{why} · archived" if why else "archived")
 
 
 def test_a_very_wide_pane_has_all_columns() -> None:
