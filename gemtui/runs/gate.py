@@ -95,7 +95,8 @@ class Gate:
     @property
     def waiting(self) -> bool:
         """Whether a person is being asked: that time is none of the run's."""
-        return self._waiting > 0
+        with self._lock:
+            return self._waiting > 0
 
     @property
     def stopped(self) -> bool:
@@ -157,7 +158,7 @@ class Gate:
         if judgement.way is Way.REFUSE:
             return _refusal(judgement.why)
         if judgement.way is Way.PASS:
-            return _GO_ON
+            return _GO_ON if arguments is given else _with(arguments)
         if judgement.way is Way.THROUGH or self._is_granted(call):
             return self._through(name, arguments)
         return self._ask(
@@ -183,26 +184,27 @@ class Gate:
         given = sealed(tool, arguments, self._seal) if carries else arguments
         if not carries and not changed:
             return _GO_ON
-        return {"hookSpecificOutput": {"hookEventName": "BeforeTool", "tool_input": given}}
+        return _with(given)
 
     # --- a question ----------------------------------------------------------------------------
 
     def _ask(self, request: ApprovalRequest, gone: IsGone) -> Answer | None:
         with self._lock:
-            self._asked += 1
-            request = replace(request, number=self._asked, asked=round(self._clock() * 1000))
-            self._files.ask(request)
+            number = self._asked + 1
+            asked = round(self._clock() * 1000)
+            self._files.ask(replace(request, number=number, asked=asked))
+            self._asked = number
             self._waiting += 1
         try:
-            answer = self._wait(request.number, gone)
+            answer = self._wait(number, gone)
         finally:
             with self._lock:
                 self._waiting -= 1
         if answer is None:
             reason = ENDED if self._closed.is_set() else "the hook that asked is gone"
-            self._settle(request.number, Fate.ABANDONED, reason=reason)
+            self._settle(number, Fate.ABANDONED, reason=reason)
             return None
-        return self._obey(request, answer)
+        return self._obey(number, request, answer)
 
     def _wait(self, number: int, gone: IsGone) -> Approval | None:
         """The answer, as long as it may take; None = nobody waits for it any more."""
@@ -219,8 +221,7 @@ class Gate:
         last = self._files.last_here()
         return last is not None and self._clock() - last < FRESH
 
-    def _obey(self, request: ApprovalRequest, answer: Approval) -> Answer:
-        number = request.number
+    def _obey(self, number: int, request: ApprovalRequest, answer: Approval) -> Answer:
         if answer.verdict is Verdict.STOP:
             self._settle(number, Fate.STOPPED, reason=answer.reason)
             self._stopped = True
@@ -253,6 +254,10 @@ class Gate:
 
     def _settled(self, fate: Fate, *, reason: str) -> Settled:
         return Settled(fate=fate, reason=reason, at=round(self._clock() * 1000))
+
+
+def _with(arguments: Mapping[str, Any]) -> Answer:
+    return {"hookSpecificOutput": {"hookEventName": "BeforeTool", "tool_input": arguments}}
 
 
 def _refusal(reason: str) -> Answer:

@@ -148,6 +148,13 @@ def test_what_needs_no_question_is_not_asked(make: Callable[..., Asker]) -> None
     assert asker.files.numbers() == []
 
 
+def test_a_mark_from_another_run_is_taken_away(asker: Asker) -> None:
+    """The model reads it in the history of a session that is resumed."""
+    answer = asker.call("list_directory", **{"dir_path": ".", PROPERTY: "gemtui-" + "0" * 32})
+    assert answer is not None
+    assert answer["hookSpecificOutput"]["tool_input"] == {"dir_path": "."}
+
+
 def test_an_answer_is_what_the_hook_says(asker: Asker) -> None:
     yes = asker.later("write_file", file_path="a", content="1")
     asker.question(1)

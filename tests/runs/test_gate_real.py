@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import sys
 from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 from typing import Any
@@ -25,7 +26,7 @@ from gemtui.agent.run_folder import RunFolder
 from gemtui.errors import GateError
 from gemtui.runs.resume import ResumeGuard
 from tests.gated import asked, asking, put_hooks
-from tests.model_server import ModelServer, answer, call, text
+from tests.model_server import ModelServer, Request, Turn, answer, call, text
 from tests.patience import PATIENCE
 from tests.real_cli import GeminiCli
 
@@ -161,3 +162,163 @@ async def test_without_hooks_nothing_is_made_and_the_run_is_ended(gemini: Gemini
     assert done(events).status is DoneStatus.ERROR
     assert UNGATED in str(done(events).result)
     assert list(gemini.project.iterdir()) == []
+
+
+SERVER = """
+import json, sys
+SCHEMA = {"type": "object", "properties": {"path": {"type": "string"}}, "required": ["path"]}
+MAKE = {"name": "make", "description": "Makes a file.", "inputSchema": SCHEMA}
+SCHEMA["additionalProperties"] = False
+for line in sys.stdin:
+    asked = json.loads(line)
+    method, given = asked["method"], asked.get("params", {})
+    result = {}
+    if method == "initialize":
+        info = {"name": "things", "version": "1"}
+        version = given["protocolVersion"]
+        result = {"protocolVersion": version, "capabilities": {"tools": {}}, "serverInfo": info}
+    elif method == "tools/list":
+        result = {"tools": [MAKE]}
+    elif method == "tools/call":
+        open(given["arguments"]["path"], "w").write(json.dumps(given["arguments"]))
+        result = {"content": [{"type": "text", "text": "made"}]}
+    if "id" in asked:
+        print(json.dumps({"jsonrpc": "2.0", "id": asked["id"], "result": result}), flush=True)
+"""
+
+
+async def test_tools_of_servers_are_asked_about_as_well(gated: GeminiCli) -> None:
+    (gated.folder / "server.py").write_text(SERVER)
+    settings = json.loads((gated.store / "settings.json").read_text())
+    server = {"command": sys.executable, "args": [str(gated.folder / "server.py")]}
+    settings["mcpServers"] = {"things": {**server, "cwd": str(gated.project)}}
+    (gated.store / "settings.json").write_text(json.dumps(settings))
+    make = [call("mcp_things_make", path=name) for name in ("no", "yes", "other")]
+    answers = {
+        "no": Approval.deny(),
+        "yes": Approval.allow(),
+        "other": Approval.allow({"path": "another"}),
+    }
+
+    async def approve(request: ApprovalRequest) -> Approval:
+        return answers[request.arguments["path"]]
+
+    with ModelServer([answer(*make), answer(text("Done."))]) as model:
+        events = await collect(asking(gated, model).run("go", asked(gated, approve=approve)))
+    made = {each.name: json.loads(each.read_text()) for each in gated.project.iterdir()}
+    assert made == {"yes": {"path": "yes"}, "another": {"path": "another"}}
+    assert [status for _, status in results(events)] == [
+        ResultStatus.DENIED,
+        ResultStatus.SUCCESS,
+        ResultStatus.SUCCESS,
+    ]
+
+
+async def test_the_calls_of_a_sub_agent_are_asked_about(gated: GeminiCli) -> None:
+    steps = iter(
+        [
+            answer(write("no.txt"), write("yes.txt")),
+            answer(call("complete_task", result={"response": "Written."})),
+        ]
+    )
+    main = iter(
+        [
+            answer(call("invoke_agent", agent_name="generalist", prompt="Write two files.")),
+            answer(text("Done.")),
+        ]
+    )
+
+    def turn(request: Request) -> Turn:
+        return next(steps if "complete_task" in request.tools else main)
+
+    requests = []
+
+    async def approve(request: ApprovalRequest) -> Approval:
+        requests.append(request)
+        yes = request.arguments["file_path"] == "yes.txt"
+        return Approval.allow() if yes else Approval.deny()
+
+    with ModelServer(turn) as model:
+        events = await collect(asking(gated, model).run("go", asked(gated, approve=approve)))
+    assert done(events).status is DoneStatus.SUCCESS
+    assert [(each.subagent, each.tool_use_id) for each in requests] == [(True, None)] * 2
+    assert [each.name for each in gated.project.iterdir()] == ["yes.txt"]
+
+
+async def test_denies_hold_whatever_is_answered(gated: GeminiCli) -> None:
+    policies = gated.store / "policies"
+    policies.mkdir()
+    rule = '[[rule]]\ntoolName = "{}"\n{}\ndecision = "deny"\npriority = 1\n'
+    words = rule.format("web_fetch", "") + rule.format("run_shell_command", 'commandPrefix = "rm"')
+    (policies / "mine.toml").write_text(words)
+    (gated.project / "kept").touch()
+    commands = ("true && rm kept", "bash -c 'rm kept'", "touch made")
+    turns = [
+        answer(*(call("run_shell_command", command=each) for each in commands)),
+        answer(text("Done.")),
+    ]
+    asked_about = []
+
+    async def approve(request: ApprovalRequest) -> Approval:
+        asked_about.append(request.arguments["command"])
+        return Approval.allow()
+
+    with ModelServer(turns) as model:
+        await collect(asking(gated, model).run("go", asked(gated, approve=approve)))
+        assert "web_fetch" not in model.asked[0].tools
+    assert asked_about == ["touch made"]
+    assert {each.name for each in gated.project.iterdir()} == {"kept", "made"}
+
+
+async def test_calls_at_once_are_questions_at_once(gated: GeminiCli) -> None:
+    turns = [
+        answer(*(call("run_shell_command", command=f"touch {n}") for n in range(5))),
+        answer(text("Done.")),
+    ]
+    open_now, all_asked = [], asyncio.Event()
+
+    async def approve(request: ApprovalRequest) -> Approval:
+        open_now.append(request)
+        if len(open_now) == 5:
+            all_asked.set()
+        await all_asked.wait()
+        yes = request.arguments["command"] in ("touch 1", "touch 3")
+        return Approval.allow() if yes else Approval.deny()
+
+    with ModelServer(turns) as model:
+        await collect(asking(gated, model).run("go", asked(gated, approve=approve)))
+    assert {each.name for each in gated.project.iterdir()} == {"1", "3"}
+
+
+async def test_a_session_that_is_resumed_asks_as_well(gated: GeminiCli) -> None:
+    approve = by_name(a=Approval.allow(), b=Approval.deny(), c=Approval.allow())
+    turns = [answer(write("a"), write("b")), answer(text("One.")), answer(write("c"), write("b"))]
+    with ModelServer([*turns, answer(text("Two."))]) as model:
+        adapter = asking(gated, model)
+        first = await collect(adapter.run("go", asked(gated, approve=approve)))
+        token = done(first).resume_token
+        again = await collect(adapter.run("on", asked(gated, approve=approve, resume=token)))
+    assert done(again).resume_token == token
+    assert {each.name for each in gated.project.iterdir()} == {"a", "c"}
+
+
+async def test_a_plan_is_made_without_questions_and_nothing_else(gated: GeminiCli) -> None:
+    turns = [
+        answer(write("a.txt"), call("run_shell_command", command="touch b"), write("plan.md")),
+        answer(text("Planned.")),
+    ]
+
+    async def approve(_: ApprovalRequest) -> Approval:
+        return Approval.allow()
+
+    with ModelServer(turns) as model:
+        options = asked(gated, approve=approve, approval_mode="plan")
+        events = await collect(asking(gated, model).run("go", options))
+        assert "run_shell_command" not in model.asked[0].tools
+    assert not any(isinstance(event.payload, PermissionRequest) for event in events)
+    assert list(gated.project.iterdir()) == []
+    assert [status for _, status in results(events)] == [
+        ResultStatus.DENIED,
+        ResultStatus.DENIED,
+        ResultStatus.SUCCESS,
+    ]

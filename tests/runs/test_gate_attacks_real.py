@@ -1,0 +1,252 @@
+"""The gate under attack, on the real CLI: what nobody approved is never there."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import random
+import signal
+import subprocess
+import sys
+import threading
+from collections.abc import AsyncIterator, Callable, Iterable
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import psutil
+import pytest
+
+from gemtui.agent import process_tree
+from gemtui.agent.approval import Approval, ApprovalRequest, Fate
+from gemtui.agent.events import AgentEvent, PermissionRequest
+from gemtui.agent.gemini import GeminiRun
+from gemtui.agent.run_folder import KILLED, RunFolder
+from gemtui.runs.adapter import GeminiAdapter
+from tests.gated import asked, asking, put_hooks
+from tests.model_server import ModelServer, answer, call, text
+from tests.patience import PATIENCE
+from tests.real_cli import GeminiCli
+
+OURS = ("hook=", "hook.sh", "ask.py")
+TIMES = int(os.environ.get("GEMTUI_TEST_ATTACKS", "4"))
+"""How often each attack is made in one run."""
+
+
+@pytest.fixture(autouse=True)
+def cache(monkeypatch: pytest.MonkeyPatch, pytestconfig: pytest.Config) -> None:
+    """What the CLI's --help says is remembered between the tests."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(pytestconfig.cache.mkdir("gemtui-cache")))
+
+
+@pytest.fixture
+def gated(gemini: GeminiCli) -> GeminiCli:
+    put_hooks(gemini)
+    return gemini
+
+
+async def collect(events: AsyncIterator[AgentEvent]) -> list[AgentEvent]:
+    async with asyncio.timeout(PATIENCE * (1 + TIMES)):
+        return [event async for event in events]
+
+
+def write(name: str) -> Any:
+    return call("write_file", file_path=name, content=f"{name} as asked\n")
+
+
+def files(gemini: GeminiCli) -> dict[str, str]:
+    return {each.name: each.read_text() for each in gemini.project.iterdir()}
+
+
+def run_of(gemini: GeminiCli) -> RunFolder:
+    (path,) = (gemini.folder / "runs").iterdir()
+    return RunFolder(path)
+
+
+def hooks_of(run: RunFolder) -> list[psutil.Process]:
+    """The processes of hooks, outer ones first."""
+    found = []
+    for process in process_tree.tagged(run.id):
+        with suppress(psutil.Error):
+            line = process.cmdline()
+            if any(word in part for part in line for word in OURS):
+                found.append(process)
+    return sorted(found, key=lambda process: process.pid)
+
+
+def kill(processes: Iterable[psutil.Process]) -> None:
+    for process in processes:
+        with suppress(psutil.Error):
+            process.kill()
+
+
+def some(processes: list[psutil.Process], chance: random.Random) -> list[psutil.Process]:
+    """All of them, or any of them."""
+    if not processes or chance.random() < 0.5:
+        return processes
+    return chance.sample(processes, chance.randint(1, len(processes)))
+
+
+async def test_hooks_are_killed_while_asked_and_after_the_answer(gated: GeminiCli) -> None:
+    chance = random.Random(1)
+    names = [f"{stage}-{n}" for n in range(TIMES) for stage in ("asked", "some", "late")]
+    turns = [answer(*map(write, names)), answer(text("Done."))]
+
+    async def approve(request: ApprovalRequest) -> Approval:
+        stage, run = request.arguments["file_path"].split("-")[0], run_of(gated)
+        hooks = await asyncio.to_thread(hooks_of, run)
+        assert hooks
+        if stage == "asked":
+            kill(hooks)
+            while process_tree.alive(hooks):
+                await asyncio.sleep(0.01)
+        elif stage == "some":
+            kill(some(hooks, chance))
+        else:
+            asyncio.get_running_loop().call_later(chance.random() / 20, kill, some(hooks, chance))
+        return Approval.deny() if stage == "some" else Approval.allow()
+
+    with ModelServer(turns) as model:
+        events = await collect(asking(gated, model).run("go", asked(gated, approve=approve)))
+    requests = [event for event in events if isinstance(event.payload, PermissionRequest)]
+    assert len(requests) == len(names)
+    late = {name: f"{name} as asked\n" for name in names if name.startswith("late")}
+    assert files(gated).items() <= late.items()
+
+
+async def test_hooks_are_killed_as_soon_as_they_are_seen(gated: GeminiCli) -> None:
+    names = [f"a{n}" for n in range(3 * TIMES)]
+    turns = [answer(*map(write, names)), answer(text("Done."))]
+    over = threading.Event()
+
+    def hunt(run: RunFolder) -> None:
+        while not over.is_set():
+            for child in (each for cli in cli_of(run) for each in children(cli)):
+                with suppress(psutil.Error):
+                    if any("BeforeTool" in word for word in child.cmdline()):
+                        child.kill()
+
+    with ModelServer(turns) as model:
+        run = await asking(gated, model).begin("go", asked(gated))
+        hunting = asyncio.create_task(asyncio.to_thread(hunt, run.folder))
+        async with asyncio.timeout(PATIENCE * (1 + TIMES)):
+            async for event in run.owned_events():
+                if isinstance(event.payload, PermissionRequest):
+                    kill(hooks_of(run.folder))
+        over.set()
+        await hunting
+    assert files(gated) == {}
+
+
+def cli_of(run: RunFolder) -> list[psutil.Process]:
+    owner = run.owner()
+    return list(process_tree.descendants(owner.cli)) if owner and owner.cli else []
+
+
+def children(process: psutil.Process) -> list[psutil.Process]:
+    with suppress(psutil.Error):
+        return process.children()
+    return []
+
+
+async def until(true: Callable[[], Any]) -> Any:
+    async with asyncio.timeout(PATIENCE):
+        while not (value := true()):
+            await asyncio.sleep(0.01)
+    return value
+
+
+async def test_the_supervisor_is_killed_while_it_asks(gated: GeminiCli) -> None:
+    with ModelServer([answer(write("a"), write("b")), answer(text("Done."))]) as model:
+        run = await asking(gated, model).begin("go", asked(gated))
+        await until(lambda: run.gate.question(1))
+        owner = run.folder.owner()
+        assert owner is not None
+        os.kill(owner.pid, signal.SIGKILL)
+        run.gate.answer(1, Approval.allow())
+        ended = await run.wait()
+    assert ended.problem == KILLED
+    assert process_tree.tagged(run.folder.id) == set()
+    settled = run.gate.settled(1)
+    assert settled is not None
+    assert settled.fate is Fate.ABANDONED
+    assert files(gated) == {}
+
+
+GEMTUI = """
+import asyncio, sys
+from gemtui import AgentOptions, GeminiAdapter
+adapter = GeminiAdapter(cli=sys.argv[1], runs=sys.argv[2])
+adapter.start("go", AgentOptions(cwd=sys.argv[3], ask=True, approval_mode="default"))
+print("started", flush=True)
+sys.stdin.read()
+"""
+
+
+async def test_gemtui_is_killed_and_the_next_one_answers(gated: GeminiCli) -> None:
+    turns = [answer(write("yes"), write("no")), answer(text("Done."))]
+    runs = gated.folder / "runs"
+    with ModelServer(turns) as model:
+        environ = {**os.environ, **gated.environment(model.url)}
+        words = [str(gated.program), str(runs), str(gated.project)]
+        gemtui = subprocess.Popen(
+            [sys.executable, "-c", GEMTUI, *words],
+            env=environ,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+        )
+        assert gemtui.stdout is not None
+        assert gemtui.stdin is not None
+        await asyncio.to_thread(gemtui.stdout.readline)
+        folder = run_of(gated)
+        first = attached(folder, runs)
+        await until(lambda: first.gate.question(1))
+        gemtui.kill()
+        gemtui.wait()
+        gemtui.stdout.close()
+        gemtui.stdin.close()
+        assert files(gated) == {}
+        second = attached(folder, runs)
+        assert [each.number for each in second.gate.questions()] == [1]
+        second.gate.answer(1, Approval.allow())
+        await until(lambda: second.gate.question(2))
+        second.gate.answer(2, Approval.deny())
+        await collect(second.events())
+    assert set(files(gated)) == {"yes"}
+
+
+def attached(folder: RunFolder, runs: Path) -> GeminiRun:
+    run = GeminiAdapter(runs=runs).attach(folder)
+    assert run is not None
+    return run
+
+
+async def test_nothing_passes_without_socket_or_folder(gated: GeminiCli) -> None:
+    """Also where no hook can be started: they run in the run's folder, which is moved away."""
+    moves = call("run_shell_command", command="mv ../greeter ../elsewhere; mkdir ../other")
+    turns = [answer(moves), answer(write("a")), answer(write("b")), answer(text("Done."))]
+
+    async def approve(request: ApprovalRequest) -> Approval:
+        return Approval.allow() if request.number == 1 else Approval.deny()
+
+    with ModelServer(turns) as model:
+        await collect(asking(gated, model).run("go", asked(gated, approve=approve)))
+        told = json.dumps(model.asked[2].body["contents"][-1])
+    assert "denied by policy" in told
+    assert [each.name for each in gated.folder.rglob("[ab]") if each.is_file()] == []
+
+
+async def test_the_socket_is_removed(gated: GeminiCli) -> None:
+    turns = [answer(write("a")), answer(write("b")), answer(text("Done."))]
+
+    async def approve(_: ApprovalRequest) -> Approval:
+        (temporary,) = gated.folder.glob("gemtui-*")
+        (temporary / "gate").unlink()
+        return Approval.allow()
+
+    with ModelServer(turns) as model:
+        await collect(asking(gated, model).run("go", asked(gated, approve=approve)))
+        told = json.dumps(model.asked[-1].body["contents"][-1])
+    assert "gemtui does not answer" in told
+    assert set(files(gated)) == {"a"}
