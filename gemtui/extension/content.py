@@ -71,10 +71,14 @@ def _quoted(path: Path) -> str:
     return shlex.quote(str(path)).replace("$", "$''")
 
 
-def write(folder: Path | None = None) -> None:
-    """Write the extension's files, and the folder that its hooks write to. Raises OSError."""
-    folder = extension_dir() if folder is None else folder
+def write() -> None:
+    """Write the extension where it belongs, and make the folder of live files. Raises OSError."""
     live_dir().mkdir(mode=0o700, parents=True, exist_ok=True)
+    write_to(extension_dir())
+
+
+def write_to(folder: Path) -> None:
+    """Write the extension's files to a folder, which is made. Raises OSError."""
     for name, data in content(folder).items():
         path = folder / name
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)

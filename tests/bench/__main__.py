@@ -7,15 +7,25 @@ import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
-from tests.bench import editing, listing, opening, policies, reading, running, searching, starting
+from tests.bench import (
+    editing,
+    hooks,
+    listing,
+    opening,
+    policies,
+    reading,
+    running,
+    searching,
+    starting,
+)
 from tests.bench.measure import Row
 from tests.bench.record import HEAD, beside, figures, line, record, recorded
 
 PARTS = (
     "start", "rest", "list", "stores", "search", "session", "open", "policies", "edits", "huge",
-    "run",
+    "run", "hooks",
 )  # fmt: skip
-OPTED = ("huge", "run")
+OPTED = ("huge", "run", "hooks")
 """Parts that are measured only if they are named."""
 MEGABYTE = 1_000_000
 
@@ -57,6 +67,8 @@ def _rows(folder: Path, wanted: argparse.Namespace) -> Iterator[Row]:
         yield from reading.session(folder, 1_000 * MEGABYTE, 1)
     if "run" in wanted.parts:
         yield from running.rows(folder, wanted.repeat)
+    if "hooks" in wanted.parts:
+        yield from hooks.rows(folder, wanted.repeat)
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -65,8 +77,8 @@ def _parser() -> argparse.ArgumentParser:
         "parts",
         nargs="*",
         choices=PARTS,
-        help="what to measure; all but `huge` (a log of 1 GB, written to the temporary folder) "
-        "and `run` (runs, which take some minutes)",
+        help="what to measure; all but `huge` (a log of 1 GB, written to the temporary folder), "
+        "`run` (runs, which take some minutes) and `hooks` (which needs Gemini CLI from npm)",
     )
     parser.add_argument(
         "--sessions",
