@@ -121,7 +121,7 @@ def _problems(
     elif not is_current(source):
         yield (
             State.OLDER,
-            f"{source} is not the extension of this version of gemtui: {INSTALL}",
+            f"gemtui's extension, in {source}, is that of another version: {INSTALL}",
         )
     if not _is_enabled(environ, cwd):
         yield (

@@ -202,6 +202,13 @@ class GemtuiApp(AppBase):
 
         await show_trusted(self)
 
+    @work(group="dialog", exclusive=True)
+    async def action_extension(self) -> None:
+        """gemtui's extension for Gemini CLI: what it does, install it, take it out."""
+        from gemtui.ui.kit.extension_dialog import show_extension
+
+        await show_extension(self)
+
     def action_help_quit(self) -> None:
         """Say how to quit: ctrl+c copies, and there was nothing to copy."""
         self.say(f"{BY_ID['app.quit'].footer()} quits gemtui; nothing is selected to copy")

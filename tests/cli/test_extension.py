@@ -11,36 +11,16 @@ import pytest
 
 from gemtui.extension import install as action
 from gemtui.paths import extension_dir, gemini_home
-from tests.agent.test_detect import script
 from tests.cli.conftest import Gemtui
 from tests.cli.shapes import EXTENSION, fits
-from tests.fake_cli import HELP
+from tests.extension.stand_in import stand_in
 from tests.terminal import Terminal
-
-LINK = """
-link) /bin/mkdir -p "$place"; printf '{"type": "link", "source": "%s"}' "$3" > "$place/$file";;
-uninstall) /bin/rm -r "$place";;
-"""
 
 
 @pytest.fixture
 def cli(home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A stand-in that links and forgets extensions as the CLI does."""
-    return stand_in(tmp_path, monkeypatch, LINK)
-
-
-def stand_in(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, cases: str) -> Path:
-    (tmp_path / "help").write_text(HELP)
-    body = (
-        'case "$1" in --version) echo 0.61.0; exit;;\n'
-        f"--help) /bin/cat {tmp_path}/help; exit;; esac\n"
-        f'echo "$@" >> {tmp_path}/words; file=.gemini-extension-install.json\n'
-        f'place=$GEMINI_CLI_HOME/.gemini/extensions/gemtui; case "$2" in {cases} esac'
-    )
-    program = script(tmp_path / "gemini", body)
-    monkeypatch.setenv("GEMINI_CLI_PATH", str(program))
-    Path(os.environ["HOME"]).mkdir(parents=True, exist_ok=True)
-    return program
+    return stand_in(tmp_path, monkeypatch)
 
 
 def test_it_is_installed_and_removed(cli: Path, gemtui: Gemtui) -> None:

@@ -82,7 +82,7 @@ class _QuestionScreen(DialogScreen[bool]):
         """Question, list, two buttons."""
         with Dialog(self._question):
             yield Label(Content.styled(self._about, "bold"))
-            with VerticalScroll(can_focus=False):
+            with VerticalScroll(can_focus=False, id="about"):
                 yield Static(Content("\n").join(map(Content, self._lines)))
             with Horizontal(classes="buttons"):
                 yield Button(own(f"{self._no} (n)"), id="no")
@@ -106,6 +106,14 @@ class ConfirmScreen(_QuestionScreen):
 
     BINDINGS = bindings(Where.CONFIRM)
     _key = BY_ID["confirm.confirm"].footer()
+
+    def action_scroll_about_up(self) -> None:
+        """To what stands further up."""
+        self.query_one("#about").scroll_page_up(animate=False)
+
+    def action_scroll_about_down(self) -> None:
+        """To what does not fit."""
+        self.query_one("#about").scroll_page_down(animate=False)
 
 
 class ConfirmForGoodScreen(_QuestionScreen):

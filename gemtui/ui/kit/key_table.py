@@ -53,6 +53,13 @@ TABLE: dict[Where, tuple[Row, ...]] = {
             "Lost sessions",
             "Sessions of which only a run's copy is left; put one back",
         ),
+        (
+            "extension",
+            "f6",
+            APP,
+            "Extension",
+            "gemtui in other sessions of Gemini CLI: install, take out",
+        ),
         ("sessions", "1", OPEN, "Sessions", "To the stored sessions"),
         ("runs", "2", OPEN, "Run", "To the run pane: start a run, watch one, stop one"),
         ("policies", "3", OPEN, "Policy", "To the policies: what a run may do"),
@@ -278,6 +285,8 @@ TABLE: dict[Where, tuple[Row, ...]] = {
     Where.CONFIRM: (
         ("confirm", "y", CHANGE, "Yes", "Do it"),
         ("close", "n,escape,q", OPEN, "No", "Leave everything as it is"),
+        ("scroll_about_up", "up,pageup", MOVE, "Up", "Read further up"),
+        ("scroll_about_down", "down,pagedown", MOVE, "Down", "Read on"),
     ),
     Where.CONFIRM_FOR_GOOD: (
         ("confirm", "D", CHANGE, "For good", "Do what can't be undone"),

@@ -1,0 +1,79 @@
+"""gemtui's extension for Gemini CLI: what it is, installed and taken out by a key."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING
+
+from gemtui.agent.detect import Detected, detect_cli
+from gemtui.errors import GemtuiError
+from gemtui.extension.install import install, remove
+from gemtui.extension.status import ExtensionState, State, extension_state
+from gemtui.extension.words import before_install, before_removal
+from gemtui.text import Clean, clean_line
+from gemtui.ui.kit.dialogs import Choice, ChooseScreen, ConfirmScreen
+
+if TYPE_CHECKING:
+    from gemtui.ui.kit.app_base import AppBase
+
+_TITLE = Clean("Extension of Gemini CLI")
+_RUNS = Clean("Installed: its hooks run in every Gemini session.")
+
+
+async def show_extension(app: AppBase) -> None:
+    """Offer to install it, to install it again where something is wrong, or to take it out."""
+    if app.start.demo:
+        app.say("The demo has no Gemini CLI: leave it to install the extension.")
+        return
+    found = await asyncio.to_thread(extension_state)
+    if found.state is State.MISSING:
+        await install_extension(app)
+        return
+    if not found.installed:
+        app.say(str(found.problem), problem=True)
+        return
+    about = _RUNS if found.problem is None else clean_line(found.problem)
+    choices = [Choice("install", Clean("Install it again"), Clean("its files are written anew"))]
+    choices += [Choice("remove", Clean("Take it out"), Clean("after a question"))]
+    chosen = await app.push_screen_wait(ChooseScreen(_TITLE, (about,), choices))
+    if chosen == "install":
+        await _do(app, install, "Installed: its hooks run in sessions that start from now on")
+    elif chosen == "remove" and await _agreed(
+        app, Clean("Take it out?"), before_removal(), yes="Take it out", no="Leave it"
+    ):
+        await _do(app, remove, "Taken out: sessions that start from now on run without it")
+
+
+async def install_extension(app: AppBase) -> bool:
+    """Say what it does and touches, ask, and install it; return whether its hooks run then."""
+    yes = await _agreed(
+        app, Clean("Install it?"), before_install(), yes="Install it", no="Do nothing"
+    )
+    said = "Installed: its hooks run in sessions that start from now on"
+    return yes and await _do(app, install, said)
+
+
+async def _agreed(
+    app: AppBase, question: Clean, words: Iterable[str], *, yes: str, no: str
+) -> bool:
+    lines = [line for each in words for line in (clean_line(each), Clean(""))]
+    asked = ConfirmScreen(_TITLE, question, lines[:-1], yes=yes, no=no)
+    answer: bool = await app.push_screen_wait(asked)
+    return answer
+
+
+async def _do(app: AppBase, action: Callable[[Detected], ExtensionState], said: str) -> bool:
+    """Do it in a thread, which takes seconds, and say what came of it."""
+    work = asyncio.create_task(asyncio.to_thread(lambda: action(detect_cli())))
+    while not work.done():
+        app.say("Gemini CLI is at it; that takes some seconds.")
+        await asyncio.wait({work}, timeout=app.NOTIFICATION_TIMEOUT)
+    try:
+        found = work.result()
+    except (GemtuiError, OSError) as error:
+        app.say(str(error), problem=True)
+        return False
+    done = found.problem is None or not found.installed
+    app.say(said if done else str(found.problem), problem=not done)
+    return found.problem is None

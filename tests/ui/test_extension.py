@@ -1,0 +1,95 @@
+"""The extension of Gemini CLI, installed and taken out by keys."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from gemtui.extension.content import write
+from gemtui.extension.status import State, extension_state
+from gemtui.paths import extension_dir
+from tests.extension.stand_in import LINKS, stand_in
+from tests.ui.people import NARROW, WIDE, copy_store, person
+
+
+@pytest.fixture
+def store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("GEMINI_CLI_HOME", str(tmp_path / "home"))
+    return copy_store(tmp_path)
+
+
+@pytest.mark.parametrize("size", [WIDE, NARROW])
+async def test_it_is_installed_and_taken_out(
+    store: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, size: tuple[int, int]
+) -> None:
+    stand_in(tmp_path, monkeypatch)
+    async with person(store, size) as me:
+        await me.press("f6")
+        await me.sees("Install it?", "run in every Gemini session")
+        await me.press("down", "down")
+        await me.sees("Google does not vet")
+        await me.press("y")
+        await me.until(lambda: any("Installed: " in said for said in me.said))
+        assert extension_state().state is State.READY
+        await me.press("f6")
+        await me.sees("its hooks run in every Gemini session")
+        await me.press("down", "enter")
+        await me.sees("Take it out?", "gemini extensions uninstall")
+        await me.press("y")
+        await me.until(lambda: any("Taken out: " in said for said in me.said))
+    assert extension_state().state is State.MISSING
+    assert not extension_dir().exists()
+
+
+async def test_no_is_no(store: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    stand_in(tmp_path, monkeypatch)
+    async with person(store, NARROW) as me:
+        await me.press("f6")
+        await me.sees("Install it?")
+        await me.press("enter")
+        await me.until(lambda: "Install it?" not in me.text)
+    assert not extension_dir().exists()
+
+
+async def test_what_is_broken_is_mended(
+    store: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stand_in(tmp_path, monkeypatch)
+    async with person(store, NARROW) as me:
+        await me.press("f6")
+        await me.sees("Install it?")
+        await me.press("y")
+        await me.until(lambda: any("Installed: " in said for said in me.said))
+        (extension_dir() / "hook.sh").write_text("")
+        await me.press("f6")
+        await me.sees("gemtui extension install", "Install it again")
+        await me.press("enter")
+        await me.until(lambda: extension_state().state is State.READY)
+
+
+async def test_a_cli_that_fails_is_said(
+    store: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stand_in(tmp_path, monkeypatch, "link) echo no such thing; exit 3;;")
+    async with person(store, NARROW) as me:
+        await me.press("f6")
+        await me.sees("Install it?")
+        await me.press("y")
+        await me.until(lambda: any("exit code 3: no such thing" in said for said in me.said))
+    assert not extension_dir().exists()
+
+
+async def test_one_of_somebody_else_is_left_alone(
+    store: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stand_in(tmp_path, monkeypatch, LINKS)
+    write()
+    theirs = store / "extensions/gemtui"
+    theirs.mkdir(parents=True)
+    (theirs / "gemini-extension.json").write_text('{"name": "gemtui", "version": "1"}')
+    async with person(store, NARROW) as me:
+        await me.press("f6")
+        await me.until(lambda: any("that is not gemtui's" in said for said in me.said))
+    assert theirs.exists()
