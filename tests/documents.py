@@ -44,6 +44,7 @@ PANES = {
         Where.SEARCH,
         Where.FILES,
         Where.HISTORY,
+        Where.PATCH,
         Where.EMPTY,
     ),
     "Runs": (

@@ -129,12 +129,20 @@ class Cache(Generic[T]):
     def keep_only(self, places: Iterable[ChatFile]) -> None:
         """Remove the rows of files of this store that no longer exist."""
         there = {os.fsencode(place.name) for place in places}
-        gone: list[tuple[bytes]] = []
+        self._remove_all(lambda path: path not in there)
+
+    def remove_gone(self, known: Iterable[str]) -> None:
+        """The same where only some files are known to exist: for the others the disk is asked."""
+        there = set(map(os.fsencode, known))
+        self._remove_all(lambda path: path not in there and not os.path.lexists(path))
+
+    def _remove_all(self, gone: Callable[[bytes], bool]) -> None:
+        rows: list[tuple[bytes]] = []
         with self._used() as database:
             if database is not None:
-                rows = database.execute("select path from summary where home = ?", [self._home])
-                gone = [row for row in rows if row[0] not in there]
-        self._change("delete from summary where path = ?", gone)
+                found = database.execute("select path from summary where home = ?", [self._home])
+                rows = [row for row in found if gone(row[0])]
+        self._change("delete from summary where path = ?", rows)
 
     def _change(self, statement: str, rows: Sequence[tuple[bytes | int, ...]]) -> None:
         with self._used() as database:

@@ -55,6 +55,8 @@ def read_kept(
             yield session, found
             progress(done + 1)
         kept.put(fresh)
+        if not cancelled():
+            kept.remove_gone(known)
 
 
 def _place(session: Summary, home: Path) -> ChatFile | None:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import sqlite3
 from collections.abc import Iterator
+from contextlib import closing
 from datetime import timedelta
 from itertools import pairwise
 from pathlib import Path, PurePath
@@ -84,6 +86,17 @@ def test_only_what_changed_is_read_again(tmp_path: Path, monkeypatch: pytest.Mon
     append(path, wrote(ROOT / "c.py", None, "c", seconds=50))
     assert len(writes(tmp_path, cache=cache)) == 3
     assert opened[2:] == [path]
+
+
+def test_nothing_is_kept_of_a_session_that_is_gone(tmp_path: Path) -> None:
+    cache = tmp_path / "cache"
+    path = stored(tmp_path, 1, wrote(ROOT / "secret-plan.py", None, "a"))
+    stored(tmp_path, 2, wrote(ROOT / "b.py", None, "b"))
+    writes(tmp_path, cache=cache)
+    path.unlink()
+    assert len(writes(tmp_path, cache=cache)) == 1
+    with closing(sqlite3.connect(cache / "writes.sqlite3")) as database:
+        assert database.execute("select count(*) from summary").fetchone() == (1,)
 
 
 def test_a_file_has_one_name(tmp_path: Path) -> None:

@@ -25,6 +25,7 @@ class Where(StrEnum):
     SEARCH = "Search in all sessions"
     FILES = "Written files"
     HISTORY = "Writes of a file"
+    PATCH = "Patch"
     NOTICE = "Message"
     EMPTY = "No sessions"
     RUN = "Run"

@@ -47,9 +47,10 @@ class Files:
 
 
 class FileRow(NamedTuple):
-    """A file: how often it was written, in how many sessions, when last."""
+    """A file: how often it was written, in how many sessions, when last, then in which project."""
 
     path: PurePath
+    project: Path | None
     name: Clean
     writes: int
     sessions: int
@@ -192,6 +193,23 @@ class FilesScreen(Steering, WritesScreen[FileRow]):
         self.files.span = (self.files.span + 1) % len(SPANS)
         self._again()
 
+    def action_patch(self) -> None:
+        """What changed in the files that are shown, those of one project, as one patch."""
+        from gemtui.ui.sessions.patch_screen import Patching, PatchScreen
+
+        row, snapshot = self.rows.chosen, self._snapshot
+        root = self._root or (row and row.project)
+        if row is None or root is None:
+            self.gemtui.say("A patch is of one project: choose a file of it.")
+            return
+        patching = Patching(
+            root,
+            lambda: sessions_with_calls(snapshot, project=root),
+            since=since(self.files.span, self.gemtui.clock()),
+            only=frozenset(each.path for each in self.rows.items) if self.files.text else None,
+        )
+        self.app.push_screen(PatchScreen(patching, self._home))
+
     @on(Input.Submitted)
     @on(RowList.Opened)
     def _enter(self) -> None:
@@ -227,7 +245,15 @@ def _row(path: PurePath, writes: Sequence[RecordedWrite], folders: frozenset[str
     folder = next((each for each in folders if path.is_relative_to(each)), None)
     name = short_path(Path(path)) if folder is None else clean_line(str(path.relative_to(folder)))
     sessions = len({each.session for each in done})
-    return FileRow(path, name, len(done), sessions, done[-1].when)
+    project = done[-1].source.project
+    return FileRow(
+        path=path,
+        project=None if project is None else Path(project),
+        name=name,
+        writes=len(done),
+        sessions=sessions,
+        when=done[-1].when,
+    )
 
 
 def _draw(row: FileRow, look: Look) -> Pieces:

@@ -22,23 +22,21 @@ from gemtui.sessions.snapshot import Snapshot
 from gemtui.sessions.store import SessionKind
 from gemtui.sessions.summary import Summary
 from gemtui.sessions.written_files import RecordedWrite, change_of, files_of, wrote_first
-from gemtui.text import Clean, clean_line, counted, relative, short_path
+from gemtui.text import Clean, clean_line, counted, relative
 from gemtui.transcript.display_model import DiffDisplay
 from gemtui.ui.draw.formats import moment
 from gemtui.ui.draw.gutter_rows import remark
-from gemtui.ui.draw.lines import Line, Piece, Pieces, fit, fit_end, own, spread, width_of
+from gemtui.ui.draw.lines import Line, Piece, Pieces, fit, own, spread, width_of
 from gemtui.ui.draw.theme import Look, Role, look_of
 from gemtui.ui.kit.bars import BarLine, FooterLine
 from gemtui.ui.kit.editor import edit
 from gemtui.ui.kit.keys import Where, bindings
 from gemtui.ui.kit.line_view import LineView
 from gemtui.ui.kit.row_list import RowList
+from gemtui.ui.sessions.labels import titled_path
 from gemtui.ui.sessions.writes_screen import WritesScreen
 from gemtui.ui.transcript.card import state_of
 from gemtui.ui.transcript.card_body import draw_diff
-
-_PATH_ROOM = 20
-"""Cells that the title leaves to what stands beside the path."""
 
 
 @dataclass(slots=True)
@@ -101,10 +99,9 @@ class HistoryScreen(WritesScreen[WriteRow]):
 
     def on_resize(self) -> None:
         """The path has more room, or less."""
-        words = own("Writes of")
-        room = max(_PATH_ROOM, self.size.width - len(words) - 6)
-        path = fit_end(short_path(Path(self.history.path)), room, own(self.gemtui.glyphs.ellipsis))
-        self.query_one("#header", BarLine).say([Content.styled(words, "bold"), Content(path)])
+        header = self.query_one("#header", BarLine)
+        room, path = header.content_size.width, Path(self.history.path)
+        header.say(titled_path("Writes of", path, room, self.gemtui.glyphs))
 
     # --- the writes ----------------------------------------------------------------------------
 
@@ -171,6 +168,19 @@ class HistoryScreen(WritesScreen[WriteRow]):
     def action_open_file(self) -> None:
         """The file, in the editor."""
         edit(self.gemtui, str(self.history.path), None, None)
+
+    def action_patch(self) -> None:
+        """All that changed in the file, as one patch of the project of the chosen write."""
+        from gemtui.ui.sessions.patch_screen import Patching, PatchScreen
+
+        row, writes = self.rows.chosen, [each.write for each in self.rows.items]
+        if row is None or row.write.source.project is None:
+            self.gemtui.say("The folder of this session is not known: there is no patch without.")
+            return
+        sources = {each.source.name: each.source for each in writes}
+        root, only = Path(row.write.source.project), frozenset({self.history.path})
+        patching = Patching(root, lambda: list(sources.values()), only=only)
+        self.app.push_screen(PatchScreen(patching, self._home))
 
     def action_close(self) -> None:
         """Back to where one was."""

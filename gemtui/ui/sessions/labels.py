@@ -4,13 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from datetime import datetime, timedelta
+from pathlib import Path
 from typing import NamedTuple
+
+from textual.content import Content
 
 from gemtui.sessions.listing import Rows, View
 from gemtui.sessions.snapshot import Snapshot
 from gemtui.sessions.summary import Summary
-from gemtui.text import Clean
+from gemtui.text import Clean, short_path
+from gemtui.ui.draw.lines import fit_end, own
 from gemtui.ui.draw.theme import UNICODE, Glyphs
+from gemtui.ui.kit.bars import GAP, LEAST
 from gemtui.ui.kit.keys import BY_ID
 
 
@@ -28,6 +33,16 @@ def since(span: int, now: datetime) -> datetime | None:
     """When the span of this number begins."""
     days = SPANS[span].days
     return None if days is None else now - timedelta(days=days)
+
+
+def titled_path(title: str, path: Path, room: int, glyphs: Glyphs) -> list[Content]:
+    """The parts of a first line that end with a path, of which the end says most.
+
+    `room`: cells for both.
+    """
+    left = max(LEAST, room - len(title) - 2 * len(GAP))
+    shown = fit_end(short_path(path), left, own(glyphs.ellipsis))
+    return [Content.styled(own(title), "bold"), Content(shown)]
 
 
 def crumbs(view: View, rows: Rows, snapshot: Snapshot | None) -> tuple[str, ...]:

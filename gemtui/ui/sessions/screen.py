@@ -23,6 +23,7 @@ from gemtui.errors import GemtuiError
 from gemtui.paths import current_folder, marks_file
 from gemtui.sessions.preload import StorePreload
 from gemtui.sessions.problem import Problem
+from gemtui.sessions.scope import sessions_with_calls
 from gemtui.sessions.snapshot import Snapshot
 from gemtui.sessions.store import State
 from gemtui.sessions.summary import Summary
@@ -67,7 +68,7 @@ MARKS_DELAY = 0.2
 PATH_ROOM = 28
 """Characters of a path on the first line."""
 _ABOUT_A_SESSION = frozenset({"other_pane", "zoom", "info", "go_on"})
-_ABOUT_SESSIONS = frozenset({"export", "delete", "marks", "pin", "archive"})
+_ABOUT_SESSIONS = frozenset({"export", "patch", "delete", "marks", "pin", "archive"})
 ROOM = (60, 15)
 """Columns and lines below which we say that it is tight."""
 
@@ -421,6 +422,24 @@ class SessionsScreen(DialogGuardScreen[None]):
 
         if wanted := self._wanted:
             await actions.export(self.gemtui, wanted, self._home, self._marks.marks)
+
+    def action_patch(self) -> None:
+        """All that the session changed, or those that are selected, as one patch."""
+        from gemtui.ui.sessions.patch_screen import Patching, PatchScreen
+
+        snapshot, wanted = self._snapshot, self._wanted
+        projects = {each.project for each in wanted}
+        root = projects.pop() if len(projects) == 1 else None
+        if snapshot is None or not wanted:
+            return
+        if root is None:
+            self.gemtui.say("A patch is of sessions of one project, whose folder is known.")
+            return
+
+        def sessions() -> list[Summary]:
+            return [part for each in wanted for part in sessions_with_calls(snapshot, session=each)]
+
+        self.app.push_screen(PatchScreen(Patching(Path(root), sessions), self._home))
 
     @work(exclusive=True, group=DIALOG)
     async def action_info(self) -> None:

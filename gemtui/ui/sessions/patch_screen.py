@@ -1,0 +1,217 @@
+"""What sessions changed, as one patch: to look at, to copy, to write to a file."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path, PurePath
+from threading import Event
+from typing import TYPE_CHECKING, ClassVar, cast
+
+from textual import work
+from textual.app import ComposeResult
+from textual.binding import BindingType
+from textual.content import Content
+
+from gemtui.files import resolved, write_new
+from gemtui.paths import current_folder
+from gemtui.sessions.patches import ProjectPatch
+from gemtui.sessions.problem import Problem
+from gemtui.sessions.summary import Summary
+from gemtui.sessions.written_files import recorded_changes
+from gemtui.text import Clean, clean, clean_line, counted, file_name, short_path
+from gemtui.ui.draw.gutter_rows import text_rows
+from gemtui.ui.draw.lines import BLANK, Line, Piece, own, wrap
+from gemtui.ui.draw.theme import Look, Role
+from gemtui.ui.kit.bars import BarLine, FooterLine
+from gemtui.ui.kit.dialog_guard import DIALOG, AnsweringScreen
+from gemtui.ui.kit.dialogs import AskScreen
+from gemtui.ui.kit.keys import Where, bindings
+from gemtui.ui.kit.line_view import LineView
+from gemtui.ui.kit.messages import CopyRequested
+from gemtui.ui.kit.new_file import free_name, place_of, problem_of
+from gemtui.ui.sessions.labels import titled_path
+
+if TYPE_CHECKING:
+    from gemtui.ui.kit.app_base import AppBase
+
+_REMARKS = 200
+"""Remarks that are shown; further ones are counted."""
+
+
+@dataclass(frozen=True, slots=True)
+class Patching:
+    """What a patch is to be of: the files below `root` that these sessions wrote.
+
+    `since`: no writes before. `only`: no other files.
+    """
+
+    root: Path
+    sessions: Callable[[], Sequence[Summary]]
+    since: datetime | None = None
+    only: frozenset[PurePath] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Patch:
+    """`text`: for `git apply`. `remarks`: what is left out, and why, and what else is in it."""
+
+    text: str
+    files: int
+    left_out: int
+    remarks: Sequence[str]
+
+
+class PatchView(LineView):
+    """The patch; what is copied is all of it, however much is drawn."""
+
+    patch: Patch | None = None
+
+    def action_copy(self) -> None:
+        """Copy the patch."""
+        if self.patch is None or not self.patch.text:
+            return
+        self.post_message(CopyRequested(self.patch.text, "the patch"))
+        if clean(self.patch.text) != self.patch.text:
+            app = cast("AppBase", self.app)
+            app.say("It holds control characters, which can't be copied: write it", problem=True)
+
+
+class PatchScreen(AnsweringScreen[None]):
+    """Reads the sessions in a thread, then shows the patch."""
+
+    BINDINGS: ClassVar[list[BindingType]] = bindings(Where.PATCH)
+    AUTO_FOCUS = "PatchView"
+
+    def __init__(self, patching: Patching, home: Path) -> None:
+        super().__init__(id="patch-screen")
+        self._patching, self._home = patching, home
+        self._stopped = Event()
+        self._patch: Patch | None = None
+
+    @property
+    def gemtui(self) -> AppBase:
+        """The app, with its type."""
+        return cast("AppBase", self.app)
+
+    @property
+    def view(self) -> PatchView:
+        """The patch."""
+        return self.query_one(PatchView)
+
+    def compose(self) -> ComposeResult:
+        """Of what, the patch, how it goes, keys."""
+        yield BarLine(id="header", mark=self.gemtui.glyphs.ellipsis)
+        yield PatchView(what="the patch")
+        yield BarLine(id="status", mark=self.gemtui.glyphs.ellipsis)
+        yield FooterLine(ascii=self.gemtui.config.ascii)
+
+    def on_mount(self) -> None:
+        """Begin to read."""
+        self._read()
+
+    def on_unmount(self) -> None:
+        """Nobody waits for it any more."""
+        self._stopped.set()
+
+    def on_resize(self) -> None:
+        """The path has more room, or less."""
+        header, count = self.query_one("#header", BarLine), ""
+        if self._patch is not None:
+            count = counted(self._patch.files, "file")
+        room = header.content_size.width - len(count)
+        words = titled_path("Patch of", self._patching.root, room, self.gemtui.glyphs)
+        header.say(words, [Content.styled(count, "dim")])
+
+    def _say(self, words: Clean) -> None:
+        if not self._stopped.is_set():
+            self.query_one("#status", BarLine).say([Content(words)])
+
+    @work(exclusive=True, group="read")
+    async def _read(self) -> None:
+        loop = asyncio.get_running_loop()
+
+        def progress(done: int, total: int) -> None:
+            words = own(f"reading {done:,} of {total:,}")
+            if not self._stopped.is_set():
+                loop.call_soon_threadsafe(self._say, words)
+
+        patch = await asyncio.to_thread(_made, self._patching, progress, self._stopped.is_set)
+        self._patch = self.view.patch = patch
+        self.on_resize()
+        left = f"{counted(patch.left_out, 'file')} left out" if patch.left_out else ""
+        self._say(own(left))
+        self.view.show(lambda look: _lines(patch, look))
+        self.refresh_bindings()
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        """Without a patch there is nothing to write."""
+        del parameters
+        return action != "write" or (self._patch is not None and bool(self._patch.text))
+
+    @work(exclusive=True, group=DIALOG)
+    async def action_write(self) -> None:
+        """Ask for a file that does not exist yet, and write the patch there."""
+        patch, forbidden = self._patch, resolved(self._home)
+        name = await self.app.push_screen_wait(
+            AskScreen(
+                clean_line(f"Write the patch to a file in {short_path(current_folder())}"),
+                value=free_name(file_name(self._patching.root.name), ".patch"),
+                problem=lambda name: problem_of(name, forbidden=forbidden),
+            )
+        )
+        if name is None or patch is None:
+            return
+        path = place_of(name)
+        try:
+            await asyncio.to_thread(write_new, path, patch.text.encode("utf-8", "replace"))
+        except OSError as error:
+            self.gemtui.say(f"Nothing was written: {error}", problem=True)
+        else:
+            self.gemtui.say(f"Written: {short_path(path)}")
+
+    def action_close(self) -> None:
+        """Back to where one was."""
+        self.dismiss(None)
+
+
+def _made(
+    patching: Patching, progress: Callable[[int, int], None], cancelled: Callable[[], bool]
+) -> Patch:
+    """In a thread: all of it."""
+    made, problems = ProjectPatch(patching.root), list[str]()
+    for each in recorded_changes(
+        patching.sessions(), since=patching.since, progress=progress, cancelled=cancelled
+    ):
+        if isinstance(each, Problem):
+            problems.append(f"{each.path}: {each.what}")
+        elif patching.only is None or each.path in patching.only:
+            made.add(each)
+    files = list(made.files())
+    return Patch(
+        text="".join(each.text for each in files),
+        files=sum(bool(each.text) for each in files),
+        left_out=sum(bool(each.unknown) for each in files),
+        remarks=(*problems, *(remark for each in files for remark in each.remarks)),
+    )
+
+
+def _lines(patch: Patch, look: Look) -> Sequence[Line]:
+    """First what there is to say about it, then the patch as it will be written."""
+    said = [clean_line(each) for each in patch.remarks[:_REMARKS]]
+    if more := len(patch.remarks) - len(said):
+        said.append(own(f"and {more:,} more"))
+    if not patch.text:
+        said.append(own("there is nothing to patch"))
+    lines = [
+        line
+        for words in said
+        for line in wrap(
+            (Piece(own(f"{look.glyphs.warning} {words}"), look[Role.WARNING]),), look.width
+        )
+    ]
+    if lines and patch.text:
+        lines.append(BLANK)
+    return (*lines, *text_rows(patch.text, look, folded=False, language=own("diff")).lines)

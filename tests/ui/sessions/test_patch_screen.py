@@ -1,0 +1,190 @@
+"""What sessions changed, as one patch: looked at, copied, written; git itself applies it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from gemtui.ui.kit.clean_widgets import Input
+from gemtui.ui.kit.dialogs import AskScreen
+from gemtui.ui.sessions.files_screen import FilesScreen
+from gemtui.ui.sessions.history_screen import HistoryScreen
+from gemtui.ui.sessions.patch_screen import PatchScreen
+from tests.sessions import logs
+from tests.sessions.stores import marker, session, talk, uuid
+from tests.sessions.writes import wrote
+from tests.transcript.test_patch import apply
+from tests.ui.people import NARROW, WIDE, Person, person
+
+
+@pytest.fixture
+def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    folder = tmp_path / "tide"
+    folder.mkdir()
+    monkeypatch.chdir(folder)
+    return folder
+
+
+@pytest.fixture
+def home(tmp_path: Path, project: Path) -> Path:
+    """Two sessions of a project; the newer one also wrote what no patch can tell."""
+    home, path = tmp_path / ".gemini", project / "src" / "moon.py"
+    marker(home, "proj", str(project))
+    one = [
+        wrote(path, "new\n", "full\n", seconds=20),
+        wrote(project / "a b", None, "x", seconds=21),
+    ]
+    session(home, uuid(1), [*talk(uuid(1), "Draw the moon"), *one], minute="2026-11-20T23-04")
+    untold = logs.call("u", 41, name="write_file", args={"file_path": "old.py", "content": "x"})
+    two = [
+        wrote(path, "full\n", "half\n", seconds=40),
+        wrote(project.parent / "far.py", None, "far", seconds=42),
+        logs.gemini("u", "", 41, toolCalls=[untold]),
+        {"$set": {"lastUpdated": logs.at(70)}},
+    ]
+    session(home, uuid(2), [*talk(uuid(2), "Let it wane"), *two], minute="2026-11-20T23-05")
+    (project / "src").mkdir()
+    path.write_text("new\n")
+    return home
+
+
+async def on_patch(me: Person) -> PatchScreen:
+    await me.until(lambda: isinstance(me.app.screen, PatchScreen))
+    screen = me.app.screen
+    assert isinstance(screen, PatchScreen)
+    await me.until(lambda: screen.view.patch is not None)
+    return screen
+
+
+async def write(me: Person, name: str) -> None:
+    await me.press("enter")
+    await me.until(lambda: isinstance(me.app.screen, AskScreen))
+    await me.press("ctrl+a", "ctrl+k")
+    await me.type(name)
+    await me.press("enter")
+
+
+@pytest.mark.parametrize("size", [WIDE, NARROW])
+async def test_the_patch_of_selected_sessions_is_written_and_applies(
+    home: Path, project: Path, size: tuple[int, int]
+) -> None:
+    async with person(home, size) as me:
+        await me.sees("Let it wane", "Draw the moon")
+        await me.press("space", "space", "E")
+        await on_patch(me)
+        await me.sees("2 files", "2 files left out", "+half", "it is not below")
+        await me.sees("old.py: what it held before is not recorded")
+        await write(me, "my.patch")
+        await me.until(lambda: any("Written" in each for each in me.said))
+    written = project / "my.patch"
+    assert written.stat().st_mode & 0o777 == 0o600
+    apply(project, written.read_text())
+    assert (project / "src/moon.py").read_text() == "half\n"
+    assert (project / "a b").read_text() == "x"
+
+
+async def test_the_patch_of_the_open_session_is_copied(home: Path, project: Path) -> None:
+    async with person(home) as me:
+        await me.sees("Draw the moon")
+        await me.press("down", "enter")
+        await me.until(lambda: me.home.reading and me.view.total)
+        await me.press("E")
+        await on_patch(me)
+        await me.press("y")
+        apply(project, me.app.clipboard)
+        await me.press("escape")
+        await me.until(lambda: me.app.screen is me.home and me.view.has_focus)
+    assert (project / "src/moon.py").read_text() == "full\n"
+
+
+async def test_no_file_is_written_over(home: Path, project: Path) -> None:
+    async with person(home) as me:
+        await me.sees("Let it wane")
+        await me.press("E")
+        await on_patch(me)
+        await write(me, "src/moon.py")
+        await me.sees("That file exists")
+        await me.press("ctrl+a", "ctrl+k")
+        await me.type(str(home / "x"))
+        await me.press("enter")
+        await me.sees("belongs to Gemini CLI")
+    assert (project / "src/moon.py").read_text() == "new\n"
+    assert not (home / "x").exists()
+
+
+async def test_the_patch_of_the_files_that_are_shown(home: Path, project: Path) -> None:
+    async with person(home) as me:
+        await me.sees("Let it wane")
+        await me.press("w")
+        await me.until(lambda: isinstance(me.app.screen, FilesScreen))
+        await me.type("moon")
+        await me.sees("1 of 4 files")
+        await me.press("ctrl+s")
+        screen = await on_patch(me)
+        assert screen.view.patch is not None
+        assert (screen.view.patch.files, screen.view.patch.remarks) == (1, ())
+        apply(project, screen.view.patch.text)
+        assert (project / "src/moon.py").read_text() == "half\n"
+        await me.press("escape")
+        await me.until(lambda: isinstance(me.app.screen, FilesScreen))
+        assert me.app.screen.query_one(Input).value == "moon"
+
+
+async def test_the_patch_of_one_file(home: Path) -> None:
+    async with person(home) as me:
+        await me.sees("Let it wane")
+        await me.press("w")
+        await me.until(lambda: isinstance(me.app.screen, FilesScreen))
+        await me.type("moon")
+        await me.press("enter")
+        await me.until(lambda: isinstance(me.app.screen, HistoryScreen))
+        await me.sees("2 writes in 2 sessions")
+        await me.press("E")
+        screen = await on_patch(me)
+        assert screen.view.patch is not None
+        assert screen.view.patch.text.splitlines()[-2:] == ["-new", "+half"]
+
+
+async def test_sessions_of_several_projects_make_no_patch(home: Path) -> None:
+    marker(home, "other", "/home/ada/other")
+    session(home, uuid(3), talk(uuid(3), "Go away"), key="other")
+    async with person(home) as me:
+        await me.sees("Go away")
+        await me.press("space", "space", "space", "E")
+        await me.until(lambda: any("one project" in each for each in me.said))
+        assert me.app.screen is me.home
+
+
+async def test_where_nothing_changed_there_is_nothing_to_write(tmp_path: Path) -> None:
+    home = tmp_path / ".gemini"
+    marker(home, "proj", "/home/ada/tide")
+    session(home, uuid(1), talk(uuid(1), "Let it wane"))
+    async with person(home) as me:
+        await me.sees("Let it wane")
+        await me.press("E")
+        await on_patch(me)
+        await me.sees("there is nothing to patch")
+        await me.press("enter", "y", "escape")
+        await me.until(lambda: me.app.screen is me.home)
+        assert me.app.clipboard == ""
+
+
+async def test_control_characters_are_written_and_said_when_copied(
+    tmp_path: Path, project: Path
+) -> None:
+    home = tmp_path / ".gemini"
+    marker(home, "proj", str(project))
+    evil = wrote(project / "a\n\x1b[31mb", None, "one\r\n\x1b]0;x\x07\n")
+    session(home, uuid(1), [*talk(uuid(1), "Let it wane"), evil])
+    async with person(home) as me:
+        await me.sees("Let it wane")
+        await me.press("E")
+        await on_patch(me)
+        await me.press("y")
+        await me.until(lambda: any("holds control characters" in each for each in me.said))
+        assert not {"\x1b", "\x07"} & set(me.text + me.app.clipboard)
+        await write(me, "evil.patch")
+        await me.until(lambda: (project / "evil.patch").exists())
+    apply(project, (project / "evil.patch").read_bytes().decode())
+    assert (project / "a\n\x1b[31mb").read_bytes() == b"one\r\n\x1b]0;x\x07\n"
