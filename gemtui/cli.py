@@ -350,10 +350,10 @@ def search(
 
     QUERY, best in single quotes: words that must all occur in one message or tool call, "phrases",
     -not, and fields: project: tool: file: model: tag: before: after: is:failed is:thought is:pinned
-    in:prompt. The last word may be a beginning. Words of code are found whole and in parts. Where
-    there are few hits, words that are alike count as well. Without an option, the sessions of the
-    current folder's project are searched, or all where it has none, each with its subagents. Exit
-    code 1 where nothing is found.
+    is:archived in:prompt. The last word may be a beginning. Words of code are found whole and in
+    parts. Where there are few hits, words that are alike count as well. Without an option, the
+    sessions of the current folder's project are searched, or all where it has none, each with its
+    subagents. Exit code 1 where nothing is found.
     """
     _require_one("--project", project is not None, "--everywhere", everywhere)
     from gemtui.commands import search as command

@@ -9,7 +9,7 @@ from tantivy import FieldType, Occur
 from tantivy import Query as Engine
 
 from gemtui.search.documents import Kind
-from gemtui.search.query import Field, Narrowed, Query, Term
+from gemtui.search.query import MARKED, Field, Narrowed, Query, Term
 from gemtui.search.text_index import schema, seconds
 from gemtui.search.words import words
 
@@ -88,7 +88,8 @@ _OF_SESSIONS = (Field.PROJECT, Field.MODEL, Field.TAG)
 
 def _says(narrowed: Narrowed) -> bool:
     """Whether a field is about documents, not about sessions."""
-    return narrowed.field not in _OF_SESSIONS and narrowed.value != "pinned"
+    marked = narrowed.field is Field.IS and narrowed.value in MARKED
+    return narrowed.field not in _OF_SESSIONS and not marked
 
 
 def _field(narrowed: Narrowed) -> Engine:

@@ -36,8 +36,10 @@ class Field(StrEnum):
     IN = "in"
 
 
+MARKED = ("pinned", "archived")
+"""What a user has made of a session, which `is:` asks for."""
 CHOICES: Mapping[Field, tuple[str, ...]] = {
-    Field.IS: ("failed", "thought", "pinned"),
+    Field.IS: ("failed", "thought", *MARKED),
     Field.IN: ("prompt", "answer", "thought", "tool"),
 }
 """Fields that take one of a few words."""

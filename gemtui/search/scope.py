@@ -11,7 +11,7 @@ from typing import Protocol
 
 from gemtui.marks import Mark
 from gemtui.search.file_list import Row, session_of, stamp_of
-from gemtui.search.query import Field, Narrowed
+from gemtui.search.query import MARKED, Field, Narrowed
 from gemtui.sessions.catalog import newest_first
 from gemtui.sessions.index import Index
 from gemtui.sessions.projects import folder_names
@@ -144,8 +144,8 @@ def _fits(session: Summary, narrowed: Narrowed, marks: Mapping[str, Mark]) -> bo
             fits = any(value in model.lower() for model in session.models)
         case Field.TAG:
             fits = session.id in marks and value.removeprefix("#") in marks[session.id].tags
-        case Field.IS if value == "pinned":
-            fits = session.id in marks and marks[session.id].pinned
+        case Field.IS if value in MARKED:
+            fits = session.id in marks and getattr(marks[session.id], value)
         case _:
             return True
     return fits is not narrowed.excluded

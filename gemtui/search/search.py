@@ -180,8 +180,8 @@ class Search:
 
         `sessions`: where to look, sub-agents included, as a snapshot has them; copies, ghosts and
         checkpoints are left out. `limit`: hits at most. `dropped`: search what was rewound,
-        replaced or failed instead of what stands. `marks`: those of sessions by id, which `tag:`
-        and `is:pinned` ask for. Never raises.
+        replaced or failed instead of what stands. `marks`: those of sessions by id, which `tag:`,
+        `is:pinned` and `is:archived` ask for. Never raises.
         """
         with self._lock:
             scope = self._scope_of(query, sessions, marks)

@@ -81,7 +81,7 @@ def test_several_times_hold_together() -> None:
         ('an "open quote', 'a quotation mark " is missing'),
         ("tool: x", "nothing follows tool:"),
         ('file:"" x', "nothing follows file:"),
-        ("is:broken x", "is:broken is not known, only failed, thought or pinned"),
+        ("is:broken x", "is:broken is not known, only failed, thought, pinned or archived"),
         ("in:title x", "in:title is not known, only prompt, answer, thought or tool"),
         ("before:soon", "before:soon is no day, such as 2026-11-20, yesterday or 7d"),
         ("before:2026-13-40", "before:2026-13-40 is no day, such as 2026-11-20, yesterday or 7d"),
@@ -165,7 +165,7 @@ def test_fields_are_completed_as_they_are_typed() -> None:
     assert completions("fix -to", {}) == ["fix -tool:"]
     assert completions("fix i", {}) == ["fix is:", "fix in:"]
     assert completions("fix ", {}) == []
-    assert completions("is:", {}) == ["is:failed", "is:thought", "is:pinned"]
+    assert completions("is:", {}) == ["is:failed", "is:thought", "is:pinned", "is:archived"]
     assert completions("in:t", {}) == ["in:thought", "in:tool"]
     assert completions("in:tool", {}) == []
     assert completions('"tool:', {}) == []

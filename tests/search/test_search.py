@@ -137,13 +137,18 @@ def test_dropped_messages_are_found_if_they_are_asked_for(search: Search, home: 
 
 
 def test_tags_and_pins_are_those_of_the_caller(search: Search, home: Path) -> None:
-    marks = {NOTES: Mark(session=NOTES, tags=("later",)), PARSER: Mark(session=PARSER, pinned=True)}
+    marks = {
+        NOTES: Mark(session=NOTES, tags=("later",), archived=True),
+        PARSER: Mark(session=PARSER, pinned=True),
+    }
 
     def sessions(text: str) -> set[str]:
         return {group.session.id for group in ask(search, home, text, marks).groups}
 
     assert sessions("tag:later") == sessions("tag:#Later") == sessions("-is:pinned") == {NOTES}
     assert sessions("is:pinned") == sessions("-tag:later") == {PARSER}
+    assert sessions("is:archived") == {NOTES}
+    assert sessions("-is:archived") == {PARSER}
     assert sessions("tag:late") == set()
 
 

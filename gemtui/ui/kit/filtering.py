@@ -11,6 +11,7 @@ from textual import on, work
 from textual.app import ComposeResult
 from textual.containers import Horizontal, Vertical
 from textual.message import Message
+from textual.suggester import Suggester
 from textual.widgets import Rule
 from textual.worker import Worker, WorkerCancelled
 
@@ -25,7 +26,7 @@ from gemtui.ui.kit.row_list import Item, RowList
 class FilterBar(Horizontal):
     """One line: a rule while there is no search, else `/` and an input.
 
-    It only says what is typed; what is searched is up to who listens. A search inside of the
+    `suggester`: what completes words in it. It only says what is typed; what is searched is up to who listens. A search inside of the
     sessions' text belongs beside it, as another source of rows.
     """
 
@@ -59,12 +60,16 @@ class FilterBar(Horizontal):
             super().__init__()
             self.opens = opens
 
+    def __init__(self, suggester: Suggester | None = None) -> None:
+        super().__init__()
+        self._suggester = suggester
+
     def compose(self) -> ComposeResult:
         """Both forms; a class on this widget decides which one shows."""
         ascii = look_of(self.app, 1).glyphs.name == "ascii"
         yield Rule(line_style="ascii" if ascii else "solid")
         yield Static(own("/"))
-        yield Input(select_on_focus=False)
+        yield Input(select_on_focus=False, suggester=self._suggester)
 
     @property
     def text(self) -> str:

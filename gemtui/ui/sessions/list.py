@@ -71,6 +71,7 @@ class SessionList(ScrollView, can_focus=True, inherit_bindings=False):
         super().__init__()
         self.bar = bar
         self.view = View(everywhere=project is None)
+        self.marks: Mapping[str, Mark] = {}
         self._listing = Listing(project)
         self._snapshot: Snapshot | None = None
         self._rows = Rows()
@@ -138,6 +139,7 @@ class SessionList(ScrollView, can_focus=True, inherit_bindings=False):
 
     def mark(self, marks: Mapping[str, Mark]) -> None:
         """Show what the user has said about sessions, by their ids."""
+        self.marks = marks
         self._listing.mark(marks)
         self._arrange(self.view)
 

@@ -16,6 +16,7 @@ from gemtui.ui.draw.theme import Look, Role, look_of
 from gemtui.ui.kit.filtering import FilterBar
 from gemtui.ui.sessions.labels import shorter
 from gemtui.ui.sessions.list import SessionList
+from gemtui.ui.sessions.tags import TagSuggester, tags_in_use
 
 
 class Crumbs(Widget):
@@ -68,7 +69,7 @@ class SessionPane(Vertical):
 
     def __init__(self, project: Path | None = None, *, id: str | None = None) -> None:
         super().__init__(id=id)
-        self.bar = FilterBar()
+        self.bar = FilterBar(TagSuggester(lambda: tags_in_use(self.list.marks), sign="#"))
         self.list = SessionList(self.bar, project)
         self._crumbs = Crumbs()
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 
 from msgspec.structs import replace
@@ -10,7 +9,6 @@ from textual import on, work
 from textual.app import ComposeResult
 from textual.containers import Horizontal
 from textual.content import Content
-from textual.suggester import Suggester
 from textual.widget import Widget
 
 from gemtui.errors import GemtuiError
@@ -23,8 +21,8 @@ from gemtui.ui.kit.clean_widgets import Button, Dialog, Input, Label, Static
 from gemtui.ui.kit.dialog_guard import LOW, DialogScreen
 from gemtui.ui.kit.keys import Where, bindings
 from gemtui.ui.kit.tick import Tick
+from gemtui.ui.sessions.tags import BETWEEN, TagSuggester
 
-_BETWEEN = re.compile(r"[\s,]+")
 _TITLE, _TAGS = 72, 64
 """Cells of a title and of the tags below their field, which stay on one line."""
 
@@ -46,7 +44,7 @@ class MarksScreen(DialogScreen[bool]):
         self,
         about: Clean,
         marks: Sequence[Mark],
-        tags: Sequence[str],
+        tags: Sequence[Clean],
         keep: Callable[[MarkEdit], Awaitable[None]],
     ) -> None:
         super().__init__()
@@ -66,7 +64,7 @@ class MarksScreen(DialogScreen[bool]):
                 yield _row("Name", Input(self._old_name, placeholder=self._about, id="name"))
             tags = visible_line(" ".join(sorted(self._common)))
             empty = own("words of your own, with blanks between them")
-            offered = _TagSuggester(self._tags)
+            offered = TagSuggester(lambda: self._tags)
             yield _row("Tags", Input(tags, placeholder=empty, id="tags", suggester=offered))
             if words := self._words_about_tags():
                 yield Static(words, id="tags-in-use")
@@ -121,7 +119,7 @@ class MarksScreen(DialogScreen[bool]):
 
     def _edit(self) -> MarkEdit:
         """What was changed here. Raises MarkError."""
-        words = _BETWEEN.split(self.query_one("#tags", Input).value)
+        words = BETWEEN.split(self.query_one("#tags", Input).value)
         tags = {tag_of(word) for word in words if word}
         edit = MarkEdit(
             add=tuple(sorted(tags - self._common)),
@@ -148,18 +146,3 @@ class MarksScreen(DialogScreen[bool]):
 
 def _row(label: str, field: Widget) -> Horizontal:
     return Horizontal(Label(own(label)), field, classes="row")
-
-
-class _TagSuggester(Suggester):
-    """Completes the last tag to one that is in use."""
-
-    def __init__(self, tags: Sequence[str]) -> None:
-        super().__init__(use_cache=False, case_sensitive=True)
-        self._tags = tags
-
-    async def get_suggestion(self, value: str) -> str | None:
-        """Return the value with its last tag completed; None = none begins so."""
-        begun = _BETWEEN.split(value)[-1]
-        start = begun.removeprefix("#").lower()
-        found = next((tag for tag in self._tags if start and tag.startswith(start)), None)
-        return None if found is None else value + found[len(start) :]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path, PurePath
@@ -49,6 +48,7 @@ from gemtui.ui.sessions.marking import Marking, named
 from gemtui.ui.sessions.marks_feed import MarksFeed
 from gemtui.ui.sessions.read_pane import ReadPane
 from gemtui.ui.sessions.store_feed import StoreFeed
+from gemtui.ui.sessions.tags import tags_in_use
 from gemtui.ui.sessions.undo_stack import UndoStack
 
 if TYPE_CHECKING:
@@ -621,8 +621,7 @@ class SessionsScreen(DialogGuardScreen[None]):
         marks = [self._marks.of(id) for id in dict.fromkeys(each.id for each in wanted)]
         one = wanted[0].title if len(marks) == 1 else None
         about = clean_line(one or f"{len(marks):,} sessions")
-        in_use = Counter(tag for mark in self._marks.marks.values() for tag in mark.tags)
-        tags = [tag for tag, _ in in_use.most_common()]
+        tags = tags_in_use(self._marks.marks)
 
         async def keep(edit: MarkEdit) -> None:
             tried.append(self._mark(wanted, edit))

@@ -36,6 +36,7 @@ from gemtui.ui.kit.dialog_guard import AnsweringScreen
 from gemtui.ui.kit.keys import Where, bindings
 from gemtui.ui.kit.row_list import RowList, SteeredRows, Steering
 from gemtui.ui.sessions.marking import named
+from gemtui.ui.sessions.tags import tags_in_use
 
 if TYPE_CHECKING:
     from gemtui.marks import Mark
@@ -160,9 +161,8 @@ class SearchScreen(Steering, AnsweringScreen[Place]):
         sessions = self._snapshot.sessions
         projects = Counter(Path(each.project).name for each in sessions if each.project)
         models = Counter(model for each in sessions for model in each.models)
-        tags = Counter(tag for mark in self._marks.values() for tag in mark.tags)
         return {
-            Field.TAG: [tag for tag, _ in tags.most_common()],
+            Field.TAG: tags_in_use(self._marks),
             Field.PROJECT: [name for name, _ in projects.most_common()],
             Field.MODEL: [name for name, _ in models.most_common()],
             Field.TOOL: [tool.name for tool in TOOLS],

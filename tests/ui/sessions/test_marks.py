@@ -259,6 +259,20 @@ async def test_the_filter_finds_names_tags_and_notes(store: Path, typed: str, wh
         await me.sees(why)
 
 
+async def test_the_filter_completes_tags(store: Path) -> None:
+    Marks().edit(["elsewhere"], MarkEdit(add=("parser", "work")))
+    async with person(store, NARROW) as me:
+        await me.press("slash")
+        await me.type("question #pa")
+        await me.until(lambda: me.home.query_one(Input)._suggestion)
+        await me.press("right")
+        assert me.rows.bar.text == "question #parser"
+        await me.press("ctrl+u")
+        await me.type("wor")
+        await me.until(lambda: me.rows.view.query == "wor")
+        assert not me.home.query_one(Input)._suggestion
+
+
 async def test_the_search_completes_tags_and_knows_what_was_marked_just_now(store: Path) -> None:
     async with person(store, WIDE) as me:
         await me.sees("first question")
