@@ -26,8 +26,8 @@ from gemtui.ui.kit.row_list import Item, RowList
 class FilterBar(Horizontal):
     """One line: a rule while there is no search, else `/` and an input.
 
-    `suggester`: what completes words in it. It only says what is typed; what is searched is up to who listens. A search inside of the
-    sessions' text belongs beside it, as another source of rows.
+    It only says what is typed; what is searched is up to who listens. A search inside of the
+    sessions' text belongs beside it, as another source of rows. `suggester` completes words.
     """
 
     BINDINGS = bindings(Where.FILTER)
