@@ -14,6 +14,7 @@ from pathlib import Path
 
 import msgspec
 
+from gemtui.agent.approval import Away
 from gemtui.agent.options import AgentOptions
 from gemtui.errors import OptionError
 from gemtui.files import resolved, write_whole
@@ -40,6 +41,8 @@ class _Kept(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     sandbox: bool = False
     timeout: float | None = None
     idle_timeout: float | None = None
+    ask: bool = False
+    away: Away = Away.WAIT
 
 
 _SHELL = "shell_execute"

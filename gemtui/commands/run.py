@@ -8,10 +8,12 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from gemtui.agent.approve import answer_questions
 from gemtui.agent.gemini import GeminiRun, unstarted
 from gemtui.agent.options import AgentOptions
 from gemtui.agent.tail import tail
 from gemtui.commands.output import note
+from gemtui.commands.run_ask import AskingTerminal, TerminalQuestions
 from gemtui.commands.run_cli import RunArguments
 from gemtui.commands.run_options import options_of, prompt_of
 from gemtui.commands.run_show import Show
@@ -40,13 +42,23 @@ def run(words: RunArguments) -> int:
         run_dry.show(adapter, prompt, options, as_json=words.as_json)
         return 0
     options.check()
+    terminal = AskingTerminal.open(as_json=words.as_json) if words.ask else None
     prune(adapter.runs)
     show = Show(as_json=words.as_json, quiet=words.quiet)
-    return show.close(asyncio.run(_follow(adapter, prompt, options, show)))
+    return show.close(asyncio.run(_follow(adapter, prompt, options, show, terminal)))
 
 
-async def _follow(adapter: GeminiAdapter, prompt: str, options: AgentOptions, show: Show) -> str:
-    """Start, show what comes, and leave nothing behind however it ends; what stderr said."""
+async def _follow(
+    adapter: GeminiAdapter,
+    prompt: str,
+    options: AgentOptions,
+    show: Show,
+    terminal: AskingTerminal | None,
+) -> str:
+    """Start, show what comes, and leave nothing behind however it ends; what stderr said.
+
+    `terminal`: where what the run asks is answered.
+    """
     stderr = ""
     stop = _Stop(show)
     writer = Writer(stop.now)
@@ -57,10 +69,25 @@ async def _follow(adapter: GeminiAdapter, prompt: str, options: AgentOptions, sh
             for event in unstarted(error, options):
                 await writer.write(show.output(event))
         else:
-            await _show_all(run, stop, writer, show)
+            with _answering(run, terminal):
+                await _show_all(run, stop, writer, show)
             stderr = run.stderr()
         await writer.close()
     return stderr
+
+
+@contextmanager
+def _answering(run: GeminiRun, terminal: AskingTerminal | None) -> Iterator[None]:
+    """Answer what the run asks meanwhile, in the terminal."""
+    if terminal is None:
+        yield
+        return
+    questions = TerminalQuestions(terminal, run.gate, Path(run.request.cwd))
+    answering = asyncio.ensure_future(answer_questions(run.gate, questions.approve))
+    try:
+        yield
+    finally:
+        answering.cancel()
 
 
 async def _show_all(run: GeminiRun, stop: _Stop, writer: Writer, show: Show) -> None:

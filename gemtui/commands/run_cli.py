@@ -39,6 +39,7 @@ class RunArguments:
     as_json: bool = False
     dry_run: bool = False
     quiet: bool = False
+    ask: bool = False
 
 
 def setup_options(command: Any) -> Any:
@@ -109,6 +110,12 @@ def run_options(complete_session: Callable[..., Any]) -> Callable[[Any], Any]:
         ),
         _seconds("--timeout", "End a run that takes longer."),
         _seconds("--idle-timeout", "End a run that has said nothing for so long."),
+        click.option(
+            "--ask",
+            is_flag=True,
+            help="Ask in this terminal before each call that mode and policy ask about. Needs "
+            "gemtui's extension.",
+        ),
         click.option("--json", "as_json", is_flag=True, help="Print one event a line as JSON."),
         click.option("--dry-run", is_flag=True, help="Print what would be run, and run nothing."),
         click.option("--quiet", is_flag=True, help="Say nothing on stderr but why it failed."),

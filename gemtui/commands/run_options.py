@@ -116,6 +116,7 @@ def options_of(words: RunArguments) -> AgentOptions:
         timeout=words.timeout,
         idle_timeout=words.idle_timeout,
         trust=words.trust or trust.remembered(folder),
+        ask=words.ask,
     )
     check_names(options.tools)
     _check_tools(words)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import textwrap
 import uuid
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -12,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from gemtui.agent import remembered, trust
 from gemtui.agent.options import AgentOptions, seconds_text
-from gemtui.errors import GemtuiError
+from gemtui.errors import GateError, GemtuiError
 from gemtui.files import is_file, read_end, read_small
 from gemtui.paths import current_folder, typed_path
 from gemtui.policy.edit import store
@@ -287,16 +288,53 @@ async def start(
 ) -> LiveRun | None:
     """Start a run in a folder that the user trusts; return it.
 
-    None, after saying why, if it was not started.
+    None, after saying why, if it was not started. The person says what to do where it can't ask.
     """
     trust = options.trust or await trusted(app, options.cwd or current_folder())
     if trust is None:
         return None
-    try:
-        return await registry.start(prompt, replace(options, trust=trust), before=before)
-    except (GemtuiError, OSError) as error:
-        app.say(f"Nothing was started: {error}", problem=True)
-        return None
+    wanted = replace(options, trust=trust)
+    while True:
+        try:
+            return await registry.start(prompt, wanted, before=before)
+        except GateError as error:
+            changed = await _without_gate(app, wanted, error)
+            if changed is None:
+                return None
+            wanted = changed
+        except (GemtuiError, OSError) as error:
+            app.say(f"Nothing was started: {error}", problem=True)
+            return None
+
+
+async def _without_gate(
+    app: AppBase, options: AgentOptions, error: GateError
+) -> AgentOptions | None:
+    """Say why a run can't ask; return the options with which to try again, None = not at all."""
+    install = Choice("install", Clean("Install the extension"), Clean("and ask me, after a look"))
+    answer = await app.push_screen_wait(
+        ChooseScreen(
+            Clean("Nobody could be asked in this run"),
+            (*map(clean_line, textwrap.wrap(str(error), 70)), Clean("")),
+            (
+                Choice("no", Clean("Don't run"), Clean("the prompt is kept")),
+                *((install,) if error.install else ()),
+                Choice("unasked", Clean("Run without asking"), Clean("the rest is refused")),
+            ),
+        )
+    )
+    if answer == "unasked":
+        return replace(options, ask=False)
+    if answer == "install" and await _install_extension(app):
+        return options
+    return None
+
+
+async def _install_extension(app: AppBase) -> bool:
+    """Install it after plain words; whether it is there now."""
+    from gemtui.ui.kit.extension_dialog import install_extension
+
+    return await install_extension(app)
 
 
 async def show_difference(app: AppBase, run: LiveRun, write: FileWrite) -> None:

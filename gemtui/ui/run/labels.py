@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, assert_never
 
 from textual.content import Content
 
+from gemtui.agent.approval import Away
 from gemtui.agent.detect import Detected
 from gemtui.agent.options import AgentOptions, seconds_text
 from gemtui.notify import Notice
@@ -268,6 +269,8 @@ def loud_words(options: AgentOptions) -> Iterator[str]:
 
 def unusual(options: AgentOptions) -> Iterator[str]:
     """Yield what else differs from the defaults, but for model, mode and folder."""
+    if options.ask:
+        yield "asks me" if options.away is Away.WAIT else "asks me, refuses while I am away"
     if options.sandbox:
         yield "sandbox"
     if (levels := options.permissions) is not None:

@@ -13,6 +13,7 @@ from textual.app import ComposeResult
 from textual.containers import Horizontal, VerticalScroll
 from textual.widget import Widget
 
+from gemtui.agent.approval import Away
 from gemtui.agent.options import AgentOptions
 from gemtui.errors import OptionError
 from gemtui.policy.edit.store import PolicyFile
@@ -33,7 +34,7 @@ AS_IT_IS = ""
 """The choice that says nothing: the CLI's own way."""
 _MODES = {
     AS_IT_IS: "as Gemini CLI has it",
-    ApprovalMode.DEFAULT: "default: writes and commands are refused",
+    ApprovalMode.DEFAULT: "default: writes and commands need a yes",
     ApprovalMode.AUTO_EDIT: "auto_edit: files may be written",
     ApprovalMode.PLAN: "plan: look, change nothing",
     ApprovalMode.YOLO: "yolo: everything is allowed",
@@ -41,10 +42,15 @@ _MODES = {
 _LEVELS = {
     AS_IT_IS: "as the mode has it; without a mode: ask",
     Level.ALLOW: "allow",
-    Level.ASK: "ask (refused: nobody can answer)",
+    Level.ASK: "ask (refused where I am not asked)",
     Level.DENY: "deny",
 }
+_AWAY: Mapping[str, str] = {
+    Away.WAIT: "the question waits, also for days",
+    Away.REFUSE: "the call is refused",
+}
 _TICKS = {
+    "ask": "before each call that mode and policy ask about",
     "sandbox": "in Gemini CLI's own sandbox",
     "trust": "this folder, for one run",
     "remember": "these for this folder",
@@ -58,6 +64,8 @@ _GROUPS: Mapping[str, Mapping[str, str]] = {
     },
     "What it may do": {
         "approval_mode": "Mode",
+        "ask": "Ask me",
+        "away": "When I am away",
         "file_write": "Write files",
         "shell_execute": "Run commands",
         "network_access": "Use the network",
@@ -92,7 +100,9 @@ _HINTS = {
     "cwd": "where the run works",
     "include_directories": "folders that tools may use as well, with commas",
     "resume": "the full id of a stored session, to go on with it",
-    "approval_mode": "what tools may do unasked; a headless run can ask nobody",
+    "approval_mode": "what tools may do unasked; the rest is refused, or asked about",
+    "ask": "needs gemtui's extension for Gemini CLI; a denied call stays denied",
+    "away": "what becomes of a question while no gemtui is open",
     "policies": "your files of rules: pane 3 makes and edits them",
     "only_tools": "no other tool exists; names with commas",
     "approved_tools": "need no confirmation; names with commas",
@@ -165,6 +175,8 @@ class OptionsScreen(DialogScreen[ChosenOptions]):
             return Tick(own(_TICKS[name]), ticked, id=name)
         if name == "approval_mode":
             return _select(name, _MODES, options.approval_mode)
+        if name == "away":
+            return _select(name, _AWAY, options.away)
         if name in CAPABILITIES:
             return _select(name, _LEVELS, getattr(options.permissions, name, None))
         if name == "policies":
@@ -232,6 +244,8 @@ class OptionsScreen(DialogScreen[ChosenOptions]):
             approval_mode=ApprovalMode(mode) if mode else None,
             permissions=PermissionPolicy(**levels) if levels else None,
             policies=self._chosen_policies(),
+            ask=self._ticked("ask"),
+            away=Away(self._chosen("away")),
             sandbox=self._ticked("sandbox"),
             trust=self._ticked("trust"),
         )

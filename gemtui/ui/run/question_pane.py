@@ -335,11 +335,7 @@ class QuestionPane(Vertical):
             words.update(Clean("reading…"))
             return
         because = shown.question.request.because
-        lines = (
-            [Content.styled(visible_line(f"asks because {because[:500]}"), "dim")]
-            if because
-            else []
-        )
+        lines = [Content.styled(visible_line(f"why: {because[:500]}"), "dim")] if because else []
         if shown.changed is not None:
             lines.append(self._asked(shown))
         else:

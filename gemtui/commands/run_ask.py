@@ -1,0 +1,232 @@
+"""`gemtui run --ask`: what a run asks, printed in the terminal and answered there by a line."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import sys
+import tempfile
+import termios
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import click
+
+from gemtui.agent.approval import Approval, ApprovalRequest
+from gemtui.agent.gate_folder import GateFolder
+from gemtui.config import load_config
+from gemtui.errors import GemtuiError
+from gemtui.files import read_small
+from gemtui.paths import config_file
+from gemtui.processes import at_terminal
+from gemtui.runs.granted import ALWAYS, keep_always
+from gemtui.runs.like_this import LikeThis, like_this
+from gemtui.runs.proposal import Form, Proposal, proposal_of
+from gemtui.text import HOLDS_CONTROLS, Clean, counted, visible, visible_line
+from gemtui.transcript.tools import args_hold_controls, asked_path
+
+_MOST = 60
+"""Lines of a call that are printed; `v` prints all."""
+_LOOK = 0.3
+"""Seconds between two looks whether somebody else has answered."""
+_LARGEST = 16_000_000
+"""Bytes of what an editor leaves."""
+NO_TERMINAL = (
+    "--ask needs a terminal to ask in: nobody can answer here; without it the calls are refused"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class AskingTerminal:
+    """Where a person is asked: file descriptors to read from and to write to."""
+
+    reading: int
+    writing: int
+
+    @classmethod
+    def open(cls, *, as_json: bool) -> AskingTerminal:
+        """Return the terminal of a command; with JSON on stdout, the one that controls us.
+
+        Raises click.UsageError where there is none.
+        """
+        if not as_json:
+            if not (_is_terminal(sys.stdin) and _is_terminal(sys.stdout)):
+                raise click.UsageError(f"{NO_TERMINAL}; a prompt can stand in --prompt-file")
+            return cls(sys.stdin.fileno(), sys.stdout.fileno())
+        try:
+            place = os.open("/dev/tty", os.O_RDWR | os.O_NOCTTY | os.O_CLOEXEC)
+        except OSError:
+            raise click.UsageError(NO_TERMINAL) from None
+        return cls(place, place)
+
+    def write(self, lines: Iterator[Clean] | tuple[Clean, ...], *, end: str = "\n") -> None:
+        """Print lines; a terminal that has gone shows nothing."""
+        with suppress(OSError):
+            os.write(self.writing, ("\n".join(lines) + end).encode("utf-8", "replace"))
+
+    def forget_typed(self) -> None:
+        """What was typed before is no answer."""
+        with suppress(termios.error):
+            termios.tcflush(self.reading, termios.TCIFLUSH)
+
+    async def line(self) -> str | None:
+        """Read one line; None at its end."""
+        loop, ready = asyncio.get_running_loop(), asyncio.Event()
+        loop.add_reader(self.reading, ready.set)
+        try:
+            await ready.wait()
+            with suppress(OSError):
+                said = os.read(self.reading, 65536)
+                return said.decode("utf-8", "replace").rstrip("\r\n") if said else None
+            return None
+        finally:
+            loop.remove_reader(self.reading)
+
+
+def _is_terminal(stream: Any) -> bool:
+    return stream is not None and stream.isatty()
+
+
+class TerminalQuestions:
+    """Asks in a terminal, one question after the other."""
+
+    def __init__(self, terminal: AskingTerminal, gate: GateFolder, cwd: Path) -> None:
+        self._terminal, self._gate, self._cwd = terminal, gate, cwd
+        self._one = asyncio.Lock()
+
+    async def approve(self, request: ApprovalRequest) -> Approval:
+        """Ask; whatever another gemtui answers meanwhile counts."""
+        async with self._one:
+            if self._gate.is_answered(request.number):
+                return Approval.deny()
+            asking = asyncio.ensure_future(self._ask(request))
+            elsewhere = asyncio.ensure_future(self._answered(request.number))
+            try:
+                await asyncio.wait({asking, elsewhere}, return_when=asyncio.FIRST_COMPLETED)
+            finally:
+                for each in (asking, elsewhere):
+                    each.cancel()
+            if asking.done() and not asking.cancelled():
+                return asking.result()
+            self._terminal.write((Clean("answered elsewhere"),))
+            return Approval.deny()
+
+    async def _answered(self, number: int) -> None:
+        while not self._gate.is_answered(number):
+            await asyncio.sleep(_LOOK)
+
+    async def _ask(self, request: ApprovalRequest) -> Approval:
+        proposal = await asyncio.to_thread(proposal_of, request, self._cwd)
+        like = await asyncio.to_thread(like_this, request, self._cwd)
+        self._terminal.write((*question_lines(request, proposal), *_words(request, like)))
+        changed: Proposal | None = None
+        while True:
+            self._terminal.forget_typed()
+            self._terminal.write((_keys(like),), end=" ")
+            said = await self._terminal.line()
+            if said is None:
+                return Approval.stop("the terminal has gone")
+            key, _, more = said.strip().partition(" ")
+            match key:
+                case "y" | "yes":
+                    return Approval.allow(None if changed is None else changed.arguments)
+                case "a" | "A" if like.rule is not None and changed is None:
+                    return await self._allow_like(like, always=key == "A")
+                case "a" | "A":
+                    self._terminal.write((visible_line(f"not here: {like.words}"),))
+                case "n" | "no":
+                    return Approval.deny(more.strip())
+                case "x":
+                    return Approval.stop()
+                case "e":
+                    changed = await self._change(request, changed or proposal, more) or changed
+                case "v":
+                    self._terminal.write(
+                        tuple(question_lines(request, changed or proposal, most=None))
+                    )
+
+    async def _allow_like(self, like: LikeThis, *, always: bool) -> Approval:
+        if always and like.rule is not None:
+            try:
+                place = await asyncio.to_thread(keep_always, like.rule)
+                words = f"kept in the policy {ALWAYS}: {place}"
+            except (GemtuiError, OSError) as error:
+                words = f"allowed for this run; it could not be kept: {error}"
+            self._terminal.write((visible_line(words),))
+        return Approval.allow(rules=like.toml)
+
+    async def _change(self, request: ApprovalRequest, now: Proposal, typed: str) -> Proposal | None:
+        """What the person writes in its place; shown before it runs."""
+        try:
+            text = typed if typed.strip() and now.form is Form.COMMAND else edited(now)
+            arguments = now.changed(text)
+        except (GemtuiError, OSError, ValueError) as error:
+            self._terminal.write((visible_line(f"nothing is changed: {error}"),))
+            return None
+        changed = await asyncio.to_thread(proposal_of, request, self._cwd, arguments)
+        self._terminal.write((Clean("changed by you:"), *question_lines(request, changed)))
+        return changed
+
+
+def edited(now: Proposal) -> str:
+    """Let the person change a call in their editor. Raises GemtuiError, OSError, ValueError."""
+    from gemtui.ui.kit.editor import editor_command, editor_program
+
+    with tempfile.TemporaryDirectory(prefix="gemtui-") as folder:
+        path = Path(folder) / now.name
+        path.write_bytes(now.text.encode("utf-8", "surrogatepass"))
+        words = editor_command(load_config(config_file()).editor, os.environ, path)
+        if code := at_terminal(words, program=editor_program(words[0])):
+            raise GemtuiError(f"{words[0]} ended with {code}")
+        return read_small(path, _LARGEST).decode("utf-8", "surrogatepass")
+
+
+def question_lines(
+    request: ApprovalRequest, proposal: Proposal, *, most: int | None = _MOST
+) -> Iterator[Clean]:
+    """Yield what a call would do, every character of it visible; `most`: lines, None = all."""
+    who = "A sub-agent asks" if request.subagent else "Gemini asks"
+    yield Clean("")
+    yield visible_line(f"? {who}: {request.tool_name} {asked_path(proposal.arguments)}".rstrip())
+    if args_hold_controls(proposal.arguments):
+        yield Clean(f"  ! it {HOLDS_CONTROLS}")
+    for words in proposal.remarks:
+        yield visible_line(f"  ! {words}")
+    text = proposal.text if proposal.diff is None else _hunks(proposal.diff.diff)
+    lines = visible(text).rstrip("\n").split("\n")
+    for line in lines[:most]:
+        yield Clean(f"  {'$ ' if proposal.form is Form.COMMAND else ''}{line}")
+    if most is not None and len(lines) > most:
+        yield Clean(f"  … {counted(len(lines) - most, 'more line')}: v prints all")
+    for danger in proposal.dangers:
+        what = proposal.text[danger.start : danger.end][:60]
+        yield visible_line(f"  ! {what}: {danger.why}")
+    yield from _others(proposal.arguments, proposal.form)
+
+
+def _hunks(diff: str) -> str:
+    at = diff.find("\n@@ ")
+    return diff if at < 0 else diff[at + 1 :]
+
+
+def _others(arguments: Mapping[str, Any], form: Form) -> Iterator[Clean]:
+    shown = {"command", "file_path", "content", "old_string", "new_string"}
+    if form is not Form.ARGUMENTS:
+        for name, value in arguments.items():
+            if name not in shown:
+                yield visible_line(f"  {name}: {str(value)[:500]}")
+
+
+def _words(request: ApprovalRequest, like: LikeThis) -> Iterator[Clean]:
+    if request.because:
+        yield visible_line(f"  why: {request.because[:500]}")
+    if like.rule is not None:
+        yield visible_line(f"  a and A allow {like.words}")
+
+
+def _keys(like: LikeThis) -> Clean:
+    more = "  a all like it  A always" if like.rule is not None else ""
+    return Clean(f"  y yes  n no  n REASON  e change  v whole{more}  x stop the run:")

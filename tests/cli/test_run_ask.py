@@ -1,0 +1,93 @@
+"""`gemtui run --ask` in a terminal, with the real CLI on loopback."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.cli.test_run_real import begin, finish, on_loopback
+from tests.gated import put_hooks
+from tests.model_server import ModelServer, answer, call, text
+from tests.real_cli import MODEL, GeminiCli
+from tests.terminal import Terminal
+
+__all__ = ["on_loopback"]
+
+
+def asking(cli: GeminiCli, model: ModelServer, editor: Path | None = None) -> Terminal:
+    options = ("-C", str(cli.project), "-m", MODEL, "--approval-mode", "default", "--ask")
+    environ = {**os.environ, "GOOGLE_GEMINI_BASE_URL": model.url, "EDITOR": str(editor or "")}
+    words = [sys.executable, "-m", "gemtui", "run", *options, "go"]
+    return Terminal(words, environ=environ, folder=cli.project, rows=100)
+
+
+def ready(terminal: Terminal, number: int) -> None:
+    """Wait until a question can be answered for the n-th time; what is typed before is dropped."""
+    wanted = "x stop the run:"
+    terminal.until(lambda: terminal.text.count(wanted) == number, f"{number} times {wanted}")
+
+
+def test_each_answer_in_a_terminal(on_loopback: GeminiCli) -> None:
+    put_hooks(on_loopback)
+    project = on_loopback.project
+    turns = [
+        answer(call("write_file", file_path="a.txt", content="a\n")),
+        answer(call("write_file", file_path="b.txt", content="b\n")),
+        answer(call("run_shell_command", command="echo asked > ran.txt")),
+        answer(call("run_shell_command", command="git add a.txt")),
+        answer(call("run_shell_command", command="git add ran.txt")),
+        answer(text("All done.")),
+    ]
+    with ModelServer(turns) as model, asking(on_loopback, model) as terminal:
+        terminal.shows("? Gemini asks: write_file a.txt", "+a", "y yes")
+        terminal.press("y\r")
+        ready(terminal, 2)
+        terminal.shows("? Gemini asks: write_file b.txt")
+        terminal.press("what\r")
+        ready(terminal, 3)
+        terminal.press("n b is taken\r")
+        ready(terminal, 4)
+        terminal.shows("$ echo asked > ran.txt", "! > ran.txt: it writes a file")
+        terminal.press("a\r")
+        ready(terminal, 5)
+        terminal.shows("not here: it writes a file")
+        terminal.press("e echo changed > ran.txt\r")
+        ready(terminal, 6)
+        terminal.shows("changed by you:", "$ echo changed > ran.txt")
+        terminal.press("y\r")
+        ready(terminal, 7)
+        terminal.shows("a and A allow commands that begin with git add")
+        terminal.press("a\r")
+        terminal.shows("All done.")
+        assert terminal.wait() == 0
+        said = str([each.body for each in model.requests])
+    assert (project / "a.txt").exists()
+    assert not (project / "b.txt").exists()
+    assert (project / "ran.txt").read_text() == "changed\n"
+    assert "b is taken" in said
+
+
+def test_stopping_ends_the_run(on_loopback: GeminiCli) -> None:
+    put_hooks(on_loopback)
+    turns = [answer(call("write_file", file_path="a.txt", content="a\n")), answer(text("On."))]
+    with ModelServer(turns) as model, asking(on_loopback, model) as terminal:
+        terminal.shows("y yes")
+        terminal.press("x\r")
+        assert terminal.wait() == 130
+    assert not (on_loopback.project / "a.txt").exists()
+
+
+@pytest.mark.parametrize("words", [("--ask",), ("--ask", "--json")])
+def test_without_a_terminal_nothing_is_started(
+    on_loopback: GeminiCli, words: tuple[str, ...]
+) -> None:
+    put_hooks(on_loopback)
+    with ModelServer([answer(text("On."))]) as model:
+        process = begin(on_loopback, model, "go", *words)
+        code, out, err = finish(process)
+        assert not model.requests
+    assert (code, out) == (2, "")
+    assert "--ask needs a terminal" in err

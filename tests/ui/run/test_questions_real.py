@@ -1,0 +1,116 @@
+"""A run that asks, by keys, on the real CLI: what is answered is what happens."""
+
+from __future__ import annotations
+
+import pytest
+from textual.widgets import Checkbox, TextArea
+
+from gemtui.runs.listing import list_runs, runs_dir
+from gemtui.ui.run.change_screen import ChangeScreen
+from gemtui.ui.run.options_dialog import OptionsScreen
+from tests.gated import put_hooks
+from tests.model_server import ModelServer, answer, call, text
+from tests.real_cli import GeminiCli
+from tests.ui.people import NARROW
+from tests.ui.policy.test_real_cli import on_loopback
+from tests.ui.run.test_questions import Asked
+from tests.ui.run.test_screen import runner
+
+__all__ = ["on_loopback"]
+
+
+async def ask_me(me: Asked) -> None:
+    """Switch asking on, in the options."""
+    await me.press("ctrl+o")
+    await me.until(lambda: isinstance(me.app.screen, OptionsScreen))
+    me.app.screen.query_one("#ask", Checkbox).focus()
+    await me.press("space", "ctrl+s")
+    await me.until(lambda: me.app.screen is me.pane)
+    await me.sees("asks me")
+
+
+async def test_each_answer_is_what_happens(
+    on_loopback: GeminiCli, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    put_hooks(on_loopback)
+    project = on_loopback.project
+    (project / "c.txt").write_text("one\ntwo\n")
+    edit = {"file_path": "c.txt", "instruction": "x", "old_string": "two", "new_string": "2"}
+    turns = [
+        answer(call("write_file", file_path="a.txt", content="a\n")),
+        answer(call("write_file", file_path="b.txt", content="b\n")),
+        answer(call("run_shell_command", command="echo asked > ran.txt")),
+        answer(call("replace", **edit)),
+        answer(call("run_shell_command", command="git add a.txt")),
+        answer(call("run_shell_command", command="git add c.txt")),
+        answer(text("All done.")),
+    ]
+    monkeypatch.delenv("EDITOR", raising=False)
+    monkeypatch.delenv("VISUAL", raising=False)
+    with ModelServer(turns) as model:
+        monkeypatch.setenv("GOOGLE_GEMINI_BASE_URL", model.url)
+        async with runner(on_loopback.home, project, NARROW) as found:
+            me = Asked(found.app, found.pilot)
+            await ask_me(me)
+            await me.ask("go")
+            await me.sees("Gemini asks", "a.txt")
+            await me.ready(1)
+            await me.press("y")
+            await me.sees("b.txt")
+            await me.ready(2)
+            await me.press("r")
+            await me.type("b is taken")
+            await me.press("enter")
+            await me.sees("echo asked")
+            await me.ready(3)
+            await me.press("e")
+            await me.until(lambda: isinstance(me.app.screen, ChangeScreen))
+            me.app.screen.query_one(TextArea).text = "echo changed > ran.txt"
+            await me.press("enter")
+            await me.sees("− two")
+            await me.ready(4)
+            await me.press("e")
+            await me.until(lambda: isinstance(me.app.screen, ChangeScreen))
+            me.app.screen.query_one(TextArea).text = "one\nTWO\nthree\n"
+            await me.press("ctrl+s")
+            await me.sees("changed by you")
+            await me.ready(4)
+            await me.press("y")
+            await me.sees("git add a.txt")
+            await me.ready(5)
+            await me.press("a")
+            await me.sees("All done.")
+            await me.ended()
+            assert len(me.gate.numbers()) == 5, "the second git add was like the first"
+            told = [each.answer.consent for each in me.pane.run_shown.own.calls() if each.answer]  # type: ignore[union-attr]
+            assert told == ["allowed", "denied", "changed", "changed", "allowed"]
+        said = str([each.body for each in model.requests])
+    assert (project / "a.txt").read_text() == "a\n"
+    assert not (project / "b.txt").exists()
+    assert (project / "ran.txt").read_text() == "changed\n"
+    assert (project / "c.txt").read_text() == "one\nTWO\nthree\n"
+    assert "b is taken" in said
+    (run,) = list_runs(runs_dir())
+    assert run.asks == 0
+
+
+async def test_where_the_extension_is_missing_it_says_so_and_runs_as_it_would(
+    on_loopback: GeminiCli, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    turns = [answer(call("write_file", file_path="a.txt", content="a\n")), answer(text("Refused."))]
+    with ModelServer(turns) as model:
+        monkeypatch.setenv("GOOGLE_GEMINI_BASE_URL", model.url)
+        async with runner(on_loopback.home, on_loopback.project, NARROW) as found:
+            me = Asked(found.app, found.pilot)
+            await ask_me(me)
+            await me.ask("go")
+            await me.sees("Nobody could be asked in this run", "Install the extension")
+            await me.press("escape")
+            await me.until(lambda: me.app.screen is me.pane)
+            assert me.pane.prompt.text == "go"
+            await me.press("enter")
+            await me.sees("Run without asking")
+            await me.press("down", "down", "enter")
+            await me.sees("Refused.")
+            await me.ended()
+    assert not (on_loopback.project / "a.txt").exists()
