@@ -15,6 +15,7 @@ from queue import Queue
 from statistics import median
 
 import orjson
+import psutil
 
 from gemtui.search.file_list import index_folder
 from gemtui.search.index import ReadIndex, WriteIndex, only_writer
@@ -25,11 +26,15 @@ from gemtui.search.search import Search
 from gemtui.sessions.index import Index
 from gemtui.sessions.records import SessionLog
 from gemtui.sessions.snapshot import Snapshot
+from gemtui.text import counted
+from tests.bench import minimal
 from tests.bench.listing import LOOK
-from tests.bench.make_store import make_session, make_store
-from tests.bench.measure import Cost, Row, alone, medians
+from tests.bench.make_store import make_session
+from tests.bench.measure import Cost, Row, alone, medians, resident
 from tests.bench.reading import parse_lines, read_bytes
-from tests.bench.starting import environ
+from tests.bench.starting import at_rest, environ
+from tests.bench.used_store import make_used_store
+from tests.terminal import Terminal
 
 RARE = "heliotrope"
 QUERIES = {
@@ -42,7 +47,11 @@ QUERIES = {
     "inside of words": "eliotrop ",
     "words and fields": "record tool:edit is:failed after:2026-11-01 ",
 }
+TYPED = ("parser", "record tokens", RARE, "qqxxyyzz", "tool:edit file")
 HITS = 200
+LARGE = 20_000_000
+IDLE, SILENCE, BETWEEN_KEYS = 10.0, 2.0, 0.15
+CLEAR, ESCAPE, QUIT = "\x15", "\x1b", "\x11"
 SHOWN = 30
 NOW = datetime(2026, 11, 22, tzinfo=UTC)
 
@@ -61,17 +70,21 @@ def rows(folder: Path, counts: list[int], repeat: int) -> Iterator[Row]:
     """Stores of several sizes; one word of all stands in a single session."""
     for count in counts:
         home = folder / f"search-{count}"
-        size = make_store(home, count)
-        changing = make_session(next(home.glob(".gemini/tmp/*/chats")), size=40_000, seed=99)
-        _say(changing, RARE)
-        name = f"{count:,} sessions, {size / 1e6:,.0f} MB"
+        make_used_store(home, count)
+        chats = next(home.glob(".gemini/tmp/*/chats"))
+        small, large = (make_session(chats, size=each, seed=each) for each in (40_000, LARGE))
+        _say(small, RARE)
+        name = f"{count:,} sessions, {_bytes(home) / 1e6:,.0f} MB"
         yield from _indexing(home, name, min(repeat, 3))
         with closing(Index(home / ".gemini", cache=home / "cache" / "gemtui")) as store:
             snapshot = store.load(publish=lambda _: None, cancelled=lambda: False)
             yield from _asking(home, snapshot, name, repeat)
             yield from _without(home, snapshot, name, min(repeat, 3))
-            yield _following(home, store, changing, name, repeat)
+            yield _following(home, store, small, f"{name}: a changed session", repeat)
+            yield _following(home, store, large, f"{name}: a live session of 20 MB", repeat)
+            snapshot = store.load(publish=lambda _: None, cancelled=lambda: False)
         yield from _command(home, name, repeat)
+        yield from _in_the_app(home, snapshot, name)
         shutil.rmtree(home)
 
 
@@ -132,24 +145,28 @@ def _without(home: Path, snapshot: Snapshot, name: str, repeat: int) -> Iterator
 
 
 def _following(home: Path, store: Index, path: Path, name: str, repeat: int) -> Row:
-    """From a session that has grown to a word of it that the index finds."""
+    """From a session that has grown to a word of it that the index finds.
+
+    The first time is not counted: an indexer that has just started reads all of the session.
+    """
     told: Queue[Progress] = Queue()
     indexer = Indexer(home / ".gemini", _folder(home), told.put)
     times = []
     with closing(Search(_folder(home))) as search:
         _wait(told)
-        for number in range(repeat):
-            _say(path, f"followed{number}")
+        for number in range(repeat + 1):
+            word = f"followed{path.stem[-8:]}{number}"
+            _say(path, word)
             began = time.perf_counter()
             snapshot = store.update([path])
             indexer.look()
             _wait(told)
-            assert _ask(search, snapshot, f'"followed{number}"') == 1
+            assert _ask(search, snapshot, f'"{word}"') == 1
             times.append(time.perf_counter() - began)
     indexer.stop()
     floor = _middle(partial(_replay, path), repeat)
-    cost = Cost(seconds=median(times), memory=0)
-    what = f"search {name}: a changed session is in the index"
+    cost = Cost(seconds=median(times[1:]), memory=0)
+    what = f"search {name} is in the index"
     return Row(what=what, cost=cost, floor="replay of the session", least=floor.seconds)
 
 
@@ -165,18 +182,85 @@ def _replay(path: Path) -> None:
 
 def _command(home: Path, name: str, repeat: int) -> Iterator[Row]:
     look = ("-c", LOOK, str(home / ".gemini" / "tmp"))
-    words = ("-m", "gemtui", "search", "--everywhere", "--json", RARE)
-    runs = [[_process(each, home) for each in (look, words)] for _ in range(repeat)]
-    floor, cost = medians(runs)
-    yield Row(
-        what=f"gemtui search, {name}", cost=cost, floor="stat of all files", least=floor.seconds
-    )
+    asked = ("a rare word", "a common word")
+    words = [("-m", "gemtui", "search", "--everywhere", "--json", QUERIES[each]) for each in asked]
+    _process(words[0], home)
+    runs = [[_process(each, home) for each in (look, *words)] for _ in range(repeat)]
+    floor, *costs = medians(runs)
+    for what, cost in zip(asked, costs, strict=True):
+        what = f"gemtui search, {name}: {what}"
+        yield Row(what=what, cost=cost, floor="stat of all files", least=floor.seconds)
 
 
 def _process(words: tuple[str, ...], home: Path) -> Cost:
     began = time.perf_counter()
     subprocess.run([sys.executable, *words], env=environ(home), capture_output=True, check=True)
     return Cost(seconds=time.perf_counter() - began, memory=0)
+
+
+# --- in the app ----------------------------------------------------------------------------------
+
+
+def _in_the_app(home: Path, snapshot: Snapshot, name: str) -> Iterator[Row]:
+    """From a key to the number of hits on the screen; then what the app costs at rest."""
+    floor = at_rest(minimal.__name__, minimal.LINE, home)
+    words = [sys.executable, "-m", "gemtui"]
+    with Terminal(words, environ=environ(home), folder=Path.cwd()) as terminal:
+        terminal.shows(f"{sum(not each.hidden for each in snapshot.sessions):,} ")
+        terminal.press("F")
+        terminal.shows("search in all that was said")
+        times = sorted(_typed(terminal, home, snapshot))
+        for what, at in (("median", 0.5), ("95 % of them", 0.95)):
+            cost = Cost(seconds=times[int(at * len(times))], memory=0)
+            what = f"search {name}: a key to hits on the screen, {what}"
+            yield Row(what=what, cost=cost, floor="a frame of 60 a second", least=1 / 60)
+        terminal.press(ESCAPE)
+        terminal.hides("search in all that was said")
+        while terminal.read(SILENCE):
+            pass
+        app = psutil.Process(terminal.process.pid)
+        all_of_it = [app, *app.children(recursive=True)]
+        before = _cpu(all_of_it)
+        time.sleep(IDLE)
+        used = Cost(seconds=_cpu(all_of_it) - before, memory=0)
+        what = f"search {name}: CPU of the app and its indexer at rest"
+        yield Row(what=what, cost=used, floor=f"{IDLE:.0f} s", least=IDLE)
+        for what, process in zip(("the app", "its indexer"), all_of_it, strict=False):
+            cost = Cost(seconds=0, memory=resident(process.pid))
+            what = f"search {name}: memory of {what} at rest"
+            yield Row(what=what, cost=cost, floor="minimal Textual app", least_memory=floor.memory)
+        terminal.press(QUIT)
+        terminal.wait()
+
+
+def _typed(terminal: Terminal, home: Path, snapshot: Snapshot) -> Iterator[float]:
+    """The times from keys to what they find; keys that change no number are not counted."""
+    with closing(Search(_folder(home))) as search:
+        for word in TYPED:
+            before = ""
+            for end in range(1, len(word) + 1):
+                query = parse(word[:end], now=NOW)
+                *_, results = search.find(query, snapshot.sessions, limit=HITS)
+                after = f"{counted(results.total_hits, 'hit')} in"
+                _wait_for_next_key(terminal)
+                at, began = len(terminal.raw), time.perf_counter()
+                terminal.press(word[end - 1])
+                if after != before:
+                    terminal.until(lambda: after.encode() in terminal.raw[at:], after)  # noqa: B023
+                    yield time.perf_counter() - began
+                before = after
+            terminal.press(CLEAR)
+
+
+def _wait_for_next_key(terminal: Terminal) -> None:
+    """Let time pass as somebody does who types quickly."""
+    end = time.monotonic() + BETWEEN_KEYS
+    while (left := end - time.monotonic()) > 0:
+        terminal.read(left)
+
+
+def _cpu(processes: list[psutil.Process]) -> float:
+    return sum(sum(each.cpu_times()[:2]) for each in processes)
 
 
 def _middle(work: Callable[[], object], repeat: int) -> Cost:

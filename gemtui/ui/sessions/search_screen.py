@@ -44,8 +44,10 @@ if TYPE_CHECKING:
 
 MOST = 200
 """Hits that are shown."""
-_AT_ONCE = 20
-"""Lines of hits that are read between two drawings."""
+_AT_ONCE = 50
+"""Lines of hits that are read between two drawings: about as many as are in sight."""
+_PAUSE = 0.5
+"""Seconds, at most, that reading waits for drawing, or for the next key."""
 _WHO, _WHO_NARROW, _WIDE = 19, 12, 100
 """Cells for who says it, fewer on a screen that is not wide."""
 _LINE = 300
@@ -227,9 +229,13 @@ class SearchScreen(Steering, AnsweringScreen[Place]):
             marks=self._marks,
             cancelled=stopped.is_set,
         ):
-            tell(lambda found=results: self._take(found))  # type: ignore[misc]
+            painted = Event()
+            tell(lambda found=results, done=painted: self._take(found, done))  # type: ignore[misc]
+            painted.wait(_PAUSE)  # two threads at once make each other slower
         hits = [hit for group in results.groups for hit in group.hits]
         for start in range(0, len(hits), _AT_ONCE):
+            if start and stopped.wait(_PAUSE):  # these are hardly in sight, and one may type on
+                return
             read: dict[Hit, Snippet] = {}
             for hit in hits[start : start + _AT_ONCE]:
                 if stopped.is_set():
@@ -237,9 +243,10 @@ class SearchScreen(Steering, AnsweringScreen[Place]):
                 read[hit] = self._search.snippet(hit, query, width=_LINE)
             tell(lambda lines=read: self._take_lines(lines))  # type: ignore[misc]
 
-    def _take(self, results: Results) -> None:
+    def _take(self, results: Results, painted: Event) -> None:
         if not self.query("#status"):
             return
+        self.call_after_refresh(painted.set)
         first, self._results, self._lines = self._results is None, results, {}
         self.rows.empty = own("nothing found") if results.query else _HELP
         self._show(fresh=not first or self.searching.chosen is None)
