@@ -47,6 +47,12 @@ class Init(Struct, frozen=True, kw_only=True):
     capabilities: Mapping[str, Any] | None = None
 
 
+class Prompted(Struct, frozen=True, kw_only=True):
+    """A prompt that waited is sent, and the agent goes on with it."""
+
+    content: str
+
+
 class TextSaid(Struct, frozen=True, kw_only=True):
     """A complete piece of the answer: all deltas since the last one, joined."""
 
@@ -124,6 +130,7 @@ class Done(Struct, frozen=True, kw_only=True):
 
 Payload = (
     Init
+    | Prompted
     | TextSaid
     | TextDelta
     | Thinking
@@ -136,6 +143,7 @@ Payload = (
 
 _TYPES: dict[type[Any], str] = {
     Init: "init",
+    Prompted: "prompt",
     TextSaid: "text",
     TextDelta: "text_delta",
     Thinking: "thinking",
@@ -183,6 +191,7 @@ class Event(Struct, Generic[Name, Said], frozen=True, kw_only=True):
 if TYPE_CHECKING:
     AgentEvent = (
         Event[Literal["init"], Init]
+        | Event[Literal["prompt"], Prompted]
         | Event[Literal["text"], TextSaid]
         | Event[Literal["text_delta"], TextDelta]
         | Event[Literal["thinking"], Thinking]

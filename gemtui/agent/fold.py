@@ -17,6 +17,7 @@ from gemtui.agent.events import (
     AgentEvent,
     Done,
     ErrorSaid,
+    Prompted,
     ResultStatus,
     TextDelta,
     TextSaid,
@@ -91,16 +92,8 @@ class Fold:
         self._open: _Open | None = None
         self._made = 0
         self.revision = 0
-        if prompt.strip():
-            self._put(
-                Message(
-                    id="prompt",
-                    author=Author.USER,
-                    blocks=(Text(text=prompt.rstrip("\n")),),
-                    time=began,
-                    prompt=True,
-                )
-            )
+        self._prompts = 0
+        self._prompt(prompt, began)
 
     def add(self, event: AgentEvent) -> None:
         """Take one event in."""
@@ -118,6 +111,9 @@ class Fold:
             time = _time(event)
             thought = Thought(subject="", description=payload.summary, time=time)
             self._answer(event).blocks.append(thought)
+        elif isinstance(payload, Prompted):
+            self._close()
+            self._prompt(payload.content, _time(event))
         elif isinstance(payload, ErrorSaid):
             self._notice(payload, event)
         elif isinstance(payload, Done):
@@ -130,6 +126,16 @@ class Fold:
             last = self._open.message()
             messages, outlines = (*messages, last), (*outlines, outline(last))
         return Transcript(outlines=outlines, read=messages.__getitem__, revision=self.revision)
+
+    def _prompt(self, text: str, time: datetime) -> None:
+        if text.strip():
+            self._prompts += 1
+            number = f"-{self._prompts}" if self._prompts > 1 else ""
+            blocks = (Text(text=text.rstrip("\n")),)
+            prompt = Message(
+                id=f"prompt{number}", author=Author.USER, blocks=blocks, time=time, prompt=True
+            )
+            self._put(prompt)
 
     # --- one event -----------------------------------------------------------------------------
 

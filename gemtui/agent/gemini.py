@@ -46,6 +46,7 @@ from gemtui.agent.settings import (
     user_policies,
 )
 from gemtui.agent.stderr import last_words
+from gemtui.agent.steering import Steering
 from gemtui.agent.stream import Ending, Limit, Stream
 from gemtui.agent.tail import STEP, tail
 from gemtui.errors import CliNotFound, GemtuiError, OptionError
@@ -125,6 +126,7 @@ class GeminiRun:
             session_id=about.get("session_id"),
             resumed=about.get("resume"),
             turn_limit=self.request.turn_limit,
+            asks=self.asks,
         )
         reader = NdjsonReader()
         looks, asked = 0, 0
@@ -154,6 +156,11 @@ class GeminiRun:
     def gate(self) -> GateFolder:
         """The questions of the run, and where they are answered."""
         return GateFolder.of(self.folder)
+
+    @property
+    def steering(self) -> Steering:
+        """The words to the agent, and the prompts that follow."""
+        return Steering.of(self.folder)
 
     def stderr(self) -> str:
         """What the CLI wrote to stderr, or its beginning: there a broken policy is told."""

@@ -5,6 +5,7 @@ Pure state over parsed lines; the adapter feeds it and tells how the process end
 
 from __future__ import annotations
 
+import re
 import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
@@ -22,6 +23,7 @@ from gemtui.agent.events import (
     Init,
     Payload,
     PermissionRequest,
+    Prompted,
     ResultStatus,
     TextDelta,
     TextSaid,
@@ -41,6 +43,7 @@ CANCELLED_EXIT = 130
 SIGTERM = 15
 _SHELL = 128
 """What shells add to the number of the signal that ended a program."""
+_HANDED_OVER = re.compile(r"Agent execution blocked: (.*)", re.DOTALL)
 _FIRST_HTTP = 400 - 256
 
 
@@ -102,7 +105,8 @@ class Stream:
 
     `model`, `cwd`, `tools`: for the init event, as we asked for them. `session_id`: the one we
     asked for, or resumed (`resumed`). `turn_limit`: turns after which the supervisor ends the run,
-    None = it counts none. `clock` gives milliseconds since 1970.
+    None = it counts none. `asks`: the run's hooks lead to its gate. `clock` gives
+    milliseconds since 1970.
     """
 
     def __init__(
@@ -115,12 +119,14 @@ class Stream:
         session_id: str | None = None,
         resumed: str | None = None,
         turn_limit: int | None = None,
+        asks: bool = False,
         clock: Callable[[], int] = _clock,
     ) -> None:
         self.session_id = resumed or session_id
         self.unknown: list[Part] = []
         """Objects of types we do not know; they give no event and are kept."""
         self._turns = TurnLimit(turn_limit)
+        self._asks = asks
         self._cwd, self._model, self._tools = cwd, model, tools
         self._capabilities = capabilities
         self._clock = clock
@@ -193,7 +199,7 @@ class Stream:
             self._tool_result(wire.tool_result(event), at)
         elif kind == "error":
             self._flush(at)
-            self._say(self._error(event), at)
+            self._say(self._next_prompt(event) or self._error(event), at)
         elif kind != "init":
             self.unknown.append(event)
 
@@ -272,6 +278,11 @@ class Stream:
             ),
             at,
         )
+
+    def _next_prompt(self, event: Part) -> Prompted | None:
+        """What a hook hands over at the end of a turn: the CLI goes on with it as a prompt."""
+        found = _HANDED_OVER.fullmatch(wire.error(event).message) if self._asks else None
+        return None if found is None else Prompted(content=found[1])
 
     def _error(self, event: Part) -> ErrorSaid:
         said = wire.error(event)

@@ -46,7 +46,8 @@ def stored_part(told: Sequence[Message], home: Path, session_id: str) -> tuple[M
         with SessionLog(path) as log:
             log.refresh()
             transcript = transcript_of(log, in_flight=False)
-            found = (part for part in _parts(transcript) if _is_of(part, told))
+            prompts = max(1, sum(message.prompt for message in told))
+            found = (part for part in _parts(transcript, prompts) if _is_of(part, told))
             first = next(found, ())
             if not first or _asked(first) == _asked(told):
                 return first
@@ -55,13 +56,13 @@ def stored_part(told: Sequence[Message], home: Path, session_id: str) -> tuple[M
         return ()
 
 
-def _parts(transcript: Transcript) -> Iterator[tuple[Message, ...]]:
-    """The conversation from one prompt to the next, the newest first."""
-    end = len(transcript)
-    for start in range(end - 1, -1, -1):
+def _parts(transcript: Transcript, prompts: int) -> Iterator[tuple[Message, ...]]:
+    """The conversation from each prompt until so many have been answered, the newest first."""
+    ends = [len(transcript)] * prompts
+    for start in range(len(transcript) - 1, -1, -1):
         if transcript.outlines[start].prompt:
-            yield tuple(transcript.read(at) for at in range(start, end))
-            end = start
+            yield tuple(transcript.read(at) for at in range(start, ends[0]))
+            ends = [*ends[1:], start]
 
 
 def _is_of(part: Sequence[Message], told: Sequence[Message]) -> bool:

@@ -31,8 +31,9 @@ from gemtui.agent.approval import (
 from gemtui.agent.command import GATE
 from gemtui.agent.gate_folder import GateFolder
 from gemtui.agent.run_folder import Request, RunFolder
+from gemtui.agent.steering import Steering
 from gemtui.policy.model.rules import Call
-from gemtui.runs.gate_calls import CallWatch
+from gemtui.runs.gate_calls import AGENT, CallWatch
 from gemtui.runs.gate_policy import GatePolicy, Way
 from gemtui.runs.gate_server import GateServer, IsGone
 from gemtui.runs.granted import Granted
@@ -48,6 +49,8 @@ ENDED = "the run ended"
 NOBODY = "nobody was there to answer"
 TROUBLE = "gemtui's gate could not ask about this call: it was not allowed"
 UNREADABLE = "the answer could not be read"
+
+SAYS = "The user says, while you work:"
 
 Answer = Mapping[str, Any]
 _GO_ON: Answer = {}
@@ -69,6 +72,7 @@ class Gate:
         self._seal = new_seal()
         self._lock = threading.Lock()
         self._calls = CallWatch(folder.stdout)
+        self._steering = Steering.of(folder)
         self._policy: GatePolicy | None = None
         self._granted = Granted(Path(request.cwd))
         self._server: GateServer | None = None
@@ -127,13 +131,13 @@ class Gate:
         kind = event.get("hook_event_name")
         if kind == "SessionStart":
             self._opened()
-        if kind != "BeforeTool":
-            return _GO_ON
         try:
-            return self._before_tool(event, gone)
+            if kind == "BeforeTool":
+                return self._before_tool(event, gone)
+            return self._steer(kind, event)
         except Exception as error:  # whatever it is: the call is not allowed
             traceback.print_exception(error)
-            return _refusal(TROUBLE)
+            return _refusal(TROUBLE) if kind == "BeforeTool" else _GO_ON
 
     def _opened(self) -> None:
         """The sign of life: the CLI has read the rules, which hold the seal."""
@@ -185,6 +189,30 @@ class Gate:
         if not carries and not changed:
             return _GO_ON
         return _with(given)
+
+    # --- what a person says meanwhile ------------------------------------------------------------
+
+    def _steer(self, kind: object, event: Mapping[str, Any]) -> Answer:
+        if kind == "AfterTool":
+            return self._words(string(event.get("tool_name")))
+        sent = self._steering.send() if kind == "AfterAgent" else None
+        return _GO_ON if sent is None else _refusal(sent.text)
+
+    def _words(self, tool: str) -> Answer:
+        """What was said since the last call, for the agent that the person talks to."""
+        with self._lock:
+            self._calls.look()
+            if self._calls.agent_works and tool != AGENT:
+                return _GO_ON
+            id = self._calls.last_passed(tool)
+            words = [each for each in self._steering.words() if not self._steering.delivered(each)]
+            for word in words:
+                self._steering.deliver(word, tool, id)
+        if not words:
+            return _GO_ON
+        said = "\n\n".join(each.text for each in words)
+        told = {"hookEventName": "AfterTool", "additionalContext": f"{SAYS}\n{said}"}
+        return {"hookSpecificOutput": told}
 
     # --- a question ----------------------------------------------------------------------------
 

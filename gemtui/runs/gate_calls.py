@@ -14,6 +14,8 @@ from gemtui.agent.events import ResultStatus
 from gemtui.files import open_regular
 
 _LOOK = 4 * 1024 * 1024
+AGENT = "invoke_agent"
+"""The tool that has a sub-agent work, whose calls the stream does not tell of."""
 _KINDS = (b'"init"', b'"tool_use"', b'"tool_result"')
 
 
@@ -56,6 +58,16 @@ class CallWatch:
                 return id
         self._others[name] += 1
         return None
+
+    @property
+    def agent_works(self) -> bool:
+        """Whether a sub-agent is at work."""
+        return any(each.name == AGENT and each.passed for each in self._told.values())
+
+    def last_passed(self, name: str) -> str | None:
+        """Return the id of the first call of a tool that passed and has no result yet."""
+        found = (id for id, each in self._told.items() if each.name == name and each.passed)
+        return next(found, None)
 
     def _new_lines(self) -> list[bytes]:
         try:

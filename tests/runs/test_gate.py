@@ -16,6 +16,7 @@ from gemtui.agent.approval import PASSED, UNGATED, Approval, ApprovalRequest, Fa
 from gemtui.agent.command import GATE
 from gemtui.agent.gate_folder import GateFolder
 from gemtui.agent.run_folder import Request, RunFolder
+from gemtui.agent.steering import Steering
 from gemtui.runs.gate import NOBODY, TROUBLE, Gate
 from gemtui.transcript.seal import PROPERTY, unsealed
 from tests.patience import PATIENCE
@@ -319,6 +320,31 @@ def test_who_goes_may_have_all_refused(make: Callable[..., Asker]) -> None:
     assert not answer.done()
     asker.now += 3600
     assert answer.result() == {"decision": "deny", "reason": f"The user said no: {NOBODY}"}
+
+
+def test_words_come_with_the_next_result_of_the_main_agent(asker: Asker) -> None:
+    steering = Steering.of(asker.folder)
+    assert asker.hook("AfterTool", tool_name="glob") == {}
+    word = steering.say("use the other one")
+    use = {"type": "tool_use", "tool_name": "invoke_agent", "parameters": {"agent_name": "x"}}
+    asker.says({**use, "tool_id": "5"})
+    assert asker.call("invoke_agent", agent_name="x") == {}
+    assert asker.hook("AfterTool", tool_name="glob") == {}
+    told = asker.hook("AfterTool", tool_name="invoke_agent")
+    assert told is not None
+    assert "use the other one" in told["hookSpecificOutput"]["additionalContext"]
+    delivered = steering.delivered(word)
+    assert delivered is not None
+    assert (delivered.tool_name, delivered.tool_use_id) == ("invoke_agent", "5")
+    assert asker.hook("AfterTool", tool_name="invoke_agent") == {}
+
+
+def test_the_next_prompt_is_sent_when_a_turn_has_ended(asker: Asker) -> None:
+    steering = Steering.of(asker.folder)
+    steering.queue("and then?")
+    assert asker.hook("AfterAgent") == {"decision": "deny", "reason": "and then?"}
+    assert [each.text for each in steering.sent()] == ["and then?"]
+    assert asker.hook("AfterAgent") == {}
 
 
 def test_a_run_without_a_sign_of_life_is_ended(asker: Asker) -> None:

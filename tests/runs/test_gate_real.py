@@ -6,6 +6,7 @@ import asyncio
 import json
 import sys
 from collections.abc import AsyncIterator, Callable
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -20,11 +21,15 @@ from gemtui.agent.events import (
     ResultStatus,
     ToolResult,
 )
+from gemtui.agent.fold import Fold
 from gemtui.agent.gate_folder import GateFolder
 from gemtui.agent.gemini import GeminiAdapter as Unchecked
 from gemtui.agent.run_folder import RunFolder
 from gemtui.errors import GateError
+from gemtui.runs.enrich import enrich
+from gemtui.runs.outcome import RunProgress
 from gemtui.runs.resume import ResumeGuard
+from gemtui.transcript.model import Text, ToolCall
 from tests.gated import asked, asking, put_hooks
 from tests.model_server import ModelServer, Request, Turn, answer, call, text
 from tests.patience import PATIENCE
@@ -162,6 +167,55 @@ async def test_without_hooks_nothing_is_made_and_the_run_is_ended(gemini: Gemini
     assert done(events).status is DoneStatus.ERROR
     assert UNGATED in str(done(events).result)
     assert list(gemini.project.iterdir()) == []
+
+
+async def test_words_and_prompts_reach_an_agent_at_work(gated: GeminiCli) -> None:
+    turns = [answer(write("a")), answer(text("First.")), answer(write("b")), answer(text("End."))]
+    with ModelServer(turns) as model:
+        run = await asking(gated, model).begin("go", asked(gated))
+        fold, progress = Fold("go", began=datetime.now(UTC)), RunProgress()
+        async with asyncio.timeout(PATIENCE):
+            async for event in run.owned_events():
+                fold.add(event)
+                progress.add(event)
+                if isinstance(event.payload, PermissionRequest):
+                    if not run.steering.words():
+                        word = run.steering.say("Prefer the other library.")
+                        run.steering.queue("Then\nwrite b.")
+                    for number in run.gate.numbers():
+                        run.gate.answer(number, Approval.allow())
+        told = [json.dumps(each.body["contents"][-1]) for each in model.asked]
+    assert "Prefer the other library." in told[1]
+    assert "Then\\nwrite b." in told[2]
+    assert "Agent execution blocked" not in "".join(told)
+    delivered = run.steering.delivered(word)
+    assert delivered is not None
+    assert delivered.tool_name == "write_file"
+    assert delivered.tool_use_id is not None
+    outcome = progress.outcome(run.stderr())
+    assert outcome is not None
+    assert outcome.headline == "Done"
+    assert progress.done is not None
+    live = fold.transcript()
+    full = enrich(live, gated.store, progress.done.resume_token)
+    for transcript in (live, full):
+        messages = list(transcript)
+        prompts = [message.blocks[0] for message in messages if message.prompt]
+        assert prompts == [Text(text="go"), Text(text="Then\nwrite b.")]
+        calls = [block for m in messages for block in m.blocks if isinstance(block, ToolCall)]
+        assert [call.args for call in calls] == [
+            {"file_path": "a", "content": "x\n"},
+            {"file_path": "b", "content": "x\n"},
+        ]
+        texts = [
+            block.text
+            for message in messages
+            if not message.prompt
+            for block in message.blocks
+            if isinstance(block, Text)
+        ]
+        assert texts == ["First.", "End."]
+    assert all(call.display is not None for call in calls)
 
 
 SERVER = """

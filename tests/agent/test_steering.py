@@ -1,0 +1,83 @@
+"""Words and prompts for a run that goes on, as files."""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+
+from gemtui.agent.gate_folder import GateFolder
+from gemtui.agent.run_folder import RunFolder
+from gemtui.agent.steering import Delivered, Steering
+
+
+@pytest.fixture
+def steering(tmp_path: Path) -> Steering:
+    run = RunFolder.create(tmp_path, "run")
+    GateFolder.of(run).create()
+    return Steering(Steering.of(run).path, clock=lambda: 7)
+
+
+def texts(steering: Steering) -> list[str]:
+    return [each.text for each in steering.prompts()]
+
+
+def test_a_word_is_delivered_once(steering: Steering) -> None:
+    first, second = steering.say("faster"), steering.say("\0 \ud800 \x1b[31m")
+    assert steering.words() == [first, second]
+    steering.deliver(first, "write_file", "t1")
+    assert steering.delivered(first) == Delivered(at=7, tool_name="write_file", tool_use_id="t1")
+    assert steering.delivered(second) is None
+    with pytest.raises(FileExistsError):
+        steering.deliver(first, "write_file", "t2")
+
+
+def test_prompts_are_sent_in_their_order(steering: Steering) -> None:
+    ids = {name: steering.queue(name).id for name in "abcd"}
+    assert texts(steering) == ["a", "b", "c", "d"]
+    assert steering.move(ids["d"], 0)
+    assert steering.move(ids["a"], 2)
+    assert texts(steering) == ["d", "b", "a", "c"]
+    assert steering.edit(ids["b"], "B")
+    assert steering.drop(ids["a"])
+    assert not steering.drop(ids["a"])
+    first = steering.send()
+    assert first is not None
+    assert (first.text, first.number, first.at) == ("d", 1, 7)
+    assert not steering.edit(ids["d"], "too late")
+    assert not steering.move(ids["d"], 0)
+    second, third = steering.send(), steering.send()
+    assert second is not None
+    assert third is not None
+    assert (second.text, third.text) == ("B", "c")
+    assert steering.send() is None
+    assert steering.sent() == [first, second, third]
+
+
+def test_a_prompt_is_moved_often(steering: Steering) -> None:
+    ids = [steering.queue(str(n)).id for n in range(3)]
+    for _ in range(100):
+        assert steering.move(ids[2], 1)
+        assert steering.move(ids[1], 1)
+    assert texts(steering) == ["0", "1", "2"]
+
+
+def test_a_prompt_that_is_sent_and_dropped_at_once_is_one_of_both(steering: Steering) -> None:
+    with ThreadPoolExecutor(2) as pool:
+        for n in range(50):
+            id = steering.queue(str(n)).id
+            dropped, sent = pool.submit(steering.drop, id), pool.submit(steering.send)
+            assert dropped.result() != (sent.result() is not None)
+    assert steering.prompts() == []
+
+
+def test_what_is_none_of_it_is_not_read(steering: Steering) -> None:
+    steering.queue("a")
+    (steering.path / "next-000001-00000000.json").write_text("{")
+    (steering.path / "word-1.json").write_text('{"text": 5}')
+    assert texts(steering) == ["a"]
+    assert steering.words() == []
+    sent = steering.send()
+    assert sent is not None
+    assert sent.text == "a"
