@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -19,6 +20,8 @@ from gemtui.files import is_folder
 from gemtui.paths import live_dir
 from gemtui.text import clean_line
 
+OLDEST = (0, 26)
+"""The first Gemini CLI that was seen to run hooks of extensions; 0.25 links them all the same."""
 LIMIT = 60.0
 """Seconds that a command of the CLI may take; two are usual."""
 _LONGEST = 2_000
@@ -35,6 +38,7 @@ def install(cli: Detected, environ: Mapping[str, str] = os.environ) -> Extension
     if before.state is State.FOREIGN:
         raise ExtensionError(str(before.problem))
     program = cli.program()
+    _require_hooks(cli)
     if before.installed and not before.in_place:
         remove(cli, environ)
     write()
@@ -48,6 +52,16 @@ def install(cli: Detected, environ: Mapping[str, str] = os.environ) -> Extension
     if not after.installed:
         raise ExtensionError("Gemini CLI did not install the extension, and did not say why")
     return after
+
+
+def _require_hooks(cli: Detected) -> None:
+    """Raises ExtensionError for a CLI that is known to be too old."""
+    numbers = re.match(r"(\d+)\.(\d+)", cli.version or "")
+    if numbers and (int(numbers[1]), int(numbers[2])) < OLDEST:
+        oldest = ".".join(map(str, OLDEST))
+        raise ExtensionError(
+            f"Gemini CLI {cli.version} runs no hooks of extensions: update it to {oldest} or newer"
+        )
 
 
 def remove(cli: Detected, environ: Mapping[str, str] = os.environ) -> ExtensionState:

@@ -23,7 +23,8 @@ def before_install(environ: Mapping[str, str] = os.environ) -> Iterator[str]:
         "Its hooks, a short shell script, run in every Gemini session of yours. In those that "
         "gemtui did not start they take milliseconds, change nothing, and note what happened last, "
         f"which may be part of a prompt or a file, in {short_path(live_dir())}, readable by you "
-        "alone. Nothing leaves this machine."
+        "alone. Nothing leaves this machine. While you work in Gemini CLI, its status line says "
+        f"“Executing Hook: {NAME}” now and then; its setting hooksConfig.notifications hides that."
     )
     yield (
         f"gemtui writes it to {short_path(extension_dir())}. Below "

@@ -119,3 +119,13 @@ def test_without_a_cli_there_is_nothing_to_install(
     assert answer.code == 1
     assert "GEMINI_CLI_PATH" in answer.complaint
     assert not extension_dir().exists()
+
+
+def test_a_cli_without_such_hooks_is_too_old(
+    home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, gemtui: Gemtui
+) -> None:
+    stand_in(tmp_path, monkeypatch, version="0.25.2")
+    answer = gemtui("extension", "install", "--yes")
+    assert answer.code == 1
+    assert "Gemini CLI 0.25.2 runs no hooks of extensions" in answer.complaint
+    assert not extension_dir().exists()
