@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import subprocess
 import sys
 from collections.abc import Mapping
 from pathlib import Path
@@ -10,15 +12,19 @@ from typing import Any
 
 import pytest
 
-from gemtui.agent.detect import Detected, detect_cli
+from gemtui.agent.capabilities import parse_help
+from gemtui.agent.detect import Cli, Detected, FoundBy
+from gemtui.extension.content import write_to
 from gemtui.extension.install import install, remove
 from gemtui.extension.status import State, extension_state
 from gemtui.paths import data_dir, extension_dir, live_dir, vault_dir
+from tests.conftest import NOBODY
 from tests.model_server import ModelServer, answer, call, text
-from tests.real_cli import GeminiCli, Running
+from tests.real_cli import MODEL, VERSION, GeminiCli, Running
 
 ODD = 'it\'s "a" $HOME `id` ${extensionPath} $GEMINI_CWD é'
 LARGE = "x" * 5_000_000
+NOBODY_ANSWERS = {"GEMTUI_GATE": "/no/socket", "GEMTUI_PYTHON": "/usr/bin/python3"}
 
 
 @pytest.fixture
@@ -27,7 +33,8 @@ def cli(gemini: GeminiCli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> D
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / ODD))
     for name, value in gemini.environment("http://127.0.0.1:1").items():
         monkeypatch.setenv(name, value)
-    return detect_cli(cli=gemini.program)
+    found = Cli(path=gemini.program, found_by=FoundBy.CALLER)
+    return Detected(cli=found, version=VERSION, capabilities=parse_help(""), problem=None)
 
 
 def _session(
@@ -37,7 +44,7 @@ def _session(
     write = call("write_file", file_path=str(gemini.project / "a.txt"), content=content)
     with ModelServer([answer(write), answer(text("Done."))]) as model:
         words = [str(gemini.program), "-o", "stream-json", "--approval-mode", "yolo"]
-        words += ["-m", "gemini-2.5-flash", "--prompt=go"]
+        words += ["-m", MODEL, "--prompt=go"]
         with Running(words, cli=gemini, url=model.url, more=more) as running:
             events = running.finish()
     return [each for each in events if each["type"] == "tool_result"]
@@ -68,8 +75,7 @@ def test_a_run_that_asks_is_refused_where_nobody_answers(
     gemini: GeminiCli, cli: Detected, python: str
 ) -> None:
     install(cli)
-    more = {"GEMTUI_GATE": "/no/socket", "GEMTUI_PYTHON": python}
-    (result,) = _session(gemini, more=more)
+    (result,) = _session(gemini, more={**NOBODY_ANSWERS, "GEMTUI_PYTHON": python})
     assert result["error"]["type"] == "policy_violation"
     assert not (gemini.project / "a.txt").exists()
 
@@ -115,3 +121,36 @@ def _files(folder: Path) -> dict[str, bytes]:
         for path in folder.rglob("*")
         if path.is_file()
     }
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="the other tests are those of an ordinary user")
+def test_an_ordinary_user_needs_no_root(gemini_program: Path, open_folder: Path) -> None:
+    gemini = GeminiCli.set_up(gemini_program, open_folder)
+    extension = open_folder / "gemtui" / "extension"
+    write_to(extension)
+    (open_folder / "gemtui" / "live").mkdir()
+    for path in (open_folder, *open_folder.rglob("*")):
+        os.chown(path, NOBODY, NOBODY)
+    write = call("write_file", file_path=str(gemini.project / "a.txt"), content="hello")
+    said = open_folder / "said"
+    with ModelServer([answer(write), answer(text("Done."))]) as model, said.open("wb") as out:
+        for words in (
+            ["extensions", "link", str(extension), "--consent"],
+            ["-o", "stream-json", "--approval-mode", "yolo", "-m", MODEL, "--prompt=go"],
+        ):
+            subprocess.run(
+                [gemini_program, *words],
+                cwd=gemini.project,
+                env={**gemini.environment(model.url), **NOBODY_ANSWERS},
+                stdin=subprocess.DEVNULL,
+                stdout=out,
+                stderr=subprocess.DEVNULL,
+                user=NOBODY,
+                group=NOBODY,
+                extra_groups=[],
+                check=True,
+            )
+    assert b"gemtui does not answer" in said.read_bytes()
+    assert not (gemini.project / "a.txt").exists()
+    (live,) = (open_folder / "gemtui" / "live").iterdir()
+    assert live.stat().st_uid == NOBODY
