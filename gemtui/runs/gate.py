@@ -76,7 +76,7 @@ class Gate:
         self._policy: GatePolicy | None = None
         self._granted = Granted(Path(request.cwd))
         self._server: GateServer | None = None
-        self._came = False
+        self._came, self._session = False, ""
         self._asked = 0
         self._waiting = 0
         self._stopped = False
@@ -130,7 +130,7 @@ class Gate:
         """What the hook says to the CLI; whatever can't be decided is refused."""
         kind = event.get("hook_event_name")
         if kind == "SessionStart":
-            self._opened()
+            self._opened(event)
         try:
             if kind == "BeforeTool":
                 return self._before_tool(event, gone)
@@ -139,9 +139,10 @@ class Gate:
             traceback.print_exception(error)
             return _refusal(TROUBLE) if kind == "BeforeTool" else _GO_ON
 
-    def _opened(self) -> None:
+    def _opened(self, event: Mapping[str, Any]) -> None:
         """The sign of life: the CLI has read the rules, which hold the seal."""
         self._came = True
+        self._session = self._session or string(event.get("session_id"))
         self._remove_rules()
 
     def _remove_rules(self) -> None:
@@ -193,6 +194,9 @@ class Gate:
     # --- what a person says meanwhile ------------------------------------------------------------
 
     def _steer(self, kind: object, event: Mapping[str, Any]) -> Answer:
+        """Nothing for a session that a command of this one has started."""
+        if string(event.get("session_id")) != self._session:
+            return _GO_ON
         if kind == "AfterTool":
             return self._words(string(event.get("tool_name")))
         sent = self._steering.send() if kind == "AfterAgent" else None

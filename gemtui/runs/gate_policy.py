@@ -17,6 +17,7 @@ from gemtui.agent.command import ALLOWS, DENIES, GATE
 from gemtui.agent.run_folder import Request
 from gemtui.agent.settings import usual_mode
 from gemtui.policy.engine.decide import Engine, Setup
+from gemtui.policy.engine.protected import is_build_file, is_edit_tool, target
 from gemtui.policy.file.policy import Policy
 from gemtui.policy.file.rule_codec import text_of
 from gemtui.policy.model.rules import ApprovalMode, Call, Decision, Rule, Tier
@@ -29,6 +30,10 @@ _MCP = "mcp_*"
 _UNSEALED = ("activate_skill", "write_todos", _MCP)
 """Tools that take no argument beside their own: their calls are held by the hook alone."""
 _OPEN_MODES = ("default", "autoEdit", "yolo")
+BUILD_FILE = (
+    "Gemini CLI lets no headless run write a build file by this tool, whatever the user says. A "
+    "shell command that changes the file can be approved."
+)
 _KNOWN = frozenset(tool.name for tool in TOOLS)
 
 
@@ -56,6 +61,7 @@ class GatePolicy:
 
     def __init__(self, policy: Policy, setup: Setup, mode: ApprovalMode) -> None:
         self._policy, self.mode = policy, mode
+        self._workspace = setup.workspace
         self._asked = Engine(_for_all(policy), mode=mode, interactive=True, setup=setup)
         self._unasked = Engine(policy, mode=mode, setup=setup)
 
@@ -86,6 +92,8 @@ class GatePolicy:
             return Judgement(way=Way.REFUSE, why=f"{call.tool} refuses it: {told.tool_refuses}")
         if outcome.decision is Decision.DENY:
             return _denied(told.message)
+        if is_edit_tool(call.tool) and is_build_file(target(call.args) or "", self._workspace):
+            return _denied(BUILD_FILE)
         if outcome.rule is not None and outcome.rule.tier is Tier.ADMIN:
             return _denied("A rule of the administrator asks about it, whom no run can ask.")
         return Judgement(way=Way.ASK, why=told.because)

@@ -56,13 +56,14 @@ class Asker:
 
     def hook(self, event: str, **more: Any) -> dict[str, Any] | None:
         """What a hook gets to print; None = nothing, so that it refuses."""
-        line = json.dumps({"event": {"hook_event_name": event, **more}}).encode()
+        told = {"hook_event_name": event, "session_id": "s1", **more}
+        line = json.dumps({"event": told}).encode()
         with self.connect(line + b"\n") as connection:
             said = connection.makefile("rb").readline()
         return json.loads(said) if said else None
 
     def call(self, tool: str, **given: Any) -> dict[str, Any] | None:
-        return self.hook("BeforeTool", tool_name=tool, tool_input=given, session_id="s1")
+        return self.hook("BeforeTool", tool_name=tool, tool_input=given)
 
     def later(self, tool: str, **given: Any) -> Future[dict[str, Any] | None]:
         return self._pool.submit(lambda: self.call(tool, **given))
@@ -130,6 +131,9 @@ priority = 5
 """
 
 
+MAKES = '[[rule]]\ntoolName = "write_file"\ndecision = "allow"\npriority = 999\n'
+
+
 def test_what_needs_no_question_is_not_asked(make: Callable[..., Asker]) -> None:
     asker = make(DENY_TOUCH)
     assert asker.call("list_directory", dir_path=".") == {}
@@ -147,6 +151,16 @@ def test_what_needs_no_question_is_not_asked(make: Callable[..., Asker]) -> None
     assert refused is not None
     assert "substitution" in refused["reason"]
     assert asker.files.numbers() == []
+
+
+def test_nobody_is_asked_in_vain(make: Callable[..., Asker]) -> None:
+    asker = make(MAKES)
+    refused = asker.call("write_file", file_path="sub/Makefile", content="")
+    assert refused is not None
+    assert "shell command" in refused["reason"]
+    assert asker.files.numbers() == []
+    asker.later("run_shell_command", command="echo x > Makefile")
+    assert asker.question(1).tool_name == "run_shell_command"
 
 
 def test_a_mark_from_another_run_is_taken_away(asker: Asker) -> None:
@@ -324,6 +338,8 @@ def test_who_goes_may_have_all_refused(make: Callable[..., Asker]) -> None:
 
 def test_words_come_with_the_next_result_of_the_main_agent(asker: Asker) -> None:
     steering = Steering.of(asker.folder)
+    asker.hook("SessionStart")
+    asker.hook("SessionStart", session_id="started by a command")
     assert asker.hook("AfterTool", tool_name="glob") == {}
     word = steering.say("use the other one")
     use = {"type": "tool_use", "tool_name": "invoke_agent", "parameters": {"agent_name": "x"}}
@@ -341,7 +357,9 @@ def test_words_come_with_the_next_result_of_the_main_agent(asker: Asker) -> None
 
 def test_the_next_prompt_is_sent_when_a_turn_has_ended(asker: Asker) -> None:
     steering = Steering.of(asker.folder)
+    asker.hook("SessionStart")
     steering.queue("and then?")
+    assert asker.hook("AfterAgent", session_id="started by a command") == {}
     assert asker.hook("AfterAgent") == {"decision": "deny", "reason": "and then?"}
     assert [each.text for each in steering.sent()] == ["and then?"]
     assert asker.hook("AfterAgent") == {}

@@ -1,0 +1,139 @@
+"""The command of a run that asks, and the rules that its supervisor adds."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+from gemtui.agent.capabilities import NEWEST
+from gemtui.agent.command import GATE, UNASKED, Command, Machine, command_of, line_again
+from gemtui.agent.options import AgentOptions
+from gemtui.agent.run_folder import Request, RunFolder
+from gemtui.policy.engine.decide import Engine, Setup
+from gemtui.policy.file.policy import Policy
+from gemtui.policy.model.rules import ApprovalMode, Call, Decision
+from gemtui.runs.gate_policy import GatePolicy, Way
+from gemtui.transcript.seal import new_seal, sealed
+
+SEAL = new_seal()
+
+
+def command(tmp_path: Path, **more: Any) -> Command:
+    mine = tmp_path / "mine.toml"
+    mine.touch()
+    machine = Machine(
+        cli=Path("/bin/gemini"), capabilities=NEWEST, environ={}, user_policies=(mine,)
+    )
+    base: dict[str, Any] = {"cwd": tmp_path, "approval_mode": "default"}
+    options = AgentOptions(**(base | more))
+    return command_of("go", options, machine, folder=tmp_path / "run", session_id="s1")
+
+
+def policies(argv: tuple[str, ...] | list[str]) -> list[str]:
+    return [Path(word).name for word in argv if word.startswith("--policy=")]
+
+
+def test_it_is_the_run_as_it_is_with_one_file_more(tmp_path: Path) -> None:
+    given: dict[str, Any] = {"disallowed_tools": ["glob"], "approved_tools": ["web_fetch"]}
+    asks, plain = command(tmp_path, ask=True, **given), command(tmp_path, **given)
+    assert policies(asks.argv) == ["policy-first.toml", GATE, "mine.toml", "policy-last.toml"]
+    assert [word for word in asks.argv if not word.endswith(GATE)] == list(plain.argv)
+    assert asks.environ == plain.environ
+    assert policies(command(tmp_path, ask=True).argv) == [GATE, "mine.toml"]
+
+
+def test_copied_lines_ask_nobody_and_are_free_to_nothing(tmp_path: Path) -> None:
+    asks = command(tmp_path, ask=True, approval_mode="default")
+    script = "\n".join(asks.script("go", tmp_path / "run", tmp_path))
+    assert GATE not in script
+    assert UNASKED in script
+    assert "yolo" not in script
+    folder = RunFolder.create(tmp_path, "run")
+    request = Request(id="run", argv=asks.argv, cwd=str(tmp_path), environ=asks.environ)
+    assert GATE not in line_again(request, folder)
+
+
+def gate(text: str, mode: ApprovalMode = ApprovalMode.DEFAULT) -> GatePolicy:
+    return GatePolicy(Policy.parse(text), Setup(), mode)
+
+
+def unasked(text: str, mode: ApprovalMode = ApprovalMode.DEFAULT) -> Engine:
+    """The CLI's own decisions in such a run."""
+    policy = Policy.parse(gate(text, mode).rules_text(SEAL)) + Policy.parse(text)
+    assert not policy.findings
+    return Engine(policy, mode=mode)
+
+
+RULE = '[[rule]]\ntoolName = "{}"\ndecision = "{}"\npriority = {}\n'
+CALLS = (
+    Call("write_file", {"file_path": "a", "content": ""}),
+    Call("run_shell_command", {"command": "touch a && cat < b > c | sh"}),
+    Call("web_fetch", {"prompt": "x"}),
+)
+
+
+def test_what_has_the_seal_is_allowed_and_nothing_else(tmp_path: Path) -> None:
+    engine = unasked("")
+    for call in CALLS:
+        assert engine.outcome(call).decision is Decision.DENY
+        made = Call(call.tool, sealed(call.tool, call.args, SEAL))
+        assert engine.outcome(made).decision is Decision.ALLOW
+        other = Call(call.tool, sealed(call.tool, call.args, new_seal()))
+        assert engine.outcome(other).decision is Decision.DENY
+
+
+def test_questions_of_the_user_s_rules_are_lifted_by_the_seal_alone() -> None:
+    for mode in (ApprovalMode.DEFAULT, ApprovalMode.AUTO_EDIT, ApprovalMode.YOLO):
+        text = RULE.format("write_file", "ask_user", 900)
+        engine = unasked(text, mode)
+        call = CALLS[0]
+        assert gate(text, mode).judge(call).way is Way.ASK
+        assert engine.outcome(call).decision is not Decision.ALLOW
+        made = Call(call.tool, sealed(call.tool, call.args, SEAL))
+        assert engine.outcome(made).decision is Decision.ALLOW
+
+
+def test_what_rules_hide_stays_hidden() -> None:
+    engine = unasked(RULE.format("web_fetch", "deny", 5))
+    assert not engine.outcome(CALLS[2]).offered
+    assert engine.outcome(CALLS[0]).offered
+
+
+def test_tools_of_servers_are_held_by_the_hook_and_the_user_s_denies() -> None:
+    text = RULE.format("mcp_a_b", "deny", 50) + RULE.format("*", "ask_user", 40)
+    engine = unasked(text)
+    assert engine.outcome(Call("mcp_a_b")).decision is Decision.DENY
+    assert engine.outcome(Call("mcp_a_c")).decision is Decision.ALLOW
+    assert gate(text).judge(Call("mcp_a_b")).way is Way.REFUSE
+    assert gate(text).judge(Call("mcp_a_c")).way is Way.ASK
+
+
+def test_in_plan_mode_the_seal_opens_no_writes() -> None:
+    engine = unasked("", ApprovalMode.PLAN)
+    for call in CALLS[:2]:
+        made = Call(call.tool, sealed(call.tool, call.args, SEAL))
+        assert engine.outcome(made).decision is Decision.DENY
+    assert not engine.outcome(CALLS[1]).offered
+    fetch = Call("web_fetch", sealed("web_fetch", {"prompt": "x"}, SEAL))
+    assert gate("", ApprovalMode.PLAN).judge(CALLS[2]).way is Way.ASK
+    assert engine.outcome(fetch).decision is Decision.ALLOW
+
+
+def test_the_rules_of_the_options_count_for_whoever_is_asked(tmp_path: Path) -> None:
+    asks = command(
+        tmp_path, ask=True, approved_tools=["web_fetch"], disallowed_tools=["run_shell_command"]
+    )
+    folder = RunFolder.create(tmp_path, "run")
+    for name, text in asks.files.items():
+        folder.write(name, text)
+    request = Request(
+        id="run",
+        argv=asks.argv,
+        cwd=str(tmp_path),
+        environ={},
+        about={"ask": True, "approval_mode": "default"},
+    )
+    policy = GatePolicy.of(request, os.environ)
+    ways = [policy.judge(call).way for call in CALLS]
+    assert ways == [Way.ASK, Way.REFUSE, Way.PASS]
