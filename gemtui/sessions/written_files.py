@@ -24,7 +24,7 @@ from gemtui.transcript.model import Message, ToolCall, ToolStatus
 from gemtui.transcript.tools import WRITING, asked_path, kind_of
 
 
-class Write(Struct, frozen=True, array_like=True):
+class Write(Struct, frozen=True, array_like=True, gc=False):
     """A call of a tool that writes a file, as its session tells it.
 
     `name`: the path, which may be relative. `message`, `block`: where the call stands. `time`: of
@@ -44,7 +44,7 @@ class Write(Struct, frozen=True, array_like=True):
     is_new: bool
 
 
-class RecordedWrite(Write, frozen=True, kw_only=True):
+class RecordedWrite(Write, frozen=True, kw_only=True, gc=False):
     """A call of a tool that writes a file, of a session in the store.
 
     `path`: absolute where the session's folder is known. `session`: the id of the session that a

@@ -42,13 +42,17 @@ class Files:
     everywhere: bool
     text: str = ""
     span: int = 0
-    chosen: PurePath | None = None
+    chosen: str = ""
     history: History | None = None
 
 
 class FileRow(NamedTuple):
-    """A file: how often it was written, in how many sessions, when last, then in which project."""
+    """A file: how often it was written, in how many sessions, when last, then in which project.
 
+    `id`: the path as text, which is compared sooner.
+    """
+
+    id: str
     path: PurePath
     project: Path | None
     name: Clean
@@ -81,7 +85,7 @@ class FilesScreen(Steering, WritesScreen[FileRow]):
                 placeholder=own("search by path"),
                 select_on_focus=True,
             )
-        yield SteeredRows[FileRow](_draw, key=lambda row: row.path, empty=own("reading"))
+        yield SteeredRows[FileRow](_draw, key=lambda row: row.id, empty=own("reading"))
         yield BarLine(id="status", mark=glyphs.ellipsis)
         yield FooterLine(ascii=self.gemtui.config.ascii)
 
@@ -96,9 +100,9 @@ class FilesScreen(Steering, WritesScreen[FileRow]):
         return None if self.files.everywhere else self._project
 
     def on_mount(self) -> None:
-        """Begin to read; go on with the file that was looked into."""
+        """Begin to read once it is seen; go on with the file that was looked into."""
         self._update_header()
-        self.read()
+        self.call_after_refresh(self.read)
         if self.files.history is not None:
             self._look_into(self.files.history)
 
@@ -131,7 +135,7 @@ class FilesScreen(Steering, WritesScreen[FileRow]):
     def _typed(self, event: Input.Changed) -> None:
         event.stop()
         if event.value != self.files.text:
-            self.files.text, self.files.chosen = event.value, None
+            self.files.text, self.files.chosen = event.value, ""
             self._search()
 
     @work(exclusive=True, group="search")
@@ -146,10 +150,12 @@ class FilesScreen(Steering, WritesScreen[FileRow]):
         found = matching() if len(rows) < _MANY else await asyncio.to_thread(matching)
         self.rows.empty = self._nothing()
         wanted = self.files.chosen
-        self.rows.show(found, fresh=wanted is None)
-        places = [at for at, row in enumerate(found) if row.path == wanted] if wanted else []
-        if places and self.rows.cursor != places[0]:
-            self.rows.go(places[0])
+        self.rows.show(found, fresh=not wanted)
+        row = self.rows.chosen
+        if wanted and row is not None and row.id != wanted:
+            place = next((at for at, each in enumerate(found) if each.id == wanted), None)
+            if place is not None:
+                self.rows.go(place)
         self._update_header()
 
     def _nothing(self) -> Clean:
@@ -165,7 +171,7 @@ class FilesScreen(Steering, WritesScreen[FileRow]):
     def _moved(self) -> None:
         row = self.rows.chosen
         if row is not None:
-            self.files.chosen = row.path
+            self.files.chosen = row.id
 
     def _update_header(self) -> None:
         where = own("all projects") if self._root is None else short_path(self._root)
@@ -178,7 +184,7 @@ class FilesScreen(Steering, WritesScreen[FileRow]):
     # --- keys ----------------------------------------------------------------------------------
 
     def _again(self) -> None:
-        self._all, self._whole, self.files.chosen = (), False, None
+        self._all, self._whole, self.files.chosen = (), False, ""
         self._search()
         self.read()
 
@@ -247,6 +253,7 @@ def _row(path: PurePath, writes: Sequence[RecordedWrite], folders: frozenset[str
     sessions = len({each.session for each in done})
     project = done[-1].source.project
     return FileRow(
+        id=str(path),
         path=path,
         project=None if project is None else Path(project),
         name=name,

@@ -90,8 +90,8 @@ class HistoryScreen(WritesScreen[WriteRow]):
         return self.query_one(RowList)
 
     def on_mount(self) -> None:
-        """Begin to read."""
-        self.read()
+        """Begin to read once it is seen."""
+        self.call_after_refresh(self.read)
 
     def on_unmount(self) -> None:
         """Nobody waits for a change any more."""
