@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path, PurePath
@@ -15,6 +15,7 @@ from textual.binding import BindingType
 from textual.containers import Horizontal
 from textual.content import Content
 
+from gemtui.marks import Mark
 from gemtui.sessions.projects import folder_names
 from gemtui.sessions.scope import sessions_with_calls
 from gemtui.sessions.snapshot import Snapshot
@@ -67,8 +68,15 @@ class FilesScreen(Steering, WritesScreen[FileRow]):
     BINDINGS: ClassVar[list[BindingType]] = bindings(Where.FILES)
     AUTO_FOCUS = "Input"
 
-    def __init__(self, snapshot: Snapshot, home: Path, project: Path | None, files: Files) -> None:
-        super().__init__(snapshot, home, id="files-screen")
+    def __init__(
+        self,
+        snapshot: Snapshot,
+        home: Path,
+        marks: Mapping[str, Mark],
+        project: Path | None,
+        files: Files,
+    ) -> None:
+        super().__init__(snapshot, home, marks, id="files-screen")
         self.files, self._project = files, project
         self._all: Sequence[FileRow] = ()
         self._whole = False
@@ -235,7 +243,7 @@ class FilesScreen(Steering, WritesScreen[FileRow]):
                 self.dismiss(write)
 
         self.files.history = history
-        self._history = HistoryScreen(self._snapshot, self._home, history)
+        self._history = HistoryScreen(self._snapshot, self._home, self._marks, history)
         self.app.push_screen(self._history, closed)
 
     def action_close(self) -> None:

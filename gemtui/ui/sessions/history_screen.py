@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path, PurePath
@@ -16,6 +16,7 @@ from textual.binding import BindingType
 from textual.containers import Container, Vertical
 from textual.content import Content
 
+from gemtui.marks import Mark
 from gemtui.sessions.problem import Problem
 from gemtui.sessions.scope import sessions_with_calls
 from gemtui.sessions.snapshot import Snapshot
@@ -34,6 +35,7 @@ from gemtui.ui.kit.keys import Where, bindings
 from gemtui.ui.kit.line_view import LineView
 from gemtui.ui.kit.row_list import RowList
 from gemtui.ui.sessions.labels import titled_path
+from gemtui.ui.sessions.marking import named
 from gemtui.ui.sessions.writes_screen import WritesScreen
 from gemtui.ui.transcript.card import state_of
 from gemtui.ui.transcript.card_body import draw_diff
@@ -65,8 +67,10 @@ class HistoryScreen(WritesScreen[WriteRow]):
     BINDINGS: ClassVar[list[BindingType]] = bindings(Where.HISTORY)
     AUTO_FOCUS = "RowList"
 
-    def __init__(self, snapshot: Snapshot, home: Path, history: History) -> None:
-        super().__init__(snapshot, home, id="history-screen")
+    def __init__(
+        self, snapshot: Snapshot, home: Path, marks: Mapping[str, Mark], history: History
+    ) -> None:
+        super().__init__(snapshot, home, marks, id="history-screen")
         self.history = history
         self._looking = Event()
 
@@ -114,8 +118,9 @@ class HistoryScreen(WritesScreen[WriteRow]):
         path = self.history.path
         mine = files_of(each for each in writes if each.path == path).get(path, ())
         mains = (each for each in snapshot.sessions if each.kind is SessionKind.MAIN)
-        titles = {each.id: each.title for each in mains} if mine else {}
-        return [WriteRow(each, titles.get(each.session, each.source.title)) for each in mine[::-1]]
+        owners = {each.id: each for each in mains} if mine else {}
+        found = ((each, owners.get(each.session, each.source)) for each in reversed(mine))
+        return [WriteRow(write, named(owner, self._marks).title) for write, owner in found]
 
     def show_rows(self, rows: Sequence[WriteRow], *, whole: bool) -> None:
         """The cursor stays on its write."""

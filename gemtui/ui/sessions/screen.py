@@ -499,7 +499,7 @@ class SessionsScreen(DialogGuardScreen[None]):
         from gemtui.ui.sessions.history_screen import HistoryScreen
 
         if self._snapshot is not None:
-            screen = HistoryScreen(self._snapshot, self._home, history)
+            screen = HistoryScreen(self._snapshot, self._home, self._marks.marks, history)
             await self._read_write(screen, lambda: self._show_history(history))
 
     @work(exclusive=True, group="writes")
@@ -511,7 +511,9 @@ class SessionsScreen(DialogGuardScreen[None]):
             return
         if self._files is None:
             self._files = Files(everywhere=self.sessions.view.everywhere)
-        screen = FilesScreen(self._snapshot, self._home, self._start.project, self._files)
+        screen = FilesScreen(
+            self._snapshot, self._home, self._marks.marks, self._start.project, self._files
+        )
         await self._read_write(screen, self.action_files)
 
     async def _read_write(self, screen: WritesScreen[Any], again: Callable[[], object]) -> None:

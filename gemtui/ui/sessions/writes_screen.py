@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from threading import Event
 from time import monotonic
@@ -24,6 +24,7 @@ from gemtui.ui.kit.dialog_guard import AnsweringScreen
 if TYPE_CHECKING:
     from datetime import datetime
 
+    from gemtui.marks import Mark
     from gemtui.sessions.summary import Summary
     from gemtui.ui.kit.app_base import AppBase
 
@@ -37,12 +38,15 @@ _PAUSE = 1.0
 class WritesScreen(AnsweringScreen[RecordedWrite], Generic[Row]):
     """Closes with the write at which a session is to be read, or with None.
 
-    The first time its rows grow; later they are replaced when all has been read.
+    The first time its rows grow; later they are replaced when all has been read. `marks`: the
+    user's, by the ids of sessions.
     """
 
-    def __init__(self, snapshot: Snapshot, home: Path, *, id: str) -> None:
+    def __init__(
+        self, snapshot: Snapshot, home: Path, marks: Mapping[str, Mark], *, id: str
+    ) -> None:
         super().__init__(id=id)
-        self._snapshot, self._home = snapshot, home
+        self._snapshot, self._home, self._marks = snapshot, home, marks
         self._stopped, self._news = Event(), asyncio.Event()
 
     @property

@@ -28,10 +28,13 @@ from gemtui.ui.run.live_run import Stage
 from gemtui.ui.run.options_dialog import OptionsScreen
 from gemtui.ui.run.screen import RunScreen
 from gemtui.ui.run.side import WriteList
+from gemtui.ui.sessions.history_screen import HistoryScreen
 from tests.fake_cli import INIT, OK, FakeCli, ends, says, uses
 from tests.runs.test_listing import add_run
 from tests.runs.test_orphans import kill_watchers, start
 from tests.runs.test_outcome import STREAMS
+from tests.sessions.stores import marker, session, talk, uuid
+from tests.sessions.writes import wrote
 from tests.ui.people import NARROW, WIDE, Person, person
 
 SIZES = pytest.mark.parametrize("size", [WIDE, NARROW], ids=["wide", "narrow"])
@@ -130,6 +133,30 @@ async def test_the_changed_files_and_the_way_to_their_cards(
         assert me.app.focused is me.pane.view
         block = me.pane.view.page.block
         assert getattr(block, "id", None) == "t2"
+
+
+async def test_a_changed_file_leads_to_all_its_writes_and_back(
+    home: Path, project: Path, fake_cli: FakeCli
+) -> None:
+    marker(home / ".gemini", "proj", str(project))
+    before = [*talk(uuid(1), "Begin it"), wrote(project / "a.txt", None, "old")]
+    session(home / ".gemini", uuid(1), before)
+    fake_cli(START, uses("t1", "write_file", "a.txt"), "make:a.txt=x", ends("t1"), END)
+    async with runner(home, project) as me:
+        await me.ask("go")
+        await me.sees("A a.txt +1")
+        await me.ended()
+        await me.press("escape", "w", "W")
+        await me.until(lambda: isinstance(me.app.screen, HistoryScreen))
+        await me.sees("Begin it", "1 write in 1 session")
+        await me.press("enter")
+        await me.until(lambda: me.app.screen is me.app.sessions and me.home.reading)
+        await me.until(lambda: getattr(me.view.page.block, "name", "") == "write_file")
+        await me.press("escape")
+        await me.until(lambda: isinstance(me.app.screen, HistoryScreen))
+        await me.press("escape")
+        await me.until(lambda: me.app.screen is me.pane)
+        assert isinstance(me.app.focused, WriteList)
 
 
 async def test_files_that_something_else_changed_are_seen(

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from gemtui.marks import MarkEdit, Marks
 from gemtui.ui.kit.line_view import LineView
 from gemtui.ui.kit.row_list import RowList
 from gemtui.ui.sessions.history_screen import HistoryScreen, WriteRow
@@ -86,6 +87,15 @@ async def test_a_card_leads_to_all_writes_of_its_file(home: Path, size: tuple[in
         await me.until(lambda: "new" in told(screen))
         await me.press("down")
         await me.until(lambda: "full" in told(screen) and "half" in told(screen))
+
+
+async def test_a_session_has_the_name_that_its_user_gave_it(home: Path) -> None:
+    Marks().edit([uuid(1)], MarkEdit(name="The first moon"))
+    async with person(home) as me:
+        await read_first(me)
+        await me.press("W")
+        screen = await on_history(me)
+        await me.until(lambda: screen.rows.items[-1].title == "The first moon")
 
 
 async def test_enter_reads_the_session_at_the_call_and_escape_leads_back(home: Path) -> None:

@@ -19,6 +19,7 @@ from syrupy.assertion import SnapshotAssertion
 from gemtui.config import Config
 from gemtui.marks import MarkEdit, Marks
 from gemtui.sessions.listing import SessionRow
+from gemtui.ui.kit.line_view import LineView
 from tests.ui.demos import demo_store
 from tests.ui.people import NARROW, NOW, WIDE, Person, person
 
@@ -160,7 +161,32 @@ async def marks_form(me: Person) -> None:
     await me.sees("in use", "neap tides")
 
 
+async def files(me: Person) -> None:
+    await listed(me)
+    await me.press("w")
+    await me.sees("Written files", "167 files", "tidewatch/api.py", "3 writes")
+    await me.until(lambda: "reading" not in me.text)
+
+
+async def history(me: Person) -> None:
+    await files(me)
+    await me.type("checkout")
+    await me.press("enter")
+    await me.sees("Writes of", "5 writes in 2 sessions")
+    await me.press("down")
+    await me.until(lambda: len(me.app.screen.query_one(LineView).text) > 100)
+
+
+async def patch(me: Person) -> None:
+    await opened(me)
+    await me.press("E")
+    await me.sees("Patch of", "diff --git")
+
+
 STATES: dict[str, Scene] = {
+    "files": files,
+    "history": history,
+    "patch": patch,
     "list": listed,
     "grouped": grouped,
     "hidden": hidden,
