@@ -89,9 +89,9 @@ def remove(cli: Detected, environ: Mapping[str, str] = os.environ) -> ExtensionS
 
 
 def _remove_ours(state: ExtensionState) -> None:
-    for folder in (state.folder, live_dir()):
-        with suppress(FileNotFoundError):
-            shutil.rmtree(folder)
+    with suppress(FileNotFoundError):
+        shutil.rmtree(state.folder)
+    shutil.rmtree(live_dir(), ignore_errors=True)  # a hook that was at it may write there still
 
 
 def _run(program: Path, words: list[str], environ: Mapping[str, str]) -> None:

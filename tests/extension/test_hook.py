@@ -101,15 +101,20 @@ def test_of_large_events_the_beginning_is_kept() -> None:
     assert live.read_bytes() == large[: 16 * 1024]
 
 
-@pytest.mark.parametrize("spoil", ["remove", "file", "locked"])
-def test_a_live_folder_that_can_not_be_written_disturbs_nobody(spoil: str) -> None:
+def test_a_live_folder_that_is_gone_is_made_anew() -> None:
     live_dir().rmdir()
-    if spoil == "file":
-        live_dir().write_text("")
-    elif spoil == "locked":
-        live_dir().mkdir(0o500)
+    assert hook("BeforeTool") == (0, {})
+    assert [path.name for path in live_dir().iterdir()] == [str(os.getpid())]
+    assert live_dir().stat().st_mode & 0o777 == 0o700
+
+
+def test_a_live_folder_that_can_not_be_written_disturbs_nobody(tmp_path: Path) -> None:
+    live_dir().rmdir()
+    live_dir().write_text("")
     assert hook("BeforeTool") == (0, {})
     assert hook("SessionEnd") == (0, {})
+    with gate(tmp_path, b'{"a": 1}\n', []) as environ:
+        assert hook("BeforeTool", **environ) == (0, {"a": 1})
 
 
 def test_a_session_that_outlives_the_extension_is_let_alone() -> None:

@@ -9,6 +9,7 @@ import json
 import os
 import socket
 import sys
+from contextlib import suppress
 from pathlib import Path
 
 _NOTED = 1_048_576
@@ -21,7 +22,8 @@ def _note(live: Path, pid: str, event: bytes) -> None:
         new.write_bytes(event[:_NOTED])
         new.replace(live / pid)
     except OSError:
-        new.unlink(missing_ok=True)
+        with suppress(OSError):
+            new.unlink()
 
 
 def _ask(event: bytes) -> bytes:
@@ -45,7 +47,8 @@ def main(live: str, pid: str) -> int:
     except (OSError, ValueError, KeyError) as error:
         sys.stderr.write(f"gemtui does not answer: {error}\n")
         return 2
-    os.write(1, answer)
+    while answer:
+        answer = answer[os.write(1, answer) :]
     return 0
 
 

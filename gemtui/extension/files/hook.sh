@@ -50,6 +50,7 @@ copy_file() { # on another file system: a copy, made anew where the file only we
     mkdir -p "${copy%/*}" && cp -p "$1" "$new" && mv -f "$new" "$copy" || rm -f "$new"
 }
 
+[ -d "$live" ] || mkdir "$live"
 said=
 if [ -n "$GEMTUI_GATE" ]; then
     if ask; then
@@ -57,7 +58,7 @@ if [ -n "$GEMTUI_GATE" ]; then
     elif [ "$event" = BeforeTool ]; then
         exit 2
     fi
-elif [ -d "$live" ]; then
+else
     note
 fi
 case $event in
