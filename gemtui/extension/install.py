@@ -18,14 +18,15 @@ from gemtui.extension.content import NAME, write
 from gemtui.extension.status import ExtensionState, State, extension_state
 from gemtui.files import is_folder
 from gemtui.paths import live_dir
+from gemtui.processes import FOLDER
 from gemtui.text import clean_line
 
 OLDEST = (0, 26)
 """The first Gemini CLI that was seen to run hooks of extensions; 0.25 links them all the same."""
 LIMIT = 60.0
 """Seconds that a command of the CLI may take; two are usual."""
-_LONGEST = 2_000
-"""Characters of what the CLI said that are told."""
+_LONGEST = 10_000
+"""Bytes of what the CLI says that are read; its last line tells why it failed."""
 
 
 def install(cli: Detected, environ: Mapping[str, str] = os.environ) -> ExtensionState:
@@ -108,7 +109,7 @@ def _run(program: Path, words: list[str], environ: Mapping[str, str]) -> None:
                 stdin=subprocess.DEVNULL,
                 stdout=said,
                 stderr=subprocess.STDOUT,
-                cwd=Path.home(),
+                cwd=Path.home() if is_folder(Path.home()) else FOLDER,
                 env={**environ, "PATH": path, "GEMINI_CLI_TRUST_WORKSPACE": "true"},
                 start_new_session=True,
             )
@@ -123,6 +124,7 @@ def _run(program: Path, words: list[str], environ: Mapping[str, str]) -> None:
                 os.killpg(process.pid, signal.SIGKILL)
             process.wait()
         said.seek(0)
-        words_said = clean_line(said.read(_LONGEST).decode(errors="replace").strip())
+        lines = said.read(_LONGEST).decode(errors="replace").split("\n")
     if code != 0:
-        raise ExtensionError(f"{what} failed with exit code {code}: {words_said}")
+        why = clean_line(next((line for line in reversed(lines) if line.strip()), "no word why"))
+        raise ExtensionError(f"{what} failed with exit code {code}: {why}")

@@ -88,7 +88,7 @@ def test_an_extension_of_somebody_else_is_left_alone(cli: Path, gemtui: Gemtui) 
 @pytest.mark.parametrize(
     ("does", "said"),
     [
-        ("link) echo 'no\x1b[31m such'; exit 7;;", "failed with exit code 7: no"),
+        ("link) echo much; echo 'no\x1b[31m such'; exit 7;;", "failed with exit code 7: no"),
         ("link) ;;", "did not install"),
         ("link) exec /bin/sleep 100;;", "took longer than 0.2 s"),
     ],

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 
 import pytest
@@ -36,5 +35,4 @@ def stand_in(
     )
     program = script(tmp_path / "gemini", body)
     monkeypatch.setenv("GEMINI_CLI_PATH", str(program))
-    Path(os.environ["HOME"]).mkdir(parents=True, exist_ok=True)
     return program
