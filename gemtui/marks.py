@@ -243,15 +243,22 @@ class Marks:
             yield
         except (OSError, sqlite3.Error, msgspec.DecodeError, _NotOurs) as error:
             words = error.strerror if isinstance(error, OSError) and error.strerror else error
+            way_out = "see that you may read and write it, or put back a copy of it"
+            if isinstance(error, _Newer):
+                way_out = "use that one, or move the file elsewhere to begin anew"
             raise MarksUnreadable(
                 f"{self.path}, with names, tags and notes of sessions, can't be used: {words}:"
-                " it is as it was; see that you may read and write it, or put back a copy of it",
+                f" it is as it was; {way_out}",
                 path=self.path,
             ) from error
 
 
 class _NotOurs(Exception):
     """The file was not written by this gemtui or an older one."""
+
+
+class _Newer(_NotOurs):
+    """The file was written by a newer gemtui."""
 
 
 def _prepare(database: sqlite3.Connection) -> None:
@@ -267,7 +274,7 @@ def _prepare(database: sqlite3.Connection) -> None:
     elif application != APPLICATION:
         raise _NotOurs("it is no file of gemtui's")
     elif version > VERSION:
-        raise _NotOurs("it was written by a newer gemtui")
+        raise _Newer("it was written by a newer gemtui")
     database.execute("commit")
 
 

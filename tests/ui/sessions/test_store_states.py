@@ -155,8 +155,9 @@ async def test_a_log_that_is_cut_when_it_is_opened_is_shown_once_it_is_whole(
 
 
 async def test_folders_and_files_that_become_unreadable_are_named_and_come_back(
-    open_folder: Path,
+    open_folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setenv("XDG_DATA_HOME", str(open_folder / "data"))
     home = open_folder / ".gemini"
     with nobody():
         paths = [session(home, uuid(number), key=f"p{number}") for number in (1, 2, 3)]
