@@ -97,9 +97,10 @@ RUN = Path(__file__).parent / "ui/run/__snapshots__/test_run_snapshots"
 
 
 async def draw(folder: Path) -> None:
-    """Write one SVG per scene into `folder`, and the one of the run pane."""
-    ended = (RUN / "test_each_state_of_a_run[ended-wide].svg").read_text(encoding="utf-8")
-    (folder / "run.svg").write_text(_alone(ended), encoding="utf-8")
+    """Write one SVG per scene into `folder`, and those of the run pane."""
+    for name, state in (("run", "ended"), ("ask", "question-list")):
+        drawn = (RUN / f"test_each_state_of_a_run[{state}-wide].svg").read_text(encoding="utf-8")
+        (folder / f"{name}.svg").write_text(_alone(drawn), encoding="utf-8")
     with tempfile.TemporaryDirectory(prefix="gemtui-pictures-") as place:
         home = demo_store(Path(place), now=NOW)
         os.environ["HOME"] = str(home)

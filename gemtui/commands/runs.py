@@ -29,9 +29,21 @@ from gemtui.runs.listing import (
     with_outcome,
 )
 from gemtui.runs.listing import clear as clear_runs
+from gemtui.runs.questions import Question, Questions
 from gemtui.runs.stop import stop as end_run
 from gemtui.sessions.summary import iso
-from gemtui.text import Clean, cells, clean, clean_line, counted, duration, ellipsis, relative, size
+from gemtui.text import (
+    Clean,
+    cells,
+    clean,
+    clean_line,
+    counted,
+    duration,
+    ellipsis,
+    relative,
+    size,
+    visible_line,
+)
 from gemtui.transcript.writes import FileWrite, WriteStatus, totals
 
 _HEAD = ("ID", "AGE", "STATE", "TIME", "SIZE", "FOLDER", "PROMPT")
@@ -68,10 +80,15 @@ def show(id: str, *, as_json: bool) -> None:
     from gemtui.runs.recorded_files import recorded_files
 
     prompt = run.folder.prompt_text() or run.prompt
-    files = recorded_files(run, gemini_home())
+    files, questions = recorded_files(run, gemini_home()), Questions(run.folder).look()
     if as_json:
         told = None if files is None else [each.to_dict() for each in files]
-        _answer({"version": 1, "run": run.to_dict() | {"prompt": prompt, "files": told}})
+        more = {
+            "prompt": prompt,
+            "files": told,
+            "questions": [each.to_dict() for each in questions],
+        }
+        _answer({"version": 1, "run": run.to_dict() | more})
         return
     now = datetime.now(UTC)
     rows = {
@@ -88,7 +105,16 @@ def show(id: str, *, as_json: bool) -> None:
     }
     facts = (Clean(f"{name:<9}{clean_line(text)}") for name, text in rows.items() if text)
     changed = (_file(each, Path(run.cwd)) for each in files or ())
-    lines_to_stdout((*facts, *changed, Clean(""), clean(prompt.rstrip())))
+    answers = map(_question, questions)
+    lines_to_stdout((*facts, *changed, *answers, Clean(""), clean(prompt.rstrip())))
+
+
+def _question(question: Question) -> Clean:
+    """The row of one question: what became of it, and what it was about."""
+    told = question.to_dict()
+    words = f"{told['fate']}: {told['tool']} {told['about']}"
+    reason = f" ({told['reason']})" if told["reason"] else ""
+    return Clean(f"{'asked':<9}{visible_line(words + reason)}")
 
 
 def _file(write: FileWrite, root: Path) -> Clean:

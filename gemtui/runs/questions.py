@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from typing import Any
 
 from gemtui.agent.approval import Approval, ApprovalRequest, Settled
 from gemtui.agent.gate_folder import GateFolder
 from gemtui.agent.run_folder import RunFolder
+from gemtui.transcript.tools import asked_path
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -26,6 +28,24 @@ class Question:
     def number(self) -> int:
         """Its place among the questions of the run, from 1."""
         return self.request.number
+
+    @property
+    def about(self) -> str:
+        """The command, the file, or the first argument of the call, shortened."""
+        args = self.request.arguments
+        first = next(iter(args.values()), "")
+        return str(args.get("command") or asked_path(dict(args)) or first)[:200]
+
+    def to_dict(self) -> dict[str, Any]:
+        """One entry of `gemtui runs show --json`; `fate`: `waits` while nothing has come of it."""
+        settled = self.settled
+        return {
+            "tool": self.request.tool_name,
+            "about": self.about,
+            "subagent": self.request.subagent,
+            "fate": "waits" if settled is None else settled.fate.value,
+            "reason": "" if settled is None else settled.reason,
+        }
 
     @property
     def waits(self) -> bool:

@@ -25,7 +25,6 @@ from gemtui.runs.like_this import LikeThis, like_this
 from gemtui.runs.proposal import Form, Proposal, proposal_of
 from gemtui.runs.questions import Question
 from gemtui.text import Clean, visible_line
-from gemtui.transcript.tools import asked_path
 from gemtui.ui.draw.lines import Line
 from gemtui.ui.draw.theme import Glyphs, Look
 from gemtui.ui.kit.bars import BarLine
@@ -318,7 +317,7 @@ class QuestionPane(Vertical):
         first = max(0, min(at - 1, len(numbers) - _MOST_LISTED))
         for place, each in enumerate(self.waiting[first : first + _MOST_LISTED], first):
             here = place == at
-            words = visible_line(f"{each.request.tool_name} {_about(each)}"[:300])
+            words = visible_line(f"{each.request.tool_name} {each.about}"[:300])
             sign = self._glyphs.cursor if here else " "
             row = Content.styled(f"{sign}{place + 1} {words}", "bold" if here else "dim")
             width = max(10, self.size.width - 3)
@@ -420,8 +419,3 @@ class QuestionPane(Vertical):
         line, told = self.query_one("#question-keys", BarLine), visible_line(words)
         if not line.tell(told, 3):
             self.app.notify(told, markup=False)
-
-
-def _about(question: Question) -> str:
-    args = question.request.arguments
-    return str(args.get("command") or asked_path(args) or next(iter(args.values()), ""))[:200]

@@ -14,6 +14,8 @@ import pytest
 from pytest_textual_snapshot import SVGImageExtension  # type: ignore[import-untyped]
 from syrupy.assertion import SnapshotAssertion
 
+from gemtui.agent.approval import ApprovalRequest, Fate, Settled
+from gemtui.agent.gate_folder import GateFolder
 from gemtui.agent.stream import Stream
 from gemtui.ui.run.screen import RunScreen
 from tests.fake_cli import FakeCli
@@ -119,7 +121,81 @@ async def stopped(me: Person, cli: FakeCli) -> None:
     await me.sees("interrupted")
 
 
+EDIT = {"file_path": "reader.py", "old_string": "lines\n", "new_string": "lines, tail\n"}
+SHELL = {"command": "pytest -q && git commit -am wip && git push --force > /tmp/log"}
+BECAUSE = "The mode default asks before this."
+
+
+async def asked(me: Person, cli: FakeCli, *questions: tuple[str, dict[str, str]]) -> RunScreen:
+    """A run that asks all of this; the first one is drawn and has the keys."""
+    cli(*STEPS[:2], call(3, "t1", questions[0][0], **questions[0][1]), "wait")
+    await ask(me)
+    await me.sees("I will add the test first")
+    pane = me.app.screen_stack[0]
+    assert isinstance(pane, RunScreen)
+    assert pane.run_shown is not None
+    gate = GateFolder.of(pane.run_shown.run.folder)
+    gate.create()
+    for number, (tool, args) in enumerate(questions, 1):
+        subagent = number == 3
+        gate.ask(
+            ApprovalRequest(
+                tool_name=tool,
+                arguments=args,
+                number=number,
+                asked=MOMENT,
+                because=BECAUSE,
+                subagent=subagent,
+            )
+        )
+    await me.until(lambda: len(pane.question.waiting) == len(questions))
+    await me.until(lambda: pane.question.shown is not None and pane.question.view.has_focus)
+    await me.sees("waits for your answer", "y yes")
+    await me.until(lambda: pane.run_shown is not None and pane.run_shown.pid)
+    pane.run_shown.pid = 4711
+    pane.panes.stale()
+    frame = pane._frame
+    await me.until(lambda: pane._frame > frame + 1)
+    return pane
+
+
+async def question_edit(me: Person, cli: FakeCli) -> None:
+    await asked(me, cli, ("replace", EDIT))
+
+
+async def question_shell(me: Person, cli: FakeCli) -> None:
+    await asked(me, cli, ("run_shell_command", SHELL))
+
+
+async def question_list(me: Person, cli: FakeCli) -> None:
+    add = {"command": "git add reader.py"}
+    await asked(
+        me, cli, ("run_shell_command", add), ("replace", EDIT), ("run_shell_command", SHELL)
+    )
+
+
+async def question_changed(me: Person, cli: FakeCli) -> None:
+    pane = await asked(me, cli, ("replace", EDIT))
+    assert pane.question.shown is not None
+    pane.question.change(pane.question.shown, {**EDIT, "new_string": "lines, rest\n"})
+    await me.sees("changed by you")
+
+
+async def question_answered(me: Person, cli: FakeCli) -> None:
+    pane = await asked(me, cli, ("run_shell_command", SHELL))
+    assert pane.run_shown is not None
+    gate = GateFolder.of(pane.run_shown.run.folder)
+    gate.settle(1, Settled(fate=Fate.CHANGED, arguments={"command": "pytest -q"}))
+    await me.sees("changed by you", "ran", "enter sends it")
+    await me.until(lambda: not pane.question.asks)
+
+
 SCENES: dict[str, Scene] = {
+    "question-edit": question_edit,
+    "question-shell": question_shell,
+    "question-list": question_list,
+    "question-changed": question_changed,
+    "question-answered": question_answered,
     "empty": empty,
     "options": options,
     "ended": ended,
@@ -153,4 +229,7 @@ async def test_each_state_of_a_run(
         await me.sees("enter starts a run", "gemini 0.61.0")
         await SCENES[scene](me, fake_cli)
         picture = me.app.export_screenshot(title="gemtui")
+        for run in me.app.runs.alive:
+            run.stop()
+            await run.run.wait()
         assert picture == snapshot.use_extension(SVGImageExtension), me.text
