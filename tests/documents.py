@@ -40,6 +40,7 @@ PANES = {
         Where.FIND,
         Where.INFO,
         Where.MARKS,
+        Where.WAITING,
         Where.STATS,
         Where.SEARCH,
         Where.FILES,

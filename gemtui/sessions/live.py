@@ -305,6 +305,15 @@ def _lives(pid: int, heard: float) -> bool:
         return True
 
 
+def terminal_of(pid: int) -> str | None:
+    """Return the terminal of a process, such as `/dev/pts/3`; None = it has none, or is gone."""
+    import psutil
+
+    with suppress(psutil.Error, OSError):
+        return psutil.Process(pid).terminal()
+    return None
+
+
 def _began_something(pid: int, since: float) -> bool:
     """Whether a process has started another one since then."""
     import psutil

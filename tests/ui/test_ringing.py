@@ -6,17 +6,19 @@ import json
 import os
 import re
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
 from gemtui.notify import Notice
-from gemtui.paths import config_file
+from gemtui.paths import config_file, live_dir
 from gemtui.text import Clean, clean_line
 from gemtui.ui.kit.ringer import PAUSE, Ringer
 from tests.fake_cli import INIT, OK, FakeCli, says
+from tests.sessions.live_files import hook_input, write_live
 from tests.terminal import Terminal
+from tests.ui.people import copy_store
 
 AWAY, BACK, LEAVE = "\x1b[O", "\x1b[I", "\x11"
 WEZTERM = {"TERM_PROGRAM": "WezTerm"}
@@ -108,6 +110,58 @@ def test_settings_say_how_it_rings(running: Callable[..., Terminal], gate: Path,
         said = re.sub(rb"\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)", b"", bytes(me.raw[start:]))
         assert said.count(b"\a") == (1 if ring == "bell" else 0)
         assert b"\x1b]777;" not in me.raw
+
+
+# --- sessions that wait --------------------------------------------------------------------------
+
+HAIKU = "63a18d40-df0d-4a78-8965-77892f4a9218"
+
+
+@pytest.fixture
+def watching(tmp_path: Path) -> Iterator[Terminal]:
+    """gemtui on the recorded store, in a terminal, with a session that works."""
+    copy_store(tmp_path)
+    write_live(live_dir(), os.getpid(), hook_input("BeforeTool", session_id=HAIKU))
+    environ = {**os.environ, **WEZTERM, "GEMINI_CLI_HOME": str(tmp_path / "home")}
+    environ = {name: value for name, value in environ.items() if name not in ("TMUX", "STY")}
+    words = [sys.executable, "-m", "gemtui"]
+    with Terminal(words, environ=environ, folder=tmp_path, columns=80, rows=24) as terminal:
+        terminal.shows("● 1 works", "? keys")
+        yield terminal
+
+
+def begins_to_wait() -> None:
+    write_live(live_dir(), os.getpid(), hook_input("Notification", session_id=HAIKU))
+
+
+def leave(terminal: Terminal) -> bytes:
+    """All that was written, once gemtui has ended."""
+    terminal.press(LEAVE)
+    terminal.wait()
+    return bytes(terminal.raw)
+
+
+@pytest.mark.parametrize("away", [AWAY, "3"], ids=["another window", "another pane"])
+def test_a_session_that_begins_to_wait_rings_where_nobody_looks(
+    watching: Terminal, away: str
+) -> None:
+    watching.press(away)
+    if away != AWAY:
+        watching.shows("[3 Policy]")
+    begins_to_wait()
+    said = after(watching, b"\x1b\\")
+    asked = b"Write a haiku file: waits for you: Tool Confirm Write: w.txt requires editing"
+    assert b"\a\x1b]777;notify;gemtui: proj;" + asked + b"\x1b\\" in said
+    begins_to_wait()  # the CLI may tell it twice
+    watching.press(BACK, "1")
+    watching.shows("? 1 waits: proj")
+    assert leave(watching).count(b"\x1b]777;") == 1
+
+
+def test_a_session_that_begins_to_wait_before_ones_eyes_does_not_ring(watching: Terminal) -> None:
+    begins_to_wait()
+    watching.shows("? 1 waits: proj")
+    assert b"\x1b]777;" not in leave(watching)
 
 
 # --- not too often -------------------------------------------------------------------------------

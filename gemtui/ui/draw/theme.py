@@ -70,6 +70,7 @@ class Glyphs(Struct, frozen=True, kw_only=True):
     denied: str = "⊘"
     ask: str = "?"
     interrupted: str = "◌"
+    idle: str = "○"
     warning: str = "!"
     bar: str = "▌"
     """On the left of a message."""
@@ -112,6 +113,7 @@ ASCII = Glyphs(
     denied="-",
     ask="?",
     interrupted=".",
+    idle="o",
     warning="!",
     bar="|",
     cursor=">",

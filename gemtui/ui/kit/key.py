@@ -21,6 +21,7 @@ class Where(StrEnum):
     RAW = "Raw JSON"
     INFO = "About the session"
     MARKS = "Marks"
+    WAITING = "What a session asks"
     STATS = "Numbers"
     SEARCH = "Search in all sessions"
     FILES = "Written files"

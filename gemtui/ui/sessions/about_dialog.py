@@ -11,6 +11,7 @@ from textual.app import ComposeResult
 from textual.containers import Horizontal
 from textual.content import Content
 
+from gemtui.sessions.live import LiveSession
 from gemtui.sessions.summary import Flag, Summary
 from gemtui.text import Clean, clean, clean_line, counted, short_path, size
 from gemtui.ui.draw.lines import own
@@ -19,12 +20,15 @@ from gemtui.ui.kit.clean_widgets import Dialog, Label, Option, OptionList, Stati
 from gemtui.ui.kit.dialog_guard import DialogScreen
 from gemtui.ui.kit.keys import Where, bindings
 from gemtui.ui.kit.messages import CopyRequested
+from gemtui.ui.sessions.live_words import WORDS
 from gemtui.ui.sessions.marking import named
 
 if TYPE_CHECKING:
     from gemtui.marks import Mark
 
 
+_ASKED = 200
+"""Characters of a question."""
 NOTE, NOTE_LINES = 400, 5
 """Characters and lines of a note that are shown; the form for marks has all of it."""
 
@@ -35,10 +39,14 @@ class AboutScreen(DialogScreen[Summary]):
     BINDINGS = bindings(Where.INFO)
 
     def __init__(
-        self, summary: Summary, sessions: Sequence[Summary], marks: Mapping[str, Mark]
+        self,
+        summary: Summary,
+        sessions: Sequence[Summary],
+        marks: Mapping[str, Mark],
+        live: LiveSession | None = None,
     ) -> None:
         super().__init__()
-        self._summary, self._marks = summary, marks
+        self._summary, self._marks, self._live = summary, marks, live
         self._relatives = list(relatives(summary, sessions))
 
     def compose(self) -> ComposeResult:
@@ -50,7 +58,7 @@ class AboutScreen(DialogScreen[Summary]):
             mark = self._marks.get(self._summary.id)
             cut = look_of(self.app, 1).glyphs.ellipsis
             marked = () if mark is None else mark_facts(mark, self._summary, cut)
-            for name, value in (*marked, *facts(self._summary)):
+            for name, value in (*marked, *facts(self._summary), ("now", _now(self._live))):
                 if value:
                     yield Horizontal(Label(own(name)), Static(value), classes="fact")
             if self._relatives:
@@ -113,6 +121,15 @@ def facts(summary: Summary) -> Iterator[tuple[str, Clean]]:
     yield "wrote", clean_line(", ".join(summary.files_written))
     yield "state", clean_line(", ".join(flag for flag in Flag if flag in summary.flags))
     yield "file", clean_line(f"{short_path(summary.path)}  {size(summary.size)}")
+
+
+def _now(live: LiveSession | None) -> Clean:
+    """What it does right now, where its hooks tell."""
+    if live is None or live.state not in WORDS:
+        return own("")
+    asked = f": {live.question.message[:_ASKED]}" if live.question is not None else ""
+    since = f"{live.since.astimezone():%H:%M:%S}"
+    return clean_line(f"{WORDS[live.state][0]} since {since}, process {live.pid}{asked}")
 
 
 def _time(when: datetime | None) -> Clean:

@@ -16,8 +16,9 @@ from textual.strip import Strip
 
 from gemtui.sessions.days import Days
 from gemtui.sessions.listing import Heading, Listing, Query, Row, Rows, SessionRow, Sort, View
+from gemtui.sessions.live import LiveState
 from gemtui.sessions.snapshot import Snapshot
-from gemtui.sessions.summary import Summary
+from gemtui.sessions.summary import Flag, Summary
 from gemtui.text import clean_line
 from gemtui.ui.draw.lines import Line, Piece, own, strip_of, wrap
 from gemtui.ui.draw.theme import Look, Role, look_of
@@ -80,6 +81,7 @@ class SessionList(ScrollView, can_focus=True, inherit_bindings=False):
         self._cursor = 0
         self._wanted: str | None = None
         self._moved = False
+        self._live: Mapping[str, LiveState] = {}
         self._selected: set[str] = set()
         self._last_selected: str | None = None
         self._told: str | None = None
@@ -142,6 +144,17 @@ class SessionList(ScrollView, can_focus=True, inherit_bindings=False):
         self.marks = marks
         self._listing.mark(marks)
         self._arrange(self.view)
+
+    def take_live(self, live: Mapping[str, LiveState]) -> None:
+        """Say what sessions do right now, by their ids."""
+        if live != self._live:
+            self._live = live
+            self.refresh()
+
+    def sees(self, session: str) -> bool:
+        """Whether a session stands in the part of the list that is in sight."""
+        place = self._places.find(session)
+        return place is not None and self._in_sight(place)
 
     def filter(self, text: str) -> None:
         """List only what matches (see `Query`); "" lists all."""
@@ -314,15 +327,23 @@ class SessionList(ScrollView, can_focus=True, inherit_bindings=False):
         return self._drawn[place][line - places.top(place)]
 
     def _around(self, place: int) -> RowContext:
+        row = self._places.rows[place]
         return RowContext(
             query=Query(self.view.query),
             projects=self.view.everywhere and not self.view.grouped,
             sort=self.view.sort,
             days=self._days if self.view.by_day else None,
             chosen=place == self._cursor,
-            selected=self._places.rows[place].key in self._selected,
+            selected=row.key in self._selected,
             focused=self.has_focus,
+            live=self._live_of(row),
         )
+
+    def _live_of(self, row: Row) -> LiveState | None:
+        """What a session does; copies of its file do nothing."""
+        if not isinstance(row, SessionRow) or Flag.DUPLICATE in row.entry.summary.flags:
+            return None
+        return self._live.get(row.entry.summary.id)
 
     def _message_line(self, line: int, look: Look) -> Strip:
         """Why there is no row: below one empty line, indented."""

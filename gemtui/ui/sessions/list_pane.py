@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 from rich.style import Style
@@ -11,11 +12,14 @@ from textual.containers import Vertical
 from textual.strip import Strip
 from textual.widget import Widget
 
+from gemtui.sessions.live import LiveSession
 from gemtui.ui.draw.lines import Line, Piece, Pieces, fit, own, strip_of, width_of
-from gemtui.ui.draw.theme import Look, Role, look_of
+from gemtui.ui.draw.theme import Glyphs, Look, Role, look_of
+from gemtui.ui.kit.bars import BarLine
 from gemtui.ui.kit.filtering import FilterBar
 from gemtui.ui.sessions.labels import shorter
 from gemtui.ui.sessions.list import SessionList
+from gemtui.ui.sessions.live_words import line_words
 from gemtui.ui.sessions.tags import TagSuggester, tags_in_use
 
 
@@ -71,13 +75,23 @@ class SessionPane(Vertical):
         super().__init__(id=id)
         self.bar = FilterBar(TagSuggester(lambda: tags_in_use(self.list.marks), sign="#"))
         self.list = SessionList(self.bar, project)
+        self._live = BarLine(id="live", mark="", gives_way="left")
+        self._live.display = False
         self._crumbs = Crumbs()
 
     def compose(self) -> ComposeResult:
-        """Crumbs, filter, list, from top to bottom."""
+        """Crumbs, filter, what goes on, list, from top to bottom."""
         yield self._crumbs
         yield self.bar
+        yield self._live
         yield self.list
+
+    def take_live(self, live: Sequence[LiveSession], glyphs: Glyphs) -> None:
+        """Say what sessions do right now: in their rows, and in a line of its own above all."""
+        self.list.take_live({each.session: each.state for each in live})
+        words = [*line_words(live, glyphs)]
+        self._live.display = bool(words)
+        self._live.say(words)
 
     @on(SessionList.Arranged)
     def _say(self) -> None:

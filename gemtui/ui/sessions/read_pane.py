@@ -17,6 +17,7 @@ from textual.message import Message
 from textual.widget import Widget
 
 from gemtui.errors import GemtuiError, SessionTooLarge
+from gemtui.sessions.live import LiveState
 from gemtui.sessions.problem import Problem
 from gemtui.sessions.store import SessionKind
 from gemtui.sessions.summary import Flag, Summary
@@ -29,6 +30,7 @@ from gemtui.ui.kit.bars import BarLine
 from gemtui.ui.kit.keys import BY_ID
 from gemtui.ui.kit.messages import DroppedRequested
 from gemtui.ui.kit.notice import Notice
+from gemtui.ui.sessions.live_words import WORDS, state_words
 from gemtui.ui.sessions.loader import SessionLoader
 from gemtui.ui.sessions.marking import named
 from gemtui.ui.sessions.marks_feed import NO_MARKS
@@ -70,6 +72,7 @@ class ReadPane(Vertical):
         self._glyphs = glyphs
         self._sessions: Sequence[Summary] = ()
         self._marks: Mapping[str, Mark] = NO_MARKS
+        self._live: Mapping[str, LiveState] = {}
         self._left: list[_Left] = []
         self._shown: SessionLoader | None = None
         self._wanted: Callable[[Transcript], Cursor | None] | None = None
@@ -318,9 +321,18 @@ class ReadPane(Vertical):
         self.query_one("#heading", BarLine).say([title], [*self._facts(summary)])
         self.post_message(self.Changed())
 
+    def take_live(self, live: Mapping[str, LiveState]) -> None:
+        """Say what the session does right now, by the ids of sessions."""
+        if live != self._live:
+            self._live = live
+            self._say_heading()
+
     def _facts(self, summary: Summary) -> list[Content]:
         facts = []
-        if Flag.LIVE in summary.flags and not self._gone:
+        state = self._live.get(summary.id)
+        if state is not None and state in WORDS:
+            facts.append(state_words(state, self._glyphs))
+        elif Flag.LIVE in summary.flags and not self._gone:
             waits = f", {IN_FLIGHT}" if summary.waits else ""
             facts.append(Content.styled(f"{self._glyphs.running} live{waits}", "$text-success"))
         mark = self._marks.get(summary.id)

@@ -16,12 +16,14 @@ from textual.strip import Strip
 
 from gemtui.sessions.days import Days
 from gemtui.sessions.listing import DayHeading, Heading, ListEntry, Query, Row, SessionRow, Sort
+from gemtui.sessions.live import LiveState
 from gemtui.sessions.store import SessionKind
 from gemtui.sessions.summary import NO_TITLE, Flag, Summary
 from gemtui.text import Clean, counted, ellipsis, relative
 from gemtui.ui.draw.formats import short
 from gemtui.ui.draw.lines import Line, Piece, Pieces, fit, flat, own, spread, strip_of, width_of
 from gemtui.ui.draw.theme import BOLD, Look, Role
+from gemtui.ui.sessions import live_words
 
 ONE_LINE_FROM = 64
 """Cells from which on a session is one line with columns."""
@@ -39,7 +41,8 @@ class RowContext(Struct, frozen=True, kw_only=True):
     `query`: what to mark. `projects`: name the project (not below its heading, and not where all
     rows are of one). `sort`: the property that orders the rows, which every row shows. `days`: it
     stands below the heading of its day, by these names. `chosen`: the cursor is on it. `selected`:
-    one of several to do something with. `focused`: the list has the focus.
+    one of several to do something with. `focused`: the list has the focus. `live`: what the session
+    does right now, None = nobody has told.
     """
 
     query: Query
@@ -49,6 +52,7 @@ class RowContext(Struct, frozen=True, kw_only=True):
     chosen: bool = False
     selected: bool = False
     focused: bool = False
+    live: LiveState | None = None
 
 
 def row_height(row: Row, width: int) -> int:
@@ -105,12 +109,16 @@ def _bar(look: Look, around: RowContext) -> Piece:
     return Piece(own(look.glyphs.cursor), look[role]) if around.chosen else _MARGIN
 
 
-def _sign(summary: Summary, look: Look) -> Piece:
+def _sign(summary: Summary, look: Look, live: LiveState | None) -> Piece:
     glyphs, flags = look.glyphs, summary.flags
+    if live in (LiveState.WAITING, LiveState.WORKING):
+        return Piece(own(live_words.sign(live, glyphs)), look[live_words.WORDS[live][1]])
     if not flags.isdisjoint(_WARNED):
         return Piece(own(glyphs.warning), look[Role.WARNING])
     if summary.failed_calls:
         return Piece(own(glyphs.failed), look[Role.ERROR])
+    if live in live_words.WORDS:
+        return Piece(own(live_words.sign(live, glyphs)), look[live_words.WORDS[live][1]])
     if Flag.LIVE in flags:
         return Piece(own(glyphs.running), look[Role.SUCCESS])
     return Piece(own(" "), Style())
@@ -150,7 +158,7 @@ def _moment(when: datetime, look: Look, days: Days | None) -> str:
 
 
 def _title_line(row: SessionRow, look: Look, around: RowContext) -> Strip:
-    front = _front(row, look, around, _sign(row.entry.summary, look))
+    front = _front(row, look, around, _sign(row.entry.summary, look, around.live))
     return _line((*front, *_title(row, look, around)), (_GAP, *_age(row, look, around, 3)), look)
 
 
@@ -210,10 +218,14 @@ def _states(entry: ListEntry, look: Look, around: RowContext) -> list[RowFact]:
         facts.append(RowFact(0, own("archived"), look[Role.MODEL]))
     if summary.kind is not SessionKind.MAIN:
         facts.append(RowFact(0, own(summary.kind.value), look[Role.MODEL]))
+    if told := live_words.WORDS.get(around.live) if around.live else None:
+        facts.append(RowFact(0, own(told[0]), look[told[1]]))
     for flag, (word, role) in _FLAG_WORDS.items():
+        if told and flag is Flag.LIVE:
+            continue
         if flag in summary.flags and not _goes_without_saying(flag, summary):
             facts.append(RowFact(0, own(word), look[role]))
-    if summary.waits and Flag.LIVE in summary.flags:
+    if summary.waits and Flag.LIVE in summary.flags and not told:
         facts.append(RowFact(0, own(IN_FLIGHT), look[Role.SUCCESS]))
     return facts
 
@@ -292,7 +304,7 @@ def _columns(row: SessionRow, look: Look, around: RowContext) -> Strip:
     states: list[Piece] = []
     for fact in _states(row.entry, look, around):
         states += [_GAP, *_marked(fact.text, fact.style, around, look)]
-    front = _front(row, look, around, _sign(row.entry.summary, look))
+    front = _front(row, look, around, _sign(row.entry.summary, look, around.live))
     room = look.width - width_of((*front, *states, *right)) - 1
     title = fit(_title(row, look, around), max(0, room), own(look.glyphs.ellipsis))
     tags = _tags(row.entry, room - width_of(title), look, around)

@@ -20,6 +20,7 @@ from textual.timer import Timer
 from gemtui.config import Config, Scope
 from gemtui.errors import GemtuiError
 from gemtui.paths import current_folder, marks_file
+from gemtui.sessions.live import LiveSession, LiveState
 from gemtui.sessions.preload import StorePreload
 from gemtui.sessions.problem import Problem
 from gemtui.sessions.scope import sessions_with_calls
@@ -47,7 +48,7 @@ from gemtui.ui.sessions.list_pane import SessionPane
 from gemtui.ui.sessions.marking import Marking, named
 from gemtui.ui.sessions.marks_feed import MarksFeed
 from gemtui.ui.sessions.read_pane import ReadPane
-from gemtui.ui.sessions.store_feed import StoreFeed
+from gemtui.ui.sessions.store_feed import SETTLE, StoreFeed
 from gemtui.ui.sessions.tags import tags_in_use
 from gemtui.ui.sessions.undo_stack import UndoStack
 
@@ -58,6 +59,7 @@ if TYPE_CHECKING:
     from gemtui.ui.kit.app_base import AppBase, Start
     from gemtui.ui.sessions.files_screen import Files
     from gemtui.ui.sessions.history_screen import History
+    from gemtui.ui.sessions.question_screen import QuestionScreen
     from gemtui.ui.sessions.search_screen import Searching, SearchScreen
     from gemtui.ui.sessions.writes_screen import WritesScreen
 
@@ -106,6 +108,7 @@ class SessionsScreen(DialogGuardScreen[None]):
         self._writes: WritesScreen[Any] | None = None
         self._indexer: Indexer | None = None
         self._indexing: Progress | None = None
+        self._live: tuple[LiveSession, ...] | None = None
 
     def compose(self) -> ComposeResult:
         """Header, the two panes, what stands there instead of them, status, footer."""
@@ -201,6 +204,8 @@ class SessionsScreen(DialogGuardScreen[None]):
             self.gemtui.say(snapshot.renewed.what)
         if first and not self._has_project(snapshot):
             self.sessions.scope(everywhere=True)
+        if first and not self._start.demo:
+            self._follow_live()
         self._highlight()
         self.pane.take(snapshot.sessions)
         self._show_empty(snapshot)
@@ -249,6 +254,89 @@ class SessionsScreen(DialogGuardScreen[None]):
         except asyncio.CancelledError:
             starting.add_done_callback(lambda done: done.result().stop())
             raise
+
+    # --- what sessions do right now ------------------------------------------------------------
+
+    @work(exclusive=True, group="live")
+    async def _follow_live(self) -> None:
+        await asyncio.sleep(SETTLE)
+        from gemtui.ui.sessions.live_feed import follow_live
+
+        await follow_live(self._take_live)
+
+    def _take_live(self, live: tuple[LiveSession, ...]) -> None:
+        """Show what sessions do, and ring where one begins to wait that is not on the screen."""
+        if not self.app.is_running:
+            return
+        before, self._live = self._live, live
+        self.query_one(SessionPane).take_live(live, self.gemtui.glyphs)
+        self.pane.take_live({each.session: each.state for each in live})
+        if (screen := self.app.screen).id == "question-screen":
+            cast("QuestionScreen", screen).take(live)
+        known = {(each.session, each.question) for each in before or ()}
+        for each in _waiting(live) if before is not None else ():
+            if (each.session, each.question) not in known and not self._on_screen(each):
+                self._ring(each)
+
+    def _on_screen(self, live: LiveSession) -> bool:
+        """Whether somebody looks at the session: at its row, or at its transcript."""
+        if not self.app.app_focus or not self.is_active:
+            return False
+        read = self.pane.summary if self.reading or self.side_by_side else None
+        shown = self.side_by_side or not self.reading
+        return (read is not None and read.id == live.session) or (
+            shown and self.sessions.sees(live.session)
+        )
+
+    def _ring(self, live: LiveSession) -> None:
+        from gemtui.ui.sessions.live_words import waiting_notice
+
+        session = self._stored(live.session)
+        name = "" if session is None else named(session, self._marks.marks).title
+        self.gemtui.ring(waiting_notice(live, name))
+
+    def _stored(self, id: str) -> Summary | None:
+        """The session with this id, if it is in the store."""
+        sessions = self._snapshot.sessions if self._snapshot is not None else ()
+        return next((each for each in sessions if each.id == id and not each.hidden), None)
+
+    @work(exclusive=True, group=DIALOG)
+    async def action_waiting(self) -> None:
+        """What the session asks that is chosen, else the next one; from there on to all others."""
+        from gemtui.sessions.live import terminal_of
+        from gemtui.ui.sessions.question_screen import QuestionScreen
+
+        asking = self._asking(after=None)
+        if asking is None:
+            self.gemtui.say("No session waits for you.")
+        while asking is not None:
+            self._highlight_everywhere(asking.session)
+            tty = await asyncio.to_thread(terminal_of, asking.pid)
+            shown = QuestionScreen(asking, tty=tty, ascii=self._config.ascii)
+            more = await self.app.push_screen_wait(shown)
+            asking = self._asking(after=asking.session) if more else None
+
+    def _asking(self, *, after: str | None) -> LiveSession | None:
+        """A session that waits: the chosen one, or the one behind `after`, else the first."""
+        waiting = _waiting(self._live or ())
+        ids = [each.session for each in waiting]
+        chosen = None if self._chosen is None else self._chosen.id
+        if after is not None:
+            at = ids.index(after) + 1 if after in ids else 0
+        else:
+            at = ids.index(chosen) if chosen in ids else 0
+        return waiting[at % len(waiting)] if waiting else None
+
+    def _highlight_everywhere(self, id: str) -> None:
+        """Put the list's cursor on a session, whatever the list leaves out now."""
+        session = self._stored(id)
+        if session is None or (self._chosen is not None and self._chosen.id == id):
+            return
+        self.sessions.focus()
+        if not self.sessions.highlight(session):
+            self.sessions.filter("")
+            self.sessions.scope(everywhere=True)
+            self.sessions.highlight(session)
 
     def _take_progress(self, progress: Progress) -> None:
         self._indexing = progress
@@ -449,8 +537,9 @@ class SessionsScreen(DialogGuardScreen[None]):
         if (summary := self._chosen) is None:
             return
         sessions = self._snapshot.sessions if self._snapshot is not None else ()
+        live = next((each for each in self._live or () if each.session == summary.id), None)
         relative = await self.app.push_screen_wait(
-            AboutScreen(summary, sessions, self._marks.marks)
+            AboutScreen(summary, sessions, self._marks.marks, live)
         )
         if relative is not None:
             self.show(relative)
@@ -786,3 +875,7 @@ class SessionsScreen(DialogGuardScreen[None]):
         summary = self.pane.summary if self.reading else None
         name = "Sessions" if summary is None else named(summary, self._marks.marks).title
         self.gemtui.name_window(clean_line(f"gemtui: {name}"))
+
+
+def _waiting(live: Sequence[LiveSession]) -> list[LiveSession]:
+    return [each for each in live if each.state is LiveState.WAITING]

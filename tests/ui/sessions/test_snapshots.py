@@ -7,6 +7,7 @@ what changed before it is committed.
 
 from __future__ import annotations
 
+import os
 import shutil
 from collections.abc import Awaitable, Callable
 from pathlib import Path
@@ -18,8 +19,13 @@ from syrupy.assertion import SnapshotAssertion
 
 from gemtui.config import Config
 from gemtui.marks import MarkEdit, Marks
+from gemtui.paths import live_dir
 from gemtui.sessions.listing import SessionRow
+from gemtui.sessions.live import LiveSession, LiveState, Question
+from gemtui.transcript.display_model import DiffDisplay
 from gemtui.ui.kit.line_view import LineView
+from gemtui.ui.sessions.question_screen import QuestionScreen
+from tests.sessions.live_files import hook_input, write_live
 from tests.ui.demos import demo_store
 from tests.ui.people import NARROW, NOW, WIDE, Person, person
 
@@ -257,4 +263,56 @@ async def test_unusual_sizes(
 ) -> None:
     async with person(demo, (columns, rows), demo=True) as me:
         await listed(me)
+        await look(me, picture)
+
+
+# --- what sessions do right now ------------------------------------------------------------------
+
+EDIT = (
+    "--- tide.py\n+++ tide.py\n@@ -1,2 +1,2 @@\n def height(moon):\n-    return 1\n+    return 2\n"
+)
+DETAILS = {"type": "edit", "filePath": "/home/ada/tidewatch/tide.py", "fileDiff": EDIT}
+CHANGE = DiffDisplay(diff=EDIT, path="/home/ada/tidewatch/tide.py", name="tide.py")
+
+
+async def going_on(me: Person) -> None:
+    """One session waits and another one works."""
+    first, second, *_ = [row for row in me.rows.rows.rows if isinstance(row, SessionRow)]
+    told = {
+        "cwd": "/home/ada/tidewatch",
+        "message": "Tool Confirm Write: tide.py",
+        "details": DETAILS,
+    }
+    for row, pid, event in (
+        (first, os.getpid(), "Notification"),
+        (second, os.getppid(), "BeforeTool"),
+    ):
+        content = hook_input(event, session_id=row.entry.summary.id, **told)
+        write_live(live_dir(), pid, content)
+    await me.sees("? 1 waits: tidewatch", "works")
+
+
+@pytest.mark.parametrize("ascii", [False, True], ids=["unicode", "ascii"])
+@pytest.mark.parametrize("size", SIZES)
+async def test_what_goes_on(demo: Path, picture: SnapshotAssertion, size: str, ascii: bool) -> None:
+    async with person(demo, SIZES[size], Config(ascii=ascii)) as me:
+        await listed(me)
+        await going_on(me)
+        await look(me, picture)
+
+
+@pytest.mark.parametrize("size", SIZES)
+async def test_what_a_session_asks(demo: Path, picture: SnapshotAssertion, size: str) -> None:
+    question = Question(message="Tool Confirm Write: tide.py", diff=CHANGE)
+    asks = LiveSession(
+        pid=4711,
+        session="s",
+        state=LiveState.WAITING,
+        since=NOW,
+        project="/home/ada/tidewatch",
+        question=question,
+    )
+    async with person(demo, SIZES[size]) as me:
+        await me.app.push_screen(QuestionScreen(asks, tty="/dev/pts/3", ascii=False))
+        await me.sees("return 2")
         await look(me, picture)

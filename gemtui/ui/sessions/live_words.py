@@ -1,0 +1,80 @@
+"""The words and signs of what sessions do right now."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from pathlib import PurePath
+
+from textual.content import Content
+from textual.style import Style
+
+from gemtui.notify import Notice
+from gemtui.sessions.live import LiveSession, LiveState
+from gemtui.text import Clean, clean_line, ellipsis
+from gemtui.ui.draw.theme import Glyphs, Role
+from gemtui.ui.kit.keys import BY_ID
+
+WORDS = {
+    LiveState.WAITING: ("waits", Role.WARNING),
+    LiveState.WORKING: ("works", Role.SUCCESS),
+    LiveState.IDLE: ("idle", Role.MUTED),
+    LiveState.KILLED: ("killed", Role.WARNING),
+}
+"""What is said of a session in a list, and its colour; nothing of those that are not here."""
+_NAME = 30
+"""Cells of a project's name."""
+_JUMP = "sessions.waiting"
+
+
+def sign(state: LiveState, glyphs: Glyphs) -> str:
+    """Return the sign of one of `WORDS`."""
+    match state:
+        case LiveState.WAITING:
+            return glyphs.ask
+        case LiveState.WORKING:
+            return glyphs.running
+        case LiveState.IDLE:
+            return glyphs.idle
+        case _:
+            return glyphs.interrupted
+
+
+def state_words(state: LiveState, glyphs: Glyphs) -> Content:
+    """Return sign and words of one of `WORDS`, in its colour."""
+    words, role = WORDS[state]
+    style = "dim" if role is Role.MUTED else f"$text-{role}"
+    return Content.styled(f"{sign(state, glyphs)} {words}", style)
+
+
+def project_name(live: LiveSession) -> Clean:
+    """Return the last part of a session's folder, or what can be said in its place."""
+    name = PurePath(live.project).name if live.project else f"process {live.pid}"
+    return ellipsis(clean_line(name), _NAME)
+
+
+def line_words(live: Sequence[LiveSession], glyphs: Glyphs) -> Iterator[Content]:
+    """Yield the parts of the line above the list; none where no session waits or works."""
+    link = Style.from_meta({"key": _JUMP})
+    count = Counter(each.state for each in live)
+    if waiting := count[LiveState.WAITING]:
+        names = {project_name(each): None for each in live if each.state is LiveState.WAITING}
+        words = f"{sign(LiveState.WAITING, glyphs)} {waiting} {'waits' if waiting == 1 else 'wait'}"
+        where = f": {next(iter(names))}" if len(names) == 1 else ""
+        yield Content.styled(f"{words}{where}", "bold $text-warning").stylize(link)
+    if working := count[LiveState.WORKING]:
+        words = f"{sign(LiveState.WORKING, glyphs)} {working} {'works' if working == 1 else 'work'}"
+        yield Content.styled(words, "$text-success")
+    if waiting:
+        key = (BY_ID[_JUMP].footer(), "bold $text-accent")
+        yield Content.assemble(key, (" shows", "dim")).stylize(link)
+
+
+def waiting_notice(live: LiveSession, title: str) -> Notice:
+    """Return what tells somebody who looks elsewhere that a session with this title waits."""
+    asked = live.question.message if live.question is not None else ""
+    name = f"{title[:60]}: " if title else ""
+    return Notice(
+        title=clean_line(f"gemtui: {project_name(live)}"),
+        text=clean_line(f"{name}waits for you: {asked[:200]}"),
+    )

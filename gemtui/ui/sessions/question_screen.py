@@ -1,0 +1,103 @@
+"""What a session in another terminal asks its person, over the whole screen."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from rich.style import Style
+from textual.app import ComposeResult
+from textual.content import Content
+
+from gemtui.sessions.live import LiveSession, Question
+from gemtui.text import Clean, clean_line, visible, visible_line
+from gemtui.ui.draw.gutter_rows import text_rows
+from gemtui.ui.draw.lines import BLANK, Line, Piece, own, wrap
+from gemtui.ui.draw.theme import BOLD, Look, Role
+from gemtui.ui.kit.bars import BarLine, FooterLine
+from gemtui.ui.kit.dialog_guard import AnsweringScreen
+from gemtui.ui.kit.keys import Where, bindings
+from gemtui.ui.kit.line_view import LineView
+from gemtui.ui.sessions.live_words import project_name
+from gemtui.ui.transcript.card_body import draw_diff
+
+_ANSWERED = "It no longer waits: somebody has answered."
+
+
+class QuestionView(LineView):
+    """The question with all that it is about."""
+
+    BINDINGS = bindings(Where.RAW)
+
+    def action_close(self) -> None:
+        """Leave the screen."""
+        self.screen.dismiss(False)
+
+
+class QuestionScreen(AnsweringScreen[bool]):
+    """One question of one session, in the terminal `tty`; it can only be answered there.
+
+    Closes with whether to go on to the next one.
+    """
+
+    BINDINGS = bindings(Where.WAITING)
+
+    def __init__(self, live: LiveSession, *, tty: str | None, ascii: bool) -> None:
+        super().__init__(id="question-screen")
+        self._live, self._ascii = live, ascii
+        self._where = f"process {live.pid}" + (f" in {tty}" if tty else "")
+        self._answered = False
+
+    def action_next(self) -> None:
+        """To the next session that waits."""
+        self.dismiss(True)
+
+    def compose(self) -> ComposeResult:
+        """Who asks, the question, keys."""
+        yield BarLine(id="header")
+        yield QuestionView(what="the question", id="asked")
+        yield FooterLine(ascii=self._ascii)
+
+    def on_mount(self) -> None:
+        """Show it."""
+        self.query_one("#header", BarLine).say(
+            [Content.styled(clean_line(f"{project_name(self._live)} waits for you"), "bold")],
+            [Content.styled(clean_line(self._where), "dim")],
+        )
+        self.query_one(QuestionView).show(self._draw)
+
+    def take(self, live: Sequence[LiveSession]) -> None:
+        """Say so where the question has been answered."""
+        answered = self._live not in live
+        if answered is not self._answered:
+            self._answered = answered
+            self.query_one(QuestionView).show(self._draw, fresh=False)
+
+    def _draw(self, look: Look) -> Sequence[Line]:
+        question = self._live.question
+        return () if question is None else tuple(draw_question(question, look, self._advice))
+
+    @property
+    def _advice(self) -> str:
+        return _ANSWERED if self._answered else f"Answer it where it was asked: {self._where}."
+
+
+def draw_question(question: Question, look: Look, advice: str) -> Iterator[Line]:
+    """Yield the question, what to do about it, and the change, the command or what else it is."""
+    yield BLANK
+    yield from _words(clean_line(question.message), look[Role.TEXT] + BOLD, look)
+    yield from _words(clean_line(advice), look[Role.MUTED], look)
+    yield BLANK
+    about = visible(question.about)
+    if question.diff is not None:
+        yield from _words(visible_line(about), look[Role.ACCENT], look)
+        yield BLANK
+        yield from draw_diff(question.diff, look, folded=False).lines
+    elif question.kind == "exec":
+        yield from text_rows(about, look, folded=False, language=own("bash")).lines
+    else:
+        yield from text_rows(about, look, folded=False).lines
+
+
+def _words(words: Clean, style: Style, look: Look) -> Iterator[Line]:
+    for line in wrap((Piece(words, style),), max(1, look.width - 2)):
+        yield Line((Piece(own(" "), style), *line.pieces))

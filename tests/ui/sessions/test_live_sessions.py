@@ -1,0 +1,202 @@
+"""What sessions in other terminals do right now, in the list and around it."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from gemtui.config import Config
+from gemtui.paths import live_dir
+from gemtui.ui.draw.theme import ASCII, UNICODE
+from tests.hostile import ATTACK, CONTROLS
+from tests.sessions.live_files import hook_input, process, write_live
+from tests.ui.people import NARROW, WIDE, Person, copy_store, person
+
+HAIKU = "63a18d40-df0d-4a78-8965-77892f4a9218"
+FRUIT = "cc1b3512-9f81-4eb0-b0f9-e9621be330ba"
+STOCK = "eca88b17-7ab6-4ac8-a5ef-17d0b817feb7"
+SIZES = pytest.mark.parametrize("size", [NARROW, WIDE], ids=["narrow", "wide"])
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Path:
+    return copy_store(tmp_path)
+
+
+@pytest.fixture
+def cli() -> Iterator[subprocess.Popen[bytes]]:
+    """A process that stands in for the CLI's."""
+    with process() as child:
+        yield child
+
+
+def tell(event: str, session: str, pid: int | None = None, **others: object) -> Path:
+    """Let the hook of an event tell of a session; without a process that lives as long as we do."""
+    content = hook_input(event, session_id=session, **others)
+    return write_live(live_dir(), os.getpid() if pid is None else pid, content)
+
+
+def row(me: Person, title: str) -> str:
+    """The two lines of a session in the list, on one."""
+    lines = me.text.split("\n")
+    at = next(at for at, line in enumerate(lines) if title in line)
+    return " ".join(lines[at : at + 2])
+
+
+@SIZES
+async def test_a_session_that_works_waits_and_idles_says_so_in_its_row_and_above(
+    store: Path, size: tuple[int, int]
+) -> None:
+    async with person(store, size) as me:
+        tell("BeforeTool", HAIKU)
+        await me.sees("● 1 works")
+        assert "● Write a haiku" in row(me, "haiku")
+        assert "works" in row(me, "haiku")
+        tell("Notification", HAIKU)
+        await me.sees("? 1 waits: proj", "L shows")
+        assert "? Write a haiku" in row(me, "haiku")
+        assert "waits" in row(me, "haiku")
+        tell("AfterAgent", HAIKU)
+        await me.until(lambda: "○ Write a haiku" in me.text)
+        assert "idle" in row(me, "haiku")
+        assert "waits" not in me.text
+        tell("SessionEnd", HAIKU)
+        await me.until(lambda: "○" not in me.text)
+
+
+async def test_several_are_counted(store: Path, cli: subprocess.Popen[bytes]) -> None:
+    tell("Notification", HAIKU)
+    tell("Notification", STOCK, os.getppid(), cwd="/home/dev/work/inventory")
+    tell("BeforeAgent", FRUIT, cli.pid)
+    async with person(store, NARROW) as me:
+        await me.sees("? 2 wait ", "● 1 works", "L shows")
+
+
+async def test_a_session_that_is_killed_says_so(store: Path) -> None:
+    with process() as gone:
+        tell("Notification", HAIKU, gone.pid)
+        async with person(store, NARROW) as me:
+            await me.sees("? 1 waits")
+            gone.kill()
+            await me.until(lambda: "◌ Write a haiku" in me.text)
+            assert "killed" in row(me, "haiku")
+            assert "waits" not in me.text
+
+
+async def test_ascii(store: Path, cli: subprocess.Popen[bytes]) -> None:
+    tell("Notification", HAIKU)
+    tell("BeforeTool", FRUIT, cli.pid)
+    async with person(store, NARROW, Config(ascii=True)) as me:
+        await me.sees("? 1 waits", "* 1 works", "? Write a hai", "* Collecting")
+
+
+# --- the one that waits --------------------------------------------------------------------------
+
+
+async def test_its_key_shows_what_waits_and_the_next_wherever_it_is(store: Path) -> None:
+    tell("Notification", STOCK, os.getppid(), cwd="/home/dev/work/inventory")
+    tell("Notification", HAIKU)
+    async with person(store, NARROW, project=Path("/home/dev/notes")) as me:
+        await me.sees("2 wait")
+        await me.press("slash", *"fruit", "down")
+        await me.until(lambda: me.rows.has_focus and me.chosen.id == FRUIT)
+        await me.press("L")
+        await me.sees("proj waits for you")
+        await me.press("L")
+        await me.sees("inventory waits for you")
+        await me.press("escape")
+        assert me.chosen.id == STOCK
+        await me.press("enter")
+        await me.sees("Explain the tests", "? waits")
+        await me.press("L")
+        await me.sees("inventory waits for you")
+        await me.press("escape")
+        await me.sees("? waits")
+        assert me.view.has_focus
+
+
+async def test_a_session_of_another_store_is_shown_as_well(store: Path) -> None:
+    tell("Notification", "0f00-of-another-store")
+    async with person(store, NARROW) as me:
+        await me.sees("1 waits")
+        before = me.chosen.id
+        await me.press("L")
+        await me.sees("proj waits for you", "w.txt")
+        await me.press("L")
+        await me.sees("proj waits for you")
+        await me.press("escape")
+        assert me.chosen.id == before
+
+
+async def test_its_key_says_where_none_waits(store: Path) -> None:
+    async with person(store, NARROW) as me:
+        await me.press("L")
+        await me.until(lambda: "No session waits for you." in me.said)
+
+
+@SIZES
+async def test_the_question_is_shown_with_the_change_and_when_it_was_answered(
+    store: Path, size: tuple[int, int]
+) -> None:
+    tell("Notification", HAIKU)
+    async with person(store, size) as me:
+        await me.sees("1 waits")
+        await me.press("L")
+        await me.sees(
+            "proj waits for you",
+            "Tool Confirm Write: w.txt requires editing",
+            f"Answer it where it was asked: process {os.getpid()}",
+            "/home/dev/proj/w.txt",
+            "1 + x",
+        )
+        tell("AfterTool", HAIKU)
+        await me.sees("somebody has answered")
+        await me.press("escape")
+        await me.sees("● 1 works")
+        assert me.rows.has_focus
+
+
+async def test_a_command_is_shown_whole_and_with_what_is_hidden_in_it(store: Path) -> None:
+    command = "echo \u202egnp.exe\u200b; rm -rf /tmp/x\x1b[8m"
+    tell("Notification", HAIKU, details={"type": "exec", "command": command})
+    async with person(store, NARROW) as me:
+        await me.sees("1 waits")
+        await me.press("L")
+        await me.sees("⟨U+202E⟩gnp.exe⟨U+200B⟩; rm -rf /tmp/x␛[8m")
+
+
+async def test_about_tells_what_it_does(store: Path) -> None:
+    tell("Notification", HAIKU)
+    async with person(store, NARROW) as me:
+        await me.sees("1 waits")
+        await me.press("down", "i")
+        await me.sees("now", "waits since", f"process {os.getpid()}: Tool Confirm")
+
+
+async def test_foreign_text_stays_harmless(store: Path) -> None:
+    tell(
+        "Notification",
+        HAIKU,
+        cwd=f"/home/{ATTACK}".replace("\x00", ""),
+        message=ATTACK,
+        details={"type": "edit", "filePath": ATTACK, "fileDiff": f"@@ -1 +1 @@\n+{ATTACK}"},
+    )
+    async with person(store, NARROW) as me:
+        await me.sees("1 waits")
+        await me.press("down", "i")
+        await me.sees("waits since")
+        assert not CONTROLS.search(me.text.replace("\n", "").encode())
+        await me.press("escape", "L")
+        await me.sees("Answer it where it was asked")
+        assert not CONTROLS.search(me.text.replace("\n", "").encode())
+
+
+def test_no_two_states_have_the_same_sign() -> None:
+    from gemtui.ui.sessions.live_words import WORDS, sign
+
+    for glyphs in (UNICODE, ASCII):
+        assert len({sign(state, glyphs) for state in WORDS}) == len(WORDS)
