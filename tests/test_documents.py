@@ -13,7 +13,7 @@ import orjson
 import pytest
 from click.testing import CliRunner
 
-from gemtui import load_session
+from gemtui import GateError, load_session
 from gemtui.cli import main, root
 from gemtui.ui.kit.keys import Where, keys_of
 from tests.documents import ASSETS, HERE, PANES, PARTS, documents, rewritten
@@ -281,7 +281,7 @@ def test_the_program_of_the_first_page_runs(work: Path, capsys: pytest.CaptureFi
 def test_the_programs_about_the_library_run(
     work: Path, fake_cli: FakeCli, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    reading, raw, running, aborting, providing, deciding, levels, failing = programs(
+    reading, raw, running, aborting, asking, providing, deciding, levels, failing = programs(
         ASSETS / "library.md"
     )
     run(reading)
@@ -308,6 +308,8 @@ def test_the_programs_about_the_library_run(
     assert "run_shell_command" in capsys.readouterr().out
     run(failing)
     assert "no session has the id" in capsys.readouterr().out
+    with pytest.raises(GateError, match="gemtui extension install"):
+        run(asking)
     fake_cli(f"print:{INIT}", "wait")
     run(aborting)
     assert "interrupted" in capsys.readouterr().out

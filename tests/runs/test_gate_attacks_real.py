@@ -32,6 +32,7 @@ from tests.real_cli import GeminiCli
 OURS = ("hook=", "hook.sh", "ask.py")
 TIMES = int(os.environ.get("GEMTUI_TEST_ATTACKS", "4"))
 """How often each attack is made in one run."""
+SEED = int(os.environ.get("GEMTUI_TEST_SEED", "1"))
 
 
 @pytest.fixture(autouse=True)
@@ -89,7 +90,7 @@ def some(processes: list[psutil.Process], chance: random.Random) -> list[psutil.
 
 
 async def test_hooks_are_killed_while_asked_and_after_the_answer(gated: GeminiCli) -> None:
-    chance = random.Random(1)
+    chance = random.Random(SEED)
     names = [f"{stage}-{n}" for n in range(TIMES) for stage in ("asked", "some", "late")]
     turns = [answer(*map(write, names)), answer(text("Done."))]
 
