@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing, suppress
+from itertools import chain
 from pathlib import Path
 from typing import TypeVar
 
@@ -11,6 +12,8 @@ from gemtui.errors import NotASession, SessionTooLarge
 from gemtui.sessions.cache import Cache, Rows
 from gemtui.sessions.index import never
 from gemtui.sessions.problem import Problem
+from gemtui.sessions.read_files import MUCH
+from gemtui.sessions.readers import Readers
 from gemtui.sessions.records import SessionLog
 from gemtui.sessions.store import ChatFile, place_of
 from gemtui.sessions.summary import Summary
@@ -27,33 +30,38 @@ def read_kept(
     *,
     home: Path,
     cache: Path | None,
+    program: str | None = None,
     progress: Callable[[int], None] = lambda _: None,
     cancelled: Callable[[], bool] = never,
 ) -> Iterator[tuple[Summary, T | Problem]]:
     """Yield each session with what `read` makes of its log, or why it can't be read.
 
-    `rows`: how it is kept. `home`: the CLI's folder. `cache`: our cache folder, None = read all.
+    First those that are kept, then the others, each roughly in the given order. `rows`: how it is
+    kept. `home`: the CLI's folder. `cache`: our cache folder, None = read all. `program`: the
+    module that reads the same of a file in processes (`readers.py`), where there is much to read.
     `progress` is called with the number of files that are done, `cancelled` is asked between files
     and within large ones.
     """
     with closing(Cache(cache, home, rows)) as kept:
         places = {each.name: _place(each, home) for each in sessions}
         known = kept.get(place for place in places.values() if place is not None)
+        unread = [each for each in sessions if each.name not in known]
         fresh: list[tuple[ChatFile, T]] = []
-        for done, session in enumerate(sessions):
+        found = chain(
+            ((each, known[each.name]) for each in sessions if each.name in known),
+            _read_all(unread, places, read, program, cancelled),
+        )
+        for done, (session, one) in enumerate(found, 1):
             if cancelled():
                 break
-            found: T | Problem | None = known.get(session.name)
-            if found is None:
-                found = read_session(session, read, cancelled)
-                place = places[session.name]
-                if not isinstance(found, Problem) and place is not None and not cancelled():
-                    fresh.append((place, found))
+            place = places[session.name]
+            if session.name not in known and place is not None and not isinstance(one, Problem):
+                fresh.append((place, one))
             if len(fresh) == _AT_ONCE:
                 kept.put(fresh)
                 fresh = []
-            yield session, found
-            progress(done + 1)
+            yield session, one
+            progress(done)
         kept.put(fresh)
         if not cancelled():
             kept.remove_gone(known)
@@ -66,18 +74,39 @@ def _place(session: Summary, home: Path) -> ChatFile | None:
     return None
 
 
-def read_session(
-    session: Summary,
+def _read_all(
+    sessions: Sequence[Summary],
+    places: Mapping[str, ChatFile | None],
     read: Callable[[SessionLog, Summary], T],
-    cancelled: Callable[[], bool] = never,
+    program: str | None,
+    cancelled: Callable[[], bool],
+) -> Iterator[tuple[Summary, T | Problem]]:
+    left = {each.name: each for each in sessions}
+    files = [place for name in left if (place := places[name]) is not None]
+    if program is not None and sum(place.size for place in files) >= MUCH:
+        for place, found in Readers[T | Problem](program, files).read(cancelled):
+            yield left.pop(place.name), found
+    for session in left.values():
+        if cancelled():
+            return
+        yield session, _read(session, read, cancelled)
+
+
+def _read(
+    session: Summary, read: Callable[[SessionLog, Summary], T], cancelled: Callable[[], bool]
+) -> T | Problem:
+    return read_log(session.path, lambda log: read(log, session), cancelled)
+
+
+def read_log(
+    path: Path, read: Callable[[SessionLog], T], cancelled: Callable[[], bool] = never
 ) -> T | Problem:
     """Return what `read` makes of a session's log, or why it can't be read."""
     try:
-        with SessionLog(session.path) as log:
+        with SessionLog(path) as log:
             log.refresh(cancelled=cancelled)
-            return read(log, session)
+            return read(log)
     except (NotASession, SessionTooLarge) as error:
-        return Problem(path=session.path, line=None, what=str(error))
+        return Problem(path=path, line=None, what=str(error))
     except OSError as error:
-        what = f"can't be read: {error.strerror}"
-        return Problem(path=session.path, line=None, what=what)
+        return Problem(path=path, line=None, what=f"can't be read: {error.strerror}")

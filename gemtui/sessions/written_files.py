@@ -13,7 +13,7 @@ from msgspec.structs import astuple
 
 from gemtui.sessions.cache import Rows
 from gemtui.sessions.index import never
-from gemtui.sessions.kept import read_kept, read_session
+from gemtui.sessions.kept import read_kept, read_log
 from gemtui.sessions.load import transcript_of
 from gemtui.sessions.problem import Problem
 from gemtui.sessions.records import SessionLog
@@ -95,9 +95,10 @@ def recorded_writes(
     found = read_kept(
         wrote,
         WRITES,
-        lambda log, _: tuple(write for write, _ in _writes(log)),
+        lambda log, _: _without_changes(log),
         home=home,
         cache=cache,
+        program="gemtui.sessions.read_writes",
         progress=lambda done: progress(done, len(wrote)),
         cancelled=cancelled,
     )
@@ -108,6 +109,15 @@ def recorded_writes(
             yield from _since(since, (_recorded(each, session) for each in writes))
 
 
+def writes_in(path: Path) -> tuple[Write, ...] | Problem:
+    """Return the writes of a session's file, or why it can't be read."""
+    return read_log(path, _without_changes)
+
+
+def _without_changes(log: SessionLog) -> tuple[Write, ...]:
+    return tuple(write for write, _ in _writes(log))
+
+
 def recorded_changes(
     sessions: Iterable[Summary],
     *,
@@ -116,19 +126,15 @@ def recorded_changes(
     cancelled: Callable[[], bool] = never,
 ) -> Iterator[RecordedWrite | Problem]:
     """Yield the same with their changes; the sessions are read for that."""
-
-    def changes(log: SessionLog, session: Summary) -> list[RecordedWrite]:
-        return [_recorded(write, session, change) for write, change in _writes(log)]
-
     wrote = [each for each in sessions if _may_have_written(each, since)]
     for done, session in enumerate(wrote, 1):
         if cancelled():
             return
-        found = read_session(session, changes, cancelled)
+        found = read_log(session.path, lambda log: list(_writes(log)), cancelled)
         if isinstance(found, Problem):
             yield found
         else:
-            yield from _since(since, found)
+            yield from _since(since, (_recorded(each, session, change) for each, change in found))
         progress(done, len(wrote))
 
 
@@ -137,11 +143,11 @@ def change_of(
 ) -> DiffDisplay | Problem | None:
     """Return what a call changed, or would have, read from its session; None = it is not known."""
 
-    def change(log: SessionLog, _: Summary) -> DiffDisplay | None:
+    def change(log: SessionLog) -> DiffDisplay | None:
         found = _writes(log, of_message=write.message)
         return next((change for each, change in found if each.block == write.block), None)
 
-    return read_session(write.source, change, cancelled)
+    return read_log(write.source.path, change, cancelled)
 
 
 def files_of(writes: Iterable[RecordedWrite]) -> dict[PurePath, list[RecordedWrite]]:

@@ -88,6 +88,21 @@ def test_only_what_changed_is_read_again(tmp_path: Path, monkeypatch: pytest.Mon
     assert opened[2:] == [path]
 
 
+def test_processes_read_the_same(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for number in range(5):
+        stored(tmp_path, number, wrote(ROOT / f"{number}.py", None, "🌙 x\n"))
+    here = writes(tmp_path)
+    path = sessions(tmp_path)[0].path
+    path.with_name("session-2026-11-20T23-04-broken00.jsonl").write_bytes(b"[]\n")
+    monkeypatch.setattr(kept_module, "MUCH", 0)
+    cache = tmp_path / "cache"
+    elsewhere = writes(tmp_path, cache=cache)
+    assert sorted(each.name for each in elsewhere) == sorted(each.name for each in here)
+    assert {each.name: each for each in elsewhere} == {each.name: each for each in here}
+    monkeypatch.setattr(kept_module, "SessionLog", None)
+    assert len(writes(tmp_path, cache=cache)) == 5
+
+
 def test_nothing_is_kept_of_a_session_that_is_gone(tmp_path: Path) -> None:
     cache = tmp_path / "cache"
     path = stored(tmp_path, 1, wrote(ROOT / "secret-plan.py", None, "a"))

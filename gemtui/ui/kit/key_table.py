@@ -448,7 +448,7 @@ FOOTER = (
     "list.scope", "transcript.raw", "transcript.follow", "list.hidden", "list.sort",
     "list.group", "sessions.info", "sessions.delete", "sessions.pin", "transcript.open_file",
     "dialog.close", "transcript.history", "history.open", "history.other_part",
-    "history.open_file", "history.close",
+    "history.open_file", "history.patch", "history.close",
     "run.options", "run.command", "run.runs", "run.stderr", "run.edit",
 )  # fmt: skip
 """Ids of the keys that the footer shows, the most useful first; the last ones give way."""

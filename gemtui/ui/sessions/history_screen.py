@@ -126,6 +126,7 @@ class HistoryScreen(WritesScreen[WriteRow]):
         """The cursor stays on its write."""
         self.rows.empty = own("no stored session wrote this file" if whole else "reading")
         self.rows.show(rows)
+        self.refresh_bindings()
         keys = [row.key for row in rows]
         if self.history.chosen in keys:
             self.rows.go(keys.index(self.history.chosen))

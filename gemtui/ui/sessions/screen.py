@@ -23,7 +23,6 @@ from gemtui.paths import current_folder, marks_file
 from gemtui.sessions.live import LiveSession, LiveState
 from gemtui.sessions.preload import StorePreload
 from gemtui.sessions.problem import Problem
-from gemtui.sessions.scope import sessions_with_calls
 from gemtui.sessions.snapshot import Snapshot
 from gemtui.sessions.store import State
 from gemtui.sessions.summary import Summary
@@ -513,6 +512,7 @@ class SessionsScreen(DialogGuardScreen[None]):
 
     def action_patch(self) -> None:
         """All that the session changed, or those that are selected, as one patch."""
+        from gemtui.sessions.scope import sessions_with_calls
         from gemtui.ui.sessions.patch_screen import Patching, PatchScreen
 
         snapshot, wanted = self._snapshot, self._wanted
@@ -805,11 +805,11 @@ class SessionsScreen(DialogGuardScreen[None]):
 
     @on(HistoryRequested)
     def _history(self, event: HistoryRequested) -> None:
+        from gemtui.sessions.written_files import written_path
+
         event.stop()
         summary = self.pane.summary
         project = None if summary is None else summary.project
-        from gemtui.sessions.written_files import written_path
-
         self.show_history(written_path(project, event.path))
 
     @on(SubagentRequested)

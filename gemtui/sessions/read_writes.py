@@ -1,0 +1,9 @@
+"""The program that reads which files a session wrote (`readers.py`)."""
+
+from __future__ import annotations
+
+from gemtui.sessions.readers import serve
+from gemtui.sessions.written_files import writes_in
+
+if __name__ == "__main__":
+    serve(lambda place: writes_in(place.path))
