@@ -26,14 +26,14 @@ async def test_it_is_installed_and_taken_out(
 ) -> None:
     stand_in(tmp_path, monkeypatch)
     async with person(store, size) as me:
-        await me.press("f6")
+        await me.press("f8")
         await me.sees("Install it?", "run in every Gemini session")
         await me.press("down", "down")
         await me.sees("Google does not vet")
         await me.press("y")
         await me.until(lambda: any("Installed: " in said for said in me.said))
         assert extension_state().state is State.READY
-        await me.press("f6")
+        await me.press("f8")
         await me.sees("its hooks run in every Gemini session")
         await me.press("down", "enter")
         await me.sees("Take it out?", "gemini extensions uninstall")
@@ -44,9 +44,12 @@ async def test_it_is_installed_and_taken_out(
 
 
 async def test_no_is_no(store: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Asked for from a text field, which has keys of its own."""
     stand_in(tmp_path, monkeypatch)
     async with person(store, NARROW) as me:
-        await me.press("f6")
+        await me.press("2")
+        await me.sees("enter starts a run")
+        await me.press("a", "f8")
         await me.sees("Install it?")
         await me.press("enter")
         await me.until(lambda: "Install it?" not in me.text)
@@ -58,12 +61,12 @@ async def test_what_is_broken_is_mended(
 ) -> None:
     stand_in(tmp_path, monkeypatch)
     async with person(store, NARROW) as me:
-        await me.press("f6")
+        await me.press("f8")
         await me.sees("Install it?")
         await me.press("y")
         await me.until(lambda: any("Installed: " in said for said in me.said))
         (extension_dir() / "hook.sh").write_text("")
-        await me.press("f6")
+        await me.press("f8")
         await me.sees("gemtui extension install", "Install it again")
         await me.press("enter")
         await me.until(lambda: extension_state().state is State.READY)
@@ -74,7 +77,7 @@ async def test_a_cli_that_fails_is_said(
 ) -> None:
     stand_in(tmp_path, monkeypatch, "link) echo no such thing; exit 3;;")
     async with person(store, NARROW) as me:
-        await me.press("f6")
+        await me.press("f8")
         await me.sees("Install it?")
         await me.press("y")
         await me.until(lambda: any("exit code 3: no such thing" in said for said in me.said))
@@ -90,6 +93,6 @@ async def test_one_of_somebody_else_is_left_alone(
     theirs.mkdir(parents=True)
     (theirs / "gemini-extension.json").write_text('{"name": "gemtui", "version": "1"}')
     async with person(store, NARROW) as me:
-        await me.press("f6")
+        await me.press("f8")
         await me.until(lambda: any("that is not gemtui's" in said for said in me.said))
     assert theirs.exists()

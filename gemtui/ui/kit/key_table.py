@@ -55,7 +55,7 @@ TABLE: dict[Where, tuple[Row, ...]] = {
         ),
         (
             "extension",
-            "f6",
+            "f8",
             APP,
             "Extension",
             "gemtui in other sessions of Gemini CLI: install, take out",
