@@ -336,6 +336,22 @@ async def test_undo_leaves_what_another_program_has_changed(store: Path) -> None
         assert Marks().get(id).note == "theirs"
 
 
+async def test_a_deletion_asks_by_name_and_leaves_the_marks(store: Path, trash: Path) -> None:
+    async with person(store, NARROW) as me:
+        id = me.chosen.id
+        Marks().edit([id], MarkEdit(name="The tail", note="mine"))
+        await me.sees("The tail")
+        await me.press("d")
+        await me.sees("Delete this session?", "The tail")
+        await me.press("y")
+        await me.until(lambda: me.chosen.id != id)
+        assert Marks().get(id).note == "mine"
+        await me.press("u")
+        await said(me, "Brought back: The tail")
+        await me.until(lambda: me.chosen.id == id)
+        await me.sees("The tail")
+
+
 # --- other programs, and what goes wrong --------------------------------------------------------
 
 
