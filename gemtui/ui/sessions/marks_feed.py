@@ -149,4 +149,4 @@ def _stamp(path: Path) -> tuple[int, ...]:
 
 
 def _is_fresh(stamp: tuple[int, ...]) -> bool:
-    return bool(stamp) and time.time_ns() - stamp[0] < _FRESH
+    return bool(stamp) and abs(time.time_ns() - stamp[0]) < _FRESH
