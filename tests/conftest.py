@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import signal
+import subprocess
 import tempfile
 import time
 from collections.abc import Iterator
@@ -99,3 +100,22 @@ def other_user(open_folder: Path) -> Iterator[Path]:
     """A folder, for a test that an ordinary user runs."""
     with nobody():
         yield open_folder
+
+
+SMALL = 400_000
+"""Bytes of the other file system."""
+
+
+@pytest.fixture
+def other_file_system(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """A small file system of its own, where our data is: there can be no links."""
+    place = tmp_path / "disk"
+    place.mkdir()
+    mount = ["mount", "-t", "tmpfs", "-o", f"size={SMALL},mode=700", "tmpfs", str(place)]
+    try:
+        subprocess.run(mount, check=True, capture_output=True)
+    except (OSError, subprocess.CalledProcessError):
+        pytest.skip("a small disk can be made by root on Linux alone")
+    monkeypatch.setenv("XDG_DATA_HOME", str(place))
+    yield place
+    subprocess.run(["umount", "--lazy", str(place)], check=True)

@@ -41,6 +41,7 @@ PANES = {
         Where.INFO,
         Where.MARKS,
         Where.WAITING,
+        Where.VAULT,
         Where.STATS,
         Where.SEARCH,
         Where.FILES,

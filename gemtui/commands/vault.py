@@ -19,12 +19,13 @@ from gemtui.paths import gemini_home
 from gemtui.sessions.scope import read_store
 from gemtui.sessions.snapshot import Snapshot
 from gemtui.sessions.store import SessionKind
-from gemtui.sessions.summary import Flag, Summary
+from gemtui.sessions.summary import Summary
 from gemtui.text import Clean, clean_line, counted, ellipsis, relative, short_path, size
-from gemtui.vault.cleanup import SETTING, Hit, next_hits, retention
-from gemtui.vault.contents import Contents, contents, only_kept, remove
+from gemtui.vault.cleanup import SETTING, retention
+from gemtui.vault.contents import contents, only_kept, remove
 from gemtui.vault.keeping import keep_all, switch_off, switch_on
 from gemtui.vault.restoring import restore as put_back
+from gemtui.vault.status import VaultStatus, vault_status
 
 _TOLD = 20
 """Sessions that are named in words; --json has all."""
@@ -33,57 +34,51 @@ _TITLE = 40
 
 def kept_sessions() -> list[Summary]:
     """Return the sessions that only the vault has, newest first."""
-    return [each for each in _snapshot().sessions if _is_kept(each)]
-
-
-def _is_kept(session: Summary) -> bool:
-    return Flag.KEPT in session.flags and not session.hidden
+    return list(_status().kept)
 
 
 def status(*, as_json: bool) -> None:
     """Say what is kept, and what is removed next."""
-    snapshot, now = _snapshot(), datetime.now(UTC)
-    held = contents()
-    kept = [each for each in snapshot.sessions if _is_kept(each)]
-    hits = next_hits(snapshot.sessions, lambda project: retention(os.environ, project), now)
-    hook = extension_state(os.environ).state is State.READY
+    found = _status()
     if as_json:
         _answer(
             {
                 "version": 1,
-                "vault": held.to_dict(),
-                "hook": hook,
-                "kept": [each.id for each in kept],
+                "vault": found.contents.to_dict(),
+                "hook": found.hook,
+                "kept": [each.id for each in found.kept],
                 "setting": SETTING,
-                "next": [hit.to_dict() for hit in hits],
+                "next": [hit.to_dict() for hit in found.hits],
             }
         )
         return
-    rows = _rows(held, kept, hits, hook=hook, now=now)
+    rows = _rows(found, datetime.now(UTC))
     lines_to_stdout(Clean(f"{name:<10}{clean_line(text)}") for name, text in rows)
 
 
-def _rows(
-    held: Contents, kept: Sequence[Summary], hits: Sequence[Hit], *, hook: bool, now: datetime
-) -> Iterator[tuple[str, str]]:
-    yield "vault", "on" if held.on else "off: gemtui vault on keeps every session"
-    if held.files or held.on:
-        yield "", f"{held.folder}: {counted(held.files, 'file')}"
-        yield "", f"{size(held.shared)} shared with Gemini CLI's own files, costing nothing"
-        if held.copied:
-            yield "", f"{size(held.copied)} copies of such files"
-        yield "", f"{size(held.only_here)} only here, in {counted(held.kept, 'file')}"
-    if held.on:
-        yield "kept by", _HOOK if hook else _NO_HOOK
-    yield from _named("kept", [_about(each, now) for each in kept] or ["nothing that was removed"])
-    mains = [hit for hit in hits if not hit.session.hidden]
-    words = [f"{_about(hit.session, now)}: {hit.words()}" for hit in mains]
-    if others := len(hits) - len(mains):
-        words.append(f"{counted(others, 'file')} that {'says' if others == 1 else 'say'} nothing")
+def _status() -> VaultStatus:
+    hook = extension_state(os.environ).state is State.READY
+    return vault_status(_snapshot().sessions, os.environ, datetime.now(UTC), hook=hook)
+
+
+def _rows(found: VaultStatus, now: datetime) -> Iterator[tuple[str, str]]:
+    if found.contents.on or found.contents.files:
+        yield from found.rows()
+    else:
+        yield "vault", "off: gemtui vault on keeps every session"
+    if found.contents.on and not found.hook:
+        yield "", f"{INSTALL} installs it"
+    yield from _named("kept", [_about(each, now) for each in found.kept] or [_NOTHING])
+    words = [f"{_about(hit.session, now)}: {hit.words()}" for hit in found.listed]
+    if others := len(found.hits) - len(words):
+        words.append(f"{counted(others, 'more file')}: ghosts, empty starts, copies")
     yield from _named("next", words or ["Gemini CLI would remove nothing at its next start"])
-    if hits:
+    if found.hits:
         yield "", "would be removed by Gemini CLI at its next start in their projects;"
         yield "", f"{SETTING} = false in {short_path(gemini_home())}/settings.json stops that"
+
+
+_NOTHING = "nothing that was removed"
 
 
 def _named(name: str, lines: Sequence[str]) -> Iterator[tuple[str, str]]:
@@ -92,10 +87,6 @@ def _named(name: str, lines: Sequence[str]) -> Iterator[tuple[str, str]]:
         yield "" if at else name, line
     if len(lines) > _TOLD:
         yield "", f"and {len(lines) - _TOLD:,} more (--json has all)"
-
-
-_HOOK = "the extension, at the end of each turn; and gemtui while it runs"
-_NO_HOOK = f"gemtui while it runs; with {INSTALL} also at the end of each turn"
 
 
 def _about(session: Summary, now: datetime) -> str:
@@ -114,7 +105,7 @@ def on(*, as_json: bool) -> None:
     note(f"the vault is on: {counted(held.files, 'file')} in {held.folder}")
     note(f"{size(held.shared)} cost nothing, {size(held.copied + held.only_here)} are its own")
     if extension_state(os.environ).state is not State.READY:
-        note(f"sessions are kept by {_NO_HOOK}")
+        note(f"that is done by gemtui while it runs; {INSTALL}: at the end of each turn, too")
 
 
 def _progress(done: int, total: int) -> None:

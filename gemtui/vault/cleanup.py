@@ -95,7 +95,7 @@ class Hit:
             case Why.NOTHING:
                 return "nothing in it to resume"
             case Why.TWIN:
-                return f"goes with {'' if self.twin is None else self.twin.name}, which has its id"
+                return "goes with another file of its id"
 
     def to_dict(self) -> dict[str, Any]:
         """Return one entry of `next` in `gemtui vault status --json`."""

@@ -11,7 +11,7 @@ import pytest
 from gemtui.extension.content import write
 from gemtui.paths import extension_dir, vault_dir
 from gemtui.sessions.vault_files import store_with_kept
-from gemtui.vault.keeping import keep, switch_off
+from gemtui.vault.keeping import keep, switch_off, switch_on
 from tests.sessions import logs
 from tests.sessions.stores import append, session, talk, uuid
 from tests.vault.test_keeping import kept
@@ -89,6 +89,7 @@ def test_a_symbolic_link_is_not_followed(store: Path, tmp_path: Path) -> None:
 def test_on_another_file_system_it_copies_what_goes_on_and_nothing_else(
     other_file_system: Path, tmp_path: Path
 ) -> None:
+    switch_on()
     path = session(tmp_path / ".gemini", uuid(1))
     write()
     turn_ends(path)

@@ -12,10 +12,9 @@ import pytest
 from gemtui.paths import vault_dir
 from gemtui.sessions.vault_files import store_with_kept, trees
 from gemtui.vault.keeping import is_on, keep, keep_all, switch_off, switch_on
-from tests.conftest import nobody
+from tests.conftest import SMALL, nobody
 from tests.sessions import logs
 from tests.sessions.stores import append, legacy, session, talk, uuid
-from tests.vault.conftest import SMALL
 
 
 def kept(path: Path) -> list[bytes]:
@@ -137,6 +136,7 @@ def test_an_object_that_lost_messages_leaves_the_one_that_had_them(store: Path) 
 def test_on_another_file_system_files_are_copied_and_brought_up_to_date(
     other_file_system: Path, tmp_path: Path
 ) -> None:
+    switch_on()
     path = session(tmp_path / ".gemini", uuid(1))
     assert keep_all(tmp_path / ".gemini") == 1
     assert keep_all(tmp_path / ".gemini") == 0
@@ -156,6 +156,7 @@ def test_on_another_file_system_files_are_copied_and_brought_up_to_date(
 def test_a_full_disk_leaves_what_is_kept_and_says_so(
     other_file_system: Path, tmp_path: Path
 ) -> None:
+    switch_on()
     path = session(tmp_path / ".gemini", uuid(1))
     keep(path)
     before = path.read_bytes()

@@ -178,6 +178,7 @@ def test_a_folder_that_belongs_to_another_project_by_now_is_left_alone(store: Pa
 
 
 def test_from_another_file_system_it_is_copied(other_file_system: Path, tmp_path: Path) -> None:
+    switch_on()
     home = tmp_path / ".gemini"
     path = session(home, uuid(1))
     set_time(path, logs.START.timestamp())

@@ -101,6 +101,8 @@ class Glyphs(Struct, frozen=True, kw_only=True):
     selected: str = "◆"
     """Before the title of what is one of several to do something with."""
     pinned: str = "★"
+    kept: str = "▣"
+    """Only the vault has it."""
     newer: str = "▼"
 
 
@@ -139,6 +141,7 @@ ASCII = Glyphs(
     dot="-",
     selected="#",
     pinned="^",
+    kept="%",
     newer="v",
 )
 

@@ -22,6 +22,7 @@ class Where(StrEnum):
     INFO = "About the session"
     MARKS = "Marks"
     WAITING = "What a session asks"
+    VAULT = "The vault"
     STATS = "Numbers"
     SEARCH = "Search in all sessions"
     FILES = "Written files"

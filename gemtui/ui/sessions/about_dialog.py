@@ -34,7 +34,9 @@ NOTE, NOTE_LINES = 400, 5
 
 
 class AboutScreen(DialogScreen[Summary]):
-    """Closes with the relative to read, or with None; `marks`: the user's, by session ids."""
+    """Closes with the relative to read, or with None; `marks`: the user's, by session ids; `fate`:
+    when Gemini CLI removes it, in words.
+    """
 
     BINDINGS = bindings(Where.INFO)
 
@@ -44,9 +46,10 @@ class AboutScreen(DialogScreen[Summary]):
         sessions: Sequence[Summary],
         marks: Mapping[str, Mark],
         live: LiveSession | None = None,
+        fate: str = "",
     ) -> None:
         super().__init__()
-        self._summary, self._marks, self._live = summary, marks, live
+        self._summary, self._marks, self._live, self._fate = summary, marks, live, fate
         self._relatives = list(relatives(summary, sessions))
 
     def compose(self) -> ComposeResult:
@@ -58,7 +61,8 @@ class AboutScreen(DialogScreen[Summary]):
             mark = self._marks.get(self._summary.id)
             cut = look_of(self.app, 1).glyphs.ellipsis
             marked = () if mark is None else mark_facts(mark, self._summary, cut)
-            for name, value in (*marked, *facts(self._summary), ("now", _now(self._live))):
+            more = ("now", _now(self._live)), ("clean-up", clean_line(self._fate))
+            for name, value in (*marked, *facts(self._summary), *more):
                 if value:
                     yield Horizontal(Label(own(name)), Static(value), classes="fact")
             if self._relatives:

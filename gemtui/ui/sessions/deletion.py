@@ -17,12 +17,16 @@ from gemtui.sessions.trash import Trash, Trashed
 from gemtui.text import Clean, clean, clean_line, counted, short_path, size
 from gemtui.ui.kit.dialogs import ConfirmForGoodScreen, ConfirmScreen
 from gemtui.ui.kit.keys import BY_ID
+from gemtui.vault import contents as vault
+from gemtui.vault.keeping import is_on
 
 if TYPE_CHECKING:
     from gemtui.ui.kit.app_base import AppBase
 
 _TO_TRASH = "It goes to the system's trash, from where you can bring it back."
 _ALL_TO_TRASH = "They go to the system's trash, from where you can bring them back."
+_STAYS = "The vault has it: it stays in the list, marked kept, until it is deleted there, too."
+_ONLY_KEPT = "Gemini CLI has removed it: only the vault has it, and nothing brings it back."
 _NO_TRASH = "The system's trash does not take it. It would be removed, and nothing brings it back."
 _LIVE = "It is still written to: Gemini CLI may be at work in it."
 _LISTED = 500
@@ -56,6 +60,32 @@ class Deleting:
 
     async def run(self, sessions: Sequence[Summary]) -> None:
         """Ask, delete what can be, and say what was done; one that fails does not stop the rest."""
+        kept = [each for each in sessions if Flag.KEPT in each.flags]
+        sessions = [each for each in sessions if each not in kept]
+        if kept:
+            await self._delete_kept(kept)
+        if sessions:
+            await self._delete_stored(sessions)
+
+    async def _delete_kept(self, sessions: Sequence[Summary]) -> None:
+        """Those that only the vault has: no trash takes them, as they are gone already."""
+        many = f"{len(sessions):,} kept sessions" if len(sessions) > 1 else "this kept session"
+        about = clean_line(sessions[0].title if len(sessions) == 1 else many)
+        lines = [clean_line(_ONLY_KEPT), *(clean_line(each.title) for each in sessions[1:_LISTED])]
+        asked = ConfirmForGoodScreen(
+            clean_line(f"Delete {many} for good?"), about, lines, yes="Delete for good", no="Keep"
+        )
+        if not await self._app.push_screen_wait(asked):
+            return
+        try:
+            freed = await asyncio.to_thread(lambda: sum(map(vault.forget, sessions)))
+        except OSError as error:
+            self._app.say(f"Not all could be removed from the vault: {error}", problem=True)
+            return
+        self.gone += [DeletedSession(each, self._home, whole=True) for each in sessions]
+        self._app.say(f"Removed from the vault: {size(freed)}")
+
+    async def _delete_stored(self, sessions: Sequence[Summary]) -> None:
         idle = [each for each in sessions if not await self._is_busy(each)]
         deletions = await asyncio.to_thread(self._plans, idle)
         if deletions and await self._sure(deletions):
@@ -125,6 +155,7 @@ class Deleting:
     async def _sure(self, deletions: Sequence[Deletion]) -> bool:
         many = len(deletions) > 1
         said = [_ALL_TO_TRASH if many else _TO_TRASH]
+        said += [_STAYS] if await asyncio.to_thread(is_on) else []
         said += [f"{session.title}: {why}" for session, why in self._problems]
         what = f"{len(deletions):,} sessions" if many else "this session"
         return await self._ask(ConfirmScreen, f"Delete {what}?", said, deletions, "Delete")

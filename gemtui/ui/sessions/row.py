@@ -113,6 +113,8 @@ def _sign(summary: Summary, look: Look, live: LiveState | None) -> Piece:
     glyphs, flags = look.glyphs, summary.flags
     if live in (LiveState.WAITING, LiveState.WORKING):
         return Piece(own(live_words.sign(live, glyphs)), look[live_words.WORDS[live][1]])
+    if Flag.KEPT in flags:
+        return Piece(own(glyphs.kept), look[Role.MODEL])
     if not flags.isdisjoint(_WARNED):
         return Piece(own(glyphs.warning), look[Role.WARNING])
     if summary.failed_calls:
@@ -238,6 +240,7 @@ def _goes_without_saying(flag: Flag, summary: Summary) -> bool:
 
 _FLAG_WORDS = {
     Flag.LIVE: ("live", Role.SUCCESS),
+    Flag.KEPT: ("kept", Role.MODEL),
     Flag.FAILED_PROMPT: ("failed prompt", Role.WARNING),
     Flag.TORN: ("torn", Role.WARNING),
     Flag.BURIED: ("buried", Role.WARNING),

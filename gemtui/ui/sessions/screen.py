@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path, PurePath
@@ -25,12 +26,12 @@ from gemtui.sessions.preload import StorePreload
 from gemtui.sessions.problem import Problem
 from gemtui.sessions.snapshot import Snapshot
 from gemtui.sessions.store import State
-from gemtui.sessions.summary import Summary
+from gemtui.sessions.summary import Flag, Summary
 from gemtui.text import Clean, clean_line, short_path
 from gemtui.ui.draw.lines import fit_end, own
 from gemtui.ui.kit.bars import BarLine, FooterLine, StatusLine
 from gemtui.ui.kit.dialog_guard import DIALOG, DialogGuardScreen
-from gemtui.ui.kit.keys import Where, bindings
+from gemtui.ui.kit.keys import BY_ID, Where, bindings
 from gemtui.ui.kit.messages import (
     BackRequested,
     ContinueRequested,
@@ -50,6 +51,7 @@ from gemtui.ui.sessions.read_pane import ReadPane
 from gemtui.ui.sessions.store_feed import SETTLE, StoreFeed
 from gemtui.ui.sessions.tags import tags_in_use
 from gemtui.ui.sessions.undo_stack import UndoStack
+from gemtui.ui.sessions.vault_feed import VaultFeed
 
 if TYPE_CHECKING:
     from gemtui.marks import MarkEdit
@@ -100,6 +102,8 @@ class SessionsScreen(DialogGuardScreen[None]):
         self._seen = False
         self._done = UndoStack()
         self._marks = MarksFeed(marks_file(), self._take_marks)
+        self._feed: StoreFeed | None = None
+        self._vault = VaultFeed(self._home, self._update_status)
         self._search: Search | None = None
         self._searching: Searching | None = None
         self._ways_back: list[_WayBack] = []
@@ -173,6 +177,7 @@ class SessionsScreen(DialogGuardScreen[None]):
             self.sessions.scope(everywhere=True)
         self.gemtui.marks_changed.subscribe(self, lambda _: self._update_header())
         self._follow_marks()
+        self._follow_vault()
         self._follow_store()
         if self._start.session is None:
             self.sessions.focus()
@@ -190,7 +195,8 @@ class SessionsScreen(DialogGuardScreen[None]):
             opening = StorePreload(self._home, cache=self._start.cache, project=project)
         with suppress(TimeoutError):
             await asyncio.wait_for(self._marks.ready.wait(), MARKS_DELAY)
-        await StoreFeed(opening, show=self._take, changed=self._changed).run()
+        self._feed = StoreFeed(opening, show=self._take, changed=self._changed)
+        await self._feed.run()
 
     def _take(self, snapshot: Snapshot) -> None:
         """Show a newer state of the store, unless the app is just ending."""
@@ -212,8 +218,17 @@ class SessionsScreen(DialogGuardScreen[None]):
         for over in (self._open_search, self._writes):
             if over is not None:
                 over.take(snapshot)
+        if snapshot.complete and not (before is not None and before.complete):
+            self._vault.look()
         if snapshot.complete and self._indexer is None and self._start.cache is not None:
             self._keep_index(self._start.cache)
+
+    @work(exclusive=True, group="vault")
+    async def _follow_vault(self) -> None:
+        """Keep what is stored, where the vault is on; what is invented is not kept."""
+        self._vault = VaultFeed(self._home, self._update_status)
+        if not self._start.demo:
+            await self._vault.run()
 
     @work(group="marks")
     async def _follow_marks(self) -> None:
@@ -364,6 +379,7 @@ class SessionsScreen(DialogGuardScreen[None]):
 
     def _changed(self, paths: frozenset[Path], polling: str | None) -> None:
         if self.app.is_running:
+            self._vault.changed(paths)
             self.pane.polling = polling
             self.pane.changed(paths)
             if self._indexer is not None:
@@ -468,6 +484,8 @@ class SessionsScreen(DialogGuardScreen[None]):
         """Whether a key does something now: most are about a session, and there may be none."""
         if action == "other_pane" and self.reading:
             return not self.has_class("-empty")
+        if action == "restore":
+            return self._chosen is not None and Flag.KEPT in self._chosen.flags
         if action == "undo":
             return self._done.last is not None
         if action in _ABOUT_SESSIONS:
@@ -533,13 +551,15 @@ class SessionsScreen(DialogGuardScreen[None]):
     async def action_info(self) -> None:
         """All about the session, and the way to its relatives."""
         from gemtui.ui.sessions.about_dialog import AboutScreen
+        from gemtui.vault.status import fate
 
         if (summary := self._chosen) is None:
             return
         sessions = self._snapshot.sessions if self._snapshot is not None else ()
         live = next((each for each in self._live or () if each.session == summary.id), None)
+        words = await asyncio.to_thread(fate, summary, sessions, os.environ, self.gemtui.clock())
         relative = await self.app.push_screen_wait(
-            AboutScreen(summary, sessions, self._marks.marks, live)
+            AboutScreen(summary, sessions, self._marks.marks, live, words)
         )
         if relative is not None:
             self.show(relative)
@@ -674,7 +694,12 @@ class SessionsScreen(DialogGuardScreen[None]):
     @work(exclusive=True, group=DIALOG)
     async def action_go_on(self) -> None:
         """The run pane, to go on with this session."""
-        if (summary := self._chosen) is not None:
+        if (summary := self._chosen) is None:
+            return
+        if Flag.KEPT in summary.flags:
+            key = BY_ID["sessions.restore"].footer()
+            self.gemtui.say(f"Gemini CLI has removed this session: {key} puts it back first.")
+        else:
             self.post_message(ContinueRequested(summary))
 
     @work(exclusive=True, group=DIALOG)
@@ -690,7 +715,37 @@ class SessionsScreen(DialogGuardScreen[None]):
                 self.pane.forget(each.session)
         if self.reading and self.pane.summary is None:
             self.sessions.focus()
+        self._look_again()
         self.refresh_bindings()
+
+    @work(exclusive=True, group=DIALOG)
+    async def action_vault(self) -> None:
+        """The vault: switch it on or off, see what it holds and what goes next."""
+        from gemtui.ui.sessions.vault_dialog import show_vault
+
+        if self._start.demo:
+            self.gemtui.say("What the demo shows is invented: there is nothing to keep.")
+            return
+        sessions = self._snapshot.sessions if self._snapshot is not None else ()
+        answer = await show_vault(self.gemtui, sessions)
+        if answer is True:
+            self._vault.look()
+        elif isinstance(answer, Summary):
+            self.show(answer)
+        self._look_again()
+
+    @work(exclusive=True, group=DIALOG)
+    async def action_restore(self) -> None:
+        """Put a kept session back into the store, after a question."""
+        from gemtui.ui.sessions.vault_dialog import put_back
+
+        if (summary := self._chosen) is not None:
+            await put_back(self.gemtui, summary, self._home)
+
+    def _look_again(self) -> None:
+        """Nothing else tells what has gone from the vault."""
+        if self._feed is not None:
+            self._feed.look(self._home / "tmp")
 
     @work(group="undo")
     async def action_undo(self) -> None:
@@ -772,6 +827,7 @@ class SessionsScreen(DialogGuardScreen[None]):
         if home is not None:
             self._end_search()
             self._home = home
+            self._follow_vault()
             self.action_refresh()
 
     @on(EmptyStore.AgainRequested)
@@ -868,6 +924,11 @@ class SessionsScreen(DialogGuardScreen[None]):
             yield f"{self.gemtui.glyphs.warning} {len(snapshot.unreadable)} can't be read"
         if self._marks.problem is not None:
             yield f"{self.gemtui.glyphs.warning} marks can't be read"
+        if (keeping := self._vault.progress) is not None:
+            yield f"keeping {keeping[0]:,} of {keeping[1]:,}"
+        if self._vault.problem is not None:
+            glyph = self.gemtui.glyphs.warning
+            yield clean_line(f"{glyph} not all is kept: {self._vault.problem}")
         if self.pane.polling is not None:
             yield clean_line(self.pane.polling)
 

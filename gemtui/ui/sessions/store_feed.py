@@ -66,6 +66,11 @@ class StoreFeed:
             if index is not None:
                 asyncio.get_running_loop().run_in_executor(None, index.close)
 
+    def look(self, path: Path) -> None:
+        """Read what is at a place as if it had changed; the store's own folder: all of it."""
+        self._waiting.add(path)
+        self._news.set()
+
     async def _wait(self) -> None:
         """Until something changed, or what was live may no longer be."""
         with suppress(TimeoutError):

@@ -25,6 +25,7 @@ from gemtui.sessions.live import LiveSession, LiveState, Question
 from gemtui.transcript.display_model import DiffDisplay
 from gemtui.ui.kit.line_view import LineView
 from gemtui.ui.sessions.question_screen import QuestionScreen
+from gemtui.vault.keeping import keep_all, switch_on
 from tests.sessions.live_files import hook_input, write_live
 from tests.ui.demos import demo_store
 from tests.ui.people import NARROW, NOW, WIDE, Person, person
@@ -217,6 +218,41 @@ STATES: dict[str, Scene] = {
 async def test_each_state(demo: Path, picture: SnapshotAssertion, state: str, size: str) -> None:
     async with person(demo, SIZES[size], demo=True) as me:
         await STATES[state](me)
+        await look(me, picture)
+
+
+async def vault_question(me: Person) -> None:
+    await listed(me)
+    await me.press("V")
+    await me.sees("Keep all sessions?")
+
+
+async def kept(me: Person) -> None:
+    await listed(me)
+    await me.sees("kept")
+    await me.press("down")
+
+
+async def vault(me: Person) -> None:
+    await kept(me)
+    await me.press("V")
+    await me.sees("switches it off")
+
+
+@pytest.mark.parametrize("size", SIZES)
+@pytest.mark.parametrize("scene", [vault_question, kept, vault])
+async def test_the_vault(
+    demo: Path, picture: SnapshotAssertion, monkeypatch: pytest.MonkeyPatch, scene: Scene, size: str
+) -> None:
+    monkeypatch.setenv("XDG_DATA_HOME", str(demo.parent / ".local/share"))
+    if scene is not vault_question:
+        switch_on()
+        keep_all(demo)
+        for name in ("session-*-689ff8da.jsonl", "session-*-43f7b105.jsonl"):
+            for path in demo.glob(f"tmp/*/chats/{name}"):
+                path.unlink()
+    async with person(demo, SIZES[size]) as me:
+        await scene(me)
         await look(me, picture)
 
 

@@ -1,0 +1,216 @@
+"""The vault: what it is, switched on after a question; what it holds, and what goes next."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import Iterator, Sequence
+from datetime import datetime
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from textual import on
+from textual.app import ComposeResult
+from textual.containers import Horizontal
+from textual.content import Content
+
+from gemtui.errors import GemtuiError
+from gemtui.extension.status import State, extension_state
+from gemtui.sessions.summary import Summary
+from gemtui.text import Clean, clean_line, counted, ellipsis, relative, short_path, size
+from gemtui.ui.draw.lines import own
+from gemtui.ui.draw.theme import look_of
+from gemtui.ui.kit.clean_widgets import Dialog, Label, Option, OptionList, Static
+from gemtui.ui.kit.dialog_guard import DialogScreen
+from gemtui.ui.kit.dialogs import ConfirmForGoodScreen, ConfirmScreen
+from gemtui.ui.kit.keys import BY_ID, Where, bindings
+from gemtui.vault.cleanup import retention
+from gemtui.vault.contents import only_kept, remove
+from gemtui.vault.keeping import switch_off, switch_on
+from gemtui.vault.restoring import Restored, restore
+from gemtui.vault.status import STOP, VaultStatus, vault_status
+
+if TYPE_CHECKING:
+    from gemtui.ui.kit.app_base import AppBase
+
+_WORDS = (
+    "Gemini CLI removes sessions that were not used for 30 days, and every file with nothing to "
+    "resume, with all files of its id.",
+    "",
+    "With the vault on, each session file has a second name in gemtui's own folder, or a copy if "
+    "there can be none. What Gemini CLI removes stays in this list, marked kept, and {key} puts it "
+    "back. That goes for what you delete in Gemini CLI, too: gemtui removes nothing by itself.",
+)
+_MOST = 500
+"""Sessions that are listed."""
+_TITLE = 26
+"""Cells of a title before the reason why it goes."""
+
+
+async def show_vault(app: AppBase, sessions: Sequence[Summary]) -> Summary | bool | None:
+    """Switch the vault on after a question, or show it.
+
+    Returns a session to read, True where the vault was switched on, else None.
+    """
+    found = await asyncio.to_thread(_look, sessions, app.clock())
+    if not found.contents.on and not found.contents.files:
+        return await _ask_for_it(app, found)
+    answer = await app.push_screen_wait(VaultScreen(found, app.clock()))
+    if answer == "switch":
+        return await (_switch_off(app) if found.contents.on else _switch_on(app))
+    if answer == "prune":
+        await _prune(app, sessions)
+    return answer if isinstance(answer, Summary) else None
+
+
+def _look(sessions: Sequence[Summary], now: datetime) -> VaultStatus:
+    hook = extension_state(os.environ).state is State.READY
+    return vault_status(sessions, os.environ, now, hook=hook)
+
+
+async def _ask_for_it(app: AppBase, found: VaultStatus) -> bool | None:
+    lines = [clean_line(line.format(key=BY_ID["sessions.restore"].footer())) for line in _WORDS]
+    lines += [Clean(""), clean_line(f"It goes to {short_path(found.contents.folder)}.")]
+    if found.listed:
+        lines += [Clean(""), clean_line(f"Gemini CLI removes next ({STOP}):")]
+        lines += [clean_line(line) for line in _hit_lines(found, app.clock())]
+    about = clean_line("Off: what Gemini CLI removes is gone")
+    question = clean_line("Keep all sessions?")
+    asked = ConfirmScreen(question, about, lines, yes="Keep them", no="No")
+    return await _switch_on(app) if await app.push_screen_wait(asked) else None
+
+
+def _hit_lines(found: VaultStatus, now: datetime) -> Iterator[str]:
+    for hit in found.listed[:_MOST]:
+        yield f"{relative(hit.session.when, now):>4}  {hit.session.title}: {hit.words()}"
+
+
+async def _switch_on(app: AppBase) -> bool | None:
+    try:
+        await asyncio.to_thread(switch_on)
+    except OSError as error:
+        app.say(f"The vault can't be switched on: {error}", problem=True)
+        return None
+    app.say("The vault is on")
+    return True
+
+
+async def _switch_off(app: AppBase) -> None:
+    try:
+        await asyncio.to_thread(switch_off)
+    except OSError as error:
+        app.say(f"The vault can't be switched off: {error}", problem=True)
+    else:
+        app.say("The vault is off; what is kept stays")
+
+
+async def _prune(app: AppBase, sessions: Sequence[Summary]) -> None:
+    files = only_kept(sessions)
+    if not files:
+        app.say("Gemini CLI has every file that the vault has.")
+        return
+    bytes = sum(each.size for each in files)
+    shown = [each for each in files if not each.hidden]
+    now = app.clock()
+    lines = [clean_line(f"{relative(each.when, now):>4}  {each.title}") for each in shown[:_MOST]]
+    asked = ConfirmForGoodScreen(
+        clean_line("Remove all that only the vault has?"),
+        clean_line(f"{counted(len(files), 'file')}, {size(bytes)}"),
+        [clean_line("gemtui vault prune --before 90d removes only what is older."), *lines],
+        yes="Remove for good",
+        no="Keep",
+    )
+    if await app.push_screen_wait(asked):
+        try:
+            freed = await asyncio.to_thread(remove, files)
+        except OSError as error:
+            app.say(f"Not all of it could be removed: {error}", problem=True)
+        else:
+            app.say(f"Removed from the vault: {size(freed)}")
+
+
+class VaultScreen(DialogScreen[Summary | str]):
+    """Closes with a session to read, with what is to be done, or with None."""
+
+    BINDINGS = bindings(Where.VAULT)
+
+    def __init__(self, found: VaultStatus, now: datetime) -> None:
+        super().__init__()
+        self._found, self._now = found, now
+        self._rows = [("kept", each, "") for each in found.kept[:_MOST]]
+        self._rows += [("next", hit.session, hit.words()) for hit in found.listed[:_MOST]]
+
+    def compose(self) -> ComposeResult:
+        """What it holds; then what is kept, and what goes next."""
+        on = self._found.contents.on
+        hint = f"enter reads   o switches it {'off' if on else 'on'}   d removes   esc closes"
+        with Dialog(clean_line("The vault"), own(hint)):
+            for name, text in self._found.rows():
+                yield Horizontal(Label(own(name)), Static(clean_line(text)), classes="fact")
+            if self._found.listed:
+                text = f"{counted(len(self._found.listed), 'session')} at Gemini CLI's next start"
+                words = clean_line(f"{text}; {STOP}")
+                yield Horizontal(Label(own("next")), Static(words), classes="fact")
+            if self._rows:
+                yield OptionList(*(Option(self._row(*row)) for row in self._rows))
+
+    def _row(self, what: str, session: Summary, why: str) -> Content:
+        age = relative(session.when, self._now)
+        cut = look_of(self.app, 1).glyphs.ellipsis
+        title = ellipsis(clean_line(session.title), _TITLE if why else 2 * _TITLE, mark=cut)
+        return Content.assemble((f"{what:<5}{age:>4}  ", "dim"), title, (f"  {why}", "dim"))
+
+    @on(OptionList.OptionSelected)
+    def _chosen(self, event: OptionList.OptionSelected) -> None:
+        self.dismiss(self._rows[event.option_index][1])
+
+    def action_switch(self) -> None:
+        """Off, or on again."""
+        self.dismiss("switch")
+
+    def action_prune(self) -> None:
+        """Remove what only the vault has."""
+        self.dismiss("prune")
+
+    def action_close(self) -> None:
+        """Back."""
+        self.dismiss(None)
+
+
+# --- putting back --------------------------------------------------------------------------------
+
+
+async def put_back(app: AppBase, session: Summary, home: Path) -> None:
+    """Put a kept session back into the store, after a question."""
+    lines = [
+        clean_line("Gemini CLI then lists it and resumes it. Nothing is written over."),
+        clean_line("If it would be too old for Gemini CLI again, it counts as used today."),
+    ]
+    asked = ConfirmScreen(
+        clean_line("Put this session back?"),
+        clean_line(session.title),
+        lines,
+        yes="Put back",
+        no="No",
+    )
+    if not await app.push_screen_wait(asked):
+        return
+    try:
+        done = await asyncio.to_thread(_restore, session, home, app.clock())
+    except (GemtuiError, OSError) as error:
+        app.say(f"Not put back: {error}", problem=True)
+    else:
+        app.say("; ".join(_done_words(done)))
+
+
+def _restore(session: Summary, home: Path, now: datetime) -> Restored:
+    project = None if session.project is None else Path(session.project)
+    return restore(session, home, retention(os.environ, project), now)
+
+
+def _done_words(done: Restored) -> Iterator[str]:
+    yield f"Put back: {counted(len(done.paths), 'file')}"
+    if done.renewed:
+        yield "it counts as used today"
+    if done.removed:
+        yield f"{counted(len(done.removed), 'file')} that would take it along went to the vault"

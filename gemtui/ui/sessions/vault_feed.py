@@ -1,0 +1,96 @@
+"""Keep what changes in the store, as long as the vault is on.
+
+Plain asyncio. The disk is read and written in a thread of its own, one step at a time: it may wait
+for another program, and nothing else has to wait for it then.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable, Iterable
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from threading import Event
+
+_TOLD = 0.1
+"""Seconds between two words about progress."""
+
+
+class VaultFeed:
+    """The store in `home`; `show()` is called on the loop whenever `progress` or `problem` changes.
+
+    `progress`: files that are kept, and all; None = nothing is being done. `problem`: why not
+    everything is kept; None = it is.
+    """
+
+    def __init__(self, home: Path, show: Callable[[], None]) -> None:
+        self.progress: tuple[int, int] | None = None
+        self.problem: str | None = None
+        self._home, self._show = home, show
+        self._thread = ThreadPoolExecutor(1, "vault")
+        self._changed: set[Path] = set()
+        self._all = False
+        self._news = asyncio.Event()
+        self._stopped = Event()
+        self._last = 0.0
+
+    async def run(self) -> None:
+        """Keep what was told, until it is cancelled."""
+        try:
+            while True:
+                await self._news.wait()
+                self._news.clear()
+                paths, self._changed = self._changed, set()
+                everything, self._all = self._all, False
+                before = self.problem
+                loop = asyncio.get_running_loop()
+                self.problem = await loop.run_in_executor(
+                    self._thread, self._keep, None if everything else paths, loop
+                )
+                if self.progress is not None or before != self.problem:
+                    self.progress = None
+                    self._show()
+        finally:
+            self._stopped.set()
+            self._thread.shutdown(wait=False, cancel_futures=True)
+
+    def look(self) -> None:
+        """Keep all that is in the store and not kept yet."""
+        self._all = True
+        self._news.set()
+
+    def changed(self, paths: Iterable[Path]) -> None:
+        """Keep what is at these places; folders stand for all of the store."""
+        self._changed |= set(paths)
+        self._news.set()
+
+    def _keep(self, paths: set[Path] | None, loop: asyncio.AbstractEventLoop) -> str | None:
+        """In the thread: keep these files, None = all; return what went wrong."""
+        from gemtui.sessions.store import name_of
+        from gemtui.vault.keeping import is_on, keep, keep_all
+
+        if not is_on():
+            return None
+        try:
+            if paths is None or any(name_of(path, self._home) is None for path in paths):
+                keep_all(self._home, told=self._tell(loop), cancelled=self._stopped.is_set)
+            else:
+                for path in paths:
+                    keep(path)
+        except OSError as error:
+            return error.strerror or str(error)
+        return None
+
+    def _tell(self, loop: asyncio.AbstractEventLoop) -> Callable[[int, int], None]:
+        def told(done: int, total: int) -> None:
+            if time.monotonic() - self._last > _TOLD and not self._stopped.is_set():
+                self._last = time.monotonic()
+                loop.call_soon_threadsafe(self._take_progress, done, total)
+
+        return told
+
+    def _take_progress(self, done: int, total: int) -> None:
+        if not self._stopped.is_set():
+            self.progress = done, total
+            self._show()

@@ -1,0 +1,192 @@
+"""The vault by keys: switched on, followed, put back, removed."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from gemtui.paths import vault_dir
+from gemtui.sessions.listing import SessionRow
+from gemtui.sessions.summary import Flag
+from gemtui.vault.keeping import is_on, keep_all, switch_on
+from tests.sessions import logs
+from tests.sessions.stores import append, session, talk, uuid
+from tests.ui.people import NARROW, Person, person
+
+TITLE = "Where is it?"
+
+
+@pytest.fixture
+def chat(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A session of a store with two."""
+    (tmp_path / "work").mkdir()
+    monkeypatch.chdir(tmp_path / "work")
+    home = tmp_path / ".gemini"
+    session(home, uuid(2), talk(uuid(2), "Another one", seconds=1))
+    return session(home, uuid(1), talk(uuid(1), TITLE))
+
+
+@pytest.fixture
+def gone(chat: Path) -> Path:
+    """The same, when Gemini CLI has removed it and the vault has it."""
+    switch_on()
+    keep_all(chat.parents[3])
+    chat.unlink()
+    return chat
+
+
+async def said(me: Person, words: str) -> None:
+    """Until this is said."""
+    await me.until(lambda: any(words in each for each in me.said))
+
+
+async def on_kept(me: Person) -> None:
+    """The cursor on the session that only the vault has."""
+    await me.sees(TITLE)
+    while Flag.KEPT not in me.chosen.flags:
+        await me.press("down")
+
+
+def nothing_kept(me: Person) -> bool:
+    """The list has no session that only the vault has."""
+    rows = (row for row in me.rows.rows.rows if isinstance(row, SessionRow))
+    return not any(Flag.KEPT in row.entry.summary.flags for row in rows)
+
+
+async def test_one_key_and_a_yes_keep_all_sessions_and_those_to_come(chat: Path) -> None:
+    async with person(chat.parents[3], NARROW) as me:
+        await me.press("V")
+        await me.sees("Keep all sessions?", "30 days", "puts it back")
+        assert not vault_dir().exists()
+        await me.press("n")
+        assert not is_on()
+        await me.press("V")
+        await me.sees("Keep all sessions?")
+        await me.press("y")
+        await me.until(lambda: chat.stat().st_nlink == 2)
+        late = session(chat.parents[3], uuid(3), talk(uuid(3), "A late one"))
+        await me.until(lambda: late.stat().st_nlink == 2)
+        late.unlink()
+        await me.sees("A late one", "kept")
+
+
+async def test_a_file_made_anew_is_kept_again(chat: Path) -> None:
+    switch_on()
+    async with person(chat.parents[3]) as me:
+        await me.until(lambda: chat.stat().st_nlink == 2)
+        data = chat.read_bytes()
+        chat.unlink()
+        chat.write_bytes(data)
+        append(chat, logs.user("late", "One more"))
+        await me.until(lambda: chat.stat().st_nlink == 2)
+
+
+async def test_a_kept_session_has_a_sign_and_a_word_and_is_read(gone: Path) -> None:
+    async with person(gone.parents[3], NARROW) as me:
+        await me.sees("▣ Where is it?", "kept")
+        await on_kept(me)
+        await me.press("i")
+        await me.sees("removed by Gemini CLI; only the vault has it")
+        await me.press("escape")
+        await me.press("enter")
+        await me.sees("Answer 0")
+
+
+async def test_it_is_put_back_by_a_key_and_a_yes(gone: Path) -> None:
+    async with person(gone.parents[3]) as me:
+        await on_kept(me)
+        await me.press("b")
+        await me.sees("Put this session back?", "Nothing is written over")
+        await me.press("n")
+        assert not gone.exists()
+        await me.press("b")
+        await me.sees("Put this session back?")
+        await me.press("y")
+        await said(me, "Put back: 1 file")
+        await me.until(lambda: nothing_kept(me))
+        assert gone.exists()
+
+
+async def test_what_can_not_be_put_back_is_said_and_what_is_there_offers_no_key(
+    chat: Path,
+) -> None:
+    switch_on()
+    empty = session(chat.parents[3], uuid(4), [logs.header(uuid(4)), logs.user("u", "/about")])
+    keep_all(chat.parents[3])
+    empty.unlink()
+    async with person(chat.parents[3]) as me:
+        await me.press("b")
+        assert me.app.screen is me.home
+        await me.sees("/about")
+        while Flag.KEPT not in me.chosen.flags:
+            await me.press("down")
+        await me.press("b", "y")
+        await said(me, "nothing in it for Gemini CLI to resume")
+
+
+async def test_a_kept_session_goes_on_only_once_it_is_back(gone: Path) -> None:
+    async with person(gone.parents[3]) as me:
+        await on_kept(me)
+        await me.press("c")
+        await said(me, "b puts it back first")
+
+
+async def test_deleting_a_stored_session_says_that_the_vault_has_it(chat: Path) -> None:
+    switch_on()
+    async with person(chat.parents[3]) as me:
+        await me.press("d")
+        await me.sees("The vault has it", "marked kept")
+        await me.press("n")
+
+
+async def test_a_kept_session_is_deleted_for_good_after_its_own_question(gone: Path) -> None:
+    async with person(gone.parents[3]) as me:
+        await on_kept(me)
+        await me.press("d")
+        await me.sees("Delete this kept session for good?")
+        await me.press("y")
+        await me.press("D")
+        await said(me, "Removed from the vault")
+        await me.until(lambda: nothing_kept(me))
+        assert not list(vault_dir().rglob(gone.name))
+
+
+async def test_the_vault_shows_what_is_kept_and_what_goes_next(gone: Path) -> None:
+    session(gone.parents[3], uuid(5), [logs.header(uuid(5)), logs.user("u", "/about")])
+    async with person(gone.parents[3], NARROW) as me:
+        await me.press("V")
+        await me.sees("The vault", "on", "only here, in 1 file", "kept ", TITLE)
+        await me.sees("nothing in it to resume", "sessionRetention.enabled = false")
+        await me.press("tab", "enter")
+        await me.sees("Answer 0")
+
+
+async def test_it_is_switched_off_and_what_it_has_removed(gone: Path) -> None:
+    async with person(gone.parents[3]) as me:
+        await me.press("V")
+        await me.sees("switches it off")
+        await me.press("o")
+        await said(me, "what is kept stays")
+        assert not is_on()
+        await me.press("V")
+        await me.sees("switches it on")
+        await me.press("d")
+        await me.sees("Remove all that only the vault has?")
+        await me.press("D")
+        await said(me, "Removed from the vault")
+        await me.until(lambda: nothing_kept(me))
+
+
+async def test_when_the_clean_up_takes_a_session_is_told_about_it(chat: Path) -> None:
+    async with person(chat.parents[3]) as me:
+        await me.press("i")
+        await me.sees("clean-up")
+
+
+async def test_what_can_not_be_kept_is_said(chat: Path, other_file_system: Path) -> None:
+    switch_on()
+    large = [logs.header(uuid(7)), {"x": "x" * 800_000}, *talk(uuid(7))[1:]]
+    session(chat.parents[3], uuid(7), large)
+    async with person(chat.parents[3], (160, 36)) as me:
+        await me.sees("not all is kept: No space left on device")
