@@ -7,6 +7,7 @@ answer to a question counts.
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import re
@@ -144,6 +145,8 @@ class GateFolder:
         try:
             with os.fdopen(handle, "w", encoding="ascii") as stream:
                 json.dump(asdict(value), stream)
+                if stream.tell() > LARGEST:
+                    raise OSError(errno.EFBIG, os.strerror(errno.EFBIG), name)
             move_new(Path(name), self._place(kind, number))
         finally:
             Path(name).unlink(missing_ok=True)

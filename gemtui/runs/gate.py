@@ -266,10 +266,19 @@ class Gate:
             self._granted.add(answer.rules)
         arguments = request.arguments if answer.arguments is None else unsealed(answer.arguments)
         changed = arguments != request.arguments
+        if changed and (why := self._refused(Call(request.tool_name, arguments))) is not None:
+            self._settle(number, Fate.DENIED, arguments=arguments, reason=why)
+            return _refusal(why)
         given = self._through(request.tool_name, arguments, changed=changed)
         fate = Fate.CHANGED if changed else Fate.ALLOWED
         self._settle(number, fate, arguments=arguments if changed else None)
         return given
+
+    def _refused(self, call: Call) -> str | None:
+        """Why the policy refuses what a person wrote in the place of a call; None = it does not."""
+        assert self._policy is not None
+        judgement = self._policy.judge(call)
+        return judgement.why if judgement.way is Way.REFUSE else None
 
     def _settle(
         self,

@@ -19,6 +19,7 @@ from gemtui.agent import process_tree
 from gemtui.agent.run_folder import KILLED, RUN_TAG, Abort, Exit, Request, RunFolder
 from tests.patience import PATIENCE
 
+ROOT = Path(__file__).parents[2]
 CHILD = str(Path(__file__).with_name("child.py"))
 Start = Callable[..., RunFolder]
 
@@ -73,6 +74,16 @@ def ended(folder: RunFolder) -> Exit:
 
 def written(folder: RunFolder, text: str) -> None:
     until(lambda: folder.stdout.exists() and text in folder.stdout.read_text())
+
+
+def test_no_limit_runs_while_a_person_is_asked(tmp_path: Path) -> None:
+    folder, answer = RunFolder.create(tmp_path / "runs", "run"), tmp_path / "answer"
+    argv = (sys.executable, CHILD, f"until:{answer}", "print:done")
+    limits: dict[str, Any] = {"timeout": 0.9, "idle_timeout": 0.9}
+    folder.write_request(Request(id="run", argv=argv, cwd=str(tmp_path), environ={}, **limits))
+    words = ["-m", "tests.agent.slow_gate", str(folder.path), str(answer)]
+    subprocess.run([sys.executable, *words], cwd=ROOT, check=True, start_new_session=True)
+    assert (ended(folder).code, ended(folder).limit) == (0, None)
 
 
 def test_a_run_writes_its_files_and_its_record(start: Start) -> None:

@@ -190,6 +190,29 @@ def test_an_answer_is_what_the_hook_says(asker: Asker) -> None:
     assert asker.gate.stopped
 
 
+def test_denies_hold_for_what_a_person_wrote(make: Callable[..., Asker]) -> None:
+    asker = make(DENY_TOUCH)
+    answer = asker.later("run_shell_command", command="make x")
+    asker.question(1)
+    asker.files.answer(1, Approval.allow({"command": "touch x"}))
+    refused = answer.result()
+    assert refused is not None
+    assert "No touching." in refused["reason"]
+    settled = asker.files.settled(1)
+    assert settled is not None
+    assert (settled.fate, settled.arguments) == (Fate.DENIED, {"command": "touch x"})
+
+
+def test_what_is_too_large_to_be_shown_is_refused(asker: Asker) -> None:
+    given = {"tool_name": "write_file", "tool_input": {"content": "é" * 11_000_000}}
+    event = {"hook_event_name": "BeforeTool", **given}
+    sent = json.dumps({"event": event}, ensure_ascii=False).encode() + b"\n"
+    with asker.connect(sent) as connection:
+        refused = json.loads(connection.makefile("rb").readline())
+    assert refused == {"decision": "deny", "reason": TROUBLE}
+    assert asker.files.numbers() == []
+
+
 def test_like_this_is_asked_once(asker: Asker) -> None:
     rule = '[[rule]]\ntoolName = "run_shell_command"\ncommandPrefix = "make"\n'
     first = asker.later("run_shell_command", command="make all")

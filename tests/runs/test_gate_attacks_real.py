@@ -6,6 +6,7 @@ import asyncio
 import json
 import os
 import random
+import shutil
 import signal
 import subprocess
 import sys
@@ -19,11 +20,15 @@ import psutil
 import pytest
 
 from gemtui.agent import process_tree
-from gemtui.agent.approval import Approval, ApprovalRequest, Fate
+from gemtui.agent.approval import UNGATED, Approval, ApprovalRequest, Fate
 from gemtui.agent.events import AgentEvent, PermissionRequest
+from gemtui.agent.gemini import GeminiAdapter as Unchecked
 from gemtui.agent.gemini import GeminiRun
 from gemtui.agent.run_folder import KILLED, RunFolder
+from gemtui.errors import GateError
+from gemtui.paths import extension_dir
 from gemtui.runs.adapter import GeminiAdapter
+from gemtui.runs.resume import ResumeGuard
 from tests.gated import asked, asking, put_hooks
 from tests.model_server import ModelServer, answer, call, text
 from tests.patience import PATIENCE
@@ -251,3 +256,38 @@ async def test_the_socket_is_removed(gated: GeminiCli) -> None:
         told = json.dumps(model.asked[-1].body["contents"][-1])
     assert "gemtui does not answer" in told
     assert set(files(gated)) == {"a"}
+
+
+def switch_off(gemini: GeminiCli) -> None:
+    settings = json.loads((gemini.store / "settings.json").read_text())
+    settings["hooksConfig"] = {"enabled": False}
+    (gemini.store / "settings.json").write_text(json.dumps(settings))
+
+
+def remove_folder(_: GeminiCli) -> None:
+    shutil.rmtree(extension_dir())
+
+
+WAYS: dict[str, Callable[[GeminiCli], object]] = {
+    "hooks switched off": switch_off,
+    "extension gone": remove_folder,
+    "left out": lambda _: None,
+}
+
+
+@pytest.mark.parametrize("way", WAYS)
+async def test_hooks_are_switched_off_after_the_checks(gated: GeminiCli, way: str) -> None:
+    WAYS[way](gated)
+    more = {"extensions": ["none"]} if way == "left out" else {}
+    with ModelServer([answer(write("a")), answer(text("Done."))]) as model:
+        with pytest.raises(GateError):
+            await collect(asking(gated, model).run("go", asked(gated, **more)))
+        unchecked = Unchecked(
+            cli=gated.program,
+            runs=gated.folder / "runs",
+            environ=gated.environment(model.url),
+            guard=ResumeGuard(),
+        )
+        events = await collect(unchecked.run("go", asked(gated, **more)))
+    assert UNGATED in str(getattr(events[-1].payload, "result", None))
+    assert files(gated) == {}

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from gemtui.agent.approval import UNGATED, Approval, ApprovalRequest, Fate
+from gemtui.agent.approval import Approval, ApprovalRequest, Fate
 from gemtui.agent.events import (
     AgentEvent,
     Done,
@@ -23,12 +23,9 @@ from gemtui.agent.events import (
 )
 from gemtui.agent.fold import Fold
 from gemtui.agent.gate_folder import GateFolder
-from gemtui.agent.gemini import GeminiAdapter as Unchecked
 from gemtui.agent.run_folder import RunFolder
-from gemtui.errors import GateError
 from gemtui.runs.enrich import enrich
 from gemtui.runs.outcome import RunProgress
-from gemtui.runs.resume import ResumeGuard
 from gemtui.transcript.model import Text, ToolCall
 from tests.gated import asked, asking, put_hooks
 from tests.model_server import ModelServer, Request, Turn, answer, call, text
@@ -149,24 +146,6 @@ async def test_a_person_stops_the_run(gated: GeminiCli) -> None:
         assert len(model.asked) == 1
     assert done(events).status is DoneStatus.INTERRUPTED
     assert list(gated.project.iterdir()) == []
-
-
-async def test_without_hooks_nothing_is_made_and_the_run_is_ended(gemini: GeminiCli) -> None:
-    turns = [answer(write("a.txt")), answer(text("Done."))]
-    with ModelServer(turns) as model:
-        checked = asking(gemini, model)
-        with pytest.raises(GateError, match="not installed"):
-            await collect(checked.run("go", asked(gemini)))
-        unchecked = Unchecked(
-            cli=gemini.program,
-            runs=checked.runs,
-            environ=gemini.environment(model.url),
-            guard=ResumeGuard(),
-        )
-        events = await collect(unchecked.run("go", asked(gemini)))
-    assert done(events).status is DoneStatus.ERROR
-    assert UNGATED in str(done(events).result)
-    assert list(gemini.project.iterdir()) == []
 
 
 async def test_words_and_prompts_reach_an_agent_at_work(gated: GeminiCli) -> None:
