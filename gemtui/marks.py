@@ -241,7 +241,7 @@ class Marks:
     def _named_in_errors(self) -> Iterator[None]:
         try:
             yield
-        except (OSError, sqlite3.Error, msgspec.DecodeError, _NotOurs) as error:
+        except (OSError, sqlite3.Error, _NotOurs) as error:
             words = error.strerror if isinstance(error, OSError) and error.strerror else error
             way_out = "see that you may read and write it, or put back a copy of it"
             if isinstance(error, _Newer):
@@ -254,7 +254,7 @@ class Marks:
 
 
 class _NotOurs(Exception):
-    """The file was not written by this gemtui or an older one."""
+    """What is in the file was not written by this gemtui or an older one."""
 
 
 class _Newer(_NotOurs):
@@ -301,16 +301,20 @@ def _write(database: sqlite3.Connection, marks: Iterable[Mark]) -> None:
 
 
 def _mark(row: tuple[Any, ...]) -> Mark:
+    """Raises _NotOurs for what no gemtui writes."""
     session, name, note, tags, pinned, archived, changed = row
-    return Mark(
-        session=session,
-        name=name,
-        note=note,
-        tags=msgspec.json.decode(tags, type=tuple[str, ...]),
-        pinned=bool(pinned),
-        archived=bool(archived),
-        changed=datetime.fromisoformat(changed),
-    )
+    values = {
+        "session": session,
+        "name": name,
+        "note": note,
+        "pinned": bool(pinned),
+        "archived": bool(archived),
+        "changed": changed,
+    }
+    try:
+        return msgspec.convert(values | {"tags": msgspec.json.decode(tags)}, Mark)
+    except (msgspec.DecodeError, TypeError, ValueError) as error:
+        raise _NotOurs(f"a mark in it makes no sense ({error})") from None
 
 
 def _merged(mine: Mark, other: Mark) -> Mark:

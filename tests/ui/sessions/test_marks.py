@@ -384,8 +384,20 @@ def newer(path: Path) -> None:
         database.commit()
 
 
+def odd(path: Path) -> None:
+    Marks(path).edit(["one"], MarkEdit(name="One"))
+    with closing(sqlite3.connect(path)) as database:
+        database.execute("update mark set changed = 'soon'")
+        database.commit()
+
+
 @pytest.mark.parametrize(
-    ("spoil", "way_out"), [(damaged, "put back a copy of it"), (newer, "newer gemtui: it is as")]
+    ("spoil", "way_out"),
+    [
+        (damaged, "put back a copy of it"),
+        (odd, "put back a copy of it"),
+        (newer, "newer gemtui: it is as"),
+    ],
 )
 @pytest.mark.parametrize("key", ["p", "A", "m"])
 async def test_a_file_that_can_not_be_read_is_said_and_left_alone(
