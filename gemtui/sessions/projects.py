@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from pathlib import Path
 
-from gemtui.files import read_small
+from gemtui.files import read_small, resolved
 from gemtui.jsonfile import read_object
 
 _ROOT_LIMIT = 64 * 1024
@@ -94,7 +94,7 @@ def is_hash(key: str) -> bool:
 
 def folder_names(folder: Path) -> frozenset[str]:
     """Return the absolute paths under which the CLI may know a folder."""
-    return frozenset({str(folder.absolute()), os.path.realpath(folder)})
+    return frozenset({str(folder.absolute()), str(resolved(folder))})
 
 
 def ancestors(paths: Iterable[str]) -> list[str]:

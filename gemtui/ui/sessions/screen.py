@@ -632,7 +632,8 @@ class SessionsScreen(DialogGuardScreen[None]):
         try:
             write = await self.app.push_screen_wait(screen)
         finally:
-            self._writes = None
+            if self._writes is screen:
+                self._writes = None
         if write is None:
             return
         here = self.app.screen is self

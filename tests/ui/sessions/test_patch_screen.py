@@ -170,6 +170,18 @@ async def test_where_nothing_changed_there_is_nothing_to_write(tmp_path: Path) -
         assert me.app.clipboard == ""
 
 
+async def test_a_folder_that_can_not_be_is_the_folder_of_no_file(tmp_path: Path) -> None:
+    home = tmp_path / ".gemini"
+    marker(home, "proj", "/home/ada\0/ti\x1b[31mde")
+    session(home, uuid(1), [*talk(uuid(1), "Let it wane"), wrote(Path("/etc/a"), None, "x")])
+    async with person(home) as me:
+        await me.sees("Let it wane")
+        await me.press("E")
+        await on_patch(me)
+        await me.sees("there is nothing to patch", "/etc/a: it is not below")
+        assert "\x1b" not in me.text
+
+
 async def test_control_characters_are_written_and_said_when_copied(
     tmp_path: Path, project: Path
 ) -> None:
