@@ -80,6 +80,43 @@ def test_a_run_that_asks_is_refused_where_nobody_answers(
     assert not (gemini.project / "a.txt").exists()
 
 
+@pytest.mark.parametrize(
+    ("settings", "state"),
+    [
+        ({"hooksConfig": {"enabled": False}}, State.HOOKS_OFF),
+        ({"hooksConfig": {"disabled": ["gemtui"]}}, State.HOOKS_OFF),
+        ({"security": {"allowedExtensions": ["^/opt/"]}}, State.HOOKS_OFF),
+        (None, State.DISABLED),
+        ({"hooksConfig": {"disabled": ["other"]}}, State.READY),
+    ],
+)
+def test_what_is_said_of_the_hooks_is_so(
+    gemini: GeminiCli, cli: Detected, settings: dict[str, Any] | None, state: State
+) -> None:
+    install(cli)
+    place = gemini.project / ".gemini" / "settings.json"
+    if settings is None:
+        _gemini(gemini, "extensions", "disable", "gemtui", "--scope", "workspace")
+    else:
+        place.parent.mkdir()
+        place.write_text(json.dumps(settings))
+    assert extension_state(cwd=gemini.project).state is state
+    _session(gemini)
+    assert any(live_dir().iterdir()) == (state is State.READY)
+
+
+def _gemini(gemini: GeminiCli, *words: str) -> None:
+    subprocess.run(
+        [gemini.program, *words],
+        cwd=gemini.project,
+        env=gemini.environment("http://127.0.0.1:1"),
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        check=True,
+    )
+
+
 def test_removing_leaves_nothing_that_acts(gemini: GeminiCli, cli: Detected) -> None:
     _session(gemini)
     before = _files(gemini.store)
