@@ -302,17 +302,33 @@ def _open(path: Path | None, session: str | None, demo: bool, ascii: bool) -> in
     help="Also what is archived, ghosts, empty starts, subagents, checkpoints, copies.",
 )
 @click.option("--limit", metavar="N", type=click.IntRange(min=1), help="At most N, the newest.")
+@click.option(
+    "--live", is_flag=True, help="What works, waits for you or idles now, in any terminal."
+)
 @_json
 def sessions(
-    project: Path | None, everywhere: bool, hidden: bool, limit: int | None, as_json: bool
+    project: Path | None,
+    everywhere: bool,
+    hidden: bool,
+    limit: int | None,
+    live: bool,
+    as_json: bool,
 ) -> int:
     """List the stored sessions, newest first.
 
     Without an option, those of the current folder's project, or all where it has none. ID is what
     `gemtui show` takes. A narrow terminal gets fewer columns, and a * for marks such as [live];
     --json has everything. Exit code 1 where DIR is not there and has no sessions.
+
+    With --live those of all projects that go on now, or of DIR, which gemtui's extension tells.
     """
     _require_one("--project", project is not None, "--everywhere", everywhere)
+    if live:
+        _require_one("--live", live, "--hidden", hidden)
+        _require_one("--live", live, "--limit", limit is not None)
+        from gemtui.commands import live as live_command
+
+        return live_command.run(project=project, as_json=as_json)
     from gemtui.commands import sessions as command
 
     return command.run(

@@ -150,6 +150,7 @@ def test_its_programs_for_developers_exist(line: str) -> None:
 
 
 WORDS = {
+    "sessions --live": "--json",
     "sessions": "--everywhere --json",
     "show --format json": "latest",
     "runs list": "--json",

@@ -85,6 +85,18 @@ MARK = {
     "archived": bool,
     "changed": (TIME, None),
 }
+QUESTION = {"message": str, "kind": str, "about": str, "diff": (str, None)}
+LIVE = {
+    "session": (str, None),
+    "state": frozenset({"waiting", "working", "active", "idle", "killed", "ended"}),
+    "since": TIME,
+    "project": (str, None),
+    "pid": (int, None),
+    "tool": (str, None),
+    "question": (QUESTION, None),
+    "by": frozenset({"hook", "file", "run"}),
+}
+LIVE_SESSIONS = {"version": 1, "home": str, "sessions": [SESSION], "live": [LIVE]}
 SESSIONS = {"version": 1, "home": str, "sessions": [SESSION], "marks": [MARK]}
 PROBLEM = {"file": str, "line": COUNT, "what": str}
 SHOWN = {

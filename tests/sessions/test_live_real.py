@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import signal
 from collections.abc import Callable, Iterator
@@ -10,20 +9,16 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+import pytest
+
+from gemtui.agent.capabilities import parse_help
+from gemtui.agent.detect import Cli, Detected, FoundBy
+from gemtui.extension.install import install
 from gemtui.sessions.live import LiveFolder, LiveSession, LiveState
 from tests.model_server import Gate, ModelServer, Turn, answer, call, text
-from tests.real_cli import MODEL, SETTINGS, GeminiCli
+from tests.real_cli import MODEL, VERSION, GeminiCli
 from tests.terminal import Terminal
 
-EVENTS = (
-    "SessionStart",
-    "BeforeAgent",
-    "BeforeTool",
-    "AfterTool",
-    "AfterAgent",
-    "Notification",
-    "SessionEnd",
-)
 YES, NO = "\r", "\x1b"
 
 
@@ -46,17 +41,18 @@ class Talk:
 
 @contextmanager
 def talk(gemini: GeminiCli, prompt: str, turns: list[Turn]) -> Iterator[Talk]:
-    """A session in a terminal that begins with a prompt, and whose hooks write live files."""
-    live = LiveFolder(gemini.folder / "live")
-    live.folder.mkdir()
-    write = f'f={live.folder}/$PPID; cat > "$f.new" && mv "$f.new" "$f"; echo "{{}}"'
-    hooks = {event: [{"hooks": [{"type": "command", "command": write}]}] for event in EVENTS}
-    (gemini.store / "settings.json").write_text(json.dumps(SETTINGS | {"hooks": hooks}))
+    """A session in a terminal that begins with a prompt, where the extension is installed."""
+    with pytest.MonkeyPatch.context() as patch:
+        for name, value in gemini.environment("http://127.0.0.1:1").items():
+            patch.setenv(name, value)
+        found = Cli(path=gemini.program, found_by=FoundBy.CALLER)
+        help = parse_help("")
+        install(Detected(cli=found, version=VERSION, capabilities=help, problem=None))
     with ModelServer(turns) as model:
         environ = gemini.environment(model.url)
         words = [str(gemini.program), "-m", MODEL, "-i", prompt]
         with Terminal(words, environ=environ, folder=gemini.project) as terminal:
-            yield Talk(terminal, live)
+            yield Talk(terminal, LiveFolder())
 
 
 def test_a_session_works_waits_with_the_change_idles_and_ends(gemini: GeminiCli) -> None:

@@ -1,0 +1,131 @@
+"""`gemtui sessions --live`: what sessions do right now, in any terminal."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from datetime import UTC, datetime
+from pathlib import Path, PurePath
+from typing import Any
+
+from msgspec import Struct
+
+from gemtui.commands.output import lines_to_stdout, note, to_stdout
+from gemtui.commands.pick_session import index_of_user
+from gemtui.extension.status import State, extension_state
+from gemtui.jsonout import encode
+from gemtui.runs.listing import RunState, list_runs, runs_dir
+from gemtui.sessions.live import LiveFolder, LiveSession, LiveState
+from gemtui.sessions.scope import listed, read_store
+from gemtui.sessions.summary import Flag, Summary, iso
+from gemtui.text import Clean, cells, clean_line, ellipsis, relative
+
+_HEAD = ("STATE", "SINCE", "PROJECT", "SESSION", "ASKS")
+_WIDEST = (8, 5, 24, 40)
+
+
+class _Live(Struct, frozen=True, kw_only=True):
+    """One session; `by`: what told of it, `hook`, `file` or `run`."""
+
+    session: str
+    state: LiveState
+    since: datetime
+    project: str | None
+    by: str
+    told: LiveSession | None = None
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return it as JSON values; null = not known, or none."""
+        told = self.told
+        asks = None if told is None or told.question is None else told.question.to_dict()
+        return {
+            "session": self.session or None,
+            "state": self.state.value,
+            "since": iso(self.since),
+            "project": self.project,
+            "pid": None if told is None else told.pid,
+            "tool": None if told is None else told.tool,
+            "question": asks,
+            "by": self.by,
+        }
+
+
+def run(*, project: Path | None, as_json: bool) -> int:
+    """List the sessions that go on, of all projects or of one; those that wait come first."""
+    with index_of_user() as index:
+        home, snapshot = index.home, read_store(index, project=project)
+    stored = {each.id: each for each in listed(snapshot, project=project, hidden=False)}
+    live = [each for each in _found(stored.values()) if _concerns(each, project, stored)]
+    if as_json:
+        sessions = [stored[each.session].to_dict() for each in live if each.session in stored]
+        told = [each.to_dict() for each in live]
+        answer = {"version": 1, "home": str(home), "sessions": sessions, "live": told}
+        to_stdout([encode(answer), b"\n"])
+    else:
+        lines_to_stdout(_table(live, stored, datetime.now(UTC)))
+    state = extension_state().state
+    if state is not State.READY:
+        note(
+            f"without gemtui's extension ({state.value.replace('_', ' ')}) only files that grew in"
+            " the last minute and runs are seen: gemtui extension install tells more"
+        )
+    elif not live and not as_json:
+        note("no session goes on")
+    return 0
+
+
+def _found(stored: Iterable[Summary]) -> Iterator[_Live]:
+    """What hooks tell; of other sessions what their files and our runs tell."""
+    seen = set()
+    for each in LiveFolder().look():
+        seen.add(each.session)
+        yield _Live(
+            session=each.session,
+            state=each.state,
+            since=each.since,
+            project=each.project,
+            by="hook",
+            told=each,
+        )
+    for run in list_runs(runs_dir()):
+        if run.state is RunState.RUNNING and run.session and run.session not in seen:
+            seen.add(run.session)
+            yield _active(run.session, run.started, run.cwd, "run")
+    for summary in stored:
+        if Flag.LIVE in summary.flags and summary.id not in seen:
+            yield _active(summary.id, summary.when, summary.project, "file")
+
+
+def _active(session: str, since: datetime, project: str | None, by: str) -> _Live:
+    return _Live(session=session, state=LiveState.ACTIVE, since=since, project=project, by=by)
+
+
+def _concerns(live: _Live, project: Path | None, stored: Mapping[str, Summary]) -> bool:
+    inside = live.project is not None and PurePath(live.project) == project
+    return project is None or live.session in stored or inside
+
+
+def _table(live: Iterable[_Live], stored: Mapping[str, Summary], now: datetime) -> Iterator[Clean]:
+    """A head and one line for each session."""
+    rows = [_row(each, stored, now) for each in live]
+    if rows:
+        yield from map(_line, (tuple(map(Clean, _HEAD)), *rows))
+
+
+def _row(live: _Live, stored: Mapping[str, Summary], now: datetime) -> tuple[Clean, ...]:
+    summary = stored.get(live.session)
+    question = None if live.told is None else live.told.question
+    cells = (
+        live.state.value,
+        relative(live.since, now),
+        PurePath(live.project).name if live.project else "?",
+        live.session[:8] if summary is None else f"{live.session[:8]} {summary.title}",
+        "" if question is None else question.message,
+    )
+    return tuple(map(clean_line, cells))
+
+
+def _line(row: tuple[Clean, ...]) -> Clean:
+    """The columns below each other; the last one is whole."""
+    cut = [ellipsis(cell, width) for cell, width in zip(row, _WIDEST, strict=False)]
+    padded = [cell + " " * (width - cells(cell)) for cell, width in zip(cut, _WIDEST, strict=True)]
+    return Clean("  ".join((*padded, row[-1])).rstrip())

@@ -1,0 +1,71 @@
+"""`gemtui sessions --live`."""
+
+from __future__ import annotations
+
+import json
+import os
+from datetime import UTC, datetime
+from pathlib import Path
+
+from gemtui.paths import live_dir
+from gemtui.text import clean
+from tests.cli.conftest import Gemtui
+from tests.cli.shapes import LIVE_SESSIONS, fits
+from tests.hostile import ATTACK
+from tests.sessions.live_files import hook_input, process, write_live
+
+HAIKU = "63a18d40-df0d-4a78-8965-77892f4a9218"
+
+
+def test_what_hooks_tell(store: Path, gemtui: Gemtui) -> None:
+    with process() as other:
+        write_live(live_dir(), other.pid, hook_input("BeforeTool", session_id="b" * 36))
+        write_live(live_dir(), os.getpid(), hook_input("Notification", session_id=HAIKU))
+        answer = gemtui("sessions", "--live", "--json").json
+        fits(answer, LIVE_SESSIONS)
+        waiting, working = answer["live"]
+        assert [each["id"] for each in answer["sessions"]] == [HAIKU]
+        assert (waiting["session"], waiting["state"], waiting["by"]) == (HAIKU, "waiting", "hook")
+        assert (waiting["pid"], waiting["project"]) == (os.getpid(), "/home/dev/proj")
+        assert waiting["question"]["kind"] == "edit"
+        assert waiting["question"]["diff"].endswith("+x\n")
+        assert (working["state"], working["tool"]) == ("working", "write_file")
+        head, first, second = gemtui("sessions", "--live").out.splitlines()
+        assert head.split() == ["STATE", "SINCE", "PROJECT", "SESSION", "ASKS"]
+        assert first.split()[:3] == ["waiting", "now", "proj"]
+        assert "Write a haiku file" in first
+        assert first.endswith("Tool Confirm Write: w.txt requires editing")
+        assert second.startswith("working")
+
+
+def test_only_those_of_a_project(store: Path, gemtui: Gemtui) -> None:
+    write_live(live_dir(), os.getpid(), hook_input("Notification", session_id=HAIKU))
+    for project, number in (("/home/dev/notes", 1), ("/home/dev/proj", 1), ("/home/dev/src", 0)):
+        told = gemtui("sessions", "--live", "--json", "--project", project).json["live"]
+        assert len(told) == number
+
+
+def test_without_hooks_it_says_what_it_can_see_and_that_it_is_less(
+    store: Path, gemtui: Gemtui
+) -> None:
+    (path,) = store.rglob("session-*63a18d40.jsonl")
+    with path.open("a") as log:
+        log.write(json.dumps({"$set": {"lastUpdated": datetime.now(UTC).isoformat()}}) + "\n")
+    answer = gemtui("sessions", "--live", "--json")
+    told = {each["session"]: each for each in answer.json["live"]}
+    assert (told[HAIKU]["state"], told[HAIKU]["by"]) == ("active", "file")
+    assert "gemtui extension install" in answer.err
+
+
+def test_hostile_words_stay_harmless(store: Path, gemtui: Gemtui) -> None:
+    odd = hook_input("Notification", session_id=ATTACK, cwd=f"/{ATTACK}", message=ATTACK)
+    write_live(live_dir(), os.getpid(), odd)
+    text = gemtui("sessions", "--live").out
+    assert "waiting" in text
+    assert clean(text) == text
+
+
+def test_options_that_do_not_go_together(gemtui: Gemtui) -> None:
+    for words in (("--hidden",), ("--limit", "3")):
+        answer = gemtui("sessions", "--live", *words)
+        assert (answer.code, "--live" in answer.err) == (2, True)
