@@ -153,11 +153,12 @@ class Search:
         """Why the last search did without an index that is there; None = it did not."""
 
     def close(self) -> None:
-        """Close all files."""
+        """Close all files, and hold nothing any more; a further search opens them again."""
         with self._reading:
             self._bodies.close()
         with self._lock:
             self._close_index()
+            self._scope = self._split = self._fresh = None
 
     def _close_index(self) -> None:
         if self._index is not None:

@@ -7,6 +7,7 @@ from contextlib import closing
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
 
+import psutil
 import pytest
 
 from gemtui.marks import Mark
@@ -222,6 +223,21 @@ def test_a_file_that_has_gone_has_no_text(search: Search, home: Path) -> None:
     hit.file.path.unlink()
     assert search.text(hit) is None
     assert search.snippet(hit, parse("tokenizer", now=NOW)).text == ""
+
+
+def test_a_search_that_was_closed_opens_its_files_again(search: Search, home: Path) -> None:
+    before = found(search, home, "parser")
+    handles = open_files(home.parent)
+    search.close()
+    assert not open_files(home.parent)
+    assert found(search, home, "parser") == before
+    assert open_files(home.parent) == handles
+
+
+def open_files(below: Path) -> set[str]:
+    return {
+        each.path for each in psutil.Process().open_files() if each.path.startswith(f"{below}/")
+    }
 
 
 def test_a_cancelled_search_reads_no_more_files(home: Path) -> None:
