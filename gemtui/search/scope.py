@@ -60,8 +60,9 @@ class Scope(Protocol):
     def session(self, name: str) -> Summary:
         """Return the session that a file counts for: of a subagent the one that asked it."""
 
-    def session_name(self, name: str) -> str:
-        """Return the name of that session."""
+    @property
+    def askers(self) -> Mapping[str, str]:
+        """The names of those sessions, by file, where it is another one."""
 
 
 # --- the sessions of a snapshot ------------------------------------------------------------------
@@ -110,9 +111,11 @@ class SnapshotScope:
         """See `Scope`."""
         return self._sessions[name]
 
-    def session_name(self, name: str) -> str:
+    @cached_property
+    def askers(self) -> Mapping[str, str]:
         """See `Scope`."""
-        return self._sessions[name].name
+        sessions = self._sessions.items()
+        return {name: session.name for name, session in sessions if session.name != name}
 
 
 def _is_searched(each: Summary) -> bool:
@@ -208,12 +211,14 @@ class StoreScope:
         asker = _asker(file.project_key, file.parent, _by_id(newest_first(mains)))
         return asker or self.file(name)
 
-    def session_name(self, name: str) -> str:
+    @cached_property
+    def askers(self) -> Mapping[str, str]:
         """See `Scope`."""
-        askers = self._askers(name)
-        if len(askers) > 1:
-            return self.session(name).name
-        return askers[0] if askers else name
+        return {name: self._asker_of(name) for name in self._wanted if self._askers(name)}
+
+    def _asker_of(self, name: str) -> str:
+        only, *others = self._askers(name)
+        return self.session(name).name if others else only
 
     def _askers(self, name: str) -> Sequence[str]:
         """The files that may be the one of the session which asked a subagent."""

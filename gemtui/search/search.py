@@ -467,9 +467,9 @@ def _results(
     for match in best:
         hit = _hit(match, scope)
         hits.setdefault(hit.session.name, []).append(hit)
-    counts = Counter[str]()
-    for name, count in found.counts.items():
-        counts[scope.session_name(name)] += count
+    counts = Counter(found.counts)
+    for name in scope.askers.keys() & counts.keys():
+        counts[scope.askers[name]] += counts.pop(name)
     return Results(
         query=query,
         groups=tuple(

@@ -23,6 +23,7 @@ WORDS = "words"
 """The name under which the index knows `analyzer()`."""
 _HEAP = 96_000_000
 _SMALL_HEAP = 16_000_000
+_KINDS = tuple(Kind)
 _MOST_FILES = 60_000
 """What the engine counts apart."""
 
@@ -136,7 +137,7 @@ class TextReader:
         at = [address for _, address in hits]
         columns = [self._column(name, at) for name in ("file", "kind", "time")]
         return [
-            Found(score, file, Kind(kind), time, address)
+            Found(score, file, _KINDS[kind], time, address)
             for (score, address), file, kind, time in zip(hits, *columns, strict=True)
         ]
 
