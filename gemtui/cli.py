@@ -353,6 +353,11 @@ def sessions(
     show_default=True,
     help="At most N hits, the best.",
 )
+@click.option(
+    "--index",
+    is_flag=True,
+    help="First bring the index up to date, as the app does all the time: for who never starts it.",
+)
 @_json
 def search(
     query: tuple[str, ...],
@@ -360,6 +365,7 @@ def search(
     everywhere: bool,
     dropped: bool,
     limit: int,
+    index: bool,
     as_json: bool,
 ) -> int:
     """Search all that was said: prompts, answers, thoughts, tools.
@@ -380,6 +386,7 @@ def search(
         everywhere=everywhere,
         dropped=dropped,
         limit=limit,
+        update_index=index,
         as_json=as_json,
     )
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sqlite3
 from collections.abc import Collection, Iterator
 from contextlib import closing
 from datetime import UTC, datetime
@@ -13,7 +14,7 @@ from gemtui.commands.pick_session import index_of_user
 from gemtui.commands.sessions import scope, short_ids
 from gemtui.jsonout import encode, encode_array
 from gemtui.marks import Marks
-from gemtui.paths import cache_dir, folder_here
+from gemtui.paths import cache_dir, folder_here, gemini_home
 from gemtui.search.file_list import index_folder
 from gemtui.search.query import Field, Query, parse
 from gemtui.search.scope import OF_SESSIONS, Unsure
@@ -37,16 +38,20 @@ def run(
     everywhere: bool,
     dropped: bool,
     limit: int,
+    update_index: bool,
     as_json: bool,
 ) -> int:
     """Print what a query finds; 1 where that is nothing.
 
     `project`: search its sessions; those of the current folder's project, or all, without one.
     `dropped`: what was rewound, replaced or failed, instead of what stands. `limit`: hits at most.
-    Raises StoreUnreadable, MarksUnreadable.
+    `update_index`: bring the index up to date before. Raises StoreUnreadable, MarksUnreadable.
     """
     query = parse(text, now=datetime.now().astimezone())
-    with index_of_user() as index, closing(Search(index_folder(cache_dir(), index.home))) as search:
+    folder = index_folder(cache_dir(), gemini_home())
+    if update_index:
+        _update(folder)
+    with index_of_user() as index, closing(Search(folder)) as search:
         asked = _Asked(query, project, everywhere, dropped, limit)
         try:
             answer = _from_index(asked, index, search)
@@ -66,6 +71,21 @@ def run(
     if not results.groups:
         note(_why_nothing(query, answer.where, dropped=dropped))
     return 0 if results.groups else 1
+
+
+def _update(folder: Path) -> None:
+    """Bring the index up to date here; what another gemtui does just now is left to it."""
+    from gemtui.search.index import WriteIndex, only_writer, remove_gone
+    from gemtui.search.indexer import update
+
+    try:
+        with only_writer(folder) as mine:
+            if mine:
+                with closing(WriteIndex(folder)) as index:
+                    update(index, gemini_home())
+                    remove_gone(folder, gemini_home())
+    except (OSError, ValueError, sqlite3.Error) as error:
+        note(f"the search index can't be written: {error}")
 
 
 class _Asked(NamedTuple):

@@ -18,6 +18,7 @@ from contextlib import contextmanager, suppress
 from itertools import chain
 from pathlib import Path
 
+from gemtui.files import write_whole
 from gemtui.search.documents import Contents
 from gemtui.search.file_list import FileList, Indexed, NoIndex, Row, list_file, stamp_of
 from gemtui.search.text_index import TextIndex, minor_version
@@ -25,6 +26,8 @@ from gemtui.sessions.store import ChatFile
 
 _LOCK = "lock"
 _BROKEN = "broken"
+_HOME = "home"
+"""The file that names the store."""
 _WORDS = f"words-{minor_version()}-"
 """How the name of a folder with words begins."""
 
@@ -119,6 +122,19 @@ def only_writer(folder: Path) -> Iterator[bool]:
         yield True
     finally:
         os.close(handle)
+
+
+def remove_gone(folder: Path, home: Path) -> None:
+    """Note that the index in `folder` is of the store in `home`, and remove those of stores that
+    are gone: they are beside it, and stay while somebody writes to them. Raises OSError.
+    """
+    write_whole(folder / _HOME, [os.fsencode(home)])
+    for other in folder.parent.iterdir():
+        with suppress(OSError):
+            there = Path(os.fsdecode((other / _HOME).read_bytes())).exists()
+            with only_writer(other) as mine:
+                if mine and not there:
+                    shutil.rmtree(other)
 
 
 class WriteIndex:

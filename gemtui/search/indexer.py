@@ -29,7 +29,7 @@ from msgspec import Struct
 
 from gemtui.processes import FOLDER, python
 from gemtui.search.following import Following
-from gemtui.search.index import WriteIndex, only_writer
+from gemtui.search.index import WriteIndex, only_writer, remove_gone
 from gemtui.search.read_documents import read_documents
 from gemtui.sessions.store import ChatFile, SessionKind
 from gemtui.sessions.vault_files import store_with_kept
@@ -177,6 +177,7 @@ class _Program:
             closing(Following(index)) as following,
             _unless_gone(index),
         ):
+            remove_gone(self._folder, self._home)
             while not self._ended.is_set() and index.is_there:
                 self._changed.clear()
                 began = time.monotonic()

@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.conftest import Gemtui
+from gemtui.paths import cache_dir
+from tests.cli.conftest import Answer, Gemtui
 from tests.cli.shapes import TIME, fits
 from tests.sessions import logs, stores
 
@@ -104,6 +105,33 @@ def test_dropped_messages_are_searched_if_asked_for(home: Path, gemtui: Gemtui) 
     answer = gemtui("search", "--dropped", "secret")
     assert answer.code == 0
     assert "user        a secret" in answer.out
+
+
+def test_the_index_is_brought_up_to_date_if_asked_for(store: Path, gemtui: Gemtui) -> None:
+    without = gemtui("search", "--everywhere", "--json", "greeting")
+    assert gemtui("doctor", "--json").json["files"]["search"]["files"] is None
+    made = gemtui("search", "--index", "--everywhere", "--json", "greeting")
+    assert (made.code, made.err) == (0, "")
+    assert gemtui("doctor", "--json").json["files"]["search"]["files"] > 5
+    again = gemtui("search", "--everywhere", "--json", "greeting")
+    for answer in (made, again):
+        assert places(answer) == places(without)
+    lists = [
+        gemtui("search", *words, "--everywhere", "greeting").out for words in ([], ["--index"])
+    ]
+    assert lists[0] == lists[1]
+
+
+def places(answer: Answer) -> set[tuple[str, str]]:
+    return {(hit["session"], hit["message"]) for hit in answer.json["hits"]}
+
+
+def test_an_index_that_can_not_be_written_is_said(store: Path, gemtui: Gemtui) -> None:
+    cache_dir().mkdir(parents=True, exist_ok=True)
+    (cache_dir() / "search").write_text("no folder")
+    answer = gemtui("search", "--index", "--everywhere", "greeting")
+    assert answer.code == 0
+    assert "the search index can't be written" in answer.err
 
 
 def test_tags_and_pins_narrow_down(store: Path, gemtui: Gemtui) -> None:

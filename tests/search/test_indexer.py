@@ -228,6 +228,49 @@ def test_killed_at_any_point_the_next_search_is_right(store: Path, folder: Path)
     assert found(store, folder, "word3") == (set(), 0, None)
 
 
+def test_killed_while_a_log_grows_the_next_search_is_right(store: Path, folder: Path) -> None:
+    path, chosen = say(store, 0, "common"), random.Random(3)
+    words = []
+    for attempt in range(5):
+        with indexer(store, folder) as watched:
+            watched.wait(State.DONE)
+            for number in range(chosen.randrange(1, 20)):
+                words.append(f"grown{attempt}x{number}")
+                stores.append(path, logs.user(words[-1], words[-1]))
+                watched.indexer.look()
+                if chosen.random() < 0.3:
+                    watched.wait(State.DONE)
+            watched.process.kill()
+            watched.wait(State.ENDED)
+        assert {word for word in words if hits(store, folder, word) != 1} == set()
+        assert found(store, folder, "common")[0] == ALL
+    indexed(store, folder)
+    assert {word for word in words if hits(store, folder, word) != 1} == set()
+    assert found(store, folder, "common") == (ALL, 0, None)
+
+
+def hits(home: Path, folder: Path, word: str) -> int:
+    with closing(Search(folder)) as search:
+        *_, results = search.find(parse(f'"{word}"', now=NOW), stores.read(home).sessions)
+        return results.total_hits
+
+
+def test_indexes_of_stores_that_are_gone_are_removed(store: Path, home: Path, folder: Path) -> None:
+    gone, there, kept = (home / name / ".gemini" for name in ("gone", "there", "kept"))
+    folders = {each: folder.with_name(each.parent.name) for each in (gone, there, kept)}
+    for each, at in folders.items():
+        say(each, 1, "common")
+        with indexer(each, at) as watched:
+            watched.wait(State.DONE)
+    shutil.rmtree(gone)
+    shutil.rmtree(kept)
+    (folder.parent / "no index").mkdir()
+    with only_writer(folders[kept]) as mine, indexer(store, folder) as watched:
+        assert mine
+        watched.wait(State.DONE)
+    assert {each.name for each in folder.parent.iterdir()} == {"x", "there", "kept", "no index"}
+
+
 def bytes_in(folder: Path) -> int:
     total = 0
     for path in folder.rglob("*"):
