@@ -217,6 +217,7 @@ class GeminiRun:
             limit_seconds=self._limit_seconds(ended.limit),
             stderr=last_words(self.folder.stderr),
             problem=ended.problem,
+            undelivered=self.steering.undelivered() if self.asks else 0,
         )
 
     def _limit_seconds(self, limit: str | None) -> float:

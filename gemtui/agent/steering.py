@@ -179,6 +179,11 @@ class Steering:
         found = (self._read(f"sent-{each}.json", SentPrompt) for each in numbers)
         return [each for each in found if each is not None]
 
+    def undelivered(self) -> int:
+        """Return how many words and prompts have not reached the agent."""
+        left = [word for word in self.words() if self.delivered(word) is None]
+        return len(left) + len(self.prompts())
+
     # --- files -----------------------------------------------------------------------------------
 
     def _names(self) -> list[str]:

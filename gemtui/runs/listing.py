@@ -389,6 +389,9 @@ def _size(folder: Path) -> int:
     with suppress(OSError), os.scandir(folder) as entries:
         for entry in entries:
             with suppress(OSError):
+                if entry.is_dir(follow_symlinks=False):
+                    size += _size(Path(entry.path))
+                    continue
                 facts = entry.stat(follow_symlinks=False)
                 own = stat.S_ISREG(facts.st_mode) and facts.st_nlink == 1
                 size += facts.st_size if own else 0

@@ -29,6 +29,8 @@ def test_a_word_is_delivered_once(steering: Steering) -> None:
     steering.deliver(first, "write_file", "t1")
     assert steering.delivered(first) == Delivered(at=7, tool_name="write_file", tool_use_id="t1")
     assert steering.delivered(second) is None
+    steering.queue("and then?")
+    assert steering.undelivered() == 2
     with pytest.raises(FileExistsError):
         steering.deliver(first, "write_file", "t2")
 

@@ -17,6 +17,7 @@ from gemtui.agent.events import (
     DoneStatus,
     ErrorSaid,
     Init,
+    Prompted,
     ResultStatus,
     TextDelta,
     TextSaid,
@@ -343,3 +344,27 @@ def test_any_objects_give_one_init_and_one_done(
     assert types(said).count("init") == types(said).count("done") == 1
     assert (said[0].type, said[-1].type) == ("init", "done")
     assert all(orjson.dumps(event.to_dict()) for event in said)
+
+
+HANDED_OVER = {
+    "type": "error",
+    "severity": "warning",
+    "message": "Agent execution blocked: and\nthen?",
+}
+
+
+def test_the_next_prompt_of_a_run_that_asks_is_no_error() -> None:
+    said = events([INIT, HANDED_OVER, delta("Then.")], EXITED, asks=True)
+    assert [each.payload for each in said if isinstance(each.payload, Prompted)] == [
+        Prompted(content="and\nthen?")
+    ]
+    assert "prompt" not in types(events([INIT, HANDED_OVER], EXITED))
+
+
+def test_what_did_not_reach_the_agent_is_told() -> None:
+    result = {"type": "result", "status": "success"}
+    said = events([INIT, delta("Done."), result], Ending(code=0, undelivered=2))
+    (error,) = [each.payload for each in said if isinstance(each.payload, ErrorSaid)]
+    assert error.recoverable
+    assert error.message.startswith("2 words and prompts did not reach the agent")
+    assert (done(said).status, done(said).result) == (DoneStatus.SUCCESS, "Done.")

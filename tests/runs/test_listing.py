@@ -14,7 +14,9 @@ from uuid import uuid4
 import psutil
 import pytest
 
+from gemtui.agent.approval import ApprovalRequest
 from gemtui.agent.events import DoneStatus
+from gemtui.agent.gate_folder import GateFolder
 from gemtui.agent.gemini import GeminiAdapter
 from gemtui.agent.run_folder import RUN_TAG, About, Exit, Owner, Request, RunFolder
 from gemtui.runs.listing import RunState, broken_runs, clear, list_runs, prune, usage
@@ -52,6 +54,15 @@ def someone() -> Iterator[Owner]:
     process = subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE)
     yield Owner(pid=process.pid, began=psutil.Process(process.pid).create_time())
     process.communicate()
+
+
+def test_questions_count_for_the_size_of_a_run(tmp_path: Path) -> None:
+    gate = GateFolder.of(add_run(tmp_path, "one"))
+    (before,) = list_runs(tmp_path)
+    gate.create()
+    gate.ask(ApprovalRequest(tool_name="write_file", arguments={"content": "x" * 5000}, number=1))
+    (run,) = list_runs(tmp_path)
+    assert 5000 < run.size - before.size < 6000
 
 
 def test_what_a_folder_tells(tmp_path: Path) -> None:
