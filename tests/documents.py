@@ -57,6 +57,7 @@ PANES = {
         Where.RUN_LIST,
         Where.QUESTION,
         Where.CHANGE_CALL,
+        Where.QUEUE,
     ),
     "Policies": (Where.POLICY, Where.RULES, Where.LEVELS, Where.RULE, Where.POLICY_FILES),
     "Try, replay, suggest": (

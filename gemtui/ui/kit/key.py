@@ -34,6 +34,7 @@ class Where(StrEnum):
     RUN_LIST = "Runs"
     QUESTION = "A run asks"
     CHANGE_CALL = "Change a call"
+    QUEUE = "What is sent next"
     POLICY = "Policy"
     RULES = "Rules"
     LEVELS = "Levels and lists"

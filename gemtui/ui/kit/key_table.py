@@ -255,6 +255,7 @@ TABLE: dict[Where, tuple[Row, ...]] = {
         ("command", "ctrl+t", OPEN, "Command", "The exact command that enter will run"),
         ("from_file", "ctrl+g", OPEN, "From a file", "Take the prompt from a file"),
         ("new", "ctrl+n", CHANGE, "New run", "An empty pane; what goes on goes on"),
+        ("queue", "ctrl+r", OPEN, "Sent next", "The prompts that wait: reorder, change, drop"),
         ("runs", "ctrl+l", OPEN, "Runs", "All runs: open one, stop one that goes on"),
     ),
     Where.RUN_LIST: (
@@ -287,7 +288,21 @@ TABLE: dict[Where, tuple[Row, ...]] = {
         ("take", "ctrl+s", CHANGE, "Take", "Take what stands here"),
         ("close", "escape", OPEN, "Close", "Change nothing"),
     ),
+    Where.QUEUE: (
+        ("move_down", "J,shift+down", CHANGE, "Later", "Send it later"),
+        ("move_up", "K,shift+up", CHANGE, "Earlier", "Send it earlier"),
+        ("change", "e,enter", CHANGE, "Change", "Write it anew"),
+        ("drop", "d,delete", CHANGE, "Drop", "Send it never"),
+        ("close", "escape,q", OPEN, "Close", "Leave them as they are"),
+    ),
     Where.PROMPT: (
+        (
+            "say",
+            "ctrl+s",
+            CHANGE,
+            "Say now",
+            "Tell it to a run that asks, with its next tool result",
+        ),
         ("send", "enter", CHANGE, "Send", "Start a run; or take the file that is offered"),
         ("new_line", "ctrl+j,shift+enter,alt+enter", CHANGE, "New line", "One more line"),
         ("complete", "tab", MOVE, "Complete", "Take the file that @ offers; else go on"),
@@ -440,7 +455,7 @@ FOOTER = (
     "filter.open", "filter.done", "filter.clear", "transcript.fold", "find.next", "find.close",
     "list.filter", "transcript.find",
     "transcript.next_match", "question.scroll_down", "question.whole", "question.next",
-    "question.leave", "prompt.send", "run.stop", "run.allow", "prompt.new_line",
+    "question.leave", "prompt.send", "prompt.say", "run.stop", "run.allow", "prompt.new_line",
     "run.again", "run.follow_up", "writes.diff", "writes.history", "run.write", "run.files",
     "transcript.copy_block", "transcript.back", "sessions.restore", "sessions.export",
     "sessions.undo", "sessions.new_run",

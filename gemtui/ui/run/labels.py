@@ -141,6 +141,11 @@ def facts(run: LiveRun, glyphs: Glyphs, now: datetime) -> Iterator[Content]:
     if failed := ends[ToolEnd.FAILED]:
         yield Content.styled(f"{glyphs.failed} {failed} failed", "$text-error")
     yield Content(counted(run.answers(), "turn"))
+    waits = sum(delivered is None for _, delivered in run.steered.words)
+    if waits and run.alive:
+        yield Content.styled(f"{counted(waits, 'word')} on the way", "$text-accent")
+    if run.steered.prompts and run.alive:
+        yield Content.styled(f"{len(run.steered.prompts)} queued", "$text-accent")
 
 
 def ending(run: LiveRun, glyphs: Glyphs) -> tuple[Content, list[Clean]] | None:
@@ -203,6 +208,8 @@ WAITS = Clean("will be sent when the run ends, unless it is edited")
 
 def prompt_words(run: LiveRun | None, resume: str | None) -> Clean:
     """What enter does with the prompt."""
+    if run is not None and run.hears:
+        return Clean("prompt: enter queues it for the turn after, ctrl+s says it now")
     if run is not None and run.alive:
         return Clean("prompt: enter sends it when the run ends")
     session = resume or (run.session if run is not None and run.can_go_on else None)

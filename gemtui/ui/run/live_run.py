@@ -38,7 +38,16 @@ from gemtui.runs.kept_outcome import keep_outcome
 from gemtui.runs.observed_files import MOST, seen_files
 from gemtui.runs.outcome import RunOutcome, RunProgress, retry_words
 from gemtui.runs.questions import Question, Questions
-from gemtui.transcript.model import Author, Message, ToolCall, ToolStatus, Transcript, Usage
+from gemtui.runs.steered import Steered, look, with_words
+from gemtui.transcript.model import (
+    Author,
+    Message,
+    Outline,
+    ToolCall,
+    ToolStatus,
+    Transcript,
+    Usage,
+)
 from gemtui.transcript.tools import ToolKind, kind_of
 from gemtui.transcript.writes import FileWrite
 
@@ -122,6 +131,9 @@ class LiveRun:
         """Called when it asks, and when a question has been answered."""
         self._questions, self._answered = Questions(run.folder), AnsweredCalls()
         self._asked, self._reading = 0, asyncio.Lock()
+        self.steered = Steered()
+        """What was said to it in its midst, and what is sent next."""
+        self._words: dict[int, tuple[Outline, Message]] = {}
         self._fold = Fold(prompt, began=began, model=self.model)
         self._heard = time.monotonic()
         self._tools_changed = 0
@@ -243,6 +255,11 @@ class LiveRun:
     async def _look_at_questions(self) -> None:
         async with self._reading:
             found = await asyncio.to_thread(self._questions.look, here=self.alive)
+        if self.run.asks:
+            steered = await asyncio.to_thread(look, self.run.steering)
+            if steered != self.steered:
+                self.steered = steered
+                self._asked += 1
         if found is not self.questions:
             self.questions = found
             self._asked += 1
@@ -253,6 +270,21 @@ class LiveRun:
         first = await asyncio.to_thread(self._questions.answer, number, approval)
         await self._look_at_questions()
         return first
+
+    @property
+    def hears(self) -> bool:
+        """Whether words and prompts reach it while it goes on."""
+        return self.alive and self.run.asks
+
+    async def say(self, text: str) -> None:
+        """Tell it something, with the result of its next tool call. Raises OSError."""
+        await asyncio.to_thread(self.run.steering.say, text)
+        await self._look_at_questions()
+
+    async def queue(self, text: str) -> None:
+        """Send a prompt once the turn before has ended. Raises OSError."""
+        await asyncio.to_thread(self.run.steering.queue, text)
+        await self._look_at_questions()
 
     # --- its files -----------------------------------------------------------------------------
 
@@ -307,10 +339,16 @@ class LiveRun:
     # --- what the screen asks ------------------------------------------------------------------
 
     @property
+    def streamed(self) -> Transcript:
+        """Return what its stream has told, without what the person said meanwhile."""
+        return self._fold.transcript()
+
+    @property
     def own(self) -> Transcript:
         """Return what this run said, without the conversation before it."""
-        said = self._fold.transcript() if self.told is None else self.told
-        return self._answered.told(said, self.questions)
+        said = self.streamed if self.told is None else self.told
+        told = self._answered.told(said, self.questions)
+        return with_words(told, self.steered, self._words)
 
     def transcript(self) -> Transcript:
         """Return the conversation so far, with what came before this run.

@@ -41,6 +41,13 @@ class PromptArea(TextArea):
             super().__init__()
             self.text = text
 
+    class SaidNow(Message):
+        """Tell this to the run that goes on."""
+
+        def __init__(self, text: str) -> None:
+            super().__init__()
+            self.text = text
+
     class Left(Message):
         """Go elsewhere: letters are to be keys again."""
 
@@ -62,9 +69,16 @@ class PromptArea(TextArea):
         super().__init__(longest=LONGEST)
         self.offering = False
         """Files are offered: enter, tab, the arrows and escape are about them."""
+        self.hears = False
+        """A run goes on that takes words in its midst."""
         self._history = history
         self._at: int | None = None
         self._draft = ""
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        """A word is said to a run that hears it."""
+        del parameters
+        return self.hears if action == "say" else True
 
     # --- what is written -----------------------------------------------------------------------
 
@@ -86,6 +100,11 @@ class PromptArea(TextArea):
             self.post_message(self.Chosen("take"))
         elif self.text.strip():
             self.post_message(self.Submitted(self.text))
+
+    def action_say(self) -> None:
+        """Tell the text to the run that goes on."""
+        if self.text.strip():
+            self.post_message(self.SaidNow(self.text))
 
     def sent(self) -> None:
         """The text has been taken over: remember it, begin anew."""

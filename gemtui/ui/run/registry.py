@@ -125,7 +125,7 @@ class RunRegistry:
         await run.follow(see_files=self._see_files)
         ended = run.exit.ended if run.past and run.exit is not None else None
         run.ended = ended or self._clock()
-        run.told = await asyncio.to_thread(enrich, run.own, self._home, run.session)
+        run.told = await asyncio.to_thread(enrich, run.streamed, self._home, run.session)
         await run.look_at_files()
         run.notes = await asyncio.to_thread(_notes, run.run.folder)
         self._changed(run)

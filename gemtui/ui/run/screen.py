@@ -59,6 +59,7 @@ from gemtui.ui.run.panes import RunPanes
 from gemtui.ui.run.prompt import PromptArea, PromptBox
 from gemtui.ui.run.prompt_sources import History
 from gemtui.ui.run.question_pane import QuestionPane
+from gemtui.ui.run.queue_dialog import show_queue
 from gemtui.ui.run.registry import RunRegistry
 from gemtui.ui.run.side import WriteList
 from gemtui.ui.transcript.view import TranscriptView
@@ -300,6 +301,7 @@ class RunScreen(DialogGuardScreen[None]):
         self._say_options()
         for note in run.notes:
             self.gemtui.say(note)
+        self._keep_unsaid(run)
         if (queued := self._queued) is not None:
             self._queued = None
             if run.status is DoneStatus.SUCCESS:
@@ -314,11 +316,43 @@ class RunScreen(DialogGuardScreen[None]):
     def _submitted(self, event: PromptArea.Submitted) -> None:
         if self.asking:
             return
-        if self.run_shown is not None and self.run_shown.alive:
+        if self.run_shown is not None and self.run_shown.hears:
+            self._tell_run(event.text, now=False)
+        elif self.run_shown is not None and self.run_shown.alive:
             self._queued = event.text
             self._say_options()
         else:
             self._go_on(event.text)
+
+    @on(PromptArea.SaidNow)
+    def _said_now(self, event: PromptArea.SaidNow) -> None:
+        if not self.asking:
+            self._tell_run(event.text, now=True)
+
+    @work(exclusive=True, group=DIALOG)
+    async def _tell_run(self, text: str, *, now: bool) -> None:
+        """A word into the turn that goes on, or the prompt for the one after."""
+        run = self.run_shown
+        if run is None or not run.hears:
+            return
+        try:
+            await (run.say(text) if now else run.queue(text))
+        except OSError as error:
+            self.gemtui.say(f"It could not be said: {error}", problem=True)
+            return
+        if self.prompt.text == text:
+            self.prompt.sent()
+        when = (
+            "with the next tool result" if now else "when this turn ends; ctrl+y lists what waits"
+        )
+        self.gemtui.say(f"Gemini reads it {when}.")
+
+    def _keep_unsaid(self, run: LiveRun) -> None:
+        """What did not reach a run that has ended stands in the prompt again."""
+        unsaid = run.steered.undelivered
+        if unsaid and not run.past:
+            self.gemtui.say("What you said last did not reach the run: it stands in the prompt.")
+            self.prompt.put("\n\n".join(filter(None, (*unsaid, self.prompt.text))))
 
     @on(PromptArea.Changed)
     def _edited(self) -> None:
@@ -501,6 +535,12 @@ class RunScreen(DialogGuardScreen[None]):
         self.prepare(self.options.cwd or current_folder())
 
     @work(exclusive=True, group=DIALOG)
+    async def action_queue(self) -> None:
+        """What is sent next."""
+        if self.run_shown is not None:
+            await show_queue(self.gemtui, self.run_shown)
+
+    @work(exclusive=True, group=DIALOG)
     async def action_runs(self) -> None:
         """Another run."""
         run = await actions.choose_run(self.gemtui, self.registry)
@@ -548,6 +588,7 @@ class RunScreen(DialogGuardScreen[None]):
 
     def _say_options(self) -> None:
         resume = self.options.resume
+        self.prompt.hears = self.run_shown is not None and self.run_shown.hears
         words = WAITS if self._queued is not None else prompt_words(self.run_shown, resume)
         folder = self.options.cwd or current_folder()
         self.query_one(PromptBox).say(words, option_words(self.options, self._usual), folder)
@@ -566,6 +607,8 @@ class RunScreen(DialogGuardScreen[None]):
             return run is not None and (run.can_go_on if action == "follow_up" else not run.alive)
         if action in ("stderr", "copy_command", "files"):
             return run is not None
+        if action == "queue":
+            return run is not None and bool(run.steered.prompts)
         if action == "allow":
             return run is not None and run.ends()[ToolEnd.DENIED] > 0
         return True

@@ -420,6 +420,21 @@ async def test_the_card_tells_what_was_answered(
         await me.sees("allowed by you", "denied by you: another name")
 
 
+async def test_a_sub_agents_card_stands_once_when_the_run_has_ended(
+    home: Path, project: Path, fake_cli: FakeCli
+) -> None:
+    async with somebody(home, project, fake_cli) as me:
+        await me.asked(1, subagent=True, asked=5)
+        await me.sees("a sub-agent's call, waits for your answer")
+        me.gate.settle(1, Settled(fate=Fate.DENIED, reason="no"))
+        await me.sees("a sub-agent's call, denied by you: no")
+        await me.press("ctrl+c")
+        await me.ended()
+        assert me.pane.run_shown is not None
+        ids = [line.id for line in me.pane.run_shown.own.outlines]
+        assert ids.count("question-1") == 1
+
+
 async def test_another_gemtui_shows_the_question(
     home: Path, project: Path, fake_cli: FakeCli
 ) -> None:

@@ -94,6 +94,62 @@ async def test_each_answer_is_what_happens(
     assert run.asks == 0
 
 
+async def test_a_word_reaches_the_agent_in_mid_run_and_prompts_follow(
+    on_loopback: GeminiCli, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    put_hooks(on_loopback)
+    turns = [
+        answer(call("write_file", file_path="a.txt", content="a\n")),
+        answer(text("First is done.")),
+        answer(text("Third is done.")),
+        answer(text("Second is done.")),
+    ]
+    with ModelServer(turns) as model:
+        monkeypatch.setenv("GOOGLE_GEMINI_BASE_URL", model.url)
+        async with runner(on_loopback.home, on_loopback.project, NARROW) as found:
+            me = Asked(found.app, found.pilot)
+            await ask_me(me)
+            await me.ask("first")
+            await me.ready(1)
+            await me.press("i")
+            await me.type("prefer the other library")
+            await me.press("ctrl+s")
+            await me.sees("1 word on the way")
+            for prompt in ("second", "thrd", "drop me"):
+                await me.type(prompt)
+                await me.press("enter")
+                await me.until(lambda: me.pane.prompt.text == "")
+            await me.sees("3 queued")
+            await me.press("ctrl+r")
+            await me.sees("What is sent next", "1 second", "3 drop me")
+            await me.press("end", "d")
+            await me.until(lambda: "drop me" not in me.text)
+            await me.press("K")
+            await me.sees("1 thrd", "2 second")
+            await me.press("e")
+            await me.until(lambda: isinstance(me.app.screen, ChangeScreen))
+            me.app.screen.query_one(TextArea).text = "third"
+            await me.press("ctrl+s")
+            await me.sees("1 third")
+            await me.press("escape")
+            await me.until(lambda: me.app.screen is me.pane)
+            await me.press("escape")
+            await me.ready(1)
+            await me.press("y")
+            await me.sees("Second is done.")
+            await me.ended()
+            assert me.pane.run_shown is not None
+            own = me.pane.run_shown.own
+            ids = [line.id for line in own.outlines]
+            assert len([id for id in ids if id.startswith("word-")]) == 1
+            await me.press("home")
+        said = [str(each.body) for each in model.requests]
+    assert "prefer the other library" in said[1]
+    assert "third" in said[2]
+    assert "second" in said[3]
+    assert not any("drop me" in each for each in said)
+
+
 async def test_where_the_extension_is_missing_it_says_so_and_runs_as_it_would(
     on_loopback: GeminiCli, monkeypatch: pytest.MonkeyPatch
 ) -> None:

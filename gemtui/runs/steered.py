@@ -1,0 +1,76 @@
+"""What a person says to a run that goes on: words in mid-run, and the prompts that follow."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+from gemtui.agent.steering import Delivered, NextPrompt, Steering, Word
+from gemtui.transcript.model import Author, Message, Outline, Text, Transcript, outline
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Steered:
+    """A look at the words and prompts of a run.
+
+    `words`: each with when it reached the agent, None = it has not. `prompts`: those that wait.
+    """
+
+    words: tuple[tuple[Word, Delivered | None], ...] = ()
+    prompts: tuple[NextPrompt, ...] = ()
+
+    @property
+    def undelivered(self) -> tuple[str, ...]:
+        """All that has not reached the agent, in the order in which it was to."""
+        words = (word.text for word, delivered in self.words if delivered is None)
+        return (*words, *(prompt.text for prompt in self.prompts))
+
+
+def look(steering: Steering) -> Steered:
+    """Read all of it; small files."""
+    words = tuple((word, steering.delivered(word)) for word in steering.words())
+    return Steered(words=words, prompts=tuple(steering.prompts()))
+
+
+def with_words(
+    transcript: Transcript, steered: Steered, made: dict[int, tuple[Outline, Message]]
+) -> Transcript:
+    """Return a transcript with the words where they reached the agent.
+
+    `made`: keeps their messages between two calls, so that they are drawn once.
+    """
+    here = [(word, at) for word, at in steered.words if at is not None]
+    if not here:
+        return transcript
+    rows: list[tuple[Outline, int | Message]] = [
+        (line, at) for at, line in enumerate(transcript.outlines)
+    ]
+    for word, delivered in here:
+        if word.number not in made:
+            message = Message(
+                id=f"word-{word.number}",
+                author=Author.USER,
+                blocks=(Text(text=word.text),),
+                time=datetime.fromtimestamp(delivered.at / 1000, UTC),
+            )
+            made[word.number] = outline(message), message
+        line, message = made[word.number]
+        rows.insert(_place(rows, message.time), (line, message))
+    found = tuple(row for _, row in rows)
+
+    def read(at: int) -> Message:
+        row = found[at]
+        return transcript.read(row) if isinstance(row, int) else row
+
+    lines = tuple(line for line, _ in rows)
+    return Transcript(outlines=lines, read=read, revision=transcript.revision)
+
+
+def _place(rows: Sequence[tuple[Outline, object]], time: datetime | None) -> int:
+    """Behind the last message that is not younger."""
+    for at in range(len(rows), 0, -1):
+        known = rows[at - 1][0].time
+        if known is not None and time is not None and known <= time:
+            return at
+    return len(rows)
