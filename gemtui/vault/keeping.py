@@ -33,11 +33,12 @@ from gemtui.sessions.vault_files import COPIES, files_below, in_tree, trees
 from gemtui.transcript.parts import objects
 
 _ON, _LOCK = "on", "lock"
-_TEMPORARY = (".new-", ".hook-")
+_TEMPORARY = (".new-", ".hook-", ".put-")
+"""How temporary files begin: of this module, which makes them alone; of the hook; of restoring."""
 _STALE = 3600
-"""Seconds after which a temporary file of the hook was left by one that was killed."""
+"""Seconds after which a temporary file of the others was left by one that was killed."""
 _PIECE = 1 << 20
-_NEVER_LINKED = frozenset(
+NEVER_LINKED = frozenset(
     {errno.EXDEV, errno.EPERM, errno.EMLINK, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS}
 )
 """What the system says where there can be no other name: mostly another file system."""
@@ -176,7 +177,7 @@ def _name(path: Path, new: Path) -> None:
     try:
         os.link(path, new, follow_symlinks=False)
     except OSError as error:
-        if error.errno in _NEVER_LINKED:
+        if error.errno in NEVER_LINKED:
             raise _NoLink from error
         raise
 

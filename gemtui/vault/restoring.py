@@ -29,7 +29,7 @@ from gemtui.sessions.summarise import read_file
 from gemtui.sessions.summary import Flag, Summary, iso
 from gemtui.sessions.vault_files import in_tree, place_in_store, trees
 from gemtui.vault.cleanup import Retention, is_too_late, short_id
-from gemtui.vault.keeping import is_on, keep
+from gemtui.vault.keeping import NEVER_LINKED, is_on, keep
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -165,23 +165,35 @@ def _linked(kept: Path, place: Path) -> bool:
 
 
 def _copied(kept: Path, place: Path, updated: datetime | None) -> None:
-    new = place.with_name(f".gemtui-{place.name}")
-    new.unlink(missing_ok=True)
-    try:
-        with open_regular(kept) as source, new.open("xb") as target:
-            new.chmod(0o600)
-            facts = os.fstat(source.fileno())
-            if updated is not None and kept.suffix == ".json":
-                target.write(_with_update(source.read(), updated))
-            else:
-                shutil.copyfileobj(source, target)
-                target.write(b"" if updated is None else _update_after(source, updated))
-            sync(target)
-        if updated is None:
-            os.utime(new, ns=(facts.st_atime_ns, facts.st_mtime_ns))
-        os.link(new, place)
-    finally:
+    """What is interrupted leaves a file in the vault, which `keep_all` removes; where that is on
+    another file system, one beside the place, which the next try removes.
+    """
+    for new in (kept.with_name(f".put-{place.stem}"), place.with_name(f".gemtui-{place.stem}")):
         new.unlink(missing_ok=True)
+        try:
+            _write(kept, new, updated)
+            os.link(new, place)
+        except OSError as error:
+            if error.errno not in NEVER_LINKED or new.parent == place.parent:
+                raise
+        else:
+            return
+        finally:
+            new.unlink(missing_ok=True)
+
+
+def _write(kept: Path, new: Path, updated: datetime | None) -> None:
+    with open_regular(kept) as source, new.open("xb") as target:
+        new.chmod(0o600)
+        facts = os.fstat(source.fileno())
+        if updated is not None and kept.suffix == ".json":
+            target.write(_with_update(source.read(), updated))
+        else:
+            shutil.copyfileobj(source, target)
+            target.write(b"" if updated is None else _update_after(source, updated))
+        sync(target)
+    if updated is None:
+        os.utime(new, ns=(facts.st_atime_ns, facts.st_mtime_ns))
 
 
 def _update_after(log: io.FileIO, updated: datetime) -> bytes:
