@@ -16,8 +16,9 @@ WARNING = "Google does not vet, endorse, or guarantee the functionality or secur
 def before_install(environ: Mapping[str, str] = os.environ) -> Iterator[str]:
     """Yield the paragraphs that say what the extension does and what installing it touches."""
     yield (
-        "It lets gemtui ask you before a run acts, show which Gemini sessions work or wait for you "
-        "in any terminal, and keep sessions that Gemini CLI deletes."
+        "gemtui's extension of Gemini CLI lets it ask you before a run acts, show which Gemini "
+        "sessions work or wait for you in any terminal, and, once you switch that on, keep "
+        "sessions that Gemini CLI deletes."
     )
     yield (
         "Its hooks, a short shell script, run in every Gemini session of yours. In those that "
