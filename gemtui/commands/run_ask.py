@@ -17,15 +17,16 @@ import click
 
 from gemtui.agent.approval import Approval, ApprovalRequest
 from gemtui.agent.gate_folder import GateFolder
-from gemtui.config import load_config
+from gemtui.config import Config, Ring, load_config
 from gemtui.errors import GemtuiError
 from gemtui.files import read_small
+from gemtui.notify import Notice, RingingTerminal, ringing_terminal, rung
 from gemtui.paths import config_file
 from gemtui.processes import at_terminal
 from gemtui.runs.granted import ALWAYS, keep_always
 from gemtui.runs.like_this import LikeThis, like_this
 from gemtui.runs.proposal import Form, Proposal, proposal_of
-from gemtui.text import HOLDS_CONTROLS, Clean, counted, visible, visible_line
+from gemtui.text import HOLDS_CONTROLS, Clean, clean_line, counted, visible, visible_line
 from gemtui.transcript.tools import args_hold_controls, asked_path
 
 _MOST = 60
@@ -66,6 +67,16 @@ class AskingTerminal:
         """Print lines; a terminal that has gone shows nothing."""
         with suppress(OSError):
             os.write(self.writing, ("\n".join(lines) + end).encode("utf-8", "replace"))
+
+    def ring(self, notice: Notice) -> None:
+        """Tell somebody who looks elsewhere, in the way of the settings."""
+        ring = Config().ring
+        with suppress(GemtuiError):
+            ring = load_config(config_file()).ring
+        if ring is not Ring.OFF:
+            known = ringing_terminal(os.environ) if ring is Ring.NOTIFY else RingingTerminal()
+            with suppress(OSError):
+                os.write(self.writing, rung(notice, known).encode("utf-8", "replace"))
 
     def forget_typed(self) -> None:
         """What was typed before is no answer."""
@@ -122,6 +133,7 @@ class TerminalQuestions:
         proposal = await asyncio.to_thread(proposal_of, request, self._cwd)
         like = await asyncio.to_thread(like_this, request, self._cwd)
         self._terminal.write((*question_lines(request, proposal), *_words(request, like)))
+        await asyncio.to_thread(self._terminal.ring, self._notice(request))
         changed: Proposal | None = None
         while True:
             self._terminal.forget_typed()
@@ -147,6 +159,10 @@ class TerminalQuestions:
                     self._terminal.write(
                         tuple(question_lines(request, changed or proposal, most=None))
                     )
+
+    def _notice(self, request: ApprovalRequest) -> Notice:
+        where = clean_line(f"gemtui: {self._cwd.name}")
+        return Notice(title=where, text=clean_line(f"a run asks: {request.tool_name}"))
 
     async def _allow_like(self, like: LikeThis, *, always: bool) -> Approval:
         if always and like.rule is not None:

@@ -20,6 +20,7 @@ __all__ = ["on_loopback"]
 def asking(cli: GeminiCli, model: ModelServer, editor: Path | None = None) -> Terminal:
     options = ("-C", str(cli.project), "-m", MODEL, "--approval-mode", "default", "--ask")
     environ = {**os.environ, "GOOGLE_GEMINI_BASE_URL": model.url, "EDITOR": str(editor or "")}
+    environ |= {"TERM_PROGRAM": "WezTerm", "TMUX": "", "STY": ""}
     words = [sys.executable, "-m", "gemtui", "run", *options, "go"]
     return Terminal(words, environ=environ, folder=cli.project, rows=100)
 
@@ -77,6 +78,8 @@ def test_stopping_ends_the_run(on_loopback: GeminiCli) -> None:
         terminal.shows("y yes")
         terminal.press("x\r")
         assert terminal.wait() == 130
+        rung = b"\a\x1b]777;notify;gemtui: greeter;a run asks: write_file\x1b\\"
+        assert terminal.raw.count(rung) == terminal.raw.count(b"\x1b]777;") == 1
     assert not (on_loopback.project / "a.txt").exists()
 
 
