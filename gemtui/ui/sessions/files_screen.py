@@ -135,7 +135,7 @@ class FilesScreen(Steering, WritesScreen[FileRow]):
         return sorted(rows, key=lambda row: row.when, reverse=True)
 
     def show_rows(self, rows: Sequence[FileRow], *, whole: bool) -> None:
-        """Those that match; the cursor stays on its file."""
+        """Those that match; the cursor stays on its file, or on the newest until all is read."""
         self._all, self._whole = rows, whole
         self._search()
 
@@ -178,7 +178,7 @@ class FilesScreen(Steering, WritesScreen[FileRow]):
     @on(RowList.Highlighted)
     def _moved(self) -> None:
         row = self.rows.chosen
-        if row is not None:
+        if row is not None and (self._whole or self.rows.cursor):
             self.files.chosen = row.id
 
     def _update_header(self) -> None:

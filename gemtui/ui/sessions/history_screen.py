@@ -73,6 +73,7 @@ class HistoryScreen(WritesScreen[WriteRow]):
         super().__init__(snapshot, home, marks, id="history-screen")
         self.history = history
         self._looking = Event()
+        self._whole = False
 
     def compose(self) -> ComposeResult:
         """Title; the writes, and what one of them changed; how it goes; keys."""
@@ -123,9 +124,10 @@ class HistoryScreen(WritesScreen[WriteRow]):
         return [WriteRow(write, named(owner, self._marks).title) for write, owner in found]
 
     def show_rows(self, rows: Sequence[WriteRow], *, whole: bool) -> None:
-        """The cursor stays on its write."""
+        """The cursor stays on its write; until all is read, on the newest, unless it was moved."""
+        self._whole = whole
         self.rows.empty = own("no stored session wrote this file" if whole else "reading")
-        self.rows.show(rows)
+        self.rows.show(rows, fresh=self.history.chosen is None)
         self.refresh_bindings()
         keys = [row.key for row in rows]
         if self.history.chosen in keys:
@@ -140,7 +142,7 @@ class HistoryScreen(WritesScreen[WriteRow]):
     @on(RowList.Highlighted)
     def _moved(self) -> None:
         row = self.rows.chosen
-        if row is not None and row.key != self.history.chosen:
+        if row is not None and (self._whole or self.rows.cursor):
             self.history.chosen = row.key
         self._show_change(row)
 
