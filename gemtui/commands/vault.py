@@ -103,7 +103,7 @@ def on(*, as_json: bool) -> None:
         return
     held = contents()
     note(f"the vault is on: {counted(held.files, 'file')} in {held.folder}")
-    note(f"{size(held.shared)} cost nothing, {size(held.copied + held.only_here)} are its own")
+    note(f"{size(held.shared)} cost nothing, {size(held.own)} are its own")
     if extension_state(os.environ).state is not State.READY:
         note(f"that is done by gemtui while it runs; {INSTALL}: at the end of each turn, too")
 

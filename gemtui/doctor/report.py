@@ -51,6 +51,7 @@ from gemtui.sessions.snapshot import Snapshot
 from gemtui.sessions.store import SessionKind, State
 from gemtui.sessions.summary import Flag, Summary
 from gemtui.text import Clean, clean_line, counted, size
+from gemtui.vault.contents import PRUNE, Contents, contents
 
 _SHOWN_PROBLEMS = 10
 
@@ -125,6 +126,7 @@ class Report:
     terminal: Terminal
     files: OwnFiles
     search: SearchReport
+    vault: Contents
     runs: DiskUsage
     settings: tuple[str, ...]
     registry: str | None
@@ -148,7 +150,8 @@ class Report:
             "extension": self.extension.to_dict(),
             "policies": self.policies.to_dict(self.cli.version),
             "terminal": asdict(self.terminal),
-            "files": _files_dict(self.files) | {"search": self.search.to_dict()},
+            "files": _files_dict(self.files)
+            | {"search": self.search.to_dict(), "vault": self.vault.to_dict()},
             "runs": self.runs.to_dict(),
             "problems": list(self.problems),
         }
@@ -175,6 +178,7 @@ def examine(environ: Mapping[str, str] = os.environ) -> Report:
         terminal=look_at_terminal(environ),
         files=_own_files(environ, cache, found),
         search=look_at_search(cache, home),
+        vault=contents(),
         runs=usage(runs_dir()),
         settings=settings_problems(environ, current_folder()),
         registry=registry_problem(home),
@@ -338,6 +342,7 @@ def _rows(report: Report) -> Iterator[tuple[str, str]]:
     yield from terminal_rows(report.terminal)
     yield from _file_rows(report.files)
     yield from search_rows(report.search)
+    yield from _vault_rows(report.vault)
     yield from _run_rows(report.runs)
     for problem in report.problems:
         yield "broken", problem
@@ -399,6 +404,13 @@ def _file_rows(files: OwnFiles) -> Iterator[tuple[str, str]]:
         yield "", f"to remove them together with the runs: {CLEAR_PROMPTS}"
     if files.marked:
         yield "marks", f"{files.marks}: yours, of {counted(files.marked, 'session')}"
+
+
+def _vault_rows(held: Contents) -> Iterator[tuple[str, str]]:
+    if held.on or held.files:
+        state = "on" if held.on else "off"
+        yield "vault", f"{held.folder}: {state}, {counted(held.files, 'file')}, {size(held.own)}"
+        yield "", f"of them {held.kept} that Gemini CLI has no more; to remove those: {PRUNE}"
 
 
 def _run_rows(runs: DiskUsage) -> Iterator[tuple[str, str]]:

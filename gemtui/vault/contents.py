@@ -16,6 +16,8 @@ from gemtui.sessions.summary import Flag, Summary
 from gemtui.sessions.vault_files import COPIES, files_below, in_tree, place_in_store, trees
 from gemtui.vault.keeping import is_on
 
+PRUNE = "gemtui vault prune"
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Contents:
@@ -32,6 +34,11 @@ class Contents:
     shared: int = 0
     copied: int = 0
     only_here: int = 0
+
+    @property
+    def own(self) -> int:
+        """Bytes that the vault takes beside the store."""
+        return self.copied + self.only_here
 
     def to_dict(self) -> dict[str, Any]:
         """Return `vault` of `gemtui vault status --json`."""

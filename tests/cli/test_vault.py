@@ -77,6 +77,16 @@ def test_a_session_is_kept_listed_read_and_put_back(gemtui: Gemtui, chat: Path) 
     assert (again.code, "nothing to restore" in again.complaint) == (1, True)
 
 
+def test_doctor_tells_of_it(gemtui: Gemtui, chat: Path) -> None:
+    assert "vault" not in gemtui("doctor").out
+    gemtui("vault", "on")
+    chat.unlink()
+    told = gemtui("doctor").out
+    assert f"{vault_dir()}: on, 1 file" in told
+    assert "1 that Gemini CLI has no more; to remove those: gemtui vault prune" in told
+    fits(gemtui("doctor", "--json").json["files"]["vault"], STATUS["vault"])
+
+
 def test_what_would_be_removed_next_is_told_with_its_reason_and_what_stops_it(
     gemtui: Gemtui, home: Path
 ) -> None:
