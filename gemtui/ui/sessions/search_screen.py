@@ -400,11 +400,16 @@ def _draw_hit(row: _Row, hit: Hit, look: Look) -> Pieces:
     room = _WHO if look.width >= _WIDE else _WHO_NARROW
     name = fit((Piece(own(f"  {who}"), look[role]),), room, own(look.glyphs.ellipsis))
     gap = Piece(own(" " * (room + 2 - width_of(name))), look[Role.MUTED])
-    return (*name, gap, *(_marked(row.line, look) if row.line is not None else ()))
+    said = () if row.line is None else _marked(row.line, look, look.width - room - 2)
+    return (*name, gap, *said)
 
 
-def _marked(line: Snippet, look: Look) -> Iterator[Piece]:
+def _marked(line: Snippet, look: Look, width: int) -> Iterator[Piece]:
+    """The line, from a little before its first match where that would be out of sight."""
     at = 0
+    if line.spans and line.spans[0][1] > width:
+        at = line.spans[0][0] - width // 3
+        yield Piece(own(look.glyphs.ellipsis), look[Role.TEXT])
     for start, end in line.spans:
         yield Piece(Clean(line.text[at:start]), look[Role.TEXT])
         yield Piece(Clean(line.text[start:end]), look[Role.MATCH])

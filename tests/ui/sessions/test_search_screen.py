@@ -105,6 +105,16 @@ async def test_markup_and_escapes_in_hits_are_text(tmp_path: Path) -> None:
         assert "\x1b" not in me.text
 
 
+async def test_what_is_found_far_to_the_right_is_seen(tmp_path: Path) -> None:
+    home = tmp_path / ".gemini"
+    far = "a" * 70 + " the needle " + "b" * 90
+    session(home, uuid(1), [*talk(uuid(1), "first question"), logs.gemini("g", far, 9)])
+    async with person(home, NARROW) as me:
+        await begin(me)
+        await me.type("needle")
+        await me.sees("a the needle bbb")
+
+
 async def test_a_burst_of_keys_searches_for_all_of_them(store: Path) -> None:
     async with person(store, WIDE) as me:
         await me.sees("first question")
