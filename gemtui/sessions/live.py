@@ -150,6 +150,10 @@ class LiveFolder:
             if old and not _lives(pid, facts.st_mtime):
                 with suppress(OSError):
                     (self.folder / str(pid)).unlink()
+        with suppress(OSError):
+            for path in self.folder.glob(".[1-9]*.[1-9]*"):  # of a hook that was killed
+                if now - path.lstat().st_mtime > KEPT:
+                    path.unlink()
 
 
 def _files(folder: Path) -> Iterator[tuple[int, os.stat_result]]:

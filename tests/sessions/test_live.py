@@ -266,7 +266,12 @@ def test_what_a_process_left_is_cleared_when_nobody_asks_for_it_any_more(
     other = made_old(write_live(live.folder, 2**30 + 1, b"torn"), day)
     alive = write_live(live.folder, cli.pid, hook_input("AfterAgent"))
     named = made_old(write_live(live.folder, 2**30 + 2, b""), day).rename(live.folder / "note")
+    halves = [live.folder / ".17.18", live.folder / ".17.19"]
+    for half in halves:
+        half.touch()
+    made_old(halves[0], day)
     live.clear()
+    assert [half.exists() for half in halves] == [False, True]
     assert [each for each in (ended, killed, other) if each.exists()] == []
     assert fresh.exists()
     assert alive.exists()
