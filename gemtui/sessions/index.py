@@ -342,6 +342,8 @@ class Index:
         if self._is_still_too_large(place):
             self._places[place.name] = place
             return
+        if self._catalog.knows(place.name, place.stamp, whole=True):
+            return  # it only has another name now, say
         from gemtui.sessions.records import SessionLog
         from gemtui.sessions.summarise import read_file
 

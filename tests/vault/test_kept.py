@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 from gemtui import list_sessions, load_session
@@ -90,3 +91,16 @@ def test_a_file_that_was_emptied_in_its_place_is_listed_as_it_was(store: Path) -
     path.write_bytes(b"")
     assert by_id(store)[uuid(1)].messages == 2
     assert by_id(store)[uuid(1)].flags == KEPT
+
+
+def test_a_new_name_of_a_file_is_no_reason_to_read_it_again(store: Path) -> None:
+    """The system tells of it, and ten thousand files get one when the vault is switched on."""
+    path = session(store, uuid(1), talk(uuid(1), "Where is it?"))
+    index = Index(store, cache=None)
+    load(index)
+    keep_all(store)
+    facts = path.stat()
+    path.write_bytes(path.read_bytes().replace(b"Where", b"There"))
+    os.utime(path, ns=(facts.st_atime_ns, facts.st_mtime_ns))
+    assert only(index.update([path])).title == "Where is it?"
+    index.close()
