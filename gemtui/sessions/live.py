@@ -38,7 +38,7 @@ KEPT_ENDED, KEPT = 60.0, 86_400.0
 """Seconds for which the file of a process that is gone is kept: one that ended, and any other."""
 _HEAD = 64_000
 _LONGEST = 4_000
-"""Characters of an id, a path or a tool's name."""
+"""Characters of an id, a path, a tool's name or a message."""
 _SLACK = 2.0
 """Seconds by which the clocks of files and processes may differ."""
 _ANSWERED = 0.05
@@ -227,8 +227,8 @@ def _question(value: Part) -> Question:
     details = mapping(value.get("details"))
     shown = display_of(details)
     return Question(
-        message=string(value.get("message")) or "It asks something.",
-        kind=string(details.get("type")),
+        message=_short(value.get("message")) or "It asks something.",
+        kind=_short(details.get("type")) or "",
         about=_about(details),
         diff=shown if isinstance(shown, DiffDisplay) else None,
     )

@@ -206,6 +206,13 @@ def test_a_cut_or_huge_file_still_says_what_the_session_does(
         assert found.question.message == "Tool Confirm Write: w.txt requires editing"
 
 
+def test_a_message_without_end_is_cut(live: LiveFolder, cli: subprocess.Popen[bytes]) -> None:
+    write_live(live.folder, cli.pid, hook_input("Notification", message="x" * 1_000_000))
+    question = only(live).question
+    assert question is not None
+    assert len(question.message) < 10_000
+
+
 def test_foreign_text_in_a_cut_file_does_not_pass_for_the_hooks_own(
     live: LiveFolder, cli: subprocess.Popen[bytes]
 ) -> None:

@@ -20,6 +20,8 @@ from gemtui.ui.kit.line_view import LineView
 from gemtui.ui.sessions.live_words import project_name
 from gemtui.ui.transcript.card_body import draw_diff
 
+_PATH = 4_000
+"""Characters of a path that are shown."""
 _ANSWERED = "It no longer waits: somebody has answered."
 
 
@@ -89,7 +91,7 @@ def draw_question(question: Question, look: Look, advice: str) -> Iterator[Line]
     yield BLANK
     about = visible(question.about)
     if question.diff is not None:
-        yield from _words(visible_line(about), look[Role.ACCENT], look)
+        yield from _words(visible_line(about[:_PATH]), look[Role.ACCENT], look)
         yield BLANK
         yield from draw_diff(question.diff, look, folded=False).lines
     elif question.kind == "exec":
