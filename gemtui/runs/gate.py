@@ -49,6 +49,7 @@ ENDED = "the run ended"
 NOBODY = "nobody was there to answer"
 TROUBLE = "gemtui's gate could not ask about this call: it was not allowed"
 UNREADABLE = "the answer could not be read"
+EARLY = "the answer was there before the question, so no person gave it"
 
 SAYS = "The user says, while you work:"
 
@@ -224,11 +225,12 @@ class Gate:
         with self._lock:
             number = self._asked + 1
             asked = round(self._clock() * 1000)
+            early = self._files.is_answered(number)
             self._files.ask(replace(request, number=number, asked=asked))
             self._asked = number
             self._waiting += 1
         try:
-            answer = self._wait(number, gone)
+            answer = Approval.deny(EARLY) if early else self._wait(number, gone)
         finally:
             with self._lock:
                 self._waiting -= 1

@@ -34,6 +34,10 @@ BUILD_FILE = (
     "Gemini CLI lets no headless run write a build file by this tool, whatever the user says. A "
     "shell command that changes the file can be approved."
 )
+LEAVES_PLAN = (
+    "Gemini CLI leaves plan mode for one in which nothing is asked about, when nobody sits at it. "
+    "Tell the user the plan: they start the run that carries it out."
+)
 _KNOWN = frozenset(tool.name for tool in TOOLS)
 
 
@@ -81,6 +85,8 @@ class GatePolicy:
 
     def judge(self, call: Call) -> Judgement:
         """Return what is to be done with a call."""
+        if call.tool == "exit_plan_mode" and self.mode is not ApprovalMode.YOLO:
+            return _denied(LEAVES_PLAN)
         outcome = self._asked.outcome(call)
         if not outcome.found:
             return self._unknown(call, outcome.rule)

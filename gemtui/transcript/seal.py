@@ -16,7 +16,7 @@ PROPERTY = "gemtui_gate"
 """The argument that carries the mark; in shell calls `dir_path` does."""
 _SHELL, _FOLDER = "run_shell_command", "dir_path"
 _MARK = r"gemtui-[0-9a-f]{32}"
-_IN_FOLDER = re.compile(rf"/?{_MARK}/\.\./?(?=(?P<rest>.*))", re.DOTALL)
+_IN_FOLDER = re.compile(rf"/?(?:{_MARK}/\.\.(?:/+|\Z))+(?=(?P<rest>.*))", re.DOTALL)
 _CHANGED = re.compile(
     r"\s*\[System\] Tool input parameters were modified by a hook before execution\.\s*\Z"
 )
@@ -45,7 +45,7 @@ def sealed(tool: str, arguments: Mapping[str, Any], seal: str) -> dict[str, Any]
 
 def pattern_of(seal: str, *, shell: bool) -> str:
     """Return the pattern by which a policy rule knows the arguments with the mark."""
-    carries = f'"{_FOLDER}":"/?{seal}/' if shell else f'"{PROPERTY}":"{seal}"'
+    carries = rf'"{_FOLDER}":"/?{seal}/\.\./' if shell else f'"{PROPERTY}":"{seal}"'
     return rf"\x00{carries}"
 
 

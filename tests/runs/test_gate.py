@@ -163,6 +163,13 @@ def test_nobody_is_asked_in_vain(make: Callable[..., Asker]) -> None:
     assert asker.question(1).tool_name == "run_shell_command"
 
 
+def test_nobody_s_yes_leaves_plan_mode_for_one_without_questions(asker: Asker) -> None:
+    """Entering it is asked about; the CLI then leaves it for yolo, where no mark is needed."""
+    refused = asker.call("exit_plan_mode", plan_filename="plan.md")
+    assert refused is not None
+    assert "nothing is asked" in refused["reason"]
+
+
 def test_a_mark_from_another_run_is_taken_away(asker: Asker) -> None:
     """The model reads it in the history of a session that is resumed."""
     answer = asker.call("list_directory", **{"dir_path": ".", PROPERTY: "gemtui-" + "0" * 32})
@@ -304,6 +311,18 @@ def test_an_answer_that_can_t_be_read_refuses(asker: Asker) -> None:
         "decision": "deny",
         "reason": "The user said no: the answer could not be read",
     }
+
+
+def test_an_answer_that_was_there_before_its_question_refuses(asker: Asker) -> None:
+    """No person wrote it: a tool that may write files can guess the name of its file."""
+    asker.files.answer(1, Approval.allow())
+    refused = asker.call("write_file", file_path="a", content="1")
+    assert refused is not None
+    assert refused["decision"] == "deny"
+    answer = asker.later("write_file", file_path="a", content="1")
+    asker.question(2)
+    asker.files.answer(2, Approval.allow())
+    assert through(answer.result()) == {"file_path": "a", "content": "1"}
 
 
 def test_the_end_of_the_hook_ends_its_question(asker: Asker) -> None:

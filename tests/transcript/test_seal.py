@@ -52,6 +52,15 @@ def test_a_mark_that_the_model_brings_along_is_no_mark() -> None:
         assert not re.search(pattern_of(SEAL, shell=shell), arguments_text(forged))
 
 
+@pytest.mark.parametrize(
+    "folder",
+    ["{}/../{}/../sub", "{}/..//{}/../sub", "{}/../{}/../{}/../sub", "{}/sub", "/{}/sub/../.."],
+)
+def test_a_mark_that_the_model_has_read_and_brings_more_than_once_is_no_mark(folder: str) -> None:
+    given: dict[str, Any] = {"command": "id", "dir_path": folder.replace("{}", SEAL)}
+    assert not re.search(pattern_of(SEAL, shell=True), arguments_text(unsealed(given)))
+
+
 def test_a_stored_call_is_read_as_if_it_had_no_mark() -> None:
     notice = "\n\n[System] Tool input parameters were modified by a hook before execution."
     output = f"<untrusted_context>\nOutput: 2\nExit Code: 3\n</untrusted_context>{notice}"
