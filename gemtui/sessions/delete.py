@@ -162,7 +162,7 @@ def _folders(session: Summary, path: Path, home: Path, *, copies: bool) -> Itera
     `copies` they stay as long as another file of the session in that project needs them.
     """
     named = name_of(path, home)
-    if named is None or not _is_plain_id(session.id):
+    if named is None or not is_plain_id(session.id):
         return
     key, kind, name_id, _ = named
     project = home / "tmp" / key
@@ -180,8 +180,8 @@ def _folders(session: Summary, path: Path, home: Path, *, copies: bool) -> Itera
     )
 
 
-def _is_plain_id(id: str) -> bool:
-    """Whether an id can only ever name one folder of its own."""
+def is_plain_id(id: str) -> bool:
+    """Return whether an id, which a file may claim, can only name one folder of its own."""
     odd = id.startswith(".") or bool(set(id) & {"/", "\\", "\0"})
     return not odd and id.casefold() not in _OF_ALL
 

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from gemtui.paths import vault_dir
+from gemtui.sessions.delete import is_plain_id
 from gemtui.sessions.projects import folder_names
 from gemtui.sessions.summary import Flag, Summary
 from gemtui.sessions.vault_files import COPIES, files_below, in_tree, place_in_store, trees
@@ -123,7 +124,7 @@ def _names(session: Summary) -> Iterator[Path]:
         place = place_in_store(path) if path.is_relative_to(vault_dir()) else path
         for tree in trees():
             yield in_tree(tree, place)
-            if place.parent.name == "chats" and session.id not in ("", ".", ".."):
+            if place.parent.name == "chats" and is_plain_id(session.id):
                 agents = in_tree(tree, place.parent / session.id)
                 yield from (Path(name) for name, _ in files_below(str(agents)))
 

@@ -21,6 +21,7 @@ import orjson
 from gemtui.errors import RestoreFailed
 from gemtui.files import open_regular, sync, sync_folder
 from gemtui.jsonin import loads
+from gemtui.sessions.delete import is_plain_id
 from gemtui.sessions.merge import is_live
 from gemtui.sessions.projects import Projects, path_hash
 from gemtui.sessions.records import SessionLog
@@ -70,7 +71,8 @@ def restore(session: Summary, home: Path, rule: Retention, now: datetime) -> Res
     _put(kept, place, updated=now if renewed else None)
     if is_on():
         keep(place)
-    agents = _put_subagents(place.parent / session.id, home)
+    plain = is_plain_id(session.id)
+    agents = _put_subagents(place.parent / session.id, home) if plain else ()
     return Restored(paths=(place, *agents), removed=removed, renewed=renewed)
 
 

@@ -1,0 +1,54 @@
+"""What is removed from the vault, and what never is."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from gemtui.paths import vault_dir
+from gemtui.sessions.summary import Flag, Summary
+from gemtui.vault.cleanup import Retention
+from gemtui.vault.contents import forget
+from gemtui.vault.keeping import keep_all
+from gemtui.vault.restoring import restore
+from tests.sessions import logs
+from tests.sessions.stores import read, session, talk, uuid
+
+
+def kept(home: Path) -> Summary:
+    """The session that only the vault has."""
+    (found,) = (each for each in read(home).sessions if Flag.KEPT in each.flags and not each.parent)
+    return found
+
+
+def test_a_session_goes_with_its_subagents_and_nothing_else(store: Path) -> None:
+    path, other = session(store, uuid(1)), session(store, uuid(2))
+    agent = logs.write(path.parent / uuid(1) / "helper.jsonl", talk("helper"))
+    keep_all(store)
+    size = path.stat().st_size + agent.stat().st_size
+    path.unlink()
+    agent.unlink()
+    assert forget(kept(store)) == size
+    assert [each.name for each in vault_dir().rglob("*.jsonl")] == [other.name]
+
+
+@pytest.mark.parametrize("up", range(1, 12))
+def test_an_id_that_leads_elsewhere_removes_and_writes_nothing_there(store: Path, up: int) -> None:
+    mine = vault_dir().parent / "precious.jsonl"
+    mine.write_text("mine")
+    chats = store / "tmp" / "proj" / "chats"
+    path = logs.write(
+        chats / "session-2026-11-20T10-00-hostile1.jsonl", talk("/".join([".."] * up))
+    )
+    others = {each: each.read_bytes() for each in store.parent.rglob("*") if each.is_file()}
+    keep_all(store)
+    path.unlink()
+    found = kept(store)
+    assert found.id.startswith("..")
+    restore(found, store, Retention(enabled=False), logs.START)
+    assert {each: each.read_bytes() for each in store.parent.rglob("*") if each.is_file()} == others
+    path.unlink()
+    forget(kept(store))
+    assert mine.read_text() == "mine"
+    assert (vault_dir() / "on").exists()
