@@ -203,6 +203,13 @@ DOCTOR = {
             "clear": str,
         },
         "marks": {"path": str, "sessions": (int, None), "problem": (str, None)},
+        "vault": {
+            "folder": str,
+            "on": bool,
+            "files": int,
+            "kept": int,
+            "bytes": {"shared": int, "copied": int, "only_here": int},
+        },
     },
     "problems": [str],
 }
