@@ -191,7 +191,8 @@ class RunScreen(DialogGuardScreen[None]):
 
     def show_run(self, run: LiveRun, *, fresh: bool = True) -> None:
         """Show this run from now on; not `fresh`: it continues what is shown."""
-        self._queued = None
+        self._queued = self._pointed_at = None
+        self.question.show((), run.cwd)
         self._go_to(run.cwd)
         self.panes.show_run(run, fresh=fresh)
         self._tick()

@@ -451,6 +451,26 @@ async def test_another_gemtui_shows_the_question(
             await other.press("escape")
 
 
+async def test_the_first_question_of_another_run_is_another_question(
+    home: Path, project: Path, fake_cli: FakeCli
+) -> None:
+    async with somebody(home, project, fake_cli) as me:
+        await me.asked(1)
+        first = me.gate
+        await me.ready(1)
+        await me.press("escape", "tab", "ctrl+n")
+        await me.ask("second")
+        await me.until(lambda: len(me.app.runs.alive) == 2 and me.gate != first)
+        await me.asked(1, arguments={"command": "rm -rf sub"})
+        await me.sees("$ rm -rf sub")
+        await me.ready(1)
+        me.pane.show_run(next(run for run in me.app.runs.alive if run.prompt == "go"))
+        await me.until(lambda: me.gate == first)
+        await me.sees("$ git push --force")
+        assert me.question.shown is not None
+        assert me.question.shown.question in me.question.waiting
+
+
 async def test_leaving_says_that_the_question_waits(
     home: Path, project: Path, fake_cli: FakeCli
 ) -> None:
