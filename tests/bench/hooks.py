@@ -5,16 +5,16 @@ from __future__ import annotations
 import json
 import os
 import shutil
-import socket
 import subprocess
 import sys
-import threading
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
+from gemtui.agent.run_folder import Request, RunFolder
 from gemtui.extension.content import command, write_to
+from gemtui.runs.gate import Gate
 from tests.bench.measure import Cost, Row, medians
 from tests.model_server import ModelServer, answer, call, text
 from tests.real_cli import GeminiCli, install
@@ -46,20 +46,23 @@ def _single(extension: Path, repeat: int) -> Iterator[Row]:
             (idle, _event(b"x" * LARGE), {}),
             (PYTHON, b"", {}),
             (idle, _event(b"hello"), environ),
+            (idle, _event(b"x" * LARGE), environ),
         ]
         runs = [[_hooks(*work) for work in works] for _ in range(repeat)]
-    nothing, small, large, python, asked = medians(runs)
+    nothing, small, large, python, asked, much = medians(runs)
     for what, cost, floor, least in (
         ("a hook, nobody is asked", small, "bash that does nothing", nothing),
         ("a hook, nobody is asked, 5 MB", large, "bash that does nothing", nothing),
         ("a hook, gemtui answers at once", asked, "Python that does nothing", python),
+        ("a hook, gemtui answers at once, 5 MB", much, "Python that does nothing", python),
     ):
         yield Row(what=what, cost=cost, floor=floor, least=least.seconds)
 
 
 def _event(content: bytes) -> bytes:
     head = {"session_id": "s", "transcript_path": "/s.jsonl", "hook_event_name": "BeforeTool"}
-    return json.dumps({**head, "tool_input": {"content": content.decode()}}).encode()
+    call = {"tool_name": "write_file", "tool_input": {"content": content.decode()}}
+    return json.dumps({**head, **call}).encode()
 
 
 def _hooks(words: tuple[str, ...], stdin: bytes, environ: Mapping[str, str]) -> Cost:
@@ -78,28 +81,16 @@ def _hooks(words: tuple[str, ...], stdin: bytes, environ: Mapping[str, str]) -> 
 
 @contextmanager
 def _gate(folder: Path) -> Iterator[Mapping[str, str]]:
-    """Somebody who lets every call through; the environment of a run that asks there."""
-    with socket.socket(socket.AF_UNIX) as server:
-        server.bind(str(folder / "gate"))
-        server.listen()
-
-        def serve() -> None:
-            while True:
-                try:
-                    connection, _ = server.accept()
-                except OSError:
-                    return
-                with connection, connection.makefile("rb") as stream:
-                    stream.readline()
-                    connection.sendall(b"{}\n")
-
-        thread = threading.Thread(target=serve)
-        thread.start()
-        try:
-            yield {"GEMTUI_GATE": str(folder / "gate"), "GEMTUI_PYTHON": sys.executable}
-        finally:
-            server.shutdown(socket.SHUT_RDWR)
-            thread.join()
+    """The gate of a run in yolo mode; the variables that lead hooks there."""
+    run = RunFolder.create(folder / "runs", "run")
+    request = Request(
+        id="run", argv=("gemini",), cwd=str(folder), environ={}, about={"approval_mode": "yolo"}
+    )
+    gate = Gate(run, request)
+    try:
+        yield gate.open(folder)
+    finally:
+        gate.close()
 
 
 # --- whole runs ----------------------------------------------------------------------------------

@@ -2,28 +2,29 @@
 
 The answer comes through the socket in GEMTUI_GATE, however long it takes: one line there, one line
 back, which is printed at once. Without a whole answer the exit code is 2. What LIVE and PID are,
-hook.sh says.
+hook.sh says. Each tool call waits for this program, so it imports little.
 """
+# ruff: noqa: PTH105, PTH108, PTH123
 
-import json
 import os
 import socket
 import sys
-from contextlib import suppress
-from pathlib import Path
 
 _NOTED = 1_048_576
 
 
-def _note(live: Path, pid: str, event: bytes) -> None:
+def _note(live: str, pid: str, event: bytes) -> None:
     """Let gemtui's list of sessions know; that it can't is no reason to refuse anything."""
-    new = live / f".{pid}.{os.getpid()}"
+    new = f"{live}/.{pid}.{os.getpid()}"
     try:
-        new.write_bytes(event[:_NOTED])
-        new.replace(live / pid)
+        with open(new, "wb") as file:
+            file.write(event[:_NOTED])
+        os.replace(new, f"{live}/{pid}")
     except OSError:
-        with suppress(OSError):
-            new.unlink()
+        try:
+            os.unlink(new)
+        except OSError:
+            return
 
 
 def _ask(event: bytes) -> bytes:
@@ -33,7 +34,7 @@ def _ask(event: bytes) -> bytes:
         gate.sendall(b'{"event": %b}\n' % event)
         with gate.makefile("rb") as stream:
             answer = stream.readline()
-    if not (answer.endswith(b"\n") and isinstance(json.loads(answer), dict)):
+    if not (answer.startswith(b"{") and answer.endswith(b"}\n")):
         raise ValueError("gemtui's answer is not whole")
     return answer
 
@@ -41,7 +42,7 @@ def _ask(event: bytes) -> bytes:
 def main(live: str, pid: str) -> int:
     """Ask, print, and return the exit code."""
     event = sys.stdin.buffer.read().strip()
-    _note(Path(live), pid, event)
+    _note(live, pid, event)
     try:
         answer = _ask(event)
     except (OSError, ValueError, KeyError) as error:
