@@ -54,8 +54,8 @@ async def find(me: Person) -> None:
 async def search(me: Person) -> None:
     """Words in all that was said."""
     await me.press("F")
-    await me.type("tide")
-    await me.sees("hits in", "a whole tide")
+    await me.type("moon")
+    await me.sees("hits in", "import phase")
     await me.press("down")
 
 

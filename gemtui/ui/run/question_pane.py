@@ -196,6 +196,13 @@ class QuestionPane(Vertical):
     class Left(Message):
         """Go elsewhere; the question goes on waiting."""
 
+    class TooLong(Message):
+        """The person is to be told this, for which there is no room here."""
+
+        def __init__(self, words: str) -> None:
+            super().__init__()
+            self.words = words
+
     def __init__(self, glyphs: Glyphs) -> None:
         super().__init__(id="question")
         self._glyphs = glyphs
@@ -416,6 +423,5 @@ class QuestionPane(Vertical):
             self._say()
 
     def _tell(self, words: str) -> None:
-        line, told = self.query_one("#question-keys", BarLine), visible_line(words)
-        if not line.tell(told, 3):
-            self.app.notify(told, markup=False)
+        if not self.query_one("#question-keys", BarLine).tell(visible_line(words), 3):
+            self.post_message(self.TooLong(words))

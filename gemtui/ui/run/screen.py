@@ -497,6 +497,10 @@ class RunScreen(DialogGuardScreen[None]):
     def _whole(self, event: QuestionPane.WholeRequested) -> None:
         answers.show_whole(self.gemtui, event.shown)
 
+    @on(QuestionPane.TooLong)
+    def _say_of_question(self, event: QuestionPane.TooLong) -> None:
+        self.gemtui.say(event.words)
+
     @on(QuestionPane.Left)
     def _leave_question(self) -> None:
         self.set_focus(None if self.panes.empty else self.view)

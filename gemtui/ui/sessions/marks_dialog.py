@@ -59,13 +59,18 @@ class MarksScreen(DialogScreen[bool]):
         """A row for each, then what is wrong."""
         with Dialog(own("Marks"), own("tab next   ctrl+s keeps   esc closes"), id="marks"):
             mark = look_of(self.app, 1).glyphs.ellipsis
-            yield Label(Content.styled(ellipsis(self._about, _TITLE, mark=mark), "bold"))
+            about = ellipsis(self._about, _TITLE, mark=mark)
+            yield Label(Content.styled(about, "bold"))
             if self._one is not None:
-                yield _row("Name", Input(self._old_name, placeholder=self._about, id="name"))
-            tags = visible_line(" ".join(sorted(self._common)))
-            empty = own("words of your own, with blanks between them")
-            offered = TagSuggester(lambda: self._tags)
-            yield _row("Tags", Input(tags, placeholder=empty, id="tags", suggester=offered))
+                name = Input(self._old_name, placeholder=visible_line(about), id="name")
+                yield _row("Name", name)
+            tags = Input(
+                visible_line(" ".join(sorted(self._common))),
+                placeholder=own("words of your own, with blanks between them"),
+                id="tags",
+                suggester=TagSuggester(lambda: self._tags),
+            )
+            yield _row("Tags", tags)
             if words := self._words_about_tags():
                 yield Static(words, id="tags-in-use")
             if self._one is not None:

@@ -45,7 +45,7 @@ def raw_uses(source: str) -> Iterator[tuple[int, str]]:
     """Where text could reach a widget without having been cleaned: line and what it is."""
     for node in ast.walk(ast.parse(source)):
         match node:
-            case ast.Assign(targets=targets):
+            case ast.Assign(targets=targets, value=value) if not _is_own(value):
                 names = [each for target in targets for each in ast.walk(target)]
                 for each in names:
                     if isinstance(each, ast.Attribute) and each.attr in ATTRIBUTES:
@@ -58,6 +58,11 @@ def raw_uses(source: str) -> Iterator[tuple[int, str]]:
                         yield node.lineno, keyword.arg or ""
                     if keyword.arg == "markup" and not _is_false(keyword.value):
                         yield node.lineno, "markup"
+
+
+def _is_own(node: ast.expr) -> bool:
+    """Words of ours: `own` takes no others."""
+    return isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "own"
 
 
 def _is_false(node: ast.expr) -> bool:
