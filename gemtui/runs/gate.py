@@ -32,7 +32,9 @@ from gemtui.agent.command import GATE
 from gemtui.agent.gate_folder import GateFolder
 from gemtui.agent.run_folder import Request, RunFolder
 from gemtui.agent.steering import Steering
+from gemtui.files import is_there
 from gemtui.policy.model.rules import Call
+from gemtui.policy.suggest.call_groups import EDITS
 from gemtui.runs.gate_calls import AGENT, CallWatch
 from gemtui.runs.gate_policy import GatePolicy, Way
 from gemtui.runs.gate_server import GateServer, IsGone
@@ -187,6 +189,7 @@ class Gate:
     def _through(self, tool: str, arguments: Mapping[str, Any], *, changed: bool = False) -> Answer:
         """A call that is made; one that can carry no seal needs no answer unless it is changed."""
         carries = self._policy is not None and self._policy.can_carry_seal(tool)
+        arguments = _placed(tool, arguments, Path(self._request.cwd))
         given = sealed(tool, arguments, self._seal) if carries else arguments
         if not carries and not changed:
             return _GO_ON
@@ -297,6 +300,19 @@ class Gate:
 
     def _settled(self, fate: Fate, *, reason: str) -> Settled:
         return Settled(fate=fate, reason=reason, at=round(self._clock() * 1000))
+
+
+def _placed(tool: str, arguments: Mapping[str, Any], cwd: Path) -> Mapping[str, Any]:
+    """The arguments with the whole path of a file that is not there.
+
+    By a relative one the CLI would edit a file of that name elsewhere in the project, or, where the
+    name begins with `@`, write the one without.
+    """
+    path = arguments.get("file_path")
+    if tool not in EDITS or not isinstance(path, str) or is_there(cwd / path):
+        return arguments
+    guessed = tool == "replace" or path.startswith("@")
+    return {**arguments, "file_path": str(cwd / path)} if guessed else arguments
 
 
 def _with(arguments: Mapping[str, Any]) -> Answer:

@@ -197,6 +197,16 @@ def test_an_answer_is_what_the_hook_says(asker: Asker) -> None:
     assert asker.gate.stopped
 
 
+@pytest.mark.parametrize(
+    ("tool", "path"), [("replace", "a.py"), ("replace", "@a.py"), ("write_file", "@sub/a.py")]
+)
+def test_a_file_that_is_not_there_is_never_another_one(asker: Asker, tool: str, path: str) -> None:
+    answer = asker.later(tool, file_path=path, content="", old_string="1", new_string="2")
+    assert asker.question(1).arguments["file_path"] == path
+    asker.files.answer(1, Approval.allow())
+    assert through(answer.result())["file_path"] == str(asker.project / path)
+
+
 def test_denies_hold_for_what_a_person_wrote(make: Callable[..., Asker]) -> None:
     asker = make(DENY_TOUCH)
     answer = asker.later("run_shell_command", command="make x")

@@ -138,6 +138,28 @@ async def test_shell_commands_run_as_they_were_approved(gated: GeminiCli) -> Non
     assert (gated.project / "2").exists()
 
 
+async def test_a_yes_to_a_file_that_is_not_there_changes_no_other(gated: GeminiCli) -> None:
+    other = gated.project / "sub" / "a.py"
+    other.parent.mkdir()
+    other.write_text("1\n")
+    turns = [
+        answer(
+            call("replace", file_path="a.py", old_string="1", new_string="2"),
+            call("write_file", file_path="@sub/a.py", content="2\n"),
+        ),
+        answer(text("Done.")),
+    ]
+
+    async def approve(_: ApprovalRequest) -> Approval:
+        return Approval.allow()
+
+    with ModelServer(turns) as model:
+        events = await collect(asking(gated, model).run("go", asked(gated, approve=approve)))
+    assert [status for _, status in results(events)] == [ResultStatus.ERROR, ResultStatus.SUCCESS]
+    assert other.read_text() == "1\n"
+    assert (gated.project / "@sub" / "a.py").read_text() == "2\n"
+
+
 async def test_a_person_stops_the_run(gated: GeminiCli) -> None:
     turns = [answer(write("a.txt"), write("b.txt")), answer(text("On and on."))]
     approve = by_name(a=Approval.stop("enough"), b=Approval.allow())

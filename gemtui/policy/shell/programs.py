@@ -34,7 +34,8 @@ NEVER: Final = {
     ),
     **_never(
         RUNS,
-        """eval exec source . xargs env nohup time nice ionice setsid stdbuf command builtin watch
+        """eval exec source . coproc test printf read unset wait local xargs env
+        nohup time nice ionice setsid stdbuf command builtin watch
         parallel entr script strace ltrace gdb lldb flock chroot unshare nsenter at batch crontab
         fd rg awk gawk mawk nawk sed vim vi nvim emacs nano ed ex less more man tar zip busybox
         expect tmux screen osascript start xvfb-run dbus-run-session systemd-run runuser setpriv sg
@@ -115,8 +116,6 @@ READS: Final = _names(
     """cat head tail ls grep egrep fgrep wc stat file diff cmp du df nl od strings cut
     md5sum sha256sum realpath readlink basename dirname jq column comm paste tr"""
 )
-HARMLESS: Final = _names(
-    "echo printf pwd cd true false exit sleep test date which type whoami id uname seq"
-)
+HARMLESS: Final = _names("echo pwd cd true false exit sleep date which type whoami id uname seq")
 CHECKS: Final = _names("ruff mypy eslint tsc black isort flake8 prettier pyright")
 """Programs that check code, and may change it."""

@@ -140,6 +140,11 @@ REFUSED = [
     "uniq a b",
     "xxd -r a b",
     "crontab x",
+    "coproc rm x",
+    "test -f x",
+    "printf x",
+    "unset x",
+    "read x",
 ]
 
 
