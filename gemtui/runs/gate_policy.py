@@ -22,6 +22,8 @@ from gemtui.policy.file.policy import Policy
 from gemtui.policy.file.rule_codec import text_of
 from gemtui.policy.model.rules import ApprovalMode, Call, Decision, Rule, Tier
 from gemtui.policy.model.tool_catalog import TOOLS
+from gemtui.policy.shell.parser import parse_command
+from gemtui.policy.shell.quote import words
 from gemtui.runs.effective_policy import effective_policy
 from gemtui.transcript.seal import pattern_of
 
@@ -34,6 +36,7 @@ BUILD_FILE = (
     "Gemini CLI lets no headless run write a build file by this tool, whatever the user says. A "
     "shell command that changes the file can be approved."
 )
+DOES_MORE = "Gemini CLI takes it for safe, but it may write a file or run a program."
 LEAVES_PLAN = (
     "Gemini CLI leaves plan mode for one in which nothing is asked about, when nobody sits at it. "
     "Tell the user the plan: they start the run that carries it out."
@@ -91,8 +94,12 @@ class GatePolicy:
         if not outcome.found:
             return self._unknown(call, outcome.rule)
         if outcome.decision is Decision.ALLOW:
-            alone = self._unasked.outcome(call).decision is Decision.ALLOW
-            return Judgement(way=Way.PASS if alone else Way.THROUGH)
+            if self._unasked.outcome(call).decision is Decision.ALLOW:
+                return Judgement(way=Way.PASS)
+            by_rule = outcome.rule is not None and outcome.rule.decision is Decision.ALLOW
+            if not by_rule and _does_more(str(call.args.get("command", ""))):
+                return Judgement(way=Way.ASK, why=DOES_MORE)
+            return Judgement(way=Way.THROUGH)
         told = self._asked.explain(call)
         if told.tool_refuses is not None:
             return Judgement(way=Way.REFUSE, why=f"{call.tool} refuses it: {told.tool_refuses}")
@@ -133,6 +140,21 @@ class GatePolicy:
     def _hides(self, tool: str) -> bool:
         outcome = self._asked.outcome(Call(tool))
         return not outcome.offered and outcome.rule is not None
+
+
+def _does_more(command: str) -> bool:
+    """Whether a command that the CLI takes for safe writes a file or takes git's settings along."""
+    for part in parse_command(command).parts:
+        try:
+            program, *rest = (word.text for word in words(part.text))
+        except ValueError:
+            return True
+        name = program.rsplit("/", 1)[-1]
+        if name == "git" and rest and rest[0].startswith("-"):
+            return True
+        if name == "uniq" and sum(not word.startswith("-") for word in rest) > 1:
+            return True
+    return False
 
 
 def _denied(message: str | None) -> Judgement:

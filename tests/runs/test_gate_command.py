@@ -94,6 +94,24 @@ def test_questions_of_the_user_s_rules_are_lifted_by_the_seal_alone() -> None:
         assert engine.outcome(made).decision is Decision.ALLOW
 
 
+def test_what_the_cli_takes_for_safe_and_is_not_is_asked_about() -> None:
+    def way(command: str, text: str = "") -> Way:
+        return gate(text).judge(Call("run_shell_command", {"command": command})).way
+
+    for command in ("git status", "uniq a", "uniq -c a", "sed -n 1p a"):
+        assert way(command) is Way.THROUGH, command
+    for command in (
+        "uniq a b",
+        "ls; 'uniq' a ~/.profile",
+        "\\uniq a b",
+        "git --git-dir=x status",
+        "git -C x status",
+    ):
+        assert way(command) is Way.ASK, command
+    allowed = RULE.format("run_shell_command", "allow", 5)
+    assert way("uniq a b", allowed + "interactive = true\n") is Way.THROUGH
+
+
 def test_what_rules_hide_stays_hidden() -> None:
     engine = unasked(RULE.format("web_fetch", "deny", 5))
     assert not engine.outcome(CALLS[2]).offered
