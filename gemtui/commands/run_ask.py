@@ -143,12 +143,14 @@ class TerminalQuestions:
                 return Approval.stop("the terminal has gone")
             key, _, more = said.strip().partition(" ")
             match key:
-                case "y" | "yes":
+                case "y" | "yes" if not more:
                     return Approval.allow(None if changed is None else changed.arguments)
-                case "a" | "A" if like.rule is not None and changed is None:
+                case "a" | "A" if like.rule is not None and changed is None and not more:
                     return await self._allow_like(like, always=key == "A")
-                case "a" | "A":
+                case "a" | "A" if not more:
                     self._terminal.write((visible_line(f"not here: {like.words}"),))
+                case "y" | "yes" | "a" | "A":
+                    self._terminal.write((Clean("alone: a word behind it would not be heard"),))
                 case "n" | "no":
                     return Approval.deny(more.strip())
                 case "x":

@@ -47,7 +47,7 @@ def test_each_answer_in_a_terminal(on_loopback: GeminiCli) -> None:
         terminal.press("y\r")
         ready(terminal, 2)
         terminal.shows("? Gemini asks: write_file b.txt")
-        terminal.press("what\r")
+        terminal.press("y but not there\r")
         ready(terminal, 3)
         terminal.press("n b is taken\r")
         ready(terminal, 4)
