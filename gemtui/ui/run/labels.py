@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Sequence, Set
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, assert_never
@@ -327,12 +327,17 @@ _LETTERS = {
 }
 
 
-def write_row(write: FileWrite, root: Path, glyphs: Glyphs) -> Content:
-    """One line of the list of changed files."""
+def write_row(
+    write: FileWrite, root: Path, glyphs: Glyphs, *, asked: Set[str] = frozenset()
+) -> Content:
+    """One line of the list of changed files; `asked`: calls that wait for a person."""
+    waits = write.written is WriteStatus.PENDING and not asked.isdisjoint(write.calls)
     path = write.path.relative_to(root) if write.path.is_relative_to(root) else write.path
     match write.written:
         case WriteStatus.YES:
             sign, style = write.letter.value, _LETTERS[write.letter]
+        case WriteStatus.PENDING if waits:
+            sign, style = glyphs.ask, "$text-warning"
         case WriteStatus.PENDING:
             sign, style = glyphs.running, "$text-accent"
         case WriteStatus.FAILED:
@@ -344,7 +349,7 @@ def write_row(write: FileWrite, root: Path, glyphs: Glyphs) -> Content:
     for number in write.numbers:
         style = "$text-success" if number.startswith("+") else "$text-error"
         parts.append((number.replace("-", glyphs.removed), style))
-    parts.append((write.words, words))
+    parts.append(("asked" if waits else write.words, words))
     return Content(" ").join(Content.styled(text, look) for text, look in parts if text)
 
 

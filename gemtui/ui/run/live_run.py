@@ -78,6 +78,8 @@ class ToolEnd(StrEnum):
     REFUSED = "refused"
     CANCELLED = "cancelled"
     RUNNING = "running"
+    ASKED = "asked"
+    """A person is asked about it."""
     OPEN = "open"
     """Nothing says how it ended."""
 
@@ -180,6 +182,12 @@ class LiveRun:
     def waiting(self) -> tuple[Question, ...]:
         """The questions that wait for a person."""
         return tuple(each for each in self.questions if each.waits) if self.alive else ()
+
+    @property
+    def asked_about(self) -> frozenset[str]:
+        """The ids of the calls that wait for a person, as far as they are known."""
+        ids = (each.request.tool_use_id for each in self.waiting)
+        return frozenset(id for id in ids if id is not None)
 
     # --- what comes ----------------------------------------------------------------------------
 
@@ -378,7 +386,8 @@ class LiveRun:
         state = self._tools_changed, self.told is None
         if self._counts[0] != state:
             self._counts = state, Counter(map(_end, self.own.calls()))
-        return self._counts[1]
+        asked = Counter({ToolEnd.RUNNING: len(self.asked_about)})
+        return self._counts[1] - asked + Counter({ToolEnd.ASKED: len(self.waiting)})
 
     def answers(self) -> int:
         """Number of answers of the model, which the CLI's turn limit counts."""

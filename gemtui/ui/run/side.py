@@ -47,15 +47,18 @@ class WriteList(OptionList):
         super().__init__(id="writes")
         self._glyphs = glyphs
         self.shown: tuple[FileWrite, ...] = ()
+        self._asked: frozenset[str] = frozenset()
 
     def show(self, run: LiveRun) -> None:
         """The files of this run; the cursor stays on its file."""
-        if run.files is self.shown:
+        asked = run.asked_about
+        if run.files is self.shown and asked == self._asked:
             return
         chosen, at = self._chosen, self.highlighted or 0
-        self.shown = run.files
+        self.shown, self._asked = run.files, asked
         self.clear_options()
-        self.add_options(Option(write_row(each, run.cwd, self._glyphs)) for each in run.files)
+        rows = (write_row(each, run.cwd, self._glyphs, asked=asked) for each in run.files)
+        self.add_options(map(Option, rows))
         paths = [each.path for each in run.files]
         if chosen is not None and chosen.path in paths:
             self.highlighted = paths.index(chosen.path)
@@ -126,7 +129,7 @@ class RunSide(Vertical):
 
     def _counters(self, run: LiveRun) -> Sequence[Content]:
         ends, usage = run.ends(), run.usage
-        seldom = (ToolEnd.REFUSED, ToolEnd.CANCELLED, ToolEnd.RUNNING)
+        seldom = (ToolEnd.REFUSED, ToolEnd.CANCELLED, ToolEnd.RUNNING, ToolEnd.ASKED)
         more = "".join(f"  {ends[end]} {end}" for end in seldom if ends[end])
         pid = f"pid {run.pid}  " if run.alive and run.pid is not None else ""
         lines = [
