@@ -105,6 +105,8 @@ class GatePolicy:
             return Judgement(way=Way.REFUSE, why=f"{call.tool} refuses it: {told.tool_refuses}")
         if outcome.decision is Decision.DENY:
             return _denied(told.message)
+        if is_edit_tool(call.tool) and "\0" in str(call.args.get("file_path")):
+            return _denied("The path holds a NUL, without which it names another file.")
         if is_edit_tool(call.tool) and is_build_file(target(call.args) or "", self._workspace):
             return _denied(BUILD_FILE)
         if outcome.rule is not None and outcome.rule.tier is Tier.ADMIN:

@@ -207,6 +207,13 @@ def test_a_file_that_is_not_there_is_never_another_one(asker: Asker, tool: str, 
     assert through(answer.result())["file_path"] == str(asker.project / path)
 
 
+def test_a_path_that_the_cli_would_read_as_another_is_refused(asker: Asker) -> None:
+    """It takes NULs out, so that a file which seems new would be written over."""
+    refused = asker.call("write_file", file_path="a\0.py", content="")
+    assert refused is not None
+    assert "NUL" in refused["reason"]
+
+
 def test_denies_hold_for_what_a_person_wrote(make: Callable[..., Asker]) -> None:
     asker = make(DENY_TOUCH)
     answer = asker.later("run_shell_command", command="make x")
