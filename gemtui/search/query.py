@@ -114,7 +114,7 @@ def parse(text: str, *, now: datetime) -> Query:
         ends = not text[-1:].isspace()
         found = text.replace('"', " ").split()
         terms = [Term(text=word, prefix=ends and word is found[-1]) for word in found]
-        return Query(text=text, terms=tuple(terms), note=f"{error}: searched as words")
+        return Query(text=text, terms=tuple(terms), note=f"{error} (searched as words)")
 
 
 class _Malformed(Exception):

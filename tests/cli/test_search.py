@@ -95,7 +95,7 @@ def test_nothing_asked_is_said(store: Path, gemtui: Gemtui) -> None:
 def test_a_malformed_query_is_searched_as_words_and_says_so(store: Path, gemtui: Gemtui) -> None:
     answer = gemtui("search", "--everywhere", 'is:odd "greeting')
     assert (answer.code, answer.out) == (1, "")
-    assert 'a quotation mark " is missing: searched as words' in answer.err
+    assert 'a quotation mark " is missing (searched as words)' in answer.err
 
 
 def test_dropped_messages_are_searched_if_asked_for(home: Path, gemtui: Gemtui) -> None:

@@ -91,7 +91,7 @@ def test_several_times_hold_together() -> None:
 )
 def test_what_is_malformed_is_searched_as_words_and_says_so(text: str, note: str) -> None:
     query = parsed(text)
-    assert query.note == f"{note}: searched as words"
+    assert query.note == f"{note} (searched as words)"
     assert [term.text for term in query.terms] == text.replace('"', " ").split()
     assert not query.fields
 

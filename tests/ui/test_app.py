@@ -15,8 +15,9 @@ from gemtui.config import Config, load_config
 from gemtui.paths import config_file
 from gemtui.runs.kept_session import aftermath_of, keep
 from gemtui.runs.listing import MOST_RUNS, runs_dir
+from gemtui.ui.draw.lines import own
 from gemtui.ui.kit.command_screen import CommandList, CommandScreen
-from gemtui.ui.kit.keys import BY_ID, reachable
+from gemtui.ui.kit.keys import BY_ID, KEYS, reachable
 from tests.runs.test_listing import add_run
 from tests.terminal import Terminal
 from tests.ui.draw.test_theme import contrast
@@ -50,6 +51,15 @@ async def test_help_is_searched_and_does_what_is_chosen(store: Path) -> None:
         assert me.app.screen.query_one(CommandList).items == [BY_ID["list.copy_id"]]
         await me.press("enter")
         await me.until(lambda: me.app.clipboard == me.chosen.id)
+
+
+async def test_the_words_for_every_key_fit_a_narrow_terminal(store: Path) -> None:
+    async with person(store, NARROW) as me:
+        await me.app.push_screen(CommandScreen(own("Keys"), KEYS))
+        await me.sees("Keys", "Show the keys that work here")
+        rows = me.app.screen.query_one(CommandList)
+        lines = [rows.render_line(place).text for place in range(len(rows.items))]
+        assert [line for line in lines if "…" in line] == []
 
 
 async def test_help_opens_from_an_input_with_f1_and_the_footer_says_so(store: Path) -> None:

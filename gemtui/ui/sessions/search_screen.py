@@ -30,7 +30,7 @@ from gemtui.sessions.summary import Summary
 from gemtui.text import Clean, clean_line, counted, relative, short_path
 from gemtui.ui.draw.lines import Piece, Pieces, fit, own, spread, width_of
 from gemtui.ui.draw.theme import Look, Role
-from gemtui.ui.kit.bars import BarLine, FooterLine
+from gemtui.ui.kit.bars import GAP, BarLine, FooterLine
 from gemtui.ui.kit.clean_widgets import Input, Static
 from gemtui.ui.kit.dialog_guard import AnsweringScreen
 from gemtui.ui.kit.keys import Where, bindings
@@ -248,9 +248,14 @@ class SearchScreen(Steering, AnsweringScreen[Place]):
             return
         self.call_after_refresh(painted.set)
         first, self._results, self._lines = self._results is None, results, {}
-        self.rows.empty = own("nothing found") if results.query else _HELP
+        self.rows.empty = self._empty() if results.query else _HELP
         self._show(fresh=not first or self.searching.chosen is None)
         self._update_status()
+
+    def _empty(self) -> Clean:
+        if self.searching.everywhere or self._project is None:
+            return own("nothing found")
+        return own("nothing found in this project: ctrl+r searches all projects")
 
     def _take_lines(self, lines: Mapping[Hit, Snippet]) -> None:
         if self.query("#status"):
@@ -297,7 +302,9 @@ class SearchScreen(Steering, AnsweringScreen[Place]):
             words.append(indexing)
         if results.note is not None:
             words.append(results.note)
-        self.query_one("#status", BarLine).say([Content(clean_line("  ".join(words)))])
+        self.query_one("#status", BarLine).say(
+            [Content(GAP).join(Content(clean_line(word)) for word in words)]
+        )
 
     # --- keys ----------------------------------------------------------------------------------
 

@@ -31,8 +31,8 @@ def number(count: int | None) -> str:
     """Return a number of tokens or other things, short: 12.3k, 4.5M; ? = unknown."""
     if count is None:
         return "?"
-    for unit, size in (("G", 1e9), ("M", 1e6), ("k", 1e3)):
-        if count >= size * 10:
+    for unit, size, least in (("G", 1e9, 1e9), ("M", 1e6, 1e6), ("k", 1e3, 1e4)):
+        if count >= least:
             return f"{count / size:,.1f}{unit}"
     return f"{count:,}"
 

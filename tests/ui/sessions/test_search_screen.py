@@ -62,7 +62,7 @@ async def test_this_project_or_all(store: Path) -> None:
     async with person(store, WIDE, project=Path("/home/dev/src/greeter")) as me:
         await begin(me)
         await me.type("leaps")
-        await me.sees("nothing found", "/home/dev/src/greeter")
+        await me.sees("nothing found in this project: ctrl+r searches all", "0 hits in 0 sessions")
         await me.press("ctrl+r")
         await me.sees("all projects", "in 1 session")
 
@@ -78,6 +78,16 @@ async def test_fields_complete_and_narrow_down(store: Path) -> None:
         await me.press("ctrl+u")
         await me.type("leaps tool:glob")
         await me.sees("nothing found")
+
+
+@pytest.mark.parametrize("size", [WIDE, NARROW])
+async def test_what_could_not_be_read_stands_apart_from_the_count(
+    store: Path, size: tuple[int, int]
+) -> None:
+    async with person(store, size) as me:
+        await begin(me)
+        await me.type("is:odd leaps")
+        await me.sees("0 hits in 0 sessions  is:odd is not known, only failed, thought")
 
 
 async def test_what_was_dropped_is_searched_apart(tmp_path: Path) -> None:

@@ -8,6 +8,7 @@ import pytest
 
 from gemtui.paths import config_file
 from gemtui.ui.kit.line_view import LineView
+from gemtui.ui.sessions.stats_drawing import number
 from gemtui.ui.sessions.stats_screen import StatsScreen
 from tests.ui.people import NARROW, WIDE, copy_store, person
 
@@ -15,6 +16,14 @@ from tests.ui.people import NARROW, WIDE, copy_store, person
 @pytest.fixture
 def store(tmp_path: Path) -> Path:
     return copy_store(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("count", "short"),
+    [(None, "?"), (9_999, "9,999"), (12_345, "12.3k"), (9_658_000, "9.7M"), (10_900_000, "10.9M")],
+)
+def test_numbers_side_by_side_have_one_unit(count: int | None, short: str) -> None:
+    assert number(count) == short
 
 
 @pytest.mark.parametrize("size", [WIDE, NARROW])
