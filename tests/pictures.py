@@ -54,8 +54,8 @@ async def find(me: Person) -> None:
 async def search(me: Person) -> None:
     """Words in all that was said."""
     await me.press("F")
-    await me.type("moon")
-    await me.sees("hits in", "import phase")
+    await me.type("harbour")
+    await me.sees("hits in", "An unknown harbour")
     await me.press("down")
 
 

@@ -47,7 +47,8 @@ class AnsweredCalls:
     """
 
     def __init__(self) -> None:
-        self._calls: dict[int, str] = {}
+        self.calls: dict[int, str] = {}
+        """The number of a question -> the id of its call."""
         self._made: dict[int, tuple[Outline, object, Message, Outline]] = {}
 
     def told(self, transcript: Transcript, questions: Sequence[Question]) -> Transcript:
@@ -56,7 +57,7 @@ class AnsweredCalls:
             return transcript
         self._match(transcript, questions)
         by_call = {
-            self._calls[each.number]: each for each in questions if each.number in self._calls
+            self.calls[each.number]: each for each in questions if each.number in self.calls
         }
         rows = [self._row(transcript, at, by_call) for at in range(len(transcript))]
         for question in questions:
@@ -74,15 +75,15 @@ class AnsweredCalls:
         new = [
             each
             for each in questions
-            if each.number not in self._calls and not each.request.subagent
+            if each.number not in self.calls and not each.request.subagent
         ]
         if not new:
             return
-        taken = set(self._calls.values())
+        taken = set(self.calls.values())
         free = [call for call in transcript.calls() if call.id not in taken]
         for question in new:
             if (call := _call_of(question, free)) is not None:
-                self._calls[question.number] = call.id
+                self.calls[question.number] = call.id
                 free.remove(call)
 
     def _row(

@@ -186,8 +186,8 @@ class LiveRun:
     @property
     def asked_about(self) -> frozenset[str]:
         """The ids of the calls that wait for a person, as far as they are known."""
-        ids = (each.request.tool_use_id for each in self.waiting)
-        return frozenset(id for id in ids if id is not None)
+        calls = self._answered.calls
+        return frozenset(calls[each.number] for each in self.waiting if each.number in calls)
 
     # --- what comes ----------------------------------------------------------------------------
 
