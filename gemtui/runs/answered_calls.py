@@ -56,9 +56,7 @@ class AnsweredCalls:
         if not questions:
             return transcript
         self._match(transcript, questions)
-        by_call = {
-            self.calls[each.number]: each for each in questions if each.number in self.calls
-        }
+        by_call = {self.calls[each.number]: each for each in questions if each.number in self.calls}
         rows = [self._row(transcript, at, by_call) for at in range(len(transcript))]
         for question in questions:
             if question.request.subagent:

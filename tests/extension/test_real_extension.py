@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import subprocess
 import sys
 from collections.abc import Mapping
@@ -14,11 +13,9 @@ import pytest
 
 from gemtui.agent.capabilities import parse_help
 from gemtui.agent.detect import Cli, Detected, FoundBy
-from gemtui.extension.content import write_to
 from gemtui.extension.install import install, remove
 from gemtui.extension.status import State, extension_state
 from gemtui.paths import data_dir, extension_dir, live_dir, vault_dir
-from tests.conftest import NOBODY
 from tests.model_server import ModelServer, answer, call, text
 from tests.real_cli import MODEL, VERSION, GeminiCli, Running
 
@@ -158,36 +155,3 @@ def _files(folder: Path) -> dict[str, bytes]:
         for path in folder.rglob("*")
         if path.is_file()
     }
-
-
-@pytest.mark.skipif(os.geteuid() != 0, reason="the other tests are those of an ordinary user")
-def test_an_ordinary_user_needs_no_root(gemini_program: Path, open_folder: Path) -> None:
-    gemini = GeminiCli.set_up(gemini_program, open_folder)
-    extension = open_folder / "gemtui" / "extension"
-    write_to(extension)
-    (open_folder / "gemtui" / "live").mkdir()
-    for path in (open_folder, *open_folder.rglob("*")):
-        os.chown(path, NOBODY, NOBODY)
-    write = call("write_file", file_path=str(gemini.project / "a.txt"), content="hello")
-    said = open_folder / "said"
-    with ModelServer([answer(write), answer(text("Done."))]) as model, said.open("wb") as out:
-        for words in (
-            ["extensions", "link", str(extension), "--consent"],
-            ["-o", "stream-json", "--approval-mode", "yolo", "-m", MODEL, "--prompt=go"],
-        ):
-            subprocess.run(
-                [gemini_program, *words],
-                cwd=gemini.project,
-                env={**gemini.environment(model.url), **NOBODY_ANSWERS},
-                stdin=subprocess.DEVNULL,
-                stdout=out,
-                stderr=subprocess.DEVNULL,
-                user=NOBODY,
-                group=NOBODY,
-                extra_groups=[],
-                check=True,
-            )
-    assert b"gemtui does not answer" in said.read_bytes()
-    assert not (gemini.project / "a.txt").exists()
-    (live,) = (open_folder / "gemtui" / "live").iterdir()
-    assert live.stat().st_uid == NOBODY

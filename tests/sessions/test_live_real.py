@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import os
-import signal
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+import psutil
 import pytest
 
 from gemtui.agent.capabilities import parse_help
@@ -16,6 +16,7 @@ from gemtui.agent.detect import Cli, Detected, FoundBy
 from gemtui.extension.install import install
 from gemtui.sessions.live import LiveFolder, LiveSession, LiveState
 from tests.model_server import Gate, ModelServer, Turn, answer, call, text
+from tests.patience import PATIENCE
 from tests.real_cli import MODEL, VERSION, GeminiCli
 from tests.terminal import Terminal
 
@@ -109,5 +110,7 @@ def test_a_session_that_is_killed_while_it_waits(gemini: GeminiCli) -> None:
     edit = call("write_file", file_path="w.txt", content="x\n")
     with talk(gemini, "write it", [answer(edit)]) as person:
         waiting = person.comes_to(LiveState.WAITING)
-        os.kill(waiting.pid, signal.SIGKILL)
+        cli = psutil.Process(waiting.pid)
+        cli.kill()
+        cli.wait(PATIENCE)
         assert person.comes_to(LiveState.KILLED).pid == waiting.pid
