@@ -7,9 +7,8 @@ from pathlib import Path
 
 import orjson
 
-from gemtui.files import open_regular
+from gemtui.agent.new_lines import NewLines
 
-_LOOK = 1024 * 1024
 _CALL, _RESULT = b'"tool_use"', b'"tool_result"'
 
 
@@ -57,29 +56,16 @@ class TurnWatch:
     """
 
     def __init__(self, output: Path, limit: int | None) -> None:
-        self._output = output
+        self._lines = NewLines(output)
         self._turns = TurnLimit(limit)
         self._counts = limit is not None
-        self._read = 0
-        self._rest = b""
 
     def last_is_over(self) -> bool:
         """Read what is new; return whether the last turn is over."""
         if self._counts:
-            for line in self._new_lines():
+            for line in self._lines.look():
                 self._count(line)
         return self._turns.last_is_over
-
-    def _new_lines(self) -> list[bytes]:
-        try:
-            with open_regular(self._output) as file:
-                file.seek(self._read)
-                data = file.read(_LOOK)
-        except OSError:
-            return []
-        self._read += len(data)
-        *lines, self._rest = (self._rest + data).split(b"\n")
-        return lines
 
     def _count(self, line: bytes) -> None:
         if _CALL not in line and _RESULT not in line:

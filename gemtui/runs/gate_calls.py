@@ -11,9 +11,8 @@ from typing import Any
 
 from gemtui.agent import wire
 from gemtui.agent.events import ResultStatus
-from gemtui.files import open_regular
+from gemtui.agent.new_lines import NewLines
 
-_LOOK = 4 * 1024 * 1024
 AGENT = "invoke_agent"
 """The tool that has a sub-agent work, whose calls the stream does not tell of."""
 _KINDS = (b'"init"', b'"tool_use"', b'"tool_result"')
@@ -36,16 +35,14 @@ class CallWatch:
         """The stream has begun."""
         self.ungated = False
         """A call was made that no hook told of."""
-        self._output = output
-        self._read = 0
-        self._rest = b""
+        self._lines = NewLines(output)
         self._told: dict[str, _Told] = {}
         self._others: Counter[str] = Counter()
         """Calls that hooks told of and the stream did not: name -> how many."""
 
     def look(self) -> None:
         """Read what is new."""
-        for line in self._new_lines():
+        for line in self._lines.look():
             if any(kind in line for kind in _KINDS):
                 self._take(line)
 
@@ -68,17 +65,6 @@ class CallWatch:
         """Return the id of the first call of a tool that passed and has no result yet."""
         found = (id for id, each in self._told.items() if each.name == name and each.passed)
         return next(found, None)
-
-    def _new_lines(self) -> list[bytes]:
-        try:
-            with open_regular(self._output) as file:
-                file.seek(self._read)
-                data = file.read(_LOOK)
-        except OSError:
-            return []
-        self._read += len(data)
-        *lines, self._rest = (self._rest + data).split(b"\n")
-        return lines
 
     def _take(self, line: bytes) -> None:
         try:
