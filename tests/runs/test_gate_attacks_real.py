@@ -174,8 +174,7 @@ async def test_the_supervisor_is_killed_while_it_asks(gated: GeminiCli) -> None:
         ended = await run.wait()
     assert ended.problem == KILLED
     assert process_tree.tagged(run.folder.id) == set()
-    settled = run.gate.settled(1)
-    assert settled is not None
+    settled = await until(lambda: run.gate.settled(1))  # the guardian says so
     assert settled.fate is Fate.ABANDONED
     assert files(gated) == {}
 
