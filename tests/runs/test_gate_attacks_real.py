@@ -29,7 +29,7 @@ from gemtui.errors import GateError
 from gemtui.paths import extension_dir
 from gemtui.runs.adapter import GeminiAdapter
 from gemtui.runs.resume import ResumeGuard
-from tests.gated import asked, asking, put_hooks
+from tests.gated import asked, asking
 from tests.model_server import ModelServer, answer, call, text
 from tests.patience import PATIENCE
 from tests.real_cli import GeminiCli
@@ -38,18 +38,6 @@ OURS = ("hook=", "hook.sh", "ask.py")
 TIMES = int(os.environ.get("GEMTUI_TEST_ATTACKS", "4"))
 """How often each attack is made in one run."""
 SEED = int(os.environ.get("GEMTUI_TEST_SEED", "1"))
-
-
-@pytest.fixture(autouse=True)
-def cache(monkeypatch: pytest.MonkeyPatch, pytestconfig: pytest.Config) -> None:
-    """What the CLI's --help says is remembered between the tests."""
-    monkeypatch.setenv("XDG_CACHE_HOME", str(pytestconfig.cache.mkdir("gemtui-cache")))
-
-
-@pytest.fixture
-def gated(gemini: GeminiCli) -> GeminiCli:
-    put_hooks(gemini)
-    return gemini
 
 
 async def collect(events: AsyncIterator[AgentEvent]) -> list[AgentEvent]:

@@ -10,8 +10,6 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-import pytest
-
 from gemtui.agent.approval import Approval, ApprovalRequest, Fate
 from gemtui.agent.events import (
     AgentEvent,
@@ -27,22 +25,10 @@ from gemtui.agent.run_folder import RunFolder
 from gemtui.runs.enrich import enrich
 from gemtui.runs.outcome import RunProgress
 from gemtui.transcript.model import Text, ToolCall
-from tests.gated import asked, asking, put_hooks
+from tests.gated import asked, asking
 from tests.model_server import ModelServer, Request, Turn, answer, call, text
 from tests.patience import PATIENCE
 from tests.real_cli import GeminiCli
-
-
-@pytest.fixture(autouse=True)
-def cache(monkeypatch: pytest.MonkeyPatch, pytestconfig: pytest.Config) -> None:
-    """What the CLI's --help says is remembered between the tests."""
-    monkeypatch.setenv("XDG_CACHE_HOME", str(pytestconfig.cache.mkdir("gemtui-cache")))
-
-
-@pytest.fixture
-def gated(gemini: GeminiCli) -> GeminiCli:
-    put_hooks(gemini)
-    return gemini
 
 
 async def collect(events: AsyncIterator[AgentEvent]) -> list[AgentEvent]:
