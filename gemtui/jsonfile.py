@@ -1,16 +1,29 @@
-"""Read small JSON files that others may have written: settings of the CLI, records of runs."""
+"""Small JSON files: those that others may have written, and those by which gemtui's programs speak.
+
+Settings of the CLI and records of runs are read as objects; questions, answers and prompts of a run
+are written once, from a type, and read as it.
+"""
 
 from __future__ import annotations
 
 import errno
+import json
+import os
+import tempfile
+from contextlib import suppress
+from dataclasses import asdict
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import orjson
 
-from gemtui.files import SMALL, read_small
+from gemtui.files import SMALL, move_new, read_small
 from gemtui.jsonin import is_deep, loads
 
+if TYPE_CHECKING:
+    from _typeshed import DataclassInstance
+
+T = TypeVar("T")
 DEEPEST = 100
 """Levels of nested lists and objects; a value with more could exhaust the stack later."""
 
@@ -34,6 +47,32 @@ def object_of(data: bytes, path: Path) -> dict[str, Any]:
     if is_deep(value, DEEPEST):
         raise _broken(path, f"nested more than {DEEPEST} levels deep")
     return value
+
+
+def write_once(path: Path, value: DataclassInstance, most: int) -> None:
+    """Write a dataclass to where nothing is, whole or not at all, for the user alone.
+
+    `most`: bytes. Texts may hold half a character. Raises FileExistsError where something is, and
+    OSError, also for what is larger.
+    """
+    handle, name = tempfile.mkstemp(prefix=".", dir=path.parent)
+    try:
+        with os.fdopen(handle, "w", encoding="ascii") as stream:
+            json.dump(asdict(value), stream)
+            if stream.tell() > most:
+                raise OSError(errno.EFBIG, os.strerror(errno.EFBIG), str(path))
+        move_new(Path(name), path)
+    finally:
+        Path(name).unlink(missing_ok=True)
+
+
+def read_as(path: Path, wanted: type[T], most: int) -> T | None:
+    """Read what `write_once` wrote, of `most` bytes; None where there is nothing of this type."""
+    import msgspec
+
+    with suppress(OSError, ValueError, RecursionError):
+        return msgspec.convert(json.loads(read_small(path, most)), wanted)
+    return None
 
 
 def _broken(path: Path, words: str) -> OSError:

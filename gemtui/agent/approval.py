@@ -5,8 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Any
+from typing import Annotated, Any
 
+import msgspec
+
+Milliseconds = Annotated[int, msgspec.Meta(ge=0, le=253_402_300_799_999)]
+"""Since 1970. What a file says is read only if it is a time of the calendar."""
 SAID_NO = "The user said no"
 """Begins what the model is told of a refusal by a person."""
 UNGATED = "its gate did not open: the hooks of gemtui's extension did not run"
@@ -48,7 +52,7 @@ class ApprovalRequest:
     subagent: bool = False
     because: str = ""
     number: int = 0
-    asked: int = 0
+    asked: Milliseconds = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -100,5 +104,4 @@ class Settled:
     fate: Fate
     arguments: Mapping[str, Any] | None = None
     reason: str = ""
-    at: int = 0
-    """Milliseconds since 1970."""
+    at: Milliseconds = 0

@@ -7,29 +7,20 @@ answer to a question counts.
 
 from __future__ import annotations
 
-import errno
-import json
 import os
 import re
-import tempfile
-from collections.abc import Iterator
 from contextlib import suppress
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TypeVar
-
-import msgspec
 
 from gemtui.agent.approval import Approval, ApprovalRequest, Settled
 from gemtui.agent.run_folder import RunFolder
-from gemtui.files import move_new, read_small
+from gemtui.jsonfile import read_as, write_once
 
 LARGEST = 64_000_000
 """Bytes of a question or an answer; what is larger is not read, and not allowed."""
 
 _HERE = "here"
-
-T = TypeVar("T", ApprovalRequest, Approval, Settled)
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +46,7 @@ class GateFolder:
 
     def ask(self, request: ApprovalRequest) -> None:
         """Put a question before whoever looks. Raises OSError."""
-        self._write("question", request.number, request)
+        write_once(self._place("question", request.number), request, LARGEST)
 
     def settle_open(self, settled: Settled) -> None:
         """Say of all questions that are open what became of them. Raises OSError."""
@@ -71,11 +62,11 @@ class GateFolder:
 
     def settle(self, number: int, settled: Settled) -> None:
         """Say what became of a question. Raises OSError."""
-        self._write("settled", number, settled)
+        write_once(self._place("settled", number), settled, LARGEST)
 
     def answer_to(self, number: int) -> Approval | None:
         """Return the answer to a question; None while there is none that can be read."""
-        return self._read("answer", number, Approval)
+        return read_as(self._place("answer", number), Approval, LARGEST)
 
     def is_answered(self, number: int) -> bool:
         """Whether there is an answer to a question, also one that can't be read."""
@@ -86,12 +77,6 @@ class GateFolder:
     def here(self) -> None:
         """Say that somebody is there to answer; to be said again every second. Raises OSError."""
         (self.path / _HERE).touch(mode=0o600)
-
-    def questions(self) -> Iterator[ApprovalRequest]:
-        """Yield all questions so far, in their order."""
-        for number in self.numbers():
-            if (found := self.question(number)) is not None:
-                yield found
 
     def numbers(self) -> list[int]:
         """Return the numbers of all questions so far."""
@@ -109,16 +94,16 @@ class GateFolder:
 
     def question(self, number: int) -> ApprovalRequest | None:
         """Return one question; None if it can't be read."""
-        return self._read("question", number, ApprovalRequest)
+        return read_as(self._place("question", number), ApprovalRequest, LARGEST)
 
     def settled(self, number: int) -> Settled | None:
         """Return what became of a question; None while it is open."""
-        return self._read("settled", number, Settled)
+        return read_as(self._place("settled", number), Settled, LARGEST)
 
     def answer(self, number: int, approval: Approval) -> bool:
         """Answer a question; False where somebody has answered before. Raises OSError."""
         try:
-            self._write("answer", number, approval)
+            write_once(self._place("answer", number), approval, LARGEST)
         except FileExistsError:
             return False
         return True
@@ -138,22 +123,3 @@ class GateFolder:
 
     def _place(self, kind: str, number: int) -> Path:
         return self.path / f"{kind}-{number}.json"
-
-    def _write(self, kind: str, number: int, value: ApprovalRequest | Approval | Settled) -> None:
-        """Write whole, and never over what is there; `json` keeps lone surrogates."""
-        handle, name = tempfile.mkstemp(prefix=".", dir=self.path)
-        try:
-            with os.fdopen(handle, "w", encoding="ascii") as stream:
-                json.dump(asdict(value), stream)
-                if stream.tell() > LARGEST:
-                    raise OSError(errno.EFBIG, os.strerror(errno.EFBIG), name)
-            move_new(Path(name), self._place(kind, number))
-        finally:
-            Path(name).unlink(missing_ok=True)
-
-    def _read(self, kind: str, number: int, wanted: type[T]) -> T | None:
-        with suppress(OSError, ValueError, RecursionError):
-            return msgspec.convert(
-                json.loads(read_small(self._place(kind, number), LARGEST)), wanted
-            )
-        return None

@@ -8,23 +8,20 @@ whoever renames its file first has it.
 
 from __future__ import annotations
 
-import json
-import os
 import re
-import tempfile
 import time
 import uuid
 from collections.abc import Callable, Iterator
-from contextlib import suppress
-from dataclasses import asdict, dataclass
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
 
-import msgspec
-
+from gemtui.agent.approval import Milliseconds
 from gemtui.agent.gate_folder import GateFolder
 from gemtui.agent.run_folder import RunFolder
-from gemtui.files import move_new, read_small
+from gemtui.files import move_new
+from gemtui.jsonfile import read_as, write_once
 
 LARGEST = 16_000_000
 """Bytes of a word or a prompt."""
@@ -38,7 +35,7 @@ class Word:
 
     text: str
     number: int
-    at: int
+    at: Milliseconds
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,7 +45,7 @@ class Delivered:
     `at`: milliseconds since 1970. `tool_use_id`: None = unknown, or a prompt.
     """
 
-    at: int
+    at: Milliseconds
     tool_name: str = ""
     tool_use_id: str | None = None
 
@@ -67,8 +64,15 @@ class SentPrompt:
 
     id: str
     text: str
-    at: int
+    at: Milliseconds
     number: int
+
+
+class _Taken(NamedTuple):
+    """A prompt that nobody else has: where it waited, and its file."""
+
+    place: int
+    file: Path
 
 
 T = TypeVar("T", Word, Delivered, NextPrompt, SentPrompt)
@@ -132,24 +136,25 @@ class Steering:
 
     def edit(self, id: str, text: str) -> bool:
         """Change a prompt that waits; False = it has been sent, or dropped. Raises OSError."""
-        for place in self._taken(id):
-            self._write(_name(place, id), NextPrompt(id=id, text=text))
-            return True
-        return False
+        with self._taken(id) as taken:
+            if taken is not None:
+                self._write(_name(taken.place, id), NextPrompt(id=id, text=text))
+            return taken is not None
 
     def drop(self, id: str) -> bool:
         """Take a prompt that waits away; False = it has been sent, or dropped. Raises OSError."""
-        return any(True for _ in self._taken(id))
+        with self._taken(id) as taken:
+            return taken is not None
 
     def move(self, id: str, to: int) -> bool:
         """Put a prompt that waits at position `to`, 0 = next; False as above. Raises OSError."""
-        text = next((each.text for each in self.prompts() if each.id == id), None)
-        if text is None or not self.drop(id):
-            return False
-        order = [each for _, each in self._waiting()]
-        place = self._spread([*order[:to], id, *order[to:]])
-        self._write(_name(place[id], id), NextPrompt(id=id, text=text))
-        return True
+        with self._taken(id) as taken:
+            if taken is None:
+                return False
+            order = [each for _, each in self._waiting()]
+            places = self._spread([*order[:to], id, *order[to:]])
+            move_new(taken.file, self.path / _name(places[id], id))
+            return True
 
     def _spread(self, order: list[str]) -> dict[str, int]:
         """Give the prompts that wait places in this order; return all places."""
@@ -164,13 +169,14 @@ class Steering:
 
         Raises OSError.
         """
-        for place, id in self._waiting():
-            prompt = self._read(_name(place, id), NextPrompt)
-            if prompt is not None and any(True for _ in self._taken(id)):
-                number = len(self.sent()) + 1
-                sent = SentPrompt(id=id, text=prompt.text, at=self.clock(), number=number)
-                self._write(f"sent-{number}.json", sent)
-                return sent
+        for id in [each.id for each in self.prompts()]:
+            with self._taken(id) as taken:
+                prompt = None if taken is None else self._read(taken.file.name, NextPrompt)
+                if prompt is not None:
+                    number = len(self.sent()) + 1
+                    sent = SentPrompt(id=id, text=prompt.text, at=self.clock(), number=number)
+                    self._write(f"sent-{number}.json", sent)
+                    return sent
         return None
 
     def sent(self) -> list[SentPrompt]:
@@ -200,29 +206,33 @@ class Steering:
         found = map(_NEXT.fullmatch, self._names())
         return sorted((int(each[1]), each[2]) for each in found if each)
 
-    def _taken(self, id: str) -> Iterator[int]:
-        """Take a prompt's file away, and yield its place; nothing if somebody was quicker."""
-        for place, each in self._waiting():
-            if each == id:
-                with suppress(FileNotFoundError):
-                    (self.path / _name(place, id)).unlink()
-                    yield place
-                return
+    @contextmanager
+    def _taken(self, id: str) -> Iterator[_Taken | None]:
+        """Have a prompt alone; it waits again where what is done with it fails.
+
+        None: it does not wait any more, or somebody was quicker.
+        """
+        place = next((place for place, each in self._waiting() if each == id), None)
+        waited, file = self.path / _name(place or 0, id), self.path / f".{id}-{uuid.uuid4().hex}"
+        try:
+            waited.rename(file)
+        except FileNotFoundError:
+            place = None
+        if place is None:
+            yield None
+            return
+        try:
+            yield _Taken(place, file)
+        except BaseException:
+            move_new(file, waited)
+            raise
+        file.unlink(missing_ok=True)
 
     def _write(self, name: str, value: Word | Delivered | NextPrompt | SentPrompt) -> None:
-        """Write whole, and never over what is there; `json` keeps lone surrogates."""
-        handle, made = tempfile.mkstemp(prefix=".", dir=self.path)
-        try:
-            with os.fdopen(handle, "w", encoding="ascii") as stream:
-                json.dump(asdict(value), stream)
-            move_new(Path(made), self.path / name)
-        finally:
-            Path(made).unlink(missing_ok=True)
+        write_once(self.path / name, value, LARGEST)
 
     def _read(self, name: str, wanted: type[T]) -> T | None:
-        with suppress(OSError, ValueError, RecursionError):
-            return msgspec.convert(json.loads(read_small(self.path / name, LARGEST)), wanted)
-        return None
+        return read_as(self.path / name, wanted, LARGEST)
 
 
 def _name(place: int, id: str) -> str:

@@ -100,13 +100,8 @@ class RunProgress:
         """Whether a call that has not ended wrote its file, where the disk told."""
 
     @property
-    def unconfirmed(self) -> int:
-        """Number of calls that were begun and of whose end nothing is known."""
-        return len(self._open)
-
-    @property
     def unsettled(self) -> int:
-        """Number of them of which the disk does not tell either what came of them."""
+        """Number of calls of whose end nothing is known, by events or by the disk."""
         return len(self._open) - len(self._landed)
 
     def add(self, event: AgentEvent) -> None:

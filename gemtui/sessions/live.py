@@ -13,7 +13,7 @@ import os
 import re
 import stat
 import time
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from datetime import UTC, datetime
 from enum import StrEnum
@@ -94,11 +94,6 @@ class LiveSession(Struct, frozen=True, kw_only=True):
     name: str | None = None
     tool: str | None = None
     question: Question | None = None
-
-    @property
-    def urgent(self) -> bool:
-        """Whether there is something going on."""
-        return self.state in (LiveState.WAITING, LiveState.WORKING)
 
 
 class _Told(Struct, frozen=True, kw_only=True):
@@ -343,8 +338,3 @@ def _standing(live: LiveSession) -> tuple[bool, datetime]:
 
 def _urgency(live: LiveSession) -> tuple[int, float]:
     return list(LiveState).index(live.state), -live.since.timestamp()
-
-
-def by_session(live: Iterable[LiveSession]) -> Mapping[str, LiveSession]:
-    """Return what is known of each session, by its id."""
-    return {each.session: each for each in live if each.session}

@@ -134,18 +134,13 @@ def totals(writes: Iterable[FileWrite]) -> Totals:
     )
 
 
-def writes_of(calls: Iterable[ToolCall], root: PurePath | None = None) -> tuple[FileWrite, ...]:
-    """Return what became of each file by these calls alone, in the order of first calls.
-
-    `root`: the folder of relative paths. A call without a path is skipped.
-    """
-    return tuple(write_of(path, each) for path, each in writing_calls(calls, root).items())
-
-
 def writing_calls(
     calls: Iterable[ToolCall], root: PurePath | None = None
 ) -> dict[PurePath, list[ToolCall]]:
-    """Return the calls that were to write each file, by its path, in their order."""
+    """Return the calls that were to write each file, by its path, in their order.
+
+    `root`: the folder of relative paths. A call without a path is skipped.
+    """
     found: dict[PurePath, list[ToolCall]] = {}
     for call in calls:
         diff = call.display if isinstance(call.display, DiffDisplay) else None

@@ -13,7 +13,7 @@ from gemtui.agent.ndjson import NdjsonReader, Parsed
 from gemtui.agent.stream import Ending, Stream
 from gemtui.transcript.display_model import DiffDisplay
 from gemtui.transcript.model import Author, Message, Notice, Text, ToolCall, ToolStatus
-from gemtui.transcript.writes import FileWrite, WriteStatus, writes_of
+from gemtui.transcript.writes import FileWrite, WriteStatus, write_of, writing_calls
 from tests.agent.test_stream import INIT, OK, STREAMS, delta, result, use
 
 BEGAN = datetime(2026, 11, 20, tzinfo=UTC)
@@ -129,7 +129,8 @@ def rows(*objects: dict[str, Any]) -> tuple[FileWrite, ...]:
         for block in message.blocks
         if isinstance(block, ToolCall)
     ]
-    return writes_of(calls, PurePosixPath("/project"))
+    found = writing_calls(calls, PurePosixPath("/project"))
+    return tuple(write_of(*each) for each in found.items())
 
 
 def written(*objects: dict[str, Any]) -> dict[str, WriteStatus]:

@@ -9,7 +9,7 @@ import pytest
 
 from gemtui.agent.gate_folder import GateFolder
 from gemtui.agent.run_folder import RunFolder
-from gemtui.agent.steering import Delivered, Steering
+from gemtui.agent.steering import LARGEST, Delivered, Steering
 
 
 @pytest.fixture
@@ -83,3 +83,28 @@ def test_what_is_none_of_it_is_not_read(steering: Steering) -> None:
     sent = steering.send()
     assert sent is not None
     assert sent.text == "a"
+
+
+def test_a_prompt_waits_on_where_it_can_not_be_changed(steering: Steering) -> None:
+    prompt = steering.queue("as it was")
+    with pytest.raises(OSError, match="large"):
+        steering.edit(prompt.id, "x" * LARGEST)
+    assert steering.prompts() == [prompt]
+    assert steering.drop(prompt.id)
+    assert list(steering.path.iterdir()) == []
+
+
+def test_what_could_not_be_read_is_not_taken(steering: Steering) -> None:
+    with pytest.raises(OSError, match="large"):
+        steering.say("x" * LARGEST)
+    with pytest.raises(OSError, match="large"):
+        steering.queue("x" * LARGEST)
+    assert list(steering.path.iterdir()) == []
+
+
+def test_a_time_that_no_calendar_has_is_none(steering: Steering) -> None:
+    word = steering.say("faster")
+    told = steering.path / "delivered-1.json"
+    for at in (10**18, -1):
+        told.write_text(f'{{"at": {at}}}')
+        assert steering.delivered(word) is None

@@ -26,7 +26,7 @@ from gemtui.transcript.model import (
     ToolStatus,
     Transcript,
 )
-from gemtui.transcript.writes import WriteStatus, writes_of
+from gemtui.transcript.writes import WriteStatus, write_of, writing_calls
 from tests.model_server import (
     Answer,
     Chunk,
@@ -118,7 +118,8 @@ def texts(messages: Transcript | Sequence[Message]) -> list[tuple[Author, str]]:
 
 
 def writes(told: Told, messages: Transcript | Sequence[Message]) -> list[tuple[object, ...]]:
-    found = writes_of(calls(messages), told.gemini.project)
+    files = writing_calls(calls(messages), told.gemini.project)
+    found = [write_of(*each) for each in files.items()]
     return [(each.path, each.written, each.letter, each.added, each.removed) for each in found]
 
 

@@ -12,7 +12,7 @@ from gemtui.agent.approval import ApprovalRequest
 from gemtui.policy.edit.named_policies import path_of
 from gemtui.policy.file.policy import Policy
 from gemtui.policy.model.rules import Call
-from gemtui.runs.granted import ALWAYS, Granted, forget_always, keep_always
+from gemtui.runs.granted import ALWAYS, Granted, keep_always
 from gemtui.runs.like_this import LikeThis, like_this
 
 SHELL = "run_shell_command"
@@ -160,8 +160,3 @@ def test_always_is_a_policy_of_ours_that_later_runs_read(home: Path, project: Pa
     later = Granted(project)
     later.load_always()
     assert later.allows(shell("git add b"))
-    assert forget_always(like.rule)
-    assert not forget_always(like.rule)
-    again = Granted(project)
-    again.load_always()
-    assert not again.allows(shell("git add b"))

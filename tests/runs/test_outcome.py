@@ -21,7 +21,7 @@ from gemtui.runs.outcome import (
     retry_words,
 )
 from gemtui.transcript.model import ToolCall, ToolStatus
-from gemtui.transcript.writes import WriteStatus, writes_of
+from gemtui.transcript.writes import WriteStatus, write_of, writing_calls
 
 STREAMS = Path(__file__).parent.parent / "data" / "streams"
 INIT = '{"type":"init","session_id":"s1","model":"auto"}'
@@ -165,12 +165,13 @@ def test_what_is_counted_is_what_the_transcript_shows(name: str) -> None:
     blocks = [block for message in fold.transcript() for block in message.blocks]
     calls = [block for block in blocks if isinstance(block, ToolCall)]
     ended = Counter(call.status for call in calls)
-    assert progress.unconfirmed == ended.pop(ToolStatus.RUNNING, 0)
+    assert progress.unsettled == ended.pop(ToolStatus.RUNNING, 0)
     stopped = progress.stopped_by is not None
     assert progress.failed.total() + stopped == ended[ToolStatus.ERROR]
     assert sum(progress.refused.values()) == ended[ToolStatus.DENIED] + ended[ToolStatus.REFUSED]
-    done = [each for each in writes_of(calls) if each.written is WriteStatus.YES]
-    assert [*map(PurePath, progress.written)] == [each.path for each in done]
+    files = [write_of(*each) for each in writing_calls(calls).items()]
+    done = [each.path for each in files if each.written is WriteStatus.YES]
+    assert [*map(PurePath, progress.written)] == done
 
 
 def recorded(name: str) -> RunOutcome:
