@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from msgspec import Struct
 
+from gemtui.errors import NotASession, SessionTooLarge
 from gemtui.search.words import parts
 from gemtui.transcript.display_model import DiffDisplay
 from gemtui.transcript.model import (
@@ -32,6 +33,9 @@ from gemtui.transcript.tools import asked_path, kind_of
 
 if TYPE_CHECKING:
     from gemtui.sessions.records import SessionLog
+
+UNREADABLE = (NotASession, SessionTooLarge, OSError, RecursionError, MemoryError)
+"""Errors of a file that is no session, or can't be read."""
 
 
 class Kind(IntEnum):

@@ -11,10 +11,10 @@ import time
 from collections import OrderedDict
 from collections.abc import Collection, Sequence
 
-from gemtui.search.documents import Contents
+from gemtui.search.documents import UNREADABLE, Contents
 from gemtui.search.file_list import session_of
 from gemtui.search.index import WriteIndex
-from gemtui.search.read_documents import UNREADABLE, readable_documents
+from gemtui.search.read_documents import readable_documents
 from gemtui.sessions.load import made_of
 from gemtui.sessions.records import SessionLog
 from gemtui.sessions.replay import Replay

@@ -8,8 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 
-from gemtui.errors import NotASession, SessionTooLarge
-from gemtui.search.documents import Contents, Document, documents_of
+from gemtui.search.documents import UNREADABLE, Contents, Document, documents_of
 from gemtui.search.file_list import session_of
 from gemtui.sessions.readers import Readers, serve
 from gemtui.sessions.records import SessionLog
@@ -22,8 +21,6 @@ _HUGE = 64 * 1024 * 1024
 """Bytes of a file whose documents are never all in memory: it is read here."""
 _KEPT = 8 * 1024 * 1024
 """Bytes of a log that need not be parsed twice."""
-UNREADABLE = (NotASession, SessionTooLarge, OSError, RecursionError, MemoryError)
-"""Errors of a file that is no session, or can't be read."""
 
 
 def read_documents(

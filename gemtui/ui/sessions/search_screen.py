@@ -22,7 +22,8 @@ from gemtui.policy.model.tool_catalog import TOOLS
 from gemtui.search.documents import Kind
 from gemtui.search.indexer import Progress, State
 from gemtui.search.query import Field, completions, parse
-from gemtui.search.search import NO_MARKS, Group, Hit, Results, Search
+from gemtui.search.results import Group, Hit, Results
+from gemtui.search.search import NO_MARKS, Search
 from gemtui.search.snippets import Snippet
 from gemtui.sessions.scope import listed
 from gemtui.sessions.snapshot import Snapshot

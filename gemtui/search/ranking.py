@@ -1,0 +1,161 @@
+"""Which matches of several sources are the best, and how many there are in all."""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from datetime import UTC, datetime
+from functools import partial
+from heapq import nlargest
+from typing import NamedTuple
+
+from gemtui.search.documents import Kind
+from gemtui.search.matching import Likeness, engine_query, is_too_much
+from gemtui.search.query import Query
+from gemtui.search.results import Group, Hit, Results
+from gemtui.search.scope import Scope
+from gemtui.search.text_index import Found, TextReader
+
+_RANKED = 2000
+"""Hits that are ordered by all that counts; the text engine alone chooses among more."""
+_MONTH = 30 * 24 * 3600
+_WEIGHTS = {Kind.USER: 1.5, Kind.MODEL: 1.2, Kind.THOUGHT: 0.9, Kind.TOOL: 0.8, Kind.NOTICE: 0.8}
+
+
+class Source(NamedTuple):
+    """Words to search in, the name of the file of each number, and how many there are in all."""
+
+    words: TextReader
+    files: Mapping[int, str]
+    total: int
+
+
+class Asked(NamedTuple):
+    """What is searched; `dropped`: in messages that were dropped. `limit`: hits to show at most."""
+
+    query: Query
+    dropped: bool
+    limit: int
+
+    @property
+    def most(self) -> int:
+        """Matches that are fetched."""
+        return max(2 * self.limit, _RANKED)
+
+
+class _Match(NamedTuple):
+    score: float
+    found: Found
+    source: Source
+
+
+_NEARLY = 0.9
+"""Where so much of an index is asked, the rest is left out afterwards: that is quicker."""
+
+
+class Matches:
+    """Matches of several sources, and how many each file has, by the file's path."""
+
+    def __init__(self, likeness: Likeness) -> None:
+        self.likeness = likeness
+        self.matches: list[_Match] = []
+        self.counts: dict[str, int] = {}
+        self.count = 0
+        """The number of matches, with those that were not fetched."""
+
+    def add(self, source: Source, ask: Asked) -> None:
+        """Search in one more source."""
+        whole = len(source.files) >= _NEARLY * source.total
+        if not (whole and self._add(source, ask, None)):
+            self._add(source, ask, source.files)
+
+    def _add(self, source: Source, ask: Asked, files: Iterable[int] | None) -> bool:
+        """The matches in these files; False if so many others match that some may be missing."""
+        known = source.files
+        ask_engine = partial(
+            engine_query, ask.query, files=files, likeness=self.likeness, dropped=ask.dropped
+        )
+        wanted = ask_engine()
+        try:
+            matches = source.words.search(wanted, ask.most)
+        except ValueError as error:
+            if not is_too_much(error):
+                raise
+            wanted = ask_engine(in_a_row=False)
+            matches = source.words.search(wanted, ask.most)
+        found = [each for each in matches if each.file in known]
+        cut = len(matches) == ask.most
+        if cut and files is None and len(found) < ask.limit:
+            return False
+        counts = source.words.files(wanted) if cut else Counter([each.file for each in found])
+        for number, count in counts.items():
+            if (name := known.get(number)) is not None:
+                self.counts[name] = self.counts.get(name, 0) + count
+                self.count += count
+        now = time.time()
+        self.matches += [_Match(_score(each, now), each, source) for each in found]
+        return True
+
+
+def _score(found: Found, now: float) -> float:
+    """How well it fits, who says it, and how long ago: half of it fades within months."""
+    age = max(0.0, now - found.time) / _MONTH if found.time else 12.0
+    return (0.05 + found.score) * _WEIGHTS[found.kind] * (0.5 + 0.5 / (1.0 + age))
+
+
+def results_of(
+    found: Matches, *, scope: Scope, query: Query, limit: int, complete: bool, unindexed: int
+) -> Results:
+    """Return the best of what was found, by session; hits of sub-agents count for who called them.
+
+    `complete`, `unindexed`: as `Results` has them.
+    """
+    best = nlargest(limit, found.matches, key=lambda match: match.score)
+    hits: dict[str, list[Hit]] = {}
+    for match in best:
+        hit = _hit(match, scope)
+        hits.setdefault(hit.session.name, []).append(hit)
+    counts = Counter(found.counts)
+    for name in scope.askers.keys() & counts.keys():
+        counts[scope.askers[name]] += counts.pop(name)
+    return Results(
+        query=query,
+        groups=tuple(
+            Group(session=group[0].session, hits=tuple(group), count=counts[name])
+            for name, group in hits.items()
+        ),
+        total_sessions=len(counts),
+        total_hits=found.count,
+        complete=complete,
+        unindexed=unindexed,
+        note=_note(found, query),
+    )
+
+
+def _hit(match: _Match, scope: Scope) -> Hit:
+    place = match.source.words.place(match.found)
+    name = match.source.files[match.found.file]
+    said = match.found.time
+    return Hit(
+        session=scope.session(name),
+        file=scope.file(name),
+        message=place.message,
+        block=place.block,
+        kind=match.found.kind,
+        tool=place.tool,
+        time=datetime.fromtimestamp(said, UTC) if said else None,
+        score=match.score,
+        line=place.line,
+    )
+
+
+_NOTES = {
+    Likeness.ALIKE: "few hits: words that are alike count as well",
+    Likeness.INSIDE: "no hits: the words were looked for inside of other words",
+}
+
+
+def _note(found: Matches, query: Query) -> str | None:
+    alike = _NOTES.get(found.likeness) if found.count else None
+    return "; ".join(filter(None, (query.note, alike))) or None

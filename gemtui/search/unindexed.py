@@ -1,0 +1,79 @@
+"""Read the words of files that the index does not hold as they are now."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import suppress
+from pathlib import Path
+
+from gemtui.files import open_regular
+from gemtui.search.documents import UNREADABLE, documents_of
+from gemtui.search.query import Query
+from gemtui.search.ranking import Source
+from gemtui.search.scope import File
+from gemtui.search.text_index import TextIndex
+from gemtui.search.words import words
+
+AT_ONCE = 24 * 1024 * 1024
+"""Bytes of session files that are read and held as words at once."""
+_AT_FIRST = 2 * 1024 * 1024
+"""Bytes of those that are read first."""
+_HUGE = 64 * 1024 * 1024
+"""Bytes of files that are not looked through before they are read."""
+
+
+def chunks(files: Iterable[File]) -> Iterator[list[File]]:
+    """Yield files together that are not too large to be held as words; the first are soon read."""
+    chunk: list[File] = []
+    size, enough = 0, min(_AT_FIRST, AT_ONCE)
+    for file in files:
+        chunk.append(file)
+        size += file.size
+        if size >= enough:
+            yield chunk
+            chunk, size, enough = [], 0, min(2 * enough, AT_ONCE)
+    if chunk:
+        yield chunk
+
+
+def words_of(
+    files: Sequence[File],
+    cancelled: Callable[[], bool],
+    *,
+    only: Callable[[Path], bool] = lambda _: True,
+) -> Source:
+    """Return the words of files; of `only` those that may match."""
+    from gemtui.sessions.records import SessionLog
+
+    text = TextIndex()
+    for number, file in enumerate(files):
+        if cancelled():
+            break
+        with suppress(*UNREADABLE):
+            if only(file.path):
+                with SessionLog(file.path) as log:
+                    log.refresh(cancelled=cancelled)
+                    text.add(number, documents_of(log))
+    text.commit()
+    return Source(text.reader(), {at: file.name for at, file in enumerate(files)}, len(files))
+
+
+_ESCAPE = re.compile(rb"\\u(?!00)")
+"""A letter that JSON may have written as its number."""
+
+
+def may_match(query: Query) -> Callable[[Path], bool]:
+    """Return what tells whether a file holds all words of a query: some files only may."""
+    wanted = [word for term in query.terms if not term.excluded for word in words(term.text)]
+    plain = [word.encode() for word in wanted if word.isascii()]
+
+    def may_match(path: Path) -> bool:
+        with open_regular(path) as stream:
+            data = stream.read(_HUGE)
+        if len(data) == _HUGE:
+            return True
+        folded = data.lower()
+        return all(word in folded for word in plain) or _ESCAPE.search(data) is not None
+
+    return may_match if plain else lambda _: True
