@@ -61,18 +61,26 @@ class Approval:
 
     `arguments`: what is to run in place of what was asked; None = just that. `reason`: what the
     model reads about a refusal. `rules`: policy rules, as TOML, that hold for the rest of this run,
-    so that calls like this one are not asked about again.
+    so that calls like this one are not asked about again. `always`: they are kept for later runs,
+    too.
     """
 
     verdict: Verdict
     arguments: Mapping[str, Any] | None = None
     reason: str = ""
     rules: str = ""
+    always: bool = False
 
     @classmethod
-    def allow(cls, arguments: Mapping[str, Any] | None = None, *, rules: str = "") -> Approval:
+    def allow(
+        cls,
+        arguments: Mapping[str, Any] | None = None,
+        *,
+        rules: str = "",
+        always: bool = False,
+    ) -> Approval:
         """Return a yes; with `arguments` the call is made with these instead."""
-        return cls(verdict=Verdict.ALLOW, arguments=arguments, rules=rules)
+        return cls(verdict=Verdict.ALLOW, arguments=arguments, rules=rules, always=always)
 
     @classmethod
     def deny(cls, reason: str = "") -> Approval:

@@ -108,6 +108,14 @@ class GateFolder:
             return False
         return True
 
+    def take_back(self, number: int) -> None:
+        """Let the rules of an answer hold no longer. Raises OSError."""
+        self._place("back", number).touch(mode=0o600)
+
+    def is_taken_back(self, number: int) -> bool:
+        """Whether the rules of an answer hold no longer."""
+        return os.path.lexists(self._place("back", number))
+
     # --- files ---------------------------------------------------------------------------------
 
     def _numbers(self) -> dict[str, list[int]]:

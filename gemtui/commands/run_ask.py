@@ -26,6 +26,7 @@ from gemtui.processes import at_terminal
 from gemtui.runs.granted import ALWAYS, keep_always
 from gemtui.runs.like_this import LikeThis, like_this
 from gemtui.runs.proposal import Form, Proposal, proposal_of
+from gemtui.runs.questions import Questions
 from gemtui.text import HOLDS_CONTROLS, Clean, clean_line, counted, visible, visible_line
 from gemtui.transcript.tools import args_hold_controls, asked_path
 
@@ -106,6 +107,7 @@ class TerminalQuestions:
 
     def __init__(self, terminal: AskingTerminal, gate: GateFolder, cwd: Path) -> None:
         self._terminal, self._gate, self._cwd = terminal, gate, cwd
+        self._questions = Questions(gate)
         self._one = asyncio.Lock()
 
     async def approve(self, request: ApprovalRequest) -> Approval:
@@ -137,7 +139,7 @@ class TerminalQuestions:
         changed: Proposal | None = None
         while True:
             self._terminal.forget_typed()
-            self._terminal.write((_keys(like),), end=" ")
+            self._terminal.write((_keys(like, back=self._holds()),), end=" ")
             said = await self._terminal.line()
             if said is None:
                 return Approval.stop("the terminal has gone")
@@ -157,10 +159,26 @@ class TerminalQuestions:
                     return Approval.stop()
                 case "e":
                     changed = await self._change(request, changed or proposal, more) or changed
+                case "u" if self._holds():
+                    await self._take_back()
                 case "v":
                     self._terminal.write(
                         tuple(question_lines(request, changed or proposal, most=None))
                     )
+
+    def _holds(self) -> bool:
+        """Whether all like an earlier call are allowed."""
+        return any(each.holds for each in self._questions.look())
+
+    async def _take_back(self) -> None:
+        try:
+            question = await asyncio.to_thread(self._questions.take_back)
+        except (GemtuiError, OSError) as error:
+            self._terminal.write((visible_line(f"later runs still allow it: {error}"),))
+            return
+        if question is not None:
+            like = await asyncio.to_thread(like_this, question.request, self._cwd)
+            self._terminal.write((visible_line(f"asked about again: {like.words}"),))
 
     def _notice(self, request: ApprovalRequest) -> Notice:
         where = clean_line(f"gemtui: {self._cwd.name}")
@@ -174,7 +192,7 @@ class TerminalQuestions:
             except (GemtuiError, OSError) as error:
                 words = f"allowed for this run; it could not be kept: {error}"
             self._terminal.write((visible_line(words),))
-        return Approval.allow(rules=like.toml)
+        return Approval.allow(rules=like.toml, always=always)
 
     async def _change(self, request: ApprovalRequest, now: Proposal, typed: str) -> Proposal | None:
         """What the person writes in its place; shown before it runs."""
@@ -245,6 +263,7 @@ def _words(request: ApprovalRequest, like: LikeThis) -> Iterator[Clean]:
         yield visible_line(f"  a and A allow {like.words}")
 
 
-def _keys(like: LikeThis) -> Clean:
+def _keys(like: LikeThis, *, back: bool) -> Clean:
     more = "  a all like it  A always" if like.rule is not None else ""
+    more += "  u undo last a or A" if back else ""
     return Clean(f"  y yes  n no  n REASON  e change  v whole{more}  x stop the run:")

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from gemtui.agent import process_tree
+from gemtui.agent.gate_folder import GateFolder
 from gemtui.agent.run_folder import RunFolder
 from gemtui.commands.output import lines_to_stdout, note, to_stdout
 from gemtui.jsonout import encode, encode_array
@@ -80,7 +81,10 @@ def show(id: str, *, as_json: bool) -> None:
     from gemtui.runs.recorded_files import recorded_files
 
     prompt = run.folder.prompt_text() or run.prompt
-    files, questions = recorded_files(run, gemini_home()), Questions(run.folder).look()
+    files, questions = (
+        recorded_files(run, gemini_home()),
+        Questions(GateFolder.of(run.folder)).look(),
+    )
     if as_json:
         told = None if files is None else [each.to_dict() for each in files]
         more = {

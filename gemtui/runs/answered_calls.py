@@ -145,6 +145,7 @@ def _answer(question: Question) -> tuple[Answer, Mapping[str, Any]]:
         asked=request.arguments if ran is not None else None,
         reason="" if settled is None else settled.reason,
         subagent=request.subagent,
+        beyond=question.beyond,
     )
     return answer, request.arguments if ran is None else ran
 

@@ -184,6 +184,9 @@ class Gate:
     def _is_granted(self, call: Call) -> bool:
         """Whether a person has allowed calls like this one before."""
         with self._lock:
+            for answer in self._granted.answers:
+                if self._files.is_taken_back(answer):
+                    self._granted.take_back(answer)
             return self._granted.allows(call) is not None
 
     def _through(self, tool: str, arguments: Mapping[str, Any], *, changed: bool = False) -> Answer:
@@ -267,8 +270,9 @@ class Gate:
         if answer.verdict is Verdict.DENY:
             self._settle(number, Fate.DENIED, reason=answer.reason)
             return _refusal(f"{SAID_NO}: {answer.reason}" if answer.reason else f"{SAID_NO}.")
-        with self._lock:
-            self._granted.add(answer.rules)
+        if answer.rules:
+            with self._lock:
+                self._granted.add(answer.rules, answer=number)
         arguments = request.arguments if answer.arguments is None else unsealed(answer.arguments)
         changed = arguments != request.arguments
         if changed and (why := self._refused(Call(request.tool_name, arguments))) is not None:

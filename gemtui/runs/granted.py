@@ -29,36 +29,41 @@ class Granted:
 
     def __init__(self, workspace: Path) -> None:
         self._workspace = workspace
-        self._policy = Policy()
+        self._always = Policy()
+        self._answers: dict[int, Policy] = {}
         self._engine: Engine | None = None
 
     def load_always(self) -> None:
         """Take in what is always allowed; a file that can't be read allows nothing."""
         path = path_of(ALWAYS)
         if path.is_file():
-            self._take(Policy.load(path))
+            self._always, self._engine = _allows(Policy.load(path)), None
 
-    def add(self, toml: str) -> None:
-        """Take in rules of an answer; what is no policy allows nothing."""
-        self._take(Policy.parse(toml, source="answer"))
+    def add(self, toml: str, *, answer: int = 0) -> None:
+        """Take in the rules of the n-th answer; what is no policy allows nothing."""
+        self._answers[answer], self._engine = _allows(Policy.parse(toml, source="answer")), None
 
-    def _take(self, policy: Policy) -> None:
-        allows = [each for each in policy.rules if each.decision is Decision.ALLOW]
-        self._policy += replace(policy, rules=tuple(allows))
+    @property
+    def answers(self) -> tuple[int, ...]:
+        """The numbers of the answers whose rules hold."""
+        return tuple(self._answers)
+
+    def take_back(self, answer: int) -> None:
+        """Let the rules of an answer hold no longer."""
+        del self._answers[answer]
         self._engine = None
 
     def allows(self, call: Call) -> Rule | None:
         """Return the rule that allows a call; None = the person is to be asked."""
         args = self._told(call)
-        if not self._policy.rules or args is None:
+        policy = sum(self._answers.values(), self._always)
+        if not policy.rules or args is None:
             return None
         if self._engine is None:
             setup = Setup(workspace=self._workspace)
-            self._engine = Engine(
-                self._policy, mode=ApprovalMode.DEFAULT, interactive=True, setup=setup
-            )
+            self._engine = Engine(policy, mode=ApprovalMode.DEFAULT, interactive=True, setup=setup)
         outcome = self._engine.outcome(Call(call.tool, args, call.subagent))
-        ours = outcome.rule in self._policy.rules
+        ours = outcome.rule in policy.rules
         return outcome.rule if ours and outcome.decision is Decision.ALLOW else None
 
     def _told(self, call: Call) -> Mapping[str, Any] | None:
@@ -70,6 +75,11 @@ class Granted:
             place = real_path(folder, self._workspace) if "\0" not in folder else Path("/")
             return call.args if place.is_relative_to(resolved(self._workspace)) else None
         return call.args
+
+
+def _allows(policy: Policy) -> Policy:
+    rules = tuple(each for each in policy.rules if each.decision is Decision.ALLOW)
+    return replace(policy, rules=rules)
 
 
 def keep_always(rule: Rule) -> Path:

@@ -4,12 +4,18 @@ from __future__ import annotations
 
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from threading import Event
 from typing import Any
 
 from gemtui.agent.approval import Approval, ApprovalRequest, Settled
 from gemtui.agent.gate_folder import GateFolder
-from gemtui.agent.run_folder import RunFolder
+from gemtui.policy.file.policy import Policy
+from gemtui.runs.granted import forget_always
+from gemtui.transcript.model import Beyond
 from gemtui.transcript.tools import asked_path
+
+_SIGN = 1.0
+"""Seconds between two signs that somebody is there."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -17,12 +23,14 @@ class Question:
     """What a run asked.
 
     `settled`: None = nothing has become of it yet. `answered`: by anybody, so that it waits for
-    the run and no longer for a person.
+    the run and no longer for a person. `beyond`: for how long a yes holds for all like it; None =
+    it was for this call alone.
     """
 
     request: ApprovalRequest
     settled: Settled | None = None
     answered: bool = False
+    beyond: Beyond | None = None
 
     @property
     def number(self) -> int:
@@ -52,25 +60,32 @@ class Question:
         """Whether it waits for a person."""
         return self.settled is None and not self.answered
 
+    @property
+    def holds(self) -> bool:
+        """Whether the answer allows all calls like it."""
+        return self.beyond in (Beyond.RUN, Beyond.ALWAYS)
+
 
 class Questions:
     """Reads the questions of a run; each file once."""
 
-    def __init__(self, folder: RunFolder) -> None:
-        self._gate = GateFolder.of(folder)
+    def __init__(self, gate: GateFolder) -> None:
+        self._gate = gate
         self._known: dict[int, Question] = {}
         self.all: tuple[Question, ...] = ()
 
-    def look(self, *, here: bool = False) -> tuple[Question, ...]:
-        """Read what is new, and return all questions so far, in their order.
+    def stay(self, gone: Event) -> None:
+        """Say to the run, until `gone` is set, that somebody is there to answer."""
+        while not gone.is_set():
+            if self._gate.exists():
+                with suppress(OSError):
+                    self._gate.here()
+            gone.wait(_SIGN)
 
-        `here`: say to the run that somebody is there to answer.
-        """
+    def look(self) -> tuple[Question, ...]:
+        """Read what is new, and return all questions so far, in their order."""
         if not self._gate.exists():
             return self.all
-        if here:
-            with suppress(OSError):
-                self._gate.here()
         waiting = set(self._gate.waiting())
         for number in self._gate.numbers():
             known = self._known.get(number)
@@ -84,6 +99,9 @@ class Questions:
                 answered = number not in waiting
                 if (settled, answered) != (known.settled, known.answered):
                     known = replace(known, settled=settled, answered=answered)
+                    known = replace(known, beyond=self._beyond(number) if answered else None)
+            if known.holds and self._gate.is_taken_back(number):
+                known = replace(known, beyond=Beyond.TAKEN_BACK)
             self._known[number] = known
         found = tuple(self._known[number] for number in sorted(self._known))
         if found != self.all:
@@ -93,3 +111,24 @@ class Questions:
     def answer(self, number: int, approval: Approval) -> bool:
         """Answer a question; False where somebody else has answered. Raises OSError."""
         return self._gate.answer(number, approval)
+
+    def _beyond(self, number: int) -> Beyond | None:
+        answer = self._gate.answer_to(number)
+        if answer is None or not answer.rules:
+            return None
+        return Beyond.ALWAYS if answer.always else Beyond.RUN
+
+    def take_back(self) -> Question | None:
+        """Let the newest answer that allows all like it do so no longer, in no run.
+
+        Return its question; None where there is none. Raises PolicyError and OSError.
+        """
+        newest = next((each for each in reversed(self.look()) if each.holds), None)
+        answer = None if newest is None else self._gate.answer_to(newest.number)
+        if newest is None or answer is None:
+            return None
+        self._gate.take_back(newest.number)
+        if answer.always:
+            for rule in Policy.parse(answer.rules).rules:
+                forget_always(rule)
+        return newest

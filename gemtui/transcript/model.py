@@ -168,17 +168,28 @@ class Consent(StrEnum):
     """Nobody answered, and it was not made."""
 
 
+class Beyond(StrEnum):
+    """For how long a yes holds for all calls like the one that was asked about."""
+
+    RUN = "run"
+    ALWAYS = "always"
+    TAKEN_BACK = "taken_back"
+    """It does no longer."""
+
+
 class Answer(Struct, frozen=True, kw_only=True):
     """What a person said when asked about a call.
 
     `asked`: the arguments of the model, where the person had others run. `reason`: what the model
     read of a denial. `subagent`: it was the call of a sub-agent, of which the stream tells nothing.
+    `beyond`: None = a yes was for this call alone.
     """
 
     consent: Consent
     asked: Mapping[str, Any] | None = None
     reason: str = ""
     subagent: bool = False
+    beyond: Beyond | None = None
 
 
 class ToolCall(Struct, frozen=True, kw_only=True):

@@ -40,6 +40,8 @@ def test_each_answer_in_a_terminal(on_loopback: GeminiCli) -> None:
         answer(call("run_shell_command", command="echo asked > ran.txt")),
         answer(call("run_shell_command", command="git add a.txt")),
         answer(call("run_shell_command", command="git add ran.txt")),
+        answer(call("write_file", file_path="c.txt", content="c\n")),
+        answer(call("run_shell_command", command="git add c.txt")),
         answer(text("All done.")),
     ]
     with ModelServer(turns) as model, asking(on_loopback, model) as terminal:
@@ -62,6 +64,15 @@ def test_each_answer_in_a_terminal(on_loopback: GeminiCli) -> None:
         ready(terminal, 7)
         terminal.shows("a and A allow commands that begin with git add")
         terminal.press("a\r")
+        terminal.shows("? Gemini asks: write_file c.txt", "u undo last a or A")
+        ready(terminal, 8)
+        terminal.press("u\r")
+        terminal.shows("asked about again: commands that begin with git add")
+        ready(terminal, 9)
+        terminal.press("y\r")
+        terminal.shows("? Gemini asks: run_shell_command", "$ git add c.txt")
+        ready(terminal, 10)
+        terminal.press("n\r")
         terminal.shows("All done.")
         assert terminal.wait() == 0
         said = str([each.body for each in model.requests])

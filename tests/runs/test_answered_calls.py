@@ -100,7 +100,8 @@ def test_what_did_not_change_keeps_its_outline() -> None:
 
 def test_questions_are_followed_as_files(tmp_path: Path) -> None:
     folder = RunFolder.create(tmp_path, "run")
-    questions, gate = Questions(folder), GateFolder.of(folder)
+    gate = GateFolder.of(folder)
+    questions = Questions(gate)
     assert questions.look() == ()
     gate.create()
     gate.ask(ApprovalRequest(tool_name="glob", arguments={"pattern": "\ud800\0"}, number=2))
@@ -109,7 +110,7 @@ def test_questions_are_followed_as_files(tmp_path: Path) -> None:
     assert [each.number for each in seen if each.waits] == [1, 2]
     assert questions.look() is seen
     assert questions.answer(1, Approval.allow())
-    assert not Questions(folder).answer(1, Approval.deny())
+    assert not Questions(gate).answer(1, Approval.deny())
     assert [each.number for each in questions.look() if each.waits] == [2]
     assert questions.all[0].settled is None
     gate.settle(1, Settled(fate=Fate.ALLOWED))

@@ -237,13 +237,26 @@ def test_what_is_too_large_to_be_shown_is_refused(asker: Asker) -> None:
     assert asker.files.numbers() == []
 
 
-def test_like_this_is_asked_once(asker: Asker) -> None:
+def test_like_this_is_asked_once_until_that_is_taken_back(asker: Asker) -> None:
     rule = '[[rule]]\ntoolName = "run_shell_command"\ncommandPrefix = "make"\n'
     first = asker.later("run_shell_command", command="make all")
     asker.question(1)
     asker.files.answer(1, Approval.allow(rules=rule + 'decision = "allow"\npriority = 100\n'))
     assert first.result()
     assert through(asker.call("run_shell_command", command="make test")) == {"command": "make test"}
+    asker.files.take_back(1)
+    again = asker.later("run_shell_command", command="make test")
+    asker.question(2)
+    asker.files.answer(2, Approval.deny())
+    assert again.result() == {"decision": "deny", "reason": "The user said no."}
+
+
+def test_like_this_is_not_what_does_more(asker: Asker) -> None:
+    rule = '[[rule]]\ntoolName = "run_shell_command"\ncommandPrefix = "make"\n'
+    first = asker.later("run_shell_command", command="make all")
+    asker.question(1)
+    asker.files.answer(1, Approval.allow(rules=rule + 'decision = "allow"\npriority = 100\n'))
+    assert first.result()
     other = asker.later("run_shell_command", command="make test && rm -rf x")
     asker.question(2)
     asker.files.answer(2, Approval.deny())

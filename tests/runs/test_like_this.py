@@ -149,6 +149,17 @@ def test_without_an_answer_nothing_is_granted(project: Path) -> None:
     assert not granted.allows(Call("glob", {"pattern": "*"}))
 
 
+def test_the_rules_of_an_answer_are_taken_back_alone(project: Path) -> None:
+    granted = Granted(project)
+    granted.add(asked(SHELL, {"command": "git add a"}, project).toml, answer=1)
+    granted.add(asked(SHELL, {"command": "git commit -m a"}, project).toml, answer=4)
+    assert granted.allows(shell("git add b"))
+    granted.take_back(1)
+    assert granted.answers == (4,)
+    assert not granted.allows(shell("git add b"))
+    assert granted.allows(shell("git commit -m b"))
+
+
 def test_always_is_a_policy_of_ours_that_later_runs_read(home: Path, project: Path) -> None:
     like = asked(SHELL, {"command": "git add a"}, project)
     assert like.rule is not None

@@ -255,6 +255,7 @@ TABLE: dict[Where, tuple[Row, ...]] = {
         ("command", "ctrl+t", OPEN, "Command", "The exact command that enter will run"),
         ("from_file", "ctrl+g", OPEN, "From a file", "Take the prompt from a file"),
         ("new", "ctrl+n", CHANGE, "New run", "An empty pane; what goes on goes on"),
+        ("take_back", "u", CHANGE, "Ask again", "Take back the last “all like it” or “always”"),
         ("queue", "ctrl+r", OPEN, "Sent next", "The prompts that wait: reorder, change, drop"),
         ("runs", "ctrl+l", OPEN, "Runs", "All runs: open one, stop one that goes on"),
     ),

@@ -9,9 +9,12 @@ from typing import TYPE_CHECKING, Any
 from gemtui.agent.approval import Approval
 from gemtui.errors import GemtuiError
 from gemtui.runs.granted import ALWAYS, keep_always
+from gemtui.runs.like_this import like_this
 from gemtui.runs.proposal import Form, Proposal
 from gemtui.text import Clean, visible, visible_line
+from gemtui.transcript.model import Beyond
 from gemtui.ui.kit.dialogs import AskScreen
+from gemtui.ui.kit.keys import BY_ID
 from gemtui.ui.kit.text_screen import RawScreen
 from gemtui.ui.run.change_screen import ChangeScreen, edited
 from gemtui.ui.run.question_drawing import whole_text
@@ -30,7 +33,8 @@ async def answer(app: AppBase, pane: QuestionPane, run: LiveRun, said: Said, sho
         case Said.YES:
             await _send(app, run, shown, _allowed(shown))
         case Said.ALL_RUN:
-            await _send(app, run, shown, Approval.allow(rules=shown.like.toml))
+            if await _send(app, run, shown, Approval.allow(rules=shown.like.toml)):
+                app.say(f"All like it are allowed in this run: {_back()}.")
         case Said.ALWAYS:
             await _always(app, run, shown)
         case Said.NO:
@@ -71,14 +75,32 @@ async def _always(app: AppBase, run: LiveRun, shown: Shown) -> None:
     """Allow it, and keep the rule; where it can't be kept, this once is still meant."""
     like = shown.like
     assert like.rule is not None
-    if not await _send(app, run, shown, Approval.allow(rules=like.toml)):
+    if not await _send(app, run, shown, Approval.allow(rules=like.toml, always=True)):
         return
     try:
         await asyncio.to_thread(keep_always, like.rule)
     except (GemtuiError, OSError) as error:
         app.say(f"Allowed for this run; it could not be kept: {error}", problem=True)
     else:
-        app.say(f"Kept in the policy {ALWAYS}: 3 f opens it, d there takes it back.")
+        app.say(f"Allowed from now on, by the policy {ALWAYS}: {_back()}; 3 f opens it.")
+
+
+def _back() -> str:
+    keys = (BY_ID[each].footer() for each in ("question.leave", "run.take_back"))
+    return f"{' '.join(keys)} takes that back"
+
+
+async def take_back(app: AppBase, run: LiveRun) -> None:
+    """Ask again about all like the newest call of which all like it were allowed."""
+    try:
+        question = await run.take_back()
+    except (GemtuiError, OSError) as error:
+        app.say(f"In this run it is asked about again; later ones still allow it: {error}")
+        return
+    if question is not None:
+        like = await asyncio.to_thread(like_this, question.request, run.cwd)
+        where = "this run and later ones" if question.beyond is Beyond.ALWAYS else "this run"
+        app.say(f"Asked about again in {where}: {like.words}")
 
 
 # --- changing it first ---------------------------------------------------------------------------

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import math
+import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Mapping
@@ -131,7 +132,7 @@ class LiveRun:
         """What it asked, as of the last look."""
         self.asked: Callable[[LiveRun], None] = lambda _run: None
         """Called when it asks, and when a question has been answered."""
-        self._questions, self._answered = Questions(run.folder), AnsweredCalls()
+        self._questions, self._answered = Questions(run.gate), AnsweredCalls()
         self._asked, self._reading = 0, asyncio.Lock()
         self.steered = Steered()
         """What was said to it in its midst, and what is sent next."""
@@ -255,14 +256,19 @@ class LiveRun:
     # --- its questions -------------------------------------------------------------------------
 
     async def _follow_questions(self) -> None:
-        """Look for questions, and say in the run's folder that somebody is there to answer."""
-        while True:
-            await self._look_at_questions()
-            await asyncio.sleep(LOOK)
+        """Look for questions; an editor that has the terminal leaves somebody there to answer."""
+        gone = threading.Event()
+        threading.Thread(target=self._questions.stay, args=(gone,), daemon=True).start()
+        try:
+            while True:
+                await self._look_at_questions()
+                await asyncio.sleep(LOOK)
+        finally:
+            gone.set()
 
     async def _look_at_questions(self) -> None:
         async with self._reading:
-            found = await asyncio.to_thread(self._questions.look, here=self.alive)
+            found = await asyncio.to_thread(self._questions.look)
         if self.run.asks:
             steered = await asyncio.to_thread(look, self.run.steering)
             if steered != self.steered:
@@ -278,6 +284,15 @@ class LiveRun:
         first = await asyncio.to_thread(self._questions.answer, number, approval)
         await self._look_at_questions()
         return first
+
+    async def take_back(self) -> Question | None:
+        """Ask again about all like the newest call of which all like it were allowed.
+
+        Return its question; None where there is none. Raises PolicyError and OSError.
+        """
+        question = await asyncio.to_thread(self._questions.take_back)
+        await self._look_at_questions()
+        return question
 
     @property
     def hears(self) -> bool:

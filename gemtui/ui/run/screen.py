@@ -344,7 +344,9 @@ class RunScreen(DialogGuardScreen[None]):
         if self.prompt.text == text:
             self.prompt.sent()
         when = (
-            "with the next tool result" if now else "when this turn ends; ctrl+y lists what waits"
+            "with the next tool result"
+            if now
+            else f"when this turn ends; {BY_ID['run.queue'].footer()} lists what waits"
         )
         self.gemtui.say(f"Gemini reads it {when}.")
 
@@ -493,6 +495,13 @@ class RunScreen(DialogGuardScreen[None]):
             await answers.answer(self.gemtui, self.question, run, event.said, event.shown)
             self._tick()
 
+    @work(exclusive=True, group=DIALOG)
+    async def action_take_back(self) -> None:
+        """Ask again about what was allowed for all like it."""
+        if self.run_shown is not None:
+            await answers.take_back(self.gemtui, self.run_shown)
+            self._tick()
+
     @on(QuestionPane.WholeRequested)
     def _whole(self, event: QuestionPane.WholeRequested) -> None:
         answers.show_whole(self.gemtui, event.shown)
@@ -612,6 +621,8 @@ class RunScreen(DialogGuardScreen[None]):
             return run is not None and (run.can_go_on if action == "follow_up" else not run.alive)
         if action in ("stderr", "copy_command", "files"):
             return run is not None
+        if action == "take_back":
+            return run is not None and any(each.holds for each in run.questions)
         if action == "queue":
             return run is not None and bool(run.steered.prompts)
         if action == "allow":

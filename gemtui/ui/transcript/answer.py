@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from gemtui.text import Clean, visible_line
 from gemtui.transcript.display_model import DiffDisplay
 from gemtui.transcript.displays import content_diff
-from gemtui.transcript.model import Answer, Consent, ToolCall
+from gemtui.transcript.model import Answer, Beyond, Consent, ToolCall
 from gemtui.ui.draw.gutter_rows import Row, whole
 from gemtui.ui.draw.lines import Line, Piece, own, wrap
 from gemtui.ui.draw.theme import Look, Role
@@ -21,6 +21,12 @@ _WORDS = {
     Consent.STOPPED: "denied by you, and the run was stopped",
     Consent.ABANDONED: "nobody answered: not allowed",
 }
+_BEYOND = {
+    None: "",
+    Beyond.RUN: ", and all like it in this run",
+    Beyond.ALWAYS: ", and all like it always",
+    Beyond.TAKEN_BACK: "; more like it is asked about again",
+}
 _LONG = 300
 """Characters of a reason that are shown."""
 
@@ -31,7 +37,8 @@ def answer_words(answer: Answer | None) -> Clean:
         return own("")
     whose = "a sub-agent's call, " if answer.subagent else ""
     reason = f": {answer.reason[:_LONG]}" if answer.reason else ""
-    return visible_line(f"{whose}{_WORDS[answer.consent]}{reason}")
+    words = f"{_WORDS[answer.consent]}{_BEYOND[answer.beyond]}"
+    return visible_line(f"{whose}{words}{reason}")
 
 
 def draw_asked(call: ToolCall, look: Look, *, folded: bool) -> Iterator[Line]:

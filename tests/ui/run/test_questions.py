@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -18,6 +19,7 @@ from gemtui.runs.granted import ALWAYS
 from gemtui.ui.run.change_screen import ChangeScreen
 from gemtui.ui.run.question_pane import QuestionPane
 from tests.fake_cli import INIT, FakeCli, uses
+from tests.patience import PATIENCE
 from tests.ui.people import NARROW, WIDE, person
 from tests.ui.run.test_screen import Runner, project, runner
 
@@ -156,6 +158,27 @@ async def test_always_is_kept_in_a_policy(home: Path, project: Path, fake_cli: F
         assert len(Policy.load(path_of(ALWAYS)).rules) == 1
 
 
+@pytest.mark.parametrize(("key", "said"), [("a", "in this run"), ("A", "always")])
+async def test_what_was_allowed_for_all_like_it_is_taken_back(
+    home: Path, project: Path, fake_cli: FakeCli, key: str, said: str
+) -> None:
+    async with somebody(home, project, fake_cli, NARROW, uses("one", "read_file", "a.txt")) as me:
+        await me.asked(1, "read_file", arguments={"file_path": "a.txt"}, tool_use_id="one")
+        await me.ready(1)
+        await me.press(key)
+        await me.answered(1)
+        await me.until(lambda: any("esc u takes that back" in each for each in me.said))
+        me.gate.settle(1, Settled(fate=Fate.ALLOWED))
+        await me.sees(f"allowed by you, and all like it {said}")
+        assert path_of(ALWAYS).exists() is (key == "A")
+        await me.press("escape", "u")
+        await me.sees("allowed by you; more like it is asked about again")
+        assert any("Asked about again" in each and "read_file" in each for each in me.said)
+        assert me.gate.is_taken_back(1)
+        assert not (key == "A" and Policy.load(path_of(ALWAYS)).rules)
+        assert not me.pane.can("take_back")
+
+
 @pytest.mark.parametrize("key", ["a", "A"])
 async def test_what_has_no_narrow_rule_says_why(
     home: Path, project: Path, fake_cli: FakeCli, key: str
@@ -226,6 +249,18 @@ async def test_arguments_are_changed_as_json(
         await me.ready(1)
         await me.press("y")
         assert await me.answered(1) == Approval.allow({"q": 12})
+
+
+async def test_somebody_is_there_while_an_editor_has_the_terminal(
+    home: Path, project: Path, fake_cli: FakeCli
+) -> None:
+    async with somebody(home, project, fake_cli) as me:
+        await me.asked(1)
+        await me.until(me.gate.last_here)
+        (me.gate.path / "here").unlink()
+        end = time.monotonic() + PATIENCE
+        while me.gate.last_here() is None:  # the event loop waits here, as it does for an editor
+            assert time.monotonic() < end
 
 
 # --- keys that are no answer ---------------------------------------------------------------------
