@@ -94,6 +94,17 @@ def keep_always(rule: Rule) -> Path:
     return path
 
 
+def forget_always(rule: Rule) -> None:
+    """Take a rule out of that again, where it stands there. Raises PolicyError and OSError."""
+    path = path_of(ALWAYS)
+    if not path.exists():
+        return
+    opened = store.open_policy(path)
+    places = [at for at, each in enumerate(opened.document.rules) if _same(rule, each.rule)]
+    if places:
+        store.save(opened, opened.document.remove(places[-1]))
+
+
 def _same(one: Rule, other: Rule | None) -> bool:
     return other is not None and replace(other, source=one.source, index=one.index) == one
 
