@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import os
 import sys
-import tempfile
 import termios
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
@@ -18,11 +17,10 @@ import click
 from gemtui.agent.approval import Approval, ApprovalRequest
 from gemtui.agent.gate_folder import GateFolder
 from gemtui.config import Config, Ring, load_config
+from gemtui.editor import edited_text
 from gemtui.errors import GemtuiError
-from gemtui.files import read_small
 from gemtui.notify import Notice, RingingTerminal, ringing_terminal, rung
 from gemtui.paths import config_file
-from gemtui.processes import at_terminal
 from gemtui.runs.granted import ALWAYS, keep_always
 from gemtui.runs.like_this import LikeThis, like_this
 from gemtui.runs.proposal import Form, Proposal, proposal_of
@@ -34,8 +32,6 @@ _MOST = 60
 """Lines of a call that are printed; `v` prints all."""
 _LOOK = 0.3
 """Seconds between two looks whether somebody else has answered."""
-_LARGEST = 16_000_000
-"""Bytes of what an editor leaves."""
 NO_TERMINAL = (
     "--ask needs a terminal to ask in: nobody can answer here; without it the calls are refused"
 )
@@ -197,7 +193,11 @@ class TerminalQuestions:
     async def _change(self, request: ApprovalRequest, now: Proposal, typed: str) -> Proposal | None:
         """What the person writes in its place; shown before it runs."""
         try:
-            text = typed if typed.strip() and now.form is Form.COMMAND else edited(now)
+            if typed.strip() and now.form is Form.COMMAND:
+                text = typed
+            else:
+                editor = load_config(config_file()).editor
+                text = edited_text(now.text, now.name, setting=editor)
             arguments = now.changed(text)
         except (GemtuiError, OSError, ValueError) as error:
             self._terminal.write((visible_line(f"nothing is changed: {error}"),))
@@ -205,19 +205,6 @@ class TerminalQuestions:
         changed = await asyncio.to_thread(proposal_of, request, self._cwd, arguments)
         self._terminal.write((Clean("changed by you:"), *question_lines(request, changed)))
         return changed
-
-
-def edited(now: Proposal) -> str:
-    """Let the person change a call in their editor. Raises GemtuiError, OSError, ValueError."""
-    from gemtui.ui.kit.editor import editor_command, editor_program
-
-    with tempfile.TemporaryDirectory(prefix="gemtui-") as folder:
-        path = Path(folder) / now.name
-        path.write_bytes(now.text.encode("utf-8", "surrogatepass"))
-        words = editor_command(load_config(config_file()).editor, os.environ, path)
-        if code := at_terminal(words, program=editor_program(words[0])):
-            raise GemtuiError(f"{words[0]} ended with {code}")
-        return read_small(path, _LARGEST).decode("utf-8", "surrogatepass")
 
 
 def question_lines(

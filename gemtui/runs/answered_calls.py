@@ -23,6 +23,7 @@ from gemtui.transcript.model import (
     Transcript,
     outline,
 )
+from gemtui.transcript.rows import Row, of_rows, put_in
 from gemtui.transcript.tools import asked_change, kind_of
 
 _CONSENT = {
@@ -61,12 +62,7 @@ class AnsweredCalls:
         for question in questions:
             if question.request.subagent:
                 self._insert(rows, question)
-        messages = tuple(rows)
-        return Transcript(
-            outlines=tuple(line for line, _ in messages),
-            read=lambda at: _read(transcript, messages[at][1]),
-            revision=transcript.revision,
-        )
+        return of_rows(transcript, rows)
 
     def _match(self, transcript: Transcript, questions: Sequence[Question]) -> None:
         """Find the call of each question that has none yet."""
@@ -84,9 +80,7 @@ class AnsweredCalls:
                 self.calls[question.number] = call.id
                 free.remove(call)
 
-    def _row(
-        self, transcript: Transcript, at: int, by_call: Mapping[str, Question]
-    ) -> tuple[Outline, int | Message]:
+    def _row(self, transcript: Transcript, at: int, by_call: Mapping[str, Question]) -> Row:
         line = transcript.outlines[at]
         if not line.calls:
             return line, at
@@ -107,23 +101,14 @@ class AnsweredCalls:
             made = self._made[at] = (line, asked, changed, outline(changed))
         return made[3], made[2]
 
-    def _insert(self, rows: list[tuple[Outline, int | Message]], question: Question) -> None:
+    def _insert(self, rows: list[Row], question: Question) -> None:
         """A card of its own, where the question came."""
         key = -question.number
         made = self._made.get(key)
         if made is None or made[1] is not question:
             message = _own_message(question)
             made = self._made[key] = (outline(message), question, message, outline(message))
-        at = made[2].time
-        assert at is not None
-        place = next(
-            (n for n in range(len(rows), 0, -1) if (time := rows[n - 1][0].time) and time <= at), 0
-        )
-        rows.insert(place, (made[3], made[2]))
-
-
-def _read(transcript: Transcript, row: int | Message) -> Message:
-    return transcript.read(row) if isinstance(row, int) else row
+        put_in(rows, (made[3], made[2]))
 
 
 def _call_of(question: Question, calls: Sequence[ToolCall]) -> ToolCall | None:

@@ -114,53 +114,34 @@ def _as_json(args: Mapping[str, Any]) -> str:
 
 def _file(tool: str, args: Mapping[str, Any], cwd: Path) -> Proposal | None:
     kind, path = kind_of(tool), asked_path(args)
-    if not path or kind not in (ToolKind.WRITE, ToolKind.EDIT):
+    edits = kind is ToolKind.EDIT
+    old, new = args.get("old_string"), args.get("new_string" if edits else "content")
+    if not (path and kind in (ToolKind.WRITE, ToolKind.EDIT) and isinstance(new, str)):
         return None
+    if not isinstance(old, str):
+        if edits:
+            return None
+        old = None
     place = cwd / path
     before, remarks = _read(place, cwd)
-    name = file_name(PurePath(path).name)
-    content, old, new = args.get("content"), args.get("old_string"), args.get("new_string")
-    if kind is ToolKind.WRITE and isinstance(content, str):
-        diff = (
-            rebuilt_diff(path, old=None, new=content, is_new=not is_there(place))
-            if before is None
-            else content_diff(path, before, content)
-        )
-        return Proposal(
-            tool=tool,
-            arguments=args,
-            form=Form.FILE,
-            text=content,
-            name=name,
-            diff=diff,
-            remarks=(*remarks, *_same(diff)),
-        )
-    if kind is ToolKind.EDIT and isinstance(old, str) and isinstance(new, str):
-        after = None if before is None else _replaced(before, old, new, args)
-        if before is None or after is None:
-            missing = () if before is None else (_NOT_FOUND,)
-            diff = rebuilt_diff(path, old=old, new=new, is_new=not is_there(place) and not old)
-            return Proposal(
-                tool=tool,
-                arguments=args,
-                form=Form.FILE,
-                text=new,
-                name=name,
-                diff=diff,
-                remarks=(*remarks, *missing),
-            )
-        diff, whole = content_diff(path, before, after), len(before) <= _MOST_EDITED
-        return Proposal(
-            tool=tool,
-            arguments=args,
-            form=Form.FILE,
-            text=after if whole else new,
-            name=name,
-            diff=diff,
-            remarks=(*remarks, *_same(diff)),
-            before=before if whole else None,
-        )
-    return None
+    after = new if old is None else _replaced(before, old, new, args)
+    if before is None or after is None:
+        diff = rebuilt_diff(path, old=old, new=new, is_new=not is_there(place) and not old)
+    else:
+        diff = content_diff(path, before, after)
+    if before is not None and after is None:
+        remarks = (*remarks, _NOT_FOUND)
+    whole = after if edits and before is not None and len(before) <= _MOST_EDITED else None
+    return Proposal(
+        tool=tool,
+        arguments=args,
+        form=Form.FILE,
+        text=new if whole is None else whole,
+        name=file_name(PurePath(path).name),
+        diff=diff,
+        remarks=remarks if diff.added or diff.removed else (*remarks, "it changes nothing"),
+        before=None if whole is None else before,
+    )
 
 
 def _read(place: Path, cwd: Path) -> tuple[str | None, tuple[str, ...]]:
@@ -184,15 +165,13 @@ def _read(place: Path, cwd: Path) -> tuple[str | None, tuple[str, ...]]:
         return None, (*remarks, "what it holds now is no text")
 
 
-def _replaced(before: str, old: str, new: str, args: Mapping[str, Any]) -> str | None:
+def _replaced(before: str | None, old: str, new: str, args: Mapping[str, Any]) -> str | None:
     """What the file would hold; None where that is not known."""
+    if before is None:
+        return None
     old, new = old.replace("\r\n", "\n"), new.replace("\r\n", "\n")
     found = before.count(old) if old else 0
     several = args.get("allow_multiple") is True or args.get("expected_replacements") == found
     if found == 1 or (found > 1 and several):
         return before.replace(old, new)
     return None
-
-
-def _same(diff: DiffDisplay) -> tuple[str, ...]:
-    return () if diff.added or diff.removed else ("it changes nothing",)

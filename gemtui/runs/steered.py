@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
 from gemtui.agent.steering import Delivered, NextPrompt, Steering, Word
 from gemtui.transcript.model import Author, Message, Outline, Text, Transcript, outline
+from gemtui.transcript.rows import of_rows, put_in, rows_of
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,9 +43,7 @@ def with_words(
     here = [(word, at) for word, at in steered.words if at is not None]
     if not here:
         return transcript
-    rows: list[tuple[Outline, int | Message]] = [
-        (line, at) for at, line in enumerate(transcript.outlines)
-    ]
+    rows = rows_of(transcript)
     for word, delivered in here:
         if word.number not in made:
             message = Message(
@@ -55,22 +53,5 @@ def with_words(
                 time=datetime.fromtimestamp(delivered.at / 1000, UTC),
             )
             made[word.number] = outline(message), message
-        line, message = made[word.number]
-        rows.insert(_place(rows, message.time), (line, message))
-    found = tuple(row for _, row in rows)
-
-    def read(at: int) -> Message:
-        row = found[at]
-        return transcript.read(row) if isinstance(row, int) else row
-
-    lines = tuple(line for line, _ in rows)
-    return Transcript(outlines=lines, read=read, revision=transcript.revision)
-
-
-def _place(rows: Sequence[tuple[Outline, object]], time: datetime | None) -> int:
-    """Behind the last message that is not younger."""
-    for at in range(len(rows), 0, -1):
-        known = rows[at - 1][0].time
-        if known is not None and time is not None and known <= time:
-            return at
-    return len(rows)
+        put_in(rows, made[word.number])
+    return of_rows(transcript, rows)

@@ -141,7 +141,7 @@ def test_the_app_takes_nothing_from_the_folder(foreign: ForeignFolder, fake_cli:
 def test_the_editor_is_no_program_of_the_folder(
     foreign: ForeignFolder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from gemtui.ui.kit.editor import NoEditor, editor_program
+    from gemtui.editor import NoEditor, editor_program
 
     monkeypatch.chdir(foreign.path)
     monkeypatch.setenv("PATH", os.pathsep.join(("", ".")))

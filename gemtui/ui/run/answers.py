@@ -14,9 +14,10 @@ from gemtui.runs.proposal import Form, Proposal
 from gemtui.text import Clean, visible, visible_line
 from gemtui.transcript.model import Beyond
 from gemtui.ui.kit.dialogs import AskScreen
+from gemtui.ui.kit.editor import edit_text
 from gemtui.ui.kit.keys import BY_ID
 from gemtui.ui.kit.text_screen import RawScreen
-from gemtui.ui.run.change_screen import ChangeScreen, edited
+from gemtui.ui.run.change_screen import ChangeScreen
 from gemtui.ui.run.question_drawing import whole_text
 from gemtui.ui.run.question_pane import QuestionPane, Said, Shown
 
@@ -115,22 +116,14 @@ async def _change(app: AppBase, pane: QuestionPane, run: LiveRun, shown: Shown) 
             await _send(app, run, shown, _changed(shown, now.changed(text)))
         return
     try:
-        text = edited(app, now.text, now.name)
-    except (GemtuiError, OSError) as error:
-        app.say(str(error), problem=True)
-        return
-    if text is None:
-        title = "The file's new text" if now.form is Form.FILE else "The arguments"
-        text = await _typed(app, now, title, enter_takes=False)
-    if text is None:
-        return
-    try:
-        arguments = now.changed(text)
-    except ValueError as error:
+        text = edit_text(app, now.text, now.name)
+        if text is None:
+            title = "The file's new text" if now.form is Form.FILE else "The arguments"
+            text = await _typed(app, now, title, enter_takes=False)
+        if text is not None and text != now.text:
+            await pane.change(shown, now.changed(text))
+    except (GemtuiError, OSError, ValueError) as error:
         app.say(f"Nothing is changed: {error}", problem=True)
-    else:
-        if text != now.text:
-            pane.change(shown, arguments)
 
 
 def _changed(shown: Shown, arguments: Mapping[str, Any]) -> Approval:

@@ -2,35 +2,21 @@
 
 from __future__ import annotations
 
-import os
-import tempfile
 from collections.abc import Callable
-from contextlib import suppress
-from pathlib import Path
-from typing import TYPE_CHECKING
 
 from textual import events, on
-from textual.app import ComposeResult, SuspendNotSupported
+from textual.app import ComposeResult
 from textual.containers import Horizontal
 
-from gemtui.errors import GemtuiError
-from gemtui.files import read_small
-from gemtui.processes import at_terminal
 from gemtui.text import HOLDS_CONTROLS, Clean, clean, clean_line, visible
 from gemtui.ui.draw.lines import own
 from gemtui.ui.kit.clean_text_area import TextArea
 from gemtui.ui.kit.clean_widgets import Button, Dialog, Label
 from gemtui.ui.kit.dialog_guard import DialogScreen
-from gemtui.ui.kit.editor import editor_command, editor_program
 from gemtui.ui.kit.keys import Where, bindings
-
-if TYPE_CHECKING:
-    from gemtui.ui.kit.app_base import AppBase
 
 LONGEST = 200_000
 """Characters that can be changed here; what is longer needs an editor."""
-_LARGEST = 16_000_000
-"""Bytes of what an editor leaves."""
 
 
 class ChangeArea(TextArea):
@@ -98,30 +84,3 @@ class ChangeScreen(DialogScreen[str]):
     def action_close(self) -> None:
         """Change nothing."""
         self.dismiss(None)
-
-
-def edited(app: AppBase, text: str, name: str) -> str | None:
-    """Let the person change a text in their editor; the app sleeps meanwhile.
-
-    `name`: of the file that holds it. None: there is no editor, or none can be shown here. Raises
-    GemtuiError and OSError where the editor failed, or left what can't be read.
-    """
-    with tempfile.TemporaryDirectory(prefix="gemtui-") as folder:
-        path = Path(folder) / name
-        path.write_bytes(text.encode("utf-8", "surrogatepass"))
-        try:
-            words = editor_command(app.config.editor, os.environ, path)
-            program = editor_program(words[0])
-        except GemtuiError:
-            return None
-        with suppress(SuspendNotSupported):
-            with app.suspend():
-                code = at_terminal(words, program=program)
-            if code:
-                raise GemtuiError(f"{words[0]} ended with {code}: nothing is changed")
-            left = read_small(path, _LARGEST)
-            try:
-                return left.decode("utf-8", "surrogatepass")
-            except UnicodeDecodeError:
-                raise GemtuiError("what the editor left is not UTF-8") from None
-    return None

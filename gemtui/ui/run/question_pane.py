@@ -266,14 +266,12 @@ class QuestionPane(Vertical):
         if question.number == self._number:
             self._draw(Shown(question, proposal, like))
 
-    def change(self, shown: Shown, arguments: Mapping[str, Any]) -> None:
+    async def change(self, shown: Shown, arguments: Mapping[str, Any]) -> None:
         """Show what would run in the place of what was asked; a yes runs it."""
-        if self.shown is None or self.shown.question.number != shown.question.number:
-            return
-        if arguments == shown.proposal.arguments:
-            self._draw(replace(shown, changed=None))
-        else:
-            changed = proposal_of(shown.question.request, self._cwd, arguments)
+        changed, request = None, shown.question.request
+        if arguments != shown.proposal.arguments:
+            changed = await asyncio.to_thread(proposal_of, request, self._cwd, arguments)
+        if self.shown is not None and self.shown.question.number == shown.question.number:
             self._draw(replace(shown, changed=changed))
 
     def _draw(self, shown: Shown) -> None:

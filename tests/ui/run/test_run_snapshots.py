@@ -177,7 +177,7 @@ async def question_list(me: Person, cli: FakeCli) -> None:
 async def question_changed(me: Person, cli: FakeCli) -> None:
     pane = await asked(me, cli, ("replace", EDIT))
     assert pane.question.shown is not None
-    pane.question.change(pane.question.shown, {**EDIT, "new_string": "lines, rest\n"})
+    await pane.question.change(pane.question.shown, {**EDIT, "new_string": "lines, rest\n"})
     await me.sees("changed by you")
 
 

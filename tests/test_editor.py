@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
+from gemtui.editor import NoEditor, edited_text, editor_command, written_file
 from gemtui.errors import GemtuiError
-from gemtui.ui.kit.editor import NoEditor, editor_command, written_file
 
 FILE = Path("/src/a b.py")
 
@@ -57,3 +57,27 @@ def test_what_is_no_file_is_said(tmp_path: Path, name: str, words: str) -> None:
 def test_a_relative_path_without_a_project_is_said() -> None:
     with pytest.raises(GemtuiError, match="folder of this session is not known"):
         written_file("a.py", None)
+
+
+def edited_by(folder: Path, script: str) -> str:
+    editor = folder / "editor"
+    editor.write_text(f"#!/bin/sh\n{script}\n")
+    editor.chmod(0o755)
+    return edited_text("one\udc00\n", "a b.sh", setting=str(editor))
+
+
+def test_a_text_is_what_the_editor_left(tmp_path: Path) -> None:
+    assert edited_by(tmp_path, 'echo "${1##*/}" >>"$1"') == "one\udc00\na b.sh\n"
+
+
+@pytest.mark.parametrize(
+    ("script", "why"),
+    [
+        ("exit 3", "ended with 3"),
+        (r"""printf '\377' >"$1" """, "not UTF-8"),
+        ('rm "$1"; mkfifo "$1"', "not a regular file"),
+    ],
+)
+def test_what_an_editor_left_that_is_no_text_is_said(tmp_path: Path, script: str, why: str) -> None:
+    with pytest.raises((GemtuiError, OSError), match=why):
+        edited_by(tmp_path, script)

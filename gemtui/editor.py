@@ -1,0 +1,103 @@
+"""The user's editor: its command, and a text that is changed in it."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import tempfile
+from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager, nullcontext
+from pathlib import Path
+
+from gemtui.errors import GemtuiError
+from gemtui.files import is_file, is_there, read_small
+from gemtui.processes import at_terminal, find_program
+
+_PLUS_LINE = {"vi", "vim", "nvim", "nano", "emacs", "emacsclient", "micro", "kak", "joe", "ne"}
+_COLON_LINE = {"hx", "helix", "subl", "zed"}
+_GOTO = {"code", "code-insiders", "codium", "cursor"}
+_LARGEST = 16_000_000
+"""Bytes of what an editor leaves."""
+
+
+class NoEditor(GemtuiError):
+    """Neither the setting nor the environment names an editor, or it can't be understood."""
+
+
+def editor_command(
+    setting: str, environ: Mapping[str, str], path: Path, line: int | None = None
+) -> list[str]:
+    """Words to run: the setting, else $VISUAL, else $EDITOR, at `line` where the editor can.
+
+    Raises NoEditor with the way out.
+    """
+    chosen = setting or environ.get("VISUAL") or environ.get("EDITOR") or ""
+    try:
+        words = shlex.split(chosen)
+    except ValueError as error:
+        raise NoEditor(f"the editor {chosen!r} can't be understood: {error}") from None
+    if not words:
+        raise NoEditor("no editor is set: export EDITOR, or set editor in gemtui's config file")
+    return words + _place(Path(words[0]).name, path, line)
+
+
+def editor_program(word: str) -> str:
+    """Where the first word of an editor's command is. Raises NoEditor where it is not on PATH."""
+    found = find_program(word)
+    if found is None:
+        raise NoEditor(f"the editor {word} was not found on PATH: install it, or set another one")
+    return found
+
+
+def _place(editor: str, path: Path, line: int | None) -> list[str]:
+    if line is not None and editor in _PLUS_LINE:
+        return [f"+{line}", str(path)]
+    if line is not None and editor in _COLON_LINE:
+        return [f"{path}:{line}"]
+    if line is not None and editor in _GOTO:
+        return ["--goto", f"{path}:{line}"]
+    return [str(path)]
+
+
+def written_file(path: str, project: Path | None) -> Path:
+    """Where a file that a tool named is now; `path` may be relative to the project.
+
+    Raises GemtuiError where it is gone or is no regular file.
+    """
+    place = Path(path) if project is None else project / path
+    if not place.is_absolute():
+        raise GemtuiError(f"{path} is relative, and the folder of this session is not known")
+    if not is_there(place):
+        raise GemtuiError(f"{place} is not there any more")
+    if not is_file(place):
+        raise GemtuiError(f"{place} is no regular file")
+    return place
+
+
+def edited_text(
+    text: str,
+    name: str,
+    *,
+    setting: str,
+    suspended: Callable[[], AbstractContextManager[object]] = nullcontext,
+) -> str:
+    """Let the person change a text in their editor, and return it.
+
+    `name`: of the file that holds it. `setting`: as `editor_command` takes it. Within `suspended()`
+    the terminal is the editor's. Raises NoEditor, and GemtuiError or OSError where the editor
+    failed, or left what can't be read.
+    """
+    with tempfile.TemporaryDirectory(prefix="gemtui-") as folder:
+        path = Path(folder) / name
+        path.write_bytes(text.encode("utf-8", "surrogatepass"))
+        words = editor_command(setting, os.environ, path)
+        program = editor_program(words[0])
+        with suspended():
+            code = at_terminal(words, program=program)
+        if code:
+            raise GemtuiError(f"{words[0]} ended with {code}")
+        left = read_small(path, _LARGEST)
+    try:
+        return left.decode("utf-8", "surrogatepass")
+    except UnicodeDecodeError:
+        raise GemtuiError("what the editor left is not UTF-8") from None

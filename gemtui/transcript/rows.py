@@ -1,0 +1,38 @@
+"""A transcript with messages between its own: what a person said to a run beside its prompt."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from gemtui.transcript.model import Message, Outline, Transcript
+
+Row = tuple[Outline, int | Message]
+"""An outline, and its message or the place of that in a transcript."""
+
+
+def rows_of(transcript: Transcript) -> list[Row]:
+    """Return the rows of a transcript, to be changed."""
+    return [(line, at) for at, line in enumerate(transcript.outlines)]
+
+
+def put_in(rows: list[Row], row: Row) -> None:
+    """Put a message behind the last one that is not younger; where none is, at the end."""
+    time = row[0].time
+    places = range(len(rows), 0, -1)
+    rows.insert(next((at for at in places if _is_older(rows[at - 1], time)), len(rows)), row)
+
+
+def _is_older(row: Row, time: datetime | None) -> bool:
+    return row[0].time is not None and time is not None and row[0].time <= time
+
+
+def of_rows(transcript: Transcript, rows: list[Row]) -> Transcript:
+    """Return a transcript of these rows; places are those in `transcript`."""
+    found = tuple(row for _, row in rows)
+
+    def read(at: int) -> Message:
+        row = found[at]
+        return transcript.read(row) if isinstance(row, int) else row
+
+    lines = tuple(line for line, _ in rows)
+    return Transcript(outlines=lines, read=read, revision=transcript.revision)
