@@ -15,7 +15,7 @@ from gemtui.commands.pick_session import choose, index_of_user
 from gemtui.commands.sessions import scope, short_ids
 from gemtui.jsonout import encode_array
 from gemtui.paths import cache_dir, current_folder
-from gemtui.sessions.patches import ProjectPatch
+from gemtui.sessions.patches import ProjectPatch, remarks
 from gemtui.sessions.problem import Problem
 from gemtui.sessions.projects import folder_names
 from gemtui.sessions.scope import read_store, sessions_with_calls
@@ -157,16 +157,20 @@ def _print_patch(writes: Iterable[RecordedWrite], root: Path | None) -> int:
         raise click.UsageError(
             "a patch is of one project: stand in its folder, or name it with --project"
         )
-    patch, printed, left = ProjectPatch(root), 0, 0
+    patch = ProjectPatch(root)
     for write in writes:
         patch.add(write)
-    for each in patch.files():
-        if each.text:
-            to_stdout([each.text.encode("utf-8", "replace")])
-            printed += 1
-        left += bool(each.unknown)
-        for remark in each.remarks:
-            note(remark)
-    if not printed:
-        note("nothing to patch" if left else "no session wrote such a file")
-    return 0 if printed else 1
+    files = list(patch.files())
+    to_stdout(each.text.encode("utf-8", "replace") for each in files if each.text)
+    for what, about in remarks(files):
+        note(what)
+        for path in about:
+            note(path)
+    if any(each.text for each in files):
+        return 0
+    note(
+        "nothing to patch"
+        if any(each.unknown for each in files)
+        else "no session wrote such a file"
+    )
+    return 1

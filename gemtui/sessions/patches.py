@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime
 from itertools import pairwise
 from pathlib import Path, PurePath
@@ -10,10 +10,13 @@ from typing import NamedTuple
 
 from msgspec import Struct
 
+from gemtui.sessions.problem import Problem
 from gemtui.sessions.projects import folder_names
 from gemtui.sessions.written_files import RecordedWrite
 from gemtui.text import counted
 from gemtui.transcript.patch import file_patch, patch_of_diff
+
+_CHANGED_BETWEEN = "changed by something else in between, which is in the patch"
 
 
 class FilePatch(Struct, frozen=True, kw_only=True):
@@ -29,15 +32,31 @@ class FilePatch(Struct, frozen=True, kw_only=True):
     unknown: str = ""
     gaps: int = 0
 
-    @property
-    def remarks(self) -> Iterator[str]:
-        """What a person should know of it: that it is left out, or more than the calls' work."""
-        if self.unknown:
-            yield f"not in the patch: {self.path}: {self.unknown}"
-        if self.gaps:
-            times = counted(self.gaps, "time")
-            what = f"was changed {times} by something else in between"
-            yield f"{self.path} {what}: it is in the patch"
+
+class Remark(NamedTuple):
+    """Something to know of a patch, and the paths of the files that it is about."""
+
+    what: str
+    about: Sequence[str]
+
+
+def remarks(files: Iterable[FilePatch], problems: Iterable[Problem] = ()) -> list[Remark]:
+    """Return what a person should know of a patch: each thing once, with a count.
+
+    `files`: all of the patch. `problems`: what could not be read of the sessions.
+    """
+    found: dict[str, list[str]] = {}
+    for problem in problems:
+        found.setdefault(problem.what, []).append(str(problem.path))
+    for each in files:
+        if each.unknown:
+            found.setdefault(f"left out of the patch, {each.unknown}", []).append(str(each.path))
+    for each in files:
+        if each.gaps:
+            found.setdefault(_CHANGED_BETWEEN, []).append(str(each.path))
+    return [
+        Remark(f"{what}: {counted(len(about), 'file')}", about) for what, about in found.items()
+    ]
 
 
 class ProjectPatch:
@@ -61,7 +80,7 @@ class ProjectPatch:
         for path, changes in sorted(self._files.items()):
             folder = next((each for each in self._folders if path.is_relative_to(each)), None)
             if folder is None:
-                yield FilePatch(path=path, unknown=f"it is not below {self._root}")
+                yield FilePatch(path=path, unknown=f"not below {self._root}")
             else:
                 yield changes.patch(path, path.relative_to(folder).as_posix())
 
@@ -98,7 +117,7 @@ class _Changes:
             return FilePatch(path=path, text=file_patch(name, before, last.new), gaps=self._gaps())
         if len(self._steps) == 1 and first.original is not None:
             return FilePatch(path=path, text=patch_of_diff(name, first.diff, is_new=first.is_new))
-        return FilePatch(path=path, unknown="what it held before is not recorded")
+        return FilePatch(path=path, unknown="what was there before is not recorded")
 
     def _gaps(self) -> int:
         """How often the file was not as the write before had left it."""

@@ -133,9 +133,9 @@ class GemtuiApp(AppBase):
         if not (self._ending and isinstance(error, NoMatches)):
             super()._handle_exception(error)
 
-    def marks(self) -> Mapping[str, str]:
+    def signs(self) -> Mapping[str, str]:
         """A run goes on or has ended unseen; a policy is not saved."""
-        return {"app.runs": self.runs.mark(), "app.policies": self.policies.mark()}
+        return {"app.runs": self.runs.sign(), "app.policies": self.policies.sign()}
 
     async def is_running_in(self, session: str) -> bool:
         """Whether a run goes on in the session with this id, whoever started it."""

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from gemtui.sessions import kept as kept_module
-from gemtui.sessions.patches import ProjectPatch
+from gemtui.sessions.patches import ProjectPatch, remarks
 from gemtui.sessions.problem import Problem
 from gemtui.sessions.records import SessionLog
 from gemtui.sessions.scope import sessions_with_calls
@@ -160,7 +160,7 @@ def test_a_patch_is_from_the_first_to_the_last_write_in_whatever_order(
     for each in list(only(recorded_changes(sessions(tmp_path))))[::order]:
         patch.add(each)
     (file,) = patch.files()
-    assert (file.gaps, list(file.remarks)) == (0, [])
+    assert (file.gaps, remarks([file])) == (0, [])
     assert file.text.splitlines()[-2:] == ["-1", "+4"]
 
 
@@ -171,4 +171,4 @@ def test_what_is_not_below_the_folder_is_left_out(tmp_path: Path) -> None:
         patch.add(each)
     (file,) = patch.files()
     assert (file.path, file.text) == (PurePath("/home/ada/src/x"), "")
-    assert file.unknown == f"it is not below {ROOT}"
+    assert file.unknown == f"not below {ROOT}"

@@ -20,6 +20,15 @@ def store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return copy_store(tmp_path)
 
 
+async def test_all_of_the_question_is_seen_where_it_has_room(
+    store: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stand_in(tmp_path, monkeypatch)
+    async with person(store, WIDE) as me:
+        await me.press("f8")
+        await me.sees("Install it?", "lets it ask you before a run acts", "gemtui extension remove")
+
+
 @pytest.mark.parametrize("size", [WIDE, NARROW])
 async def test_it_is_installed_and_taken_out(
     store: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, size: tuple[int, int]

@@ -73,7 +73,7 @@ class Start(Struct, frozen=True, kw_only=True):
 class AppBase(App[None]):
     """The app as its screens know it.
 
-    `glyphs` and `clock` are read by whatever draws; `marks_changed` is published when the signs at
+    `glyphs` and `clock` are read by whatever draws; `signs_changed` is published when the signs at
     the modes may be others.
     """
 
@@ -90,7 +90,7 @@ class AppBase(App[None]):
         super().__init__(ansi_color=ansi_color)
         self.start, self.config, self.clock = start, config, clock
         self.glyphs: Glyphs = ASCII if config.ascii else UNICODE
-        self.marks_changed: Signal[None] = Signal(self, "marks changed")
+        self.signs_changed: Signal[None] = Signal(self, "signs changed")
         self._named, self._title = False, _NOTHING
         self._news: Notice | None = None
         self._ringer = Ringer(self._sound, self.set_timer)
@@ -113,7 +113,7 @@ class AppBase(App[None]):
         adapter = self.start.adapter
         return state_dir() / "runs" if adapter is None else adapter.runs
 
-    def marks(self) -> Mapping[str, str]:
+    def signs(self) -> Mapping[str, str]:
         """The sign at each mode, by the id of its key."""
         return {}
 
@@ -124,7 +124,7 @@ class AppBase(App[None]):
 
     def tabs(self, current: str) -> Sequence[Content]:
         """The first words of a screen: the modes, each with the sign of what goes on there."""
-        return tabs(current, self.marks())
+        return tabs(current, self.signs())
 
     # --- screens that come and go --------------------------------------------------------------
 

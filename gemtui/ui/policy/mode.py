@@ -40,8 +40,8 @@ class PolicyMode:
         """The policy that is being edited; None = the pane has not been shown yet."""
         return None if self._made is None else self._made.draft
 
-    def mark(self) -> str:
-        """The mark beside the policy mode for changes that are not saved; "" = none."""
+    def sign(self) -> str:
+        """The sign beside the policy mode for changes that are not saved; "" = none."""
         draft = self.draft
         return UNSAVED if draft is not None and draft.changed else ""
 

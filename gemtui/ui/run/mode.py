@@ -88,7 +88,7 @@ class RunMode:
     def _starting(self) -> Sequence[Starting]:
         return () if self._registry is None else self._registry.starting
 
-    def mark(self) -> str:
+    def sign(self) -> str:
         """The sign beside the run mode: a run goes on, or has ended unseen; else nothing."""
         if self._registry is None:
             return ""
@@ -160,7 +160,7 @@ class RunMode:
                 app.ring(end_notice(run))
                 app.say(f"A run has ended: {clean_line(run.prompt[:50])}")
         self.changed.publish(run)
-        app.marks_changed.publish(None)
+        app.signs_changed.publish(None)
 
     def _asked(self, run: LiveRun) -> None:
         """A run asks, or a question of it has been answered."""
@@ -172,7 +172,7 @@ class RunMode:
             app.ring(question_notice(run))
             app.say(f"A run asks: 2 shows it. {clean_line(run.prompt[:50])}")
         self.changed.publish(None)
-        app.marks_changed.publish(None)
+        app.signs_changed.publish(None)
 
     def _shows(self, run: LiveRun) -> bool:
         app = self._app

@@ -196,11 +196,15 @@ class FilesScreen(Steering, WritesScreen[FileRow]):
         self._search()
         self.read()
 
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        """Without a project there is one scope."""
+        del parameters
+        return action != "scope" or self._project is not None
+
     def action_scope(self) -> None:
         """This project or all."""
-        if self._project is not None:
-            self.files.everywhere = not self.files.everywhere
-            self._again()
+        self.files.everywhere = not self.files.everywhere
+        self._again()
 
     def action_span(self) -> None:
         """The next span of time."""
@@ -213,8 +217,11 @@ class FilesScreen(Steering, WritesScreen[FileRow]):
 
         row, snapshot = self.rows.chosen, self._snapshot
         root = self._root or (row and row.project)
-        if row is None or root is None:
-            self.gemtui.say("A patch is of one project: choose a file of it.")
+        if row is None:
+            self.gemtui.say("No patch: no file is shown.")
+            return
+        if root is None:
+            self.gemtui.say("No patch: the folder of the project of this file is not known.")
             return
         patching = Patching(
             root,

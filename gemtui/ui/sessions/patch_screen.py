@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path, PurePath
@@ -17,7 +17,7 @@ from textual.content import Content
 
 from gemtui.files import resolved, write_new
 from gemtui.paths import current_folder
-from gemtui.sessions.patches import ProjectPatch
+from gemtui.sessions.patches import ProjectPatch, Remark, remarks
 from gemtui.sessions.problem import Problem
 from gemtui.sessions.summary import Summary
 from gemtui.sessions.written_files import recorded_changes
@@ -37,8 +37,8 @@ from gemtui.ui.sessions.labels import titled_path
 if TYPE_CHECKING:
     from gemtui.ui.kit.app_base import AppBase
 
-_REMARKS = 200
-"""Remarks that are shown; further ones are counted."""
+_NAMES = 20
+"""Files that are named for one remark; further ones are counted."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +61,7 @@ class Patch:
     text: str
     files: int
     left_out: int
-    remarks: Sequence[str]
+    remarks: Sequence[Remark]
 
 
 class PatchView(LineView):
@@ -181,12 +181,12 @@ def _made(
     patching: Patching, progress: Callable[[int, int], None], cancelled: Callable[[], bool]
 ) -> Patch:
     """In a thread: all of it."""
-    made, problems = ProjectPatch(patching.root), list[str]()
+    made, problems = ProjectPatch(patching.root), list[Problem]()
     for each in recorded_changes(
         patching.sessions(), since=patching.since, progress=progress, cancelled=cancelled
     ):
         if isinstance(each, Problem):
-            problems.append(f"{each.path}: {each.what}")
+            problems.append(each)
         elif patching.only is None or each.path in patching.only:
             made.add(each)
     files = list(made.files())
@@ -194,24 +194,28 @@ def _made(
         text="".join(each.text for each in files),
         files=sum(bool(each.text) for each in files),
         left_out=sum(bool(each.unknown) for each in files),
-        remarks=(*problems, *(remark for each in files for remark in each.remarks)),
+        remarks=remarks(files, problems),
     )
 
 
 def _lines(patch: Patch, look: Look) -> Sequence[Line]:
     """First what there is to say about it, then the patch as it will be written."""
-    said = [clean_line(each) for each in patch.remarks[:_REMARKS]]
-    if more := len(patch.remarks) - len(said):
-        said.append(own(f"and {more:,} more"))
+    lines = [line for remark in patch.remarks for line in _remark_lines(remark, look)]
     if not patch.text:
-        said.append(own("there is nothing to patch"))
-    lines = [
-        line
-        for words in said
-        for line in wrap(
-            (Piece(own(f"{look.glyphs.warning} {words}"), look[Role.WARNING]),), look.width
-        )
-    ]
-    if lines and patch.text:
+        lines += _warning(own("there is nothing to patch"), look)
+    elif lines:
         lines.append(BLANK)
     return (*lines, *text_rows(patch.text, look, folded=False, language=own("diff")).lines)
+
+
+def _remark_lines(remark: Remark, look: Look) -> Iterator[Line]:
+    yield from _warning(clean_line(remark.what), look)
+    names = [short_path(Path(path)) for path in remark.about[:_NAMES]]
+    if (more := len(remark.about) - _NAMES) > 0:
+        names.append(own(f"and {more:,} more"))
+    for name in names:
+        yield from wrap((Piece(own(f"  {name}"), look[Role.MUTED]),), look.width)
+
+
+def _warning(words: Clean, look: Look) -> Sequence[Line]:
+    return wrap((Piece(own(f"{look.glyphs.warning} {words}"), look[Role.WARNING]),), look.width)

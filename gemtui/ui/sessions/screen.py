@@ -175,7 +175,7 @@ class SessionsScreen(DialogGuardScreen[None]):
         self.sessions.group(config.group)
         if config.scope is Scope.EVERYWHERE:
             self.sessions.scope(everywhere=True)
-        self.gemtui.marks_changed.subscribe(self, lambda _: self._update_header())
+        self.gemtui.signs_changed.subscribe(self, lambda _: self._update_header())
         self._follow_marks()
         self._follow_vault()
         self._follow_store()
@@ -534,12 +534,14 @@ class SessionsScreen(DialogGuardScreen[None]):
         from gemtui.ui.sessions.patch_screen import Patching, PatchScreen
 
         snapshot, wanted = self._snapshot, self._wanted
-        projects = {each.project for each in wanted}
-        root = projects.pop() if len(projects) == 1 else None
         if snapshot is None or not wanted:
             return
+        root, *others = {each.project for each in wanted}
+        if others:
+            self.gemtui.say("These sessions are of several projects: a patch is of one.")
+            return
         if root is None:
-            self.gemtui.say("A patch is of sessions of one project, whose folder is known.")
+            self.gemtui.say("No patch: the folder of this session's project is not known.")
             return
 
         def sessions() -> list[Summary]:

@@ -53,7 +53,7 @@ _WHO, _WHO_NARROW, _WIDE = 19, 12, 100
 """Cells for who says it, fewer on a screen that is not wide."""
 _LINE = 300
 """Characters of a hit's line at most."""
-_HELP = own('words  "a phrase"  -not  project: tool: file: tag: after:7d  is:failed  in:prompt')
+_HELP = own('words "a phrase" -not  project: tool: file: tag: after:7d is:failed in:prompt')
 _NAMES = {
     Kind.USER: "you",
     Kind.MODEL: "model",
@@ -313,12 +313,16 @@ class SearchScreen(Steering, AnsweringScreen[Place]):
         """Take what is offered."""
         self.query_one(Input).action_cursor_right()
 
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        """Without a project there is one scope."""
+        del parameters
+        return action != "scope" or self._project is not None
+
     def action_scope(self) -> None:
         """This project or all."""
-        if self._project is not None:
-            self.searching.everywhere = not self.searching.everywhere
-            self._scoped = self._in_scope()
-            self._find()
+        self.searching.everywhere = not self.searching.everywhere
+        self._scoped = self._in_scope()
+        self._find()
 
     def action_dropped(self) -> None:
         """What stands, or what was dropped."""

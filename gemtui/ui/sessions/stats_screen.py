@@ -130,11 +130,15 @@ class StatsScreen(AnsweringScreen[None]):
         ]
         self.query_one("#header", BarLine).say(parts)
 
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        """Without a project there is one scope."""
+        del parameters
+        return action != "scope" or self._project is not None
+
     def action_scope(self) -> None:
         """This project or all."""
-        if self._project is not None:
-            self._everywhere = not self._everywhere
-            self._read()
+        self._everywhere = not self._everywhere
+        self._read()
 
     def action_span(self) -> None:
         """The next span of time."""

@@ -83,6 +83,7 @@ class Finder:
             self._request += 1
             self._view.workers.cancel_group(self._view, "find")
             self._search = self._marker = None
+            self._view.word = ""
             self._say()
 
     def changed(self, same: int) -> None:

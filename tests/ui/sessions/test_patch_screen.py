@@ -73,8 +73,8 @@ async def test_the_patch_of_selected_sessions_is_written_and_applies(
         await me.sees("Let it wane", "Draw the moon")
         await me.press("space", "space", "E")
         await on_patch(me)
-        await me.sees("2 files", "2 files left out", "+half", "it is not below")
-        await me.sees("old.py: what it held before is not recorded")
+        await me.sees("2 files", "2 files left out", "+half", "far.py")
+        await me.sees("left out of the patch, not below", "what was there before is not recorded")
         await write(me, "my.patch")
         await me.until(lambda: any("Written" in each for each in me.said))
     written = project / "my.patch"
@@ -123,7 +123,7 @@ async def test_the_patch_of_the_files_that_are_shown(home: Path, project: Path) 
         await me.press("ctrl+s")
         screen = await on_patch(me)
         assert screen.view.patch is not None
-        assert (screen.view.patch.files, screen.view.patch.remarks) == (1, ())
+        assert (screen.view.patch.files, screen.view.patch.remarks) == (1, [])
         apply(project, screen.view.patch.text)
         assert (project / "src/moon.py").read_text() == "half\n"
         await me.press("escape")
@@ -152,8 +152,36 @@ async def test_sessions_of_several_projects_make_no_patch(home: Path) -> None:
     async with person(home) as me:
         await me.sees("Go away")
         await me.press("space", "space", "space", "E")
-        await me.until(lambda: any("one project" in each for each in me.said))
+        await me.until(lambda: any("of several projects" in each for each in me.said))
         assert me.app.screen is me.home
+
+
+async def test_without_a_project_folder_there_is_no_patch(tmp_path: Path) -> None:
+    home = tmp_path / ".gemini"
+    lost = logs.call("c", 5, name="write_file", args={"file_path": "a", "content": "x"})
+    session(
+        home, uuid(1), [*talk(uuid(1), "Let it wane"), logs.gemini("g", "", 5, toolCalls=[lost])]
+    )
+    async with person(home) as me:
+        await me.sees("Let it wane")
+        await me.press("E")
+        await me.until(lambda: any("folder of this session's project" in each for each in me.said))
+        await me.press("w")
+        await me.sees("1 file")
+        await me.press("ctrl+s")
+        await me.until(lambda: any("of the project of this file is" in each for each in me.said))
+
+
+async def test_what_is_left_out_for_one_reason_is_told_once(home: Path, project: Path) -> None:
+    far = [wrote(project.parent / f"far{n}.py", None, "x", seconds=n) for n in range(30)]
+    records = [*talk(uuid(4), "Wander off"), *far, {"$set": {"lastUpdated": logs.at(90)}}]
+    session(home, uuid(4), records, minute="2026-11-20T23-06")
+    async with person(home) as me:
+        await me.sees("Wander off")
+        await me.press("E")
+        await on_patch(me)
+        await me.sees(": 30 files", "far18.py", "and 10 more")
+        assert me.text.count("not below") == 1
 
 
 async def test_where_nothing_changed_there_is_nothing_to_write(tmp_path: Path) -> None:
@@ -178,7 +206,7 @@ async def test_a_folder_that_can_not_be_is_the_folder_of_no_file(tmp_path: Path)
         await me.sees("Let it wane")
         await me.press("E")
         await on_patch(me)
-        await me.sees("there is nothing to patch", "/etc/a: it is not below")
+        await me.sees("there is nothing to patch", "1 file /etc/a", "not below")
         assert "\x1b" not in me.text
 
 

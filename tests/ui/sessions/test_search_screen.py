@@ -67,6 +67,21 @@ async def test_this_project_or_all(store: Path) -> None:
         await me.sees("all projects", "in 1 session")
 
 
+@pytest.mark.parametrize("key", ["F", "w"])
+async def test_the_way_out_and_the_scope_are_told_at_80_columns(store: Path, key: str) -> None:
+    async with person(store, NARROW, project=Path("/home/dev/src/greeter")) as me:
+        await me.sees("first question")
+        await me.press(key)
+        await me.sees("^r scope  ^t", "esc back", "f1 keys")
+
+
+async def test_without_a_project_there_is_no_scope_to_choose(store: Path) -> None:
+    async with person(store, NARROW) as me:
+        await begin(me)
+        await me.sees("esc back", "is:failed in:prompt")
+        assert "scope" not in me.text
+
+
 async def test_fields_complete_and_narrow_down(store: Path) -> None:
     async with person(store, WIDE) as me:
         await begin(me)

@@ -302,7 +302,7 @@ async def test_find_counts_marks_and_steps_with_a_word() -> None:
         assert str(app.view.found) == "1 of 8"
         assert app.view.word == "search goes on from the start"
         await pilot.press("escape")
-        assert app.view.found.query == ""
+        assert (app.view.found.query, app.view.word) == ("", "")
         assert app.said == []
         await pilot.press("escape")
         assert isinstance(app.said[0], BackRequested)
