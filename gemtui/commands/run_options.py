@@ -23,6 +23,7 @@ from gemtui.policy.model.rules import ApprovalMode
 from gemtui.policy.model.tool_catalog import problem_with
 from gemtui.sessions.resolve import LATEST
 from gemtui.sessions.store import SessionKind
+from gemtui.sessions.summary import Flag
 
 LARGEST = 8 * 1024 * 1024
 """Bytes of a prompt; the CLI would cut a longer one."""
@@ -150,8 +151,14 @@ def _session(wanted: str, folder: Path) -> str:
     """The full id of the session to continue; the CLI resumes it in its own project only."""
     with index_of_user() as index:
         if wanted == LATEST:
-            return index.find(wanted, project=folder).id
-        session = choose(wanted, index, here=folder)
+            session = index.find(wanted, project=folder)
+        else:
+            session = choose(wanted, index, here=folder)
+    if Flag.KEPT in session.flags:
+        raise click.UsageError(
+            f"Gemini CLI has removed {session.id}, only the vault has it: put it back first, "
+            f"gemtui vault restore {session.id}"
+        )
     if session.kind is not SessionKind.MAIN:
         raise click.UsageError(f"{session.id} is a {session.kind}, and can't be continued")
     if session.project is not None and resolved(Path(session.project)) != folder:

@@ -60,6 +60,10 @@ class LiveState(StrEnum):
     ENDED = "ended"
 
 
+GONE = frozenset({LiveState.KILLED, LiveState.ENDED})
+"""The states of sessions that no process has open any more."""
+
+
 class Question(Struct, frozen=True, kw_only=True):
     """What the CLI asks the person: raw and foreign text.
 
@@ -333,7 +337,7 @@ def _of_each(found: Iterable[LiveSession]) -> Iterable[LiveSession]:
 
 
 def _standing(live: LiveSession) -> tuple[bool, datetime]:
-    return live.state not in (LiveState.KILLED, LiveState.ENDED), live.since
+    return live.state not in GONE, live.since
 
 
 def _urgency(live: LiveSession) -> tuple[int, float]:

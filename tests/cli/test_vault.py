@@ -77,6 +77,17 @@ def test_a_session_is_kept_listed_read_and_put_back(gemtui: Gemtui, chat: Path) 
     assert (again.code, "nothing to restore" in again.complaint) == (1, True)
 
 
+def test_a_session_that_is_only_kept_is_resumed_once_it_is_put_back(
+    gemtui: Gemtui, chat: Path, home: Path
+) -> None:
+    gemtui("vault", "on")
+    chat.unlink()
+    for wanted in (uuid(1), "latest"):
+        answer = gemtui("run", "Go", "-C", home, "--resume", wanted)
+        assert answer.code == 2
+        assert f"put it back first, gemtui vault restore {uuid(1)}" in answer.complaint
+
+
 def test_doctor_tells_of_it(gemtui: Gemtui, chat: Path) -> None:
     assert "vault" not in gemtui("doctor").out
     gemtui("vault", "on")

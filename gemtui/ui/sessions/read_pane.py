@@ -332,7 +332,7 @@ class ReadPane(Vertical):
         state = self._live.get(summary.id)
         if state is not None and state in WORDS:
             facts.append(state_words(state, self._glyphs))
-        elif Flag.LIVE in summary.flags and not self._gone:
+        elif state is None and Flag.LIVE in summary.flags and not self._gone:
             waits = f", {IN_FLIGHT}" if summary.waits else ""
             facts.append(Content.styled(f"{self._glyphs.running} live{waits}", "$text-success"))
         mark = self._marks.get(summary.id)

@@ -121,7 +121,7 @@ def _sign(summary: Summary, look: Look, live: LiveState | None) -> Piece:
         return Piece(own(glyphs.failed), look[Role.ERROR])
     if live in live_words.WORDS:
         return Piece(own(live_words.sign(live, glyphs)), look[live_words.WORDS[live][1]])
-    if Flag.LIVE in flags:
+    if Flag.LIVE in flags and live is None:
         return Piece(own(glyphs.running), look[Role.SUCCESS])
     return Piece(own(" "), Style())
 
@@ -223,11 +223,11 @@ def _states(entry: ListEntry, look: Look, around: RowContext) -> list[RowFact]:
     if told := live_words.WORDS.get(around.live) if around.live else None:
         facts.append(RowFact(0, own(told[0]), look[told[1]]))
     for flag, (word, role) in _FLAG_WORDS.items():
-        if told and flag is Flag.LIVE:
+        if around.live and flag is Flag.LIVE:
             continue
         if flag in summary.flags and not _goes_without_saying(flag, summary):
             facts.append(RowFact(0, own(word), look[role]))
-    if summary.waits and Flag.LIVE in summary.flags and not told:
+    if summary.waits and Flag.LIVE in summary.flags and not around.live:
         facts.append(RowFact(0, own(IN_FLIGHT), look[Role.SUCCESS]))
     return facts
 

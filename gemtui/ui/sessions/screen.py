@@ -9,6 +9,7 @@ from contextlib import suppress
 from pathlib import Path, PurePath
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, cast
 
+from msgspec.structs import replace
 from textual import on, work
 from textual.app import ComposeResult
 from textual.binding import BindingType
@@ -21,7 +22,7 @@ from textual.timer import Timer
 from gemtui.config import Config, Scope
 from gemtui.errors import GemtuiError
 from gemtui.paths import current_folder, marks_file
-from gemtui.sessions.live import LiveSession, LiveState
+from gemtui.sessions.live import GONE, LiveSession, LiveState
 from gemtui.sessions.preload import StorePreload
 from gemtui.sessions.problem import Problem
 from gemtui.sessions.snapshot import Snapshot
@@ -31,7 +32,7 @@ from gemtui.text import Clean, clean_line, short_path
 from gemtui.ui.draw.lines import fit_end, own
 from gemtui.ui.kit.bars import BarLine, FooterLine, StatusLine
 from gemtui.ui.kit.dialog_guard import DIALOG, DialogGuardScreen
-from gemtui.ui.kit.keys import BY_ID, Where, bindings
+from gemtui.ui.kit.keys import Where, bindings
 from gemtui.ui.kit.messages import (
     BackRequested,
     ContinueRequested,
@@ -309,6 +310,10 @@ class SessionsScreen(DialogGuardScreen[None]):
         name = "" if session is None else named(session, self._marks.marks).title
         self.gemtui.ring(waiting_notice(live, name))
 
+    def _live_of(self, summary: Summary) -> LiveSession | None:
+        """What hooks tell of a session."""
+        return next((each for each in self._live or () if each.session == summary.id), None)
+
     def _stored(self, id: str) -> Summary | None:
         """The session with this id, if it is in the store."""
         sessions = self._snapshot.sessions if self._snapshot is not None else ()
@@ -558,7 +563,7 @@ class SessionsScreen(DialogGuardScreen[None]):
         if (summary := self._chosen) is None:
             return
         sessions = self._snapshot.sessions if self._snapshot is not None else ()
-        live = next((each for each in self._live or () if each.session == summary.id), None)
+        live = self._live_of(summary)
         words = await asyncio.to_thread(fate, summary, sessions, os.environ, self.gemtui.clock())
         relative = await self.app.push_screen_wait(
             AboutScreen(summary, sessions, self._marks.marks, live, words)
@@ -698,14 +703,24 @@ class SessionsScreen(DialogGuardScreen[None]):
 
     @work(exclusive=True, group=DIALOG)
     async def action_go_on(self) -> None:
-        """The run pane, to go on with this session."""
+        """The run pane, to go on with this session; one that is only kept is put back first."""
         if (summary := self._chosen) is None:
             return
+        live = self._live_of(summary)
+        if live is not None and live.state not in GONE:
+            self.gemtui.say(f"Process {live.pid} has this session open: end it there first.")
+            return
+        if live is not None:  # it was written to just now, and is no more
+            summary = replace(summary, flags=summary.flags - {Flag.LIVE})
         if Flag.KEPT in summary.flags:
-            key = BY_ID["sessions.restore"].footer()
-            self.gemtui.say(f"Gemini CLI has removed this session: {key} puts it back first.")
+            from gemtui.ui.sessions.vault_dialog import put_back
+
+            back = await put_back(self.gemtui, summary, self._home, "Put it back and go on?")
+            self._look_again()
         else:
-            self.post_message(ContinueRequested(summary))
+            back = summary
+        if back is not None:
+            self.post_message(ContinueRequested(back))
 
     @work(exclusive=True, group=DIALOG)
     async def action_delete(self) -> None:
@@ -745,7 +760,7 @@ class SessionsScreen(DialogGuardScreen[None]):
         from gemtui.ui.sessions.vault_dialog import put_back
 
         if (summary := self._chosen) is not None:
-            await put_back(self.gemtui, summary, self._home)
+            await put_back(self.gemtui, summary, self._home, "Put this session back?")
 
     def _look_again(self) -> None:
         """Nothing else tells what has gone from the vault."""

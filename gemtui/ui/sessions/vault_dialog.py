@@ -9,6 +9,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from msgspec.structs import replace
 from textual import on
 from textual.app import ComposeResult
 from textual.containers import Horizontal
@@ -16,7 +17,7 @@ from textual.content import Content
 
 from gemtui.errors import GemtuiError
 from gemtui.extension.status import State, extension_state
-from gemtui.sessions.summary import Summary
+from gemtui.sessions.summary import Flag, Summary
 from gemtui.text import Clean, clean_line, counted, ellipsis, relative, short_path, size
 from gemtui.ui.draw.lines import own
 from gemtui.ui.draw.theme import look_of
@@ -180,27 +181,29 @@ class VaultScreen(DialogScreen[Summary | str]):
 # --- putting back --------------------------------------------------------------------------------
 
 
-async def put_back(app: AppBase, session: Summary, home: Path) -> None:
-    """Put a kept session back into the store, after a question."""
+async def put_back(app: AppBase, session: Summary, home: Path, question: str) -> Summary | None:
+    """Put a kept session back into the store, after a question; return it as it is there."""
     lines = [
         clean_line("Gemini CLI then lists it and resumes it. Nothing is written over."),
         clean_line("If it would be too old for Gemini CLI again, it counts as used today."),
     ]
     asked = ConfirmScreen(
-        clean_line("Put this session back?"),
+        clean_line(question),
         clean_line(session.title),
         lines,
         yes="Put back",
         no="No",
     )
     if not await app.push_screen_wait(asked):
-        return
+        return None
     try:
         done = await asyncio.to_thread(_restore, session, home, app.clock())
     except (GemtuiError, OSError) as error:
         app.say(f"Not put back: {error}", problem=True)
-    else:
-        app.say("; ".join(_done_words(done)))
+        return None
+    app.say("; ".join(_done_words(done)))
+    names = tuple(map(str, done.paths[:1]))
+    return replace(session, names=names, copies=(), flags=session.flags - {Flag.KEPT})
 
 
 def _restore(session: Summary, home: Path, now: datetime) -> Restored:

@@ -68,6 +68,16 @@ async def test_a_session_that_works_waits_and_idles_says_so_in_its_row_and_above
         await me.until(lambda: "○" not in me.text)
 
 
+async def test_one_that_is_open_elsewhere_is_not_continued_here(store: Path) -> None:
+    tell("AfterAgent", HAIKU)
+    async with person(store, NARROW) as me:
+        await me.until(lambda: "○ Write a haiku" in me.text)
+        while me.chosen.id != HAIKU:
+            await me.press("down")
+        await me.press("c")
+        await me.until(lambda: any("has this session open" in each for each in me.said))
+
+
 async def test_several_are_counted(store: Path, cli: subprocess.Popen[bytes]) -> None:
     tell("Notification", HAIKU)
     tell("Notification", STOCK, os.getppid(), cwd="/home/dev/work/inventory")

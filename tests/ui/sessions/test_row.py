@@ -9,6 +9,7 @@ from textual.strip import Strip
 from gemtui.marks import Mark
 from gemtui.sessions.days import Days
 from gemtui.sessions.listing import Heading, ListEntry, Listing, Query, Row, SessionRow, Sort, View
+from gemtui.sessions.live import LiveState
 from gemtui.sessions.store import SessionKind
 from gemtui.sessions.summary import NO_TITLE, Flag, Summary
 from gemtui.text import Clean, clean_line
@@ -132,6 +133,14 @@ def test_no_sign_stands_without_a_word(flags: tuple[Flag, ...], sign: str, words
     assert narrow[0][1] == wide[0][1] == sign
     assert narrow[1].strip().startswith(words)
     assert words.split(" · ")[0] in wide[0]
+
+
+def test_one_that_has_ended_is_not_live_though_it_was_just_written() -> None:
+    live = replace(PARSER, flags=frozenset({Flag.LIVE}), waits=True)
+    ended = drawn(live, 80, RowContext(query=Query(""), live=LiveState.ENDED))
+    assert "live" not in ended[0]
+    assert "tool runs" not in ended[0]
+    assert "●" not in ended[0]
 
 
 def test_a_live_session_that_waits_for_a_tool_says_so() -> None:

@@ -11,7 +11,7 @@ from gemtui.sessions.listing import SessionRow
 from gemtui.sessions.summary import Flag
 from gemtui.vault.keeping import is_on, keep_all, switch_on
 from tests.sessions import logs
-from tests.sessions.stores import append, session, talk, uuid
+from tests.sessions.stores import append, hashed, marker, session, talk, uuid
 from tests.ui.people import NARROW, Person, person
 
 TITLE = "Where is it?"
@@ -125,11 +125,22 @@ async def test_what_can_not_be_put_back_is_said_and_what_is_there_offers_no_key(
         await said(me, "nothing in it for Gemini CLI to resume")
 
 
-async def test_a_kept_session_goes_on_only_once_it_is_back(gone: Path) -> None:
+async def test_a_kept_session_goes_on_once_it_is_put_back(gone: Path) -> None:
+    project = str(Path.cwd())
+    marker(gone.parents[3], gone.parents[1].name, project)
+    for kept in vault_dir().rglob(gone.name):
+        kept.write_bytes(kept.read_bytes().replace(b"0" * 64, hashed(project).encode()))
     async with person(gone.parents[3]) as me:
         await on_kept(me)
         await me.press("c")
-        await said(me, "b puts it back first")
+        await me.sees("Put it back and go on?")
+        await me.press("n")
+        assert not gone.exists()
+        await me.press("c")
+        await me.sees("Put it back and go on?")
+        await me.press("y")
+        await me.sees(f"goes on with session {uuid(1)[:8]}")
+        assert gone.exists()
 
 
 async def test_deleting_a_stored_session_says_that_the_vault_has_it(chat: Path) -> None:
