@@ -2,9 +2,10 @@
 
 gemtui's hooks write a small file for each CLI process (assets/gemini-cli.md#hooks): its name is the
 process's id, its content the JSON that the last hook got. That says whether the session works, is
-idle, or waits for an answer of the person. Three things no hook tells, so they are looked at here:
-a process that was killed, a question that was answered with no, and a command that was allowed and
-goes on.
+idle, or waits for an answer of the person. What no hook tells is looked at here: a process that was
+killed, a question that was answered with no, a call that was allowed and goes on, and a question
+that still stands when a parallel call has ended. The last two are known by the terminal: while the
+CLI works something turns there, while it asks all stands still.
 """
 
 from __future__ import annotations
@@ -30,6 +31,7 @@ from gemtui.paths import live_dir
 from gemtui.transcript.display_model import DiffDisplay
 from gemtui.transcript.displays import display_of
 from gemtui.transcript.parts import Part, mapping, string
+from gemtui.transcript.tools import ToolKind, kind_of, target, tool_call
 
 LARGEST = 4_000_000
 """Bytes; of a larger file only the beginning is read, which says all but the question."""
@@ -43,6 +45,11 @@ _SLACK = 2.0
 """Seconds by which the clocks of files and processes may differ."""
 _ANSWERED = 0.05
 """Seconds after a question in which the CLI may still write down how it came to ask."""
+_DRAWN, _STEPS = 4.0, 10.0
+"""Seconds after a question in which it is drawn; and within which one sees whether a terminal is
+written to: Linux notes that in steps of eight."""
+_RUN_ASKS = "gemtui_asks"
+"""The first name in a live file while a run of gemtui asks (`gemtui/extension/files/ask.py`)."""
 
 
 class LiveState(StrEnum):
@@ -68,13 +75,15 @@ class Question(Struct, frozen=True, kw_only=True):
     """What the CLI asks the person: raw and foreign text.
 
     `kind`: edit, exec, mcp, info, or whatever else a CLI says. `about`: the command, the file, the
-    tool or the page. `diff`: the change that is asked about, None = no edit.
+    tool or the page. `diff`: the change that is asked about, None = no edit. `run`: a run of gemtui
+    asks it, which is answered in gemtui.
     """
 
     message: str
     kind: str = ""
     about: str = ""
     diff: DiffDisplay | None = None
+    run: bool = False
 
     def to_dict(self) -> dict[str, Any]:
         """Return it as JSON values."""
@@ -126,11 +135,15 @@ class LiveFolder:
         files = dict(_files(self.folder))
         self._told = {pid: self._read(pid, facts) for pid, facts in files.items()}
         found = (
-            _session(pid, files[pid].st_mtime, told)
+            _session(pid, files[pid].st_mtime, told, self._asked(pid))
             for pid, (_, told) in self._told.items()
             if told is not None
         )
         return tuple(sorted(_of_each(found), key=_urgency))
+
+    def _asked(self, pid: int) -> bool:
+        """Whether the CLI has asked something since its last prompt."""
+        return os.path.lexists(self.folder / f"{pid}.asked")
 
     def _read(self, pid: int, facts: os.stat_result) -> tuple[tuple[int, ...], _Told | None]:
         stamp = (facts.st_ino, facts.st_mtime_ns, facts.st_size)
@@ -138,6 +151,23 @@ class LiveFolder:
         if known is not None and known[0] == stamp:
             return known
         return stamp, _told(self.folder / str(pid), facts.st_size)
+
+    def claim(self, live: LiveSession) -> bool:
+        """Return whether nobody has claimed before to tell of what a session does now.
+
+        Of several programs that follow sessions one tells. True as well where that can't be
+        settled: twice is better than never.
+        """
+        place = self.folder / f".{live.pid}.{live.since.timestamp():.3f}.told"
+        with suppress(OSError):
+            try:
+                place.touch(mode=0o600, exist_ok=False)
+            except FileExistsError:
+                return False
+            for old in self.folder.glob(f".{live.pid}.*.told"):
+                if old != place:
+                    old.unlink()
+        return True
 
     def clear(self) -> None:
         """Remove what processes have left that are long gone. Raises nothing."""
@@ -150,7 +180,7 @@ class LiveFolder:
                 with suppress(OSError):
                     (self.folder / str(pid)).unlink()
         with suppress(OSError):
-            for path in self.folder.glob(".[1-9]*.[1-9]*"):  # of a hook that was killed
+            for path in (*self.folder.glob(".[1-9]*.[1-9]*"), *self.folder.glob("[1-9]*.asked")):
                 if now - path.lstat().st_mtime > KEPT:
                     path.unlink()
 
@@ -203,13 +233,27 @@ def _told_by(value: Part) -> _Told | None:
     event = string(value.get("hook_event_name"))
     if not event:
         return None
+    asked = _question
+    if event == "BeforeTool" and next(iter(value)) == _RUN_ASKS:
+        event, asked = "Notification", _question_of_run
     return _Told(
         event=event,
         session=_short(value.get("session_id")) or "",
         project=_path(value.get("cwd")),
         name=_path(value.get("transcript_path")),
         tool=_short(value.get("tool_name")),
-        question=_question(value) if event == "Notification" else None,
+        question=asked(value) if event == "Notification" else None,
+    )
+
+
+def _question_of_run(value: Part) -> Question:
+    name = _short(value.get("tool_name")) or "a tool"
+    call = tool_call({"name": name, "args": value.get("tool_input")})
+    return Question(
+        message=f"A run of gemtui asks: {name}?",
+        kind="exec" if kind_of(name) is ToolKind.SHELL else "",
+        about=target(call),
+        run=True,
     )
 
 
@@ -258,8 +302,8 @@ _STATES = {
 }
 
 
-def _session(pid: int, heard: float, told: _Told) -> LiveSession:
-    state = _state(pid, heard, told)
+def _session(pid: int, heard: float, told: _Told, asked: bool) -> LiveSession:
+    state, question = _state(pid, heard, told, asked), told.question
     works, waits = state is LiveState.WORKING, state is LiveState.WAITING
     return LiveSession(
         pid=pid,
@@ -269,29 +313,55 @@ def _session(pid: int, heard: float, told: _Told) -> LiveSession:
         project=told.project,
         name=told.name,
         tool=told.tool if works else None,
-        question=told.question if waits else None,
+        question=(question or _STILL_ASKS) if waits else None,
     )
 
 
-def _state(pid: int, heard: float, told: _Told) -> LiveState:
+_STILL_ASKS = Question(message="It asks something: its own terminal says what.")
+
+
+def _state(pid: int, heard: float, told: _Told, asked: bool) -> LiveState:
     state = _STATES.get(told.event, LiveState.WORKING)
     if state is LiveState.ENDED:
         return state
     if not _lives(pid, heard):
         return LiveState.KILLED
-    if state is LiveState.WAITING and told.question is not None:
-        return _after_question(pid, heard, told, told.question)
+    if told.question is not None:
+        return LiveState.WAITING if told.question.run else _after(told.question, pid, heard, told)
+    if state is LiveState.WORKING and asked and _stands_still(pid):
+        return LiveState.WAITING
     return state
 
 
-def _after_question(pid: int, heard: float, told: _Told, question: Question) -> LiveState:
-    """No hook comes for "no", which is written down, nor for "yes" before the command has ended."""
+def _after(question: Question, pid: int, heard: float, told: _Told) -> LiveState:
+    """No hook comes for "no", which is written down, nor for "yes" before the call has ended."""
     with suppress(OSError):
         if told.name is not None and Path(told.name).stat().st_mtime > heard + _ANSWERED:
             return LiveState.IDLE
     if question.kind == "exec" and _began_something(pid, heard):
         return LiveState.WORKING
-    return LiveState.WAITING
+    return LiveState.WORKING if _moves(pid, heard) else LiveState.WAITING
+
+
+def _moves(pid: int, heard: float) -> bool:
+    """Whether the CLI goes on drawing since it asked, and not as keys were typed."""
+    typed, written = _terminal_times(pid)
+    fresh = time.time() - written < _STEPS
+    return fresh and written > heard + _DRAWN and written - typed > 1
+
+
+def _stands_still(pid: int) -> bool:
+    _, written = _terminal_times(pid)
+    return 0 < written < time.time() - _STEPS
+
+
+def _terminal_times(pid: int) -> tuple[float, float]:
+    """When something was typed in a process's terminal, and written there; 0 = not known."""
+    with suppress(OSError):
+        if (tty := terminal_of(pid)) is not None:
+            facts = Path(tty).stat()
+            return facts.st_atime, facts.st_mtime
+    return 0, 0
 
 
 def _lives(pid: int, heard: float) -> bool:
@@ -312,6 +382,10 @@ def terminal_of(pid: int) -> str | None:
     """Return the terminal of a process, such as `/dev/pts/3`; None = it has none, or is gone."""
     import psutil
 
+    with suppress(OSError):  # psutil knows no terminals that have come since it looked first
+        name = os.readlink(f"/proc/{pid}/fd/0")  # noqa: PTH115
+        if name.startswith(("/dev/pts/", "/dev/tty")):
+            return name
     with suppress(psutil.Error, OSError):
         return psutil.Process(pid).terminal()
     return None

@@ -9,6 +9,7 @@ import socket
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -134,6 +135,37 @@ def test_the_answer_is_gemtuis(tmp_path: Path) -> None:
         assert hook("BeforeTool", large, **environ) == (0, answer)
     assert json.loads(asked[0]) == {"event": json.loads(large)}
     assert (live_dir() / str(os.getpid())).read_bytes()[:1000] == large[:1000]
+
+
+def test_a_question_that_waits_is_noted_until_it_is_answered(tmp_path: Path) -> None:
+    place, live = tmp_path / "gate", live_dir() / str(os.getpid())
+    with socket.socket(socket.AF_UNIX) as server:
+        server.bind(str(place))
+        server.listen()
+        server.settimeout(PATIENCE)
+        with start("BeforeTool", GEMTUI_GATE=str(place), GEMTUI_PYTHON=sys.executable) as process:
+            assert process.stdin is not None
+            process.stdin.write(event("BeforeTool"))
+            process.stdin.close()
+            process.stdin = None
+            connection, _ = server.accept()
+            with connection:
+                end = time.monotonic() + PATIENCE
+                while b"gemtui_asks" not in live.read_bytes():
+                    assert time.monotonic() < end
+                assert json.loads(live.read_bytes()) == {"gemtui_asks": "", **json.loads(event())}
+                connection.sendall(b"{}\n")
+            process.wait(PATIENCE)
+    assert live.read_bytes() == event("BeforeTool")
+
+
+def test_whether_it_asked_since_the_last_prompt_is_noted() -> None:
+    asked = live_dir() / f"{os.getpid()}.asked"
+    for name in ("Notification", "AfterTool"):
+        hook(name)
+        assert asked.exists()
+    hook("BeforeAgent")
+    assert not asked.exists()
 
 
 @pytest.mark.parametrize("answer", [None, b"", b'{"decision":"allow"}', b"[]\n", b"\n", b"{\n"])

@@ -4,13 +4,22 @@ from __future__ import annotations
 
 import os
 import subprocess
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from gemtui.sessions.live import LARGEST, MOST_FILES, LiveFolder, LiveSession, LiveState
+from gemtui.sessions.live import (
+    LARGEST,
+    MOST_FILES,
+    LiveFolder,
+    LiveSession,
+    LiveState,
+    terminal_of,
+)
 from tests.sessions.live_files import hook_input, made_old, process, write_live
+from tests.terminal import Terminal
 
 SHELL = {"type": "exec", "title": "Confirm", "command": "sleep 6", "rootCommand": "sleep"}
 
@@ -121,6 +130,72 @@ def test_yes_to_a_command_is_known_by_the_process_that_it_starts(live: LiveFolde
         shell.stdout.readline()
         assert only(live).state is LiveState.WORKING
         shell.stdin.write(b"\n")
+
+
+@pytest.fixture
+def terminal() -> Iterator[Terminal]:
+    """A program at a terminal of its own."""
+    environ = {"PATH": os.environ["PATH"]}
+    with Terminal(["/bin/sleep", "600"], environ=environ, folder=Path("/")) as terminal:
+        yield terminal
+
+
+def drawn(terminal: Terminal, ago: float, *, typed: float = 60) -> None:
+    """Let its terminal be as if it was written to, and typed in, so many seconds ago."""
+    tty = terminal_of(terminal.process.pid)
+    assert tty is not None
+    os.utime(tty, (time.time() - typed, time.time() - ago))
+
+
+def test_yes_to_a_long_call_is_known_by_what_turns_in_the_terminal(
+    live: LiveFolder, terminal: Terminal
+) -> None:
+    write_live(live.folder, terminal.process.pid, hook_input("Notification"))
+    drawn(terminal, 0)
+    assert only(live).state is LiveState.WAITING
+    drawn(terminal, -6, typed=-6)  # who goes up and down in the answers
+    assert only(live).state is LiveState.WAITING
+    drawn(terminal, -6, typed=-2)
+    assert only(live).state is LiveState.WORKING
+
+
+def test_a_question_beside_a_call_that_ended_is_known_by_a_terminal_that_stands_still(
+    live: LiveFolder, terminal: Terminal
+) -> None:
+    pid = terminal.process.pid
+    write_live(live.folder, pid, hook_input("AfterTool"))
+    drawn(terminal, 20)
+    assert only(live).state is LiveState.WORKING
+    (live.folder / f"{pid}.asked").touch()
+    found = only(live)
+    assert found.state is LiveState.WAITING
+    assert found.question is not None
+    drawn(terminal, 2)
+    assert only(live).state is LiveState.WORKING
+
+
+def test_a_run_of_gemtui_that_asks_waits(live: LiveFolder, cli: subprocess.Popen[bytes]) -> None:
+    event = hook_input("BeforeTool", tool_name="run_shell_command", tool_input={"command": "ls"})
+    write_live(live.folder, cli.pid, {"gemtui_asks": "", **event})
+    found = only(live)
+    assert found.state is LiveState.WAITING
+    assert found.question is not None
+    assert (found.question.kind, found.question.about) == ("exec", "ls")
+    assert found.question.run
+    write_live(live.folder, cli.pid, {**event, "tool_input": {"gemtui_asks": ""}})
+    assert only(live).state is LiveState.WORKING
+
+
+def test_of_several_who_follow_it_one_tells_each_time(
+    live: LiveFolder, cli: subprocess.Popen[bytes]
+) -> None:
+    write_live(live.folder, cli.pid, hook_input("Notification"))
+    first, other = only(live), LiveFolder(live.folder)
+    assert [live.claim(first), other.claim(first), other.claim(only(other))] == [True, False, False]
+    made_old(write_live(live.folder, cli.pid, hook_input("Notification")), -5)
+    assert [other.claim(only(other)), live.claim(only(live))] == [True, False]
+    assert len([*live.folder.glob(".*.told")]) == 1
+    assert LiveFolder(live.folder / "none").claim(first)
 
 
 def test_a_process_that_is_gone_without_a_last_word_was_killed(live: LiveFolder) -> None:

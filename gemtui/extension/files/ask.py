@@ -7,10 +7,13 @@ hook.sh says. Each tool call waits for this program, so it imports little.
 # ruff: noqa: PTH105, PTH108, PTH123
 
 import os
+import select
 import socket
 import sys
 
 _NOTED = 1_048_576
+_SOON = 1.0
+"""Seconds after which it is a person who is asked."""
 
 
 def _note(live: str, pid: str, event: bytes) -> None:
@@ -27,13 +30,18 @@ def _note(live: str, pid: str, event: bytes) -> None:
             return
 
 
-def _ask(event: bytes) -> bytes:
+def _ask(live: str, pid: str, event: bytes) -> bytes:
     """Return the answer. Raises OSError and ValueError if there is none."""
     with socket.socket(socket.AF_UNIX) as gate:
         gate.connect(os.environ["GEMTUI_GATE"])
         gate.sendall(b'{"event": %b}\n' % event)
+        asks = not select.select([gate], [], [], _SOON)[0]
+        if asks:
+            _note(live, pid, b'{"gemtui_asks": "",' + event[1:])
         with gate.makefile("rb") as stream:
             answer = stream.readline()
+        if asks:
+            _note(live, pid, event)
     if not (answer.startswith(b"{") and answer.endswith(b"}\n")):
         raise ValueError("gemtui's answer is not whole")
     return answer
@@ -44,7 +52,7 @@ def main(live: str, pid: str) -> int:
     event = sys.stdin.buffer.read().strip()
     _note(live, pid, event)
     try:
-        answer = _ask(event)
+        answer = _ask(live, pid, event)
     except (OSError, ValueError, KeyError) as error:
         sys.stderr.write(f"gemtui does not answer: {error}\n")
         return 2

@@ -13,6 +13,10 @@ note() { # the beginning of stdin becomes the live file of this CLI, whole or no
     case $event in Notification) most=1048576 ;; *) most=16384 ;; esac
     head -c "$most" >"$live/.$pid.$$" && mv -f "$live/.$pid.$$" "$live/$pid" ||
         rm -f "$live/.$pid.$$"
+    case $event in # whether it has asked since the last prompt
+    Notification) true >"$live/$pid.asked" ;;
+    SessionStart | BeforeAgent) [ ! -e "$live/$pid.asked" ] || rm -f "$live/$pid.asked" ;;
+    esac
 }
 
 ask() { # gemtui's answer is printed whole, or this fails; it writes the live file as well

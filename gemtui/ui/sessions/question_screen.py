@@ -15,7 +15,7 @@ from gemtui.ui.draw.lines import BLANK, Line, Piece, own, wrap
 from gemtui.ui.draw.theme import BOLD, Look, Role
 from gemtui.ui.kit.bars import BarLine, FooterLine
 from gemtui.ui.kit.dialog_guard import AnsweringScreen
-from gemtui.ui.kit.keys import Where, bindings
+from gemtui.ui.kit.keys import BY_ID, Where, bindings
 from gemtui.ui.kit.line_view import LineView
 from gemtui.ui.sessions.live_words import project_name
 from gemtui.ui.transcript.card_body import draw_diff
@@ -80,7 +80,12 @@ class QuestionScreen(AnsweringScreen[bool]):
 
     @property
     def _advice(self) -> str:
-        return _ANSWERED if self._answered else f"Answer it where it was asked: {self._where}."
+        if self._answered:
+            return _ANSWERED
+        question = self._live.question
+        if question is not None and question.run:
+            return f"A run of gemtui asks: {BY_ID['app.runs'].footer()} is where it is answered."
+        return f"Answer it where it was asked: {self._where}."
 
 
 def draw_question(question: Question, look: Look, advice: str) -> Iterator[Line]:

@@ -19,7 +19,7 @@ from textual.events import DescendantFocus, ScreenResume
 from textual.reactive import reactive
 from textual.timer import Timer
 
-from gemtui.config import Config, Scope
+from gemtui.config import Config, Ring, Scope
 from gemtui.errors import GemtuiError
 from gemtui.paths import current_folder, marks_file
 from gemtui.sessions.live import GONE, LiveSession, LiveState
@@ -290,8 +290,9 @@ class SessionsScreen(DialogGuardScreen[None]):
             cast("QuestionScreen", screen).take(live)
         known = {(each.session, each.question) for each in before or ()}
         for each in _waiting(live) if before is not None else ():
-            if (each.session, each.question) not in known and not self._on_screen(each):
-                self._ring(each)
+            by_run = each.question is not None and each.question.run  # which rings itself
+            if (each.session, each.question) not in known and not by_run:
+                self._tell(each, seen=self._on_screen(each))
 
     def _on_screen(self, live: LiveSession) -> bool:
         """Whether somebody looks at the session: at its row, or at its transcript."""
@@ -303,9 +304,16 @@ class SessionsScreen(DialogGuardScreen[None]):
             shown and self.sessions.sees(live.session)
         )
 
-    def _ring(self, live: LiveSession) -> None:
+    @work(group="ring")
+    async def _tell(self, live: LiveSession, *, seen: bool) -> None:
+        """Ring, unless it is seen here or another gemtui has rung."""
+        from gemtui.sessions.live import LiveFolder
         from gemtui.ui.sessions.live_words import waiting_notice
 
+        if self._config.ring is Ring.OFF and not seen:
+            return
+        if not await asyncio.to_thread(LiveFolder().claim, live) or seen:
+            return
         session = self._stored(live.session)
         name = "" if session is None else named(session, self._marks.marks).title
         self.gemtui.ring(waiting_notice(live, name))
