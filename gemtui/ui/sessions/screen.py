@@ -20,7 +20,6 @@ from textual.reactive import reactive
 from textual.timer import Timer
 
 from gemtui.config import Config, Ring, Scope
-from gemtui.errors import GemtuiError
 from gemtui.paths import current_folder, marks_file
 from gemtui.sessions.live import GONE, LiveSession, LiveState
 from gemtui.sessions.preload import StorePreload
@@ -46,18 +45,15 @@ from gemtui.ui.kit.messages import (
 from gemtui.ui.kit.notice import EmptyStore
 from gemtui.ui.sessions.list import SessionList
 from gemtui.ui.sessions.list_pane import SessionPane
-from gemtui.ui.sessions.marking import Marking, named
+from gemtui.ui.sessions.marking import Marker, Marking, named
 from gemtui.ui.sessions.marks_feed import MarksFeed
 from gemtui.ui.sessions.read_pane import ReadPane
+from gemtui.ui.sessions.search_feed import SearchFeed
 from gemtui.ui.sessions.store_feed import SETTLE, StoreFeed
-from gemtui.ui.sessions.tags import tags_in_use
 from gemtui.ui.sessions.undo_stack import UndoStack
 from gemtui.ui.sessions.vault_feed import VaultFeed
 
 if TYPE_CHECKING:
-    from gemtui.marks import MarkEdit
-    from gemtui.search.indexer import Indexer, Progress
-    from gemtui.search.search import Search
     from gemtui.ui.kit.app_base import AppBase, Start
     from gemtui.ui.sessions.files_screen import Files
     from gemtui.ui.sessions.history_screen import History
@@ -105,13 +101,11 @@ class SessionsScreen(DialogGuardScreen[None]):
         self._marks = MarksFeed(marks_file(), self._take_marks)
         self._feed: StoreFeed | None = None
         self._vault = VaultFeed(self._home, self._update_status)
-        self._search: Search | None = None
+        self._search = SearchFeed(self._home, start.cache, self._take_progress)
         self._searching: Searching | None = None
         self._ways_back: list[_WayBack] = []
         self._files: Files | None = None
         self._writes: WritesScreen[Any] | None = None
-        self._indexer: Indexer | None = None
-        self._indexing: Progress | None = None
         self._live: tuple[LiveSession, ...] | None = None
 
     def compose(self) -> ComposeResult:
@@ -131,6 +125,10 @@ class SessionsScreen(DialogGuardScreen[None]):
     def gemtui(self) -> AppBase:
         """The app, with its type."""
         return cast("AppBase", self.app)
+
+    @property
+    def _marker(self) -> Marker:
+        return Marker(self.gemtui, self._marks, self._done)
 
     @property
     def sessions(self) -> SessionList:
@@ -221,8 +219,8 @@ class SessionsScreen(DialogGuardScreen[None]):
                 over.take(snapshot)
         if snapshot.complete and not (before is not None and before.complete):
             self._vault.look()
-        if snapshot.complete and self._indexer is None and self._start.cache is not None:
-            self._keep_index(self._start.cache)
+        if snapshot.complete:
+            self._search.keep_index()
 
     @work(exclusive=True, group="vault")
     async def _follow_vault(self) -> None:
@@ -245,30 +243,6 @@ class SessionsScreen(DialogGuardScreen[None]):
         self._update_status()
         if (search := self._open_search) is not None:
             search.mark(marks)
-
-    @work(exclusive=True, group="index")
-    async def _keep_index(self, cache: Path) -> None:
-        """Let a process of its own keep the index of all that was said."""
-        if self._indexer is not None:
-            return
-        loop, home = asyncio.get_running_loop(), self._home
-
-        def told(progress: Progress) -> None:
-            with suppress(RuntimeError):  # the app has ended
-                loop.call_soon_threadsafe(self._take_progress, progress)
-
-        def begin() -> Indexer:
-            from gemtui.search.file_list import index_folder
-            from gemtui.search.indexer import Indexer
-
-            return Indexer(home, index_folder(cache, home), told)
-
-        starting = asyncio.ensure_future(asyncio.to_thread(begin))
-        try:
-            self._indexer = await asyncio.shield(starting)
-        except asyncio.CancelledError:
-            starting.add_done_callback(lambda done: done.result().stop())
-            raise
 
     # --- what sessions do right now ------------------------------------------------------------
 
@@ -365,10 +339,10 @@ class SessionsScreen(DialogGuardScreen[None]):
             self.sessions.scope(everywhere=True)
             self.sessions.highlight(session)
 
-    def _take_progress(self, progress: Progress) -> None:
-        self._indexing = progress
+    def _take_progress(self) -> None:
         attached = self.is_attached and self.app.is_running  # it may come while the app ends
-        if attached and (search := self._open_search) is not None:
+        progress = self._search.progress
+        if attached and progress is not None and (search := self._open_search) is not None:
             search.indexing(progress)
 
     @property
@@ -395,8 +369,7 @@ class SessionsScreen(DialogGuardScreen[None]):
             self._vault.changed(paths)
             self.pane.polling = polling
             self.pane.changed(paths)
-            if self._indexer is not None:
-                self._indexer.look()
+            self._search.look()
 
     # --- moving about --------------------------------------------------------------------------
 
@@ -582,24 +555,20 @@ class SessionsScreen(DialogGuardScreen[None]):
     @work(exclusive=True, group=DIALOG)
     async def action_search(self) -> None:
         """Search in all that was said, and read what is found."""
-        from gemtui.search.file_list import index_folder
-        from gemtui.search.search import Search
         from gemtui.ui.sessions.search_screen import Searching, SearchScreen
 
         if (snapshot := self._snapshot) is None:
             return
-        if self._search is None:
-            cache = self._start.cache
-            self._search = Search(None if cache is None else index_folder(cache, self._home))
+        search = self._search.search()
         if self._searching is None:
             self._searching = Searching(everywhere=self.sessions.view.everywhere)
         project = self._start.project
         screen = SearchScreen(
-            self._search,
+            search,
             snapshot,
             project,
             self._searching,
-            indexing=self._indexing,
+            indexing=self._search.progress,
             marks=self._marks.marks,
         )
         place = await self.app.push_screen_wait(screen)
@@ -607,8 +576,7 @@ class SessionsScreen(DialogGuardScreen[None]):
             self.show(place.hit.file)
             self.pane.go_to_hit(place.hit.message, place.hit.block, place.query, place.pattern)
             self._ways_back = [_WayBack(place.hit.file.name, self._back_to_search)]
-        if self._search is not None:
-            await asyncio.to_thread(self._search.close)
+        await asyncio.to_thread(search.close)
 
     def _back_to_search(self) -> None:
         self.sessions.focus()
@@ -682,18 +650,8 @@ class SessionsScreen(DialogGuardScreen[None]):
 
     async def on_unmount(self) -> None:
         """Close what was searched in; all that was marked is kept."""
-        self._end_search()
+        self._search.close()
         await self._marks.close()
-
-    def _end_search(self) -> None:
-        """Forget this store's search; what keeps its index ends by itself."""
-        search, self._search = self._search, None
-        indexer, self._indexer = self._indexer, None
-        loop = asyncio.get_running_loop()
-        if search is not None:
-            loop.run_in_executor(None, search.close)
-        if indexer is not None:
-            loop.run_in_executor(None, indexer.stop)
 
     def action_stats(self) -> None:
         """The numbers over the sessions."""
@@ -788,63 +746,23 @@ class SessionsScreen(DialogGuardScreen[None]):
     @work(exclusive=True, group=DIALOG)
     async def action_marks(self) -> None:
         """Name, tags, note, pin and archive of the session, or of all that are selected."""
-        from gemtui.ui.sessions.marks_dialog import MarksScreen
-
-        if not (wanted := self._wanted) or self._say_no_marks():
-            return
-        marks = [self._marks.of(id) for id in dict.fromkeys(each.id for each in wanted)]
-        one = wanted[0].title if len(marks) == 1 else None
-        about = clean_line(one or f"{len(marks):,} sessions")
-        tags = tags_in_use(self._marks.marks)
-
-        async def keep(edit: MarkEdit) -> None:
-            tried.append(self._mark(wanted, edit))
-            await tried[-1].keep()
-
-        tried: list[Marking] = []
-        if await self.app.push_screen_wait(MarksScreen(about, marks, tags, keep)):
-            tried[-1].say()
+        if wanted := self._wanted:
+            await self._marker.ask(wanted)
 
     def action_pin(self) -> None:
         """Pin the session, or all that are selected; or no longer."""
-        from gemtui.marks import MarkEdit
-
-        on = not all(self._marks.of(each.id).pinned for each in self._wanted)
-        self._keep(MarkEdit(pinned=on), "pinned" if on else "unpinned")
+        self._keep(self._marker.toggle(self._wanted, "pinned"))
 
     def action_archive(self) -> None:
         """Archive the session, or all that are selected; or no longer."""
-        from gemtui.marks import MarkEdit
-
-        on = not all(self._marks.of(each.id).archived for each in self._wanted)
-        self._keep(MarkEdit(archived=on), "archived" if on else "no longer archived")
+        self._keep(self._marker.toggle(self._wanted, "archived"))
         self.sessions.select_listed()
 
-    def _keep(self, edit: MarkEdit, done: str) -> None:
-        if not self._say_no_marks():
-            self._wait_for(self._mark(self._wanted, edit, done))
-
-    def _mark(self, sessions: Sequence[Summary], edit: MarkEdit, done: str = "marked") -> Marking:
-        marking = Marking(self.gemtui, self._marks, sessions, edit, done)
-        self._done.add(marking)
-        self.refresh_bindings()
-        return marking
-
     @work(group="keep")
-    async def _wait_for(self, marking: Marking) -> None:
-        try:
-            await marking.keep()
-        except GemtuiError as error:
-            self.gemtui.say(str(error), problem=True)
-        else:
-            marking.say()
-
-    def _say_no_marks(self) -> bool:
-        """Say why there are no marks to change, if so."""
-        problem = self._marks.problem
-        if problem is not None:
-            self.gemtui.say(str(problem), problem=True)
-        return problem is not None
+    async def _keep(self, marking: Marking | None) -> None:
+        self.refresh_bindings()
+        if marking is not None:
+            await marking.finish()
 
     @on(EmptyStore.ElsewhereRequested)
     @work(exclusive=True, group=DIALOG)
@@ -853,8 +771,9 @@ class SessionsScreen(DialogGuardScreen[None]):
 
         home = await actions.ask_home(self.gemtui, self._home)
         if home is not None:
-            self._end_search()
             self._home = home
+            self._search.close()
+            self._search = SearchFeed(home, self._start.cache, self._take_progress)
             self._follow_vault()
             self.action_refresh()
 

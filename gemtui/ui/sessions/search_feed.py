@@ -1,0 +1,79 @@
+"""What searches one store, and the process that keeps its index while the app runs."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from gemtui.search.indexer import Indexer, Progress
+    from gemtui.search.search import Search
+
+
+class SearchFeed:
+    """The store in `home`; `show()` is called on the loop whenever `progress` is another one.
+
+    `cache`: our cache folder; None = there is no index, and files are read at each search.
+    `progress`: how far the index is; None = nobody has told yet.
+    """
+
+    def __init__(self, home: Path, cache: Path | None, show: Callable[[], None]) -> None:
+        self.progress: Progress | None = None
+        self._home, self._cache, self._show = home, cache, show
+        self._search: Search | None = None
+        self._indexer: Indexer | None = None
+        self._begun = self._closed = False
+
+    def search(self) -> Search:
+        """Return what searches; made when it is asked for."""
+        from gemtui.search.file_list import index_folder
+        from gemtui.search.search import Search
+
+        if self._search is None:
+            cache = self._cache
+            self._search = Search(None if cache is None else index_folder(cache, self._home))
+        return self._search
+
+    def keep_index(self) -> None:
+        """Have a process of its own keep the index, unless that has been done."""
+        if self._begun or self._closed or self._cache is None:
+            return
+        self._begun = True
+        loop = asyncio.get_running_loop()
+
+        def told(progress: Progress) -> None:
+            with suppress(RuntimeError):  # the app has ended
+                loop.call_soon_threadsafe(self._take, progress)
+
+        loop.run_in_executor(None, self._begin, self._cache, told)
+
+    def _begin(self, cache: Path, told: Callable[[Progress], None]) -> None:
+        """In a thread: the store may be forgotten meanwhile."""
+        from gemtui.search.file_list import index_folder
+        from gemtui.search.indexer import Indexer
+
+        self._indexer = Indexer(self._home, index_folder(cache, self._home), told)
+        if self._closed:
+            self._indexer.stop()
+
+    def _take(self, progress: Progress) -> None:
+        if not self._closed:
+            self.progress = progress
+            self._show()
+
+    def look(self) -> None:
+        """Say that the store has changed."""
+        if self._indexer is not None:
+            self._indexer.look()
+
+    def close(self) -> None:
+        """Forget this store: files are closed, and the process ends, behind our back."""
+        self._closed = True
+        loop = asyncio.get_running_loop()
+        if self._search is not None:
+            loop.run_in_executor(None, self._search.close)
+        if self._indexer is not None:
+            loop.run_in_executor(None, self._indexer.stop)
