@@ -81,7 +81,13 @@ class Person:
 
     async def sees(self, *texts: str) -> None:
         """Wait for texts, wherever their lines break: a long path may wrap anywhere."""
-        await self.until(lambda: all(_unbroken(text) in _unbroken(self.text) for text in texts))
+        wanted = [_unbroken(text) for text in texts]
+
+        def seen() -> bool:
+            shown = _unbroken(self.text)
+            return all(text in shown for text in wanted)
+
+        await self.until(seen)
 
     async def painted(self, pane: RunScreen) -> None:
         """Wait until nothing more is to come of the runs, and the run pane has drawn all of it."""
