@@ -42,8 +42,17 @@ from gemtui.files import is_folder
 _SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 STEP = 0.02
 """Seconds between two looks at the child, the abort file and the limits."""
+_LONGEST = 0.25
 _LOOK_FOR_CHILDREN = 0.25
 _AFTER_KILL = 5.0
+
+
+def pause(waited: float) -> float:
+    """Return how long to sleep for somebody who has been waited for so long already; seconds.
+
+    Who answers at once is heard at once, and a night's wait costs next to nothing.
+    """
+    return min(_LONGEST, max(STEP, waited / 50))
 
 
 class Keeper(Protocol):
@@ -199,15 +208,17 @@ class Supervisor:
 
     def _stand_still(self, child: subprocess.Popen[bytes]) -> None:
         """No limit runs while a person is asked."""
-        began = time.monotonic()
+        began = now = time.monotonic()
         while self._gate is not None and self._gate.waiting and child.poll() is None:
             self._look(child.pid)
-            if self._how() is not None:
+            self._look_at_gate()
+            if self._problem is not None or self._how() is not None:
                 break
-            with suppress(subprocess.TimeoutExpired):
-                child.wait(self._keep())
-            self._grew = (self._grew[0], time.monotonic())
-        self._stood += time.monotonic() - began
+            self._keep()
+            time.sleep(pause(now - began))
+            now = time.monotonic()
+            self._grew = (self._grew[0], now)
+        self._stood += now - began
 
     def _keep(self) -> float:
         """Let the keeper look; seconds until the next look. Whatever goes wrong there is written

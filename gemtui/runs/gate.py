@@ -32,6 +32,7 @@ from gemtui.agent.command import GATE
 from gemtui.agent.gate_folder import GateFolder
 from gemtui.agent.run_folder import Request, RunFolder
 from gemtui.agent.steering import Steering
+from gemtui.agent.supervise import pause
 from gemtui.files import is_there
 from gemtui.policy.model.rules import Call
 from gemtui.policy.suggest.call_groups import EDITS
@@ -43,8 +44,6 @@ from gemtui.transcript.parts import string
 from gemtui.transcript.seal import new_seal, sealed, unsealed
 
 SOCKET = "gate"
-STEP = 0.02
-"""Seconds between two looks for an answer."""
 FRESH = 10.0
 """Seconds after its last sign for which somebody counts as there."""
 ENDED = "the run ended"
@@ -248,7 +247,8 @@ class Gate:
 
     def _wait(self, number: int, gone: IsGone) -> Approval | None:
         """The answer, as long as it may take; None = nobody waits for it any more."""
-        while not self._closed.wait(STEP):
+        began = time.monotonic()
+        while not self._closed.wait(pause(time.monotonic() - began)):
             if gone():
                 return None
             if self._files.is_answered(number):

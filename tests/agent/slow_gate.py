@@ -1,6 +1,7 @@
 """A supervisor at whose gate somebody thinks for a second: `python -m tests.agent.slow_gate`.
 
-Its words are the run's folder, and the file that is there once an answer was given.
+Its words are the run's folder, and the file that is there once an answer was given. Where that file
+is there before, nobody answers, and the gate does not hold any more once it asks.
 """
 
 from __future__ import annotations
@@ -19,19 +20,22 @@ class SlowPerson:
 
     def __init__(self, answer: Path) -> None:
         self._answer, self._began = answer, time.monotonic()
+        self._breaks = answer.exists()
+        self._asks = False
 
     def open(self, _: Path) -> dict[str, str]:
         return {}
 
     @property
     def waiting(self) -> bool:
-        waits = time.monotonic() < self._began + 1
+        self._asks = True
+        waits = self._breaks or time.monotonic() < self._began + 1
         if not waits:
             self._answer.touch()
         return waits
 
-    def problem(self) -> None:
-        return None
+    def problem(self) -> str | None:
+        return "broken" if self._breaks and self._asks else None
 
     def close(self) -> None:
         return None

@@ -76,14 +76,26 @@ def written(folder: RunFolder, text: str) -> None:
     until(lambda: folder.stdout.exists() and text in folder.stdout.read_text())
 
 
-def test_no_limit_runs_while_a_person_is_asked(tmp_path: Path) -> None:
-    folder, answer = RunFolder.create(tmp_path / "runs", "run"), tmp_path / "answer"
-    argv = (sys.executable, CHILD, f"until:{answer}", "print:done")
-    limits: dict[str, Any] = {"timeout": 0.9, "idle_timeout": 0.9}
+def supervised(tmp_path: Path, answer: Path, **limits: Any) -> Exit:
+    """A run that goes on until somebody at its slow gate has answered."""
+    folder = RunFolder.create(tmp_path / "runs", "run")
+    argv = (sys.executable, CHILD, f"until:{tmp_path / 'answer'}", "print:done")
     folder.write_request(Request(id="run", argv=argv, cwd=str(tmp_path), environ={}, **limits))
     words = ["-m", "tests.agent.slow_gate", str(folder.path), str(answer)]
     subprocess.run([sys.executable, *words], cwd=ROOT, check=True, start_new_session=True)
-    assert (ended(folder).code, ended(folder).limit) == (0, None)
+    return ended(folder)
+
+
+def test_no_limit_runs_while_a_person_is_asked(tmp_path: Path) -> None:
+    record = supervised(tmp_path, tmp_path / "answer", timeout=0.9, idle_timeout=0.9)
+    assert (record.code, record.limit) == (0, None)
+
+
+def test_a_gate_that_does_not_hold_ends_the_run_while_a_person_is_asked(tmp_path: Path) -> None:
+    broken = tmp_path / "broken"
+    broken.touch()
+    record = supervised(tmp_path, broken)
+    assert (record.problem, record.killed) == ("broken", True)
 
 
 def test_a_run_writes_its_files_and_its_record(start: Start) -> None:
