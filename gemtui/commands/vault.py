@@ -18,11 +18,10 @@ from gemtui.jsonout import encode
 from gemtui.paths import gemini_home
 from gemtui.sessions.scope import read_store
 from gemtui.sessions.snapshot import Snapshot
-from gemtui.sessions.store import SessionKind
 from gemtui.sessions.summary import Summary
 from gemtui.text import Clean, clean_line, counted, ellipsis, relative, short_path, size
 from gemtui.vault.cleanup import SETTING, retention
-from gemtui.vault.contents import contents, only_kept, remove
+from gemtui.vault.contents import Removal, contents, only_kept, removal, remove
 from gemtui.vault.keeping import keep_all, switch_off, switch_on
 from gemtui.vault.restoring import restore as put_back
 from gemtui.vault.status import VaultStatus, vault_status
@@ -147,30 +146,27 @@ def restore(id: str, *, as_json: bool) -> None:
 
 def prune(*, before: datetime | None, project: Path | None, yes: bool, as_json: bool) -> int:
     """Remove what only the vault has; 1 where there is nothing. Raises OSError."""
-    files = only_kept(_snapshot().sessions, project=project, before=before)
-    if files and not yes:
-        _ask(files)
-    freed = remove(files)
+    found = removal(only_kept(_snapshot().sessions, project=project, before=before))
+    if found.names and not yes:
+        _ask(found)
+    freed = remove(found)
     if as_json:
-        _answer({"version": 1, "removed": [each.name for each in files], "bytes": freed})
-    elif files:
-        note(f"removed {counted(len(files), 'file')}, {size(freed)}")
+        _answer({"version": 1, "removed": list(map(str, found.names)), "bytes": freed})
+    elif found.names:
+        note(f"removed {found}")
     else:
         note("there is nothing like that which only the vault has")
-    return 0 if files else 1
+    return 0 if found.names else 1
 
 
-def _ask(files: Sequence[Summary]) -> None:
+def _ask(found: Removal) -> None:
     """Raises click.Abort for no, click.UsageError where nobody can be asked."""
     if sys.stdin is None or not sys.stdin.isatty():
         raise click.UsageError("nobody can be asked here: --yes removes them without a question")
     now = datetime.now(UTC)
-    mains = [each for each in files if each.kind is SessionKind.MAIN and not each.hidden]
-    for _, line in _named("", [_about(each, now) for each in mains]):
+    for _, line in _named("", [_about(each, now) for each in found.sessions]):
         click.echo(clean_line(line), err=True)
-    bytes = sum(each.size for each in files)
-    question = f"Remove {counted(len(files), 'file')}, {size(bytes)}, for good?"
-    click.confirm(Clean(question), abort=True, err=True)
+    click.confirm(Clean(f"Remove {found}, for good?"), abort=True, err=True)
 
 
 def _snapshot() -> Snapshot:

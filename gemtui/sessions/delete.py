@@ -14,16 +14,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from gemtui.errors import DeletionFailed
+from gemtui.sessions.belongings import belongings, is_plain_id
 from gemtui.sessions.store import SessionKind, name_of
 from gemtui.sessions.summary import Summary
 from gemtui.sessions.trash import Trash, Trashed
 from gemtui.text import counted
-
-_OF_ALL = frozenset(
-    {"chats", "checkpoints", "logs", "memory", "plans", "tasks", "tool-outputs", "tracker", "bin"}
-)
-"""Folders beside `chats` that belong to the whole project, whatever id a header claims, in
-whatever case: some file systems don't mind it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -173,17 +168,8 @@ def _folders(session: Summary, path: Path, home: Path, *, copies: bool) -> Itera
         return
     if name_id != (session.id[:8] if kind is SessionKind.MAIN else session.id):
         return
-    yield from (
-        project / "chats" / session.id,
-        project / "tool-outputs" / f"session-{session.id}",
-        project / session.id,
-    )
-
-
-def is_plain_id(id: str) -> bool:
-    """Return whether an id, which a file may claim, can only name one folder of its own."""
-    odd = id.startswith(".") or bool(set(id) & {"/", "\\", "\0"})
-    return not odd and id.casefold() not in _OF_ALL
+    yield project / "chats" / session.id
+    yield from belongings(project, session.id)
 
 
 def _items(paths: Iterable[Path], home: Path) -> Iterator[Item]:

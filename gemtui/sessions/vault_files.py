@@ -14,6 +14,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from gemtui.paths import vault_dir
+from gemtui.sessions.belongings import belongings, project_folder
 from gemtui.sessions.store import ChatFile, Store, place_of
 
 COPIES = "copy"
@@ -70,6 +71,18 @@ def in_tree(tree: Path, path: Path) -> Path:
 def place_in_store(kept: Path) -> Path:
     """Return where a file of the vault was in the store."""
     return Path("/", *kept.relative_to(vault_dir()).parts[1:])
+
+
+def names_beside(place: Path, id: str) -> Iterator[Path]:
+    """Yield what the vault has of the tool outputs and plans of a session.
+
+    `place`: its file in the store. `id`: a plain one.
+    """
+    project = project_folder(place)
+    for folder in () if project is None else belongings(project, id):
+        for tree in trees():
+            for name, _ in files_below(str(in_tree(tree, folder))):
+                yield Path(name)
 
 
 def _kept_file(tree: Path, path: Path, home: Path) -> ChatFile | None:

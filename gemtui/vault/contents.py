@@ -11,10 +11,18 @@ from pathlib import Path
 from typing import Any
 
 from gemtui.paths import vault_dir
-from gemtui.sessions.delete import is_plain_id
+from gemtui.sessions.belongings import is_plain_id
 from gemtui.sessions.projects import folder_names
 from gemtui.sessions.summary import Flag, Summary
-from gemtui.sessions.vault_files import COPIES, files_below, in_tree, place_in_store, trees
+from gemtui.sessions.vault_files import (
+    COPIES,
+    files_below,
+    in_tree,
+    names_beside,
+    place_in_store,
+    trees,
+)
+from gemtui.text import counted, size
 from gemtui.vault.keeping import is_on
 
 PRUNE = "gemtui vault prune"
@@ -102,13 +110,48 @@ def only_kept(
     )
 
 
-def remove(files: Iterable[Summary]) -> int:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Removal:
+    """What removing kept files takes: `names` in the vault, `size` in bytes.
+
+    `sessions`: those of them that are no copies and no ghosts.
+    """
+
+    sessions: tuple[Summary, ...]
+    names: tuple[Path, ...]
+    size: int
+
+    def __str__(self) -> str:
+        return f"{counted(len(self.names), 'file')}, {size(self.size)}"
+
+
+def removal(files: Iterable[Summary]) -> Removal:
+    """Return what removing these kept files takes, with what else the vault alone has of them."""
+    files = tuple(files)
+    names = tuple(dict.fromkeys(name for file in files for name in _kept_names(file)))
+    found = [facts for name in names if (facts := _facts(name)) is not None]
+    return Removal(
+        sessions=tuple(each for each in files if not each.hidden and each.parent is None),
+        names=names,
+        size=sum(facts.st_size for facts in found),
+    )
+
+
+def _kept_names(file: Summary) -> Iterator[Path]:
+    assert Flag.KEPT in file.flags
+    yield file.path
+    if _COPIES.isdisjoint(file.flags) and is_plain_id(file.id):
+        for name in names_beside(place_in_store(file.path), file.id):
+            if not os.path.lexists(place_in_store(name)):
+                yield name
+
+
+_COPIES = frozenset({Flag.GHOST, Flag.DUPLICATE})
+
+
+def remove(removal: Removal) -> int:
     """Remove kept files for good; return the bytes that were freed. Raises OSError."""
-    freed = 0
-    for file in files:
-        assert Flag.KEPT in file.flags
-        freed += _remove(file.path)
-    return freed
+    return sum(map(_remove, removal.names))
 
 
 def forget(session: Summary) -> int:
@@ -127,6 +170,8 @@ def _names(session: Summary) -> Iterator[Path]:
             if place.parent.name == "chats" and is_plain_id(session.id):
                 agents = in_tree(tree, place.parent / session.id)
                 yield from (Path(name) for name, _ in files_below(str(agents)))
+        if is_plain_id(session.id):
+            yield from names_beside(place, session.id)
 
 
 def _remove(path: Path) -> int:

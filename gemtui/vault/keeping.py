@@ -1,9 +1,10 @@
 """Keep the files of sessions: another name for each in the vault, or a copy.
 
 A log only grows, so a hard link holds all that is ever written to it, and costs nothing until the
-CLI removes its own name. A copy is taken where there can be no link (the vault is on another file
-system), and of the objects of older versions, which the CLI writes over. Where a file lies is told
-in `gemtui/sessions/vault_files.py`.
+CLI removes its own name. Tool outputs and plans are kept so, too, as the CLI has them last. A copy
+is taken where there can be no link (the vault is on another file system), and of the objects of
+older versions, which the CLI writes over. Where a file lies is told in
+`gemtui/sessions/vault_files.py`.
 
 Nothing in here removes or replaces what is kept, unless what takes its place holds all of it; so it
 may be killed at any moment, and several programs may keep the same file at once.
@@ -18,7 +19,7 @@ import shutil
 import stat
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from itertools import count
 from pathlib import Path
@@ -28,7 +29,8 @@ import orjson
 from gemtui.files import make_private, open_regular
 from gemtui.jsonin import loads
 from gemtui.paths import vault_dir
-from gemtui.sessions.store import Store
+from gemtui.sessions.belongings import folders_beside
+from gemtui.sessions.store import ChatFile, Store, place_of
 from gemtui.sessions.vault_files import COPIES, files_below, in_tree, trees
 from gemtui.transcript.parts import objects
 
@@ -71,25 +73,54 @@ def keep_all(
     can't be kept, after the others.
     """
     links, copies = _held(home)
-    files = Store(home).files()
+    files = [*_all_files(home)]
     missing = [
-        place
-        for place in files
-        if (place.name, place.inode) not in links
-        and copies.get(place.name) != (place.size, place.mtime_ns)
+        Path(name)
+        for name, inode, stamp in files
+        if (name, inode) not in links and copies.get(name) != stamp
     ]
     problem, done = None, 0
-    for at, place in enumerate(missing):
+    for at, path in enumerate(missing):
         if cancelled():
             break
         try:
-            done += keep(place.path)
+            done += keep(path)
         except OSError as error:
             problem = error
         told(len(files) - len(missing) + at + 1, len(files))
     if problem is not None:
         raise problem
     return done
+
+
+def keep_changed(paths: Iterable[Path], home: Path) -> None:
+    """Keep these files of a store, and what else their sessions have. Raises OSError."""
+    places = []
+    for path in paths:
+        keep(path)
+        if (place := place_of(path, home)) is not None:
+            places.append(place)
+    for name, _ in _beside(places):
+        keep(Path(name))
+
+
+def _all_files(home: Path) -> Iterator[tuple[str, int, tuple[int, int] | None]]:
+    """Every file that is kept of a store: path, inode, and where it is known size and time."""
+    places = Store(home).files()
+    for place in places:
+        yield place.name, place.inode, (place.size, place.mtime_ns)
+    for name, inode in _beside(places):
+        stamp = None
+        with suppress(OSError):
+            facts = os.lstat(name)
+            stamp = facts.st_size, facts.st_mtime_ns
+        yield name, inode, stamp
+
+
+def _beside(places: Iterable[ChatFile]) -> Iterator[tuple[str, int]]:
+    """The files, with inodes, that the CLI removes with these sessions."""
+    for folder in folders_beside(places):
+        yield from files_below(str(folder))
 
 
 def _held(home: Path) -> tuple[set[tuple[str, int]], dict[str, tuple[int, int]]]:
@@ -132,7 +163,7 @@ def keep(path: Path) -> bool:
     if not stat.S_ISREG(facts.st_mode):
         return False
     try:
-        if path.suffix == ".jsonl":
+        if path.suffix != ".json":
             with suppress(_NoLink):
                 return _link(path, facts)
         return _copy(path, facts)

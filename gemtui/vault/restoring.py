@@ -1,8 +1,8 @@
 """Put a kept session back into the CLI's store, so that the CLI lists and resumes it.
 
-Only the file in use comes back, with its subagents, and none of its ghosts and older copies: the
-clean-up removes all files of an id as soon as one of them has nothing to resume or is too old. What
-the store has of that kind is kept in the vault first, and then removed.
+Only the file in use comes back, with its subagents, tool outputs and plans, and none of its ghosts
+and older copies: the clean-up removes all files of an id as soon as one of them has nothing to
+resume or is too old. What the store has of that kind is kept in the vault first, and then removed.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ import orjson
 from gemtui.errors import RestoreFailed
 from gemtui.files import open_regular, sync, sync_folder
 from gemtui.jsonin import loads
-from gemtui.sessions.delete import is_plain_id
+from gemtui.sessions.belongings import is_plain_id
 from gemtui.sessions.merge import is_live
 from gemtui.sessions.projects import Projects, path_hash
 from gemtui.sessions.records import SessionLog
 from gemtui.sessions.store import ChatFile, SessionKind, file_anywhere, place_of
 from gemtui.sessions.summarise import read_file
 from gemtui.sessions.summary import Flag, Summary, iso
-from gemtui.sessions.vault_files import in_tree, place_in_store, trees
+from gemtui.sessions.vault_files import in_tree, names_beside, place_in_store, trees
 from gemtui.vault.cleanup import Retention, is_too_late, short_id
 from gemtui.vault.keeping import NEVER_LINKED, is_on, keep
 
@@ -73,7 +73,8 @@ def restore(session: Summary, home: Path, rule: Retention, now: datetime) -> Res
         keep(place)
     plain = is_plain_id(session.id)
     agents = _put_subagents(place.parent / session.id, home) if plain else ()
-    return Restored(paths=(place, *agents), removed=removed, renewed=renewed)
+    beside = _put_belongings(place, session.id) if plain else ()
+    return Restored(paths=(place, *agents, *beside), removed=removed, renewed=renewed)
 
 
 def _require_project(session: Summary, place: Path, home: Path) -> None:
@@ -136,6 +137,19 @@ def _put_subagents(folder: Path, home: Path) -> Iterator[Path]:
     for path, kept in best.items():
         if not os.path.lexists(path):
             _put(kept.path, path)
+            yield path
+
+
+def _put_belongings(place: Path, id: str) -> Iterator[Path]:
+    """The newest that the vault has of the session's tool outputs and plans."""
+    best: dict[Path, Path] = {}
+    for kept in names_beside(place, id):
+        known, path = best.get(place_in_store(kept)), place_in_store(kept)
+        if known is None or kept.stat().st_mtime_ns > known.stat().st_mtime_ns:
+            best[path] = kept
+    for path, kept in best.items():
+        if not os.path.lexists(path):
+            _put(kept, path)
             yield path
 
 

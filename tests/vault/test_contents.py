@@ -9,7 +9,7 @@ import pytest
 from gemtui.paths import vault_dir
 from gemtui.sessions.summary import Flag, Summary
 from gemtui.vault.cleanup import Retention
-from gemtui.vault.contents import forget
+from gemtui.vault.contents import forget, only_kept, removal, remove
 from gemtui.vault.keeping import keep_all
 from gemtui.vault.restoring import restore
 from tests.sessions import logs
@@ -31,6 +31,24 @@ def test_a_session_goes_with_its_subagents_and_nothing_else(store: Path) -> None
     agent.unlink()
     assert forget(kept(store)) == size
     assert [each.name for each in vault_dir().rglob("*.jsonl")] == [other.name]
+
+
+def test_what_is_removed_takes_its_tool_outputs_and_leaves_what_the_cli_has(store: Path) -> None:
+    path, other = session(store, uuid(1)), session(store, uuid(2))
+    outputs = [
+        logs.write(path.parents[1] / "tool-outputs" / f"session-{id}" / "a.txt", ["Much"])
+        for id in (uuid(1), uuid(2))
+    ]
+    keep_all(store)
+    size = path.stat().st_size + outputs[0].stat().st_size
+    path.unlink()
+    outputs[0].unlink()
+    found = removal(only_kept(read(store).sessions))
+    assert (len(found.names), found.size) == (2, size)
+    assert [each.id for each in found.sessions] == [uuid(1)]
+    assert remove(found) == size
+    left = {each.name for each in vault_dir().rglob("*.*") if each.is_file()}
+    assert left == {other.name, "a.txt"}
 
 
 @pytest.mark.parametrize("up", range(1, 12))

@@ -36,12 +36,15 @@ def turn_ends(path: Path, id: str = uuid(1), event: str = "AfterAgent") -> None:
     assert done.stdout == b"{}\n"
 
 
-def test_a_session_and_its_subagents_are_kept_at_the_end_of_a_turn(store: Path) -> None:
+def test_a_session_and_what_belongs_to_it_are_kept_at_the_end_of_a_turn(store: Path) -> None:
     path = session(store, uuid(1))
     agent = logs.write(path.parent / uuid(1) / "helper.jsonl", talk("helper"))
+    project = path.parents[1]
+    output = logs.write(project / "tool-outputs" / f"session-{uuid(1)}" / "shell 1.txt", ["Much"])
+    plan = logs.write(project / uuid(1) / "plans" / "plan.md", ["First"])
     turn_ends(path)
     turn_ends(path)
-    assert (path.stat().st_nlink, agent.stat().st_nlink) == (2, 2)
+    assert [each.stat().st_nlink for each in (path, agent, output, plan)] == [2] * 4
     assert kept(path) == [path.read_bytes()]
     assert not keep(path)
     assert {each.stat().st_mode & 0o77 for each in vault_dir().rglob("*") if each.is_dir()} == {0}

@@ -11,7 +11,7 @@ import pytest
 
 from gemtui.paths import vault_dir
 from gemtui.sessions.vault_files import store_with_kept, trees
-from gemtui.vault.keeping import is_on, keep, keep_all, switch_off, switch_on
+from gemtui.vault.keeping import is_on, keep, keep_all, keep_changed, switch_off, switch_on
 from tests.conftest import SMALL, nobody
 from tests.sessions import logs
 from tests.sessions.stores import append, legacy, session, talk, uuid
@@ -66,6 +66,35 @@ def test_everything_in_a_store_is_kept_once_subagents_and_checkpoints_too(store:
     assert keep_all(store) == 0
     for path in (main, agent, old, checkpoint):
         assert kept(path) == [path.read_bytes()]
+
+
+def test_tool_outputs_and_plans_are_kept_with_their_session_and_nothing_of_others(
+    store: Path,
+) -> None:
+    main, project = session(store, uuid(1)), store / "tmp" / "proj"
+    mine = [
+        project / "tool-outputs" / f"session-{uuid(1)}" / "shell_1.txt",
+        project / uuid(1) / "plans" / "plan.md",
+        project / uuid(1) / "tasks" / "task.json",
+    ]
+    others = [
+        project / "tool-outputs" / f"session-{uuid(2)}" / "shell_1.txt",
+        project / "logs" / "session.log",
+        project / "shell_history",
+    ]
+    for path in (*mine, *others):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text("{}")
+    keep_changed([main], store)
+    assert [kept(path) for path in mine] == [[b"{}"]] * 3
+    mine[0].write_text("more of it")
+    late = project / uuid(1) / "plans" / "late.md"
+    late.write_text("late")
+    assert keep_all(store) == 1
+    assert keep_all(store) == 0
+    assert kept(mine[0]) == [b"more of it"]
+    assert kept(late) == [b"late"]
+    assert [kept(path) for path in others] == [[]] * 3
 
 
 def test_links_folders_and_pipes_are_not_kept(store: Path, tmp_path: Path) -> None:

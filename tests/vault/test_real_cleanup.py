@@ -65,6 +65,12 @@ class Store:
         self.hash = json.loads(first.read_bytes().partition(b"\n")[0])["projectHash"]
         self.add(EXPIRED, days=40)
         logs.write(self.chats / EXPIRED / "helper.jsonl", [logs.header("helper"), *self.talk(40)])
+        self.beside = [
+            logs.write(
+                self.chats.parent / "tool-outputs" / f"session-{EXPIRED}" / "a.txt", ["Much"]
+            ),
+            logs.write(self.chats.parent / EXPIRED / "plans" / "plan.md", ["First this"]),
+        ]
         self.add(GHOSTED)
         self.write(GHOSTED, [logs.context()], "2026-11-22T10-00", 0)
         self.add(TWIN)
@@ -96,8 +102,9 @@ class Store:
         return next_hits(read(self.gemini.store).sessions, lambda _: rule(self.gemini), NOW)
 
     def files(self) -> dict[Path, bytes]:
-        """Every file of a session, with what is in it."""
-        return {path: path.read_bytes() for path in self.chats.rglob("*.json*")}
+        """Every file of a session and what belongs to one, with what is in it."""
+        paths = (*self.chats.rglob("*.json*"), *self.beside)
+        return {path: path.read_bytes() for path in paths if path.exists()}
 
 
 def kept(home: Path, id: str) -> Summary:
@@ -113,9 +120,9 @@ def test_what_the_cli_removes_was_told_and_is_kept_byte_for_byte(gemini: GeminiC
     before = store.files()
     told = {hit.session.path: hit.why for hit in store.hits()}
     agent = store.chats / EXPIRED / "helper.jsonl"
-    clean_up(gemini, [*told, agent])
+    clean_up(gemini, [*told, agent, *store.beside])
     gone = before.keys() - store.files().keys()
-    assert gone == told.keys() | {agent}
+    assert gone == told.keys() | {agent, *store.beside}
     assert set(told.values()) == {Why.EXPIRED, Why.NOTHING, Why.TWIN}
     for path in gone:
         names = [in_tree(tree, path) for tree in trees()]
@@ -131,6 +138,7 @@ def test_what_is_put_back_is_listed_and_resumed_by_the_cli_and_stays(gemini: Gem
     clean_up(gemini, [hit.session.path for hit in store.hits()])
     for id in (EXPIRED, GHOSTED, TWIN):
         restore(kept(gemini.store, id), gemini.store, rule(gemini), datetime.now(UTC))
+    assert all(path.exists() for path in store.beside)
     ask(gemini, "And on")
     assert {path.name[-14:-6] for path in store.files()} >= {GHOSTED[:8], TWIN[:8], EXPIRED[:8]}
     with ModelServer([answer(text("A title"))] * 3) as model:

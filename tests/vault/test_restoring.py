@@ -60,6 +60,20 @@ def test_it_is_the_same_file_again_with_its_subagents(store: Path) -> None:
     assert path.stat().st_nlink == 2
 
 
+def test_its_tool_outputs_and_plans_come_back_but_over_nothing(store: Path) -> None:
+    path, project = session(store, uuid(1)), store / "tmp" / "proj"
+    output = logs.write(project / "tool-outputs" / f"session-{uuid(1)}" / "shell.txt", ["Much"])
+    plan = logs.write(project / uuid(1) / "plans" / "plan.md", ["First"])
+    keep_all(store)
+    before = output.read_bytes()
+    for each in (path, output, plan):
+        each.unlink()
+    plan.write_text("Another")
+    assert back(store).paths == (path, output)
+    assert output.read_bytes() == before
+    assert plan.read_text() == "Another"
+
+
 def test_its_ghost_stays_away_and_one_in_the_store_goes(store: Path) -> None:
     path, empty = session(store, uuid(1)), ghost(store)
     keep_all(store)

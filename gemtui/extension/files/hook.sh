@@ -23,7 +23,7 @@ ask() { # gemtui's answer is printed whole, or this fails; it writes the live fi
     "$GEMTUI_PYTHON" -I -S "$here/ask.py" "$live" "$pid"
 }
 
-keep() { # the files of the session and of its subagents get names in the vault
+keep() { # files of the session, of its subagents, its tool outputs and plans get names in the vault
     told=$(head -c 16384 "$live/$pid")
     id=${told#'{"session_id":"'}
     id=${id%%'"'*}
@@ -32,7 +32,10 @@ keep() { # the files of the session and of its subagents get names in the vault
     case $path in *\\* | */../*) return ;; /*/chats/*.json | /*/chats/*.jsonl) ;; *) return ;; esac
     keep_file "$path"
     case $id in '' | *[!A-Za-z0-9_-]*) return ;; esac
-    for agent in "${path%/*}/$id"/*.jsonl; do keep_file "$agent"; done
+    project=${path%/chats/*}
+    for file in "${path%/*}/$id"/*.jsonl "$project/tool-outputs/session-$id"/* "$project/$id"/*/*; do
+        keep_file "$file"
+    done
 }
 
 keep_file() { # a name below its own path; what another file has there stays, and the next tree is

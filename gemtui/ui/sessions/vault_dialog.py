@@ -18,15 +18,14 @@ from textual.content import Content
 from gemtui.errors import GemtuiError
 from gemtui.extension.status import State, extension_state
 from gemtui.sessions.summary import Flag, Summary
-from gemtui.text import Clean, clean_line, counted, ellipsis, relative, short_path, size
+from gemtui.text import Clean, clean_line, counted, ellipsis, relative, short_path
 from gemtui.ui.draw.lines import own
 from gemtui.ui.draw.theme import look_of
 from gemtui.ui.kit.clean_widgets import Dialog, Label, Option, OptionList, Static
 from gemtui.ui.kit.dialog_guard import DialogScreen
-from gemtui.ui.kit.dialogs import ConfirmForGoodScreen, ConfirmScreen
+from gemtui.ui.kit.dialogs import ConfirmScreen
 from gemtui.ui.kit.keys import BY_ID, Where, bindings
 from gemtui.vault.cleanup import retention
-from gemtui.vault.contents import only_kept, remove
 from gemtui.vault.keeping import switch_off, switch_on
 from gemtui.vault.restoring import Restored, restore
 from gemtui.vault.status import STOP, VaultStatus, vault_status
@@ -60,7 +59,9 @@ async def show_vault(app: AppBase, sessions: Sequence[Summary]) -> Summary | boo
     if answer == "switch":
         return await (_switch_off(app) if found.contents.on else _switch_on(app))
     if answer == "prune":
-        await _prune(app, sessions)
+        from gemtui.ui.sessions.prune_dialog import prune
+
+        await prune(app, sessions)
     return answer if isinstance(answer, Summary) else None
 
 
@@ -103,31 +104,6 @@ async def _switch_off(app: AppBase) -> None:
         app.say(f"The vault can't be switched off: {error}", problem=True)
     else:
         app.say("The vault is off; what is kept stays")
-
-
-async def _prune(app: AppBase, sessions: Sequence[Summary]) -> None:
-    files = only_kept(sessions)
-    if not files:
-        app.say("Gemini CLI has every file that the vault has.")
-        return
-    bytes = sum(each.size for each in files)
-    shown = [each for each in files if not each.hidden]
-    now = app.clock()
-    lines = [clean_line(f"{relative(each.when, now):>4}  {each.title}") for each in shown[:_MOST]]
-    asked = ConfirmForGoodScreen(
-        clean_line("Remove all that only the vault has?"),
-        clean_line(f"{counted(len(files), 'file')}, {size(bytes)}"),
-        [clean_line("gemtui vault prune --before 90d removes only what is older."), *lines],
-        yes="Remove for good",
-        no="Keep",
-    )
-    if await app.push_screen_wait(asked):
-        try:
-            freed = await asyncio.to_thread(remove, files)
-        except OSError as error:
-            app.say(f"Not all of it could be removed: {error}", problem=True)
-        else:
-            app.say(f"Removed from the vault: {size(freed)}")
 
 
 class VaultScreen(DialogScreen[Summary | str]):

@@ -68,7 +68,7 @@ class VaultFeed:
     def _keep(self, paths: set[Path] | None, loop: asyncio.AbstractEventLoop) -> str | None:
         """In the thread: keep these files, None = all; return what went wrong."""
         from gemtui.sessions.store import name_of
-        from gemtui.vault.keeping import is_on, keep, keep_all
+        from gemtui.vault.keeping import is_on, keep_all, keep_changed
 
         if not is_on():
             return None
@@ -76,8 +76,7 @@ class VaultFeed:
             if paths is None or any(name_of(path, self._home) is None for path in paths):
                 keep_all(self._home, told=self._tell(loop), cancelled=self._stopped.is_set)
             else:
-                for path in paths:
-                    keep(path)
+                keep_changed(paths, self._home)
         except OSError as error:
             return error.strerror or str(error)
         return None

@@ -183,10 +183,30 @@ async def test_it_is_switched_off_and_what_it_has_removed(gone: Path) -> None:
         await me.press("V")
         await me.sees("switches it on")
         await me.press("d")
-        await me.sees("Remove all that only the vault has?")
+        await me.sees("Remove which kept sessions?", "all of them", "1 file")
+        await me.press("enter")
+        await me.sees("Remove from the vault for good?", TITLE)
         await me.press("D")
         await said(me, "Removed from the vault")
         await me.until(lambda: nothing_kept(me))
+
+
+async def test_only_what_is_old_or_of_one_project_is_removed(gone: Path) -> None:
+    home = gone.parents[3]
+    old = session(home, uuid(5), talk(uuid(5), "Long ago"), key="elsewhere")
+    old.write_bytes(old.read_bytes().replace(b"2026-11", b"2026-01"))
+    marker(home, "elsewhere", "/src/elsewhere")
+    keep_all(home)
+    old.unlink()
+    async with person(home) as me:
+        await me.sees("Long ago")
+        await me.press("V", "d")
+        await me.sees("not used for 90 days", "of /src/elsewhere", "of an unknown project")
+        await me.press("down", "enter")
+        await me.sees("Remove from the vault for good?", "not used for 30 days: 1 file")
+        await me.press("D")
+        await me.until(lambda: "Long ago" not in me.text)
+        await me.sees(TITLE)
 
 
 async def test_when_the_clean_up_takes_a_session_is_told_about_it(chat: Path) -> None:

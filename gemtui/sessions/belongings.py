@@ -1,0 +1,60 @@
+"""What the CLI keeps of a session beside its file: tool outputs, plans, tasks.
+
+It removes them with the session (assets/gemini-cli.md#clean-up).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
+from pathlib import Path
+
+from gemtui.sessions.store import ChatFile
+
+_OUTPUTS, _OF_SESSION = "tool-outputs", "session-"
+_OF_ALL = frozenset(
+    {"chats", "checkpoints", "logs", "memory", "plans", "tasks", "tool-outputs", "tracker", "bin"}
+)
+"""Folders beside `chats` that belong to the whole project, whatever id a header claims, in
+whatever case: some file systems don't mind it."""
+
+
+def belongings(project: Path, id: str) -> tuple[Path, Path]:
+    """Return the folders of a session in its project's folder below `tmp`; they need not exist.
+
+    `id`: a plain one (`is_plain_id`).
+    """
+    return project / _OUTPUTS / f"{_OF_SESSION}{id}", project / id
+
+
+def is_plain_id(id: str) -> bool:
+    """Return whether an id, which a file may claim, can only name one folder of its own."""
+    odd = id.startswith(".") or bool(set(id) & {"/", "\\", "\0"})
+    return not odd and id.casefold() not in _OF_ALL
+
+
+def folders_beside(files: Iterable[ChatFile]) -> Iterator[Path]:
+    """Yield the folders that belong to these sessions, as far as there are any."""
+    ids: dict[Path, set[str]] = {}
+    for file in files:
+        project = project_folder(file.path)
+        if project is not None and file.name_id:
+            ids.setdefault(project, set()).add(file.name_id[:8])
+    for project, short in ids.items():
+        outputs = project / _OUTPUTS
+        for folder in (*_folders(project), *_folders(outputs)):
+            id = folder.name.removeprefix(_OF_SESSION) if folder.parent == outputs else folder.name
+            if id[:8] in short and is_plain_id(id):
+                yield folder
+
+
+def project_folder(path: Path) -> Path | None:
+    """Return the project's folder of a session's file; None if it is in no folder `chats`."""
+    chats = next((each for each in path.parents if each.name == "chats"), None)
+    return None if chats is None else chats.parent
+
+
+def _folders(place: Path) -> list[Path]:
+    with suppress(OSError):
+        return [each for each in place.iterdir() if each.is_dir() and not each.is_symlink()]
+    return []
