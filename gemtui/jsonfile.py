@@ -10,7 +10,8 @@ import errno
 import json
 import os
 import tempfile
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -55,13 +56,26 @@ def write_once(path: Path, value: DataclassInstance, most: int) -> None:
     `most`: bytes. Texts may hold half a character. Raises FileExistsError where something is, and
     OSError, also for what is larger.
     """
+    with _written(path, value, most) as made:
+        move_new(made, path)
+
+
+def write_again(path: Path, value: DataclassInstance, most: int) -> None:
+    """Write a dataclass as `write_once` does, in the place of what may be there. Raises OSError."""
+    with _written(path, value, most) as made:
+        made.replace(path)
+
+
+@contextmanager
+def _written(path: Path, value: DataclassInstance, most: int) -> Iterator[Path]:
+    """A file beside `path` with all of it; gone afterwards, if it still is there."""
     handle, name = tempfile.mkstemp(prefix=".", dir=path.parent)
     try:
         with os.fdopen(handle, "w", encoding="ascii") as stream:
             json.dump(asdict(value), stream)
             if stream.tell() > most:
                 raise OSError(errno.EFBIG, os.strerror(errno.EFBIG), str(path))
-        move_new(Path(name), path)
+        yield Path(name)
     finally:
         Path(name).unlink(missing_ok=True)
 

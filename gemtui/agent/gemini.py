@@ -14,6 +14,7 @@ import uuid
 from collections.abc import AsyncGenerator, Callable, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import aclosing, suppress
+from functools import partial
 from pathlib import Path
 
 import psutil
@@ -217,7 +218,6 @@ class GeminiRun:
             limit_seconds=self._limit_seconds(ended.limit),
             stderr=last_words(self.folder.stderr),
             problem=ended.problem,
-            undelivered=self.steering.undelivered() if self.asks else 0,
         )
 
     def _limit_seconds(self, limit: str | None) -> float:
@@ -321,14 +321,15 @@ class GeminiAdapter:
         require_text(prompt, command, options.cwd or current_folder())
         return command
 
-    def start(self, prompt: str, options: AgentOptions) -> GeminiRun:
+    def start(self, prompt: str, options: AgentOptions, *, id: str | None = None) -> GeminiRun:
         """Start a run, which goes on even if nobody reads its events. May block for seconds.
 
-        Raises CliNotFound, OptionError, and OSError if the run's folder can't be written.
+        `id`: the run's, which no other run may have; None = a new one. Raises CliNotFound,
+        OptionError, and OSError if the run's folder can't be written.
         """
         if options.asks and self._guard is None:
             raise OptionError("ask: this adapter asks nobody: take the one that gemtui exports")
-        id, machine = str(uuid.uuid4()), self.machine(options.cwd)
+        id, machine = id or str(uuid.uuid4()), self.machine(options.cwd)
         command = self._command(prompt, options, machine, id)
         folder = RunFolder.create(self.runs, id)
         folder.write(folder.prompt.name, prompt)
@@ -366,14 +367,16 @@ class GeminiAdapter:
         request = folder.request()
         return None if request is None else GeminiRun(folder, request, guard=self._guard)
 
-    async def begin(self, prompt: str, options: AgentOptions) -> GeminiRun:
+    async def begin(
+        self, prompt: str, options: AgentOptions, *, id: str | None = None
+    ) -> GeminiRun:
         """Start a run as `start` does, in a thread; raises what that raises.
 
         Cancelling the task ends a run that was just being started, and waits for its end; cancelled
         again, or with the loop closed, nobody waits, but it is ended all the same.
         """
         thread = ThreadPoolExecutor(1)
-        starting = thread.submit(self.start, prompt, options)
+        starting = thread.submit(partial(self.start, prompt, options, id=id))
         try:
             return await asyncio.shield(asyncio.wrap_future(starting))
         except asyncio.CancelledError:

@@ -1,32 +1,36 @@
 """Words to an agent while it works, and the prompts that follow, as files in a run's folder.
 
-gemtui writes them; the supervisor of a run that asks delivers them: words with the result of the
+gemtui writes them. The supervisor of a run that asks delivers them: words with the result of the
 next tool call, prompts one by one, each when the turn before has ended, in the same process. What
-was not delivered when a run ends stays there. A prompt that waits can be changed until it is sent:
-whoever renames its file first has it.
+is left when a run has ended waits there, to be sent by going on with the session. A prompt that
+waits can be changed until it is sent: one renaming of its file sends it, so that it is sent once,
+and is never lost, wherever a process is killed.
 """
 
 from __future__ import annotations
 
+import fcntl
+import os
 import re
 import time
 import uuid
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 from gemtui.agent.approval import Milliseconds
-from gemtui.agent.gate_folder import GateFolder
-from gemtui.agent.run_folder import RunFolder
-from gemtui.files import move_new
-from gemtui.jsonfile import read_as, write_once
+from gemtui.agent.run_folder import RunFolder, open_private
+from gemtui.jsonfile import read_as, write_again, write_once
 
 LARGEST = 16_000_000
 """Bytes of a word or a prompt."""
 _WORD = re.compile(r"word-([0-9]{1,9})\.json")
-_NEXT = re.compile(r"next-([0-9]{6})-([0-9a-f]{8})\.json")
+_DELIVERED = re.compile(r"delivered-([0-9]{1,9})\.json")
+_PROMPT = re.compile(r"(next|sending|sent)-([0-9]{6})-([0-9a-f]{8})((?:\.[0-9A-Za-z-]+)?)\.json")
+_OPTIONS = "options.json"
+_CHANGING, _SENDING = "changing.lock", "sending.lock"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,22 +64,40 @@ class NextPrompt:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SentPrompt:
-    """A prompt that was sent. `at`: milliseconds since 1970; `number`: from 1."""
+    """A prompt that was sent. `run`: the id of the run that began with it, "" = in the same one."""
 
     id: str
     text: str
-    at: Milliseconds
-    number: int
+    run: str
 
 
-class _Taken(NamedTuple):
-    """A prompt that nobody else has: where it waited, and its file."""
+@dataclass(frozen=True, slots=True)
+class _Text:
+    """What a prompt's file holds; that of a word holds more."""
 
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class _Options:
+    options: Mapping[str, Any]
+
+
+class _File(NamedTuple):
+    """What the name of a prompt's file says. `state`: next, sending or sent."""
+
+    state: str
     place: int
-    file: Path
+    id: str
+    run: str = ""
+
+    @property
+    def name(self) -> str:
+        run = f".{self.run}" if self.run else ""
+        return f"{self.state}-{self.place:06d}-{self.id}{run}.json"
 
 
-T = TypeVar("T", Word, Delivered, NextPrompt, SentPrompt)
+T = TypeVar("T", Word, Delivered, _Text, _Options)
 
 
 def _clock() -> int:
@@ -84,15 +106,18 @@ def _clock() -> int:
 
 @dataclass(frozen=True, slots=True)
 class Steering:
-    """The files below `path`, the gate of a run. `clock`: milliseconds since 1970."""
+    """The files below `path`, a folder that is made with the first of them.
+
+    `clock`: milliseconds since 1970.
+    """
 
     path: Path
     clock: Callable[[], int] = _clock
 
     @classmethod
     def of(cls, run: RunFolder) -> Steering:
-        """Return the words and prompts of a run that asks."""
-        return cls(GateFolder.of(run).path)
+        """Return the words and prompts of a run."""
+        return cls(run.path / "steering")
 
     # --- words -----------------------------------------------------------------------------------
 
@@ -120,75 +145,141 @@ class Steering:
         told = Delivered(at=self.clock(), tool_name=tool_name, tool_use_id=tool_use_id)
         self._write(f"delivered-{word.number}.json", told)
 
+    def words_to_prompts(self) -> None:
+        """Have the words that no tool result took along wait as prompts, before all others.
+
+        For when a turn has ended. Raises OSError.
+        """
+        left = sorted({*self._numbers(_WORD)} - {*self._numbers(_DELIVERED)})
+        if not left:
+            return
+        with self._changing():
+            order = [uuid.uuid4().hex[:8] for _ in left]
+            places = self._spread([*order, *(each.id for each in self._waiting())])
+            for number, id in zip(left, order, strict=True):
+                self._rename(f"word-{number}.json", _File("next", places[id], id).name)
+
     # --- prompts ---------------------------------------------------------------------------------
 
     def queue(self, text: str) -> NextPrompt:
         """Add a prompt at the end of those that wait. Raises OSError."""
         prompt = NextPrompt(id=uuid.uuid4().hex[:8], text=text)
-        last = max((place for place, _ in self._waiting()), default=0)
-        self._write(_name(last + 1, prompt.id), prompt)
+        with self._changing():
+            self._write(_File("next", self._last() + 1, prompt.id).name, _Text(text))
         return prompt
 
     def prompts(self) -> list[NextPrompt]:
         """Return the prompts that wait, the next one first."""
-        found = (self._read(_name(*each), NextPrompt) for each in self._waiting())
-        return [each for each in found if each is not None]
+        found = ((each.id, self._text(each)) for each in self._waiting())
+        return [NextPrompt(id=id, text=text) for id, text in found if text is not None]
 
     def edit(self, id: str, text: str) -> bool:
         """Change a prompt that waits; False = it has been sent, or dropped. Raises OSError."""
-        with self._taken(id) as taken:
-            if taken is not None:
-                self._write(_name(taken.place, id), NextPrompt(id=id, text=text))
-            return taken is not None
+        with self._changing():
+            for file in self._waiting(id):
+                write_again(self.path / file.name, _Text(text), LARGEST)
+                return any(self._waiting(id)) or not self._removed(file)
+        return False
 
     def drop(self, id: str) -> bool:
         """Take a prompt that waits away; False = it has been sent, or dropped. Raises OSError."""
-        with self._taken(id) as taken:
-            return taken is not None
+        with self._changing():
+            return any(self._removed(file) for file in self._waiting(id))
 
     def move(self, id: str, to: int) -> bool:
         """Put a prompt that waits at position `to`, 0 = next; False as above. Raises OSError."""
-        with self._taken(id) as taken:
-            if taken is None:
+        with self._changing():
+            order = [each.id for each in self._waiting()]
+            if id not in order:
                 return False
-            order = [each for _, each in self._waiting()]
-            places = self._spread([*order[:to], id, *order[to:]])
-            move_new(taken.file, self.path / _name(places[id], id))
-            return True
-
-    def _spread(self, order: list[str]) -> dict[str, int]:
-        """Give the prompts that wait places in this order; return all places."""
-        places = {id: at for at, id in enumerate(order, start=1)}
-        for place, id in self._waiting():
-            with suppress(FileNotFoundError, KeyError):  # sent, or added, meanwhile
-                (self.path / _name(place, id)).rename(self.path / _name(places[id], id))
-        return places
+            order.remove(id)
+            self._spread([*order[:to], id, *order[to:]])
+            return any(self._waiting(id))
 
     def send(self) -> SentPrompt | None:
         """Take the next prompt, which is sent now; None = none waits. For the supervisor.
 
         Raises OSError.
         """
-        for id in [each.id for each in self.prompts()]:
-            with self._taken(id) as taken:
-                prompt = None if taken is None else self._read(taken.file.name, NextPrompt)
-                if prompt is not None:
-                    number = len(self.sent()) + 1
-                    sent = SentPrompt(id=id, text=prompt.text, at=self.clock(), number=number)
-                    self._write(f"sent-{number}.json", sent)
-                    return sent
+        self.words_to_prompts()
+        while waiting := [each for each in self._waiting() if self._text(each) is not None]:
+            if (sent := self._taken(waiting[0], "sent")) is not None:
+                return sent
         return None
 
     def sent(self) -> list[SentPrompt]:
         """Return the prompts that were sent, in their order."""
-        numbers = sorted(self._numbers(re.compile(r"sent-([0-9]{1,9})\.json")))
-        found = (self._read(f"sent-{each}.json", SentPrompt) for each in numbers)
-        return [each for each in found if each is not None]
+        files = sorted(each for each in self._files() if each.state == "sent")
+        found = ((each, self._text(each)) for each in files)
+        return [SentPrompt(id=f.id, text=t, run=f.run) for f, t in found if t is not None]
 
     def undelivered(self) -> int:
         """Return how many words and prompts have not reached the agent."""
-        left = [word for word in self.words() if self.delivered(word) is None]
-        return len(left) + len(self.prompts())
+        words = {*self._numbers(_WORD)} - {*self._numbers(_DELIVERED)}
+        files = self._files()
+        sent = {each.id for each in files if each.state == "sent"}
+        return len(words) + len({each.id for each in files} - sent)
+
+    # --- prompts that wait behind a run that has ended -----------------------------------------
+
+    @contextmanager
+    def sending(self) -> Iterator[bool]:
+        """Be the one who sends what waits behind the run; False = somebody else does.
+
+        Ends with the process, too. Raises OSError.
+        """
+        with self._locked(_SENDING, fcntl.LOCK_EX | fcntl.LOCK_NB) as alone:
+            yield alone
+
+    def claim(self, run: str, id: str | None = None) -> SentPrompt | None:
+        """Take a prompt, with which the run of this id is to begin; None = it does not wait.
+
+        `id`: None = the next one. Only within `sending`, followed by `confirm` or `give_back`.
+        """
+        with self._changing():
+            for file in self._waiting(id):
+                if self._text(file) is not None:
+                    return self._taken(file, "sending", run)
+        return None
+
+    def claimed(self) -> list[str]:
+        """Return the ids of runs with which prompts were to be sent that nobody has confirmed."""
+        return [each.run for each in self._files() if each.state == "sending"]
+
+    def confirm(self, run: str) -> None:
+        """Say that the run has begun with the prompt that was taken for it. Raises OSError."""
+        for file in self._files():
+            if (file.state, file.run) == ("sending", run):
+                self._rename(file.name, file._replace(state="sent", place=self._sends()).name)
+
+    def give_back(self, run: str) -> None:
+        """Have the prompt wait again that was taken for a run, since none began. Raises OSError."""
+        for file in self._files():
+            if (file.state, file.run) == ("sending", run):
+                self._rename(file.name, _File("next", file.place, file.id).name)
+
+    def hand_on(self, to: Steering) -> None:
+        """Have what waits here wait behind another run, at the end. Raises OSError."""
+        if not self._waiting():
+            return
+        if to.options() is None and (options := self.options()) is not None:
+            to.keep_options(options)
+        with self._changing(), to._changing():
+            for file in self._waiting():
+                place = file._replace(place=to._last() + 1)
+                (self.path / file.name).rename(to.path / place.name)
+
+    # --- the options with which what waits is sent ---------------------------------------------
+
+    def options(self) -> Mapping[str, Any] | None:
+        """Return the options of runs that begin with these prompts; None = nobody named them."""
+        found = self._read(_OPTIONS, _Options)
+        return None if found is None else found.options
+
+    def keep_options(self, options: Mapping[str, Any]) -> None:
+        """Name the options of runs that begin with these prompts. Raises OSError."""
+        self.path.mkdir(mode=0o700, exist_ok=True)
+        write_again(self.path / _OPTIONS, _Options(options), LARGEST)
 
     # --- files -----------------------------------------------------------------------------------
 
@@ -201,39 +292,80 @@ class Steering:
         found = map(pattern.fullmatch, self._names())
         return [int(each[1]) for each in found if each]
 
-    def _waiting(self) -> list[tuple[int, str]]:
-        """Place and id of the prompts that wait."""
-        found = map(_NEXT.fullmatch, self._names())
-        return sorted((int(each[1]), each[2]) for each in found if each)
+    def _files(self) -> list[_File]:
+        found = map(_PROMPT.fullmatch, self._names())
+        return [_File(each[1], int(each[2]), each[3], each[4][1:]) for each in found if each]
+
+    def _waiting(self, id: str | None = None) -> list[_File]:
+        """The prompts that wait, or the one with this id; one that is sent waits no longer."""
+        files = self._files()
+        gone = {each.id for each in files if each.state != "next"}
+        waiting = sorted(each for each in files if each.id not in gone)
+        return [each for each in waiting if id in (None, each.id)]
+
+    def _last(self) -> int:
+        return max((each.place for each in self._waiting()), default=0)
+
+    def _sends(self) -> int:
+        """The place of the next prompt among those that were sent."""
+        return 1 + sum(each.state == "sent" for each in self._files())
+
+    def _spread(self, order: list[str]) -> dict[str, int]:
+        """Give the prompts that wait places in this order; return all places."""
+        places = {id: at for at, id in enumerate(order, start=1)}
+        for file in self._waiting():
+            if file.id in places:
+                self._rename(file.name, file._replace(place=places[file.id]).name)
+        return places
+
+    def _taken(self, file: _File, state: str, run: str = "") -> SentPrompt | None:
+        """Take a prompt that waits, by one step; None if somebody was quicker."""
+        place = self._sends() if state == "sent" else file.place
+        taken = _File(state, place, file.id, run)
+        text = self._text(taken) if self._rename(file.name, taken.name) else None
+        return None if text is None else SentPrompt(id=file.id, text=text, run=run)
+
+    def _text(self, file: _File) -> str | None:
+        found = self._read(file.name, _Text)
+        return None if found is None else found.text
 
     @contextmanager
-    def _taken(self, id: str) -> Iterator[_Taken | None]:
-        """Have a prompt alone; it waits again where what is done with it fails.
+    def _changing(self) -> Iterator[None]:
+        """Of several gemtui one changes what waits; the supervisor sends meanwhile."""
+        with self._locked(_CHANGING, fcntl.LOCK_EX):
+            yield
 
-        None: it does not wait any more, or somebody was quicker.
-        """
-        place = next((place for place, each in self._waiting() if each == id), None)
-        waited, file = self.path / _name(place or 0, id), self.path / f".{id}-{uuid.uuid4().hex}"
+    @contextmanager
+    def _locked(self, name: str, how: int) -> Iterator[bool]:
+        self.path.mkdir(mode=0o700, exist_ok=True)
+        handle = open_private(self.path / name)
         try:
-            waited.rename(file)
-        except FileNotFoundError:
-            place = None
-        if place is None:
-            yield None
-            return
-        try:
-            yield _Taken(place, file)
-        except BaseException:
-            move_new(file, waited)
-            raise
-        file.unlink(missing_ok=True)
+            try:
+                fcntl.flock(handle, how)
+            except BlockingIOError:
+                yield False
+            else:
+                yield True
+        finally:
+            os.close(handle)
 
-    def _write(self, name: str, value: Word | Delivered | NextPrompt | SentPrompt) -> None:
+    def _removed(self, file: _File) -> bool:
+        """Remove a file; False if it is not there any more."""
+        with suppress(FileNotFoundError):
+            (self.path / file.name).unlink()
+            return True
+        return False
+
+    def _rename(self, name: str, other: str) -> bool:
+        """Give a file another name; False if it is not there any more."""
+        with suppress(FileNotFoundError):
+            (self.path / name).rename(self.path / other)
+            return True
+        return False
+
+    def _write(self, name: str, value: Word | Delivered | _Text) -> None:
+        self.path.mkdir(mode=0o700, exist_ok=True)
         write_once(self.path / name, value, LARGEST)
 
     def _read(self, name: str, wanted: type[T]) -> T | None:
         return read_as(self.path / name, wanted, LARGEST)
-
-
-def _name(place: int, id: str) -> str:
-    return f"next-{place:06d}-{id}.json"

@@ -32,7 +32,6 @@ from gemtui.agent.events import (
 )
 from gemtui.agent.ndjson import Malformed, Parsed
 from gemtui.agent.turn_counter import TurnLimit
-from gemtui.text import counted
 from gemtui.transcript import shell_output
 from gemtui.transcript.parts import Part, mapping, string
 from gemtui.transcript.tools import UNKNOWN_TOOL, ToolKind, kind_of
@@ -72,8 +71,6 @@ class Ending:
     limit_seconds: float = 0
     stderr: str = ""
     problem: str | None = None
-    undelivered: int = 0
-    """Words and prompts that did not reach the agent."""
 
 
 class _Use(NamedTuple):
@@ -304,10 +301,6 @@ class Stream:
 
     def _last_errors(self, ending: Ending) -> Iterator[ErrorSaid]:
         """The error that explains the end, where there is one to say."""
-        if ending.undelivered:
-            what = counted(ending.undelivered, "word or prompt", "words and prompts")
-            message = f"{what} did not reach the agent; the run's folder keeps what they say"
-            yield ErrorSaid(message=message, code="GEMTUI_UNDELIVERED", recoverable=True)
         code: str | None
         if ending.problem is not None:
             yield ErrorSaid(message=ending.problem, code="GEMINI_STREAM_ERROR", recoverable=False)

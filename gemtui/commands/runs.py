@@ -12,6 +12,7 @@ from typing import Any
 from gemtui.agent import process_tree
 from gemtui.agent.gate_folder import GateFolder
 from gemtui.agent.run_folder import RunFolder
+from gemtui.agent.steering import Steering
 from gemtui.commands.output import lines_to_stdout, note, to_stdout
 from gemtui.jsonout import encode, encode_array
 from gemtui.paths import gemini_home, prompts_file
@@ -31,6 +32,7 @@ from gemtui.runs.listing import (
 )
 from gemtui.runs.listing import clear as clear_runs
 from gemtui.runs.questions import Question, Questions
+from gemtui.runs.steered import look
 from gemtui.runs.stop import stop as end_run
 from gemtui.sessions.summary import iso
 from gemtui.text import (
@@ -85,12 +87,14 @@ def show(id: str, *, as_json: bool) -> None:
         recorded_files(run, gemini_home()),
         Questions(GateFolder.of(run.folder)).look(),
     )
+    waits = look(Steering.of(run.folder)).undelivered
     if as_json:
         told = None if files is None else [each.to_dict() for each in files]
         more = {
             "prompt": prompt,
             "files": told,
             "questions": [each.to_dict() for each in questions],
+            "waiting": waits,
         }
         _answer({"version": 1, "run": run.to_dict() | more})
         return
@@ -110,7 +114,8 @@ def show(id: str, *, as_json: bool) -> None:
     facts = (Clean(f"{name:<9}{clean_line(text)}") for name, text in rows.items() if text)
     changed = (_file(each, Path(run.cwd)) for each in files or ())
     answers = map(_question, questions)
-    lines_to_stdout((*facts, *changed, *answers, Clean(""), clean(prompt.rstrip())))
+    left = (Clean(f"{'waits':<9}{visible_line(text)}") for text in waits)
+    lines_to_stdout((*facts, *changed, *answers, *left, Clean(""), clean(prompt.rstrip())))
 
 
 def _question(question: Question) -> Clean:

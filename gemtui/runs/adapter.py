@@ -20,7 +20,7 @@ class GeminiAdapter(gemini.GeminiAdapter):
 
     _guard = ResumeGuard()
 
-    def start(self, prompt: str, options: AgentOptions) -> GeminiRun:
+    def start(self, prompt: str, options: AgentOptions, *, id: str | None = None) -> GeminiRun:
         """Start a run; raises GateError as well, if it is to ask and can't."""
         if options.asks:
             found = self.detect()
@@ -28,4 +28,4 @@ class GeminiAdapter(gemini.GeminiAdapter):
             check_gate(
                 options, self._environ, version=found.version, capabilities=found.capabilities
             )
-        return super().start(prompt, options)
+        return super().start(prompt, options, id=id)

@@ -26,11 +26,13 @@ from gemtui.agent.gate_folder import GateFolder
 from gemtui.agent.gemini import owner_lives
 from gemtui.agent.ndjson import NdjsonReader, Parsed
 from gemtui.agent.run_folder import Exit, RunFolder
+from gemtui.agent.steering import Steering
 from gemtui.agent.stream import Ending, Limit, Stream
 from gemtui.errors import RunAmbiguous, RunNotFound
 from gemtui.files import is_folder, is_private, is_there, open_regular
 from gemtui.paths import state_dir
 from gemtui.runs.copies import LastCopy, last_copies
+from gemtui.runs.follow_up import settle
 from gemtui.runs.kept_outcome import KeptOutcome, kept_outcome, read_outcome
 from gemtui.runs.outcome import Status
 from gemtui.sessions.summary import iso
@@ -86,7 +88,8 @@ class Run:
     (`with_outcome`). `prompt`: its first line. `session`: the id to resume, None =
     unknown. `size`: bytes that removing the folder would free. `pids`: its processes that go on
     without a supervisor, such as background commands that it left behind. `asks`: the number of its
-    questions that wait for an answer.
+    questions that wait for an answer. `undelivered`: the number of words and prompts that have not
+    reached the agent.
     """
 
     folder: RunFolder
@@ -104,6 +107,7 @@ class Run:
     size: int
     pids: tuple[int, ...] = ()
     asks: int = 0
+    undelivered: int = 0
 
     @property
     def id(self) -> str:
@@ -161,6 +165,7 @@ class Run:
             "size": self.size,
             "pids": list(self.pids),
             "asks": self.asks,
+            "undelivered": self.undelivered,
         }
 
 
@@ -307,14 +312,15 @@ def usage(place: Path) -> DiskUsage:
 def prune(place: Path, *, runs: int = MOST_RUNS, size: int = MOST_BYTES) -> int:
     """Remove the oldest ended runs beyond these limits; return how many.
 
-    `runs`: number of runs. `size`: bytes. Never removed are the newest run, and runs that keep the
-    only copy of a session. Of those that stay, files that only a living run needs are removed.
+    `runs`: number of runs. `size`: bytes. Never removed are the newest run, runs that keep the only
+    copy of a session, and those behind which prompts wait. Of those that stay, files that only a
+    living run needs are removed.
     """
     kept, bytes_kept, doomed = 0, 0, []
     for run in list_runs(place):
         _tidy(run)
         too_much = kept >= runs or bytes_kept + run.size > size
-        if too_much and kept and not run.alive:
+        if too_much and kept and not run.alive and not run.undelivered:
             doomed.append(run.folder)
         else:
             kept, bytes_kept = kept + 1, bytes_kept + run.size
@@ -334,9 +340,11 @@ def clear(place: Path) -> int:
 
 
 def _tidy(run: Run) -> None:
-    """Remove secrets and temporary files of a run of which nothing goes on."""
+    """Remove secrets and temporary files of a run of which nothing goes on; put its queue right."""
     if not run.alive:
         run.folder.clean(run.folder.request())
+        with suppress(OSError):
+            settle(run.folder)
 
 
 def _abandoned(place: Path) -> tuple[RunFolder, ...]:
@@ -424,6 +432,7 @@ def _run(folder: RunFolder) -> Run | None:
         session=stream.session_id,
         size=_size(folder.path),
         asks=len(GateFolder.of(folder).waiting()) if state is RunState.RUNNING else 0,
+        undelivered=Steering.of(folder).undelivered(),
     )
 
 

@@ -7,16 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from gemtui.agent.gate_folder import GateFolder
 from gemtui.agent.run_folder import RunFolder
 from gemtui.agent.steering import LARGEST, Delivered, Steering
 
 
 @pytest.fixture
 def steering(tmp_path: Path) -> Steering:
-    run = RunFolder.create(tmp_path, "run")
-    GateFolder.of(run).create()
-    return Steering(Steering.of(run).path, clock=lambda: 7)
+    return Steering(Steering.of(RunFolder.create(tmp_path, "run")).path, clock=lambda: 7)
 
 
 def texts(steering: Steering) -> list[str]:
@@ -46,7 +43,7 @@ def test_prompts_are_sent_in_their_order(steering: Steering) -> None:
     assert not steering.drop(ids["a"])
     first = steering.send()
     assert first is not None
-    assert (first.text, first.number, first.at) == ("d", 1, 7)
+    assert (first.text, first.run) == ("d", "")
     assert not steering.edit(ids["d"], "too late")
     assert not steering.move(ids["d"], 0)
     second, third = steering.send(), steering.send()
@@ -91,7 +88,7 @@ def test_a_prompt_waits_on_where_it_can_not_be_changed(steering: Steering) -> No
         steering.edit(prompt.id, "x" * LARGEST)
     assert steering.prompts() == [prompt]
     assert steering.drop(prompt.id)
-    assert list(steering.path.iterdir()) == []
+    assert list(steering.path.glob("next*")) == []
 
 
 def test_what_could_not_be_read_is_not_taken(steering: Steering) -> None:
@@ -99,7 +96,7 @@ def test_what_could_not_be_read_is_not_taken(steering: Steering) -> None:
         steering.say("x" * LARGEST)
     with pytest.raises(OSError, match="large"):
         steering.queue("x" * LARGEST)
-    assert list(steering.path.iterdir()) == []
+    assert steering.undelivered() == 0
 
 
 def test_a_time_that_no_calendar_has_is_none(steering: Steering) -> None:
@@ -108,3 +105,48 @@ def test_a_time_that_no_calendar_has_is_none(steering: Steering) -> None:
     for at in (10**18, -1):
         told.write_text(f'{{"at": {at}}}')
         assert steering.delivered(word) is None
+
+
+def test_a_prompt_that_is_sent_and_edited_at_once_is_sent_once(steering: Steering) -> None:
+    with ThreadPoolExecutor(2) as pool:
+        for n in range(50):
+            id = steering.queue(str(n)).id
+            edited, sent = pool.submit(steering.edit, id, f"{n}!"), pool.submit(steering.send)
+            found = sent.result()
+            assert found is not None
+            assert found.text == (f"{n}!" if edited.result() else str(n))
+            assert steering.send() is None
+    assert len(steering.sent()) == 50
+
+
+def test_two_who_move_and_change_lose_nothing(steering: Steering) -> None:
+    ids = [steering.queue(str(n)).id for n in range(4)]
+    with ThreadPoolExecutor(4) as pool:
+        for _ in range(25):
+            moves = [pool.submit(steering.move, id, at) for at, id in enumerate(reversed(ids))]
+            edits = [pool.submit(steering.edit, id, str(n)) for n, id in enumerate(ids)]
+            assert all(each.result() for each in (*moves, *edits))
+            assert sorted(texts(steering)) == ["0", "1", "2", "3"]
+
+
+def test_words_that_did_not_arrive_are_the_next_prompts(steering: Steering) -> None:
+    arrived, first, second = (steering.say(each) for each in ("arrived", "first", "second"))
+    steering.deliver(arrived, "write_file", None)
+    steering.queue("then")
+    assert steering.undelivered() == 3
+    steering.words_to_prompts()
+    assert texts(steering) == ["first", "second", "then"]
+    assert steering.words() == [arrived]
+    assert (first.number, second.number, steering.say("more").number) == (2, 3, 2)
+    assert steering.undelivered() == 4
+    sent = [steering.send() for _ in range(5)]
+    assert [each and each.text for each in sent] == ["more", "first", "second", "then", None]
+    assert steering.undelivered() == 0
+
+
+def test_where_the_folder_is_gone_it_is_said(steering: Steering) -> None:
+    steering.path.parent.rmdir()
+    for change in (steering.queue, steering.say, steering.drop):
+        with pytest.raises(OSError, match="No such file"):
+            change("a")
+    assert (steering.prompts(), steering.words(), steering.undelivered()) == ([], [], 0)

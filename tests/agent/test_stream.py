@@ -359,12 +359,3 @@ def test_the_next_prompt_of_a_run_that_asks_is_no_error() -> None:
         Prompted(content="and\nthen?")
     ]
     assert "prompt" not in types(events([INIT, HANDED_OVER], EXITED))
-
-
-def test_what_did_not_reach_the_agent_is_told() -> None:
-    result = {"type": "result", "status": "success"}
-    said = events([INIT, delta("Done."), result], Ending(code=0, undelivered=2))
-    (error,) = [each.payload for each in said if isinstance(each.payload, ErrorSaid)]
-    assert error.recoverable
-    assert error.message.startswith("2 words and prompts did not reach the agent")
-    assert (done(said).status, done(said).result) == (DoneStatus.SUCCESS, "Done.")

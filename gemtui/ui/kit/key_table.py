@@ -256,7 +256,7 @@ TABLE: dict[Where, tuple[Row, ...]] = {
         ("from_file", "ctrl+g", OPEN, "From a file", "Take the prompt from a file"),
         ("new", "ctrl+n", CHANGE, "New run", "An empty pane; what goes on goes on"),
         ("take_back", "u", CHANGE, "Ask again", "Take back the last “all like it” or “always”"),
-        ("queue", "ctrl+r", OPEN, "Sent next", "The prompts that wait: reorder, change, drop"),
+        ("queue", "ctrl+r", OPEN, "Sent next", "The prompts that wait: reorder, change, send"),
         ("runs", "ctrl+l", OPEN, "Runs", "All runs: open one, stop one that goes on"),
     ),
     Where.RUN_LIST: (
@@ -294,6 +294,7 @@ TABLE: dict[Where, tuple[Row, ...]] = {
         ("move_up", "K,shift+up", CHANGE, "Earlier", "Send it earlier"),
         ("change", "e,enter", CHANGE, "Change", "Write it anew"),
         ("drop", "d,delete", CHANGE, "Drop", "Send it never"),
+        ("send", "s", CHANGE, "Send", "Send it now, once the run has ended"),
         ("close", "escape,q", OPEN, "Close", "Leave them as they are"),
     ),
     Where.PROMPT: (

@@ -17,6 +17,7 @@ from gemtui.errors import GateError, GemtuiError
 from gemtui.files import is_file, read_end, read_small
 from gemtui.paths import current_folder, typed_path
 from gemtui.policy.edit import store
+from gemtui.runs import follow_up
 from gemtui.runs.copies import last_copies
 from gemtui.runs.listing import Run
 from gemtui.runs.stop import stop
@@ -241,6 +242,7 @@ async def may_leave(app: AppBase, registry: RunRegistry) -> bool:
     count = len(prompts)
     which = "A run still goes on" if count == 1 else f"{count} runs still go on"
     asks = [run for run in _ours(registry) if run.waiting]
+    waits = any(run.steered.prompts for run in _ours(registry))
     asking = ", and asks" if asks and count == 1 else f", {len(asks)} of them ask" if asks else ""
     answer = await app.push_screen_wait(
         ChooseScreen(
@@ -248,7 +250,7 @@ async def may_leave(app: AppBase, registry: RunRegistry) -> bool:
             [ellipsis(clean(prompt.split("\n", 1)[0]), 66) for prompt in prompts[:5]],
             (
                 Choice("stay", Clean("Stay"), Clean("go on watching")),
-                Choice("leave", Clean("Leave it running"), _left(asks)),
+                Choice("leave", Clean("Leave it running"), _left(asks, waits=waits)),
                 Choice("stop", Clean("Stop it and quit"), Clean("SIGTERM, then SIGKILL")),
             ),
         )
@@ -267,10 +269,10 @@ async def may_leave(app: AppBase, registry: RunRegistry) -> bool:
     return answer in ("stop", "leave")
 
 
-def _left(asks: Sequence[LiveRun]) -> Clean:
-    """What becomes of runs that are left, and of what they ask."""
+def _left(asks: Sequence[LiveRun], *, waits: bool) -> Clean:
+    """What becomes of runs that are left, of what they ask, and of prompts that wait."""
     if not asks:
-        return Clean("gemtui finds it again")
+        return Clean(f"gemtui finds it again{'; what waits is kept' * waits}")
     refused = any(run.refuses_alone for run in asks)
     return Clean("the question is refused" if refused else "the question waits, and is found again")
 
@@ -285,8 +287,10 @@ async def start(
     prompt: str,
     options: AgentOptions,
     before: Transcript | None,
+    *,
+    id: str | None = None,
 ) -> LiveRun | None:
-    """Start a run in a folder that the user trusts; return it.
+    """Start a run in a folder that the user trusts; return it. `id`: its id, None = a new one.
 
     None, after saying why, if it was not started. The person says what to do where it can't ask.
     """
@@ -296,7 +300,7 @@ async def start(
     wanted = replace(options, trust=trust)
     while True:
         try:
-            return await registry.start(prompt, wanted, before=before)
+            return await registry.start(prompt, wanted, before=before, id=id)
         except GateError as error:
             changed = await _without_gate(app, wanted, error)
             if changed is None:
@@ -305,6 +309,23 @@ async def start(
         except (GemtuiError, OSError) as error:
             app.say(f"Nothing was started: {error}", problem=True)
             return None
+
+
+async def hand_on(app: AppBase, run: LiveRun, to: LiveRun) -> None:
+    """What waits behind a run that has ended waits behind the one that goes on."""
+    try:
+        await asyncio.to_thread(follow_up.hand_on, run.run.folder, to.run.folder)
+    except OSError as error:
+        app.say(f"What waits still waits behind the run before: {error}", problem=True)
+    await run.look_at_steering()
+
+
+async def keep_options(app: AppBase, run: LiveRun, options: AgentOptions) -> None:
+    """What waits behind a run is sent with these options."""
+    try:
+        await run.keep_options(options)
+    except OSError as error:
+        app.say(f"What waits keeps its options: {error}", problem=True)
 
 
 async def _without_gate(

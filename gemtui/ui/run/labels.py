@@ -144,8 +144,9 @@ def facts(run: LiveRun, glyphs: Glyphs, now: datetime) -> Iterator[Content]:
     waits = sum(delivered is None for _, delivered in run.steered.words)
     if waits and run.alive:
         yield Content.styled(f"{counted(waits, 'word')} on the way", "$text-accent")
-    if run.steered.prompts and run.alive:
-        yield Content.styled(f"{len(run.steered.prompts)} queued", "$text-accent")
+    if queued := len(run.steered.prompts):
+        word, role = ("waiting", "warning") if run.over else ("queued", "accent")
+        yield Content.styled(f"{queued} {word}", f"$text-{role}")
 
 
 def ending(run: LiveRun, glyphs: Glyphs) -> tuple[Content, list[Clean]] | None:
@@ -159,6 +160,7 @@ def ending(run: LiveRun, glyphs: Glyphs) -> tuple[Content, list[Clean]] | None:
     lines += [f"  {line}" for line in outcome.detail.split("\n") if line.strip()][:_LAST_LINES]
     if outcome.ways_out:
         lines.append(f"What helps: {'; '.join(outcome.ways_out)}.")
+    lines += [held_words(run)] if run.steered.prompts and run.over else []
     lines += run.notes
     said = Content.styled(f"{mark(run, glyphs)} {heading}", f"bold $text-{role}")
     return said, [clean(line) for line in lines]
@@ -203,7 +205,17 @@ def cli_words(cli: Detected) -> Content:
     return Content.styled(clean_line(version), "dim")
 
 
-WAITS = Clean("will be sent when the run ends, unless it is edited")
+QUEUED = "Sent once this turn has ended well; ctrl+r lists what waits."
+SAID_NOW = "Gemini reads it with its next tool result, else when this turn ends."
+UNHEARD = "Only a run that asks takes a word in its midst: enter sends it when this run ends."
+
+
+def held_words(run: LiveRun) -> Clean:
+    """What is to be said of prompts that wait behind a run that has ended."""
+    waits = run.steered.prompts
+    which = "A prompt waits" if len(waits) == 1 else f"{len(waits)} prompts wait"
+    why = f", since {run.held}" if run.held else ""
+    return clean_line(f"{which}{why} (ctrl+r sends, changes, drops): {waits[0].text[:_NAMED]}")
 
 
 def prompt_words(run: LiveRun | None, resume: str | None) -> Clean:
@@ -211,7 +223,7 @@ def prompt_words(run: LiveRun | None, resume: str | None) -> Clean:
     if run is not None and run.hears:
         return Clean("prompt: enter queues it for the turn after, ctrl+s says it now")
     if run is not None and run.alive:
-        return Clean("prompt: enter sends it when the run ends")
+        return Clean("prompt: enter queues it for when the run ends")
     session = resume or (run.session if run is not None and run.can_go_on else None)
     if session is not None:
         return clean_line(f"prompt: enter goes on with session {session[:8]}")

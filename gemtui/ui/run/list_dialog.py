@@ -92,6 +92,7 @@ class RunListScreen(DialogScreen[Wanted]):
     def _notes(self, run: Run) -> str:
         """What one should know of it before anything else."""
         left = f"still {', '.join(map(str, run.pids))}  " if run.pids else ""
+        left += f"{run.undelivered} waiting  " if run.undelivered else ""
         return left + ("keeps the only copy  " if run.folder in self._only_copies else "")
 
     def _text(self, run: Run) -> str:

@@ -31,13 +31,15 @@ from gemtui.agent.events import (
 )
 from gemtui.agent.fold import Fold
 from gemtui.agent.gemini import GeminiRun
+from gemtui.agent.options import AgentOptions
 from gemtui.agent.run_folder import Exit
 from gemtui.agent.stderr import stderr_end, told
+from gemtui.agent.stored_options import from_dict, to_dict
 from gemtui.runs.answered_calls import AnsweredCalls
 from gemtui.runs.file_tracker import Difference, FileTracker, Span
 from gemtui.runs.kept_outcome import keep_outcome
 from gemtui.runs.observed_files import MOST, seen_files
-from gemtui.runs.outcome import RunOutcome, RunProgress, retry_words
+from gemtui.runs.outcome import RunOutcome, RunProgress, Status, retry_words
 from gemtui.runs.questions import Question, Questions
 from gemtui.runs.steered import Steered, look, with_words
 from gemtui.transcript.model import (
@@ -136,6 +138,12 @@ class LiveRun:
         self._asked, self._reading = 0, asyncio.Lock()
         self.steered = Steered()
         """What was said to it in its midst, and what is sent next."""
+        self.over = False
+        """It has ended, and what waits behind it is on its way, or waits for a person."""
+        self.next: LiveRun | None = None
+        """The run that began with what waited behind this one."""
+        self.held: str | None = None
+        """Why what waits could not be sent."""
         self._words: dict[int, tuple[Outline, Message]] = {}
         self._fold = Fold(prompt, began=began, model=self.model)
         self._heard = time.monotonic()
@@ -269,15 +277,18 @@ class LiveRun:
     async def _look_at_questions(self) -> None:
         async with self._reading:
             found = await asyncio.to_thread(self._questions.look)
-        if self.run.asks:
-            steered = await asyncio.to_thread(look, self.run.steering)
-            if steered != self.steered:
-                self.steered = steered
-                self._asked += 1
+        await self.look_at_steering()
         if found is not self.questions:
             self.questions = found
             self._asked += 1
             self.asked(self)
+
+    async def look_at_steering(self) -> None:
+        """Look what was said to it, and what waits to be sent."""
+        steered = await asyncio.to_thread(look, self.run.steering)
+        if steered != self.steered:
+            self.steered = steered
+            self._asked += 1
 
     async def answer(self, number: int, approval: Approval) -> bool:
         """Answer a question; False where somebody else has answered. Raises OSError."""
@@ -302,12 +313,41 @@ class LiveRun:
     async def say(self, text: str) -> None:
         """Tell it something, with the result of its next tool call. Raises OSError."""
         await asyncio.to_thread(self.run.steering.say, text)
-        await self._look_at_questions()
+        await self.look_at_steering()
 
-    async def queue(self, text: str) -> None:
-        """Send a prompt once the turn before has ended. Raises OSError."""
+    async def queue(self, text: str, options: AgentOptions) -> None:
+        """Send a prompt once the turn before has ended; all that waits gets these options.
+
+        Raises OSError.
+        """
+        await self.keep_options(options)
         await asyncio.to_thread(self.run.steering.queue, text)
-        await self._look_at_questions()
+        await self.look_at_steering()
+
+    async def keep_options(self, options: AgentOptions) -> None:
+        """Send what waits with these options, where a run must begin for it. Raises OSError."""
+        await asyncio.to_thread(self.run.steering.keep_options, to_dict(options))
+
+    def next_options(self) -> AgentOptions | None:
+        """Return the options for what waits, to go on with this session; reads a file.
+
+        None = nobody has named them. Raises OptionError.
+        """
+        stored = self.run.steering.options()
+        if stored is None or self.session is None:
+            return None
+        return from_dict(stored, cwd=self.cwd, resume=self.session)
+
+    @property
+    def latest(self) -> LiveRun:
+        """The last of the runs that began with what waited behind this one; else this."""
+        return self if self.next is None else self.next.latest
+
+    @property
+    def sends_next(self) -> bool:
+        """Whether it ended so that what waits behind it is sent by itself."""
+        well = self.outcome is not None and self.outcome.status in _WELL
+        return well and self.can_go_on and not self.past
 
     # --- its files -----------------------------------------------------------------------------
 
@@ -433,6 +473,10 @@ class LiveRun:
         if self.alive:
             self.stage = Stage.STOPPING if self.stage is Stage.RUNNING else Stage.KILLING
             self.run.abort()
+
+
+_WELL = (Status.OK, Status.WARNING, Status.REFUSED)
+"""A run is done: its last turn came to its end."""
 
 
 def _size(path: Path) -> int:

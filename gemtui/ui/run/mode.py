@@ -111,6 +111,15 @@ class RunMode:
                 self._app.say(f"{runs}: 2 shows it, ctrl+c there stops it.")
             await self._say_orphans()
         await asyncio.to_thread(_tidy, place)
+        await self._say_waiting()
+
+    async def _say_waiting(self) -> None:
+        """Tell of prompts that wait behind runs that have ended."""
+        place = self._app.runs_dir
+        if waits := await asyncio.to_thread(_waiting, place):
+            what = "A prompt waits" if waits == 1 else f"{waits} prompts wait"
+            words = f"{what} behind a run that has ended: ctrl+l in the run pane marks it."
+            self._app.say(words)
 
     async def _say_orphans(self) -> None:
         orphans = [run for run in await self.registry.find() if run.state == "orphaned"]
@@ -153,8 +162,8 @@ class RunMode:
         """A run began (None) or has ended."""
         app = self._app
         if run is not None and not run.past:
-            run.looked_at = self._shows(run)
-            if not run.looked_at or not app.app_focus:
+            run.looked_at = run.next is not None or self._shows(run)
+            if run.next is None and not (run.looked_at and app.app_focus):
                 from gemtui.ui.run.labels import end_notice
 
                 app.ring(end_notice(run))
@@ -221,6 +230,23 @@ def _tidy(place: Path) -> None:
     with suppress(OSError):
         settle_left(place)
         prune(place)
+
+
+def _waiting(place: Path) -> int:
+    """Prompts that wait behind runs that have ended; nothing is imported where there are none."""
+    try:
+        runs = [each for each in place.iterdir() if is_folder(each / "steering")]
+    except OSError:
+        return 0
+    if not runs:
+        return 0
+    from gemtui.agent.gemini import owner_lives
+    from gemtui.agent.run_folder import RunFolder
+    from gemtui.agent.steering import Steering
+
+    folders = map(RunFolder, runs)
+    ended = (run for run in folders if not run.is_starting() and not owner_lives(run.owner()))
+    return sum(Steering.of(run).undelivered() for run in ended)
 
 
 def _may_run(place: Path) -> bool:

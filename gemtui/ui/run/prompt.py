@@ -69,16 +69,16 @@ class PromptArea(TextArea):
         super().__init__(longest=LONGEST)
         self.offering = False
         """Files are offered: enter, tab, the arrows and escape are about them."""
-        self.hears = False
-        """A run goes on that takes words in its midst."""
+        self.beside = False
+        """A run goes on meanwhile."""
         self._history = history
         self._at: int | None = None
         self._draft = ""
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        """A word is said to a run that hears it."""
+        """A word is said to a run that goes on."""
         del parameters
-        return self.hears if action == "say" else True
+        return self.beside if action == "say" else True
 
     # --- what is written -----------------------------------------------------------------------
 

@@ -22,25 +22,28 @@ if TYPE_CHECKING:
 
 
 class Wanted(NamedTuple):
-    """What to do with which prompt: "edit", "drop", "up" or "down"."""
+    """What to do with which prompt: "edit", "drop", "up", "down" or "send"."""
 
     what: str
     at: int
 
 
 class QueueScreen(DialogScreen[Wanted]):
-    """Closes with a `Wanted`, or with None; the cursor begins at number `at`."""
+    """Closes with a `Wanted`, or with None; the cursor begins at number `at`.
+
+    `over`: the run has ended, so that one can be sent.
+    """
 
     BINDINGS = bindings(Where.QUEUE)
     AUTO_FOCUS = "OptionList"
 
-    def __init__(self, prompts: Sequence[NextPrompt], *, at: int = 0) -> None:
+    def __init__(self, prompts: Sequence[NextPrompt], *, over: bool, at: int = 0) -> None:
         super().__init__()
-        self._prompts, self._at = prompts, at
+        self._prompts, self._over, self._at = prompts, over, at
 
     def compose(self) -> ComposeResult:
         """One row each, the next one first."""
-        keys = own("J/K moves   e changes   d drops   esc closes")
+        keys = own(f"J/K moves   e changes   d drops   {'s sends   ' * self._over}esc closes")
         with Dialog(own("What is sent next"), keys, id="queue"):
             rows = (
                 clean_line(f"{at}  {each.text[:200]}") for at, each in enumerate(self._prompts, 1)
@@ -64,6 +67,14 @@ class QueueScreen(DialogScreen[Wanted]):
         """Send it never."""
         self._do("drop")
 
+    def action_send(self) -> None:
+        """Send it now."""
+        self._do("send")
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        """A prompt is sent to a session in which no run goes on."""
+        return self._over if action == "send" else super().check_action(action, parameters)
+
     def action_move_up(self) -> None:
         """Send it earlier."""
         self._do("up")
@@ -77,21 +88,32 @@ class QueueScreen(DialogScreen[Wanted]):
         self.dismiss(None)
 
 
-async def show_queue(app: AppBase, run: LiveRun) -> None:
-    """Let the person change what is sent next, as long as they want."""
+async def show_queue(app: AppBase, run: LiveRun) -> str | None:
+    """Let the person change what is sent next, as long as they want.
+
+    Returns the id of a prompt that is to be sent now; None = none.
+    """
     at = 0
-    while prompts := await asyncio.to_thread(run.run.steering.prompts):
-        wanted = await app.push_screen_wait(QueueScreen(prompts, at=at))
+    while prompts := await asyncio.to_thread(run.latest.run.steering.prompts):
+        run = run.latest
+        over = run.over and run.can_go_on
+        wanted = await app.push_screen_wait(QueueScreen(prompts, over=over, at=at))
+        await run.look_at_steering()
         if wanted is None:
-            return
+            return None
+        if wanted.what == "send":
+            return prompts[wanted.at].id
+        run = run.latest
         try:
             at, done = await _done(app, run, prompts, wanted)
         except OSError as error:
             app.say(f"Nothing is changed: {error}", problem=True)
-            return
+            return None
         if not done:
             app.say("It has just been sent.")
+    await run.look_at_steering()
     app.say("Nothing waits to be sent.")
+    return None
 
 
 async def _done(

@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import asyncio
+import os
 from collections.abc import Callable, Coroutine
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
 from typing import Any
 
+from gemtui.agent import trust
 from gemtui.agent.gemini import GeminiAdapter, GeminiRun
 from gemtui.agent.options import AgentOptions
 from gemtui.agent.run_folder import RunFolder
+from gemtui.errors import GemtuiError, OptionError
 from gemtui.runs.enrich import enrich
+from gemtui.runs.follow_up import send_next, settle, went_on
 from gemtui.runs.kept_session import aftermath_of
 from gemtui.runs.listing import Run, RunState, list_runs, prune
 from gemtui.transcript.model import Transcript
@@ -65,13 +69,18 @@ class RunRegistry:
         return tuple(run for run in self.runs if run.alive)
 
     async def start(
-        self, prompt: str, options: AgentOptions, *, before: Transcript | None = None
+        self,
+        prompt: str,
+        options: AgentOptions,
+        *,
+        before: Transcript | None = None,
+        id: str | None = None,
     ) -> LiveRun:
         """Start a run and follow it; cancelled meanwhile, it is ended.
 
-        Raises CliNotFound, OptionError, OSError.
+        `id`: the run's, None = a new one. Raises CliNotFound, OptionError, OSError.
         """
-        task = asyncio.create_task(self._begin(prompt, options, before))
+        task = asyncio.create_task(self._begin(prompt, options, before, id))
         starting = Starting(prompt=prompt, resumes=options.resume, task=task)
         self.starting.append(starting)
         try:
@@ -80,10 +89,10 @@ class RunRegistry:
             self.starting.remove(starting)
 
     async def _begin(
-        self, prompt: str, options: AgentOptions, before: Transcript | None
+        self, prompt: str, options: AgentOptions, before: Transcript | None, id: str | None
     ) -> LiveRun:
         began = self._clock()
-        run = await self.adapter.begin(prompt, options)
+        run = await self.adapter.begin(prompt, options, id=id)
         return self._add(LiveRun(run, prompt, began=began, before=before))
 
     async def find(self) -> tuple[Run, ...]:
@@ -97,8 +106,11 @@ class RunRegistry:
         attached = [await self.attach(run) for run in reversed(found) if run.id not in known]
         return tuple(filter(None, attached))
 
-    async def attach(self, record: Run) -> LiveRun | None:
-        """Show a run of the record, one that goes on or a past one; None where it is broken."""
+    async def attach(self, record: Run, before: Transcript | None = None) -> LiveRun | None:
+        """Show a run of the record, one that goes on or a past one; None where it is broken.
+
+        `before`: the conversation that it continues.
+        """
         for known in self.runs:
             if known.id == record.id:
                 return known
@@ -107,7 +119,9 @@ class RunRegistry:
             return None
         run, prompt = opened
         past = record.state is not RunState.RUNNING
-        return self._add(LiveRun(run, prompt, began=record.started, ours=False, past=past))
+        began = record.started
+        live = LiveRun(run, prompt, began=began, before=before, ours=False, past=past)
+        return self._add(live)
 
     def _opened(self, folder: RunFolder) -> tuple[GeminiRun, str] | None:
         opened = self.adapter.attach(folder)
@@ -128,9 +142,46 @@ class RunRegistry:
         run.told = await asyncio.to_thread(enrich, run.streamed, self._home, run.session)
         await run.look_at_files()
         run.notes = await asyncio.to_thread(_notes, run.run.folder)
+        await self._send_what_waits(run)
+        run.over = True
         self._changed(run)
         if not run.past:
             await asyncio.to_thread(prune, self.adapter.runs)
+
+    async def _send_what_waits(self, run: LiveRun) -> None:
+        """Go on with the next prompt that waits behind a run, or with the run that has done so."""
+        folder = run.run.folder
+        try:
+            if await asyncio.to_thread(run.run.steering.undelivered):
+                await self._send_next(run)
+        except (GemtuiError, OSError) as error:
+            run.held = str(error)
+        if run.next is None and not run.past and (gone := await asyncio.to_thread(went_on, folder)):
+            records = [each for each in await self.find() if each.id == gone.id]
+            run.next = await self.attach(records[0], run.settled()) if records else None
+        await run.look_at_steering()
+
+    async def _send_next(self, run: LiveRun) -> None:
+        options = await asyncio.to_thread(run.next_options) if run.sends_next else None
+        if options is None:
+            await asyncio.to_thread(settle, run.run.folder)
+            return
+
+        async def begin(text: str, id: str) -> LiveRun:
+            wanted = await asyncio.to_thread(_trusting, options)
+            return await self.start(text, wanted, before=run.settled(), id=id)
+
+        run.next = await send_next(run.run.folder, begin)
+
+
+def _trusting(options: AgentOptions) -> AgentOptions:
+    """The options of a run about which nobody is asked. Raises OptionError."""
+    assert options.cwd is not None
+    if options.trust or not trust.must_ask(options.cwd, os.environ):
+        return options
+    if not trust.remembered(options.cwd):
+        raise OptionError("its folder is not trusted", option="trust")
+    return replace(options, trust=True)
 
 
 def _notes(folder: RunFolder) -> tuple[str, ...]:

@@ -21,12 +21,12 @@ from textual.worker import WorkerCancelled
 
 from gemtui.agent.command import line_again
 from gemtui.agent.detect import Detected, detect_cli
-from gemtui.agent.events import DoneStatus
 from gemtui.agent.options import AgentOptions
 from gemtui.agent.settings import usual_mode
 from gemtui.errors import OptionError
 from gemtui.paths import current_folder, prompts_file
 from gemtui.policy.model.rules import ApprovalMode
+from gemtui.runs.follow_up import send_next
 from gemtui.text import clean_line
 from gemtui.transcript.model import Transcript
 from gemtui.transcript.writes import FileWrite
@@ -44,9 +44,12 @@ from gemtui.ui.kit.messages import (
 from gemtui.ui.run import actions, answers
 from gemtui.ui.run.labels import (
     ENDED_KEYS,
-    WAITS,
+    QUEUED,
+    SAID_NOW,
+    UNHEARD,
     cli_words,
     facts,
+    held_words,
     kept_words,
     mark,
     option_words,
@@ -105,7 +108,6 @@ class RunScreen(DialogGuardScreen[None]):
         self._usual = ApprovalMode.DEFAULT
         self._stage: Stage | None = None
         self._frame = 0
-        self._queued: str | None = None
         self._pointed_at: int | None = None
         """The question to which the focus went by itself, or from which the person went away."""
         self.ready = asyncio.Event()
@@ -191,7 +193,7 @@ class RunScreen(DialogGuardScreen[None]):
 
     def show_run(self, run: LiveRun, *, fresh: bool = True) -> None:
         """Show this run from now on; not `fresh`: it continues what is shown."""
-        self._queued = self._pointed_at = None
+        self._pointed_at = None
         self.question.show((), run.cwd)
         self._go_to(run.cwd)
         self.panes.show_run(run, fresh=fresh)
@@ -202,7 +204,6 @@ class RunScreen(DialogGuardScreen[None]):
         self, folder: Path, *, resume: str | None = None, before: Transcript | None = None
     ) -> None:
         """An empty pane for a new run in this folder, or for going on with a session."""
-        self._queued = None
         self.question.show((), folder)
         self._go_to(folder)
         self.options = replace(self.options, resume=resume)
@@ -293,7 +294,7 @@ class RunScreen(DialogGuardScreen[None]):
         return self.ready.is_set() and run is self.run_shown
 
     def _run_changed(self, run: LiveRun | None) -> None:
-        """A run began (None) or has ended: say so, send what waits for it."""
+        """A run began (None) or has ended: say so, go on with the one that follows."""
         self._update_header()
         if run is None or run is not self.run_shown:
             return
@@ -302,14 +303,10 @@ class RunScreen(DialogGuardScreen[None]):
         self._say_options()
         for note in run.notes:
             self.gemtui.say(note)
-        self._keep_unsaid(run)
-        if (queued := self._queued) is not None:
-            self._queued = None
-            if run.status is DoneStatus.SUCCESS:
-                self._go_on(queued)
-            else:
-                self.gemtui.say("The prompt waits: the run did not end well.")
-                self._say_options()
+        if run.next is not None:
+            self.show_run(run.next, fresh=False)
+        elif run.steered.prompts and not run.past:
+            self.gemtui.say(held_words(run), problem=True)
 
     # --- sending -------------------------------------------------------------------------------
 
@@ -317,13 +314,10 @@ class RunScreen(DialogGuardScreen[None]):
     def _submitted(self, event: PromptArea.Submitted) -> None:
         if self.asking:
             return
-        if self.run_shown is not None and self.run_shown.hears:
-            self._tell_run(event.text, now=False)
-        elif self.run_shown is not None and self.run_shown.alive:
-            self._queued = event.text
-            self._say_options()
-        else:
+        if self.run_shown is None or self.run_shown.over:
             self._go_on(event.text)
+        else:
+            self._tell_run(event.text, now=False)
 
     @on(PromptArea.SaidNow)
     def _said_now(self, event: PromptArea.SaidNow) -> None:
@@ -333,36 +327,22 @@ class RunScreen(DialogGuardScreen[None]):
     @work(exclusive=True, group=DIALOG)
     async def _tell_run(self, text: str, *, now: bool) -> None:
         """A word into the turn that goes on, or the prompt for the one after."""
+        await self.kept_taken()
         run = self.run_shown
-        if run is None or not run.hears:
+        if run is None:
+            return
+        if now and not run.hears:
+            self.gemtui.say(UNHEARD)
             return
         try:
-            await (run.say(text) if now else run.queue(text))
+            await (run.say(text) if now else run.queue(text, self.options))
         except OSError as error:
-            self.gemtui.say(f"It could not be said: {error}", problem=True)
+            self.gemtui.say(f"It is not kept, and stands in the prompt: {error}", problem=True)
             return
         if self.prompt.text == text:
             self.prompt.sent()
-        when = (
-            "with the next tool result"
-            if now
-            else f"when this turn ends; {BY_ID['run.queue'].footer()} lists what waits"
-        )
-        self.gemtui.say(f"Gemini reads it {when}.")
-
-    def _keep_unsaid(self, run: LiveRun) -> None:
-        """What did not reach a run that has ended stands in the prompt again."""
-        unsaid = run.steered.undelivered
-        if unsaid and not run.past:
-            self.gemtui.say("What you said last did not reach the run: it stands in the prompt.")
-            self.prompt.put("\n\n".join(filter(None, (*unsaid, self.prompt.text))))
-
-    @on(PromptArea.Changed)
-    def _edited(self) -> None:
-        """A queued prompt that is edited is not finished: it waits for another enter."""
-        if self._queued not in (None, self.prompt.text):
-            self._queued = None
-            self._say_options()
+        self._say_options()
+        self.gemtui.say(SAID_NOW if now else QUEUED)
 
     def _go_on(self, prompt: str) -> None:
         """Send a prompt: in the session that is shown where there is one, else in a new one."""
@@ -374,20 +354,46 @@ class RunScreen(DialogGuardScreen[None]):
 
     @work(exclusive=True, group=DIALOG)
     async def _send(self, prompt: str, *, resume: str | None, before: Transcript | None) -> None:
-        await self.kept_taken()
-        if not await self._may_start(self.options.policies):
-            return
-        self.query_one("#status", BarLine).say([Content("starting")])
-        options = replace(self.options, resume=resume)
-        run = await actions.start(self.gemtui, self.registry, prompt, options, before)
-        self.query_one("#status", BarLine).say([])
+        shown = self.run_shown
+        run = await self._started(prompt, resume=resume, before=before)
         if run is None:
             return
         if self.prompt.text == prompt:
             self.prompt.sent()
-        self.panes.before = None
-        self.options = replace(self.options, resume=None, trust=False)
+        if shown is not None and shown.steered.prompts:
+            await actions.hand_on(self.gemtui, shown, run)
         self.show_run(run, fresh=before is None)
+
+    async def _started(
+        self, prompt: str, *, resume: str | None, before: Transcript | None, id: str | None = None
+    ) -> LiveRun | None:
+        """Start a run with the options that stand here; None, after a word, where it did not."""
+        await self.kept_taken()
+        if not await self._may_start(self.options.policies):
+            return None
+        self.query_one("#status", BarLine).say([Content("starting")])
+        options = replace(self.options, resume=resume)
+        run = await actions.start(self.gemtui, self.registry, prompt, options, before, id=id)
+        self.query_one("#status", BarLine).say([])
+        if run is not None:
+            self.panes.before = None
+            self.options = replace(self.options, resume=None, trust=False)
+        return run
+
+    async def _send_waiting(self, run: LiveRun, prompt: str) -> None:
+        """Send one of the prompts that wait behind a run that has ended."""
+
+        async def begin(text: str, id: str) -> LiveRun | None:
+            return await self._started(text, resume=run.session, before=run.settled(), id=id)
+
+        try:
+            await run.keep_options(self.options)
+            run.next = await send_next(run.run.folder, begin, prompt=prompt)
+        except OSError as error:
+            self.gemtui.say(f"It still waits: {error}", problem=True)
+        await run.look_at_steering()
+        if run.next is not None:
+            self.show_run(run.next, fresh=False)
 
     def action_stop(self) -> None:
         """Copy what is selected; else SIGTERM, the second time SIGKILL."""
@@ -521,9 +527,12 @@ class RunScreen(DialogGuardScreen[None]):
         """Change what the next run may do."""
         await self.kept_taken()
         chosen = await actions.choose_options(self.gemtui, self.options)
-        if chosen is not None:
-            self.options, self._kept = chosen
-            self._say_options()
+        if chosen is None:
+            return
+        self.options, self._kept = chosen
+        self._say_options()
+        if (run := self.run_shown) is not None and run.steered.prompts:
+            await actions.keep_options(self.gemtui, run, self.options)
 
     def action_allow(self) -> None:
         """The rule that would allow a refused call, in the policy pane."""
@@ -551,8 +560,11 @@ class RunScreen(DialogGuardScreen[None]):
     @work(exclusive=True, group=DIALOG)
     async def action_queue(self) -> None:
         """What is sent next."""
-        if self.run_shown is not None:
-            await show_queue(self.gemtui, self.run_shown)
+        if (run := self.run_shown) is not None:
+            wanted = await show_queue(self.gemtui, run)
+            if wanted is not None:
+                await self._send_waiting(run, wanted)
+            self._say_options()
 
     @work(exclusive=True, group=DIALOG)
     async def action_runs(self) -> None:
@@ -602,8 +614,8 @@ class RunScreen(DialogGuardScreen[None]):
 
     def _say_options(self) -> None:
         resume = self.options.resume
-        self.prompt.hears = self.run_shown is not None and self.run_shown.hears
-        words = WAITS if self._queued is not None else prompt_words(self.run_shown, resume)
+        self.prompt.beside = self.run_shown is not None and self.run_shown.alive
+        words = prompt_words(self.run_shown, resume)
         folder = self.options.cwd or current_folder()
         self.query_one(PromptBox).say(words, option_words(self.options, self._usual), folder)
 

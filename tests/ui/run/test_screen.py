@@ -399,15 +399,15 @@ async def test_a_prompt_written_meanwhile_is_sent_when_the_run_ends(
     async with runner(home, project) as me:
         await me.ask("first")
         await me.sees("First answer.")
+        await me.sees("enter queues it for when the run ends")
         await me.ask("and then")
-        await me.sees("will be sent when the run ends")
-        await me.type("x")
-        await me.sees("enter sends it when the run ends")
-        await me.press("backspace", "enter", "enter")
-        await me.sees("will be sent when the run ends")
+        await me.sees("1 queued")
+        assert me.pane.prompt.text == ""
         fake_cli(START, says("Second answer."), END)
         gate.touch()
-        await me.sees("and then", "Second answer.")
+        await me.sees("and then", "Second answer.", "✓ done")
+        assert me.pane.run_shown is not None
+        assert me.pane.run_shown.resumes == "s1"
 
 
 async def test_two_runs_at_once_and_the_list_that_leads_to_them(

@@ -1,0 +1,268 @@
+"""Prompts that wait behind a run, at the keys, with a real child in the place of the CLI."""
+
+from __future__ import annotations
+
+import asyncio
+import shutil
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import pytest
+from textual.widgets import Input, TextArea
+
+from gemtui.runs.listing import list_runs, prune, runs_dir
+from gemtui.ui.run.change_screen import ChangeScreen
+from gemtui.ui.run.options_dialog import OptionsScreen
+from gemtui.ui.run.queue_dialog import QueueScreen
+from tests.fake_cli import INIT, OK, FakeCli, says
+from tests.ui.people import NARROW, WIDE, person
+from tests.ui.run.test_screen import Runner, project, runner
+
+__all__ = ["project"]
+
+SIZES = pytest.mark.parametrize("size", [WIDE, NARROW], ids=["wide", "narrow"])
+START = f"print:{INIT}"
+END = f"print:{OK}"
+FAILS = 'print:{"type":"result","status":"error","error":{"message":"no"}}'
+
+
+class Queuer(Runner):
+    """A person with prompts that wait."""
+
+    async def queue(self, *prompts: str) -> None:
+        for prompt in prompts:
+            await self.ask(prompt)
+            await self.until(lambda: self.pane.prompt.text == "" and not self.pane.asking)
+
+    def waits(self) -> list[str]:
+        run = self.pane.run_shown
+        assert run is not None
+        return [each.text for each in run.run.steering.prompts()]
+
+    async def listed(self) -> None:
+        """Open the list of what waits."""
+        await self.press("ctrl+r")
+        await self.until(lambda: isinstance(self.app.screen, QueueScreen))
+
+    async def all_done(self, *prompts: str) -> None:
+        """All of these have been sent, one after the other, and nothing goes on."""
+        await self.until(lambda: sent() == [*prompts] and not self.app.runs.alive)
+
+
+def sent() -> list[str]:
+    """The prompts of all runs, the oldest first."""
+    return [run.prompt for run in reversed(list_runs(runs_dir()))]
+
+
+@asynccontextmanager
+async def queuer(
+    home: Path, project: Path, fake_cli: FakeCli, *steps: str, size: tuple[int, int] = WIDE
+) -> AsyncIterator[Queuer]:
+    """Somebody whose run goes on, and ends in these steps."""
+    fake_cli(START, says("Begun."), *steps)
+    async with runner(home, project, size) as found:
+        me = Queuer(found.app, found.pilot)
+        await me.ask("go")
+        await me.sees("Begun.")
+        yield me
+
+
+@SIZES
+async def test_what_waits_is_reordered_changed_dropped_and_sent_one_by_one(
+    home: Path, project: Path, fake_cli: FakeCli, tmp_path: Path, size: tuple[int, int]
+) -> None:
+    gate = tmp_path / "gate"
+    async with queuer(home, project, fake_cli, f"until:{gate}", END, size=size) as me:
+        await me.queue("one", "two", "tree", "four")
+        await me.sees("4 queued")
+        await me.listed()
+        await me.sees("What is sent next", "1 one", "4 four")
+        await me.press("d", "end", "K", "K")
+        await me.sees("1 four", "2 two", "3 tree")
+        await me.press("end", "e")
+        await me.until(lambda: isinstance(me.app.screen, ChangeScreen))
+        me.app.screen.query_one(TextArea).text = "three"
+        await me.press("ctrl+s")
+        await me.sees("1 four", "2 two", "3 three")
+        assert "sends" not in me.text
+        await me.press("escape")
+        fake_cli(START, says("Answered."), END)
+        gate.touch()
+        await me.all_done("go", "four", "two", "three")
+        await me.sees("three", "Answered.", "✓ done")
+        assert "waiting" not in me.text
+        runs = list_runs(runs_dir())
+        assert {(each.folder.request().about or {}).get("resume") for each in runs} == {None, "s1"}  # type: ignore[union-attr]
+
+
+@SIZES
+async def test_behind_a_bad_end_all_waits_until_a_key_sends_it(
+    home: Path, project: Path, fake_cli: FakeCli, tmp_path: Path, size: tuple[int, int]
+) -> None:
+    gate = tmp_path / "gate"
+    async with queuer(home, project, fake_cli, f"until:{gate}", FAILS, size=size) as me:
+        await me.queue("one", "two", "three")
+        gate.touch()
+        await me.sees("✗ failed", "3 waiting", "3 prompts wait (ctrl+r sends, changes, drops): one")
+        assert sent() == ["go"]
+        fake_cli(START, says("Answered."), END)
+        await me.listed()
+        await me.sees("s sends")
+        await me.press("down", "s")
+        await me.all_done("go", "two", "one", "three")
+        await me.sees("Answered.", "✓ done")
+
+
+async def test_a_prompt_typed_behind_a_bad_end_goes_first(
+    home: Path, project: Path, fake_cli: FakeCli
+) -> None:
+    async with queuer(home, project, fake_cli, "wait") as me:
+        await me.queue("one")
+        await me.press("ctrl+c")
+        await me.sees("◌ interrupted", "A prompt waits")
+        await me.ended()
+        fake_cli(START, says("Answered."), END)
+        await me.ask("typed")
+        await me.all_done("go", "typed", "one")
+
+
+async def test_it_is_sent_while_another_run_is_shown(
+    home: Path, project: Path, fake_cli: FakeCli, tmp_path: Path
+) -> None:
+    gate = tmp_path / "gate"
+    async with queuer(home, project, fake_cli, f"until:{gate}", END) as me:
+        await me.queue("one", "two")
+        await me.press("ctrl+n")
+        await me.type("half a pro")
+        fake_cli(START, says("Answered."), END)
+        gate.touch()
+        await me.all_done("go", "one", "two")
+        assert me.pane.prompt.text == "half a pro"
+        assert me.pane.run_shown is None
+
+
+async def test_it_is_sent_with_the_options_chosen_last(
+    home: Path, project: Path, fake_cli: FakeCli, tmp_path: Path
+) -> None:
+    gate = tmp_path / "gate"
+    async with queuer(home, project, fake_cli, f"until:{gate}", END) as me:
+        await me.queue("one", "two")
+        await me.press("ctrl+o")
+        await me.until(lambda: isinstance(me.app.screen, OptionsScreen))
+        me.app.screen.query_one("#model", Input).value = "other"
+        await me.press("ctrl+s")
+        await me.sees("model other")
+        await me.until(lambda: not me.pane.asking)
+        fake_cli(START, says("Answered."), END)
+        gate.touch()
+        await me.all_done("go", "one", "two")
+        assert [run.model for run in list_runs(runs_dir())] == ["other", "other", None]
+
+
+async def test_of_two_gemtui_one_sends_and_both_show_it(
+    home: Path, project: Path, fake_cli: FakeCli, tmp_path: Path
+) -> None:
+    gate, second = tmp_path / "gate", tmp_path / "second"
+    async with queuer(home, project, fake_cli, f"until:{gate}", END) as me:
+        await me.queue("one", "two")
+        async with person(home / ".gemini", WIDE, project=project) as other:
+            await other.until(lambda: other.app.runs.alive)
+            await other.press("2")
+            await other.sees("Begun.", "2 queued")
+            fake_cli(START, says("Answered."), f"until:{second}", END)
+            gate.touch()
+            await me.sees("one", "Answered.", "1 queued")
+            await other.sees("one", "Answered.", "1 queued")
+            second.touch()
+            await me.all_done("go", "one", "two")
+            await other.until(lambda: not other.app.runs.alive)
+            await asyncio.gather(me.sees("✓ done"), other.sees("two", "✓ done"))
+        assert sent() == ["go", "one", "two"]
+
+
+async def test_what_waits_when_nobody_looks_is_shown_by_the_next_gemtui(
+    home: Path, project: Path, fake_cli: FakeCli, tmp_path: Path
+) -> None:
+    gate = tmp_path / "gate"
+    async with queuer(home, project, fake_cli, f"until:{gate}", END) as me:
+        await me.queue("one", "two")
+        await me.press("ctrl+q")
+        await me.sees("A run still goes on", "what waits is kept")
+        left = me.pane.run_shown
+        assert left is not None
+        await me.press("down", "enter")
+        await me.until(lambda: me.app._exit)
+    gate.touch()
+    await left.run.wait()
+    fake_cli(START, says("Answered."), END)
+    async with person(home / ".gemini", WIDE, project=project) as found:
+        me = Queuer(found.app, found.pilot)
+        await me.until(lambda: any("2 prompts wait" in said for said in me.said))
+        await me.press("2")
+        await me.until(lambda: me.app.runs.registry is not None)
+        await me.press("ctrl+l")
+        await me.sees("2 waiting", "go")
+        await me.press("enter")
+        await me.sees("Begun.", "2 waiting")
+        assert sent() == ["go"]
+        await me.until(lambda: me.pane.run_shown and me.pane.run_shown.over)
+        await me.listed()
+        await me.press("s")
+        await me.all_done("go", "one", "two")
+    assert prune(runs_dir(), runs=1) == 2
+
+
+async def test_a_run_behind_which_prompts_wait_is_not_removed(
+    home: Path, project: Path, fake_cli: FakeCli
+) -> None:
+    async with queuer(home, project, fake_cli, "wait") as me:
+        await me.queue("one")
+        await me.press("ctrl+c")
+        await me.ended()
+        await me.press("ctrl+n")
+        fake_cli(START, says("Other."), END)
+        await me.ask("other")
+        await me.sees("Other.", "✓ done")
+        await me.ended()
+        assert prune(runs_dir(), runs=1) == 0
+
+
+async def test_a_run_that_asks_nobody_takes_no_word_in_its_midst(
+    home: Path, project: Path, fake_cli: FakeCli
+) -> None:
+    async with queuer(home, project, fake_cli, "wait") as me:
+        await me.type("faster")
+        await me.press("ctrl+s")
+        await me.until(lambda: any("Only a run that asks" in said for said in me.said))
+        assert me.pane.prompt.text == "faster"
+
+
+async def test_what_can_not_be_kept_stands_in_the_prompt(
+    home: Path, project: Path, fake_cli: FakeCli
+) -> None:
+    async with queuer(home, project, fake_cli, "wait") as me:
+        assert me.pane.run_shown is not None
+        place = me.pane.run_shown.run.steering.path
+        place.write_text("in the way")
+        await me.ask("one")
+        await me.until(lambda: any("stands in the prompt" in said for said in me.said))
+        assert me.pane.prompt.text == "one"
+        place.unlink()
+        await me.press("enter")
+        await me.sees("1 queued")
+        shutil.rmtree(place)
+        await me.until(lambda: "1 queued" not in me.text)
+
+
+async def test_what_can_not_begin_waits_and_says_why(
+    home: Path, project: Path, fake_cli: FakeCli, tmp_path: Path
+) -> None:
+    gate = tmp_path / "gate"
+    async with queuer(home, project, fake_cli, f"until:{gate}", END) as me:
+        await me.queue("one")
+        fake_cli(START, END).unlink()
+        gate.touch()
+        await me.until(lambda: any("A prompt waits, since" in said for said in me.said))
+        await me.sees("1 waiting")
+        assert me.waits() == ["one"]
