@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 from gemtui.commands.output import lines_to_stdout, note, terminal_width, to_stdout
 from gemtui.commands.pick_session import index_of_user
-from gemtui.commands.sessions import scope, short_ids
+from gemtui.commands.sessions import marks_of_user, scope, short_ids
 from gemtui.jsonout import encode, encode_array
 from gemtui.marks import Marks
 from gemtui.paths import cache_dir, folder_here, gemini_home
@@ -181,9 +181,10 @@ def _json(hit: Hit, line: Snippet) -> dict[str, Any]:
 def _lines(search: Search, results: Results, ids: Collection[str]) -> Iterator[Clean]:
     """Each session on a line, with its hits below it, as wide as the terminal, if there is one."""
     width, now = terminal_width(), datetime.now(UTC)
-    short = short_ids(ids)
+    short, marks = short_ids(ids), marks_of_user()
     for group in results.groups:
-        head = _head(group, short, now)
+        mark = marks.get(group.session.id)
+        head = _head(group, None if mark is None else mark.name, short, now)
         yield head if width is None else ellipsis(head, width)
         for hit in group.hits:
             room = {} if width is None else {"width": max(20, width - _WHO - 4)}
@@ -192,10 +193,11 @@ def _lines(search: Search, results: Results, ids: Collection[str]) -> Iterator[C
             yield Clean(f"  {who:<{_WHO}}  {line.text if width is None else _marked(line)}")
 
 
-def _head(group: Group, ids: dict[str, str], now: datetime) -> Clean:
+def _head(group: Group, name: str | None, ids: dict[str, str], now: datetime) -> Clean:
     session = group.session
     project = Path(session.project).name if session.project else session.project_key
-    words = (ids.get(session.id, session.id), relative(session.when, now), project, session.title)
+    title = name or session.title
+    words = (ids.get(session.id, session.id), relative(session.when, now), project, title)
     left_out = group.count - len(group.hits)
     more = f"  (+{counted(left_out, 'hit')})" if left_out else ""
     return Clean("  ".join(map(clean_line, words)) + more)

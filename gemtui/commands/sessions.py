@@ -36,7 +36,7 @@ def run(
     with index_of_user() as index:
         home, snapshot = index.home, read_store(index, project=project)
     where = None if everywhere else scope(snapshot, project, hidden=hidden)
-    marks = _marks_of_user()
+    marks = marks_of_user()
     wanted = listed(snapshot, project=where, hidden=hidden)
     if not hidden:
         wanted = (each for each in wanted if each.id not in marks or not marks[each.id].archived)
@@ -60,7 +60,7 @@ def run(
     return 0
 
 
-def _marks_of_user() -> Mapping[str, Mark]:
+def marks_of_user() -> Mapping[str, Mark]:
     """The user's marks; without them where they can't be read, which is said."""
     try:
         return Marks().all()

@@ -137,6 +137,10 @@ class GemtuiApp(AppBase):
         """A run goes on or has ended unseen; a policy is not saved."""
         return {"app.runs": self.runs.sign(), "app.policies": self.policies.sign()}
 
+    def name_of(self, session: str) -> str | None:
+        """The user's own name for the session with this id; None = it has none."""
+        return self.sessions.name_of(session)
+
     async def is_running_in(self, session: str) -> bool:
         """Whether a run goes on in the session with this id, whoever started it."""
         return await self.runs.at_work(session)

@@ -140,6 +140,11 @@ def test_tags_and_pins_narrow_down(store: Path, gemtui: Gemtui) -> None:
     assert {hit["session"] for hit in found["hits"]} == {INVESTIGATED}
 
 
+def test_lines_name_a_session_as_its_user_does(store: Path, gemtui: Gemtui) -> None:
+    gemtui("mark", INVESTIGATED, "--name", "What calls greet")
+    assert "What calls greet" in gemtui("search", "--everywhere", "objective").out
+
+
 @pytest.mark.parametrize("words", [["--json"], []])
 def test_hostile_text_is_clean(home: Path, gemtui: Gemtui, words: list[str]) -> None:
     evil = "needle \x1b]0;title\x07 \u202e evil\r\nnext"

@@ -117,6 +117,11 @@ class AppBase(App[None]):
         """The sign at each mode, by the id of its key."""
         return {}
 
+    def name_of(self, session: str) -> str | None:
+        """The user's own name for the session with this id; None = it has none."""
+        del session
+        return None
+
     async def is_running_in(self, session: str) -> bool:
         """Whether a run goes on in the session with this id, whoever started it."""
         del session

@@ -63,12 +63,15 @@ class RunPanes(Horizontal):
         self.view.show(run.transcript(), fresh=fresh, end=True)
         self.view.action_follow()
 
-    def prepare(self, before: Transcript | None) -> None:
-        """No run, but the session that a run would go on with, where there is one."""
+    def prepare(self, before: Transcript | None, name: str | None = None) -> None:
+        """No run, but the session that a run would go on with, where there is one.
+
+        `name`: the user's for it; without one, what it began with stands above it.
+        """
         self.run_shown, self.before = None, before
         self.remove_class("-ended")
         outlines = () if before is None else before.outlines
-        self._say_heading(next((each.excerpt for each in outlines if each.prompt), ""))
+        self._say_heading(name or next((each.excerpt for each in outlines if each.prompt), ""))
         self.view.show(before or Transcript.of(()), fresh=True, end=True)
 
     def stale(self) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
 
 async def show_lost(app: AppBase) -> None:
     """Offer the sessions of which only a run's copy is left; put back the one that is chosen."""
-    lost = await asyncio.to_thread(_lost, app.runs_dir)
+    lost = await asyncio.to_thread(_lost, app.runs_dir, app.name_of)
     if not lost:
         app.say("No session is lost of which a run keeps a copy.")
         return
@@ -47,9 +48,12 @@ async def restore_from(app: AppBase, folder: RunFolder) -> None:
         app.say("This run keeps no copy of a file that is gone.")
 
 
-def _lost(runs: Path) -> list[tuple[LastCopy, str]]:
+def _lost(runs: Path, name_of: Callable[[str], str | None]) -> list[tuple[LastCopy, str]]:
     """Each copy with the title of its session, else with the prompt of the run that keeps it."""
-    return [(copy, title_of(copy) or _prompt(copy.folder)) for copy in last_copies(runs)]
+    return [
+        (copy, name_of(copy.session_id) or title_of(copy) or _prompt(copy.folder))
+        for copy in last_copies(runs)
+    ]
 
 
 def _prompt(folder: RunFolder) -> str:

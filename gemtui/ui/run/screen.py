@@ -208,7 +208,7 @@ class RunScreen(DialogGuardScreen[None]):
         self._go_to(folder)
         self.options = replace(self.options, resume=resume)
         self.query_one("#status", BarLine).say([])
-        self.panes.prepare(before)
+        self.panes.prepare(before, None if resume is None else self.gemtui.name_of(resume))
         self._say_nothing_yet()
         self._say_options()
         self._update_header()

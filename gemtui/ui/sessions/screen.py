@@ -233,6 +233,11 @@ class SessionsScreen(DialogGuardScreen[None]):
     async def _follow_marks(self) -> None:
         await self._marks.run()
 
+    def name_of(self, session: str) -> str | None:
+        """The user's own name for the session with this id; None = it has none."""
+        mark = self._marks.marks.get(session)
+        return None if mark is None else mark.name
+
     def _take_marks(self) -> None:
         """Show the user's marks as they are now."""
         if not (self.is_attached and self.app.is_running):

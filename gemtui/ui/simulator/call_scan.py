@@ -12,6 +12,8 @@ from pathlib import Path
 from threading import Event
 from typing import Generic, TypeVar
 
+import msgspec.structs
+
 from gemtui.policy.model.recorded_call import RecordedCall, Reference
 from gemtui.runs.call_history import ScanStep, recorded_calls
 from gemtui.sessions.index import Index
@@ -62,10 +64,19 @@ class CallSink(Generic[State]):
 
 
 class CallHistory:
-    """The recorded calls of a store. All methods but `session` and `forget` may read the disk."""
+    """The recorded calls of a store. All methods but `session` and `forget` may read the disk.
 
-    def __init__(self, home: Path, *, cache: Path | None) -> None:
-        self._home, self._cache = home, cache
+    `name_of`: the user's own name for the session with an id, which stands for its title.
+    """
+
+    def __init__(
+        self,
+        home: Path,
+        *,
+        cache: Path | None,
+        name_of: Callable[[str], str | None] = lambda _: None,
+    ) -> None:
+        self._home, self._cache, self._name_of = home, cache, name_of
         self._sessions: dict[str, Summary] = {}
         self._snapshot: Snapshot | None = None
 
@@ -84,7 +95,17 @@ class CallHistory:
 
     def session(self, id: str) -> Summary | None:
         """Return the session with this id, if it is among those read so far."""
-        return self._sessions.get(id)
+        found = self._sessions.get(id)
+        return None if found is None else self._named(found)
+
+    def with_calls(self) -> Sequence[Summary]:
+        """Return the sessions that called a tool, the newest first. Raises StoreUnreadable."""
+        sessions = self.snapshot().sessions
+        return [self._named(each) for each in sessions if each.tool_calls and not each.hidden]
+
+    def _named(self, session: Summary) -> Summary:
+        name = self._name_of(session.id)
+        return session if name is None else msgspec.structs.replace(session, title=name)
 
     def first(self, project: Path | None) -> CallScope:
         """Return the scope to begin with: the project, or everything if it has no calls."""

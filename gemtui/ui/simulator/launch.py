@@ -48,4 +48,4 @@ def _simulation(app: AppBase, draft: Draft) -> Simulation:
 
 
 def _history(app: AppBase) -> CallHistory:
-    return CallHistory(app.start.home, cache=app.start.cache)
+    return CallHistory(app.start.home, cache=app.start.cache, name_of=app.name_of)

@@ -117,15 +117,14 @@ class PickSessionScreen(AnsweringScreen[Summary]):
     @work(exclusive=True)
     async def _fill(self) -> None:
         try:
-            found = await asyncio.to_thread(self._history.snapshot)
+            found = await asyncio.to_thread(self._history.with_calls)
         except (GemtuiError, OSError) as error:
             self._gemtui.say(str(error), problem=True)
             return
         if not (self.app.is_running and self.is_attached):
             return
-        some = [each for each in found.sessions if each.tool_calls and not each.hidden]
         self._list.empty = Clean("no session called a tool")
-        self._list.show(some, fresh=True)
+        self._list.show(found, fresh=True)
 
     @on(RowList.Opened)
     def _chosen(self) -> None:

@@ -336,6 +336,30 @@ async def test_undo_leaves_what_another_program_has_changed(store: Path) -> None
         assert Marks().get(id).note == "theirs"
 
 
+async def test_the_name_stands_where_other_panes_tell_of_the_session(
+    store: Path, tmp_path: Path
+) -> None:
+    for marker in store.rglob(".project_root"):
+        marker.write_text(str(tmp_path))
+    async with person(store) as me:
+        await me.sees("Write a haiku file")
+        await me.press("down")
+        assert me.chosen.title == "Write a haiku file"
+        Marks().edit([me.chosen.id], MarkEdit(name="Frogs"))
+        await me.sees("Frogs")
+        await me.press("3", "h")
+        await me.sees("calls of")
+        await me.press("w")
+        await me.sees("Which calls?")
+        await me.press("end", "enter")
+        await me.sees("Which session?", "Frogs")
+        await me.press("/", *"frogs", "enter")
+        await me.sees('session "Frogs"')
+        await me.press("1", "c")
+        await me.sees("enter goes on with session", "Frogs")
+        assert "haiku" not in me.text.splitlines()[1]
+
+
 async def test_a_deletion_asks_by_name_and_leaves_the_marks(store: Path, trash: Path) -> None:
     async with person(store, NARROW) as me:
         id = me.chosen.id
