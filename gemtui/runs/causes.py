@@ -10,7 +10,7 @@ import re
 import signal
 from dataclasses import dataclass
 
-from gemtui.agent.approval import PASSED, UNGATED
+from gemtui.agent.approval import ALTERED, MOVED, PASSED, UNGATED
 from gemtui.agent.stream import signal_of
 
 _LOGIN = (
@@ -105,6 +105,14 @@ _WORDS: tuple[tuple[str, Cause], ...] = (
             "or run without being asked: what would be asked about is refused then",
         ),
     ),
+    (
+        ALTERED,
+        _cause(
+            "The run was ended, since what ran was not what you allowed",
+            "look for BeforeTool hooks in Gemini CLI's settings and extensions",
+        ),
+    ),
+    (MOVED, _cause("The run was ended, since nobody could be asked", "start it where it is now")),
     (
         r"supervisor of this run was killed",
         _cause("The process that looked after the run was killed, and the run ended", *_AGAIN),

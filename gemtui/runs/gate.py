@@ -7,10 +7,12 @@ here refuses the call (`gemtui/runs/gate_policy.py` says why that holds).
 
 from __future__ import annotations
 
+import json
 import sys
 import threading
 import time
 import traceback
+from collections import Counter
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import replace
@@ -18,6 +20,8 @@ from pathlib import Path
 from typing import Any
 
 from gemtui.agent.approval import (
+    ALTERED,
+    MOVED,
     PASSED,
     SAID_NO,
     UNGATED,
@@ -37,11 +41,12 @@ from gemtui.files import is_there
 from gemtui.policy.model.rules import Call
 from gemtui.policy.suggest.call_groups import EDITS
 from gemtui.runs.gate_calls import AGENT, CallWatch
-from gemtui.runs.gate_policy import GatePolicy, Way
+from gemtui.runs.gate_policy import GatePolicy, Judgement, Way
 from gemtui.runs.gate_server import GateServer, IsGone
 from gemtui.runs.granted import Granted
+from gemtui.runs.like_this import SHELL, real_path
 from gemtui.transcript.parts import string
-from gemtui.transcript.seal import new_seal, sealed, unsealed
+from gemtui.transcript.seal import is_sealed, new_seal, sealed, unsealed
 
 SOCKET = "gate"
 FRESH = 10.0
@@ -50,10 +55,13 @@ ENDED = "the run ended"
 NOBODY = "nobody was there to answer"
 TROUBLE = "gemtui's gate could not ask about this call: it was not allowed"
 UNREADABLE = "the answer could not be read"
+ELSEWHERE = "its path leads elsewhere now than when you were asked"
 EARLY = "the answer was there before the question, so no person gave it"
 
 SAYS = "The user says, while you work:"
 
+_PATHS = {SHELL: "dir_path", **dict.fromkeys(EDITS, "file_path")}
+"""The argument that says where a tool works."""
 Answer = Mapping[str, Any]
 _GO_ON: Answer = {}
 
@@ -72,6 +80,10 @@ class Gate:
         self._clock = clock
         self._away = Away((request.about or {}).get("away") or Away.WAIT)
         self._seal = new_seal()
+        self._place: tuple[int, int] | None = None
+        self._let: Counter[str] = Counter()
+        """Calls that were let through and have no result yet."""
+        self._altered = False
         self._lock = threading.Lock()
         self._calls = CallWatch(folder.stdout)
         self._steering = Steering.of(folder)
@@ -89,6 +101,7 @@ class Gate:
 
         `temporary`: the run's folder for temporary files. Raises OSError, GemtuiError.
         """
+        self._place = _identity(self._request.cwd)
         self._files.create()
         self._policy = GatePolicy.of(self._request)
         self._granted.load_always()
@@ -115,7 +128,20 @@ class Gate:
             self._calls.look()
             if self._calls.began and not self._came:
                 return UNGATED
-            return PASSED if self._calls.ungated else None
+            if self._calls.ungated:
+                return PASSED
+            if self._altered:
+                return ALTERED
+        return MOVED if self._is_moved() else None
+
+    def _is_moved(self) -> bool:
+        """Whether the folder in which the CLI starts hooks is another one, or none."""
+        try:
+            return _identity(self._request.cwd) != self._place
+        except (FileNotFoundError, NotADirectoryError):
+            return True
+        except OSError:  # that tells nothing
+            return False
 
     def close(self) -> None:
         """Refuse what is still asked. Raises OSError if that can't be written down."""
@@ -136,6 +162,8 @@ class Gate:
         try:
             if kind == "BeforeTool":
                 return self._before_tool(event, gone)
+            if kind == "AfterTool":
+                self._was_made(event)
             return self._steer(kind, event)
         except Exception as error:  # whatever it is: the call is not allowed
             traceback.print_exception(error)
@@ -160,13 +188,13 @@ class Gate:
         arguments = unsealed(given)
         with self._lock:
             id = self._calls.passes(name, arguments)
-        call = Call(name, arguments)
-        judgement = self._policy.judge(call)
+        judgement = self._judge(name, arguments, subagent=id is None)
         if judgement.way is Way.REFUSE:
             return _refusal(judgement.why)
         if judgement.way is Way.PASS:
+            self._lets(name, arguments)
             return _GO_ON if arguments is given else _with(arguments)
-        if judgement.way is Way.THROUGH or self._is_granted(call):
+        if judgement.way is Way.THROUGH or self._is_granted(Call(name, arguments)):
             return self._through(name, arguments)
         return self._ask(
             ApprovalRequest(
@@ -180,6 +208,14 @@ class Gate:
             gone,
         )
 
+    def _judge(self, tool: str, arguments: Mapping[str, Any], *, subagent: bool) -> Judgement:
+        """What is to be done with a call; where several sub-agents may make it, the strictest."""
+        assert self._policy is not None
+        with self._lock:
+            agents = self._calls.agents if subagent else frozenset()
+        calls = [Call(tool, arguments, agent or None) for agent in agents or ("",)]
+        return max(map(self._policy.judge, calls), key=lambda judgement: judgement.way)
+
     def _is_granted(self, call: Call) -> bool:
         """Whether a person has allowed calls like this one before."""
         with self._lock:
@@ -188,14 +224,31 @@ class Gate:
                     self._granted.take_back(answer)
             return self._granted.allows(call) is not None
 
-    def _through(self, tool: str, arguments: Mapping[str, Any], *, changed: bool = False) -> Answer:
-        """A call that is made; one that can carry no seal needs no answer unless it is changed."""
+    def _through(self, tool: str, arguments: Mapping[str, Any]) -> Answer:
+        """A call that is made as it is here, whatever another hook says of it."""
         carries = self._policy is not None and self._policy.can_carry_seal(tool)
-        arguments = _placed(tool, arguments, Path(self._request.cwd))
-        given = sealed(tool, arguments, self._seal) if carries else arguments
-        if not carries and not changed:
-            return _GO_ON
+        given = _placed(tool, arguments, Path(self._request.cwd))
+        if carries:
+            given = sealed(tool, given, self._seal)
+        self._lets(tool, given)
         return _with(given)
+
+    def _lets(self, tool: str, arguments: Mapping[str, Any]) -> None:
+        with self._lock:
+            self._let[_written(tool, arguments)] += 1
+
+    def _was_made(self, event: Mapping[str, Any]) -> None:
+        """A call has a result: what needed an answer must have been made as that said."""
+        assert self._policy is not None
+        tool, made = string(event.get("tool_name")), event.get("tool_input")
+        if not isinstance(made, dict):
+            return
+        call = _written(tool, made)
+        with self._lock:
+            if self._let[call] > 0:
+                self._let[call] -= 1
+            elif is_sealed(made) or not self._policy.can_carry_seal(tool):
+                self._altered = True
 
     # --- what a person says meanwhile ------------------------------------------------------------
 
@@ -212,7 +265,7 @@ class Gate:
         """What was said since the last call, for the agent that the person talks to."""
         with self._lock:
             self._calls.look()
-            if self._calls.agent_works and tool != AGENT:
+            if self._calls.agents and tool != AGENT:
                 return _GO_ON
             id = self._calls.last_passed(tool)
             words = [each for each in self._steering.words() if not self._steering.delivered(each)]
@@ -227,6 +280,7 @@ class Gate:
     # --- a question ----------------------------------------------------------------------------
 
     def _ask(self, request: ApprovalRequest, gone: IsGone) -> Answer | None:
+        place = self._leads(request)
         with self._lock:
             number = self._asked + 1
             asked = round(self._clock() * 1000)
@@ -243,6 +297,8 @@ class Gate:
             reason = ENDED if self._closed.is_set() else "the hook that asked is gone"
             self._settle(number, Fate.ABANDONED, reason=reason)
             return None
+        if answer.verdict is Verdict.ALLOW and self._leads(request) != place:
+            answer = Approval.deny(ELSEWHERE)
         return self._obey(number, request, answer)
 
     def _wait(self, number: int, gone: IsGone) -> Approval | None:
@@ -256,6 +312,13 @@ class Gate:
             if self._away is Away.REFUSE and not self._is_somebody_here():
                 return Approval.deny(NOBODY)
         return None
+
+    def _leads(self, request: ApprovalRequest) -> Path | None:
+        """Where the path of a call leads, through links; None = it has none."""
+        path = request.arguments.get(_PATHS.get(request.tool_name, ""))
+        if not isinstance(path, str) or "\0" in path:
+            return None
+        return real_path(path, Path(self._request.cwd))
 
     def _is_somebody_here(self) -> bool:
         last = self._files.last_here()
@@ -275,19 +338,15 @@ class Gate:
                 self._granted.add(answer.rules, answer=number)
         arguments = request.arguments if answer.arguments is None else unsealed(answer.arguments)
         changed = arguments != request.arguments
-        if changed and (why := self._refused(Call(request.tool_name, arguments))) is not None:
-            self._settle(number, Fate.DENIED, arguments=arguments, reason=why)
-            return _refusal(why)
-        given = self._through(request.tool_name, arguments, changed=changed)
+        if changed:
+            judgement = self._judge(request.tool_name, arguments, subagent=request.subagent)
+            if judgement.way is Way.REFUSE:
+                self._settle(number, Fate.DENIED, arguments=arguments, reason=judgement.why)
+                return _refusal(judgement.why)
+        given = self._through(request.tool_name, arguments)
         fate = Fate.CHANGED if changed else Fate.ALLOWED
         self._settle(number, fate, arguments=arguments if changed else None)
         return given
-
-    def _refused(self, call: Call) -> str | None:
-        """Why the policy refuses what a person wrote in the place of a call; None = it does not."""
-        assert self._policy is not None
-        judgement = self._policy.judge(call)
-        return judgement.why if judgement.way is Way.REFUSE else None
 
     def _settle(
         self,
@@ -317,6 +376,18 @@ def _placed(tool: str, arguments: Mapping[str, Any], cwd: Path) -> Mapping[str, 
         return arguments
     guessed = tool == "replace" or path.startswith("@")
     return {**arguments, "file_path": str(cwd / path)} if guessed else arguments
+
+
+def _identity(folder: str) -> tuple[int, int]:
+    """Which folder it is. Raises OSError."""
+    found = Path(folder).stat()
+    return found.st_dev, found.st_ino
+
+
+def _written(tool: str, arguments: Mapping[str, Any]) -> str:
+    """A call as the CLI has it, to which all numbers are floating-point, and without the seal."""
+    numbers = json.loads(json.dumps(unsealed(arguments)), parse_int=float)
+    return json.dumps([tool, numbers], sort_keys=True)
 
 
 def _with(arguments: Mapping[str, Any]) -> Answer:

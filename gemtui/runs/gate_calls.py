@@ -12,6 +12,7 @@ from typing import Any
 from gemtui.agent import wire
 from gemtui.agent.events import ResultStatus
 from gemtui.agent.new_lines import NewLines
+from gemtui.transcript.parts import string
 
 AGENT = "invoke_agent"
 """The tool that has a sub-agent work, whose calls the stream does not tell of."""
@@ -57,9 +58,10 @@ class CallWatch:
         return None
 
     @property
-    def agent_works(self) -> bool:
-        """Whether a sub-agent is at work."""
-        return any(each.name == AGENT and each.passed for each in self._told.values())
+    def agents(self) -> frozenset[str]:
+        """The names of the sub-agents at work."""
+        at_work = (each for each in self._told.values() if each.name == AGENT and each.passed)
+        return frozenset(string(each.arguments.get("agent_name")) for each in at_work)
 
     def last_passed(self, name: str) -> str | None:
         """Return the id of the first call of a tool that passed and has no result yet."""

@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
-from enum import Enum, auto
+from enum import IntEnum, auto
 from pathlib import Path
 
 from gemtui.agent.command import ALLOWS, DENIES, GATE
@@ -41,11 +41,16 @@ LEAVES_PLAN = (
     "Gemini CLI leaves plan mode for one in which nothing is asked about, when nobody sits at it. "
     "Tell the user the plan: they start the run that carries it out."
 )
+ENTERS_PLAN = (
+    "In this run plan mode can't be left again. Write the plan into your answer, or make it in a "
+    "run that is started in plan mode."
+)
+_PLANNING = {"exit_plan_mode": LEAVES_PLAN, "enter_plan_mode": ENTERS_PLAN}
 _KNOWN = frozenset(tool.name for tool in TOOLS)
 
 
-class Way(Enum):
-    """What is done with a call."""
+class Way(IntEnum):
+    """What is done with a call, the strictest last."""
 
     PASS = auto()
     """The CLI allows it headless as well, or refuses it itself."""
@@ -88,8 +93,8 @@ class GatePolicy:
 
     def judge(self, call: Call) -> Judgement:
         """Return what is to be done with a call."""
-        if call.tool == "exit_plan_mode" and self.mode is not ApprovalMode.YOLO:
-            return _denied(LEAVES_PLAN)
+        if call.tool in _PLANNING and self.mode is not ApprovalMode.YOLO:
+            return _denied(_PLANNING[call.tool])
         outcome = self._asked.outcome(call)
         if not outcome.found:
             return self._unknown(call, outcome.rule)
@@ -128,11 +133,13 @@ class GatePolicy:
     def rules_text(self, seal: str) -> str:
         """Return the policy file that lets through what carries the seal.
 
-        What the rules hide stays hidden. The questions of rules about tools that can't carry a seal
-        become allows.
+        What the rules hide stays hidden, and what they deny sub-agents denied. The questions of
+        rules about tools that can't carry a seal become allows.
         """
-        unsealed = _for_unsealed(self._policy.rules)
-        return text_of([*self._hidden(), *unsealed, *_let_through(seal, self.mode)])
+        rules = self._policy.rules
+        denied = _for_agents(rules, seal)
+        unsealed = _for_unsealed(rules)
+        return text_of([*self._hidden(), *denied, *unsealed, *_let_through(seal, self.mode)])
 
     def _hidden(self) -> Iterator[Rule]:
         hidden = tuple(name for name in sorted(_KNOWN) if self._hides(name))
@@ -172,6 +179,19 @@ def _for_all(policy: Policy) -> Policy:
         for rule in policy.rules
     )
     return replace(policy, rules=rules)
+
+
+def _for_agents(rules: Iterable[Rule], seal: str) -> Iterator[Rule]:
+    """The denies that name a sub-agent, above the seal: hooks are not told who makes a call."""
+    for rule in rules:
+        if rule.subagent is None or rule.decision is not Decision.DENY or rule.interactive is False:
+            continue
+        above = replace(rule, priority=999, interactive=None)
+        if rule.conditional:
+            yield above
+        else:
+            for shell in (True, False):
+                yield replace(above, args_pattern=pattern_of(seal, shell=shell))
 
 
 def _for_unsealed(rules: Iterable[Rule]) -> Iterator[Rule]:

@@ -73,7 +73,8 @@ class GateServer:
             if isinstance(event, dict):
                 answer = self._answer(event, lambda: _is_gone(connection))
                 if answer is not None:
-                    connection.sendall(json.dumps(answer).encode("ascii") + b"\n")
+                    told = json.dumps(answer, allow_nan=False)  # what is no JSON, the CLI allows
+                    connection.sendall(told.encode("ascii") + b"\n")
 
 
 def _line(connection: socket.socket) -> bytes:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import socket
 import time
 from collections.abc import Callable, Iterator
@@ -12,13 +13,24 @@ from typing import Any
 
 import pytest
 
-from gemtui.agent.approval import PASSED, UNGATED, Approval, ApprovalRequest, Fate
+from gemtui.agent.approval import (
+    ALTERED,
+    MOVED,
+    PASSED,
+    UNGATED,
+    Approval,
+    ApprovalRequest,
+    Fate,
+)
 from gemtui.agent.command import GATE
 from gemtui.agent.gate_folder import GateFolder
 from gemtui.agent.run_folder import Request, RunFolder
 from gemtui.agent.steering import Steering
-from gemtui.runs.gate import NOBODY, TROUBLE, Gate
-from gemtui.transcript.seal import PROPERTY, unsealed
+from gemtui.policy.engine.decide import decide
+from gemtui.policy.file.policy import Policy
+from gemtui.policy.model.rules import Call, Decision
+from gemtui.runs.gate import ELSEWHERE, NOBODY, TROUBLE, Gate
+from gemtui.transcript.seal import PROPERTY, sealed, unsealed
 from tests.patience import PATIENCE
 
 Hook = Callable[..., dict[str, Any] | None]
@@ -164,10 +176,14 @@ def test_nobody_is_asked_in_vain(make: Callable[..., Asker]) -> None:
 
 
 def test_nobody_s_yes_leaves_plan_mode_for_one_without_questions(asker: Asker) -> None:
-    """Entering it is asked about; the CLI then leaves it for yolo, where no mark is needed."""
+    """The CLI leaves it for yolo, where no mark is needed; so it is not entered either."""
     refused = asker.call("exit_plan_mode", plan_filename="plan.md")
     assert refused is not None
     assert "nothing is asked" in refused["reason"]
+    refused = asker.call("enter_plan_mode", reason="to think")
+    assert refused is not None
+    assert "plan mode" in refused["reason"]
+    assert asker.files.numbers() == []
 
 
 def test_a_mark_from_another_run_is_taken_away(asker: Asker) -> None:
@@ -225,6 +241,55 @@ def test_denies_hold_for_what_a_person_wrote(make: Callable[..., Asker]) -> None
     settled = asker.files.settled(1)
     assert settled is not None
     assert (settled.fate, settled.arguments) == (Fate.DENIED, {"command": "touch x"})
+
+
+FOR_AGENTS = """
+[[rule]]
+toolName = ["write_file", "run_shell_command"]
+subagent = "generalist"
+decision = "deny"
+priority = 5
+
+[[rule]]
+toolName = "read_file"
+subagent = "generalist"
+decision = "allow"
+priority = 6
+"""
+
+
+def test_denies_for_a_sub_agent_hold_while_it_works(make: Callable[..., Asker]) -> None:
+    asker = make(FOR_AGENTS)
+    use = {"type": "tool_use", "tool_name": "invoke_agent", "tool_id": "1"}
+    asker.says({**use, "parameters": {"agent_name": "generalist"}})
+    assert asker.call("invoke_agent", agent_name="generalist") == {}
+    refused = asker.call("write_file", file_path="a", content="1")
+    assert refused is not None
+    assert refused["reason"] == "Tool execution denied by policy."
+    changed = asker.later("web_fetch", prompt="https://example.org")
+    assert asker.question(1).subagent
+    asker.files.answer(1, Approval.deny())
+    assert changed.result()
+    asker.says({"type": "tool_result", "tool_id": "1", "status": "success"})
+    asker.later("write_file", file_path="b", content="1")
+    assert asker.question(2).tool_name == "write_file"
+
+
+@pytest.mark.parametrize(
+    ("tool", "given"), [("write_file", {"file_path": "a"}), ("run_shell_command", {"command": "x"})]
+)
+def test_denies_for_a_sub_agent_stand_above_the_seal(
+    make: Callable[..., Asker], tool: str, given: dict[str, Any]
+) -> None:
+    """The CLI knows for certain who makes a call."""
+    text = (make(FOR_AGENTS).folder.path / GATE).read_text()
+    seal = re.search("gemtui-[0-9a-f]{32}", text)
+    assert seal is not None
+    rules = Policy.parse(text) + Policy.parse(FOR_AGENTS)
+    marked = sealed(tool, given, seal[0])
+    assert decide(rules, Call(tool, marked)).decision is Decision.ALLOW
+    assert decide(rules, Call(tool, marked, "generalist")).decision is Decision.DENY
+    assert decide(rules, Call("read_file", {}, "generalist")).decision is Decision.ALLOW
 
 
 def test_what_is_too_large_to_be_shown_is_refused(asker: Asker) -> None:
@@ -406,6 +471,68 @@ def test_who_goes_may_have_all_refused(make: Callable[..., Asker]) -> None:
     assert not answer.done()
     asker.now += 3600
     assert answer.result() == {"decision": "deny", "reason": f"The user said no: {NOBODY}"}
+
+
+def test_a_yes_is_for_where_the_path_led_then(asker: Asker) -> None:
+    (asker.project / "docs").mkdir()
+    (asker.project / "link").symlink_to("docs")
+    answer = asker.later("write_file", file_path="link/a", content="1")
+    asker.question(1)
+    (asker.project / "link").unlink()
+    (asker.project / "link").symlink_to("/etc")
+    asker.files.answer(1, Approval.allow())
+    assert answer.result() == {"decision": "deny", "reason": f"The user said no: {ELSEWHERE}"}
+
+
+def test_a_tool_of_a_server_gets_what_was_allowed_whatever_other_hooks_say(asker: Asker) -> None:
+    answer = asker.later("mcp_things_make", path="a")
+    asker.question(1)
+    asker.files.answer(1, Approval.allow())
+    told = answer.result()
+    assert told is not None
+    assert told["hookSpecificOutput"]["tool_input"] == {"path": "a"}
+
+
+def test_an_answer_that_is_no_json_to_the_cli_refuses(asker: Asker) -> None:
+    """It would take such an answer for words, and make the call as it was."""
+    answer = asker.later("mcp_things_make", count=1)
+    asker.question(1)
+    asker.files.answer(1, Approval.allow({"count": float("inf")}))
+    assert answer.result() is None
+
+
+@pytest.mark.parametrize(
+    ("tool", "given"),
+    [
+        ("write_file", {"file_path": "a", "content": "1"}),
+        ("run_shell_command", {"command": "make", "dir_path": "."}),
+        ("mcp_things_make", {"path": "a", "size": 1.0}),
+    ],
+)
+def test_what_ran_is_what_was_allowed_or_the_run_ends(
+    asker: Asker, tool: str, given: dict[str, Any]
+) -> None:
+    asker.hook("SessionStart")
+    answer = asker.later(tool, **given)
+    asker.question(1)
+    asker.files.answer(1, Approval.allow())
+    told = answer.result()
+    assert told is not None
+    made = told["hookSpecificOutput"]["tool_input"]
+    asker.hook("AfterTool", tool_name=tool, tool_input=made)
+    assert asker.gate.problem() is None
+    asker.hook("AfterTool", tool_name=tool, tool_input=made | {"path": "b"})
+    assert asker.gate.problem() == ALTERED
+
+
+def test_a_run_whose_folder_is_gone_is_ended(asker: Asker) -> None:
+    """No hook can be started any more: they start there."""
+    asker.hook("SessionStart")
+    assert asker.gate.problem() is None
+    asker.project.rename(asker.project.with_name("elsewhere"))
+    assert asker.gate.problem() == MOVED
+    asker.project.mkdir()
+    assert asker.gate.problem() == MOVED
 
 
 def test_words_come_with_the_next_result_of_the_main_agent(asker: Asker) -> None:

@@ -20,12 +20,13 @@ import psutil
 import pytest
 
 from gemtui.agent import process_tree
-from gemtui.agent.approval import UNGATED, Approval, ApprovalRequest, Fate
+from gemtui.agent.approval import ALTERED, MOVED, UNGATED, Approval, ApprovalRequest, Fate
 from gemtui.agent.events import AgentEvent, PermissionRequest
 from gemtui.agent.gemini import GeminiAdapter as Unchecked
 from gemtui.agent.gemini import GeminiRun
 from gemtui.agent.run_folder import KILLED, RunFolder
 from gemtui.errors import GateError
+from gemtui.extension.content import NAME
 from gemtui.paths import extension_dir
 from gemtui.runs.adapter import GeminiAdapter
 from gemtui.runs.resume import ResumeGuard
@@ -215,19 +216,56 @@ def attached(folder: RunFolder, runs: Path) -> GeminiRun:
     return run
 
 
-async def test_nothing_passes_without_socket_or_folder(gated: GeminiCli) -> None:
-    """Also where no hook can be started: they run in the run's folder, which is moved away."""
+async def test_a_run_whose_folder_is_moved_is_ended(gated: GeminiCli) -> None:
+    """No hook can be started there, and the CLI would make the call."""
     moves = call("run_shell_command", command="mv ../greeter ../elsewhere; mkdir ../other")
-    turns = [answer(moves), answer(write("a")), answer(write("b")), answer(text("Done."))]
+    turns = [answer(moves), answer(write("a")), answer(text("Done."))]
 
     async def approve(request: ApprovalRequest) -> Approval:
         return Approval.allow() if request.number == 1 else Approval.deny()
 
     with ModelServer(turns) as model:
-        await collect(asking(gated, model).run("go", asked(gated, approve=approve)))
-        told = json.dumps(model.asked[2].body["contents"][-1])
-    assert "denied by policy" in told
-    assert [each.name for each in gated.folder.rglob("[ab]") if each.is_file()] == []
+        events = await collect(asking(gated, model).run("go", asked(gated, approve=approve)))
+    assert MOVED in str(getattr(events[-1].payload, "result", None))
+    assert [each.name for each in gated.folder.rglob("a") if each.is_file()] == []
+
+
+CHANGES = """
+import json, sys
+given = json.load(sys.stdin)["tool_input"] | {"content": "by another hook"}
+print(json.dumps({"hookSpecificOutput": {"tool_input": given}}))
+"""
+
+
+def add_hook(gemini: GeminiCli, extension: str) -> None:
+    """Another extension changes what is written; those of a later name have the last word."""
+    place = gemini.store / "extensions" / extension
+    (place / "hooks").mkdir(parents=True)
+    (place / "change.py").write_text(CHANGES)
+    manifest = {"name": extension, "version": "1.0.0"}
+    (place / "gemini-extension.json").write_text(json.dumps(manifest))
+    hook = {"type": "command", "command": f"{sys.executable} {place / 'change.py'}"}
+    hooks = {"hooks": {"BeforeTool": [{"sequential": extension > NAME, "hooks": [hook]}]}}
+    (place / "hooks" / "hooks.json").write_text(json.dumps(hooks))
+
+
+@pytest.mark.parametrize("extension", ["earlier", "later"])
+async def test_other_hooks_change_nothing_of_a_yes_or_the_run_ends(
+    gated: GeminiCli, extension: str
+) -> None:
+    add_hook(gated, extension)
+
+    async def approve(request: ApprovalRequest) -> Approval:
+        assert request.arguments["content"] == "a as asked\n"
+        return Approval.allow()
+
+    with ModelServer([answer(write("a")), answer(text("Done."))]) as model:
+        events = await collect(asking(gated, model).run("go", asked(gated, approve=approve)))
+    ended = str(getattr(events[-1].payload, "result", None))
+    if extension == "earlier":
+        assert files(gated) == {"a": "a as asked\n"}
+    else:
+        assert ALTERED in ended
 
 
 async def test_the_socket_is_removed(gated: GeminiCli) -> None:

@@ -255,10 +255,21 @@ async def test_tools_of_servers_are_asked_about_as_well(gated: GeminiCli) -> Non
     ]
 
 
+NO_SHELL = """
+[[rule]]
+toolName = "run_shell_command"
+subagent = "generalist"
+decision = "deny"
+priority = 1
+"""
+
+
 async def test_the_calls_of_a_sub_agent_are_asked_about(gated: GeminiCli) -> None:
+    (gated.store / "policies").mkdir()
+    (gated.store / "policies" / "mine.toml").write_text(NO_SHELL)
     steps = iter(
         [
-            answer(write("no.txt"), write("yes.txt")),
+            answer(write("no.txt"), call("run_shell_command", command="touch x"), write("yes.txt")),
             answer(call("complete_task", result={"response": "Written."})),
         ]
     )
