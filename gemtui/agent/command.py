@@ -20,7 +20,7 @@ import orjson
 from gemtui.agent.capabilities import STREAM_JSON, Capabilities
 from gemtui.agent.legacy_flags import NEWER, NO_SERVER, LegacyFlags, legacy_flags_for
 from gemtui.agent.options import AgentOptions
-from gemtui.agent.policy_gate import broken_at_home, remarks
+from gemtui.agent.policy_errors import broken_at_home, remarks
 from gemtui.agent.run_folder import SETTINGS, Request, RunFolder
 from gemtui.agent.settings import SETTINGS_VARIABLE
 from gemtui.errors import OptionError

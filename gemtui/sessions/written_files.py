@@ -13,9 +13,9 @@ from msgspec.structs import astuple
 
 from gemtui.sessions.cache import Rows
 from gemtui.sessions.index import never
-from gemtui.sessions.kept import read_kept, read_log
 from gemtui.sessions.load import transcript_of
 from gemtui.sessions.problem import Problem
+from gemtui.sessions.read_cached import read_cached, read_log
 from gemtui.sessions.records import SessionLog
 from gemtui.sessions.store import SessionKind
 from gemtui.sessions.summary import Summary
@@ -88,11 +88,11 @@ def recorded_writes(
     """Yield the writes of sessions without their changes, and why a session can't be read.
 
     Sessions that wrote nothing are not opened, nor those that did not change since the last time.
-    `since`: no writes before. `home`, `cache`, `cancelled`: as `read_kept` takes them. `progress`
+    `since`: no writes before. `home`, `cache`, `cancelled`: as `read_cached` takes them. `progress`
     is called with the number of sessions that are read, and of those that are to be.
     """
     wrote = [each for each in sessions if _may_have_written(each, since)]
-    found = read_kept(
+    found = read_cached(
         wrote,
         WRITES,
         lambda log, _: _without_changes(log),

@@ -11,9 +11,9 @@ import msgspec.msgpack
 from msgspec import Struct
 
 from gemtui.sessions.cache import Rows
-from gemtui.sessions.kept import read_kept
 from gemtui.sessions.load import calls_of
 from gemtui.sessions.problem import Problem
+from gemtui.sessions.read_cached import read_cached
 from gemtui.sessions.records import SessionLog
 from gemtui.sessions.summary import Summary
 from gemtui.transcript.model import Author, Outline, ToolStatus, Usage, usage_sum
@@ -80,9 +80,9 @@ def activities(
 ) -> Iterator[tuple[Summary, Activity | Problem]]:
     """Yield what happened in each session; only files that changed since the last time are read.
 
-    `home`, `cache`, `progress`, `cancelled`: as `read_kept` takes them.
+    `home`, `cache`, `progress`, `cancelled`: as `read_cached` takes them.
     """
-    return read_kept(
+    return read_cached(
         sessions,
         ACTIVITIES,
         lambda log, session: activity_of(log, session.when),

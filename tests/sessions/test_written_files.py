@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from gemtui.sessions import kept as kept_module
+from gemtui.sessions import read_cached
 from gemtui.sessions.patches import ProjectPatch, remarks
 from gemtui.sessions.problem import Problem
 from gemtui.sessions.records import SessionLog
@@ -77,7 +77,7 @@ def test_only_what_changed_is_read_again(tmp_path: Path, monkeypatch: pytest.Mon
 
     stored(tmp_path, 1, wrote(ROOT / "a.py", None, "a"))
     path = stored(tmp_path, 2, wrote(ROOT / "b.py", None, "b"))
-    monkeypatch.setattr(kept_module, "SessionLog", Counted)
+    monkeypatch.setattr(read_cached, "SessionLog", Counted)
     cache = tmp_path / "cache"
     first = writes(tmp_path, cache=cache)
     assert len(opened) == len(first) == 2
@@ -94,12 +94,12 @@ def test_processes_read_the_same(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     here = writes(tmp_path)
     path = sessions(tmp_path)[0].path
     path.with_name("session-2026-11-20T23-04-broken00.jsonl").write_bytes(b"[]\n")
-    monkeypatch.setattr(kept_module, "MUCH", 0)
+    monkeypatch.setattr(read_cached, "MUCH", 0)
     cache = tmp_path / "cache"
     elsewhere = writes(tmp_path, cache=cache)
     assert sorted(each.name for each in elsewhere) == sorted(each.name for each in here)
     assert {each.name: each for each in elsewhere} == {each.name: each for each in here}
-    monkeypatch.setattr(kept_module, "SessionLog", None)
+    monkeypatch.setattr(read_cached, "SessionLog", None)
     assert len(writes(tmp_path, cache=cache)) == 5
 
 

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from gemtui.errors import ConfigError
-from gemtui.sessions import kept as kept_module
+from gemtui.sessions import read_cached
 from gemtui.sessions.problem import Problem
 from gemtui.sessions.records import SessionLog
 from gemtui.stats.activity import Activity, activities
@@ -121,7 +121,7 @@ def test_only_what_changed_is_read_again(tmp_path: Path, monkeypatch: pytest.Mon
             opened.append(path)
             super().__init__(path)
 
-    monkeypatch.setattr(kept_module, "SessionLog", Counted)
+    monkeypatch.setattr(read_cached, "SessionLog", Counted)
     first = stats_of(tmp_path, cache=cache).to_dict()
     assert sorted(opened) == sorted(paths)
     opened.clear()

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from gemtui.agent.command import Machine, command_of
 from gemtui.agent.options import AgentOptions
-from gemtui.agent.policy_gate import remarks
+from gemtui.agent.policy_errors import remarks
 from gemtui.errors import GemtuiError
 from gemtui.policy.edit.store import Origin
 from gemtui.ui.rules.draft import Draft

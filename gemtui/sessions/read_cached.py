@@ -1,4 +1,4 @@
-"""Read something of many session files, and keep it: only files that changed are read again."""
+"""Read something of many session files by way of a cache: only what changed is read again."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ from gemtui.sessions.summary import Summary
 
 T = TypeVar("T")
 _AT_ONCE = 200
-"""Files after which what was read is kept."""
+"""Files after which what was read is put into the cache."""
 
 
-def read_kept(
+def read_cached(
     sessions: Sequence[Summary],
     rows: Rows[T],
     read: Callable[[SessionLog, Summary], T],
@@ -36,15 +36,15 @@ def read_kept(
 ) -> Iterator[tuple[Summary, T | Problem]]:
     """Yield each session with what `read` makes of its log, or why it can't be read.
 
-    First those that are kept, then the others, each roughly in the given order. `rows`: how it is
-    kept. `home`: the CLI's folder. `cache`: our cache folder, None = read all. `program`: the
-    module that reads the same of a file in processes (`readers.py`), where there is much to read.
+    First those in the cache, then the others, each roughly in the given order. `rows`: how they
+    stand there. `home`: the CLI's folder. `cache`: our cache folder, None = read all. `program`:
+    the module that reads the same of a file in processes (`readers.py`), where there is much.
     `progress` is called with the number of files that are done, `cancelled` is asked between files
     and within large ones.
     """
-    with closing(Cache(cache, home, rows)) as kept:
+    with closing(Cache(cache, home, rows)) as cached:
         places = {each.name: _place(each, home) for each in sessions}
-        known = kept.get(place for place in places.values() if place is not None)
+        known = cached.get(place for place in places.values() if place is not None)
         unread = [each for each in sessions if each.name not in known]
         fresh: list[tuple[ChatFile, T]] = []
         found = chain(
@@ -58,13 +58,13 @@ def read_kept(
             if session.name not in known and place is not None and not isinstance(one, Problem):
                 fresh.append((place, one))
             if len(fresh) == _AT_ONCE:
-                kept.put(fresh)
+                cached.put(fresh)
                 fresh = []
             yield session, one
             progress(done)
-        kept.put(fresh)
+        cached.put(fresh)
         if not cancelled():
-            kept.remove_gone(known)
+            cached.remove_gone(known)
 
 
 def _place(session: Summary, home: Path) -> ChatFile | None:

@@ -1,4 +1,4 @@
-"""Check policy files before a run: an error in one that the run names keeps it from starting.
+"""Errors in policy files: one in a file that a run names keeps the run from starting.
 
 The CLI would drop what is wrong in such a file and go on without it. The user's own policy files
 hold for every session: errors in them are reported, and the run goes on as any session would.
