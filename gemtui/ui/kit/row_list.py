@@ -21,7 +21,61 @@ GUTTER = 1
 """Cells at the left for the cursor."""
 
 
-class RowList(ScrollView, Generic[Item], can_focus=True, inherit_bindings=False):
+class CursorKeys:
+    """What the keys that move a cursor over rows do."""
+
+    @property
+    def cursor(self) -> int:
+        """The number of the row with the cursor, from 0."""
+        raise NotImplementedError
+
+    @property
+    def count(self) -> int:
+        """How many rows there are."""
+        raise NotImplementedError
+
+    def go(self, place: int, step: int = 1) -> None:
+        """The cursor on this row, or on the next one in the direction of `step` that takes it."""
+        raise NotImplementedError
+
+    def turn(self, pages: float) -> None:
+        """Move the cursor by pages; up where they are less than 0."""
+        raise NotImplementedError
+
+    def action_cursor_up(self) -> None:
+        """One row up."""
+        self.go(self.cursor - 1, -1)
+
+    def action_cursor_down(self) -> None:
+        """One row down."""
+        self.go(self.cursor + 1)
+
+    def action_page_up(self) -> None:
+        """One page up."""
+        self.turn(-1)
+
+    def action_page_down(self) -> None:
+        """One page down."""
+        self.turn(1)
+
+    def action_half_up(self) -> None:
+        """Half a page up."""
+        self.turn(-0.5)
+
+    def action_half_down(self) -> None:
+        """Half a page down."""
+        self.turn(0.5)
+
+    def action_first(self) -> None:
+        """To the first row."""
+        self.go(0)
+
+    def action_last(self) -> None:
+        """To the last row."""
+        self.go(self.count - 1, -1)
+
+
+class RowList(CursorKeys, ScrollView, Generic[Item], can_focus=True, inherit_bindings=False):
     """Rows; `draw(item, look)` makes one, for a look that is as wide as the row may be.
 
     `stops`: whether the cursor can stand on a row; headings are skipped. `key`: by what a row is
@@ -191,42 +245,16 @@ class RowList(ScrollView, Generic[Item], can_focus=True, inherit_bindings=False)
         del action, parameters
         return bool(self.items)
 
-    def action_cursor_up(self) -> None:
-        """One row up."""
-        self.go(self._cursor - 1, -1)
+    @property
+    def count(self) -> int:
+        """How many rows there are."""
+        return len(self.items)
 
-    def action_cursor_down(self) -> None:
-        """One row down."""
-        self.go(self._cursor + 1)
-
-    def action_page_up(self) -> None:
-        """One page up."""
-        self._turn(-1)
-
-    def action_page_down(self) -> None:
-        """One page down."""
-        self._turn(1)
-
-    def action_half_up(self) -> None:
-        """Half a page up."""
-        self._turn(-0.5)
-
-    def action_half_down(self) -> None:
-        """Half a page down."""
-        self._turn(0.5)
-
-    def _turn(self, pages: float) -> None:
+    def turn(self, pages: float) -> None:
+        """Move the cursor by pages; up where they are less than 0."""
         rows = max(1, int(abs(pages) * (self.size.height - 1)))
         step = 1 if pages > 0 else -1
         self.go(self._cursor + step * rows, step)
-
-    def action_first(self) -> None:
-        """To the first row."""
-        self.go(0)
-
-    def action_last(self) -> None:
-        """To the last row."""
-        self.go(len(self.items) - 1, -1)
 
     def action_open(self) -> None:
         """Show what is behind the row."""
@@ -243,7 +271,7 @@ class SteeredRows(RowList[Item], can_focus=False):
         return True
 
 
-class Steering:
+class RowSteering:
     """What moves the cursor of a screen's `SteeredRows`."""
 
     @property

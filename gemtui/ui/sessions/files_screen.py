@@ -27,7 +27,7 @@ from gemtui.ui.draw.theme import Look, Role
 from gemtui.ui.kit.bars import BarLine, FooterLine
 from gemtui.ui.kit.clean_widgets import Input, Static
 from gemtui.ui.kit.keys import BY_ID, Where, bindings
-from gemtui.ui.kit.row_list import RowList, SteeredRows, Steering
+from gemtui.ui.kit.row_list import RowList, RowSteering, SteeredRows
 from gemtui.ui.sessions.history_screen import History, HistoryScreen
 from gemtui.ui.sessions.labels import SPANS, since
 from gemtui.ui.sessions.writes_screen import WritesScreen
@@ -62,7 +62,7 @@ class FileRow(NamedTuple):
     when: datetime
 
 
-class FilesScreen(Steering, WritesScreen[FileRow]):
+class FilesScreen(RowSteering, WritesScreen[FileRow]):
     """`project`: the narrow scope, None = there is none; the next one goes on with `files`."""
 
     BINDINGS: ClassVar[list[BindingType]] = bindings(Where.FILES)

@@ -25,6 +25,7 @@ from gemtui.ui.draw.theme import Look, Role, look_of
 from gemtui.ui.kit.filtering import FilterBar
 from gemtui.ui.kit.keys import Where, bindings
 from gemtui.ui.kit.messages import CopyRequested
+from gemtui.ui.kit.row_list import CursorKeys
 from gemtui.ui.sessions.labels import crumbs, nothing, resume_line, selection
 from gemtui.ui.sessions.row import RowContext, draw_row
 from gemtui.ui.sessions.row_index import RowIndex, ScrollAnchor
@@ -35,7 +36,7 @@ if TYPE_CHECKING:
 _MINUTE = 60.0
 
 
-class SessionList(ScrollView, can_focus=True, inherit_bindings=False):
+class SessionList(CursorKeys, ScrollView, can_focus=True, inherit_bindings=False):
     """Sessions as rows; keeps the highlighted one and the scroll position when the store changes.
 
     `project`: the folder that the narrow scope means; None = there is only the wide one. Ages are
@@ -182,7 +183,7 @@ class SessionList(ScrollView, can_focus=True, inherit_bindings=False):
         found = (self._places.find(key) for key in (summary.name, summary.id))
         place = next((place for place in found if place is not None), None)
         if place is not None:
-            self._go(place)
+            self.go(place)
         return place is not None
 
     # --- arranging -----------------------------------------------------------------------------
@@ -281,7 +282,18 @@ class SessionList(ScrollView, can_focus=True, inherit_bindings=False):
         elif start < top:
             self._scroll(start)
 
-    def _go(self, place: int, step: int = 1) -> None:
+    @property
+    def cursor(self) -> int:
+        """The number of the row with the cursor, from 0."""
+        return self._cursor
+
+    @property
+    def count(self) -> int:
+        """How many rows are listed."""
+        return len(self._places)
+
+    def go(self, place: int, step: int = 1) -> None:
+        """The cursor on this row, or on the next one in the direction of `step` that takes it."""
         if not self._places:
             return
         self._cursor = self._places.stop(place, step)
@@ -291,15 +303,16 @@ class SessionList(ScrollView, can_focus=True, inherit_bindings=False):
         self._tell()
         self.refresh()
 
-    def _turn(self, pages: float) -> None:
+    def turn(self, pages: float) -> None:
+        """Move the cursor by pages; up where they are less than 0."""
         if self._places:
             top, bottom = self._places.top(self._cursor), self._places.bottom(self._cursor)
             room = int(abs(pages) * (self.size.height - (bottom - top)))
             step = max(bottom - top, room)
             if pages > 0:
-                self._go(self._places.at(top + step))
+                self.go(self._places.at(top + step))
             else:
-                self._go(self._places.at(top - step), -1)
+                self.go(self._places.at(top - step), -1)
 
     # --- drawing -------------------------------------------------------------------------------
 
@@ -386,43 +399,11 @@ class SessionList(ScrollView, can_focus=True, inherit_bindings=False):
         place = self._places.at(line)
         if not 0 <= line < self._places.height or not self._places.stops(place):
             return
-        self._go(place)
+        self.go(place)
         if event.chain == 2 or isinstance(self._row, Heading):
             self.action_open()
 
     # --- actions -------------------------------------------------------------------------------
-
-    def action_cursor_up(self) -> None:
-        """One row up."""
-        self._go(self._cursor - 1, -1)
-
-    def action_cursor_down(self) -> None:
-        """One row down."""
-        self._go(self._cursor + 1)
-
-    def action_page_up(self) -> None:
-        """As many rows up as are in sight."""
-        self._turn(-1)
-
-    def action_page_down(self) -> None:
-        """As many rows down as are in sight."""
-        self._turn(1)
-
-    def action_half_up(self) -> None:
-        """Half as many rows up as are in sight."""
-        self._turn(-0.5)
-
-    def action_half_down(self) -> None:
-        """Half as many rows down as are in sight."""
-        self._turn(0.5)
-
-    def action_first(self) -> None:
-        """To the first row."""
-        self._go(0)
-
-    def action_last(self) -> None:
-        """To the last row."""
-        self._go(len(self._places) - 1, -1)
 
     def action_open(self) -> None:
         """Read the session; fold or unfold the group."""

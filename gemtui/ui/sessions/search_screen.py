@@ -35,7 +35,7 @@ from gemtui.ui.kit.bars import GAP, BarLine, FooterLine
 from gemtui.ui.kit.clean_widgets import Input, Static
 from gemtui.ui.kit.dialog_guard import AnsweringScreen
 from gemtui.ui.kit.keys import Where, bindings
-from gemtui.ui.kit.row_list import RowList, SteeredRows, Steering
+from gemtui.ui.kit.row_list import RowList, RowSteering, SteeredRows
 from gemtui.ui.sessions.marking import named
 from gemtui.ui.sessions.tags import tags_in_use
 
@@ -89,7 +89,7 @@ class _Row(NamedTuple):
     line: Snippet | None = None
 
 
-class SearchScreen(Steering, AnsweringScreen[Place]):
+class SearchScreen(RowSteering, AnsweringScreen[Place]):
     """Closes with the hit to read, or with None; `searching` is what the next one goes on with.
 
     `project`: the narrow scope; None = there is none. `indexing`: how far the index is, None =
