@@ -12,6 +12,8 @@ from gemtui.agent.tail import STEP
 
 _HERE = 50
 """Looks for a question between two signs that somebody is there."""
+_AGAIN = 0.5
+"""Seconds until an answer that could not be written is written again."""
 
 
 async def answer_questions(gate: GateFolder, approve: Approve) -> None:
@@ -38,13 +40,16 @@ async def _answer(gate: GateFolder, request: ApprovalRequest, approve: Approve) 
             answer = Approval.deny(f"the program that was asked answered {type(answer).__name__}")
     except Exception as error:
         answer = Approval.deny(f"the program that was asked failed: {type(error).__name__}")
-    await asyncio.to_thread(_write, gate, request.number, answer)
+    while not await asyncio.to_thread(_write, gate, request.number, answer):
+        await asyncio.sleep(_AGAIN)
 
 
-def _write(gate: GateFolder, number: int, answer: Approval) -> None:
-    """An answer that can't be written is none: the run waits, and can be ended."""
+def _write(gate: GateFolder, number: int, answer: Approval) -> bool:
+    """Whether it could be written: until then the run waits, and can be ended."""
     with suppress(OSError):
         try:
             gate.answer(number, answer)
         except (TypeError, ValueError):  # arguments that are no JSON
             gate.answer(number, Approval.deny("the program that was asked gave no JSON"))
+        return True
+    return False

@@ -166,8 +166,9 @@ class Gate:
                 self._was_made(event)
             return self._steer(kind, event)
         except Exception as error:  # whatever it is: the call is not allowed
-            traceback.print_exception(error)
-            return _refusal(TROUBLE) if kind == "BeforeTool" else _GO_ON
+            with suppress(OSError):
+                traceback.print_exception(error)
+            return _refusal(_trouble(error)) if kind == "BeforeTool" else _GO_ON
 
     def _opened(self, event: Mapping[str, Any]) -> None:
         """The sign of life: the CLI has read the rules, which hold the seal."""
@@ -392,6 +393,11 @@ def _written(tool: str, arguments: Mapping[str, Any]) -> str:
 
 def _with(arguments: Mapping[str, Any]) -> Answer:
     return {"hookSpecificOutput": {"hookEventName": "BeforeTool", "tool_input": arguments}}
+
+
+def _trouble(error: Exception) -> str:
+    why = error.strerror if isinstance(error, OSError) else None
+    return f"{TROUBLE}: {why}" if why else TROUBLE
 
 
 def _refusal(reason: str) -> Answer:

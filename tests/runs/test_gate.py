@@ -298,7 +298,7 @@ def test_what_is_too_large_to_be_shown_is_refused(asker: Asker) -> None:
     sent = json.dumps({"event": event}, ensure_ascii=False).encode() + b"\n"
     with asker.connect(sent) as connection:
         refused = json.loads(connection.makefile("rb").readline())
-    assert refused == {"decision": "deny", "reason": TROUBLE}
+    assert refused == {"decision": "deny", "reason": f"{TROUBLE}: File too large"}
     assert asker.files.numbers() == []
 
 
@@ -394,7 +394,7 @@ def test_a_question_that_can_t_be_written_is_refused(asker: Asker) -> None:
     asker.files.path.rmdir()
     asker.files.path.touch()
     refused = asker.call("write_file", file_path="a", content="")
-    assert refused == {"decision": "deny", "reason": TROUBLE}
+    assert refused == {"decision": "deny", "reason": f"{TROUBLE}: Not a directory"}
     asker.files.path.unlink()
 
 
