@@ -53,8 +53,8 @@ def object_of(data: bytes, path: Path) -> dict[str, Any]:
 def write_once(path: Path, value: DataclassInstance, most: int) -> None:
     """Write a dataclass to where nothing is, whole or not at all, for the user alone.
 
-    `most`: bytes. Texts may hold half a character. Raises FileExistsError where something is, and
-    OSError, also for what is larger.
+    `most`: bytes. Texts may hold half a character. Raises FileExistsError where something is,
+    OSError, also for what is larger, and ValueError for a number that JSON does not have.
     """
     with _written(path, value, most) as made:
         move_new(made, path)
@@ -72,7 +72,7 @@ def _written(path: Path, value: DataclassInstance, most: int) -> Iterator[Path]:
     handle, name = tempfile.mkstemp(prefix=".", dir=path.parent)
     try:
         with os.fdopen(handle, "w", encoding="ascii") as stream:
-            json.dump(asdict(value), stream)
+            json.dump(asdict(value), stream, allow_nan=False)
             if stream.tell() > most:
                 raise OSError(errno.EFBIG, os.strerror(errno.EFBIG), str(path))
         yield Path(name)

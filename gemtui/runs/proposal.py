@@ -64,6 +64,7 @@ class Proposal:
             return self._of_file(given, text)
         try:
             value = json.loads(text)
+            json.dumps(value, allow_nan=False)  # NaN, or 1e999
         except (ValueError, RecursionError) as error:
             raise ValueError(f"this is no JSON: {error}") from None
         if not isinstance(value, dict):

@@ -497,8 +497,11 @@ def test_an_answer_that_is_no_json_to_the_cli_refuses(asker: Asker) -> None:
     """It would take such an answer for words, and make the call as it was."""
     answer = asker.later("mcp_things_make", count=1)
     asker.question(1)
-    asker.files.answer(1, Approval.allow({"count": float("inf")}))
-    assert answer.result() is None
+    with pytest.raises(ValueError):
+        asker.files.answer(1, Approval.allow({"count": float("inf")}))
+    given = '{"verdict": "allow", "arguments": {"count": 1e999}}'
+    (asker.files.path / "answer-1.json").write_text(given)
+    assert answer.result() == {"decision": "deny", "reason": TROUBLE}
 
 
 @pytest.mark.parametrize(
