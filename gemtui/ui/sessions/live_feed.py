@@ -19,7 +19,7 @@ async def follow_live(show: Callable[[tuple[LiveSession, ...]], None]) -> None:
     """Call `show` on the loop with what is found, and again with each change, until cancelled."""
     folder = LiveFolder()
     await asyncio.to_thread(_prepare, folder)
-    shown: tuple[LiveSession, ...] = ()
+    shown: tuple[LiveSession, ...] | None = None
     async with aclosing(_stirs(folder.folder)) as stirs:
         async for _ in stirs:
             live = await asyncio.to_thread(folder.look)

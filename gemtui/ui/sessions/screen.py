@@ -31,7 +31,7 @@ from gemtui.text import Clean, clean_line, short_path
 from gemtui.ui.draw.lines import fit_end, own
 from gemtui.ui.kit.bars import BarLine, FooterLine, StatusLine
 from gemtui.ui.kit.dialog_guard import DIALOG, DialogGuardScreen
-from gemtui.ui.kit.keys import Where, bindings
+from gemtui.ui.kit.keys import BY_ID, Where, bindings
 from gemtui.ui.kit.messages import (
     BackRequested,
     ContinueRequested,
@@ -314,7 +314,7 @@ class SessionsScreen(DialogGuardScreen[None]):
 
         asking = self._asking(after=None)
         if asking is None:
-            self.gemtui.say("No session waits for you.")
+            self.gemtui.say(await asyncio.to_thread(_none_waits))
         while asking is not None:
             self._highlight_everywhere(asking.session)
             tty = await asyncio.to_thread(terminal_of, asking.pid)
@@ -888,6 +888,15 @@ class SessionsScreen(DialogGuardScreen[None]):
         summary = self.pane.summary if self.reading else None
         name = "Sessions" if summary is None else named(summary, self._marks.marks).title
         self.gemtui.name_window(clean_line(f"gemtui: {name}"))
+
+
+def _none_waits() -> str:
+    from gemtui.extension.status import State, extension_state
+
+    if extension_state().state is State.READY:
+        return "No session waits for you."
+    key = BY_ID["app.extension"].footer()
+    return f"Without gemtui's extension nobody tells which sessions wait: {key} installs it."
 
 
 def _waiting(live: Sequence[LiveSession]) -> list[LiveSession]:

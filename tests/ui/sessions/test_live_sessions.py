@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import subprocess
 from collections.abc import Iterator
@@ -10,8 +11,12 @@ from pathlib import Path
 import pytest
 
 from gemtui.config import Config
-from gemtui.paths import live_dir
+from gemtui.extension.content import write
+from gemtui.paths import extension_dir, gemini_home, live_dir
+from gemtui.sessions.live import LiveSession
 from gemtui.ui.draw.theme import ASCII, UNICODE
+from gemtui.ui.sessions.live_feed import follow_live
+from tests.extension.test_status import link
 from tests.hostile import ATTACK, CONTROLS
 from tests.sessions.live_files import hook_input, process, write_live
 from tests.ui.people import NARROW, WIDE, Person, copy_store, person
@@ -142,10 +147,24 @@ async def test_a_session_of_another_store_is_shown_as_well(store: Path) -> None:
         assert me.chosen.id == before
 
 
-async def test_its_key_says_where_none_waits(store: Path) -> None:
+async def test_its_key_says_where_none_waits_and_what_would_tell(store: Path) -> None:
     async with person(store, NARROW) as me:
         await me.press("L")
+        await me.until(lambda: any("Without gemtui's extension" in each for each in me.said))
+        write()
+        link(gemini_home(), extension_dir())
+        await me.press("L")
         await me.until(lambda: "No session waits for you." in me.said)
+
+
+async def test_that_nothing_goes_on_is_told_first() -> None:
+    """What comes then is known to be new."""
+    told: list[tuple[LiveSession, ...]] = []
+    following = asyncio.create_task(follow_live(told.append))
+    while not told:
+        await asyncio.sleep(0)
+    following.cancel()
+    assert told == [()]
 
 
 @SIZES
