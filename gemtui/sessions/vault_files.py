@@ -9,7 +9,7 @@ and what a file is can be told by the same rules.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
 
@@ -73,16 +73,17 @@ def place_in_store(kept: Path) -> Path:
     return Path("/", *kept.relative_to(vault_dir()).parts[1:])
 
 
-def names_beside(place: Path, id: str) -> Iterator[Path]:
-    """Yield what the vault has of the tool outputs and plans of a session.
+def names_beside(place: Path, id: str, trees: Sequence[Path]) -> Iterator[tuple[Path, Path]]:
+    """Yield what some trees have of the tool outputs and plans of a session: there, and its place.
 
-    `place`: its file in the store. `id`: a plain one.
+    `place`: the session's file in the store. `id`: a plain one.
     """
     project = project_folder(place)
-    for folder in () if project is None else belongings(project, id):
-        for tree in trees():
-            for name, _ in files_below(str(in_tree(tree, folder))):
-                yield Path(name)
+    folders = () if project is None else belongings(project, id)
+    for tree in trees:
+        for folder in folders:
+            for name, _ in files_below(f"{tree}{folder}"):
+                yield Path(name), Path(name.removeprefix(str(tree)))
 
 
 def _kept_file(tree: Path, path: Path, home: Path) -> ChatFile | None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
@@ -68,7 +68,7 @@ def contents() -> Contents:
             with suppress(OSError):
                 facts = os.lstat(name)
                 files += 1
-                own = _facts(place_in_store(Path(name)))
+                own = _facts(name.removeprefix(str(tree)))
                 if own is not None and (own.st_ino, own.st_dev) == (inode, facts.st_dev):
                     shared += facts.st_size
                 elif own is not None and tree.name == COPIES and facts.st_size <= own.st_size:
@@ -86,9 +86,9 @@ def contents() -> Contents:
     )
 
 
-def _facts(path: Path) -> os.stat_result | None:
+def _facts(path: str | Path) -> os.stat_result | None:
     with suppress(OSError):
-        return path.lstat()
+        return os.lstat(path)
     return None
 
 
@@ -128,7 +128,8 @@ class Removal:
 def removal(files: Iterable[Summary]) -> Removal:
     """Return what removing these kept files takes, with what else the vault alone has of them."""
     files = tuple(files)
-    names = tuple(dict.fromkeys(name for file in files for name in _kept_names(file)))
+    places = trees()
+    names = tuple(dict.fromkeys(name for file in files for name in _kept_names(file, places)))
     found = [facts for name in names if (facts := _facts(name)) is not None]
     return Removal(
         sessions=tuple(each for each in files if not each.hidden and each.parent is None),
@@ -137,12 +138,12 @@ def removal(files: Iterable[Summary]) -> Removal:
     )
 
 
-def _kept_names(file: Summary) -> Iterator[Path]:
+def _kept_names(file: Summary, trees: Sequence[Path]) -> Iterator[Path]:
     assert Flag.KEPT in file.flags
     yield file.path
     if _COPIES.isdisjoint(file.flags) and is_plain_id(file.id):
-        for name in names_beside(place_in_store(file.path), file.id):
-            if not os.path.lexists(place_in_store(name)):
+        for name, place in names_beside(place_in_store(file.path), file.id, trees):
+            if not os.path.lexists(place):
                 yield name
 
 
@@ -171,7 +172,7 @@ def _names(session: Summary) -> Iterator[Path]:
                 agents = in_tree(tree, place.parent / session.id)
                 yield from (Path(name) for name, _ in files_below(str(agents)))
         if is_plain_id(session.id):
-            yield from names_beside(place, session.id)
+            yield from (name for name, _ in names_beside(place, session.id, trees()))
 
 
 def _remove(path: Path) -> int:

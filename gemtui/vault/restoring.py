@@ -143,8 +143,8 @@ def _put_subagents(folder: Path, home: Path) -> Iterator[Path]:
 def _put_belongings(place: Path, id: str) -> Iterator[Path]:
     """The newest that the vault has of the session's tool outputs and plans."""
     best: dict[Path, Path] = {}
-    for kept in names_beside(place, id):
-        known, path = best.get(place_in_store(kept)), place_in_store(kept)
+    for kept, path in names_beside(place, id, trees()):
+        known = best.get(path)
         if known is None or kept.stat().st_mtime_ns > known.stat().st_mtime_ns:
             best[path] = kept
     for path, kept in best.items():
