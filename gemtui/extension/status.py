@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from gemtui.agent.settings import read_settings, settings_places
+from gemtui.errors import GemtuiError
 from gemtui.extension.content import MARK, NAME, is_current
 from gemtui.files import is_folder, resolved
 from gemtui.jsonfile import read_object
@@ -187,9 +188,13 @@ def _part(settings: Mapping[str, Any], name: str) -> Mapping[str, Any]:
 
 
 def _matches(patterns: list[object], source: Path) -> bool:
-    """Whether one of the CLI's regular expressions is found in the path; one may be broken."""
-    from regress import Regex, RegressError
+    """Whether one of the CLI's regular expressions is found in the path.
 
-    with suppress(RegressError):
-        return any(Regex(each).find(str(source)) for each in patterns if isinstance(each, str))
+    Where one is broken, or does not end, none is: a project's settings may be anybody's.
+    """
+    from gemtui.policy.match.patterns import compile_pattern
+
+    texts = (each for each in patterns if isinstance(each, str))
+    with suppress(GemtuiError):
+        return any(compile_pattern(each).matches(str(source)) for each in texts)
     return False

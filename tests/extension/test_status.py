@@ -115,6 +115,7 @@ def test_folders_in_which_it_is_disabled(
         {"hooksConfig": {"enabled": False}},
         {"hooksConfig": {"disabled": ["x", "gemtui"]}},
         {"security": {"allowedExtensions": ["^/opt/", "("]}},
+        {"security": {"allowedExtensions": ["^(.|.)*$(?!)"]}},  # which would never end
     ],
 )
 @pytest.mark.parametrize("of_project", [True, False])
