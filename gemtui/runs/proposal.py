@@ -19,7 +19,10 @@ from gemtui.transcript.tools import ToolKind, asked_path, kind_of
 
 _MOST_EDITED = 1_000_000
 """Characters of a file that a person is given whole to edit."""
-_NOT_FOUND = "the text to replace is not in the file as it is now, or more than once"
+_NOT_FOUND = (
+    "the text to replace is not in the file as it is now, or more than once: "
+    "Gemini CLI may then change what is only like it, so this is not sure to be what happens"
+)
 
 
 class Form(StrEnum):

@@ -206,7 +206,7 @@ class GemtuiApp(AppBase):
 
         await show_trusted(self)
 
-    @work(group="dialog", exclusive=True)
+    @work(group="extension")
     async def action_extension(self) -> None:
         """gemtui's extension for Gemini CLI: what it does, install it, take it out."""
         from gemtui.ui.kit.extension_dialog import show_extension

@@ -41,6 +41,7 @@ def test_an_edit_whose_place_is_not_known_says_so(tmp_path: Path) -> None:
         args = {"file_path": "a.txt", "old_string": old, "new_string": "x"}
         found = proposed("replace", args, tmp_path)
         assert "not in the file" in found.remarks[-1]
+        assert "may then change what is only like it" in found.remarks[-1]
         assert found.changed("y") == {**args, "new_string": "y"}
     more = {"allow_multiple": True}
     args = {"file_path": "a.txt", "old_string": "one", "new_string": "x"}

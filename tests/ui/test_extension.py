@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
@@ -50,6 +51,24 @@ async def test_it_is_installed_and_taken_out(
         await me.until(lambda: any("Taken out: " in said for said in me.said))
     assert extension_state().state is State.MISSING
     assert not extension_dir().exists()
+
+
+async def test_asked_for_again_meanwhile_it_is_installed_once(
+    store: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    slow = f"link) /bin/cat {tmp_path}/go >> {tmp_path}/gone;"
+    os.mkfifo(tmp_path / "go")
+    stand_in(tmp_path, monkeypatch, LINKS.replace("link)", slow))
+    async with person(store, NARROW) as me:
+        await me.press("f8")
+        await me.sees("Install it?")
+        await me.press("y")
+        await me.until(lambda: any("is at it" in said for said in me.said))
+        await me.press("f8")
+        (tmp_path / "go").write_text("on\n")
+        await me.until(lambda: any("Installed: " in said for said in me.said))
+        assert "Install it" not in me.text
+        assert (tmp_path / "gone").read_text() == "on\n"
 
 
 async def test_no_is_no(store: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

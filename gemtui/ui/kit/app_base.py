@@ -97,6 +97,8 @@ class AppBase(App[None]):
         self._popped = 0.0
         self._held: deque[events.Key | events.Paste] = deque()
         self._held_since = 0.0
+        self.at_extension = False
+        """Whether the extension is asked about, or worked on."""
         self.last_key = 0.0
         """When a key came last, on the clock of events."""
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from gemtui.agent.detect import Detected, detect_cli
@@ -21,14 +22,39 @@ _TITLE = Clean("Extension of Gemini CLI")
 _RUNS = Clean("Installed: its hooks run in every Gemini session.")
 
 
+@contextmanager
+def _alone(app: AppBase) -> Iterator[bool]:
+    """Whether nobody is at the extension; a second one would see it half installed."""
+    if app.at_extension:
+        yield False
+        return
+    app.at_extension = True
+    try:
+        yield True
+    finally:
+        app.at_extension = False
+
+
 async def show_extension(app: AppBase) -> None:
     """Offer to install it, to install it again where something is wrong, or to take it out."""
+    with _alone(app) as alone:
+        if alone:
+            await _show(app)
+
+
+async def install_extension(app: AppBase) -> bool:
+    """Say what it does and touches, ask, and install it; return whether its hooks run then."""
+    with _alone(app) as alone:
+        return alone and await _install(app)
+
+
+async def _show(app: AppBase) -> None:
     if app.start.demo:
         app.say("The demo has no Gemini CLI: leave it to install the extension.")
         return
     found = await asyncio.to_thread(extension_state)
     if found.state is State.MISSING:
-        await install_extension(app)
+        await _install(app)
         return
     if not found.installed:
         app.say(str(found.problem), problem=True)
@@ -45,8 +71,7 @@ async def show_extension(app: AppBase) -> None:
         await _do(app, remove, "Taken out: sessions that start from now on run without it")
 
 
-async def install_extension(app: AppBase) -> bool:
-    """Say what it does and touches, ask, and install it; return whether its hooks run then."""
+async def _install(app: AppBase) -> bool:
     yes = await _agreed(
         app, Clean("Install it?"), before_install(), yes="Install it", no="Do nothing"
     )

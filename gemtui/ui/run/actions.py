@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from gemtui.agent import remembered, trust
+from gemtui.agent.approval import Away
 from gemtui.agent.options import AgentOptions, seconds_text
 from gemtui.errors import GateError, GemtuiError
 from gemtui.files import is_file, read_end, read_small
@@ -273,7 +274,7 @@ def _left(asks: Sequence[LiveRun], *, waits: bool) -> Clean:
     """What becomes of runs that are left, of what they ask, and of prompts that wait."""
     if not asks:
         return Clean(f"gemtui finds it again{'; what waits is kept' * waits}")
-    refused = any(run.refuses_alone for run in asks)
+    refused = any(run.away is Away.REFUSE for run in asks)
     return Clean("the question is refused" if refused else "the question waits, and is found again")
 
 

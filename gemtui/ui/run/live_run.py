@@ -257,9 +257,10 @@ class LiveRun:
             self._shells[payload.tool_use_id] = began, now
 
     @property
-    def refuses_alone(self) -> bool:
-        """Whether what it asks is refused while nobody is there."""
-        return (self.run.request.about or {}).get("away") == Away.REFUSE
+    def away(self) -> Away:
+        """What becomes of a question while nobody is there."""
+        away = (self.run.request.about or {}).get("away")
+        return Away.REFUSE if away == Away.REFUSE else Away.WAIT
 
     # --- its questions -------------------------------------------------------------------------
 

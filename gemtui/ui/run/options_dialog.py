@@ -189,6 +189,14 @@ class OptionsScreen(DialogScreen[ChosenOptions]):
             suggester=suggester,
         )
 
+    def on_mount(self) -> None:
+        """Fields that mean nothing yet take no keys."""
+        self._say_away()
+
+    @on(Tick.Changed, "#ask")
+    def _say_away(self) -> None:
+        self.query_one("#away", Select).disabled = not self._ticked("ask")
+
     # --- hints ---------------------------------------------------------------------------------
 
     @on(Input.Changed)

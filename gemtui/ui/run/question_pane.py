@@ -65,11 +65,11 @@ class QuestionView(LineView, inherit_bindings=False):
     BINDINGS: ClassVar[list[BindingType]] = bindings(Where.QUESTION)
 
     class Keyed(Message):
-        """A key was pressed for this action."""
+        """A key was pressed for this action, when this was drawn."""
 
-        def __init__(self, action: str) -> None:
+        def __init__(self, action: str, shown: Shown | None) -> None:
             super().__init__()
-            self.action = action
+            self.action, self.shown = action, shown
 
     def __init__(self) -> None:
         super().__init__(what="the call", id="question-view")
@@ -97,60 +97,70 @@ class QuestionView(LineView, inherit_bindings=False):
             self._quiet_since = event.time
             event.prevent_default()
             event.stop()
-            self.post_message(self.Keyed("too_soon"))
+            self._keyed("too_soon")
         else:
             self._quiet_since = -quiet
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """Nothing answers what is not drawn yet."""
         del parameters
-        pane = self.parent
-        assert isinstance(pane, QuestionPane)
-        return pane.can(action)
+        return self._pane.can(action)
+
+    @property
+    def _pane(self) -> QuestionPane:
+        assert isinstance(self.parent, QuestionPane)
+        return self.parent
+
+    def _keyed(self, action: str) -> None:
+        self.post_message(self.Keyed(action, self._pane.shown))
+
+    def _answer(self, said: Said) -> None:
+        """A key acts some messages after it came: it is no answer to what was drawn meanwhile."""
+        self._keyed(said if self.armed else "too_soon")
 
     def action_yes(self) -> None:
         """Yes."""
-        self.post_message(self.Keyed(Said.YES))
+        self._answer(Said.YES)
 
     def action_all_run(self) -> None:
         """Yes, and to all like it in this run."""
-        self.post_message(self.Keyed(Said.ALL_RUN))
+        self._answer(Said.ALL_RUN)
 
     def action_always(self) -> None:
         """Yes, and to all like it in every run that asks."""
-        self.post_message(self.Keyed(Said.ALWAYS))
+        self._answer(Said.ALWAYS)
 
     def action_no(self) -> None:
         """No."""
-        self.post_message(self.Keyed(Said.NO))
+        self._answer(Said.NO)
 
     def action_no_because(self) -> None:
         """No, with a reason."""
-        self.post_message(self.Keyed(Said.BECAUSE))
+        self._answer(Said.BECAUSE)
 
     def action_change(self) -> None:
         """Something else is to run."""
-        self.post_message(self.Keyed(Said.CHANGE))
+        self._answer(Said.CHANGE)
 
     def action_stop_run(self) -> None:
         """No, and the run ends."""
-        self.post_message(self.Keyed(Said.STOP))
+        self._answer(Said.STOP)
 
     def action_whole(self) -> None:
         """All of it, over the whole screen."""
-        self.post_message(self.Keyed("whole"))
+        self._keyed("whole")
 
     def action_next(self) -> None:
         """The next question that waits."""
-        self.post_message(self.Keyed("next"))
+        self._keyed("next")
 
     def action_previous(self) -> None:
         """The question before."""
-        self.post_message(self.Keyed("previous"))
+        self._keyed("previous")
 
     def action_leave(self) -> None:
         """To the transcript."""
-        self.post_message(self.Keyed("leave"))
+        self._keyed("leave")
 
 
 _ANSWERING = frozenset(
@@ -398,7 +408,7 @@ class QuestionPane(Vertical):
     @on(QuestionView.Keyed)
     def _keyed(self, event: QuestionView.Keyed) -> None:
         event.stop()
-        shown, action = self.shown, event.action
+        shown, action = event.shown, event.action
         if action == "leave":
             self.post_message(self.Left())
         elif action in ("next", "previous"):

@@ -108,6 +108,8 @@ class RunScreen(DialogGuardScreen[None]):
         self._usual = ApprovalMode.DEFAULT
         self._stage: Stage | None = None
         self._frame = 0
+        self._answered_by = ""
+        """The key of the last answer."""
         self._pointed_at: int | None = None
         """The question to which the focus went by itself, or from which the person went away."""
         self.ready = asyncio.Event()
@@ -163,6 +165,7 @@ class RunScreen(DialogGuardScreen[None]):
         self._take_kept(self.options.cwd or current_folder())
         self._look_for_cli()
         self._update_header()
+        self._say_nothing_yet()
         self.ready.set()
 
     def on_screen_resume(self) -> None:
@@ -196,6 +199,8 @@ class RunScreen(DialogGuardScreen[None]):
         self._pointed_at = None
         self.question.show((), run.cwd)
         self._go_to(run.cwd)
+        if run.alive and run.run.asks:
+            self.options = replace(self.options, ask=True, away=run.away)
         self.panes.show_run(run, fresh=fresh)
         self._tick()
         self._say_options()
@@ -279,12 +284,19 @@ class RunScreen(DialogGuardScreen[None]):
     def _idle(self) -> bool:
         """Whether nobody is typing or reading."""
         still = Message().time - self.gemtui.last_key > _PAUSE
-        free = not self.prompt.text if self.focused is self.prompt else self.view.following
+        free = not self._written() if self.focused is self.prompt else self.view.following
         known = self.focused in (None, self.prompt, self.view)
         return still and free and known and not self.asking
 
+    def _written(self) -> str:
+        """What stands in the prompt, but for the key of the last answer pressed once too often."""
+        text = self.prompt.text
+        return text.strip(self._answered_by) if self._answered_by else text
+
     def _to_question(self) -> None:
         pane = self.question
+        if not self._written():
+            self.prompt.put("")
         if pane.shown is not None:
             self._pointed_at = pane.shown.question.number
         pane.view.focus()
@@ -492,7 +504,8 @@ class RunScreen(DialogGuardScreen[None]):
 
     @on(QuestionPane.Answered)
     def _answered(self, event: QuestionPane.Answered) -> None:
-        if not self.asking:
+        if not self.asking and event.shown is self.question.shown:
+            self._answered_by = BY_ID[f"question.{event.said}"].keys
             self._settle(event)
 
     @work(exclusive=True, group=DIALOG)
@@ -594,7 +607,8 @@ class RunScreen(DialogGuardScreen[None]):
     # --- words ---------------------------------------------------------------------------------
 
     def _update_header(self) -> None:
-        right = [] if self._cli is None else [cli_words(self._cli)]
+        looking = Content.styled("looking for Gemini CLI", "dim")
+        right = [looking if self._cli is None else cli_words(self._cli)]
         self.query_one("#header", BarLine).say(self.gemtui.tabs("app.runs"), right)
 
     def _say_nothing_yet(self) -> None:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
@@ -20,7 +21,7 @@ from gemtui.ui.run.change_screen import ChangeScreen
 from gemtui.ui.run.question_pane import QuestionPane
 from tests.fake_cli import INIT, FakeCli, uses
 from tests.patience import PATIENCE
-from tests.ui.people import NARROW, WIDE, person
+from tests.ui.people import NARROW, WIDE, person, type_at
 from tests.ui.run.test_screen import Runner, project, runner
 
 __all__ = ["project"]
@@ -48,17 +49,15 @@ class Asked(Runner):
         self.gate.create()
         self.gate.ask(ApprovalRequest(tool_name=tool, arguments=args, number=number, **more))
 
+    @property
+    def shown(self) -> int | None:
+        """The number of the question that is drawn."""
+        return None if self.question.shown is None else self.question.shown.question.number
+
     async def ready(self, number: int) -> None:
         """Wait until the question is drawn, has the keys, and takes one."""
         view = self.question.view
-        await self.until(
-            lambda: (
-                self.question.shown is not None
-                and self.question.shown.question.number == number
-                and view.has_focus
-                and view.armed
-            )
-        )
+        await self.until(lambda: self.shown == number and view.has_focus and view.armed)
 
     async def answered(self, number: int) -> Approval:
         await self.until(lambda: self.gate.answer_to(number))
@@ -304,10 +303,60 @@ async def test_a_key_held_down_answers_one_question(
         await me.ready(1)
         await me.burst("y" * 40)
         assert await me.answered(1) == Approval.allow()
-        await me.until(
-            lambda: me.question.shown is not None and me.question.shown.question.number == 2
-        )
+        await me.until(lambda: me.shown == 2)
         assert me.gate.answer_to(2) is None
+
+
+async def test_the_key_of_an_answer_pressed_once_too_often_keeps_no_question_waiting(
+    home: Path, project: Path, fake_cli: FakeCli
+) -> None:
+    async with somebody(home, project, fake_cli) as me:
+        await me.asked(1)
+        await me.ready(1)
+        await me.press("y")
+        await me.until(lambda: not me.question.asks)
+        await me.press("y", "y")
+        await me.asked(2)
+        await me.ready(2)
+        assert me.pane.prompt.text == ""
+        await me.press("n")
+        await me.until(lambda: not me.question.asks)
+        await me.press("n", "o")
+        await me.asked(3)
+        await me.sees("esc goes to the question", "$ git push")
+        assert me.pane.prompt.text == "no"
+
+
+async def turns_until(holds: Callable[[], bool]) -> None:
+    """Wait while a widget is held up, for which `until` would wait."""
+    async with asyncio.timeout(PATIENCE):
+        while not holds():
+            await asyncio.sleep(0)
+
+
+async def test_a_key_is_no_answer_to_what_is_drawn_before_it_acts(
+    home: Path, project: Path, fake_cli: FakeCli
+) -> None:
+    async with somebody(home, project, fake_cli) as me:
+        await me.asked(1)
+        await me.ready(1)
+        await me.asked(2, arguments={"command": "rm -rf /"})
+        await me.until(lambda: len(me.question.waiting) == 2)
+        held, go_on = asyncio.Event(), asyncio.Event()
+
+        async def hold() -> None:
+            held.set()
+            await go_on.wait()
+
+        me.question.call_next(hold)
+        await held.wait()
+        type_at(me.app, "y")
+        await turns_until(lambda: me.question.message_queue_size > 0)
+        me.gate.settle(1, Settled(fate=Fate.ABANDONED))
+        await turns_until(lambda: me.shown == 2)
+        go_on.set()
+        await me.until(lambda: any("too soon" in said for said in me.said))
+        assert not any(map(me.gate.is_answered, (1, 2)))
 
 
 async def test_leaving_a_question_leaves_it_waiting(

@@ -84,6 +84,36 @@ async def runner(home: Path, project: Path, size: tuple[int, int] = WIDE) -> Asy
                 await run.run.wait()
 
 
+async def test_a_prompt_is_taken_while_the_cli_is_looked_for(
+    home: Path, project: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    os.mkfifo(tmp_path / "version")
+    program = tmp_path / "gemini"
+    program.write_text(f"#!/bin/sh\nexec /bin/cat {tmp_path}/version\n")
+    program.chmod(0o755)
+    monkeypatch.setenv("GEMINI_CLI_PATH", str(program))
+    async with runner(home, project, NARROW) as me:
+        await me.sees("No run yet", "looking for Gemini CLI")
+        await me.type("go")
+        assert me.pane.prompt.text == "go"
+        (tmp_path / "version").write_text("0.61.0\n")
+        await me.sees("gemini 0.61.0")
+
+
+async def test_what_asking_alone_needs_is_for_runs_that_ask(
+    home: Path, project: Path, fake_cli: FakeCli
+) -> None:
+    fake_cli()
+    async with runner(home, project, NARROW) as me:
+        await me.press("ctrl+o")
+        await me.until(lambda: isinstance(me.app.screen, OptionsScreen))
+        away = me.app.screen.query_one("#away", Select)
+        assert away.disabled
+        me.app.screen.query_one("#ask", Checkbox).focus()
+        await me.press("space")
+        await me.until(lambda: not away.disabled)
+
+
 @SIZES
 async def test_a_run_streams_and_its_card_goes_from_running_to_done(
     home: Path, project: Path, fake_cli: FakeCli, tmp_path: Path, size: tuple[int, int]
