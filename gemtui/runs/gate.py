@@ -290,7 +290,7 @@ class Gate:
             self._asked = number
             self._waiting += 1
         try:
-            answer = Approval.deny(EARLY) if early else self._wait(number, gone)
+            answer = Approval.deny(EARLY) if early else self._wait(number, request, gone)
         finally:
             with self._lock:
                 self._waiting -= 1
@@ -302,14 +302,22 @@ class Gate:
             answer = Approval.deny(ELSEWHERE)
         return self._obey(number, request, answer)
 
-    def _wait(self, number: int, gone: IsGone) -> Approval | None:
-        """The answer, as long as it may take; None = nobody waits for it any more."""
+    def _wait(self, number: int, request: ApprovalRequest, gone: IsGone) -> Approval | None:
+        """The answer, as long as it may take; None = nobody waits for it any more.
+
+        A yes to all like another call that waits is one to this, where it is like that.
+        """
+        call, granted = Call(request.tool_name, request.arguments), self._granted.answers
         began = time.monotonic()
         while not self._closed.wait(pause(time.monotonic() - began)):
             if gone():
                 return None
             if self._files.is_answered(number):
                 return self._files.answer_to(number) or Approval.deny(UNREADABLE)
+            if granted != self._granted.answers:
+                granted = self._granted.answers
+                if self._is_granted(call):
+                    return Approval.allow()
             if self._away is Away.REFUSE and not self._is_somebody_here():
                 return Approval.deny(NOBODY)
         return None

@@ -316,6 +316,22 @@ def test_like_this_is_asked_once_until_that_is_taken_back(asker: Asker) -> None:
     assert again.result() == {"decision": "deny", "reason": "The user said no."}
 
 
+def test_like_this_is_an_answer_to_what_waits_already(asker: Asker) -> None:
+    rule = '[[rule]]\ntoolName = "run_shell_command"\ncommandPrefix = "make"\n'
+    first = asker.later("run_shell_command", command="make all")
+    asker.question(1)
+    like = asker.later("run_shell_command", command="make test")
+    asker.question(2)
+    other = asker.later("run_shell_command", command="make x && rm -rf x")
+    asker.question(3)
+    asker.files.answer(1, Approval.allow(rules=rule + 'decision = "allow"\npriority = 100\n'))
+    assert through(first.result()) == {"command": "make all"}
+    assert through(like.result()) == {"command": "make test"}
+    assert asker.files.waiting() == [3]
+    asker.files.answer(3, Approval.deny())
+    assert other.result() == {"decision": "deny", "reason": "The user said no."}
+
+
 def test_like_this_is_not_what_does_more(asker: Asker) -> None:
     rule = '[[rule]]\ntoolName = "run_shell_command"\ncommandPrefix = "make"\n'
     first = asker.later("run_shell_command", command="make all")

@@ -11,7 +11,7 @@ import math
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from datetime import datetime
@@ -132,6 +132,7 @@ class LiveRun:
         self.progress = RunProgress()
         self.questions: tuple[Question, ...] = ()
         """What it asked, as of the last look."""
+        self._waiting: tuple[Question, ...] = ()
         self.asked: Callable[[LiveRun], None] = lambda _run: None
         """Called when it asks, and when a question has been answered."""
         self._questions, self._answered = Questions(run.gate), AnsweredCalls()
@@ -189,8 +190,8 @@ class LiveRun:
 
     @property
     def waiting(self) -> tuple[Question, ...]:
-        """The questions that wait for a person."""
-        return tuple(each for each in self.questions if each.waits) if self.alive else ()
+        """The questions that wait for a person, in the order of their calls."""
+        return self._waiting if self.alive else ()
 
     @property
     def asked_about(self) -> frozenset[str]:
@@ -280,7 +281,7 @@ class LiveRun:
             found = await asyncio.to_thread(self._questions.look)
         await self.look_at_steering()
         if found is not self.questions:
-            self.questions = found
+            self.questions, self._waiting = found, self._in_order(found)
             self._asked += 1
             self.asked(self)
 
@@ -290,6 +291,15 @@ class LiveRun:
         if steered != self.steered:
             self.steered = steered
             self._asked += 1
+
+    def _in_order(self, questions: Sequence[Question]) -> tuple[Question, ...]:
+        """Those that wait; hooks of calls that come at once ask in any order."""
+        calls = {call.id: place for place, call in enumerate(self.streamed.calls())}
+
+        def place(question: Question) -> tuple[int, int]:
+            return calls.get(question.request.tool_use_id or "", len(calls)), question.number
+
+        return tuple(sorted((each for each in questions if each.waits), key=place))
 
     async def answer(self, number: int, approval: Approval) -> bool:
         """Answer a question; False where somebody else has answered. Raises OSError."""
