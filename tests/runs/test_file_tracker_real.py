@@ -44,14 +44,14 @@ async def run(gemini: GeminiCli, turns: Sequence[Turn], *, stop_at: str | None =
                 live.stop()
             await following
     live.told = await asyncio.to_thread(enrich, live.own, gemini.store, live.session)
-    await live.look_at_files()
+    await live.files.look()
     return live
 
 
 def said(live: LiveRun) -> list[str]:
     rows = [
         f"{row.letter} {row.path.relative_to(live.cwd)} +{row.added} -{row.removed} {row.words}"
-        for row in live.files
+        for row in live.files.rows
     ]
     return sorted(row.strip() for row in rows)
 
@@ -91,7 +91,7 @@ async def test_what_tools_and_commands_did_to_files(gemini: GeminiCli) -> None:
         "M edited.txt +1 -1",
         "M tracked.txt +1 -0 by shell",
     ]
-    found = await live.difference(gemini.project / "gone.txt")
+    found = await live.files.difference(gemini.project / "gone.txt")
     assert found.diff is not None
     assert found.diff.diff.endswith("-one\n-two\n")
 
@@ -108,5 +108,5 @@ async def test_a_write_whose_run_is_stopped_is_settled_by_the_disk(gemini: Gemin
         )
     ]
     live = await run(gemini, turns, stop_at="begun")
-    rows = {row.path.name: row.written for row in live.files}
+    rows = {row.path.name: row.written for row in live.files.rows}
     assert rows == {"begun": "written", "later.txt": "not written", "kept.txt": "not written"}

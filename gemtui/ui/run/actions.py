@@ -363,7 +363,7 @@ async def show_difference(app: AppBase, run: LiveRun, write: FileWrite) -> None:
     """What a file was before the run, and what it is."""
     from gemtui.ui.run.difference_screen import DifferenceScreen
 
-    found = await run.difference(Path(write.path))
+    found = await run.files.difference(Path(write.path))
     row = write_row(write, run.cwd, app.glyphs)
     await app.push_screen_wait(DifferenceScreen(row, write.path.name, found, app.config.ascii))
 

@@ -367,5 +367,5 @@ def write_row(
 
 def write_totals(run: LiveRun, glyphs: Glyphs) -> str:
     """`3 files +26 −4`, what was changed only; "" for none."""
-    words = totals(run.files).words(glyphs.removed)
-    return f"at least {words}" if run.more_files else words
+    words = totals(run.files.rows).words(glyphs.removed)
+    return f"at least {words}" if run.files.more else words

@@ -7,11 +7,10 @@ whenever it paints, so that a delta costs nothing but the folding.
 from __future__ import annotations
 
 import asyncio
-import math
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from datetime import datetime
@@ -25,7 +24,6 @@ from gemtui.agent.events import (
     DoneStatus,
     ErrorSaid,
     Init,
-    Payload,
     ToolResult,
     ToolUse,
 )
@@ -36,9 +34,7 @@ from gemtui.agent.run_folder import Exit
 from gemtui.agent.stderr import stderr_end, told
 from gemtui.agent.stored_options import from_dict, to_dict
 from gemtui.runs.answered_calls import AnsweredCalls
-from gemtui.runs.file_tracker import Difference, FileTracker, Span
 from gemtui.runs.kept_outcome import keep_outcome
-from gemtui.runs.observed_files import MOST, seen_files
 from gemtui.runs.outcome import RunOutcome, RunProgress, Status, retry_words
 from gemtui.runs.questions import Question, Questions
 from gemtui.runs.steered import Steered, look, with_words
@@ -51,8 +47,7 @@ from gemtui.transcript.model import (
     Transcript,
     Usage,
 )
-from gemtui.transcript.tools import ToolKind, kind_of
-from gemtui.transcript.writes import FileWrite
+from gemtui.ui.run.live_files import LiveFiles
 
 LISTEN = 0.3
 """Seconds between two reads of a run's stderr."""
@@ -122,8 +117,7 @@ class LiveRun:
         self.pid: int | None = None
         self.misread = 0
         self.looked_at = True
-        self.files: tuple[FileWrite, ...] = ()
-        """What became of each file, as of the last look at them."""
+        self.files = LiveFiles(run, lambda: self.own.calls())
         self.notes: tuple[str, ...] = ()
         """What there is to say of the session that it continued."""
         self.told: Transcript | None = None
@@ -150,12 +144,6 @@ class LiveRun:
         self._heard = time.monotonic()
         self._tools_changed = 0
         self._counts: tuple[tuple[int, bool], Counter[ToolEnd]] = ((-1, True), Counter())
-        self._tracker = FileTracker(self.cwd)
-        self._seen: Mapping[Path, float] = {}
-        self._shells: dict[str, Span] = {}
-        self._stirred = asyncio.Event()
-        self._looking = asyncio.Lock()
-        self._files_changed = 0
 
     @property
     def id(self) -> str:
@@ -186,7 +174,7 @@ class LiveRun:
     def revision(self) -> tuple[int, Stage, bool, int, int]:
         """Changes whenever there is something new to paint."""
         told = self.told is not None
-        return self._fold.revision, self.stage, told, self._files_changed, self._asked
+        return self._fold.revision, self.stage, told, self.files.revision, self._asked
 
     @property
     def waiting(self) -> tuple[Question, ...]:
@@ -205,7 +193,8 @@ class LiveRun:
         """Take in all events until the run has ended; `see_files`: also watch its folder."""
         beside = [self._listen(), self._follow_questions()]
         if not self.past:
-            beside += [self._keep_files(see_files), *([self._see()] if see_files else [])]
+            beside.append(self.files.follow(before=see_files))
+            beside += [self.files.see()] if see_files else []
         tasks = [asyncio.create_task(each) for each in beside]
         try:
             async for event in self.run.events():
@@ -216,10 +205,7 @@ class LiveRun:
         await self._look_at_questions()
         self.exit = self.run.exit()
         ended = (self.exit and self.exit.ended) or self.began if self.past else None
-        if self.past:
-            self._tracker = FileTracker(self.cwd, ended=ended)
-        self._seen = await asyncio.to_thread(self._tracker.look_after, self._seen)
-        await self.look_at_files()
+        await self.files.end(ended)
         await asyncio.to_thread(self.progress.settle, self.cwd, ended)
         said = await asyncio.to_thread(stderr_end, self.run.folder.stderr)
         self.stderr, self.retry = told(said), None
@@ -245,17 +231,7 @@ class LiveRun:
             self.misread += payload.code == "NDJSON_PARSE_ERROR"
         if isinstance(payload, ToolUse | ToolResult | Done):
             self._tools_changed += 1
-            self._stirred.set()
-        self._time_shell(payload)
-
-    def _time_shell(self, payload: Payload) -> None:
-        """When shell commands went on, by our own clock: that of files is the same."""
-        now = time.time()
-        if isinstance(payload, ToolUse) and kind_of(payload.tool_name) is ToolKind.SHELL:
-            self._shells[payload.tool_use_id] = now, math.inf
-        elif isinstance(payload, ToolResult) and payload.tool_use_id in self._shells:
-            began, _ = self._shells[payload.tool_use_id]
-            self._shells[payload.tool_use_id] = began, now
+        self.files.take(payload)
 
     @property
     def away(self) -> Away:
@@ -360,41 +336,7 @@ class LiveRun:
         well = self.outcome is not None and self.outcome.status in _WELL
         return well and self.can_go_on and not self.past
 
-    # --- its files -----------------------------------------------------------------------------
-
-    async def _see(self) -> None:
-        async for seen in seen_files(self.cwd):
-            self._seen = seen
-            self._stirred.set()
-
-    async def _keep_files(self, see: bool) -> None:
-        """Look at the files again whenever a tool or something else may have changed one."""
-        if see:
-            await asyncio.to_thread(self._tracker.look_before, self.run.folder.asked())
-        while True:
-            await self._stirred.wait()
-            self._stirred.clear()
-            await self.look_at_files()
-            await asyncio.sleep(LOOK)
-
-    @property
-    def more_files(self) -> bool:
-        """Whether so many files have changed that not all are followed."""
-        return len(self._seen) >= MOST
-
-    async def look_at_files(self) -> None:
-        """Find out anew what became of the files."""
-        async with self._looking:
-            shells = tuple(self._shells.values())
-            calls, seen = self.own.calls(), self._seen
-            rows = await asyncio.to_thread(self._tracker.rows, calls, seen, shells)
-        if rows != self.files:
-            self.files = rows
-            self._files_changed += 1
-
-    async def difference(self, path: Path) -> Difference:
-        """Return what a file was before this run, and what it is."""
-        return await asyncio.to_thread(self._tracker.difference, path, self.own.calls())
+    # --- its stderr ----------------------------------------------------------------------------
 
     async def _listen(self) -> None:
         """Keep what stderr says; a retry counts as a sign of life."""

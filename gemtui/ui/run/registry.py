@@ -140,7 +140,7 @@ class RunRegistry:
         ended = run.exit.ended if run.past and run.exit is not None else None
         run.ended = ended or self._clock()
         run.told = await asyncio.to_thread(enrich, run.streamed, self._home, run.session)
-        await run.look_at_files()
+        await run.files.look()
         run.notes = await asyncio.to_thread(_notes, run.run.folder)
         await self._send_what_waits(run)
         run.over = True

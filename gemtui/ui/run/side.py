@@ -52,14 +52,14 @@ class WriteList(OptionList):
     def show(self, run: LiveRun) -> None:
         """The files of this run; the cursor stays on its file."""
         asked = run.asked_about
-        if run.files is self.shown and asked == self._asked:
+        if run.files.rows is self.shown and asked == self._asked:
             return
         chosen, at = self._chosen, self.highlighted or 0
-        self.shown, self._asked = run.files, asked
+        self.shown, self._asked = run.files.rows, asked
         self.clear_options()
-        rows = (write_row(each, run.cwd, self._glyphs, asked=asked) for each in run.files)
+        rows = (write_row(each, run.cwd, self._glyphs, asked=asked) for each in self.shown)
         self.add_options(map(Option, rows))
-        paths = [each.path for each in run.files]
+        paths = [each.path for each in self.shown]
         if chosen is not None and chosen.path in paths:
             self.highlighted = paths.index(chosen.path)
         elif paths:

@@ -1,0 +1,101 @@
+"""The files of a run while it goes on: looked at again whenever something may have changed one.
+
+Plain asyncio; the disk is read in threads.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import math
+import time
+from collections.abc import Callable, Mapping, Sequence
+from datetime import datetime
+from pathlib import Path
+
+from gemtui.agent.events import Done, Payload, ToolResult, ToolUse
+from gemtui.agent.gemini import GeminiRun
+from gemtui.runs.file_tracker import Difference, FileTracker, Span
+from gemtui.runs.observed_files import MOST, seen_files
+from gemtui.transcript.model import ToolCall
+from gemtui.transcript.tools import ToolKind, kind_of
+from gemtui.transcript.writes import FileWrite
+
+LOOK = 0.2
+"""Seconds between two looks."""
+
+
+class LiveFiles:
+    """What became of each file, in `rows`; `revision` counts how often that has changed.
+
+    `calls()`: the run's tool calls so far.
+    """
+
+    def __init__(self, run: GeminiRun, calls: Callable[[], Sequence[ToolCall]]) -> None:
+        self.rows: tuple[FileWrite, ...] = ()
+        self.revision = 0
+        self._run, self._calls = run, calls
+        self._cwd = Path(run.request.cwd)
+        self._tracker = FileTracker(self._cwd)
+        self._seen: Mapping[Path, float] = {}
+        self._shells: dict[str, Span] = {}
+        self._stirred = asyncio.Event()
+        self._looking = asyncio.Lock()
+
+    async def see(self) -> None:
+        """Watch the folder, until cancelled."""
+        async for seen in seen_files(self._cwd):
+            self._seen = seen
+            self._stirred.set()
+
+    async def follow(self, *, before: bool) -> None:
+        """Look whenever a tool or something else may have changed a file, until cancelled.
+
+        `before`: find out first what was there when the run began.
+        """
+        if before:
+            await asyncio.to_thread(self._tracker.look_before, self._run.folder.asked())
+        while True:
+            await self._stirred.wait()
+            self._stirred.clear()
+            await self.look()
+            await asyncio.sleep(LOOK)
+
+    def take(self, payload: Payload) -> None:
+        """Take in what the run says: a tool may have changed something."""
+        if isinstance(payload, ToolUse | ToolResult | Done):
+            self._stirred.set()
+        self._time_shell(payload)
+
+    def _time_shell(self, payload: Payload) -> None:
+        """When shell commands went on, by our own clock: that of files is the same."""
+        now = time.time()
+        if isinstance(payload, ToolUse) and kind_of(payload.tool_name) is ToolKind.SHELL:
+            self._shells[payload.tool_use_id] = now, math.inf
+        elif isinstance(payload, ToolResult) and payload.tool_use_id in self._shells:
+            began, _ = self._shells[payload.tool_use_id]
+            self._shells[payload.tool_use_id] = began, now
+
+    async def end(self, ended: datetime | None) -> None:
+        """Look for the last time; `ended`: when a past run did, None = just now."""
+        if ended is not None:
+            self._tracker = FileTracker(self._cwd, ended=ended)
+        self._seen = await asyncio.to_thread(self._tracker.look_after, self._seen)
+        await self.look()
+
+    @property
+    def more(self) -> bool:
+        """Whether so many files have changed that not all are followed."""
+        return len(self._seen) >= MOST
+
+    async def look(self) -> None:
+        """Find out anew what became of the files."""
+        async with self._looking:
+            shells, calls = tuple(self._shells.values()), self._calls()
+            rows = await asyncio.to_thread(self._tracker.rows, calls, self._seen, shells)
+        if rows != self.rows:
+            self.rows = rows
+            self.revision += 1
+
+    async def difference(self, path: Path) -> Difference:
+        """Return what a file was before this run, and what it is."""
+        return await asyncio.to_thread(self._tracker.difference, path, self._calls())
