@@ -26,7 +26,7 @@ settings.load_profile("busy")
 
 
 def pytest_configure() -> None:
-    """Let children have the signals as they are by default.
+    """Let children have the signals as they are by default, and the garbage collector rest.
 
     What is started in the background or by `nohup` ignores some, and hands that down. A handler is
     not handed down; ours still ignores.
@@ -34,16 +34,13 @@ def pytest_configure() -> None:
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT):
         if signal.getsignal(number) is signal.SIG_IGN:
             signal.signal(number, lambda *_: None)
+    gc.set_threshold(100_000)  # it looks seldom, as it does in the app
 
 
 def pytest_collection_finish() -> None:
-    """Let the garbage collector leave alone what stays, and look seldom, as it does in the app.
-
-    It would else look again and again at all modules and tests: a fifth of a test's work.
-    """
+    """Let the garbage collector leave alone what stays until the end: all modules and tests."""
     gc.collect()
     gc.freeze()
-    gc.set_threshold(20_000)
 
 
 @pytest.fixture(scope="session", autouse=True)

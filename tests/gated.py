@@ -26,7 +26,6 @@ def put_hooks(gemini: GeminiCli) -> None:
 def asking(gemini: GeminiCli, model: ModelServer, *, cli: Path | None = None) -> GeminiAdapter:
     """An adapter whose runs can ask."""
     environ = gemini.environment(model.url)
-    environ.pop("GEMINI_CLI_NO_RELAUNCH")
     return GeminiAdapter(cli=cli or gemini.program, runs=gemini.folder / "runs", environ=environ)
 
 

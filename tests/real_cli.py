@@ -27,6 +27,9 @@ from tests.patience import PATIENCE
 VERSION = os.environ.get("GEMTUI_TEST_GEMINI_VERSION", "0.61.0")
 MODEL = "gemini-2.5-flash"
 
+NO_RELAUNCH = "GEMINI_CLI_NO_RELAUNCH"
+"""Spares the CLI a second process, and so half of its start; without it, it starts as a user's."""
+
 SETTINGS = {
     "security": {"auth": {"selectedType": "gemini-api-key"}},
     "general": {"enableAutoUpdate": False, "enableAutoUpdateNotification": False},
@@ -124,7 +127,7 @@ class GeminiCli:
             "GEMINI_API_KEY": "not-a-key",
             "GOOGLE_GEMINI_BASE_URL": url,
             "GEMINI_CLI_TRUST_WORKSPACE": "true",
-            "GEMINI_CLI_NO_RELAUNCH": "true",
+            NO_RELAUNCH: "true",
         }
 
 
@@ -185,6 +188,32 @@ def gemini_program(pytestconfig: pytest.Config) -> Path:
 
 
 @pytest.fixture
+def remembered_help(
+    own_places: None, monkeypatch: pytest.MonkeyPatch, pytestconfig: pytest.Config
+) -> None:
+    """What the CLI's --version and --help say is remembered between the tests."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(pytestconfig.cache.mkdir("gemtui-cache")))
+
+
+@pytest.fixture
 def gemini(gemini_program: Path, tmp_path: Path) -> GeminiCli:
     """The CLI with a fresh home and an empty project below this test's folder."""
     return GeminiCli.set_up(gemini_program, tmp_path)
+
+
+@pytest.fixture
+def on_loopback(
+    gemini: GeminiCli, remembered_help: None, monkeypatch: pytest.MonkeyPatch
+) -> GeminiCli:
+    """The CLI that gemtui finds, in a home of its own; tests name the model's address."""
+    for name, value in gemini.environment("").items():
+        monkeypatch.setenv(name, value)
+    monkeypatch.setenv("GEMINI_CLI_PATH", str(gemini.program))
+    monkeypatch.setenv("GEMINI_MODEL", MODEL)
+    return gemini
+
+
+@pytest.fixture
+def relaunching(on_loopback: GeminiCli, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It starts itself once more, as a user's does."""
+    monkeypatch.delenv(NO_RELAUNCH)

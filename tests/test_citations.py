@@ -45,11 +45,16 @@ def prose(source: str) -> Iterator[str]:
             yield token.string
 
 
-PROSE = [(path, text) for path in SOURCES for text in prose(path.read_text(encoding="utf-8"))]
+Prose = list[tuple[Path, str]]
 
 
-def test_every_anchor_that_is_named_is_a_section_of_the_facts() -> None:
-    named = {(path.name, anchor) for path, text in PROSE for anchor in anchors_of(text)}
+@pytest.fixture(scope="module")
+def all_prose() -> Prose:
+    return [(path, text) for path in SOURCES for text in prose(path.read_text(encoding="utf-8"))]
+
+
+def test_every_anchor_that_is_named_is_a_section_of_the_facts(all_prose: Prose) -> None:
+    named = {(path.name, anchor) for path, text in all_prose for anchor in anchors_of(text)}
     assert len(named) > 20
     assert {each for each in named if each[1] not in headings()} == set()
 
@@ -60,8 +65,8 @@ def test_the_facts_own_links_lead_to_their_sections() -> None:
     assert links <= headings()
 
 
-def test_nothing_is_cited_that_is_not_in_the_repository() -> None:
-    assert [(path.name, text) for path, text in PROSE if ELSEWHERE.search(text)] == []
+def test_nothing_is_cited_that_is_not_in_the_repository(all_prose: Prose) -> None:
+    assert [(path.name, text) for path, text in all_prose if ELSEWHERE.search(text)] == []
 
 
 @pytest.mark.parametrize(

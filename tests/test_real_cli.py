@@ -7,6 +7,7 @@ import json
 import os
 import subprocess
 import sys
+import time
 from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 
@@ -29,6 +30,7 @@ from gemtui.transcript.model import (
     Transcript,
     Usage,
 )
+from tests.conftest import A_WHILE
 from tests.model_server import Gate, ModelServer, answer, call, text, thought, usage
 from tests.patience import PATIENCE
 from tests.real_cli import MODEL, GeminiCli
@@ -68,9 +70,10 @@ def blocks_of(transcript: Transcript) -> list[Block]:
 # --- afterwards --------------------------------------------------------------------------------
 
 
-@pytest.fixture
-def written(gemini: GeminiCli) -> GeminiCli:
-    """A home in which the CLI has just written one session: what it says stands in `said`."""
+@pytest.fixture(scope="module")
+def written(gemini_program: Path, tmp_path_factory: pytest.TempPathFactory) -> GeminiCli:
+    """A home in which the CLI wrote one session, some minutes ago; tests only read it."""
+    gemini = GeminiCli.set_up(gemini_program, tmp_path_factory.mktemp("written"))
     (gemini.project / "hello.py").write_text("print('hello')\n")
     turns = [
         answer(thought("Looking", "I read the file."), READ, tokens=usage(1000, 20, 7, cached=600)),
@@ -81,6 +84,9 @@ def written(gemini: GeminiCli) -> GeminiCli:
     with ModelServer(turns) as model, gemini.start(model, PROMPT) as run:
         events = run.finish()
     assert events[-1]["status"] == "success"
+    (path,) = gemini.store.glob("tmp/*/chats/*.jsonl")
+    before = time.time() - A_WHILE
+    os.utime(path, (before, before))
     return gemini
 
 
@@ -124,7 +130,7 @@ def test_the_summary_of_a_session_just_written(written: GeminiCli) -> None:
     assert summary.models == (MODEL,)
     assert summary.tokens.total == 4707
     assert summary.files_written == (str(written.project / "hello.py"),)
-    assert summary.flags == {"live"}
+    assert not summary.flags
 
 
 def test_the_commands_show_a_session_just_written(written: GeminiCli) -> None:

@@ -36,20 +36,17 @@ from gemtui.policy.model.rules import ApprovalMode
 from gemtui.runs.outcome import RunProgress
 from tests.model_server import Answer, Chunk, Failure, Gate, ModelServer, answer, call, text
 from tests.patience import PATIENCE
-from tests.real_cli import MODEL, VERSION, GeminiCli
+from tests.real_cli import MODEL, NO_RELAUNCH, VERSION, GeminiCli
 
+pytestmark = pytest.mark.usefixtures("remembered_help")
 YOLO = ApprovalMode.YOLO
 
 
-@pytest.fixture(autouse=True)
-def cache(monkeypatch: pytest.MonkeyPatch, pytestconfig: pytest.Config) -> None:
-    """What the CLI's --help says is remembered between the tests."""
-    monkeypatch.setenv("XDG_CACHE_HOME", str(pytestconfig.cache.mkdir("gemtui-cache")))
-
-
-def adapter(gemini: GeminiCli, model: ModelServer) -> GeminiAdapter:
+def adapter(gemini: GeminiCli, model: ModelServer, *, relaunch: bool = False) -> GeminiAdapter:
+    """Starts runs; `relaunch`: in two processes, as a user's CLI is."""
     environ = gemini.environment(model.url)
-    environ.pop("GEMINI_CLI_NO_RELAUNCH")
+    if relaunch:
+        environ.pop(NO_RELAUNCH)
     return GeminiAdapter(cli=gemini.program, runs=gemini.folder / "runs", environ=environ)
 
 
@@ -92,7 +89,9 @@ async def test_a_run_that_writes_edits_and_fails(gemini: GeminiCli) -> None:
         answer(text("All "), text("done.")),
     ]
     with ModelServer(turns) as model:
-        events = await collect(adapter(gemini, model).run("- go on", options(gemini)))
+        events = await collect(
+            adapter(gemini, model, relaunch=True).run("- go on", options(gemini))
+        )
         asked = model.asked[0].body
     assert "- go on" in str(asked["contents"])
     assert (gemini.project / "new.txt").read_text() == "hi\n"
@@ -143,7 +142,9 @@ async def test_an_abort_while_the_answer_streams(gemini: GeminiCli) -> None:
     turn = Answer(steps=(Chunk(parts=(text("Half of "),)), gate, Chunk(parts=(text("it"),))))
     with ModelServer([turn]) as model:
         events = []
-        async for event in adapter(gemini, model).run("go", options(gemini, abort=stop)):
+        async for event in adapter(gemini, model, relaunch=True).run(
+            "go", options(gemini, abort=stop)
+        ):
             events.append(event)
             if isinstance(event.payload, TextDelta):
                 stop.set()
@@ -181,7 +182,7 @@ async def test_a_cli_that_is_killed_from_outside(gemini: GeminiCli) -> None:
     gate, progress = Gate(), RunProgress()
     turn = Answer(steps=(Chunk(parts=(text("Half of "),)), gate, Chunk(parts=(text("it"),))))
     with ModelServer([turn]) as model:
-        run = await adapter(gemini, model).begin("go", options(gemini))
+        run = await adapter(gemini, model, relaunch=True).begin("go", options(gemini))
         async for event in run.events():
             progress.add(event)
             if isinstance(event.payload, TextDelta):
@@ -201,7 +202,7 @@ async def test_an_abort_while_a_shell_command_sleeps(gemini: GeminiCli, tmp_path
     stop = asyncio.Event()
     with ModelServer([answer(call("run_shell_command", command=command))]) as model:
         running = asyncio.ensure_future(
-            collect(adapter(gemini, model).run("go", options(gemini, abort=stop)))
+            collect(adapter(gemini, model, relaunch=True).run("go", options(gemini, abort=stop)))
         )
         async with asyncio.timeout(PATIENCE):
             while not mark.exists():
@@ -271,7 +272,9 @@ async def test_the_user_s_own_denies_stay_and_ours_are_not_weakened(gemini: Gemi
 async def test_the_turn_limit_is_a_setting(gemini: GeminiCli) -> None:
     read = answer(call("list_directory", dir_path="."))
     with ModelServer([read, read, read]) as model:
-        events = await collect(adapter(gemini, model).run("go", options(gemini, max_turns=1)))
+        events = await collect(
+            adapter(gemini, model, relaunch=True).run("go", options(gemini, max_turns=1))
+        )
     assert done(events).status is DoneStatus.MAX_TURNS
     assert events[-1].metadata == {"complete": True, "exitCode": 53}
     assert results(events)[0] == ("list_directory", ResultStatus.SUCCESS)
@@ -309,7 +312,7 @@ async def test_the_cli_reads_the_settings_that_we_think_it_reads(
 async def test_an_api_error_has_its_words(gemini: GeminiCli) -> None:
     failure = Failure(status=403, message="Permission denied.", reason="PERMISSION_DENIED")
     with ModelServer([failure]) as model:
-        events = await collect(adapter(gemini, model).run("go", options(gemini)))
+        events = await collect(adapter(gemini, model, relaunch=True).run("go", options(gemini)))
     assert done(events).status is DoneStatus.ERROR
     assert events[-1].metadata == {"complete": True, "exitCode": 147}
     assert "Permission denied" in next(
@@ -333,7 +336,9 @@ async def test_the_report_of_an_error_stays_with_the_run(gemini: GeminiCli) -> N
 async def test_the_death_of_the_supervisor_ends_the_cli_and_its_shell(gemini: GeminiCli) -> None:
     command = call("run_shell_command", command="sleep 600 & echo started; sleep 600")
     with ModelServer([answer(command)]) as model:
-        run = await asyncio.to_thread(adapter(gemini, model).start, "go", options(gemini))
+        run = await asyncio.to_thread(
+            adapter(gemini, model, relaunch=True).start, "go", options(gemini)
+        )
         async with asyncio.timeout(PATIENCE):
             while not any(
                 "sleep" in each.name()

@@ -8,13 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.test_run_real import begin, finish, on_loopback
+from tests.cli.test_run_real import begin, finish
 from tests.gated import put_hooks
 from tests.model_server import ModelServer, answer, call, text
 from tests.real_cli import MODEL, GeminiCli
 from tests.terminal import Terminal
-
-__all__ = ["on_loopback"]
 
 
 def asking(cli: GeminiCli, model: ModelServer, editor: Path | None = None) -> Terminal:
@@ -31,6 +29,7 @@ def ready(terminal: Terminal, number: int) -> None:
     terminal.until(lambda: terminal.text.count(wanted) == number, f"{number} times {wanted}")
 
 
+@pytest.mark.usefixtures("relaunching")
 def test_each_answer_in_a_terminal(on_loopback: GeminiCli) -> None:
     put_hooks(on_loopback)
     project = on_loopback.project
@@ -82,6 +81,7 @@ def test_each_answer_in_a_terminal(on_loopback: GeminiCli) -> None:
     assert "b is taken" in said
 
 
+@pytest.mark.usefixtures("relaunching")
 def test_stopping_ends_the_run(on_loopback: GeminiCli) -> None:
     put_hooks(on_loopback)
     turns = [answer(call("write_file", file_path="a.txt", content="a\n")), answer(text("On."))]

@@ -22,19 +22,6 @@ from tests.real_cli import MODEL, GeminiCli
 Words = tuple[str | Path, ...]
 
 
-@pytest.fixture
-def on_loopback(
-    gemini: GeminiCli, monkeypatch: pytest.MonkeyPatch, pytestconfig: pytest.Config
-) -> GeminiCli:
-    """The CLI that `gemtui run` finds, in a home of its own; tests name the model's address."""
-    for name, value in gemini.environment("").items():
-        monkeypatch.setenv(name, value)
-    monkeypatch.delenv("GEMINI_CLI_NO_RELAUNCH")
-    monkeypatch.setenv("GEMINI_CLI_PATH", str(gemini.program))
-    monkeypatch.setenv("XDG_CACHE_HOME", str(pytestconfig.cache.mkdir("gemtui-cache")))
-    return gemini
-
-
 def begin(cli: GeminiCli, model: ModelServer, *words: str) -> subprocess.Popen[bytes]:
     options = ("-C", str(cli.project), "-m", MODEL, "--approval-mode", "yolo")
     return subprocess.Popen(
@@ -51,6 +38,7 @@ def finish(process: subprocess.Popen[bytes]) -> tuple[int, str, str]:
     return process.returncode, out.decode(), err.decode()
 
 
+@pytest.mark.usefixtures("relaunching")
 def test_events_as_json(on_loopback: GeminiCli) -> None:
     turns = [
         answer(text("I will."), call("write_file", file_path="a.txt", content="hi\n")),
@@ -77,6 +65,7 @@ def test_events_as_json(on_loopback: GeminiCli) -> None:
     assert (on_loopback.project / "a.txt").read_text() == "hi\n"
 
 
+@pytest.mark.usefixtures("relaunching")
 def test_ctrl_c_while_a_shell_command_sleeps(on_loopback: GeminiCli, tmp_path: Path) -> None:
     mark = tmp_path / "asleep"
     turns = [answer(call("run_shell_command", command=f"touch {mark}; sleep 600"))]

@@ -16,6 +16,7 @@ from gemtui.agent.detect import Cli, Detected, FoundBy
 from gemtui.extension.install import install, remove
 from gemtui.extension.status import State, extension_state
 from gemtui.paths import data_dir, extension_dir, live_dir, vault_dir
+from tests.gated import put_hooks
 from tests.model_server import ModelServer, answer, call, text
 from tests.real_cli import MODEL, VERSION, GeminiCli, Running
 
@@ -58,8 +59,9 @@ def test_sessions_go_on_as_ever_and_leave_a_live_file(gemini: GeminiCli, cli: De
     assert Path(told["transcript_path"]).is_relative_to(gemini.store)
 
 
-def test_a_kept_session_is_the_file_itself(gemini: GeminiCli, cli: Detected) -> None:
-    install(cli)
+@pytest.mark.usefixtures("cli")
+def test_a_kept_session_is_the_file_itself(gemini: GeminiCli) -> None:
+    put_hooks(gemini)
     vault_dir().mkdir()
     (vault_dir() / "on").touch()
     _session(gemini)
@@ -68,10 +70,9 @@ def test_a_kept_session_is_the_file_itself(gemini: GeminiCli, cli: Detected) -> 
 
 
 @pytest.mark.parametrize("python", ["/no/python", sys.executable])
-def test_a_run_that_asks_is_refused_where_nobody_answers(
-    gemini: GeminiCli, cli: Detected, python: str
-) -> None:
-    install(cli)
+@pytest.mark.usefixtures("cli")
+def test_a_run_that_asks_is_refused_where_nobody_answers(gemini: GeminiCli, python: str) -> None:
+    put_hooks(gemini)
     (result,) = _session(gemini, more={**NOBODY_ANSWERS, "GEMTUI_PYTHON": python})
     assert result["error"]["type"] == "policy_violation"
     assert not (gemini.project / "a.txt").exists()
@@ -87,10 +88,11 @@ def test_a_run_that_asks_is_refused_where_nobody_answers(
         ({"hooksConfig": {"disabled": ["other"]}}, State.READY),
     ],
 )
+@pytest.mark.usefixtures("cli")
 def test_what_is_said_of_the_hooks_is_so(
-    gemini: GeminiCli, cli: Detected, settings: dict[str, Any] | None, state: State
+    gemini: GeminiCli, settings: dict[str, Any] | None, state: State
 ) -> None:
-    install(cli)
+    put_hooks(gemini)
     place = gemini.project / ".gemini" / "settings.json"
     if settings is None:
         _gemini(gemini, "extensions", "disable", "gemtui", "--scope", "workspace")

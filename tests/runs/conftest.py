@@ -9,10 +9,7 @@ from tests.real_cli import GeminiCli
 
 
 @pytest.fixture
-def gated(
-    gemini: GeminiCli, monkeypatch: pytest.MonkeyPatch, pytestconfig: pytest.Config
-) -> GeminiCli:
-    """The CLI with gemtui's hooks; what its --help says is remembered between the tests."""
-    monkeypatch.setenv("XDG_CACHE_HOME", str(pytestconfig.cache.mkdir("gemtui-cache")))
+def gated(gemini: GeminiCli, remembered_help: None) -> GeminiCli:
+    """The CLI with gemtui's hooks."""
     put_hooks(gemini)
     return gemini

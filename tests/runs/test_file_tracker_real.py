@@ -19,12 +19,10 @@ from tests.model_server import ModelServer, Turn, answer, call, text
 from tests.patience import PATIENCE
 from tests.real_cli import MODEL, GeminiCli
 
-pytestmark = pytest.mark.skipif(shutil.which("git") is None, reason="needs git")
-
-
-@pytest.fixture(autouse=True)
-def cache(monkeypatch: pytest.MonkeyPatch, pytestconfig: pytest.Config) -> None:
-    monkeypatch.setenv("XDG_CACHE_HOME", str(pytestconfig.cache.mkdir("gemtui-cache")))
+pytestmark = [
+    pytest.mark.usefixtures("remembered_help"),
+    pytest.mark.skipif(shutil.which("git") is None, reason="needs git"),
+]
 
 
 async def run(gemini: GeminiCli, turns: Sequence[Turn], *, stop_at: str | None = None) -> LiveRun:

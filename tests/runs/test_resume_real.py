@@ -28,10 +28,7 @@ from tests.model_server import Answer, Gate, ModelServer, answer, call, text
 from tests.patience import PATIENCE
 from tests.real_cli import MODEL, VERSION, GeminiCli
 
-
-@pytest.fixture(autouse=True)
-def cache(monkeypatch: pytest.MonkeyPatch, pytestconfig: pytest.Config) -> None:
-    monkeypatch.setenv("XDG_CACHE_HOME", str(pytestconfig.cache.mkdir("gemtui-cache")))
+pytestmark = pytest.mark.usefixtures("remembered_help")
 
 
 class Chat:

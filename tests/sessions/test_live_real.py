@@ -9,15 +9,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import psutil
-import pytest
 
-from gemtui.agent.capabilities import parse_help
-from gemtui.agent.detect import Cli, Detected, FoundBy
-from gemtui.extension.install import install
 from gemtui.sessions.live import LiveFolder, LiveSession, LiveState
+from tests.gated import put_hooks
 from tests.model_server import Gate, ModelServer, Turn, answer, call, text
 from tests.patience import PATIENCE
-from tests.real_cli import MODEL, VERSION, GeminiCli
+from tests.real_cli import MODEL, GeminiCli
 from tests.terminal import Terminal
 
 YES, NO = "\r", "\x1b"
@@ -43,12 +40,7 @@ class Talk:
 @contextmanager
 def talk(gemini: GeminiCli, prompt: str, turns: list[Turn]) -> Iterator[Talk]:
     """A session in a terminal that begins with a prompt, where the extension is installed."""
-    with pytest.MonkeyPatch.context() as patch:
-        for name, value in gemini.environment("http://127.0.0.1:1").items():
-            patch.setenv(name, value)
-        found = Cli(path=gemini.program, found_by=FoundBy.CALLER)
-        help = parse_help("")
-        install(Detected(cli=found, version=VERSION, capabilities=help, problem=None))
+    put_hooks(gemini)
     with ModelServer(turns) as model:
         environ = gemini.environment(model.url)
         words = [str(gemini.program), "-m", MODEL, "-i", prompt]

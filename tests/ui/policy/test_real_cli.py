@@ -12,25 +12,11 @@ from gemtui.policy.model.rules import Call, Decision
 from gemtui.ui.run.live_run import ToolEnd
 from gemtui.ui.run.screen import RunScreen
 from tests.model_server import ModelServer, answer, call, text
-from tests.real_cli import MODEL, GeminiCli
+from tests.real_cli import GeminiCli
 from tests.ui.planners import Planner, planner
 
 WHY = "Nothing is removed here."
 ALLOWED, DENIED = {"command": "echo hello"}, {"command": "rm -r build"}
-
-
-@pytest.fixture
-def on_loopback(
-    gemini: GeminiCli, monkeypatch: pytest.MonkeyPatch, pytestconfig: pytest.Config
-) -> GeminiCli:
-    """The CLI that the app finds, in a home of its own; the test names the model's address."""
-    for name, value in gemini.environment("").items():
-        monkeypatch.setenv(name, value)
-    monkeypatch.delenv("GEMINI_CLI_NO_RELAUNCH")
-    monkeypatch.setenv("GEMINI_CLI_PATH", str(gemini.program))
-    monkeypatch.setenv("GEMINI_MODEL", MODEL)
-    monkeypatch.setenv("XDG_CACHE_HOME", str(pytestconfig.cache.mkdir("gemtui-cache")))
-    return gemini
 
 
 async def make_policy(me: Planner) -> None:

@@ -12,11 +12,8 @@ from tests.gated import put_hooks
 from tests.model_server import ModelServer, answer, call, text
 from tests.real_cli import GeminiCli
 from tests.ui.people import NARROW
-from tests.ui.policy.test_real_cli import on_loopback
 from tests.ui.run.test_questions import Asked
 from tests.ui.run.test_screen import runner
-
-__all__ = ["on_loopback"]
 
 
 async def ask_me(me: Asked) -> None:
@@ -29,6 +26,7 @@ async def ask_me(me: Asked) -> None:
     await me.sees("asks me")
 
 
+@pytest.mark.usefixtures("relaunching")
 async def test_each_answer_is_what_happens(
     on_loopback: GeminiCli, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -15,13 +15,10 @@ from tests.gated import put_hooks
 from tests.model_server import ModelServer, answer, call, text
 from tests.real_cli import GeminiCli
 from tests.ui.people import NARROW
-from tests.ui.policy.test_real_cli import on_loopback
 from tests.ui.run.test_questions import Asked
 from tests.ui.run.test_questions_real import ask_me
 from tests.ui.run.test_queue import Queuer, sent
 from tests.ui.run.test_screen import runner
-
-__all__ = ["on_loopback"]
 
 
 def prompts(model: ModelServer) -> list[str]:
