@@ -5,10 +5,13 @@ from __future__ import annotations
 import time
 from collections import Counter
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from datetime import UTC, datetime
 from functools import partial
 from heapq import nlargest
 from typing import NamedTuple
+
+from tantivy import Query as Engine
 
 from gemtui.search.documents import Kind
 from gemtui.search.matching import Likeness, engine_query, is_too_much
@@ -55,14 +58,18 @@ _NEARLY = 0.9
 
 
 class Matches:
-    """Matches of several sources, and how many each file has, by the file's path."""
+    """Matches of several sources, and how many each file has, by the file's path.
+
+    Where there are more than were fetched, these are counted apart, which takes as long again.
+    """
 
     def __init__(self, likeness: Likeness) -> None:
         self.likeness = likeness
         self.matches: list[_Match] = []
         self.counts: dict[str, int] = {}
         self.count = 0
-        """The number of matches, with those that were not fetched."""
+        """The number of matches; with those that were not fetched, once they are counted."""
+        self._uncounted: list[tuple[Source, Engine, Mapping[int, int]]] = []
 
     def add(self, source: Source, ask: Asked) -> None:
         """Search in one more source."""
@@ -88,14 +95,32 @@ class Matches:
         cut = len(matches) == ask.most
         if cut and files is None and len(found) < ask.limit:
             return False
-        counts = source.words.files(wanted) if cut else Counter([each.file for each in found])
+        counts = Counter([each.file for each in found])
+        self._add_counts(known, counts)
+        if cut:
+            self._uncounted.append((source, wanted, counts))
+        now = time.time()
+        self.matches += [_Match(_score(each, now), each, source) for each in found]
+        return True
+
+    def _add_counts(self, known: Mapping[int, str], counts: Mapping[int, int]) -> None:
         for number, count in counts.items():
             if (name := known.get(number)) is not None:
                 self.counts[name] = self.counts.get(name, 0) + count
                 self.count += count
-        now = time.time()
-        self.matches += [_Match(_score(each, now), each, source) for each in found]
-        return True
+
+    @property
+    def counted(self) -> bool:
+        """Whether `count` and `counts` are of all matches."""
+        return not self._uncounted
+
+    def count_all(self) -> None:
+        """Count those that were not fetched, too."""
+        uncounted, self._uncounted = self._uncounted, []
+        for source, wanted, fetched in uncounted:
+            more = Counter(source.words.files(wanted))
+            more.subtract(fetched)
+            self._add_counts(source.files, more)
 
 
 def _score(found: Found, now: float) -> float:
@@ -116,9 +141,7 @@ def results_of(
     for match in best:
         hit = _hit(match, scope)
         hits.setdefault(hit.session.name, []).append(hit)
-    counts = Counter(found.counts)
-    for name in scope.askers.keys() & counts.keys():
-        counts[scope.askers[name]] += counts.pop(name)
+    counts = _by_session(found, scope)
     return Results(
         query=query,
         groups=tuple(
@@ -131,6 +154,26 @@ def results_of(
         unindexed=unindexed,
         note=_note(found, query),
     )
+
+
+def recounted(results: Results, found: Matches, *, scope: Scope, complete: bool) -> Results:
+    """Return results with how many there are of what was found, now that all are counted."""
+    counts = _by_session(found, scope)
+    return replace(
+        results,
+        groups=tuple(replace(each, count=counts[each.session.name]) for each in results.groups),
+        total_sessions=len(counts),
+        total_hits=found.count,
+        complete=complete,
+    )
+
+
+def _by_session(found: Matches, scope: Scope) -> Mapping[str, int]:
+    """How many matches each session has."""
+    counts = Counter(found.counts)
+    for name in scope.askers.keys() & counts.keys():
+        counts[scope.askers[name]] += counts.pop(name)
+    return counts
 
 
 def _hit(match: _Match, scope: Scope) -> Hit:

@@ -44,8 +44,9 @@ class Results:
     """What was found.
 
     `total_sessions`, `total_hits`: with those that `limit` leaves out. `complete`: False while
-    files are still to be read: both are lower bounds. `unindexed`: number of files that the index
-    does not hold yet. `note`: what a person should know of it; None = nothing.
+    files are still to be read, or hits to be counted: all numbers are lower bounds. `unindexed`:
+    number of files that the index does not hold yet. `note`: what a person should know of it; None
+    = nothing.
     """
 
     query: Query

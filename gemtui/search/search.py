@@ -33,7 +33,7 @@ from gemtui.search.hit_texts import HitTexts
 from gemtui.search.index import ReadIndex, report_damage
 from gemtui.search.matching import Likeness, has_words, is_too_much
 from gemtui.search.query import Query
-from gemtui.search.ranking import Asked, Matches, Source, results_of
+from gemtui.search.ranking import Asked, Matches, Source, recounted, results_of
 from gemtui.search.results import Hit, Results
 from gemtui.search.scope import OF_SESSIONS, File, Scope, SnapshotScope, StoreScope, Unsure
 from gemtui.search.snippets import WIDTH, Snippet, pattern_for, snippet
@@ -124,12 +124,17 @@ class Search:
             sources = [*sources, self._read_fresh(unread, cancelled)]
             unread = []
         found = self._alike(sources, ask) if not unread else self._matches(sources, ask)
-        yield results(found, complete=not unread and not cancelled())
+        best = results(found, complete=not unread and found.counted and not cancelled())
+        yield best
+        if not found.counted and not cancelled():
+            self._count(found)
+            yield recounted(best, found, scope=scope, complete=not unread and not cancelled())
         for chunk in chunks(unread):
             if cancelled() or len(found.matches) >= limit:
                 return
             source = words_of(chunk, cancelled, only=may_match(query))
             found.add(source, ask)
+            self._count(found)
             unread = unread[len(chunk) :]
             yield results(found, complete=not unread and not cancelled())
 
@@ -210,6 +215,12 @@ class Search:
             except BaseException as error:
                 self._damaged(error)
         return found
+
+    def _count(self, found: Matches) -> None:
+        try:
+            found.count_all()
+        except BaseException as error:
+            self._damaged(error)
 
     def _damaged(self, error: BaseException) -> None:
         """The engine stumbled over what is on the disk: have it made anew, and say so."""

@@ -202,7 +202,7 @@ def _process(words: tuple[str, ...], home: Path) -> Cost:
 
 
 def _in_the_app(home: Path, snapshot: Snapshot, name: str) -> Iterator[Row]:
-    """From a key to the number of hits on the screen; then what the app costs at rest."""
+    """From a key to hits on the screen, counted later; then what the app costs at rest."""
     floor = at_rest(minimal.__name__, minimal.LINE, home)
     words = [sys.executable, "-m", "gemtui"]
     with Terminal(words, environ=environ(home), folder=Path.cwd()) as terminal:
@@ -240,7 +240,7 @@ def _typed(terminal: Terminal, home: Path, snapshot: Snapshot) -> Iterator[float
             before = ""
             for end in range(1, len(word) + 1):
                 query = parse(word[:end], now=NOW)
-                *_, results = search.find(query, snapshot.sessions, limit=HITS)
+                results = next(search.find(query, snapshot.sessions, limit=HITS))
                 after = f"{counted(results.total_hits, 'hit')} in"
                 _wait_for_next_key(terminal)
                 at, began = len(terminal.raw), time.perf_counter()

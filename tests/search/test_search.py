@@ -219,6 +219,20 @@ def test_a_limit_bounds_hits_and_not_what_is_counted(search: Search, home: Path)
     assert results.total_hits == 4
 
 
+def test_the_best_of_very_many_come_before_they_are_counted(home: Path, tmp_path: Path) -> None:
+    gemini, folder = home / ".gemini", tmp_path / "cache" / "search" / "x"
+    said = [logs.user(f"u{number}", f"tide {number}", number) for number in range(2_100)]
+    stores.session(gemini, PARSER, [logs.header(PARSER), *said])
+    stores.session(gemini, NOTES, [logs.header(NOTES), logs.user("u", "the tide")])
+    index(gemini, folder)
+    with closing(Search(folder)) as search:
+        first, last = search.find(parse("tide ", now=NOW), stores.read(gemini).sessions, limit=5)
+    assert (len(first.hits), first.complete, last.complete) == (5, False, True)
+    assert first.hits == last.hits
+    assert first.total_hits < last.total_hits == 2_101
+    assert (last.total_sessions, last.groups[0].count) in [(2, 2_100), (2, 1)]
+
+
 def test_a_file_that_has_gone_has_no_text(search: Search, home: Path) -> None:
     (hit,) = ask(search, home, "tokenizer").hits
     hit.file.path.unlink()

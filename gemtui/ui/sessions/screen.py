@@ -581,7 +581,7 @@ class SessionsScreen(DialogGuardScreen[None]):
             self.show(place.hit.file)
             self.pane.go_to_hit(place.hit.message, place.hit.block, place.query, place.pattern)
             self._ways_back = [_WayBack(place.hit.file.name, self._back_to_search)]
-        await asyncio.to_thread(search.close)
+        await asyncio.to_thread(self._search.rest)
 
     def _back_to_search(self) -> None:
         self.sessions.focus()

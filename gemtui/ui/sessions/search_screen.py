@@ -7,6 +7,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from threading import Event
 from typing import TYPE_CHECKING, ClassVar, NamedTuple, cast
@@ -21,7 +22,7 @@ from textual.suggester import Suggester
 from gemtui.policy.model.tool_catalog import TOOLS
 from gemtui.search.documents import Kind
 from gemtui.search.indexer import Progress, State
-from gemtui.search.query import Field, completions, parse
+from gemtui.search.query import Field, Query, completions, parse
 from gemtui.search.results import Group, Hit, Results
 from gemtui.search.search import NO_MARKS, Search
 from gemtui.search.snippets import Snippet
@@ -221,36 +222,55 @@ class SearchScreen(RowSteering, AnsweringScreen[Place]):
     def _look(self, stopped: Event, tell: Callable[[Callable[[], None]], None]) -> None:
         """In a thread: find, then read the lines of what was found."""
         query = parse(self.searching.text, now=self.gemtui.clock())
-        results = Results(query=query)
-        for results in self._search.find(
+        found = self._search.find(
             query,
             self._scoped,
             limit=MOST,
             dropped=self.searching.dropped,
             marks=self._marks,
             cancelled=stopped.is_set,
-        ):
+        )
+        hits: list[Hit] = []
+        in_sight: list[Hit] = []
+        for number, results in enumerate(found):
             painted = Event()
-            tell(lambda found=results, done=painted: self._take(found, done))  # type: ignore[misc]
+            tell(partial(self._take, results, painted, first=number == 0))
             painted.wait(_PAUSE)  # two threads at once make each other slower
-        hits = [hit for group in results.groups for hit in group.hits]
-        for start in range(0, len(hits), _AT_ONCE):
+            hits = [hit for group in results.groups for hit in group.hits]
+            reading = results.unindexed and not results.complete
+            if not reading and in_sight != hits[:_AT_ONCE]:
+                in_sight = hits[:_AT_ONCE]  # read before all hits are counted
+                self._read_lines(in_sight, query, stopped, tell)
+        for start in range(len(in_sight), len(hits), _AT_ONCE):
             if start and stopped.wait(_PAUSE):  # these are hardly in sight, and one may type on
                 return
-            read: dict[Hit, Snippet] = {}
-            for hit in hits[start : start + _AT_ONCE]:
-                if stopped.is_set():
-                    return
-                read[hit] = self._search.snippet(hit, query, width=_LINE)
-            tell(lambda lines=read: self._take_lines(lines))  # type: ignore[misc]
+            self._read_lines(hits[start : start + _AT_ONCE], query, stopped, tell)
 
-    def _take(self, results: Results, painted: Event) -> None:
+    def _read_lines(
+        self,
+        hits: Sequence[Hit],
+        query: Query,
+        stopped: Event,
+        tell: Callable[[Callable[[], None]], None],
+    ) -> None:
+        """In a thread: the lines of hits."""
+        read: dict[Hit, Snippet] = {}
+        for hit in hits:
+            if stopped.is_set():
+                return
+            read[hit] = self._search.snippet(hit, query, width=_LINE)
+        tell(partial(self._take_lines, read))
+
+    def _take(self, results: Results, painted: Event, *, first: bool) -> None:
+        """`first`: of this search."""
         if not self.query("#status"):
             return
         self.call_after_refresh(painted.set)
-        first, self._results, self._lines = self._results is None, results, {}
+        if first:
+            self._lines = {}
+        anew, self._results = first and self._results is not None, results
         self.rows.empty = self._empty() if results.query else _HELP
-        self._show(fresh=not first or self.searching.chosen is None)
+        self._show(fresh=anew or self.searching.chosen is None)
         self._update_status()
 
     def _empty(self) -> Clean:
@@ -298,7 +318,8 @@ class SearchScreen(RowSteering, AnsweringScreen[Place]):
         ]
         if not results.complete:
             words[0] += " so far"
-            words.append(f"reading {counted(results.unindexed, 'file')}")
+            if results.unindexed:
+                words.append(f"reading {counted(results.unindexed, 'file')}")
         if indexing:
             words.append(indexing)
         if results.note is not None:
@@ -397,7 +418,7 @@ def _draw_session(group: Group, marks: Mapping[str, Mark], look: Look) -> Pieces
     archived = "archived  " if mark is not None and mark.archived else ""
     count = counted(group.count, "hit")
     age = relative(session.when, look.now)
-    right = (Piece(own(f"  {archived}{project}  {count}  {age:>4}"), muted),)
+    right = (Piece(own(f"  {archived}{project}  {count:>9}  {age:>4}"), muted),)
     title = [Piece(clean_line(session.title), look[Role.HEADING])]
     if mark is not None and mark.pinned:
         title.insert(0, Piece(own(f"{look.glyphs.pinned} "), look[Role.ACCENT]))
