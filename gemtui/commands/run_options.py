@@ -24,6 +24,7 @@ from gemtui.policy.model.tool_catalog import problem_with
 from gemtui.sessions.resolve import LATEST
 from gemtui.sessions.store import SessionKind
 from gemtui.sessions.summary import Flag
+from gemtui.vault.restoring import put_back_first
 
 LARGEST = 8 * 1024 * 1024
 """Bytes of a prompt; the CLI would cut a longer one."""
@@ -155,10 +156,7 @@ def _session(wanted: str, folder: Path) -> str:
         else:
             session = choose(wanted, index, here=folder)
     if Flag.KEPT in session.flags:
-        raise click.UsageError(
-            f"Gemini CLI has removed {session.id}, only the vault has it: put it back first, "
-            f"gemtui vault restore {session.id}"
-        )
+        raise click.UsageError(put_back_first(session.id))
     if session.kind is not SessionKind.MAIN:
         raise click.UsageError(f"{session.id} is a {session.kind}, and can't be continued")
     if session.project is not None and resolved(Path(session.project)) != folder:

@@ -5,8 +5,9 @@ from __future__ import annotations
 from gemtui.agent import gemini
 from gemtui.agent.gemini import GeminiRun
 from gemtui.agent.options import AgentOptions
+from gemtui.paths import gemini_home
 from gemtui.runs.gate_checks import check_gate
-from gemtui.runs.resume import ResumeGuard
+from gemtui.runs.resume import ResumeGuard, require_stored
 
 
 class GeminiAdapter(gemini.GeminiAdapter):
@@ -21,7 +22,11 @@ class GeminiAdapter(gemini.GeminiAdapter):
     _guard = ResumeGuard()
 
     def start(self, prompt: str, options: AgentOptions, *, id: str | None = None) -> GeminiRun:
-        """Start a run; raises GateError as well, if it is to ask and can't."""
+        """Start a run; raises GateError as well, if it is to ask and can't, and OptionError for a
+        session to resume that only the vault has.
+        """
+        if options.resume is not None:
+            require_stored(options.resume, gemini_home({**self._environ, **options.environment}))
         if options.asks:
             found = self.detect()
             found.program()

@@ -13,10 +13,13 @@ from pathlib import Path
 from gemtui.agent import process_tree
 from gemtui.agent.gemini import owner_lives
 from gemtui.agent.run_folder import Request, RunFolder
+from gemtui.errors import OptionError
 from gemtui.paths import gemini_home
-from gemtui.runs.kept_session import aftermath_of, keep, kept_of, unsettled
+from gemtui.runs.kept_session import aftermath_of, keep, kept_of, named, unsettled
 from gemtui.runs.session_keeper import Keeper
+from gemtui.sessions.vault_files import store_with_kept
 from gemtui.transcript.parts import string
+from gemtui.vault.restoring import put_back_first
 
 
 class ResumeGuard:
@@ -44,6 +47,13 @@ class ResumeGuard:
         if kept is not None and aftermath_of(folder) is None:
             with suppress(OSError):
                 Keeper(folder, kept).close()
+
+
+def require_stored(session: str, home: Path) -> None:
+    """Raise OptionError if only the vault has the files of a session: the CLI can't resume it."""
+    places = [*named(store_with_kept(home), session)]
+    if places and all(place.kept for place in places):
+        raise OptionError(put_back_first(session), option="resume")
 
 
 def settle_left(runs: Path) -> tuple[RunFolder, ...]:

@@ -77,6 +77,12 @@ def restore(session: Summary, home: Path, rule: Retention, now: datetime) -> Res
     return Restored(paths=(place, *agents, *beside), removed=removed, renewed=renewed)
 
 
+def put_back_first(id: str) -> str:
+    """Say why a session that only the vault has can't be resumed, and the way out."""
+    way = f"gemtui vault restore {id}"
+    return f"Gemini CLI has removed {id}, only the vault has it: put it back first, {way}"
+
+
 def _require_project(session: Summary, place: Path, home: Path) -> None:
     """The CLI looks for the sessions of a project in its folder alone."""
     key = place.parent.parent.name

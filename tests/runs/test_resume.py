@@ -10,10 +10,14 @@ import orjson
 import psutil
 import pytest
 
+from gemtui.agent.options import AgentOptions
 from gemtui.agent.run_folder import Exit, Owner, Request, RunFolder
+from gemtui.errors import OptionError
+from gemtui.runs.adapter import GeminiAdapter
 from gemtui.runs.kept_session import Aftermath, KeptSession, aftermath_of, keep, kept_of, put_back
 from gemtui.runs.resume import ResumeGuard, settle_left
 from gemtui.runs.session_keeper import Keeper
+from gemtui.vault.keeping import keep as vault_keep
 
 ID = "0a1b2c3d-1111-4222-8333-444455556666"
 OTHER = "0a1b2c3d-9999-4222-8333-444455556666"
@@ -63,6 +67,16 @@ class Home:
 @pytest.fixture
 def home(tmp_path: Path) -> Home:
     return Home(tmp_path)
+
+
+def test_a_session_that_only_the_vault_has_starts_no_run(
+    home: Home, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("GEMINI_CLI_HOME", str(home.path.parent))
+    vault_keep(home.real)
+    home.real.unlink()
+    with pytest.raises(OptionError, match=f"put it back first, gemtui vault restore {ID}"):
+        GeminiAdapter(cli=tmp_path / "gemini").start("Go", AgentOptions(resume=ID))
 
 
 def test_every_file_of_the_session_is_copied(home: Home) -> None:
