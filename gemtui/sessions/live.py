@@ -71,7 +71,7 @@ GONE = frozenset({LiveState.KILLED, LiveState.ENDED})
 """The states of sessions that no process has open any more."""
 
 
-class Question(Struct, frozen=True, kw_only=True):
+class LiveQuestion(Struct, frozen=True, kw_only=True):
     """What the CLI asks the person: raw and foreign text.
 
     `kind`: edit, exec, mcp, info, or whatever else a CLI says. `about`: the command, the file, the
@@ -106,7 +106,7 @@ class LiveSession(Struct, frozen=True, kw_only=True):
     project: str | None = None
     name: str | None = None
     tool: str | None = None
-    question: Question | None = None
+    question: LiveQuestion | None = None
 
 
 class _Told(Struct, frozen=True, kw_only=True):
@@ -117,7 +117,7 @@ class _Told(Struct, frozen=True, kw_only=True):
     project: str | None
     name: str | None
     tool: str | None
-    question: Question | None
+    question: LiveQuestion | None
 
 
 class LiveFolder:
@@ -246,10 +246,10 @@ def _told_by(value: Part) -> _Told | None:
     )
 
 
-def _question_of_run(value: Part) -> Question:
+def _question_of_run(value: Part) -> LiveQuestion:
     name = _short(value.get("tool_name")) or "a tool"
     call = tool_call({"name": name, "args": value.get("tool_input")})
-    return Question(
+    return LiveQuestion(
         message=f"A run of gemtui asks: {name}?",
         kind="exec" if kind_of(name) is ToolKind.SHELL else "",
         about=target(call),
@@ -266,10 +266,10 @@ def _path(value: object) -> str | None:
     return text if text is not None and text.startswith("/") and "\0" not in text else None
 
 
-def _question(value: Part) -> Question:
+def _question(value: Part) -> LiveQuestion:
     details = mapping(value.get("details"))
     shown = display_of(details)
-    return Question(
+    return LiveQuestion(
         message=_short(value.get("message")) or "It asks something.",
         kind=_short(details.get("type")) or "",
         about=_about(details),
@@ -317,7 +317,7 @@ def _session(pid: int, heard: float, told: _Told, asked: bool) -> LiveSession:
     )
 
 
-_STILL_ASKS = Question(message="It asks something: its own terminal says what.")
+_STILL_ASKS = LiveQuestion(message="It asks something: its own terminal says what.")
 
 
 def _state(pid: int, heard: float, told: _Told, asked: bool) -> LiveState:
@@ -333,7 +333,7 @@ def _state(pid: int, heard: float, told: _Told, asked: bool) -> LiveState:
     return state
 
 
-def _after(question: Question, pid: int, heard: float, told: _Told) -> LiveState:
+def _after(question: LiveQuestion, pid: int, heard: float, told: _Told) -> LiveState:
     """No hook comes for "no", which is written down, nor for "yes" before the call has ended."""
     with suppress(OSError):
         if told.name is not None and Path(told.name).stat().st_mtime > heard + _ANSWERED:

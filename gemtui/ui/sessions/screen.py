@@ -57,7 +57,7 @@ if TYPE_CHECKING:
     from gemtui.ui.kit.app_base import AppBase, Start
     from gemtui.ui.sessions.files_screen import Files
     from gemtui.ui.sessions.history_screen import History
-    from gemtui.ui.sessions.question_screen import QuestionScreen
+    from gemtui.ui.sessions.live_question import LiveQuestionScreen
     from gemtui.ui.sessions.search_screen import Searching, SearchScreen
     from gemtui.ui.sessions.writes_screen import WritesScreen
 
@@ -265,8 +265,8 @@ class SessionsScreen(DialogGuardScreen[None]):
         before, self._live = self._live, live
         self.query_one(SessionPane).take_live(live, self.gemtui.glyphs)
         self.pane.take_live({each.session: each.state for each in live})
-        if (screen := self.app.screen).id == "question-screen":
-            cast("QuestionScreen", screen).take(live)
+        if (screen := self.app.screen).id == "live-question":
+            cast("LiveQuestionScreen", screen).take(live)
         known = {(each.session, each.question) for each in before or ()}
         for each in _waiting(live) if before is not None else ():
             by_run = each.question is not None and each.question.run  # which rings itself
@@ -310,7 +310,7 @@ class SessionsScreen(DialogGuardScreen[None]):
     async def action_waiting(self) -> None:
         """What the session asks that is chosen, else the next one; from there on to all others."""
         from gemtui.sessions.live import terminal_of
-        from gemtui.ui.sessions.question_screen import QuestionScreen
+        from gemtui.ui.sessions.live_question import LiveQuestionScreen
 
         asking = self._asking(after=None)
         if asking is None:
@@ -318,7 +318,7 @@ class SessionsScreen(DialogGuardScreen[None]):
         while asking is not None:
             self._highlight_everywhere(asking.session)
             tty = await asyncio.to_thread(terminal_of, asking.pid)
-            shown = QuestionScreen(asking, tty=tty, ascii=self._config.ascii)
+            shown = LiveQuestionScreen(asking, tty=tty, ascii=self._config.ascii)
             more = await self.app.push_screen_wait(shown)
             asking = self._asking(after=asking.session) if more else None
 

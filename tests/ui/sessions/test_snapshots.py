@@ -21,10 +21,10 @@ from gemtui.config import Config
 from gemtui.marks import MarkEdit, Marks
 from gemtui.paths import live_dir
 from gemtui.sessions.listing import SessionRow
-from gemtui.sessions.live import LiveSession, LiveState, Question
+from gemtui.sessions.live import LiveQuestion, LiveSession, LiveState
 from gemtui.transcript.display_model import DiffDisplay
 from gemtui.ui.kit.line_view import LineView
-from gemtui.ui.sessions.question_screen import QuestionScreen
+from gemtui.ui.sessions.live_question import LiveQuestionScreen
 from gemtui.vault.keeping import keep_all, switch_on
 from tests.sessions.live_files import hook_input, write_live
 from tests.ui.demos import demo_store
@@ -339,7 +339,7 @@ async def test_what_goes_on(demo: Path, picture: SnapshotAssertion, size: str, a
 
 @pytest.mark.parametrize("size", SIZES)
 async def test_what_a_session_asks(demo: Path, picture: SnapshotAssertion, size: str) -> None:
-    question = Question(message="Tool Confirm Write: tide.py", diff=CHANGE)
+    question = LiveQuestion(message="Tool Confirm Write: tide.py", diff=CHANGE)
     asks = LiveSession(
         pid=4711,
         session="s",
@@ -349,6 +349,6 @@ async def test_what_a_session_asks(demo: Path, picture: SnapshotAssertion, size:
         question=question,
     )
     async with person(demo, SIZES[size]) as me:
-        await me.app.push_screen(QuestionScreen(asks, tty="/dev/pts/3", ascii=False))
+        await me.app.push_screen(LiveQuestionScreen(asks, tty="/dev/pts/3", ascii=False))
         await me.sees("return 2")
         await look(me, picture)

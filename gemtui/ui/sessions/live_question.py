@@ -8,7 +8,7 @@ from rich.style import Style
 from textual.app import ComposeResult
 from textual.content import Content
 
-from gemtui.sessions.live import LiveSession, Question
+from gemtui.sessions.live import LiveQuestion, LiveSession
 from gemtui.text import Clean, clean_line, visible, visible_line
 from gemtui.ui.draw.gutter_rows import text_rows
 from gemtui.ui.draw.lines import BLANK, Line, Piece, own, wrap
@@ -25,7 +25,7 @@ _PATH = 4_000
 _ANSWERED = "It no longer waits: somebody has answered."
 
 
-class QuestionView(LineView):
+class LiveQuestionView(LineView):
     """The question with all that it is about."""
 
     BINDINGS = bindings(Where.RAW)
@@ -35,7 +35,7 @@ class QuestionView(LineView):
         self.screen.dismiss(False)
 
 
-class QuestionScreen(AnsweringScreen[bool]):
+class LiveQuestionScreen(AnsweringScreen[bool]):
     """One question of one session, in the terminal `tty`; it can only be answered there.
 
     Closes with whether to go on to the next one.
@@ -44,7 +44,7 @@ class QuestionScreen(AnsweringScreen[bool]):
     BINDINGS = bindings(Where.WAITING)
 
     def __init__(self, live: LiveSession, *, tty: str | None, ascii: bool) -> None:
-        super().__init__(id="question-screen")
+        super().__init__(id="live-question")
         self._live, self._ascii = live, ascii
         self._where = f"process {live.pid}" + (f" in {tty}" if tty else "")
         self._answered = False
@@ -56,7 +56,7 @@ class QuestionScreen(AnsweringScreen[bool]):
     def compose(self) -> ComposeResult:
         """Who asks, the question, keys."""
         yield BarLine(id="header")
-        yield QuestionView(what="the question", id="asked")
+        yield LiveQuestionView(what="the question", id="asked")
         yield FooterLine(ascii=self._ascii)
 
     def on_mount(self) -> None:
@@ -65,14 +65,14 @@ class QuestionScreen(AnsweringScreen[bool]):
             [Content.styled(clean_line(f"{project_name(self._live)} waits for you"), "bold")],
             [Content.styled(clean_line(self._where), "dim")],
         )
-        self.query_one(QuestionView).show(self._draw)
+        self.query_one(LiveQuestionView).show(self._draw)
 
     def take(self, live: Sequence[LiveSession]) -> None:
         """Say so where the question has been answered."""
         answered = self._live not in live
         if answered is not self._answered:
             self._answered = answered
-            self.query_one(QuestionView).show(self._draw, fresh=False)
+            self.query_one(LiveQuestionView).show(self._draw, fresh=False)
 
     def _draw(self, look: Look) -> Sequence[Line]:
         question = self._live.question
@@ -88,7 +88,7 @@ class QuestionScreen(AnsweringScreen[bool]):
         return f"Answer it where it was asked: {self._where}."
 
 
-def draw_question(question: Question, look: Look, advice: str) -> Iterator[Line]:
+def draw_question(question: LiveQuestion, look: Look, advice: str) -> Iterator[Line]:
     """Yield the question, what to do about it, and the change, the command or what else it is."""
     yield BLANK
     yield from _words(clean_line(question.message), look[Role.TEXT] + BOLD, look)
