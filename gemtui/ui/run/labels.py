@@ -207,7 +207,7 @@ def cli_words(cli: Detected) -> Content:
 
 QUEUED = "Sent once this turn has ended well; ctrl+r lists what waits."
 SAID_NOW = "Gemini reads it with its next tool result, else when this turn ends."
-UNHEARD = "Only a run that asks takes a word in its midst: enter sends it when this run ends."
+UNHEARD = "Only a run that asks takes a word in its midst: enter queues it for when the run ends."
 
 
 def held_words(run: LiveRun) -> Clean:

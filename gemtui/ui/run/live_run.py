@@ -331,6 +331,11 @@ class LiveRun:
         return self if self.next is None else self.next.latest
 
     @property
+    def takes_next(self) -> bool:
+        """Whether a person can send what waits: it has ended, and its session can go on."""
+        return self.over and self.can_go_on
+
+    @property
     def sends_next(self) -> bool:
         """Whether it ended so that what waits behind it is sent by itself."""
         well = self.outcome is not None and self.outcome.status in _WELL

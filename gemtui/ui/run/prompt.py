@@ -69,16 +69,18 @@ class PromptArea(TextArea):
         super().__init__(longest=LONGEST)
         self.offering = False
         """Files are offered: enter, tab, the arrows and escape are about them."""
+        self.hears = False
+        """A run goes on that takes words in its midst."""
         self.beside = False
-        """A run goes on meanwhile."""
+        """A run goes on."""
         self._history = history
         self._at: int | None = None
         self._draft = ""
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        """A word is said to a run that goes on."""
+        """A word is said to a run that hears it."""
         del parameters
-        return self.beside if action == "say" else True
+        return self.hears if action == "say" else True
 
     # --- what is written -----------------------------------------------------------------------
 
@@ -88,11 +90,14 @@ class PromptArea(TextArea):
         self.move_cursor(self.document.end)
 
     async def _on_key(self, event: events.Key) -> None:
-        """Enter sends, in its turn: a binding that comes first would overtake what is typed."""
-        if event.key == "enter":
+        """Enter sends, in its turn: a binding that comes first would overtake what is typed.
+
+        To a run that hears nothing a word is said as well, so that the person is told.
+        """
+        if event.key == "enter" or (event.key == "ctrl+s" and self.beside):
             event.prevent_default()
             event.stop()
-            self.action_send()
+            self.action_send() if event.key == "enter" else self.action_say()
 
     def action_send(self) -> None:
         """Send the text; or take the file that is offered."""

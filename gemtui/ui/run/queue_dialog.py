@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from textual.app import ComposeResult
@@ -15,6 +14,7 @@ from gemtui.ui.kit.clean_widgets import Dialog, Option, OptionList
 from gemtui.ui.kit.dialog_guard import DialogScreen
 from gemtui.ui.kit.keys import Where, bindings
 from gemtui.ui.run.change_screen import ChangeScreen
+from gemtui.ui.run.live_run import LOOK
 
 if TYPE_CHECKING:
     from gemtui.ui.kit.app_base import AppBase
@@ -25,39 +25,66 @@ class Wanted(NamedTuple):
     """What to do with which prompt: "edit", "drop", "up", "down" or "send"."""
 
     what: str
+    prompt: NextPrompt
     at: int
 
 
 class QueueScreen(DialogScreen[Wanted]):
-    """Closes with a `Wanted`, or with None; the cursor begins at number `at`.
+    """Closes with a `Wanted`, or with None, also once nothing waits.
 
-    `over`: the run has ended, so that one can be sent.
+    It shows what waits behind the run, and behind the one that goes on after it. The cursor begins
+    at number `at`.
     """
 
     BINDINGS = bindings(Where.QUEUE)
     AUTO_FOCUS = "OptionList"
 
-    def __init__(self, prompts: Sequence[NextPrompt], *, over: bool, at: int = 0) -> None:
+    def __init__(self, run: LiveRun, *, at: int = 0) -> None:
         super().__init__()
-        self._prompts, self._over, self._at = prompts, over, at
+        self._run, self._at = run, at
+        self._prompts = run.steered.prompts
+        self._sends = run.takes_next
 
     def compose(self) -> ComposeResult:
         """One row each, the next one first."""
-        keys = own(f"J/K moves   e changes   d drops   {'s sends   ' * self._over}esc closes")
+        keys = own(f"J/K moves   e changes   d drops   {'s sends   ' * self._sends}esc closes")
         with Dialog(own("What is sent next"), keys, id="queue"):
-            rows = (
-                clean_line(f"{at}  {each.text[:200]}") for at, each in enumerate(self._prompts, 1)
-            )
-            yield OptionList(*map(Option, rows))
+            yield OptionList(*self._rows())
+
+    def _rows(self) -> list[Option]:
+        return [
+            Option(clean_line(f"{at}  {each.text[:200]}"))
+            for at, each in enumerate(self._prompts, start=1)
+        ]
 
     def on_mount(self) -> None:
         """Begin where the cursor was."""
         self.query_one(OptionList).highlighted = min(self._at, len(self._prompts) - 1)
+        self.set_interval(LOOK, self._look)
+
+    def _look(self) -> None:
+        """What was sent waits no longer; the cursor stays at its prompt."""
+        prompts = self._run.latest.steered.prompts
+        if self._sends != self._run.latest.takes_next or not prompts:
+            self.dismiss(None if not prompts else Wanted("look", prompts[0], self._here))
+        elif prompts != self._prompts:
+            ids, here = [each.id for each in prompts], self._prompts[self._here].id
+            rows = self.query_one(OptionList)
+            self._prompts = prompts
+            rows.clear_options()
+            rows.add_options(self._rows())
+            rows.highlighted = ids.index(here) if here in ids else 0
+
+    @property
+    def _here(self) -> int:
+        return self.query_one(OptionList).highlighted or 0
 
     def _do(self, what: str) -> None:
-        at = self.query_one(OptionList).highlighted
-        if at is not None:
-            self.dismiss(Wanted(what, at))
+        self.dismiss(Wanted(what, self._prompts[self._here], self._here))
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        """A prompt is sent by key where no run goes on."""
+        return self._sends if action == "send" else super().check_action(action, parameters)
 
     def action_change(self) -> None:
         """Write it anew."""
@@ -70,10 +97,6 @@ class QueueScreen(DialogScreen[Wanted]):
     def action_send(self) -> None:
         """Send it now."""
         self._do("send")
-
-    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        """A prompt is sent to a session in which no run goes on."""
-        return self._over if action == "send" else super().check_action(action, parameters)
 
     def action_move_up(self) -> None:
         """Send it earlier."""
@@ -94,36 +117,35 @@ async def show_queue(app: AppBase, run: LiveRun) -> str | None:
     Returns the id of a prompt that is to be sent now; None = none.
     """
     at = 0
-    while prompts := await asyncio.to_thread(run.latest.run.steering.prompts):
+    await run.look_at_steering()
+    while run.steered.prompts:
+        wanted = await app.push_screen_wait(QueueScreen(run, at=at))
         run = run.latest
-        over = run.over and run.can_go_on
-        wanted = await app.push_screen_wait(QueueScreen(prompts, over=over, at=at))
-        await run.look_at_steering()
         if wanted is None:
-            return None
+            break
         if wanted.what == "send":
-            return prompts[wanted.at].id
-        run = run.latest
+            return wanted.prompt.id
         try:
-            at, done = await _done(app, run, prompts, wanted)
+            at, done = await _done(app, run, wanted)
         except OSError as error:
             app.say(f"Nothing is changed: {error}", problem=True)
             return None
+        await run.look_at_steering()
         if not done:
             app.say("It has just been sent.")
-    await run.look_at_steering()
-    app.say("Nothing waits to be sent.")
+    if not run.steered.prompts:
+        app.say("Nothing waits to be sent.")
     return None
 
 
-async def _done(
-    app: AppBase, run: LiveRun, prompts: Sequence[NextPrompt], wanted: Wanted
-) -> tuple[int, bool]:
+async def _done(app: AppBase, run: LiveRun, wanted: Wanted) -> tuple[int, bool]:
     """Do it; where the cursor is then, and whether the prompt still waited."""
-    steering, prompt, at = run.run.steering, prompts[wanted.at], wanted.at
-    if wanted.what == "drop":
-        return at, await asyncio.to_thread(steering.drop, prompt.id)
-    if wanted.what == "edit":
+    what, prompt, at = wanted
+    if what == "look":
+        return at, True
+    if what == "drop":
+        return at, await asyncio.to_thread(run.run.steering.drop, prompt.id)
+    if what == "edit":
         screen = ChangeScreen(
             own("The next prompt"),
             prompt.text,
@@ -133,6 +155,6 @@ async def _done(
         text = await app.push_screen_wait(screen)
         if text is None:
             return at, True
-        return at, await asyncio.to_thread(steering.edit, prompt.id, text)
-    to = max(0, min(at + (1 if wanted.what == "down" else -1), len(prompts) - 1))
-    return to, await asyncio.to_thread(steering.move, prompt.id, to)
+        return at, await asyncio.to_thread(run.latest.run.steering.edit, prompt.id, text)
+    to = max(0, min(at + (1 if what == "down" else -1), len(run.steered.prompts) - 1))
+    return to, await asyncio.to_thread(run.run.steering.move, prompt.id, to)

@@ -106,7 +106,8 @@ class RunScreen(DialogGuardScreen[None]):
         """Whether the options are those that the folder keeps."""
         self._cli: Detected | None = None
         self._usual = ApprovalMode.DEFAULT
-        self._stage: Stage | None = None
+        self._stood: tuple[Stage, bool] | None = None
+        """The stage of the run that is shown, and whether prompts wait."""
         self._frame = 0
         self._answered_by = ""
         """The key of the last answer."""
@@ -256,8 +257,9 @@ class RunScreen(DialogGuardScreen[None]):
         self._frame += 1
         self._ask(run)
         if self.panes.paint():
-            if self._stage is not run.stage:
-                self._stage = run.stage
+            stood = run.stage, bool(run.steered.prompts)
+            if self._stood != stood:
+                self._stood = stood
                 self.refresh_bindings()
             self._say_state(run)
         elif run.alive and self._frame % _CLOCK == 0:
@@ -576,7 +578,7 @@ class RunScreen(DialogGuardScreen[None]):
         if (run := self.run_shown) is not None:
             wanted = await show_queue(self.gemtui, run)
             if wanted is not None:
-                await self._send_waiting(run, wanted)
+                await self._send_waiting(run.latest, wanted)
             self._say_options()
 
     @work(exclusive=True, group=DIALOG)
@@ -629,6 +631,7 @@ class RunScreen(DialogGuardScreen[None]):
     def _say_options(self) -> None:
         resume = self.options.resume
         self.prompt.beside = self.run_shown is not None and self.run_shown.alive
+        self.prompt.hears = self.run_shown is not None and self.run_shown.hears
         words = prompt_words(self.run_shown, resume)
         folder = self.options.cwd or current_folder()
         self.query_one(PromptBox).say(words, option_words(self.options, self._usual), folder)

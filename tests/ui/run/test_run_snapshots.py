@@ -186,7 +186,7 @@ async def question_answered(me: Person, cli: FakeCli) -> None:
     assert pane.run_shown is not None
     gate = GateFolder.of(pane.run_shown.run.folder)
     gate.settle(1, Settled(fate=Fate.CHANGED, arguments={"command": "pytest -q"}))
-    await me.sees("changed by you", "ran", "enter sends it")
+    await me.sees("changed by you", "ran", "enter queues it")
     await me.until(lambda: not pane.question.asks)
 
 
