@@ -37,7 +37,7 @@ from gemtui.agent.gate_folder import GateFolder
 from gemtui.agent.run_folder import Request, RunFolder
 from gemtui.agent.steering import Steering
 from gemtui.agent.supervise import pause
-from gemtui.files import is_there
+from gemtui.files import is_there, resolved
 from gemtui.policy.model.rules import Call
 from gemtui.policy.suggest.call_groups import EDITS
 from gemtui.runs.gate_calls import AGENT, CallWatch
@@ -54,6 +54,7 @@ FRESH = 10.0
 ENDED = "the run ended"
 NOBODY = "nobody was there to answer"
 TROUBLE = "gemtui's gate could not ask about this call: it was not allowed"
+NESTED = "A Gemini CLI wants it that a command of this run has started."
 UNREADABLE = "the answer could not be read"
 ELSEWHERE = "its path leads elsewhere now than when you were asked"
 EARLY = "the answer was there before the question, so no person gave it"
@@ -189,6 +190,7 @@ class Gate:
         arguments = unsealed(given)
         with self._lock:
             id = self._calls.passes(name, arguments)
+        arguments = self._seen_from_here(name, arguments, string(event.get("cwd")))
         judgement = self._judge(name, arguments, subagent=id is None)
         if judgement.way is Way.REFUSE:
             return _refusal(judgement.why)
@@ -204,10 +206,25 @@ class Gate:
                 tool_use_id=id,
                 session_id=string(event.get("session_id")) or None,
                 subagent=id is None,
-                because=judgement.why,
+                because=f"{NESTED} {judgement.why}" if self._is_nested(event) else judgement.why,
             ),
             gone,
         )
+
+    def _seen_from_here(
+        self, tool: str, arguments: Mapping[str, Any], cwd: str
+    ) -> Mapping[str, Any]:
+        """The arguments with the whole path, where a session in another folder makes the call."""
+        key = _PATHS.get(tool)
+        if key is None or not cwd or resolved(Path(cwd)) == resolved(Path(self._request.cwd)):
+            return arguments
+        path = arguments.get(key) or ""
+        whole = not isinstance(path, str) or path.startswith("/")
+        return arguments if whole else {**arguments, key: f"{cwd}/{path}"}
+
+    def _is_nested(self, event: Mapping[str, Any]) -> bool:
+        """Whether a session tells that a command of this one has started."""
+        return string(event.get("session_id")) != self._session
 
     def _judge(self, tool: str, arguments: Mapping[str, Any], *, subagent: bool) -> Judgement:
         """What is to be done with a call; where several sub-agents may make it, the strictest."""
@@ -255,7 +272,7 @@ class Gate:
 
     def _steer(self, kind: object, event: Mapping[str, Any]) -> Answer:
         """Nothing for a session that a command of this one has started."""
-        if string(event.get("session_id")) != self._session:
+        if self._is_nested(event):
             return _GO_ON
         if kind == "AfterTool":
             return self._words(string(event.get("tool_name")))

@@ -13,6 +13,7 @@ from gemtui.agent import wire
 from gemtui.agent.events import ResultStatus
 from gemtui.agent.new_lines import NewLines
 from gemtui.transcript.parts import string
+from gemtui.transcript.seal import unsealed
 
 AGENT = "invoke_agent"
 """The tool that has a sub-agent work, whose calls the stream does not tell of."""
@@ -93,4 +94,4 @@ class CallWatch:
 
 
 def _same(told: Mapping[str, Any], asked: Mapping[str, Any]) -> bool:
-    return told == asked
+    return unsealed(told) == asked

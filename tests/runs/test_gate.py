@@ -29,7 +29,7 @@ from gemtui.agent.steering import Steering
 from gemtui.policy.engine.decide import decide
 from gemtui.policy.file.policy import Policy
 from gemtui.policy.model.rules import Call, Decision
-from gemtui.runs.gate import ELSEWHERE, NOBODY, TROUBLE, Gate
+from gemtui.runs.gate import ELSEWHERE, NESTED, NOBODY, TROUBLE, Gate
 from gemtui.transcript.seal import PROPERTY, sealed, unsealed
 from tests.patience import PATIENCE
 
@@ -57,7 +57,7 @@ class Asker:
         self.files = GateFolder.of(self.folder)
         self.gate = Gate(self.folder, request, clock=lambda: self.now)
         self.socket = Path(self.gate.open(place)["GEMTUI_GATE"])
-        self._pool = ThreadPoolExecutor(200)
+        self.pool = ThreadPoolExecutor(200)
 
     def connect(self, sent: bytes) -> socket.socket:
         connection = socket.socket(socket.AF_UNIX)
@@ -78,7 +78,7 @@ class Asker:
         return self.hook("BeforeTool", tool_name=tool, tool_input=given)
 
     def later(self, tool: str, **given: Any) -> Future[dict[str, Any] | None]:
-        return self._pool.submit(lambda: self.call(tool, **given))
+        return self.pool.submit(lambda: self.call(tool, **given))
 
     def question(self, number: int) -> ApprovalRequest:
         found = until(lambda: self.files.question(number))
@@ -91,7 +91,7 @@ class Asker:
 
     def close(self) -> None:
         self.gate.close()
-        self._pool.shutdown()
+        self.pool.shutdown()
 
 
 def until(found: Callable[[], Any]) -> Any:
@@ -191,6 +191,31 @@ def test_a_mark_from_another_run_is_taken_away(asker: Asker) -> None:
     answer = asker.call("list_directory", **{"dir_path": ".", PROPERTY: "gemtui-" + "0" * 32})
     assert answer is not None
     assert answer["hookSpecificOutput"]["tool_input"] == {"dir_path": "."}
+    given = {"file_path": "a", PROPERTY: "gemtui-" + "0" * 32}
+    use = {"type": "tool_use", "tool_name": "write_file", "tool_id": "7", "parameters": given}
+    asker.says(use)
+    asker.later("write_file", **given)
+    assert asker.question(1).tool_use_id == "7"
+
+
+def test_a_gemini_that_a_command_starts_asks_about_the_files_that_it_means(asker: Asker) -> None:
+    asker.hook("SessionStart")
+    sub = asker.project / "sub"
+    sub.mkdir()
+
+    def nested(tool: str, cwd: Path, **given: Any) -> Any:
+        more = {"session_id": "s2", "cwd": str(cwd), "tool_name": tool, "tool_input": given}
+        return asker.pool.submit(lambda: asker.hook("BeforeTool", **more))
+
+    nested("write_file", sub, file_path="a", content="1")
+    asked = asker.question(1)
+    assert asked.arguments["file_path"] == f"{sub}/a"
+    assert NESTED in asked.because
+    nested("run_shell_command", sub, command="make")
+    assert asker.question(2).arguments["dir_path"] == f"{sub}/"
+    refused = nested("write_file", asker.project.parent, file_path="a", content="1").result()
+    assert refused["decision"] == "deny"
+    assert asker.files.numbers() == [1, 2]
 
 
 def test_an_answer_is_what_the_hook_says(asker: Asker) -> None:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
 import sys
+import time
 from collections.abc import AsyncIterator, Callable
 from datetime import UTC, datetime
 from pathlib import Path
@@ -23,12 +25,16 @@ from gemtui.agent.fold import Fold
 from gemtui.agent.gate_folder import GateFolder
 from gemtui.agent.run_folder import RunFolder
 from gemtui.runs.enrich import enrich
+from gemtui.runs.gate import NOBODY
 from gemtui.runs.outcome import RunProgress
 from gemtui.transcript.model import Text, ToolCall
 from tests.gated import asked, asking
 from tests.model_server import ModelServer, Request, Turn, answer, call, text
 from tests.patience import PATIENCE
 from tests.real_cli import GeminiCli
+
+AT_ONCE = int(os.environ.get("GEMTUI_TEST_CALLS", "5"))
+"""How many calls are asked about at once."""
 
 
 async def collect(events: AsyncIterator[AgentEvent]) -> list[AgentEvent]:
@@ -50,6 +56,10 @@ def done(events: list[AgentEvent]) -> Done:
 def run_of(gemini: GeminiCli) -> RunFolder:
     (path,) = (gemini.folder / "runs").iterdir()
     return RunFolder(path)
+
+
+def contents(gemini: GeminiCli) -> dict[str, str]:
+    return {each.name: each.read_text() for each in gemini.project.iterdir()}
 
 
 def write(name: str, content: str = "x\n") -> Any:
@@ -323,23 +333,86 @@ async def test_denies_hold_whatever_is_answered(gated: GeminiCli) -> None:
 
 
 async def test_calls_at_once_are_questions_at_once(gated: GeminiCli) -> None:
-    turns = [
-        answer(*(call("run_shell_command", command=f"touch {n}") for n in range(5))),
-        answer(text("Done.")),
-    ]
+    calls = [call("run_shell_command", command=f"echo model > {n}") for n in range(AT_ONCE)]
+    turns = [answer(*calls), answer(text("Done."))]
     open_now, all_asked = [], asyncio.Event()
 
     async def approve(request: ApprovalRequest) -> Approval:
         open_now.append(request)
-        if len(open_now) == 5:
+        if len(open_now) == AT_ONCE:
             all_asked.set()
         await all_asked.wait()
-        yes = request.arguments["command"] in ("touch 1", "touch 3")
-        return Approval.allow() if yes else Approval.deny()
+        n = int(request.arguments["command"].split()[-1])
+        other = Approval.allow({"command": f"echo person > {n}"})
+        return (Approval.deny(), other, Approval.allow())[n % 3]
 
     with ModelServer(turns) as model:
         await collect(asking(gated, model).run("go", asked(gated, approve=approve)))
-    assert {each.name for each in gated.project.iterdir()} == {"1", "3"}
+    expected = {str(n): ("", "person\n", "model\n")[n % 3] for n in range(AT_ONCE) if n % 3}
+    assert contents(gated) == expected
+
+
+HOSTILE = {
+    "escapes": "\x1b]0;title\x07\x1b[2J\u202e\x9b31m\n",
+    "nul": "a\0b",
+    "half": "x\ud800y\n",
+    "long": "é" * 2_500_000,
+    "\x1b[31mname": "x\n",
+}
+
+
+async def test_hostile_arguments_are_made_as_they_were_allowed(gated: GeminiCli) -> None:
+    keys = {"__proto__": {"file_path": "other"}, "constructor": {"name": "other"}}
+    marks = {"gemtui_gate": "gemtui-" + "0" * 32}
+    turns = [
+        answer(
+            *(write(name, content) for name, content in HOSTILE.items()),
+            call("write_file", file_path="keys", content="x\n", **keys),
+            call("write_file", file_path="marks", content="x\n", **marks),
+        ),
+        answer(text("Done.")),
+    ]
+    asked_about = []
+
+    async def approve(request: ApprovalRequest) -> Approval:
+        asked_about.append(request)
+        return Approval.allow()
+
+    with ModelServer(turns) as model:
+        await collect(asking(gated, model).run("go", asked(gated, approve=approve)))
+    assert {each.arguments["file_path"]: each.arguments["content"] for each in asked_about} == (
+        HOSTILE | {"keys": "x\n", "marks": "x\n"}
+    )
+    assert all(each.tool_use_id for each in asked_about)
+    assert contents(gated) == HOSTILE | {"half": "x\ufffdy\n", "keys": "x\n", "marks": "x\n"}
+
+
+async def test_who_was_there_an_hour_ago_is_not_asked(gated: GeminiCli) -> None:
+    turns = iter([answer(write("a")), answer(write("b")), answer(text("Done."))])
+
+    def turn(_: Request) -> Turn:
+        was_there(0)
+        return next(turns)
+
+    def was_there(before: float) -> None:
+        gate = GateFolder.of(run_of(gated))
+        gate.here()
+        then = time.time() + PATIENCE - before
+        os.utime(gate.path / "here", (then, then))
+
+    with ModelServer(turn) as model:
+        run = await asking(gated, model).begin("go", asked(gated, away="refuse"))
+        async with asyncio.timeout(PATIENCE):
+            async for event in run.owned_events():
+                if not isinstance(event.payload, PermissionRequest):
+                    continue
+                if run.gate.is_asked(2):
+                    run.gate.answer(2, Approval.allow())
+                else:
+                    was_there(3600)
+        told = json.dumps(model.asked[1].body["contents"][-1])
+    assert NOBODY in told
+    assert contents(gated) == {"b": "x\n"}
 
 
 async def test_a_session_that_is_resumed_asks_as_well(gated: GeminiCli) -> None:
