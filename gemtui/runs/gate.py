@@ -82,9 +82,9 @@ class Gate:
         self._away = Away((request.about or {}).get("away") or Away.WAIT)
         self._seal = new_seal()
         self._place: tuple[int, int] | None = None
-        self._let: Counter[str] = Counter()
-        """Calls that were let through and have no result yet."""
-        self._altered = False
+        self._let: Counter[tuple[str, str]] = Counter()
+        """Calls that were let through and have no result yet: tool, arguments."""
+        self._wrong: str | None = None
         self._lock = threading.Lock()
         self._calls = CallWatch(folder.stdout)
         self._steering = Steering.of(folder)
@@ -129,10 +129,8 @@ class Gate:
             self._calls.look()
             if self._calls.began and not self._came:
                 return UNGATED
-            if self._calls.ungated:
-                return PASSED
-            if self._altered:
-                return ALTERED
+            if wrong := PASSED if self._calls.ungated else self._wrong:
+                return wrong
         return MOVED if self._is_moved() else None
 
     def _is_moved(self) -> bool:
@@ -189,7 +187,7 @@ class Gate:
             return _refusal(TROUBLE)
         arguments = unsealed(given)
         with self._lock:
-            id = self._calls.passes(name, arguments)
+            id = None if self._is_nested(event) else self._calls.passes(name, arguments)
         arguments = self._seen_from_here(name, arguments, string(event.get("cwd")))
         judgement = self._judge(name, arguments, subagent=id is None)
         if judgement.way is Way.REFUSE:
@@ -224,7 +222,7 @@ class Gate:
 
     def _is_nested(self, event: Mapping[str, Any]) -> bool:
         """Whether a session tells that a command of this one has started."""
-        return string(event.get("session_id")) != self._session
+        return self._session not in ("", string(event.get("session_id")))
 
     def _judge(self, tool: str, arguments: Mapping[str, Any], *, subagent: bool) -> Judgement:
         """What is to be done with a call; where several sub-agents may make it, the strictest."""
@@ -266,7 +264,8 @@ class Gate:
             if self._let[call] > 0:
                 self._let[call] -= 1
             elif is_sealed(made) or not self._policy.can_carry_seal(tool):
-                self._altered = True
+                others = any(count for (name, _), count in self._let.items() if name == tool)
+                self._wrong = ALTERED if others else PASSED
 
     # --- what a person says meanwhile ------------------------------------------------------------
 
@@ -410,10 +409,10 @@ def _identity(folder: str) -> tuple[int, int]:
     return found.st_dev, found.st_ino
 
 
-def _written(tool: str, arguments: Mapping[str, Any]) -> str:
+def _written(tool: str, arguments: Mapping[str, Any]) -> tuple[str, str]:
     """A call as the CLI has it, to which all numbers are floating-point, and without the seal."""
     numbers = json.loads(json.dumps(unsealed(arguments)), parse_int=float)
-    return json.dumps([tool, numbers], sort_keys=True)
+    return tool, json.dumps(numbers, sort_keys=True)
 
 
 def _with(arguments: Mapping[str, Any]) -> Answer:

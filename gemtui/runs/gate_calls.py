@@ -40,7 +40,7 @@ class CallWatch:
         self._lines = NewLines(output)
         self._told: dict[str, _Told] = {}
         self._others: Counter[str] = Counter()
-        """Calls that hooks told of and the stream did not: name -> how many."""
+        """Calls that were told otherwise by hooks than by the stream: name -> how many."""
 
     def look(self) -> None:
         """Read what is new."""
@@ -55,7 +55,8 @@ class CallWatch:
             if not told.passed and told.name == name and _same(told.arguments, arguments):
                 told.passed = True
                 return id
-        self._others[name] += 1
+        if not self.agents:
+            self._others[name] += 1
         return None
 
     @property

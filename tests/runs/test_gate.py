@@ -563,10 +563,22 @@ def test_what_ran_is_what_was_allowed_or_the_run_ends(
     told = answer.result()
     assert told is not None
     made = told["hookSpecificOutput"]["tool_input"]
+    other = asker.later(tool, **given)
+    asker.question(2)
+    asker.files.answer(2, Approval.allow())
+    assert other.result() == told
     asker.hook("AfterTool", tool_name=tool, tool_input=made)
     assert asker.gate.problem() is None
     asker.hook("AfterTool", tool_name=tool, tool_input=made | {"path": "b"})
     assert asker.gate.problem() == ALTERED
+
+
+def test_a_result_of_a_server_that_was_never_asked_about_ends_the_run(asker: Asker) -> None:
+    asker.hook("SessionStart")
+    asker.hook("AfterTool", tool_name="read_file", tool_input={"file_path": "a"})
+    assert asker.gate.problem() is None
+    asker.hook("AfterTool", tool_name="mcp_things_make", tool_input={"path": "a"})
+    assert asker.gate.problem() == PASSED
 
 
 def test_a_run_whose_folder_is_gone_is_ended(asker: Asker) -> None:
@@ -628,6 +640,22 @@ def test_a_result_that_never_passed_ends_the_run(asker: Asker) -> None:
     assert asker.gate.problem() is None
     asker.says({**use, "tool_id": "3"})
     asker.says({**result, "tool_id": "3"})
+    assert asker.gate.problem() == PASSED
+
+
+@pytest.mark.parametrize("by", ["sub-agent", "nested"])
+def test_a_call_by_another_is_no_excuse_for_one_that_never_passed(asker: Asker, by: str) -> None:
+    asker.hook("SessionStart")
+    use = {"type": "tool_use", "tool_id": "1"}
+    if by == "sub-agent":
+        agent = {"agent_name": "generalist"}
+        asker.says({**use, "tool_name": "invoke_agent", "parameters": agent})
+        asker.call("invoke_agent", **agent)
+    said = {"tool_name": "read_file", "tool_input": {"file_path": "a"}}
+    session = "s1" if by == "sub-agent" else "s2"
+    assert asker.hook("BeforeTool", session_id=session, **said) == {}
+    asker.says({**use, "tool_id": "2", "tool_name": "read_file", "parameters": {"file_path": "b"}})
+    asker.says({"type": "tool_result", "tool_id": "2", "status": "success"})
     assert asker.gate.problem() == PASSED
 
 

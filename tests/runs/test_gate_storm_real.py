@@ -25,7 +25,7 @@ import psutil
 import pytest
 
 from gemtui.agent import process_tree
-from gemtui.agent.approval import Fate, Verdict
+from gemtui.agent.approval import ALTERED, PASSED, Fate, Verdict
 from gemtui.agent.gemini import GeminiRun
 from tests.gated import asked, asking
 from tests.model_server import ModelServer, Request, Turn, answer, call, text
@@ -36,6 +36,8 @@ STORMS = int(os.environ.get("GEMTUI_TEST_STORMS", "1"))
 FIRST = int(os.environ.get("GEMTUI_TEST_SEED", "1"))
 CALLS = 12
 """Tool calls of a run."""
+SERVERS = "mcp_things_make"
+"""A tool that takes no argument more: nothing but its hook holds it."""
 STEP = 0.002
 """Seconds between two looks for the moment."""
 FREEZES = 0.35
@@ -75,22 +77,19 @@ def add_server(gemini: GeminiCli) -> None:
 
 def calls(chance: random.Random) -> Iterator[list[Any]]:
     """What the model wants, turn by turn."""
-    names = [f"f{number}" for number in range(CALLS)]
+    names = [str(number) for number in range(CALLS)]
     while names:
         several = []
         for name in [names.pop() for _ in names[: chance.choice((1, 1, 2, 3))]]:
+            kind = chance.choice(("write_file", "run_shell_command", SERVERS))
+            name = f"{kind}-{name}"
             words = f"model:{name}"
-            shell = {"command": f"echo {words} > {name}"}
-            file = {"content": f"{words}\n"}
-            several.append(
-                chance.choice(
-                    (
-                        call("write_file", file_path=name, **file),
-                        call("run_shell_command", **shell),
-                        call("mcp_things_make", path=name, **file),
-                    )
-                )
-            )
+            given = {
+                "write_file": {"file_path": name, "content": f"{words}\n"},
+                "run_shell_command": {"command": f"echo {words} > {name}"},
+                SERVERS: {"path": name, "content": f"{words}\n"},
+            }
+            several.append(call(kind, **given[kind]))
         yield several
 
 
@@ -278,10 +277,17 @@ def test_what_is_there_was_allowed_as_it_is(gated: GeminiCli, seed: int) -> None
         storm.last()
     there = {each.name: each.read_text() for each in gated.project.iterdir()}
     may = allowed(run, storm.journal)
+    never = {
+        name for name, text in there.items() if name not in may or not may[name].startswith(text)
+    }
     told = {"seed": seed, "moment": moment, "victim": victim, "hit": storm.was_hit}
     told |= {"frozen": storm.frozen, "approved_before": before}
-    print("storm", json.dumps(told | {"files": len(there)} | counted(run)))
-    assert {name: may.get(name) for name in there} == there
+    print("storm", json.dumps(told | {"files": len(there), "never": len(never)} | counted(run)))
+    if any(name.startswith(SERVERS) for name in never):
+        ended = run.folder.exit()
+        assert ended is not None
+        assert ended.problem in (PASSED, ALTERED)
+    assert {name for name in never if not name.startswith(SERVERS)} == set()
 
 
 def approved(run: GeminiRun) -> set[int]:
