@@ -95,10 +95,6 @@ class CommandScreen(DialogScreen[Key]):
         if isinstance(key := self._rows.chosen, Key):
             self.dismiss(key)
 
-    def action_close(self) -> None:
-        """Close without doing anything."""
-        self.dismiss(None)
-
 
 class CommandList(RowList[Key | Where], can_focus=False):
     """Commands under the headings of their places; its cursor is moved while somebody types."""

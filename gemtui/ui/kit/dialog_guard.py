@@ -33,6 +33,10 @@ class AnsweringScreen(Screen[ScreenResultType]):
             self._answer = (result,)
         return self._go()
 
+    def action_close(self) -> None:
+        """Close without an answer."""
+        self.dismiss(None)
+
     async def _dispatch_message(self, message: Message) -> None:
         """What its widgets still say, once it has its answer, is for nobody."""
         if self._answer is None or message.control is None:

@@ -55,10 +55,6 @@ class ChooseScreen(DialogScreen[str]):
     def _chosen(self, event: OptionList.OptionSelected) -> None:
         self.dismiss(event.option_id)
 
-    def action_close(self) -> None:
-        """No answer."""
-        self.dismiss(None)
-
 
 def _row(choice: Choice) -> Content:
     return Content.assemble((choice.label, "bold"), "  ", (choice.meaning, "dim"))
@@ -147,7 +143,3 @@ class AskScreen(DialogScreen[str]):
         self.query_one("#problem", Label).update(clean(problem))
         if not problem:
             self.dismiss(event.value)
-
-    def action_close(self) -> None:
-        """Leave things as they are."""
-        self.dismiss(None)

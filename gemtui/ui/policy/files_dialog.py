@@ -109,7 +109,3 @@ class FilesScreen(DialogScreen[FileChoice]):
     def _ask(self, what: FileAction) -> None:
         if self._chosen is not None:
             self.dismiss(FileChoice(what, self._chosen))
-
-    def action_close(self) -> None:
-        """Nothing."""
-        self.dismiss(None)

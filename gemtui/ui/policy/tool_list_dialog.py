@@ -45,7 +45,3 @@ class ToolListScreen(DialogScreen[tuple[str, ...]]):
     @on(Input.Submitted)
     def _taken(self, event: Input.Submitted) -> None:
         self.dismiss(names(event.value))
-
-    def action_close(self) -> None:
-        """Leave the list as it is."""
-        self.dismiss(None)

@@ -106,10 +106,6 @@ class QueueScreen(DialogScreen[Wanted]):
         """Send it later."""
         self._do("down")
 
-    def action_close(self) -> None:
-        """Leave them as they are."""
-        self.dismiss(None)
-
 
 async def show_queue(app: AppBase, run: LiveRun) -> str | None:
     """Let the person change what is sent next, as long as they want.

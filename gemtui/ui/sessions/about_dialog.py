@@ -80,10 +80,6 @@ class AboutScreen(DialogScreen[Summary]):
         """Copy the id."""
         self.post_message(CopyRequested(self._summary.id, "session id"))
 
-    def action_close(self) -> None:
-        """Back."""
-        self.dismiss(None)
-
 
 def relatives(summary: Summary, sessions: Sequence[Summary]) -> Iterator[tuple[str, Summary]]:
     """The parent, subagents and copies of a session, each with what it is."""

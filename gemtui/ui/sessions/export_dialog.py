@@ -92,7 +92,3 @@ class ExportScreen(DialogScreen[Export]):
 
     def _problem(self, name: str) -> str:
         return problem_of(name, forbidden=self._forbidden, folder=self._folder)
-
-    def action_close(self) -> None:
-        """Write nothing."""
-        self.dismiss(None)

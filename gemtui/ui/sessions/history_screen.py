@@ -190,10 +190,6 @@ class HistoryScreen(WritesScreen[WriteRow]):
         patching = Patching(root, lambda: list(sources.values()), only=only)
         self.app.push_screen(PatchScreen(patching, self._home))
 
-    def action_close(self) -> None:
-        """Back to where one was."""
-        self.dismiss(None)
-
 
 def _draw(row: WriteRow, look: Look) -> Pieces:
     """Sign and title at the left; tool, lines or what became of it, and when at the right."""

@@ -172,10 +172,6 @@ class PatchScreen(AnsweringScreen[None]):
         else:
             self.gemtui.say(f"Written: {short_path(path)}")
 
-    def action_close(self) -> None:
-        """Back to where one was."""
-        self.dismiss(None)
-
 
 def _made(
     patching: Patching, progress: Callable[[int, int], None], cancelled: Callable[[], bool]

@@ -144,7 +144,3 @@ class StatsScreen(AnsweringScreen[None]):
         """The next span of time."""
         self._span = (self._span + 1) % len(SPANS)
         self._read()
-
-    def action_close(self) -> None:
-        """Back to the sessions."""
-        self.dismiss(None)

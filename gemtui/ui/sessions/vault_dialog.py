@@ -149,10 +149,6 @@ class VaultScreen(DialogScreen[Summary | str]):
         """Remove what only the vault has."""
         self.dismiss("prune")
 
-    def action_close(self) -> None:
-        """Back."""
-        self.dismiss(None)
-
 
 # --- putting back --------------------------------------------------------------------------------
 

@@ -148,10 +148,6 @@ class CopyScreen(DialogScreen[Copy | None]):
     def _chosen(self, event: OptionList.OptionSelected) -> None:
         self.dismiss(self._copies[event.option_index])
 
-    def action_close(self) -> None:
-        """Close without copying."""
-        self.dismiss(None)
-
 
 def _row(copy: Copy) -> Content:
     first = ellipsis(clean_line(excerpt(copy.text)), FIRST)
