@@ -19,6 +19,9 @@ from gemtui.sessions.store import ChatFile, Store, place_of
 
 COPIES = "copy"
 """The tree of files that could not be linked, or that the CLI writes over."""
+TEMPORARY = (".new-", ".hook-", ".put-")
+"""How temporary files begin: of `gemtui/vault/keeping.py`, which makes them alone; of the hook; of
+restoring."""
 
 
 def store_with_kept(home: Path) -> Store:
@@ -83,7 +86,13 @@ def names_beside(place: Path, id: str, trees: Sequence[Path]) -> Iterator[tuple[
     for tree in trees:
         for folder in folders:
             for name, _ in files_below(f"{tree}{folder}"):
-                yield Path(name), Path(name.removeprefix(str(tree)))
+                if not is_temporary(name):
+                    yield Path(name), Path(name.removeprefix(str(tree)))
+
+
+def is_temporary(name: str) -> bool:
+    """Return whether a path in the vault is one of `TEMPORARY`."""
+    return os.path.basename(name).startswith(TEMPORARY)  # noqa: PTH119
 
 
 def _kept_file(tree: Path, path: Path, home: Path) -> ChatFile | None:

@@ -31,12 +31,10 @@ from gemtui.jsonin import loads
 from gemtui.paths import vault_dir
 from gemtui.sessions.belongings import folders_beside
 from gemtui.sessions.store import ChatFile, Store, place_of
-from gemtui.sessions.vault_files import COPIES, files_below, in_tree, trees
+from gemtui.sessions.vault_files import COPIES, TEMPORARY, files_below, in_tree, is_temporary, trees
 from gemtui.transcript.parts import objects
 
 _ON, _LOCK = "on", "lock"
-_TEMPORARY = (".new-", ".hook-", ".put-")
-"""How temporary files begin: of this module, which makes them alone; of the hook; of restoring."""
 _STALE = 3600
 """Seconds after which a temporary file of the others was left by one that was killed."""
 _PIECE = 1 << 20
@@ -133,7 +131,7 @@ def _held(home: Path) -> tuple[set[tuple[str, int]], dict[str, tuple[int, int]]]
     for tree in trees():
         for name, inode in files_below(str(in_tree(tree, home))):
             path = name.removeprefix(str(tree))
-            if os.path.basename(name).startswith(_TEMPORARY):  # noqa: PTH119
+            if is_temporary(name):
                 _remove_stale(Path(name))
             elif tree.name == COPIES:
                 with suppress(OSError):
@@ -146,7 +144,7 @@ def _held(home: Path) -> tuple[set[tuple[str, int]], dict[str, tuple[int, int]]]
 
 def _remove_stale(path: Path) -> None:
     with suppress(OSError), _alone():
-        ours = path.name.startswith(_TEMPORARY[0])
+        ours = path.name.startswith(TEMPORARY[0])
         if ours or time.time() - path.lstat().st_ctime > _STALE:
             path.unlink()
 
@@ -316,7 +314,7 @@ def _make_folder(folder: Path) -> None:
 @contextmanager
 def _temporary(kept: Path) -> Iterator[Path]:
     """A name beside a file that is no session's, and is gone afterwards."""
-    new = kept.with_name(f"{_TEMPORARY[0]}{os.getpid()}-{threading.get_ident()}")
+    new = kept.with_name(f"{TEMPORARY[0]}{os.getpid()}-{threading.get_ident()}")
     new.unlink(missing_ok=True)
     try:
         yield new

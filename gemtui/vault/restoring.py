@@ -68,13 +68,13 @@ def restore(session: Summary, home: Path, rule: Retention, now: datetime) -> Res
     _require_project(now_kept, place, home)
     removed = tuple(_make_way(place, now_kept, rule, now))
     renewed = is_too_late(now_kept, rule, now)
+    others: tuple[Path, ...] = ()
+    if is_plain_id(session.id):  # before the session, without which all can be done again
+        others = (*_put_subagents(place.parent / session.id, home), *_put_beside(place, session.id))
     _put(kept, place, updated=now if renewed else None)
     if is_on():
         keep(place)
-    plain = is_plain_id(session.id)
-    agents = _put_subagents(place.parent / session.id, home) if plain else ()
-    beside = _put_belongings(place, session.id) if plain else ()
-    return Restored(paths=(place, *agents, *beside), removed=removed, renewed=renewed)
+    return Restored(paths=(place, *others), removed=removed, renewed=renewed)
 
 
 def put_back_first(id: str) -> str:
@@ -146,7 +146,7 @@ def _put_subagents(folder: Path, home: Path) -> Iterator[Path]:
             yield path
 
 
-def _put_belongings(place: Path, id: str) -> Iterator[Path]:
+def _put_beside(place: Path, id: str) -> Iterator[Path]:
     """The newest that the vault has of the session's tool outputs and plans."""
     best: dict[Path, Path] = {}
     for kept, path in names_beside(place, id, trees()):

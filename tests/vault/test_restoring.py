@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -69,9 +70,24 @@ def test_its_tool_outputs_and_plans_come_back_but_over_nothing(store: Path) -> N
     for each in (path, output, plan):
         each.unlink()
     plan.write_text("Another")
+    (vault_dir() / f"0{output.parent}" / ".put-shell").write_text("what a killed program left")
     assert back(store).paths == (path, output)
     assert output.read_bytes() == before
     assert plan.read_text() == "Another"
+
+
+def test_it_comes_last_so_that_what_went_wrong_can_be_done_again(store: Path) -> None:
+    path, outputs = session(store, uuid(1)), store / "tmp" / "proj" / "tool-outputs"
+    output = logs.write(outputs / f"session-{uuid(1)}" / "shell.txt", ["Much"])
+    keep_all(store)
+    path.unlink()
+    shutil.rmtree(outputs)
+    outputs.write_text("in the way")
+    with pytest.raises(OSError, match="tool-outputs"):
+        back(store)
+    assert not path.exists()
+    outputs.unlink()
+    assert back(store).paths == (path, output)
 
 
 def test_its_ghost_stays_away_and_one_in_the_store_goes(store: Path) -> None:

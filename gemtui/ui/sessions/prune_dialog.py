@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from gemtui.sessions.summary import Summary
-from gemtui.text import Clean, clean_line, counted, relative, short_path, size
+from gemtui.text import clean_line, relative, short_path, size
 from gemtui.ui.kit.dialogs import Choice, ChooseScreen, ConfirmForGoodScreen
 from gemtui.vault.contents import Removal, only_kept, removal, remove
 
@@ -28,20 +28,26 @@ async def prune(app: AppBase, sessions: Sequence[Summary]) -> None:
     if not kept:
         app.say("Gemini CLI has every file that the vault has.")
         return
-    parts = dict(_parts(kept, app.clock()))
-    choices = [Choice(name, clean_line(name), _amount(files)) for name, files in parts.items()]
+    parts = await asyncio.to_thread(_removals, kept, app.clock())
+    choices = [Choice(name, clean_line(name), clean_line(str(it))) for name, it in parts.items()]
     about = [clean_line("What Gemini CLI still has stays, here and there.")]
     asked = ChooseScreen(clean_line("Remove which kept sessions?"), about, choices)
     chosen = await app.push_screen_wait(asked)
     if chosen is not None:
-        await _remove(app, chosen, await asyncio.to_thread(removal, parts[chosen]))
+        await _remove(app, chosen, parts[chosen])
+
+
+def _removals(kept: Sequence[Summary], now: datetime) -> Mapping[str, Removal]:
+    return {name: removal(files) for name, files in _parts(kept, now)}
 
 
 def _parts(kept: Sequence[Summary], now: datetime) -> Iterator[tuple[str, Sequence[Summary]]]:
     yield "all of them", kept
+    more = kept
     for days in _AGES:
         old = [each for each in kept if now - each.when > timedelta(days=days)]
-        if old and len(old) < len(kept):
+        if old and len(old) < len(more):
+            more = old
             yield f"not used for {days} days", old
     for project, files in _by_project(kept).items():
         if len(files) < len(kept):
@@ -53,11 +59,6 @@ def _by_project(kept: Sequence[Summary]) -> Mapping[str, Sequence[Summary]]:
     for each in kept:
         found.setdefault(each.project or "", []).append(each)
     return found
-
-
-def _amount(files: Sequence[Summary]) -> Clean:
-    bytes = size(sum(each.size for each in files))
-    return clean_line(f"{counted(len(files), 'file')}, {bytes}")
 
 
 async def _remove(app: AppBase, what: str, found: Removal) -> None:

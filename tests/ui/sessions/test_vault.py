@@ -201,7 +201,7 @@ async def test_only_what_is_old_or_of_one_project_is_removed(gone: Path) -> None
     async with person(home) as me:
         await me.sees("Long ago")
         await me.press("V", "d")
-        await me.sees("not used for 90 days", "of /src/elsewhere", "of an unknown project")
+        await me.sees("not used for 30 days", "of /src/elsewhere", "of an unknown project")
         await me.press("down", "enter")
         await me.sees("Remove from the vault for good?", "not used for 30 days: 1 file")
         await me.press("D")
