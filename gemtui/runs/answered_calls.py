@@ -137,10 +137,17 @@ def _answer(question: Question) -> tuple[Answer, Mapping[str, Any]]:
 
 def _answered(call: ToolCall, question: Question) -> ToolCall:
     answer, args = _answer(question)
-    told = replace(call, answer=answer, args=args)
+    told = replace(call, answer=answer, args=args, status=_status(call, answer))
     if answer.asked is not None and isinstance(call.display, DiffDisplay) and not _stored(call):
         told = replace(told, display=asked_change(kind_of(call.name), args, call.output))
     return told
+
+
+def _status(call: ToolCall, answer: Answer) -> ToolStatus:
+    """How it stands; the CLI tells of a refusal only with the results of all calls of the turn."""
+    if call.status is not ToolStatus.RUNNING or answer.consent in _STATUS:
+        return call.status
+    return ToolStatus.DENIED
 
 
 def _stored(call: ToolCall) -> bool:

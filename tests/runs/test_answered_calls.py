@@ -78,6 +78,14 @@ def test_a_changed_call_tells_both() -> None:
     assert made.answer.asked == {"command": "git push"}
 
 
+def test_a_call_that_was_denied_does_not_run_until_the_others_of_its_turn_end() -> None:
+    denied = question(1, {"file_path": "1"}, Fate.DENIED, tool_use_id="a")
+    allowed = question(2, {"file_path": "1"}, Fate.ALLOWED, tool_use_id="b")
+    calls = call("a", file_path="1"), call("b", file_path="1")
+    found = AnsweredCalls().told(transcript(*calls), [denied, allowed])
+    assert [each.status for each in found.calls()] == [ToolStatus.DENIED, ToolStatus.RUNNING]
+
+
 def test_a_sub_agents_question_has_a_card_of_its_own_in_its_place() -> None:
     asked = question(1, {"file_path": "9"}, Fate.DENIED, reason="not now", subagent=True)
     found = AnsweredCalls().told(transcript(call("a", file_path="9")), [asked])

@@ -147,6 +147,8 @@ def _would(decision: Decision) -> str:
 def _default(evaluator: Evaluator, decision: Decision) -> str:
     if evaluator.mode is ApprovalMode.YOLO:
         return "No rule matches, and yolo allows it."
+    if decision is Decision.ASK_USER:
+        return "No rule matches, so somebody is asked."
     where = "where somebody can be asked" if evaluator.interactive else "headless"
     return f"No rule matches, which {where} {_DOES[decision]}."
 

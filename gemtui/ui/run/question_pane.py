@@ -254,10 +254,12 @@ class QuestionPane(Vertical):
         """These questions wait now."""
         if tuple(waiting) == self.waiting:
             return
+        before = [each.number for each in self.waiting]
         self.waiting, self._cwd = tuple(waiting), cwd
         numbers = [each.number for each in waiting]
         if self._number not in numbers:
-            after = (number for number in numbers if number > (self._number or 0))
+            behind = before[before.index(self._number) + 1 :] if self._number in before else numbers
+            after = (number for number in behind if number in numbers)
             self._go_to(next(after, numbers[-1] if numbers else None))
         self._say()
 

@@ -404,6 +404,26 @@ async def test_several_stand_in_a_list(home: Path, project: Path, fake_cli: Fake
         await me.sees("1 of 2", "$ git push")
 
 
+async def test_they_stand_in_the_order_of_their_calls(
+    home: Path, project: Path, fake_cli: FakeCli
+) -> None:
+    calls = [uses(f"t{n}", "write_file", f"{n}.txt") for n in range(3)]
+    async with somebody(home, project, fake_cli, NARROW, *calls) as me:
+        await me.sees("2.txt")
+        for number, at in enumerate((2, 0, 1), 1):
+            args = {"file_path": f"{at}.txt", "content": "x"}
+            await me.asked(number, "write_file", arguments=args, tool_use_id=f"t{at}")
+        await me.sees("1 write_file 0.txt", "2 write_file 1.txt", "3 write_file 2.txt")
+        await me.until(lambda: len(me.question.waiting) == 3)
+        while me.shown != 2:
+            await me.press("h")
+            await me.until(lambda: me.shown)
+        await me.ready(2)
+        await me.press("y")
+        await me.ready(3)
+        await me.sees("1 of 2", "1 write_file 1.txt")
+
+
 async def test_a_hundred_questions(home: Path, project: Path, fake_cli: FakeCli) -> None:
     async with somebody(home, project, fake_cli, NARROW) as me:
         for number in range(1, 101):

@@ -1,0 +1,107 @@
+"""A person lets an agent work, goes home with a question open, and answers it in the morning.
+
+By keys in a terminal of 80 columns, on the real CLI.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+from gemtui.agent.gate_folder import GateFolder
+from gemtui.policy.edit.named_policies import path_of
+from gemtui.policy.file.policy import Policy
+from gemtui.runs.granted import ALWAYS
+from gemtui.runs.listing import list_runs, runs_dir
+from gemtui.ui.run.question_pane import QUIET
+from tests.cli.test_run_real import on_loopback
+from tests.model_server import ModelServer, answer, call, text
+from tests.real_cli import MODEL, GeminiCli
+from tests.terminal import Terminal
+
+__all__ = ["on_loopback"]
+
+F8, TAB, ENTER, ESCAPE = "\x1b[19~", "\t", "\r", "\x1b"
+CTRL_O, CTRL_S = "\x0f", "\x13"
+EDITOR = """#!/bin/sh
+printf 'editing\\033[2J\\033[H'
+echo mine >> "$1"
+"""
+
+
+def opened(cli: GeminiCli, model: ModelServer, editor: Path) -> Terminal:
+    environ = {**os.environ, "GOOGLE_GEMINI_BASE_URL": model.url, "EDITOR": str(editor)}
+    environ |= {"GEMINI_MODEL": MODEL, "TERM_PROGRAM": "", "TMUX": "", "STY": "", "VISUAL": ""}
+    words = [sys.executable, "-m", "gemtui"]
+    return Terminal(words, environ=environ, folder=cli.project, columns=80, rows=24)
+
+
+def asked(terminal: Terminal, *texts: str) -> None:
+    """Wait until a question takes keys."""
+    terminal.shows("y yes", *texts)
+    end = time.monotonic() + 2 * QUIET
+    while (left := end - time.monotonic()) > 0:
+        terminal.read(left)
+
+
+def test_a_question_waits_through_the_night(on_loopback: GeminiCli, tmp_path: Path) -> None:
+    project, editor = on_loopback.project, tmp_path / "editor"
+    subprocess.run(["git", "init", "-q"], cwd=project, check=True)
+    editor.write_text(EDITOR)
+    editor.chmod(0o755)
+    turns = [
+        answer(call("write_file", file_path="a.txt", content="a\n")),
+        answer(call("run_shell_command", command="git add a.txt")),
+        answer(*(call("run_shell_command", command=f"touch {n}") for n in range(5))),
+        answer(text("All done.")),
+    ]
+    with ModelServer(turns) as model:
+        with opened(on_loopback, model, editor) as evening:
+            evening.shows("No Gemini sessions here yet")
+            evening.press(F8)
+            evening.shows("Install it?")
+            evening.press("y")
+            evening.shows("Installed: its hooks run")
+            evening.press("2")
+            evening.shows("enter starts a run")
+            evening.press(CTRL_O)
+            evening.shows("Ask me")
+            evening.press(TAB * 5, " ", CTRL_S)
+            evening.shows("asks me")
+            evening.press("go", ENTER)
+            asked(evening, "a new file", "1 + a")
+            evening.press("e")
+            asked(evening, "changed by you", "2 + mine")
+            assert evening.lines[0].startswith(" gemtui"), "the screen is whole again"
+            assert "editing" not in evening.text
+            evening.press("y")
+            asked(evening, "$ git add a.txt")
+            evening.press("A")
+            asked(evening, "1 of 5", "1 run_shell_command touch 0")
+            assert len(Policy.load(path_of(ALWAYS)).rules) == 1
+            evening.press("u")
+            evening.until(lambda: not Policy.load(path_of(ALWAYS)).rules, "an empty policy")
+            asked(evening, "$ touch 0")
+            evening.press("n")
+            asked(evening, "1 of 4", "$ touch 1")
+            evening.hang_up()
+            evening.process.send_signal(signal.SIGKILL)
+        with opened(on_loopback, model, editor) as morning:
+            morning.shows("A run asks: 2 shows it.")
+            morning.press("2")
+            for left in (3, 2, 1):
+                asked(morning, f"1 of {left + 1}", f"$ touch {4 - left}", "asks me")
+                morning.press("y")
+            asked(morning, "$ touch 4")
+            morning.press("y")
+            morning.shows("All done.", "1 tool call was refused")
+    assert (project / "a.txt").read_text() == "a\nmine\n"
+    assert sorted(each.name for each in project.glob("[0-9]")) == ["1", "2", "3", "4"]
+    (run,) = list_runs(runs_dir())
+    assert len(GateFolder(run.folder.path / "gate").numbers()) == 7
+    told = subprocess.run(["git", "status", "--short", "a.txt"], cwd=project, capture_output=True)
+    assert told.stdout == b"A  a.txt\n"
