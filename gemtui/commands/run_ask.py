@@ -161,6 +161,8 @@ class TerminalQuestions:
                     self._terminal.write(
                         tuple(question_lines(request, changed or proposal, most=None))
                     )
+                case _:
+                    self._terminal.write((Clean("no answer: type one of these letters"),))
 
     def _holds(self) -> bool:
         """Whether all like an earlier call are allowed."""
@@ -253,4 +255,4 @@ def _words(request: ApprovalRequest, like: LikeThis) -> Iterator[Clean]:
 def _keys(like: LikeThis, *, back: bool) -> Clean:
     more = "  a all like it  A always" if like.rule is not None else ""
     more += "  u undo last a or A" if back else ""
-    return Clean(f"  y yes  n no  n REASON  e change  v whole{more}  x stop the run:")
+    return Clean(f"  y yes  n no [WHY]  e change  v whole{more}  x stop run:")

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import json
 import os
 import sys
 from pathlib import Path
 
 import pytest
 
+from gemtui.runs.listing import list_runs, runs_dir
 from tests.cli.test_run_real import begin, finish
 from tests.gated import put_hooks
 from tests.model_server import ModelServer, answer, call, text
+from tests.patience import PATIENCE
 from tests.real_cli import MODEL, GeminiCli
 from tests.terminal import Terminal
 
@@ -25,7 +28,7 @@ def asking(cli: GeminiCli, model: ModelServer, editor: Path | None = None) -> Te
 
 def ready(terminal: Terminal, number: int) -> None:
     """Wait until a question can be answered for the n-th time; what is typed before is dropped."""
-    wanted = "x stop the run:"
+    wanted = "x stop run:"
     terminal.until(lambda: terminal.text.count(wanted) == number, f"{number} times {wanted}")
 
 
@@ -92,6 +95,43 @@ def test_stopping_ends_the_run(on_loopback: GeminiCli) -> None:
         rung = b"\a\x1b]777;notify;gemtui: greeter;a run asks: write_file\x1b\\"
         assert terminal.raw.count(rung) == terminal.raw.count(b"\x1b]777;") == 1
     assert not (on_loopback.project / "a.txt").exists()
+
+
+LEADS = """
+import fcntl, os, sys, termios
+fcntl.ioctl(0, termios.TIOCSCTTY, 0)
+os.dup2(os.open(sys.argv[1], os.O_WRONLY | os.O_CREAT), 1)
+os.execv(sys.executable, [sys.executable, *sys.argv[2:]])
+"""
+"""Starts a program at its terminal, with its output in a file."""
+
+
+def test_with_json_it_asks_at_the_terminal_and_ends_with_it(
+    on_loopback: GeminiCli, tmp_path: Path
+) -> None:
+    put_hooks(on_loopback)
+    project, out = on_loopback.project, tmp_path / "out"
+    turns = [answer(call("write_file", file_path=f"{name}.txt", content="x")) for name in "ab"]
+    with ModelServer(turns) as model:
+        options = ("-C", str(project), "-m", MODEL, "--approval-mode", "default", "--ask", "--json")
+        words = [sys.executable, "-c", LEADS, str(out), "-m", "gemtui", "run", *options, "go"]
+        environ = {**os.environ, "GOOGLE_GEMINI_BASE_URL": model.url}
+        with Terminal(words, environ=environ, folder=project, columns=80, rows=24) as terminal:
+            ready(terminal, 1)
+            terminal.press("q\r")
+            terminal.shows("no answer: type one of these letters")
+            ready(terminal, 2)
+            terminal.press("y\r")
+            ready(terminal, 3)
+            terminal.hang_up()
+            terminal.process.wait(PATIENCE)
+    events = [json.loads(line) for line in out.read_bytes().splitlines()]
+    requests = [each for each in events if each["type"] == "permission_request"]
+    assert [each["payload"]["input"]["file_path"] for each in requests] == ["a.txt", "b.txt"]
+    assert events[-1]["payload"]["status"] == "interrupted"
+    assert [each.name for each in project.glob("*.txt")] == ["a.txt"]
+    (run,) = list_runs(runs_dir())
+    assert run.state == "ended"
 
 
 @pytest.mark.parametrize("words", [("--ask",), ("--ask", "--json")])

@@ -18,12 +18,9 @@ from gemtui.policy.file.policy import Policy
 from gemtui.runs.granted import ALWAYS
 from gemtui.runs.listing import list_runs, runs_dir
 from gemtui.ui.run.question_pane import QUIET
-from tests.cli.test_run_real import on_loopback
 from tests.model_server import ModelServer, answer, call, text
 from tests.real_cli import MODEL, GeminiCli
 from tests.terminal import Terminal
-
-__all__ = ["on_loopback"]
 
 F8, TAB, ENTER, ESCAPE = "\x1b[19~", "\t", "\r", "\x1b"
 CTRL_O, CTRL_S = "\x0f", "\x13"
