@@ -21,6 +21,7 @@ LARGEST = 64_000_000
 """Bytes of a question or an answer; what is larger is not read, and not allowed."""
 
 _HERE = "here"
+_FILE = re.compile(r"(question|answer|settled)-([0-9]{1,9})\.json")
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,15 +79,24 @@ class GateFolder:
         """Say that somebody is there to answer; to be said again every second. Raises OSError."""
         (self.path / _HERE).touch(mode=0o600)
 
+    def asked(self) -> dict[int, bool]:
+        """Return the numbers of all questions so far, in order: whether nobody has answered it."""
+        names: list[str] = []
+        with suppress(OSError):
+            names = [each.name for each in self.path.iterdir()]
+        found: dict[str, set[int]] = {"question": set(), "answer": set(), "settled": set()}
+        for each in filter(None, map(_FILE.fullmatch, names)):
+            found[each[1]].add(int(each[2]))
+        answered = found["answer"] | found["settled"]
+        return {number: number not in answered for number in sorted(found["question"])}
+
     def numbers(self) -> list[int]:
         """Return the numbers of all questions so far."""
-        return self._numbers()["question"]
+        return list(self.asked())
 
     def waiting(self) -> list[int]:
         """Return the numbers of the questions that nobody has answered."""
-        found = self._numbers()
-        answered = {*found["answer"], *found["settled"]}
-        return [number for number in found["question"] if number not in answered]
+        return [number for number, waits in self.asked().items() if waits]
 
     def is_asked(self, number: int) -> bool:
         """Whether there is a question of this number; they count from 1 without a gap."""
@@ -117,17 +127,6 @@ class GateFolder:
         return os.path.lexists(self._place("back", number))
 
     # --- files ---------------------------------------------------------------------------------
-
-    def _numbers(self) -> dict[str, list[int]]:
-        """The numbers of the files of each kind, in order."""
-        names = []
-        with suppress(OSError):
-            names = [each.name for each in self.path.iterdir()]
-        found: dict[str, list[int]] = {"question": [], "answer": [], "settled": []}
-        for name in names:
-            if each := re.fullmatch(r"(question|answer|settled)-([0-9]{1,9})\.json", name):
-                found[each[1]].append(int(each[2]))
-        return {kind: sorted(numbers) for kind, numbers in found.items()}
 
     def _place(self, kind: str, number: int) -> Path:
         return self.path / f"{kind}-{number}.json"

@@ -86,8 +86,7 @@ class Questions:
         """Read what is new, and return all questions so far, in their order."""
         if not self._gate.exists():
             return self.all
-        waiting = set(self._gate.waiting())
-        for number in self._gate.numbers():
+        for number, waits in self._gate.asked().items():
             known = self._known.get(number)
             if known is None:
                 request = self._gate.question(number)
@@ -95,8 +94,7 @@ class Questions:
                     continue
                 known = Question(request=replace(request, number=number))
             if known.settled is None:
-                settled = None if number in waiting else self._gate.settled(number)
-                answered = number not in waiting
+                settled, answered = None if waits else self._gate.settled(number), not waits
                 if (settled, answered) != (known.settled, known.answered):
                     known = replace(known, settled=settled, answered=answered)
                     known = replace(known, beyond=self._beyond(number) if answered else None)
