@@ -114,7 +114,8 @@ class Key(Struct, frozen=True, kw_only=True):
         """What the footer shows for it: `face`, else the first key, of those that are `alive`."""
         keys = self.keys.split(",")
         first = next((key for key in keys if key in alive), keys[0])
-        face = self.face.replace("↑↓", "j/k") if ascii else self.face
+        arrows = "j/k" if "j" in keys else "up/down"
+        face = self.face.replace("↑↓", arrows) if ascii else self.face
         return face or name(first, ascii=ascii)
 
 

@@ -274,8 +274,10 @@ class SearchScreen(RowSteering, AnsweringScreen[Place]):
         self._update_status()
 
     def _empty(self) -> Clean:
+        if self.searching.dropped:
+            return own("nothing found in dropped messages: ctrl+t searches the others")
         if self.searching.everywhere or self._project is None:
-            return own("nothing found")
+            return own("nothing found: ctrl+t searches dropped messages")
         return own("nothing found in this project: ctrl+r searches all projects")
 
     def _take_lines(self, lines: Mapping[Hit, Snippet]) -> None:

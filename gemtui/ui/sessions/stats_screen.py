@@ -115,7 +115,8 @@ class StatsScreen(AnsweringScreen[None]):
         if stats is not None and stats.total.sessions:
             self.query_one(LineView).show(lambda look: draw_stats(stats, look))
         elif stats is not None:
-            self._say(own("Nothing happened in this time: w takes another."))
+            scope = "" if self._everywhere else ", a all projects"
+            self._say(own(f"Nothing happened here in this time: w takes another{scope}."))
 
     def _say(self, words: Clean) -> None:
         self.query_one("#status", BarLine).say([Content(words)])

@@ -79,6 +79,7 @@ class PickCallScreen(AnsweringScreen[RecordedCall]):
     def __init__(self, history: CallHistory) -> None:
         super().__init__()
         self._history = history
+        self._which: CallScope | None = None
         self._progress = ScanProgress()
         self._reading: CallScan[Sequence[Reference]] | None = None
 
@@ -120,6 +121,7 @@ class PickCallScreen(AnsweringScreen[RecordedCall]):
         try:
             if which is None:
                 which = await asyncio.to_thread(self._history.first, self._gemtui.start.project)
+            self._which = which
             self._say_which(which)
             self._reading = CallScan(self._history, which, sink, self._take)
             await self._reading.run()
@@ -158,7 +160,7 @@ class PickCallScreen(AnsweringScreen[RecordedCall]):
     @work(exclusive=True, group=DIALOG)
     async def action_which(self) -> None:
         """Whose calls?"""
-        which = await choose_scope(self._gemtui, self._history)
+        which = await choose_scope(self._gemtui, self._history, self._which)
         if which is not None:
             self._list.show((), fresh=True)
             self._read(which)

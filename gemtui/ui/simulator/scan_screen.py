@@ -90,7 +90,7 @@ class ScanScreen(SimulatorScreen, Generic[State]):
     @work(exclusive=True, group=DIALOG)
     async def action_which(self) -> None:
         """Whose calls?"""
-        which = await choose_scope(self.gemtui, self.history)
+        which = await choose_scope(self.gemtui, self.history, self.which)
         if which is not None:
             self.which = which
             self.say_where()

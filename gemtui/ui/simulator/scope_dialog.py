@@ -58,8 +58,10 @@ def _offered(project: Path | None, now: datetime) -> Iterator[tuple[str, CallSco
             yield f"{whose}, {ending}", CallScope(project=place, since=since)
 
 
-async def choose_scope(app: AppBase, history: CallHistory) -> CallScope | None:
-    """Ask; None = nobody chose."""
+async def choose_scope(
+    app: AppBase, history: CallHistory, now_shown: CallScope | None
+) -> CallScope | None:
+    """Ask, with the cursor on what is shown now; None = nobody chose."""
     project, now = app.start.project, app.clock()
     offered = list(_offered(project, now))
     choices = [
@@ -67,7 +69,9 @@ async def choose_scope(app: AppBase, history: CallHistory) -> CallScope | None:
         for number, (label, each) in enumerate(offered)
     ]
     choices.append(Choice(_ONE, Clean("One session"), Clean("chosen from a list")))
-    chosen = await app.push_screen_wait(ChooseScreen(Clean("Which calls?"), (), choices))
+    places = [each for _, each in offered]
+    at = places.index(now_shown) if now_shown in places else 0
+    chosen = await app.push_screen_wait(ChooseScreen(Clean("Which calls?"), (), choices, at=at))
     if chosen is None:
         return None
     if chosen != _ONE:

@@ -41,6 +41,11 @@ def test_keys_are_named_as_people_know_them(key: str, shown: str) -> None:
     assert name(key) == shown
 
 
+def test_letters_stand_for_arrows_only_where_they_move() -> None:
+    moves = [BY_ID[f"{place}.cursor_down"].footer(ascii=True) for place in ("list", "files")]
+    assert moves == ["j/k", "up/down"]
+
+
 def test_ascii_names_have_no_arrows() -> None:
     assert all(key.shown(ascii=True).isascii() for key in KEYS)
 

@@ -61,6 +61,14 @@ async def test_this_project_or_all(store: Path) -> None:
         await me.sees("/home/dev/notes", "2 sessions")
 
 
+async def test_without_numbers_the_ways_on_are_told(store: Path) -> None:
+    async with person(store, NARROW, project=Path("/home/dev/elsewhere")) as me:
+        await me.press("t")
+        await me.sees("all projects", "22 sessions")
+        await me.press("a")
+        await me.sees("w takes another, a all projects")
+
+
 async def test_wrong_prices_are_named(store: Path) -> None:
     prices = config_file().with_name("prices.toml")
     prices.parent.mkdir(parents=True)

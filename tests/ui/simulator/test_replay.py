@@ -117,6 +117,16 @@ async def test_whose_calls_are_counted_is_asked(tmp_path: Path) -> None:
         await me.sees('session "Look around"', "1 call of 1 session")
 
 
+async def test_the_cursor_is_on_the_calls_that_are_shown(tmp_path: Path) -> None:
+    async with trier(ReplayScreen, tmp_path) as me:
+        await me.sees(READ, "project ")
+        for calls in ("since yesterday", "the last 7 days"):
+            await me.press("w")
+            await me.sees("Which calls?")
+            await me.press("down", "enter")
+            await me.sees(f", {calls}")
+
+
 async def test_without_a_project_all_calls_count(tmp_path: Path) -> None:
     async with trier(ReplayScreen, tmp_path, project=False) as me:
         await me.sees("9 calls of 3 sessions", "all projects")
