@@ -17,7 +17,7 @@ from gemtui.paths import current_folder
 from gemtui.policy.file.levels import Level
 from gemtui.policy.model.rules import ApprovalMode, Call
 from gemtui.runs.outcome import Status
-from gemtui.text import Clean, clean, clean_line, counted, short_path
+from gemtui.text import Clean, clean, clean_line, counted, ellipsis, short_path
 from gemtui.transcript.model import Block, ToolCall, ToolStatus, Transcript
 from gemtui.transcript.writes import FileWrite, Letter, WriteStatus, totals
 from gemtui.ui.draw.theme import Glyphs
@@ -215,7 +215,8 @@ def held_words(run: LiveRun) -> Clean:
     waits = run.steered.prompts
     which = "A prompt waits" if len(waits) == 1 else f"{len(waits)} prompts wait"
     why = f", since {run.held}" if run.held else ""
-    return clean_line(f"{which}{why} (ctrl+r sends, changes, drops): {waits[0].text[:_NAMED]}")
+    first = ellipsis(clean_line(waits[0].text[:_NAMED]), _NAMED - 1)
+    return Clean(f"{clean_line(which + why)} (ctrl+r sends, changes, drops): {first}")
 
 
 def prompt_words(run: LiveRun | None, resume: str | None) -> Clean:

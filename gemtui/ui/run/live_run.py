@@ -307,8 +307,13 @@ class LiveRun:
 
         Raises OSError.
         """
-        await self.keep_options(options)
-        await asyncio.to_thread(self.run.steering.queue, text)
+        stored, steering = to_dict(options), self.run.steering
+
+        def queue() -> None:
+            steering.keep_options(stored)
+            steering.queue(text)
+
+        await asyncio.to_thread(queue)
         await self.look_at_steering()
 
     async def keep_options(self, options: AgentOptions) -> None:
@@ -329,11 +334,6 @@ class LiveRun:
     def latest(self) -> LiveRun:
         """The last of the runs that began with what waited behind this one; else this."""
         return self if self.next is None else self.next.latest
-
-    @property
-    def takes_next(self) -> bool:
-        """Whether a person can send what waits: it has ended, and its session can go on."""
-        return self.over and self.can_go_on
 
     @property
     def sends_next(self) -> bool:

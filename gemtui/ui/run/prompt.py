@@ -111,11 +111,12 @@ class PromptArea(TextArea):
         if self.text.strip():
             self.post_message(self.SaidNow(self.text))
 
-    def sent(self) -> None:
-        """The text has been taken over: remember it, begin anew."""
-        self._history.add(self.text)
-        self._at, self._draft = None, ""
-        self.text = ""
+    def sent(self, text: str) -> None:
+        """This text has been taken over: remember it, begin anew with what was typed since."""
+        if self.text.startswith(text):
+            self._history.add(text)
+            self._at, self._draft = None, ""
+            self.put(self.text.removeprefix(text))
 
     def action_new_line(self) -> None:
         """One more line."""

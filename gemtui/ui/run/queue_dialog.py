@@ -43,7 +43,7 @@ class QueueScreen(DialogScreen[Wanted]):
         super().__init__()
         self._run, self._at = run, at
         self._prompts = run.steered.prompts
-        self._sends = run.takes_next
+        self._sends = run.over
 
     def compose(self) -> ComposeResult:
         """One row each, the next one first."""
@@ -65,7 +65,7 @@ class QueueScreen(DialogScreen[Wanted]):
     def _look(self) -> None:
         """What was sent waits no longer; the cursor stays at its prompt."""
         prompts = self._run.latest.steered.prompts
-        if self._sends != self._run.latest.takes_next or not prompts:
+        if self._sends != self._run.latest.over or not prompts:
             self.dismiss(None if not prompts else Wanted("look", prompts[0], self._here))
         elif prompts != self._prompts:
             ids, here = [each.id for each in prompts], self._prompts[self._here].id

@@ -142,14 +142,17 @@ class RunRegistry:
         run.told = await asyncio.to_thread(enrich, run.streamed, self._home, run.session)
         await run.files.look()
         run.notes = await asyncio.to_thread(_notes, run.run.folder)
-        await self._send_what_waits(run)
+        await self.send_what_waits(run)
         run.over = True
         self._changed(run)
         if not run.past:
             await asyncio.to_thread(prune, self.adapter.runs)
 
-    async def _send_what_waits(self, run: LiveRun) -> None:
-        """Go on with the next prompt that waits behind a run, or with the run that has done so."""
+    async def send_what_waits(self, run: LiveRun) -> None:
+        """Go on with the next prompt that waits behind a run that has ended, if it has ended well.
+
+        Then, or where another gemtui has done so, `run.next` is the run that goes on.
+        """
         folder = run.run.folder
         try:
             if await asyncio.to_thread(run.run.steering.undelivered):
@@ -171,7 +174,7 @@ class RunRegistry:
             wanted = await asyncio.to_thread(_trusting, options)
             return await self.start(text, wanted, before=run.settled(), id=id)
 
-        run.next = await send_next(run.run.folder, begin)
+        run.next = await send_next(run.run.folder, begin) or run.next
 
 
 def _trusting(options: AgentOptions) -> AgentOptions:

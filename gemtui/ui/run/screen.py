@@ -111,6 +111,7 @@ class RunScreen(DialogGuardScreen[None]):
         self._frame = 0
         self._answered_by = ""
         """The key of the last answer."""
+        self._telling = asyncio.Lock()
         self._pointed_at: int | None = None
         """The question to which the focus went by itself, or from which the person went away."""
         self.ready = asyncio.Event()
@@ -317,8 +318,13 @@ class RunScreen(DialogGuardScreen[None]):
         self._say_options()
         for note in run.notes:
             self.gemtui.say(note)
+        self._show_next(run)
+
+    def _show_next(self, run: LiveRun) -> None:
+        """Show the run that goes on after this one, or say what waits."""
         if run.next is not None:
-            self.show_run(run.next, fresh=False)
+            if run is self.run_shown:
+                self.show_run(run.next, fresh=False)
         elif run.steered.prompts and not run.past:
             self.gemtui.say(held_words(run), problem=True)
 
@@ -328,35 +334,38 @@ class RunScreen(DialogGuardScreen[None]):
     def _submitted(self, event: PromptArea.Submitted) -> None:
         if self.asking:
             return
-        if self.run_shown is None or self.run_shown.over:
+        if (run := self.run_shown) is None or run.over:
             self._go_on(event.text)
         else:
-            self._tell_run(event.text, now=False)
+            self.prompt.sent(event.text)
+            self._tell_run(run, event.text, now=False)
 
     @on(PromptArea.SaidNow)
     def _said_now(self, event: PromptArea.SaidNow) -> None:
-        if not self.asking:
-            self._tell_run(event.text, now=True)
-
-    @work(exclusive=True, group=DIALOG)
-    async def _tell_run(self, text: str, *, now: bool) -> None:
-        """A word into the turn that goes on, or the prompt for the one after."""
-        await self.kept_taken()
-        run = self.run_shown
-        if run is None:
+        if self.asking or (run := self.run_shown) is None:
             return
-        if now and not run.hears:
+        if run.hears:
+            self.prompt.sent(event.text)
+            self._tell_run(run, event.text, now=True)
+        else:
             self.gemtui.say(UNHEARD)
-            return
-        try:
-            await (run.say(text) if now else run.queue(text, self.options))
-        except OSError as error:
-            self.gemtui.say(f"It is not kept, and stands in the prompt: {error}", problem=True)
-            return
-        if self.prompt.text == text:
-            self.prompt.sent()
-        self._say_options()
-        self.gemtui.say(SAID_NOW if now else QUEUED)
+
+    @work(group="telling")
+    async def _tell_run(self, run: LiveRun, text: str, *, now: bool) -> None:
+        """A word into the turn that goes on, or the prompt for the one after; each in its turn."""
+        async with self._telling:
+            await self.kept_taken()
+            try:
+                await (run.say(text) if now else run.queue(text, self.options))
+            except OSError as error:
+                self.prompt.put("\n\n".join(filter(None, (text, self.prompt.text))))
+                self.gemtui.say(f"It is not kept, and stands in the prompt: {error}", problem=True)
+            else:
+                self._say_options()
+                self.gemtui.say(SAID_NOW if now else QUEUED)
+                if run.over:
+                    await self.registry.send_what_waits(run)
+                    self._show_next(run)
 
     def _go_on(self, prompt: str) -> None:
         """Send a prompt: in the session that is shown where there is one, else in a new one."""
@@ -372,8 +381,7 @@ class RunScreen(DialogGuardScreen[None]):
         run = await self._started(prompt, resume=resume, before=before)
         if run is None:
             return
-        if self.prompt.text == prompt:
-            self.prompt.sent()
+        self.prompt.sent(prompt)
         if shown is not None and shown.steered.prompts:
             await actions.hand_on(self.gemtui, shown, run)
         self.show_run(run, fresh=before is None)
@@ -397,8 +405,12 @@ class RunScreen(DialogGuardScreen[None]):
     async def _send_waiting(self, run: LiveRun, prompt: str) -> None:
         """Send one of the prompts that wait behind a run that has ended."""
 
+        resume, before = (
+            (run.session, run.settled()) if run.can_go_on else (run.resumes, run.before)
+        )
+
         async def begin(text: str, id: str) -> LiveRun | None:
-            return await self._started(text, resume=run.session, before=run.settled(), id=id)
+            return await self._started(text, resume=resume, before=before, id=id)
 
         try:
             await run.keep_options(self.options)
@@ -406,8 +418,7 @@ class RunScreen(DialogGuardScreen[None]):
         except OSError as error:
             self.gemtui.say(f"It still waits: {error}", problem=True)
         await run.look_at_steering()
-        if run.next is not None:
-            self.show_run(run.next, fresh=False)
+        self._show_next(run)
 
     def action_stop(self) -> None:
         """Copy what is selected; else SIGTERM, the second time SIGKILL."""

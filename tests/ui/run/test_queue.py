@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import fcntl
 import shutil
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -211,6 +212,53 @@ async def test_what_waits_when_nobody_looks_is_shown_by_the_next_gemtui(
         await me.press("s")
         await me.all_done("go", "one", "two")
     assert prune(runs_dir(), runs=1) == 2
+
+
+async def test_what_is_typed_in_one_burst_is_queued_one_by_one(
+    home: Path, project: Path, fake_cli: FakeCli
+) -> None:
+    async with queuer(home, project, fake_cli, "wait") as me:
+        await me.burst("one\rtwo\rthree\rhalf")
+        await me.sees("3 queued")
+        assert me.waits() == ["one", "two", "three"]
+        assert me.pane.prompt.text == "half"
+
+
+async def test_one_that_is_kept_too_late_is_sent_all_the_same(
+    home: Path, project: Path, fake_cli: FakeCli, tmp_path: Path
+) -> None:
+    gate = tmp_path / "gate"
+    async with queuer(home, project, fake_cli, f"until:{gate}", END) as me:
+        run = me.pane.run_shown
+        assert run is not None
+        run.run.steering.path.mkdir()
+        with (run.run.steering.path / "changing.lock").open("w") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            await me.ask("late")
+            fake_cli(START, says("Answered."), END)
+            gate.touch()
+            await me.until(lambda: run.over)
+            assert sent() == ["go"]
+        await me.all_done("go", "late")
+        await me.sees("Answered.", "✓ done")
+
+
+async def test_where_there_is_no_session_yet_a_key_begins_one(
+    home: Path, project: Path, fake_cli: FakeCli, tmp_path: Path
+) -> None:
+    gate = tmp_path / "gate"
+    fake_cli(f"until:{gate}", "exit:1")
+    async with runner(home, project) as found:
+        me = Queuer(found.app, found.pilot)
+        await me.ask("go")
+        await me.sees("running")
+        await me.queue("one", "two")
+        gate.touch()
+        await me.sees("✗ failed", "2 waiting")
+        fake_cli(START, says("Answered."), END)
+        await me.listed()
+        await me.press("s")
+        await me.all_done("go", "one", "two")
 
 
 async def test_a_run_behind_which_prompts_wait_is_not_removed(
