@@ -11,7 +11,7 @@ from pathlib import Path
 
 from gemtui.sessions.store import ChatFile
 
-_OUTPUTS, _OF_SESSION = "tool-outputs", "session-"
+_CHATS, _OUTPUTS, _OF_SESSION = "/chats/", "tool-outputs", "session-"
 _OF_ALL = frozenset(
     {"chats", "checkpoints", "logs", "memory", "plans", "tasks", "tool-outputs", "tracker", "bin"}
 )
@@ -35,12 +35,12 @@ def is_plain_id(id: str) -> bool:
 
 def folders_beside(files: Iterable[ChatFile]) -> Iterator[Path]:
     """Yield the folders that belong to these sessions, as far as there are any."""
-    ids: dict[Path, set[str]] = {}
+    ids: dict[str, set[str]] = {}
     for file in files:
-        project = project_folder(file.path)
-        if project is not None and file.name_id:
-            ids.setdefault(project, set()).add(file.name_id[:8])
-    for project, short in ids.items():
+        folder, chats, _ = file.name.rpartition(_CHATS)
+        if chats and file.name_id:
+            ids.setdefault(folder, set()).add(file.name_id[:8])
+    for project, short in ((Path(folder), short) for folder, short in ids.items()):
         outputs = project / _OUTPUTS
         for folder in (*_folders(project), *_folders(outputs)):
             id = folder.name.removeprefix(_OF_SESSION) if folder.parent == outputs else folder.name
@@ -50,8 +50,8 @@ def folders_beside(files: Iterable[ChatFile]) -> Iterator[Path]:
 
 def project_folder(path: Path) -> Path | None:
     """Return the project's folder of a session's file; None if it is in no folder `chats`."""
-    chats = next((each for each in path.parents if each.name == "chats"), None)
-    return None if chats is None else chats.parent
+    folder, chats, _ = str(path).rpartition(_CHATS)
+    return Path(folder) if chats else None
 
 
 def _folders(place: Path) -> list[Path]:
