@@ -37,10 +37,10 @@ def folders_beside(files: Iterable[ChatFile]) -> Iterator[Path]:
     """Yield the folders that belong to these sessions, as far as there are any."""
     ids: dict[str, set[str]] = {}
     for file in files:
-        folder, chats, _ = file.name.rpartition(_CHATS)
+        name, chats, _ = file.name.rpartition(_CHATS)
         if chats and file.name_id:
-            ids.setdefault(folder, set()).add(file.name_id[:8])
-    for project, short in ((Path(folder), short) for folder, short in ids.items()):
+            ids.setdefault(name, set()).add(file.name_id[:8])
+    for project, short in ((Path(name), short) for name, short in ids.items()):
         outputs = project / _OUTPUTS
         for folder in (*_folders(project), *_folders(outputs)):
             id = folder.name.removeprefix(_OF_SESSION) if folder.parent == outputs else folder.name

@@ -241,7 +241,8 @@ def _copy_anew(path: Path, kept: Path) -> bool:
         _copy_content(path, new)
         if path.suffix == ".json" and _message_ids(new) is None:
             return False
-        if _facts(kept) is not None and not _holds_all(new, kept):
+        is_session = path.suffix in (".json", ".jsonl")
+        if is_session and _facts(kept) is not None and not _holds_all(new, kept):
             _set_aside(path, kept)
         new.replace(kept)
     return True

@@ -182,6 +182,17 @@ def test_on_another_file_system_files_are_copied_and_brought_up_to_date(
     assert sorted(kept(path)) == sorted([before, path.read_bytes()])
 
 
+def test_there_a_plan_is_kept_as_it_was_last(other_file_system: Path, tmp_path: Path) -> None:
+    switch_on()
+    home = tmp_path / ".gemini"
+    session(home, uuid(1))
+    plan = logs.write(home / "tmp" / "proj" / uuid(1) / "plans" / "plan.md", ["First"])
+    keep_all(home)
+    plan.write_text("Another")
+    assert keep_all(home) == 1
+    assert kept(plan) == [b"Another"]
+
+
 def test_a_full_disk_leaves_what_is_kept_and_says_so(
     other_file_system: Path, tmp_path: Path
 ) -> None:
