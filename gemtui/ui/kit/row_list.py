@@ -137,13 +137,18 @@ class RowList(CursorKeys, ScrollView, Generic[Item], can_focus=True, inherit_bin
         """The number of the row with the cursor, from 0."""
         return self._cursor
 
-    def show(self, items: Sequence[Item], *, fresh: bool = False) -> None:
-        """Other rows; `fresh`: the cursor goes to the first one."""
+    def show(self, items: Sequence[Item], *, fresh: bool = False, wanted: object = None) -> None:
+        """Other rows; `fresh`: the cursor goes to the first one.
+
+        `wanted`: the key of the row to which it goes, where that is one of them.
+        """
         chosen, place = self.chosen, 0 if fresh else self._cursor
         before = None if chosen is None else self._key(chosen)
         self.items = items
         if before is not None and not fresh:
             place = self._find(before, place)
+        if wanted is not None:
+            place = self._find(wanted, place)
         self._cursor = self._near(place, 1)
         self.virtual_size = Size(self._width, len(items))
         if fresh:
@@ -269,28 +274,3 @@ class SteeredRows(RowList[Item], can_focus=False):
     def active(self) -> bool:
         """Always: the focus stays where one types."""
         return True
-
-
-class RowSteering:
-    """What moves the cursor of a screen's `SteeredRows`."""
-
-    @property
-    def rows(self) -> RowList[Any]:
-        """The rows."""
-        raise NotImplementedError
-
-    def action_cursor_up(self) -> None:
-        """To the row before."""
-        self.rows.action_cursor_up()
-
-    def action_cursor_down(self) -> None:
-        """To the next row."""
-        self.rows.action_cursor_down()
-
-    def action_page_up(self) -> None:
-        """One page up."""
-        self.rows.action_page_up()
-
-    def action_page_down(self) -> None:
-        """One page down."""
-        self.rows.action_page_down()

@@ -12,7 +12,6 @@ from typing import ClassVar, NamedTuple
 from textual import on, work
 from textual.app import ComposeResult
 from textual.binding import BindingType
-from textual.containers import Horizontal
 from textual.content import Content
 
 from gemtui.marks import Mark
@@ -24,12 +23,13 @@ from gemtui.sessions.written_files import RecordedWrite, files_of
 from gemtui.text import Clean, clean_line, counted, relative, short_path
 from gemtui.ui.draw.lines import Piece, Pieces, fit_end, own, spread, width_of
 from gemtui.ui.draw.theme import Look, Role
-from gemtui.ui.kit.bars import BarLine, FooterLine
-from gemtui.ui.kit.clean_widgets import Input, Static
+from gemtui.ui.kit.bars import BarLine
+from gemtui.ui.kit.clean_widgets import Input
 from gemtui.ui.kit.keys import BY_ID, Where, bindings
-from gemtui.ui.kit.row_list import RowList, RowSteering, SteeredRows
+from gemtui.ui.kit.row_list import RowList, SteeredRows
 from gemtui.ui.sessions.history_screen import History, HistoryScreen
 from gemtui.ui.sessions.labels import SPANS, since
+from gemtui.ui.sessions.typed_search import TypedSearch
 from gemtui.ui.sessions.writes_screen import WritesScreen
 
 _MANY = 2_000
@@ -62,11 +62,10 @@ class FileRow(NamedTuple):
     when: datetime
 
 
-class FilesScreen(RowSteering, WritesScreen[FileRow]):
+class FilesScreen(TypedSearch[RecordedWrite], WritesScreen[FileRow]):
     """`project`: the narrow scope, None = there is none; the next one goes on with `files`."""
 
     BINDINGS: ClassVar[list[BindingType]] = bindings(Where.FILES)
-    AUTO_FOCUS = "Input"
 
     def __init__(
         self,
@@ -77,35 +76,21 @@ class FilesScreen(RowSteering, WritesScreen[FileRow]):
         files: Files,
     ) -> None:
         super().__init__(snapshot, home, marks, id="files-screen")
-        self.files, self._project = files, project
+        self.typed = self.files = files
+        self.project = project
         self._all: Sequence[FileRow] = ()
         self._whole = False
         self._history: HistoryScreen | None = None
 
     def compose(self) -> ComposeResult:
-        """Title, the line to type in, files, how it goes, keys."""
-        glyphs = self.gemtui.glyphs
-        yield BarLine(id="header", mark=glyphs.ellipsis)
-        with Horizontal(id="search-line"):
-            yield Static(own("/"))
-            yield Input(
-                clean_line(self.files.text),
-                placeholder=own("search by path"),
-                select_on_focus=True,
-            )
-        yield SteeredRows[FileRow](_draw, key=lambda row: row.id, empty=own("reading"))
-        yield BarLine(id="status", mark=glyphs.ellipsis)
-        yield FooterLine(ascii=self.gemtui.config.ascii)
-
-    @property
-    def rows(self) -> RowList[FileRow]:
-        """The files."""
-        return self.query_one(SteeredRows)
+        """Files below the line to type in."""
+        rows = SteeredRows[FileRow](_draw, key=lambda row: row.id, empty=own("reading"))
+        yield from self.composed(rows, own("search by path"))
 
     @property
     def _root(self) -> Path | None:
         """The project of the narrow scope, where that is the one."""
-        return None if self.files.everywhere else self._project
+        return None if self.files.everywhere else self.project
 
     def on_mount(self) -> None:
         """Begin to read once it is seen; go on with the file that was looked into."""
@@ -158,12 +143,7 @@ class FilesScreen(RowSteering, WritesScreen[FileRow]):
         found = matching() if len(rows) < _MANY else await asyncio.to_thread(matching)
         self.rows.empty = self._nothing()
         wanted = self.files.chosen
-        self.rows.show(found, fresh=not wanted)
-        row = self.rows.chosen
-        if wanted and row is not None and row.id != wanted:
-            place = next((at for at, each in enumerate(found) if each.id == wanted), None)
-            if place is not None:
-                self.rows.go(place)
+        self.rows.show(found, fresh=not wanted, wanted=wanted or None)
         self._update_header()
 
     def _nothing(self) -> Clean:
@@ -191,25 +171,16 @@ class FilesScreen(RowSteering, WritesScreen[FileRow]):
 
     # --- keys ----------------------------------------------------------------------------------
 
-    def _again(self) -> None:
+    def scope_changed(self) -> None:
+        """Read the files of the other scope."""
         self._all, self._whole, self.files.chosen = (), False, ""
         self._search()
         self.read()
 
-    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        """Without a project there is one scope."""
-        del parameters
-        return action != "scope" or self._project is not None
-
-    def action_scope(self) -> None:
-        """This project or all."""
-        self.files.everywhere = not self.files.everywhere
-        self._again()
-
     def action_span(self) -> None:
         """The next span of time."""
         self.files.span = (self.files.span + 1) % len(SPANS)
-        self._again()
+        self.scope_changed()
 
     def action_patch(self) -> None:
         """What changed in the files that are shown, those of one project, as one patch."""
@@ -231,11 +202,6 @@ class FilesScreen(RowSteering, WritesScreen[FileRow]):
         )
         self.app.push_screen(PatchScreen(patching, self._home))
 
-    @on(Input.Submitted)
-    @on(RowList.Opened)
-    def _enter(self) -> None:
-        self.action_open()
-
     def action_open(self) -> None:
         """All writes of the file."""
         if (row := self.rows.chosen) is not None:
@@ -252,13 +218,6 @@ class FilesScreen(RowSteering, WritesScreen[FileRow]):
         self.files.history = history
         self._history = HistoryScreen(self._snapshot, self._home, self._marks, history)
         self.app.push_screen(self._history, closed)
-
-    def action_close(self) -> None:
-        """End the search; without one, back to the sessions."""
-        if self.files.text:
-            self.query_one(Input).value = ""
-        else:
-            self.dismiss(None)
 
 
 def _row(path: PurePath, writes: Sequence[RecordedWrite], folders: frozenset[str]) -> FileRow:

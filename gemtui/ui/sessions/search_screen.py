@@ -10,12 +10,11 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from threading import Event
-from typing import TYPE_CHECKING, ClassVar, NamedTuple, cast
+from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
 from textual import on, work
 from textual.app import ComposeResult
 from textual.binding import BindingType
-from textual.containers import Horizontal
 from textual.content import Content
 from textual.suggester import Suggester
 
@@ -32,17 +31,16 @@ from gemtui.sessions.summary import Summary
 from gemtui.text import Clean, clean_line, counted, relative, short_path
 from gemtui.ui.draw.lines import Piece, Pieces, fit, own, spread, width_of
 from gemtui.ui.draw.theme import Look, Role
-from gemtui.ui.kit.bars import GAP, BarLine, FooterLine
-from gemtui.ui.kit.clean_widgets import Input, Static
-from gemtui.ui.kit.dialog_guard import AnsweringScreen
+from gemtui.ui.kit.bars import GAP, BarLine
+from gemtui.ui.kit.clean_widgets import Input
 from gemtui.ui.kit.keys import Where, bindings
-from gemtui.ui.kit.row_list import RowList, RowSteering, SteeredRows
+from gemtui.ui.kit.row_list import RowList, SteeredRows
 from gemtui.ui.sessions.marking import named
 from gemtui.ui.sessions.tags import tags_in_use
+from gemtui.ui.sessions.typed_search import TypedSearch
 
 if TYPE_CHECKING:
     from gemtui.marks import Mark
-    from gemtui.ui.kit.app_base import AppBase
 
 MOST = 200
 """Hits that are shown."""
@@ -90,7 +88,7 @@ class _Row(NamedTuple):
     line: Snippet | None = None
 
 
-class SearchScreen(RowSteering, AnsweringScreen[Place]):
+class SearchScreen(TypedSearch[Place]):
     """Closes with the hit to read, or with None; `searching` is what the next one goes on with.
 
     `project`: the narrow scope; None = there is none. `indexing`: how far the index is, None =
@@ -98,7 +96,6 @@ class SearchScreen(RowSteering, AnsweringScreen[Place]):
     """
 
     BINDINGS: ClassVar[list[BindingType]] = bindings(Where.SEARCH)
-    AUTO_FOCUS = "Input"
 
     def __init__(
         self,
@@ -112,40 +109,19 @@ class SearchScreen(RowSteering, AnsweringScreen[Place]):
     ) -> None:
         super().__init__(id="search")
         self._indexing, self._marks = indexing, marks
-        self._search, self._snapshot, self._project = search, snapshot, project
-        self.searching = searching
+        self._search, self._snapshot, self.project = search, snapshot, project
+        self.typed = self.searching = searching
         self._stopped = Event()
         self._results: Results | None = None
         self._lines: dict[Hit, Snippet] = {}
         self._scoped = self._in_scope()
 
-    @property
-    def gemtui(self) -> AppBase:
-        """The app, with its type."""
-        return cast("AppBase", self.app)
-
-    @property
-    def rows(self) -> RowList[_Row]:
-        """The hits."""
-        return self.query_one(SteeredRows)
-
     def compose(self) -> ComposeResult:
-        """Title, the line to type in, hits, how it goes, keys."""
-        glyphs = self.gemtui.glyphs
-        yield BarLine(id="header", mark=glyphs.ellipsis)
-        with Horizontal(id="search-line"):
-            yield Static(own("/"))
-            yield Input(
-                clean_line(self.searching.text),
-                placeholder=own("search in all that was said"),
-                suggester=_Fields(self._values()),
-                select_on_focus=True,
-            )
-        yield SteeredRows[_Row](
+        """Hits below the line to type in."""
+        rows = SteeredRows[_Row](
             self._draw, stops=lambda row: row.hit is not None, key=_key, empty=_HELP
         )
-        yield BarLine(id="status", mark=glyphs.ellipsis)
-        yield FooterLine(ascii=self.gemtui.config.ascii)
+        yield from self.composed(rows, own("search in all that was said"), _Fields(self._values()))
 
     def on_mount(self) -> None:
         """Go on with what was searched before."""
@@ -157,7 +133,7 @@ class SearchScreen(RowSteering, AnsweringScreen[Place]):
 
     def _in_scope(self) -> tuple[Summary, ...]:
         """The sessions to search; the same object as long as they are the same."""
-        project = None if self.searching.everywhere else self._project
+        project = None if self.searching.everywhere else self.project
         return tuple(listed(self._snapshot, project=project, hidden=True))
 
     def _values(self) -> Mapping[Field, Sequence[str]]:
@@ -276,7 +252,7 @@ class SearchScreen(RowSteering, AnsweringScreen[Place]):
     def _empty(self) -> Clean:
         if self.searching.dropped:
             return own("nothing found in dropped messages: ctrl+t searches the others")
-        if self.searching.everywhere or self._project is None:
+        if self.searching.everywhere or self.project is None:
             return own("nothing found: ctrl+t searches dropped messages")
         return own("nothing found in this project: ctrl+r searches all projects")
 
@@ -288,12 +264,7 @@ class SearchScreen(RowSteering, AnsweringScreen[Place]):
     def _show(self, *, fresh: bool) -> None:
         groups = () if self._results is None else self._results.groups
         rows = list(_rows(groups, self._lines))
-        self.rows.show(rows, fresh=fresh)
-        wanted = self.searching.chosen
-        if wanted is not None and (row := self.rows.chosen) is not None and _key(row) != wanted:
-            place = next((at for at, each in enumerate(rows) if _key(each) == wanted), None)
-            if place is not None:
-                self.rows.go(place)
+        self.rows.show(rows, fresh=fresh, wanted=self.searching.chosen)
 
     def _draw(self, row: _Row, look: Look) -> Pieces:
         if row.hit is not None:
@@ -303,8 +274,8 @@ class SearchScreen(RowSteering, AnsweringScreen[Place]):
     # --- words ---------------------------------------------------------------------------------
 
     def _update_header(self) -> None:
-        narrow = not self.searching.everywhere and self._project is not None
-        where = short_path(self._project) if narrow and self._project else own("all projects")
+        narrow = not self.searching.everywhere and self.project is not None
+        where = short_path(self.project) if narrow and self.project else own("all projects")
         words = [Content.styled("Search", "bold"), Content(where)]
         if self.searching.dropped:
             words.append(Content.styled("dropped messages", "$text-warning"))
@@ -336,14 +307,8 @@ class SearchScreen(RowSteering, AnsweringScreen[Place]):
         """Take what is offered."""
         self.query_one(Input).action_cursor_right()
 
-    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        """Without a project there is one scope."""
-        del parameters
-        return action != "scope" or self._project is not None
-
-    def action_scope(self) -> None:
-        """This project or all."""
-        self.searching.everywhere = not self.searching.everywhere
+    def scope_changed(self) -> None:
+        """Search in the other scope."""
         self._scoped = self._in_scope()
         self._find()
 
@@ -351,11 +316,6 @@ class SearchScreen(RowSteering, AnsweringScreen[Place]):
         """What stands, or what was dropped."""
         self.searching.dropped = not self.searching.dropped
         self._find()
-
-    @on(Input.Submitted)
-    @on(RowList.Opened)
-    def _enter(self) -> None:
-        self.action_open()
 
     @on(RowList.Highlighted)
     def _moved(self) -> None:
@@ -369,13 +329,6 @@ class SearchScreen(RowSteering, AnsweringScreen[Place]):
         if results is not None and row is not None and row.hit is not None:
             pattern = await asyncio.to_thread(self._search.pattern, row.hit, results.query)
             self.dismiss(Place(row.hit, self.searching.text, pattern))
-
-    def action_close(self) -> None:
-        """End the search; without one, back to the sessions."""
-        if self.searching.text:
-            self.query_one(Input).value = ""
-        else:
-            self.dismiss(None)
 
 
 class _Fields(Suggester):

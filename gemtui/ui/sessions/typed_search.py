@@ -1,0 +1,107 @@
+"""What search and written files share: a line to type in, above rows whose cursor it moves."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar, cast
+
+from textual import on
+from textual.app import ComposeResult
+from textual.containers import Horizontal
+from textual.suggester import Suggester
+
+from gemtui.text import Clean, clean_line
+from gemtui.ui.draw.lines import own
+from gemtui.ui.kit.bars import BarLine, FooterLine
+from gemtui.ui.kit.clean_widgets import Input, Static
+from gemtui.ui.kit.dialog_guard import AnsweringScreen
+from gemtui.ui.kit.row_list import RowList, SteeredRows
+
+if TYPE_CHECKING:
+    from gemtui.ui.kit.app_base import AppBase
+
+Answer = TypeVar("Answer")
+
+
+class Typed(Protocol):
+    """What is typed, and whether all projects are meant; a later screen can go on with it."""
+
+    text: str
+    everywhere: bool
+
+
+class TypedSearch(AnsweringScreen[Answer]):
+    """`typed`: what it goes on with. `project`: the narrow scope; None = there is none."""
+
+    AUTO_FOCUS = "Input"
+    typed: Typed
+    project: Path | None
+
+    @property
+    def gemtui(self) -> AppBase:
+        """The app, with its type."""
+        return cast("AppBase", self.app)
+
+    @property
+    def rows(self) -> RowList[Any]:
+        """What was found."""
+        return self.query_one(SteeredRows)
+
+    def composed(
+        self, rows: SteeredRows[Any], placeholder: Clean, suggester: Suggester | None = None
+    ) -> ComposeResult:
+        """Title, the line to type in, rows, how it goes, keys."""
+        mark = self.gemtui.glyphs.ellipsis
+        yield BarLine(id="header", mark=mark)
+        with Horizontal(id="search-line"):
+            yield Static(own("/"))
+            yield Input(clean_line(self.typed.text), placeholder=placeholder, suggester=suggester)
+        yield rows
+        yield BarLine(id="status", mark=mark)
+        yield FooterLine(ascii=self.gemtui.config.ascii)
+
+    def scope_changed(self) -> None:
+        """Look in the other scope."""
+        raise NotImplementedError
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        """Without a project there is one scope."""
+        del parameters
+        return action != "scope" or self.project is not None
+
+    @on(Input.Submitted)
+    @on(RowList.Opened)
+    def _enter(self) -> None:
+        self.action_open()
+
+    def action_open(self) -> Any:
+        """Show what is behind the row under the cursor."""
+        raise NotImplementedError
+
+    def action_scope(self) -> None:
+        """This project or all."""
+        self.typed.everywhere = not self.typed.everywhere
+        self.scope_changed()
+
+    def action_close(self) -> None:
+        """End the search; without one, back to the sessions."""
+        if self.typed.text:
+            self.query_one(Input).value = ""
+        else:
+            self.dismiss(None)
+
+    def action_cursor_up(self) -> None:
+        """To the row before."""
+        self.rows.action_cursor_up()
+
+    def action_cursor_down(self) -> None:
+        """To the next row."""
+        self.rows.action_cursor_down()
+
+    def action_page_up(self) -> None:
+        """One page up."""
+        self.rows.action_page_up()
+
+    def action_page_down(self) -> None:
+        """One page down."""
+        self.rows.action_page_down()
