@@ -10,6 +10,7 @@ from textual.app import ComposeResult
 from textual.containers import Horizontal, VerticalScroll
 from textual.content import Content
 from textual.message import Message
+from textual.screen import ScreenResultType
 
 from gemtui.text import Clean, clean, visible_line
 from gemtui.ui.draw.lines import own
@@ -120,6 +121,28 @@ class ConfirmForGoodScreen(_QuestionScreen):
 
     BINDINGS = bindings(Where.CONFIRM_FOR_GOOD)
     _key = BY_ID["confirm_for_good.confirm"].footer()
+
+
+class FormScreen(DialogScreen[ScreenResultType]):
+    """Fields, below them a button for each way out."""
+
+    def buttons(self, take: str = "Take") -> ComposeResult:
+        """Yield the buttons, for the end of `compose`; `take`: what the one that takes it says."""
+        with Horizontal(classes="buttons"):
+            yield Button(own("Close (esc)"), id="no")
+            yield Button(own(f"{take} (ctrl+s)"), id="yes", variant="primary")
+
+    @on(Button.Pressed, "#no")
+    def _no_pressed(self) -> None:
+        self.action_close()
+
+    @on(Button.Pressed, "#yes")
+    def _yes_pressed(self) -> None:
+        self.action_take()
+
+    def action_take(self) -> object:
+        """Close with what stands here, if it can be taken."""
+        raise NotImplementedError
 
 
 class AskScreen(DialogScreen[str]):

@@ -21,9 +21,9 @@ from gemtui.policy.model.rules import Decision, Finding, Rule, Severity
 from gemtui.text import Clean, clean_line, visible_line
 from gemtui.ui.draw.lines import EMPTY, own
 from gemtui.ui.draw.theme import look_of
-from gemtui.ui.kit.clean_widgets import Button, Dialog, Input, Label, Select, Static
-from gemtui.ui.kit.dialog_guard import LOW, DialogScreen
-from gemtui.ui.kit.dialogs import ConfirmScreen
+from gemtui.ui.kit.clean_widgets import Dialog, Input, Label, Select, Static
+from gemtui.ui.kit.dialog_guard import LOW
+from gemtui.ui.kit.dialogs import ConfirmScreen, FormScreen
 from gemtui.ui.kit.keys import Where, bindings
 from gemtui.ui.kit.tick import Tick
 from gemtui.ui.rules import form_fields
@@ -118,7 +118,7 @@ def look_at(document: Document, place: int | None, rule: Rule) -> RuleReview:
     return RuleReview(found, fixed(rule, found))
 
 
-class RuleForm(DialogScreen[Rule]):
+class RuleForm(FormScreen[Rule]):
     """A dialog that returns the rule, or None if it was cancelled.
 
     `project`: the folder that the field for a folder is relative to. `place`: the index of the rule
@@ -156,9 +156,7 @@ class RuleForm(DialogScreen[Rule]):
                     if name == "tools":
                         yield Static(id="tools-hint", classes="hint")
             yield Static(id="rule-findings")
-            with Horizontal(classes="buttons"):
-                yield Button(own("Close (esc)"), id="no")
-                yield Button(own("Take (ctrl+s)"), id="yes", variant="primary")
+            yield from self.buttons()
 
     def _title(self) -> Clean:
         return own("A new rule" if self._place is None else f"Rule {self._place + 1}")
@@ -271,12 +269,6 @@ class RuleForm(DialogScreen[Rule]):
 
     # --- actions -------------------------------------------------------------------------------
 
-    @on(Button.Pressed, "#no")
-    def action_close(self) -> None:
-        """Cancel."""
-        self.dismiss(None)
-
-    @on(Button.Pressed, "#yes")
     @on(Input.Submitted)
     @work(exclusive=True, group="take")
     async def action_take(self) -> None:

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from textual import events, on
+from textual import events
 from textual.app import ComposeResult
-from textual.containers import Horizontal
 
 from gemtui.text import HOLDS_CONTROLS, Clean, clean, clean_line, visible
 from gemtui.ui.draw.lines import own
 from gemtui.ui.kit.clean_text_area import TextArea
-from gemtui.ui.kit.clean_widgets import Button, Dialog, Label
-from gemtui.ui.kit.dialog_guard import DialogScreen
+from gemtui.ui.kit.clean_widgets import Dialog, Label
+from gemtui.ui.kit.dialogs import FormScreen
 from gemtui.ui.kit.keys import Where, bindings
 
 LONGEST = 200_000
@@ -39,7 +38,7 @@ class ChangeArea(TextArea):
             await super()._on_key(event)
 
 
-class ChangeScreen(DialogScreen[str]):
+class ChangeScreen(FormScreen[str]):
     """Closes with the text to which `problem` does not object, or with None."""
 
     BINDINGS = bindings(Where.CHANGE_CALL)
@@ -58,9 +57,7 @@ class ChangeScreen(DialogScreen[str]):
         with Dialog(self._title, own(f"{takes}   esc closes"), id="change-call"):
             yield ChangeArea(enter_takes=self._enter_takes)
             yield Label(id="problem")
-            with Horizontal(classes="buttons"):
-                yield Button(own("Close (esc)"), id="no")
-                yield Button(own("Take (ctrl+s)"), id="yes", variant="primary")
+            yield from self.buttons()
 
     def on_mount(self) -> None:
         """Begin at the end of the text, every character of it visible."""
@@ -71,7 +68,6 @@ class ChangeScreen(DialogScreen[str]):
             words = f"it {HOLDS_CONTROLS}: marks stand for them, and are taken as they stand here"
             self.query_one("#problem", Label).update(clean(words))
 
-    @on(Button.Pressed, "#yes")
     def action_take(self) -> None:
         """Take what stands here."""
         text = self.query_one(ChangeArea).text
@@ -79,8 +75,3 @@ class ChangeScreen(DialogScreen[str]):
         self.query_one("#problem", Label).update(clean_line(problem))
         if not problem:
             self.dismiss(text)
-
-    @on(Button.Pressed, "#no")
-    def action_close(self) -> None:
-        """Change nothing."""
-        self.dismiss(None)

@@ -23,8 +23,9 @@ from gemtui.policy.model.tool_catalog import TOOLS
 from gemtui.text import clean_line
 from gemtui.ui.draw.lines import own
 from gemtui.ui.draw.theme import look_of
-from gemtui.ui.kit.clean_widgets import Button, Dialog, Input, Label, Select, Static, Words
-from gemtui.ui.kit.dialog_guard import LOW, DialogScreen
+from gemtui.ui.kit.clean_widgets import Dialog, Input, Label, Select, Static, Words
+from gemtui.ui.kit.dialog_guard import LOW
+from gemtui.ui.kit.dialogs import FormScreen
 from gemtui.ui.kit.keys import Where, bindings
 from gemtui.ui.kit.tick import Tick
 from gemtui.ui.rules.form import NameSuggester, tool_hint
@@ -123,7 +124,7 @@ class ChosenOptions(NamedTuple):
     remember: bool
 
 
-class OptionsScreen(DialogScreen[ChosenOptions]):
+class OptionsScreen(FormScreen[ChosenOptions]):
     """Closes with what is wanted, or with None; `remembers`: the folder keeps some already."""
 
     BINDINGS = bindings(Where.OPTIONS)
@@ -160,9 +161,7 @@ class OptionsScreen(DialogScreen[ChosenOptions]):
                         yield from self._row(name, label)
             yield from self._row("remember", "Remember")
             yield Static(id="hint")
-            with Horizontal(classes="buttons"):
-                yield Button(own("Close (esc)"), id="no")
-                yield Button(own("Take (ctrl+s)"), id="yes", variant="primary")
+            yield from self.buttons()
 
     def _row(self, name: str, label: str) -> Iterator[Widget]:
         yield Horizontal(Label(own(label)), self._field(name), classes="row")
@@ -225,12 +224,6 @@ class OptionsScreen(DialogScreen[ChosenOptions]):
 
     # --- taking --------------------------------------------------------------------------------
 
-    @on(Button.Pressed, "#no")
-    def action_close(self) -> None:
-        """Change nothing."""
-        self.dismiss(None)
-
-    @on(Button.Pressed, "#yes")
     @on(Input.Submitted)
     @work(exclusive=True, group="take")
     async def action_take(self) -> None:

@@ -17,8 +17,9 @@ from gemtui.text import Clean, clean, clean_line, ellipsis, visible_line
 from gemtui.ui.draw.lines import own
 from gemtui.ui.draw.theme import look_of
 from gemtui.ui.kit.clean_text_area import TextArea
-from gemtui.ui.kit.clean_widgets import Button, Dialog, Input, Label, Static
-from gemtui.ui.kit.dialog_guard import LOW, DialogScreen
+from gemtui.ui.kit.clean_widgets import Dialog, Input, Label, Static
+from gemtui.ui.kit.dialog_guard import LOW
+from gemtui.ui.kit.dialogs import FormScreen
 from gemtui.ui.kit.keys import Where, bindings
 from gemtui.ui.kit.tick import Tick
 from gemtui.ui.sessions.tags import BETWEEN, TagSuggester
@@ -27,7 +28,7 @@ _TITLE, _TAGS = 72, 64
 """Cells of a title and of the tags below their field, which stay on one line."""
 
 
-class MarksScreen(DialogScreen[bool]):
+class MarksScreen(FormScreen[bool]):
     """Name, tags, note, pin and archive; several sessions have no name and note in common.
 
     Closes with True if something was changed.
@@ -80,9 +81,7 @@ class MarksScreen(DialogScreen[bool]):
                 yield Horizontal(Label(own("Note")), note, id="note-row")
             yield Horizontal(Label(), *self._ticks(), id="mark-states")
             yield Static(id="problem")
-            with Horizontal(classes="buttons"):
-                yield Button(own("Close (esc)"), id="no")
-                yield Button(own("Keep (ctrl+s)"), id="yes", variant="primary")
+            yield from self.buttons("Keep")
 
     def _ticks(self) -> Iterator[Tick]:
         for state in ("pinned", "archived"):
@@ -100,12 +99,6 @@ class MarksScreen(DialogScreen[bool]):
 
     # --- keeping -------------------------------------------------------------------------------
 
-    @on(Button.Pressed, "#no")
-    def action_close(self) -> None:
-        """Change nothing."""
-        self.dismiss(False)
-
-    @on(Button.Pressed, "#yes")
     @on(Input.Submitted)
     @work(exclusive=True, group="take")
     async def action_take(self) -> None:

@@ -116,6 +116,17 @@ async def test_esc_changes_nothing(store: Path) -> None:
     assert not marks_file().exists()
 
 
+async def test_each_way_out_has_a_button(store: Path) -> None:
+    async with person(store, NARROW) as me:
+        for button in ("#no", "#yes"):
+            await open_dialog(me)
+            await me.type("Tail")
+            await me.pilot.click(button)
+            await me.until(lambda: not isinstance(me.app.screen, MarksScreen))
+            assert marks_file().exists() is (button == "#yes")
+        assert Marks().get(me.chosen.id).name == "Tail"
+
+
 async def test_several_get_tags_and_lose_those_they_have_in_common(store: Path) -> None:
     async with person(store, NARROW) as me:
         await me.press("space", "space")
