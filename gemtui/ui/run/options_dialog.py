@@ -102,7 +102,7 @@ _HINTS = {
     "include_directories": "folders that tools may use as well, with commas",
     "resume": "the full id of a stored session, to go on with it",
     "approval_mode": "what tools may do unasked; the rest is refused, or asked about",
-    "ask": "needs gemtui's extension; denied stays denied; MCP tools are held less firmly",
+    "ask": "needs gemtui's extension; denials stand; MCP tools are held less firmly",
     "away": "what becomes of a question while no gemtui is open",
     "policies": "your files of rules: pane 3 makes and edits them",
     "only_tools": "no other tool exists; names with commas",
