@@ -9,6 +9,7 @@ from pathlib import Path, PurePath
 
 import pytest
 
+from gemtui.agent.approval import ALTERED, MOVED, PASSED, UNGATED
 from gemtui.agent.fold import Fold
 from gemtui.agent.ndjson import NdjsonReader
 from gemtui.agent.stream import Ending, Limit, Stream
@@ -279,6 +280,22 @@ def test_a_program_that_could_not_be_started() -> None:
     assert found.detail == "spawn gemini ENOENT"
     lost = said(INIT, code=None, problem="the supervisor of this run was killed; the run was ended")
     assert "looked after the run" in lost.headline
+
+
+@pytest.mark.parametrize(
+    ("problem", "headline"),
+    [
+        (UNGATED, "The run was ended, since nobody could be asked"),
+        (PASSED, "The run was ended, since nobody could be asked"),
+        (MOVED, "The run was ended, since nobody could be asked"),
+        (ALTERED, "The run was ended, since what ran was not what you allowed"),
+    ],
+)
+def test_a_gate_that_does_not_hold_is_said(problem: str, headline: str) -> None:
+    found = said(INIT, code=-9, problem=problem)
+    assert found.headline == headline
+    assert found.detail == problem
+    assert found.ways_out
 
 
 def test_time_limits_say_which() -> None:
