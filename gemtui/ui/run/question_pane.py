@@ -36,6 +36,8 @@ from gemtui.ui.run.question_drawing import draw_proposal
 
 QUIET = 0.4
 """Seconds without a key before one answers a question that has just been drawn."""
+TYPING = 1.2
+"""Seconds more where that key came too soon and leads to typing: the text is no answer."""
 _MOST_LISTED = 4
 """Rows of the list of several questions."""
 _AROUND = 11
@@ -94,7 +96,7 @@ class QuestionView(LineView, inherit_bindings=False):
             return
         since, quiet = event.time - self._quiet_since, QUIET
         if since < quiet:
-            self._quiet_since = event.time
+            self._quiet_since = event.time + (TYPING if event.key in _TYPED_BEHIND else 0)
             event.prevent_default()
             event.stop()
             self._keyed("too_soon")
@@ -169,6 +171,9 @@ _ANSWERING = frozenset(
     if key.group is Group.CHANGE
     for name in key.keys.split(",")
 )
+
+
+_TYPED_BEHIND = frozenset(BY_ID[f"question.{said}"].keys for said in (Said.BECAUSE, Said.CHANGE))
 
 
 @dataclass(frozen=True, slots=True)

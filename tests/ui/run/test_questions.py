@@ -18,7 +18,7 @@ from gemtui.policy.edit.named_policies import path_of
 from gemtui.policy.file.policy import Policy
 from gemtui.runs.granted import ALWAYS
 from gemtui.ui.run.change_screen import ChangeScreen
-from gemtui.ui.run.question_pane import QuestionPane
+from gemtui.ui.run.question_pane import TYPING, QuestionPane
 from tests.fake_cli import INIT, FakeCli, uses
 from tests.patience import PATIENCE
 from tests.ui.people import NARROW, WIDE, person, type_at
@@ -292,6 +292,24 @@ async def test_a_burst_behind_the_key_that_led_there_answers_nothing(
         assert me.question.view.has_focus
         await me.until(lambda: any("too soon" in said for said in me.said))
         assert me.gate.answer_to(1) is None
+
+
+@pytest.mark.parametrize("key", ["r", "e"])
+async def test_what_is_typed_behind_a_key_that_came_too_soon_is_no_answer(
+    home: Path, project: Path, fake_cli: FakeCli, key: str
+) -> None:
+    async with somebody(home, project, fake_cli) as me:
+        await me.type("x")
+        await me.asked(1)
+        await me.until(lambda: me.question.shown is not None)
+        began = time.monotonic()
+        await me.burst(SHIFT_TAB + key)
+        await me.until(lambda: any("too soon" in said for said in me.said))
+        await me.until(lambda: me.question.view.armed)
+        assert time.monotonic() - began > TYPING
+        assert me.app.screen is me.pane
+        await me.press("n")
+        assert await me.answered(1) == Approval.deny()
 
 
 async def test_a_key_held_down_answers_one_question(
