@@ -251,7 +251,7 @@ TABLE: dict[Where, tuple[Row, ...]] = {
         ("follow_up", "c", CHANGE, "Continue", "Go on in the same session"),
         ("copy_command", "C", COPY, "Copy command", "Copy the command line of this run"),
         ("allow", "p", CHANGE, "Allow it", "The rule that would allow the refused call"),
-        ("options", "ctrl+o", CHANGE, "Options", "Model, folders, mode, tools, limits"),
+        ("options", "ctrl+o", CHANGE, "Options", "Ask me first, mode, model, tools, limits"),
         ("command", "ctrl+t", OPEN, "Command", "The exact command that enter will run"),
         ("from_file", "ctrl+g", OPEN, "From a file", "Take the prompt from a file"),
         ("new", "ctrl+n", CHANGE, "New run", "An empty pane; what goes on goes on"),
