@@ -19,6 +19,8 @@ from gemtui.transcript.tools import ToolKind, asked_path, kind_of
 
 _MOST_EDITED = 1_000_000
 """Characters of a file that a person is given whole to edit."""
+_NEW_TEXT = {ToolKind.WRITE: "content", ToolKind.EDIT: "new_string"}
+"""The argument that holds what a call writes."""
 _NOT_FOUND = (
     "the text to replace is not in the file as it is now, or more than once: "
     "Gemini CLI may then change what is only like it, so this is not sure to be what happens"
@@ -118,14 +120,12 @@ def _as_json(args: Mapping[str, Any]) -> str:
 
 def _file(tool: str, args: Mapping[str, Any], cwd: Path) -> Proposal | None:
     kind, path = kind_of(tool), asked_path(args)
-    edits = kind is ToolKind.EDIT
-    old, new = args.get("old_string"), args.get("new_string" if edits else "content")
-    if not (path and kind in (ToolKind.WRITE, ToolKind.EDIT) and isinstance(new, str)):
+    if not path or kind not in (ToolKind.WRITE, ToolKind.EDIT):
         return None
-    if not isinstance(old, str):
-        if edits:
-            return None
-        old = None
+    edits = kind is ToolKind.EDIT
+    old, new = args.get("old_string") if edits else None, args.get(_NEW_TEXT[kind])
+    if not isinstance(new, str) or (edits and not isinstance(old, str)):
+        return None
     place = cwd / path
     before, remarks = _read(place, cwd)
     after = new if old is None else _replaced(before, old, new, args)

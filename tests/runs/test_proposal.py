@@ -59,6 +59,14 @@ def test_a_write_is_told_against_the_disk(tmp_path: Path) -> None:
     assert same.remarks == ("it changes nothing",)
 
 
+def test_a_write_is_of_the_whole_file_whatever_else_it_is_given(tmp_path: Path) -> None:
+    (tmp_path / "a.txt").write_text("one\ntwo\n")
+    args = {"file_path": "a.txt", "content": "2", "old_string": "two", "allow_multiple": True}
+    found = proposed("write_file", args, tmp_path)
+    assert signs(found) == ["-one", "-two", "+2"]
+    assert found.text == "2"
+
+
 def test_what_the_path_hides_is_said(tmp_path: Path) -> None:
     project = tmp_path / "project"
     project.mkdir()
