@@ -44,6 +44,7 @@ class PolicyEditor:
         if ours is not None and not self.draft.changed:
             await self.open(ours)
         self.begun.set()
+        self._changed()
         await self.look_around()
 
     async def _files(self) -> tuple[PolicyFile, ...]:

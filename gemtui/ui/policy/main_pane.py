@@ -8,6 +8,7 @@ from textual.containers import Vertical
 from textual.content import Content
 from textual.message import Message
 
+from gemtui.ui.draw.lines import own
 from gemtui.ui.draw.theme import Glyphs
 from gemtui.ui.kit.bars import BarLine
 from gemtui.ui.kit.clean_widgets import Static
@@ -78,12 +79,15 @@ class PolicyMain(Vertical):
 
     # --- showing -------------------------------------------------------------------------------
 
+    begun = False
+    """Whether a policy has been opened, or there is none."""
+
     def show(self, draft: Draft, place: int | None = None) -> None:
         """Show the draft, with the cursor on the rule at `place`."""
         self._draft = draft
         stuck = bool(draft.document.locked)
         words = locked(draft, self._glyphs) if stuck else no_rules(draft, self._glyphs)
-        self.query_one("#no-rules", Static).update(words)
+        self.query_one("#no-rules", Static).update(words if self.begun else own("reading"))
         self.rules.show_rules(draft, self._words, place)
         self.set_class(stuck or not (draft.entries or self.simple), "-nothing")
         self.levels.show_levels(draft)
@@ -97,8 +101,9 @@ class PolicyMain(Vertical):
         self.query_one("#brief", Static).update(in_brief(shown, self._glyphs))
 
     def _say_title(self, draft: Draft) -> None:
-        said = title(draft, len(self.rules.items), simple=self.simple)
-        self.query_one("#policy-title", BarLine).say(list(said), list(whose(draft)))
+        if self.begun:
+            said = title(draft, len(self.rules.items), simple=self.simple)
+            self.query_one("#policy-title", BarLine).say(list(said), list(whose(draft)))
 
     def _say_level(self) -> None:
         levels = self.levels

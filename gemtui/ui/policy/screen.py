@@ -111,6 +111,7 @@ class PolicyScreen(DialogGuardScreen[None]):
     def show(self, place: int | None = None) -> None:
         """Show the present draft, with the cursor on the rule at `place`."""
         draft = self.draft
+        self.main.begun = self.editor.begun.is_set() or draft.changed
         self.main.show(draft, place)
         self._become()
         self._say_rule()

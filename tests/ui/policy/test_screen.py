@@ -21,7 +21,7 @@ from gemtui.ui.run.prompt import PromptArea
 from gemtui.ui.run.screen import RunScreen
 from tests.fake_cli import INIT, OK, FakeCli
 from tests.patience import PATIENCE
-from tests.ui.people import NARROW, WIDE
+from tests.ui.people import NARROW, WIDE, person
 from tests.ui.planners import WORK, planner, policy
 
 SIZES = pytest.mark.parametrize("size", [WIDE, NARROW], ids=["wide", "narrow"])
@@ -53,6 +53,20 @@ async def test_somebody_who_never_wrote_a_policy_learns_how_to_begin(
         await me.sees("s   Suggest rules from what past sessions did", "l   Simple view")
         await me.sees("a add", "^s save", "s suggest")
         assert "enter edit" not in me.text
+
+
+async def test_while_policies_are_read_nobody_is_told_that_there_are_none(home: Path) -> None:
+    policy("work")
+    seen: list[str] = []
+    async with person(home, WIDE) as me:
+
+        def read() -> bool:
+            seen.append(me.text)
+            return "4 rules" in me.text
+
+        await me.press("3")
+        await me.until(read)
+    assert not any("No policy yet" in each or "0 rules" in each for each in seen)
 
 
 @SIZES
