@@ -19,7 +19,7 @@ PASSED = "a tool ran that never passed its gate"
 """Why a run was ended whose gate does not hold."""
 ALTERED = "a tool ran with other arguments than were allowed: another hook changed them"
 """Why a run was ended in which something else was made of a yes."""
-MOVED = "the folder of the run was moved or removed, and no hook can run without it"
+MOVED = "the folder of the run was moved, removed or shut, and no hook can run without it"
 """Why a run was ended in which nobody can be asked any more."""
 
 

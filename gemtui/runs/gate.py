@@ -8,6 +8,7 @@ here refuses the call (`gemtui/runs/gate_policy.py` says why that holds).
 from __future__ import annotations
 
 import json
+import os
 import sys
 import threading
 import time
@@ -81,7 +82,6 @@ class Gate:
         self._clock = clock
         self._away = Away((request.about or {}).get("away") or Away.WAIT)
         self._seal = new_seal()
-        self._place: tuple[int, int] | None = None
         self._let: Counter[tuple[str, str]] = Counter()
         """Calls that were let through and have no result yet: tool, arguments."""
         self._wrong: str | None = None
@@ -102,7 +102,6 @@ class Gate:
 
         `temporary`: the run's folder for temporary files. Raises OSError, GemtuiError.
         """
-        self._place = _identity(self._request.cwd)
         self._files.create()
         self._policy = GatePolicy.of(self._request)
         self._granted.load_always()
@@ -131,16 +130,8 @@ class Gate:
                 return UNGATED
             if wrong := PASSED if self._calls.ungated else self._wrong:
                 return wrong
-        return MOVED if self._is_moved() else None
-
-    def _is_moved(self) -> bool:
-        """Whether the folder in which the CLI starts hooks is another one, or none."""
-        try:
-            return _identity(self._request.cwd) != self._place
-        except (FileNotFoundError, NotADirectoryError):
-            return True
-        except OSError:  # that tells nothing
-            return False
+        hooks_start = os.access(f"{self._request.cwd}/.", os.X_OK)
+        return None if hooks_start else MOVED
 
     def close(self) -> None:
         """Refuse what is still asked. Raises OSError if that can't be written down."""
@@ -401,12 +392,6 @@ def _placed(tool: str, arguments: Mapping[str, Any], cwd: Path) -> Mapping[str, 
         return arguments
     guessed = tool == "replace" or path.startswith("@")
     return {**arguments, "file_path": str(cwd / path)} if guessed else arguments
-
-
-def _identity(folder: str) -> tuple[int, int]:
-    """Which folder it is. Raises OSError."""
-    found = Path(folder).stat()
-    return found.st_dev, found.st_ino
 
 
 def _written(tool: str, arguments: Mapping[str, Any]) -> tuple[str, str]:

@@ -587,7 +587,7 @@ def test_a_run_whose_folder_is_gone_is_ended(asker: Asker) -> None:
     assert asker.gate.problem() is None
     asker.project.rename(asker.project.with_name("elsewhere"))
     assert asker.gate.problem() == MOVED
-    asker.project.mkdir()
+    asker.project.touch()
     assert asker.gate.problem() == MOVED
 
 
