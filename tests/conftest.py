@@ -11,6 +11,7 @@ import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from itertools import count
 from pathlib import Path
 
 import pytest
@@ -20,6 +21,8 @@ pytest_plugins = ["tests.fake_cli", "tests.foreign_folder", "tests.real_cli"]
 
 DATA = Path(__file__).parent / "data"
 A_WHILE = 600
+_NUMBERS = count()
+"""Of the tests' places: looking for a free number costs more with each of thousands of tests."""
 
 settings.register_profile("busy", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("busy")
@@ -54,7 +57,8 @@ def settled_data() -> None:
 @pytest.fixture(autouse=True)
 def own_places(monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFactory) -> None:
     """No test sees the real `~/.gemini`, our real caches, or the settings of the terminal."""
-    base = tmp_path_factory.mktemp("places")
+    base = tmp_path_factory.getbasetemp() / "places" / str(next(_NUMBERS))
+    base.mkdir(parents=True)
     for name in ("HOME", "GEMINI_CLI_HOME"):
         monkeypatch.setenv(name, str(base / "home"))
     for name in ("CACHE", "CONFIG", "STATE", "DATA"):

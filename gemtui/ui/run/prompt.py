@@ -14,6 +14,7 @@ from textual.binding import BindingType
 from textual.containers import Vertical
 from textual.content import Content
 from textual.message import Message
+from textual.reactive import var
 
 from gemtui.text import Clean, clean, visible_line
 from gemtui.ui.kit.clean_text_area import TextArea
@@ -33,6 +34,9 @@ class PromptArea(TextArea):
     """The text itself. What it does not use (ctrl+c without a selection) goes on to the screen."""
 
     BINDINGS: ClassVar[list[BindingType]] = bindings(Where.PROMPT)
+
+    hears: var[bool] = var(False, bindings=True)
+    """A run goes on that takes words in its midst."""
 
     class Submitted(Message):
         """Send this."""
@@ -69,8 +73,6 @@ class PromptArea(TextArea):
         super().__init__(longest=LONGEST)
         self.offering = False
         """Files are offered: enter, tab, the arrows and escape are about them."""
-        self.hears = False
-        """A run goes on that takes words in its midst."""
         self.beside = False
         """A run goes on."""
         self._history = history

@@ -121,6 +121,17 @@ async def test_no_with_a_reason(home: Path, project: Path, fake_cli: FakeCli) ->
         assert await me.answered(1) == Approval.deny("use a branch")
 
 
+async def test_a_word_is_offered_as_long_as_the_run_hears_it(
+    home: Path, project: Path, fake_cli: FakeCli
+) -> None:
+    async with somebody(home, project, fake_cli) as me:
+        assert "say now" not in me.text
+        me.pane.prompt.hears = True
+        await me.sees("say now")
+        me.pane.prompt.hears = False
+        await me.until(lambda: "say now" not in me.text)
+
+
 async def test_escape_in_a_dialog_answers_nothing(
     home: Path, project: Path, fake_cli: FakeCli
 ) -> None:

@@ -30,6 +30,7 @@ from gemtui.ui.run.screen import RunScreen
 from gemtui.ui.run.side import WriteList
 from gemtui.ui.sessions.history_screen import HistoryScreen
 from tests.fake_cli import INIT, OK, FakeCli, ends, says, uses
+from tests.patience import PATIENCE
 from tests.runs.test_listing import add_run
 from tests.runs.test_orphans import kill_watchers, start
 from tests.runs.test_outcome import STREAMS
@@ -89,9 +90,10 @@ async def test_a_prompt_is_taken_while_the_cli_is_looked_for(
 ) -> None:
     os.mkfifo(tmp_path / "version")
     program = tmp_path / "gemini"
-    program.write_text(f"#!/bin/sh\nexec /bin/cat {tmp_path}/version\n")
+    program.write_text(f'#!/bin/sh\n[ "$1" = --help ] || exec /bin/cat {tmp_path}/version\n')
     program.chmod(0o755)
     monkeypatch.setenv("GEMINI_CLI_PATH", str(program))
+    monkeypatch.setattr("gemtui.agent.detect.ANSWER_LIMIT", PATIENCE)
     async with runner(home, project, NARROW) as me:
         await me.sees("No run yet", "looking for Gemini CLI")
         await me.type("go")
@@ -631,9 +633,15 @@ async def test_leaving_asks_and_a_run_left_alone_is_found_again(
 
 @pytest.mark.parametrize("stop", [True, False], ids=["stop", "leave"])
 async def test_leaving_asks_about_a_run_that_is_being_started(
-    home: Path, project: Path, fake_cli: FakeCli, tmp_path: Path, stop: bool
+    home: Path,
+    project: Path,
+    fake_cli: FakeCli,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    stop: bool,
 ) -> None:
     program, gate = fake_cli(START, "wait"), tmp_path / "gate"
+    monkeypatch.setattr("gemtui.agent.detect.ANSWER_LIMIT", PATIENCE)
     async with runner(home, project) as me:
         await me.until(lambda: "gemini 0.61.0" in me.text)
         os.mkfifo(gate)
