@@ -6,7 +6,7 @@ import asyncio
 import os
 import sys
 import termios
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -30,6 +30,8 @@ from gemtui.transcript.tools import args_hold_controls, asked_path
 
 _MOST = 60
 """Lines of a call that are printed; `v` prints all."""
+_LONGEST = 1000
+"""Characters of an argument that stands beside the command or the change."""
 _LOOK = 0.3
 """Seconds between two looks whether somebody else has answered."""
 NO_TERMINAL = (
@@ -229,20 +231,13 @@ def question_lines(
     for danger in proposal.dangers:
         what = proposal.text[danger.start : danger.end][:60]
         yield visible_line(f"  ! {what}: {danger.why}")
-    yield from _others(proposal.arguments, proposal.form)
+    for name, value in proposal.others():
+        yield visible_line(f"  {name}: {value[:_LONGEST]}")
 
 
 def _hunks(diff: str) -> str:
     at = diff.find("\n@@ ")
     return diff if at < 0 else diff[at + 1 :]
-
-
-def _others(arguments: Mapping[str, Any], form: Form) -> Iterator[Clean]:
-    shown = {"command", "file_path", "content", "old_string", "new_string"}
-    if form is not Form.ARGUMENTS:
-        for name, value in arguments.items():
-            if name not in shown:
-                yield visible_line(f"  {name}: {str(value)[:500]}")
 
 
 def _words(request: ApprovalRequest, like: LikeThis) -> Iterator[Clean]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path, PurePath
@@ -21,6 +21,7 @@ _MOST_EDITED = 1_000_000
 """Characters of a file that a person is given whole to edit."""
 _NEW_TEXT = {ToolKind.WRITE: "content", ToolKind.EDIT: "new_string"}
 """The argument that holds what a call writes."""
+_WORDS = ("description", "instruction")
 _NOT_FOUND = (
     "the text to replace is not in the file as it is now, or more than once: "
     "Gemini CLI may then change what is only like it, so this is not sure to be what happens"
@@ -54,6 +55,22 @@ class Proposal:
     dangers: tuple[Danger, ...] = ()
     before: str | None = None
     """The whole file, where `text` is the whole file after the call."""
+
+    def others(self) -> Iterator[tuple[str, str]]:
+        """Yield the arguments that neither text nor diff shows, each by what it is called.
+
+        What the model says of its call is told as its own words.
+        """
+        for name, value in self.arguments.items():
+            if name not in self._shown:
+                yield "Gemini says" if name in _WORDS else name, str(value)
+
+    @property
+    def _shown(self) -> Collection[str]:
+        if self.form is Form.FILE:
+            writes = kind_of(self.tool) is ToolKind.WRITE
+            return ("file_path", *(("content",) if writes else ("old_string", "new_string")))
+        return ("command",) if self.form is Form.COMMAND else self.arguments.keys()
 
     def changed(self, text: str) -> Mapping[str, Any]:
         """Return the arguments with which the call does what a person wrote.

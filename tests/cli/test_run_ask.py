@@ -9,7 +9,10 @@ from pathlib import Path
 
 import pytest
 
+from gemtui.agent.approval import ApprovalRequest
+from gemtui.commands.run_ask import question_lines
 from gemtui.runs.listing import list_runs, runs_dir
+from gemtui.runs.proposal import proposal_of
 from tests.cli.test_run_real import begin, finish
 from tests.gated import put_hooks
 from tests.model_server import ModelServer, answer, call, text
@@ -145,3 +148,18 @@ def test_without_a_terminal_nothing_is_started(
         assert not model.requests
     assert (code, out) == (2, "")
     assert "--ask needs a terminal" in err
+
+
+@pytest.mark.parametrize(
+    ("tool", "args"),
+    [
+        ("run_shell_command", {"command": "ls", "content": "beside", "description": "Lists"}),
+        ("write_file", {"file_path": "a", "content": "x", "old_string": "beside"}),
+        ("replace", {"file_path": "a", "old_string": "x", "new_string": "y", "content": "beside"}),
+    ],
+)
+def test_no_argument_is_left_out(tool: str, args: dict[str, str], tmp_path: Path) -> None:
+    request = ApprovalRequest(tool_name=tool, arguments=args)
+    lines = list(question_lines(request, proposal_of(request, tmp_path)))
+    assert any("beside" in line for line in lines)
+    assert ("  Gemini says: Lists" in lines) is ("description" in args)

@@ -57,6 +57,8 @@ def test_a_write_is_told_against_the_disk(tmp_path: Path) -> None:
     assert (signs(new), new.remarks) == (["+x"], ("a new file",))
     same = proposed("write_file", {"file_path": "a.txt", "content": "one\ntwo\n"}, tmp_path)
     assert same.remarks == ("it changes nothing",)
+    more = {"file_path": "a.txt", "content": "x\n", "old_string": "one\n", "new_string": "y\n"}
+    assert signs(proposed("write_file", more, tmp_path)) == ["-one", "-two", "+x"]
 
 
 def test_a_write_is_of_the_whole_file_whatever_else_it_is_given(tmp_path: Path) -> None:

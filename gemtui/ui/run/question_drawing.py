@@ -14,11 +14,8 @@ from gemtui.ui.transcript.card_body import draw_diff
 
 LONGEST = 20_000
 """Characters of a command or of arguments that are drawn here; `enter` shows all."""
-_SHOWN = {
-    Form.COMMAND: ("command",),
-    Form.FILE: ("file_path", "content", "old_string", "new_string"),
-    Form.ARGUMENTS: (),
-}
+_LONGEST_OTHER = 1000
+"""Characters of an argument that stands beside the command or the change."""
 
 
 def draw_proposal(proposal: Proposal, look: Look) -> Sequence[Line]:
@@ -39,7 +36,9 @@ def _drawn(proposal: Proposal, look: Look) -> Iterator[Line]:
             proposal.text[:LONGEST], look, folded=False, language=own("json")
         ).lines
         yield from _rest(proposal.text, look)
-    yield from _others(proposal, look)
+    for name, value in proposal.others():
+        words = visible(value[:_LONGEST_OTHER]).replace("\n", look.glyphs.line_end)
+        yield from wrap((Piece(visible(f"{name}: {words}"), look[Role.MUTED]),), look.width)
 
 
 def _file(proposal: Proposal, look: Look) -> Iterator[Line]:
@@ -103,18 +102,6 @@ def _rest(text: str, look: Look) -> Iterator[Line]:
     if len(text) > LONGEST:
         left = counted(len(text) - LONGEST, "more character")
         yield remark(f"{left}: enter shows all of it", look)
-
-
-def _others(proposal: Proposal, look: Look) -> Iterator[Line]:
-    """The arguments that stand nowhere else; the model's own words are told as such."""
-    if proposal.form is Form.ARGUMENTS:
-        return
-    for name, value in proposal.arguments.items():
-        if name not in _SHOWN[proposal.form]:
-            said = "Gemini says" if name in ("description", "instruction") else name
-            words = visible(str(value)[:1000]).replace("\n", look.glyphs.line_end)
-            pieces = Piece(visible(f"{said}: {words}"), look[Role.MUTED])
-            yield from wrap((pieces,), look.width)
 
 
 def whole_text(proposal: Proposal) -> str:
