@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -33,3 +34,36 @@ def asked(gemini: GeminiCli, **more: Any) -> AgentOptions:
     """Options of a run that asks, in the default mode."""
     base: dict[str, Any] = {"cwd": gemini.project, "model": MODEL, "approval_mode": "default"}
     return AgentOptions(**(base | {"ask": True} | more))
+
+
+_SERVER = """
+import json, sys
+SCHEMA = {"type": "object", "properties": {"path": {"type": "string"}}, "required": ["path"]}
+MAKE = {"name": "make", "description": "Makes a file.", "inputSchema": SCHEMA}
+SCHEMA["additionalProperties"] = False
+for line in sys.stdin:
+    asked = json.loads(line)
+    method, given = asked["method"], asked.get("params", {})
+    result = {}
+    if method == "initialize":
+        info = {"name": "things", "version": "1"}
+        version = given["protocolVersion"]
+        result = {"protocolVersion": version, "capabilities": {"tools": {}}, "serverInfo": info}
+    elif method == "tools/list":
+        result = {"tools": [MAKE]}
+    elif method == "tools/call":
+        open(given["arguments"]["path"], "w").write(json.dumps(given["arguments"]))
+        result = {"content": [{"type": "text", "text": "made"}]}
+    if "id" in asked:
+        print(json.dumps({"jsonrpc": "2.0", "id": asked["id"], "result": result}), flush=True)
+"""
+
+
+def put_server(gemini: GeminiCli) -> None:
+    """Give the CLI an MCP server `things` whose tool `make` makes a file of its arguments."""
+    place = gemini.folder / "server.py"
+    place.write_text(_SERVER)
+    settings = json.loads((gemini.store / "settings.json").read_text())
+    server = {"command": sys.executable, "args": [str(place)], "cwd": str(gemini.project)}
+    settings["mcpServers"] = {"things": server}
+    (gemini.store / "settings.json").write_text(json.dumps(settings))

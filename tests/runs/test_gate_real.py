@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import json
 import os
-import sys
 import time
 from collections.abc import AsyncIterator, Callable
 from datetime import UTC, datetime
@@ -28,7 +27,7 @@ from gemtui.runs.enrich import enrich
 from gemtui.runs.gate import NOBODY
 from gemtui.runs.outcome import RunProgress
 from gemtui.transcript.model import Text, ToolCall
-from tests.gated import asked, asking
+from tests.gated import asked, asking, put_server
 from tests.model_server import ModelServer, Request, Turn, answer, call, text
 from tests.patience import PATIENCE
 from tests.real_cli import GeminiCli
@@ -215,35 +214,8 @@ async def test_words_and_prompts_reach_an_agent_at_work(gated: GeminiCli) -> Non
     assert all(call.display is not None for call in calls)
 
 
-SERVER = """
-import json, sys
-SCHEMA = {"type": "object", "properties": {"path": {"type": "string"}}, "required": ["path"]}
-MAKE = {"name": "make", "description": "Makes a file.", "inputSchema": SCHEMA}
-SCHEMA["additionalProperties"] = False
-for line in sys.stdin:
-    asked = json.loads(line)
-    method, given = asked["method"], asked.get("params", {})
-    result = {}
-    if method == "initialize":
-        info = {"name": "things", "version": "1"}
-        version = given["protocolVersion"]
-        result = {"protocolVersion": version, "capabilities": {"tools": {}}, "serverInfo": info}
-    elif method == "tools/list":
-        result = {"tools": [MAKE]}
-    elif method == "tools/call":
-        open(given["arguments"]["path"], "w").write(json.dumps(given["arguments"]))
-        result = {"content": [{"type": "text", "text": "made"}]}
-    if "id" in asked:
-        print(json.dumps({"jsonrpc": "2.0", "id": asked["id"], "result": result}), flush=True)
-"""
-
-
 async def test_tools_of_servers_are_asked_about_as_well(gated: GeminiCli) -> None:
-    (gated.folder / "server.py").write_text(SERVER)
-    settings = json.loads((gated.store / "settings.json").read_text())
-    server = {"command": sys.executable, "args": [str(gated.folder / "server.py")]}
-    settings["mcpServers"] = {"things": {**server, "cwd": str(gated.project)}}
-    (gated.store / "settings.json").write_text(json.dumps(settings))
+    put_server(gated)
     make = [call("mcp_things_make", path=name) for name in ("no", "yes", "other")]
     answers = {
         "no": Approval.deny(),

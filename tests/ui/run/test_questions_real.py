@@ -8,8 +8,8 @@ from textual.widgets import Checkbox, TextArea
 from gemtui.runs.listing import list_runs, runs_dir
 from gemtui.ui.run.change_screen import ChangeScreen
 from gemtui.ui.run.options_dialog import OptionsScreen
-from tests.gated import put_hooks
-from tests.model_server import ModelServer, answer, call, text
+from tests.gated import put_hooks, put_server
+from tests.model_server import ModelServer, Request, Turn, answer, call, text
 from tests.real_cli import GeminiCli
 from tests.ui.people import NARROW
 from tests.ui.run.test_questions import Asked
@@ -90,6 +90,67 @@ async def test_each_answer_is_what_happens(
     assert "b is taken" in said
     (run,) = list_runs(runs_dir())
     assert run.asks == 0
+
+
+async def test_sub_agents_and_servers_are_answered_as_well(
+    on_loopback: GeminiCli, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    put_hooks(on_loopback)
+    project = on_loopback.project
+    put_server(on_loopback)
+    for name in ("EDITOR", "VISUAL"):
+        monkeypatch.delenv(name, raising=False)
+    made = [
+        call("write_file", file_path="no.txt", content="n"),
+        call("write_file", file_path="yes.txt", content="y"),
+        call("run_shell_command", command="echo asked > ran.txt"),
+    ]
+    steps = iter([answer(*made), answer(call("complete_task", result={"response": "Written."}))])
+    asked = [call("mcp_things_make", path=name) for name in ("never", "ever", "other")]
+    agent = call("invoke_agent", agent_name="generalist", prompt="Write files.")
+    main = iter([answer(agent), answer(*asked), answer(text("All done."))])
+
+    def turn(request: Request) -> Turn:
+        return next(steps if "complete_task" in request.tools else main)
+
+    async def changed(me: Asked, to: str, key: str) -> None:
+        await me.press("e")
+        await me.until(lambda: isinstance(me.app.screen, ChangeScreen))
+        me.app.screen.query_one(TextArea).text = to
+        await me.press(key)
+
+    with ModelServer(turn) as model:
+        monkeypatch.setenv("GOOGLE_GEMINI_BASE_URL", model.url)
+        async with runner(on_loopback.home, project, NARROW) as found:
+            me = Asked(found.app, found.pilot)
+            await ask_me(me)
+            await me.ask("go")
+            await me.sees("A sub-agent asks", "no.txt")
+            await me.ready(1)
+            await me.press("n")
+            await me.sees("A sub-agent asks", "1 + y")
+            await me.ready(2)
+            await me.press("y")
+            await me.sees("A sub-agent asks", "$ echo asked > ran.txt")
+            await me.ready(3)
+            await changed(me, "echo changed > ran.txt", "enter")
+            await me.sees("1 of 3", "1 mcp_things_make never", "3 mcp_things_make other")
+            await me.until(lambda: me.shown and me.question.view.has_focus)
+            for key, path in (("n", "never"), ("y", "ever")):
+                await me.sees(f'"path": "{path}"')
+                await me.ready(me.shown or 0)
+                await me.press(key)
+            await me.sees('"path": "other"')
+            await me.ready(me.shown or 0)
+            await changed(me, '{"path": "another"}', "ctrl+s")
+            await me.sees("changed by you", '"path": "another"')
+            await me.ready(me.shown or 0)
+            await me.press("y")
+            await me.sees("All done.")
+            await me.ended()
+    names = {"yes.txt", "ran.txt", "ever", "another"}
+    assert {each.name for each in project.iterdir()} == names
+    assert (project / "ran.txt").read_text() == "changed\n"
 
 
 async def test_a_word_reaches_the_agent_in_mid_run_and_prompts_follow(
