@@ -18,13 +18,13 @@ from gemtui.jsonout import encode
 from gemtui.paths import gemini_home
 from gemtui.sessions.scope import read_store
 from gemtui.sessions.snapshot import Snapshot
-from gemtui.sessions.summary import Summary
+from gemtui.sessions.summary import Summary, iso
 from gemtui.text import Clean, clean_line, counted, ellipsis, relative, short_path, size
 from gemtui.vault.cleanup import SETTING, retention
 from gemtui.vault.contents import Removal, contents, only_kept, removal, remove
 from gemtui.vault.keeping import keep_all, switch_off, switch_on
 from gemtui.vault.restoring import restore as put_back
-from gemtui.vault.status import VaultStatus, vault_status
+from gemtui.vault.status import VaultStatus, unless_used, vault_status
 
 _TOLD = 20
 """Sessions that are named in words; --json has all."""
@@ -48,11 +48,19 @@ def status(*, as_json: bool) -> None:
                 "kept": [each.id for each in found.kept],
                 "setting": SETTING,
                 "next": [hit.to_dict() for hit in found.hits],
+                "first": _first(found),
             }
         )
         return
     rows = _rows(found, datetime.now(UTC))
     lines_to_stdout(Clean(f"{name:<10}{clean_line(text)}") for name, text in rows)
+
+
+def _first(found: VaultStatus) -> dict[str, Any] | None:
+    if found.first is None:
+        return None
+    session, when = found.first
+    return {"session": session.id, "from": iso(when)}
 
 
 def _status() -> VaultStatus:
@@ -74,6 +82,10 @@ def _rows(found: VaultStatus, now: datetime) -> Iterator[tuple[str, str]]:
     yield from _named("next", words or ["Gemini CLI would remove nothing at its next start"])
     if found.hits:
         yield "", "would be removed by Gemini CLI at its next start in their projects;"
+    if found.first is not None:
+        session, when = found.first
+        yield "then", f"{_about(session, now)}: {unless_used(when)};"
+    if found.hits or found.first is not None:
         yield "", f"{SETTING} = false in {short_path(gemini_home())}/settings.json stops that"
 
 

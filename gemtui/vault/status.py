@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 
 from gemtui.sessions.summary import Flag, Summary
 from gemtui.text import counted, short_path, size
-from gemtui.vault.cleanup import SETTING, Hit, expires, next_hits, retention
+from gemtui.vault.cleanup import SETTING, Hit, Retention, expires, next_hits, retention
 from gemtui.vault.contents import Contents, contents
 
 
@@ -19,12 +19,14 @@ class VaultStatus:
     """The vault at one moment.
 
     `kept`: listed sessions that only the vault has, newest first. `hits`: the files that the next
-    starts of the CLI remove. `hook`: the extension keeps sessions, too.
+    starts of the CLI remove. `first`: of the other listed sessions the one that becomes too old
+    first, and when; None = none does. `hook`: the extension keeps sessions, too.
     """
 
     contents: Contents
     kept: tuple[Summary, ...]
     hits: tuple[Hit, ...]
+    first: tuple[Summary, datetime] | None
     hook: bool
 
     @property
@@ -56,13 +58,30 @@ def vault_status(
 
     `sessions`: all of a store, as a snapshot has them.
     """
-    sessions = tuple(sessions)
+    sessions, rule = tuple(sessions), cache(partial(retention, environ))
+    hits = next_hits(sessions, rule, now)
     return VaultStatus(
         contents=contents(),
         kept=tuple(each for each in sessions if Flag.KEPT in each.flags and not each.hidden),
-        hits=next_hits(sessions, partial(retention, environ), now),
+        hits=hits,
+        first=_first(sessions, rule, now),
         hook=hook,
     )
+
+
+def _first(
+    sessions: Iterable[Summary], rule: Callable[[Path | None], Retention], now: datetime
+) -> tuple[Summary, datetime] | None:
+    found = [
+        (each, when)
+        for each in sessions
+        if not each.hidden and (when := expires(each, rule(_project(each)))) and when > now
+    ]
+    return min(found, key=lambda each: each[1], default=None)
+
+
+def _project(session: Summary) -> Path | None:
+    return None if session.project is None else Path(session.project)
 
 
 def fate(
@@ -72,8 +91,7 @@ def fate(
 
     `sessions`: all of a store.
     """
-    project = None if session.project is None else Path(session.project)
-    rule = retention(environ, project)
+    rule = retention(environ, _project(session))
     if Flag.KEPT in session.flags:
         return "removed by Gemini CLI; only the vault has it"
     beside = [each for each in sessions if each.project_key == session.project_key]
@@ -83,7 +101,12 @@ def fate(
     when = expires(session, rule)
     if when is None:
         return ""
-    return f"unless used again, from {when.astimezone():%Y-%m-%d} on; {STOP}"
+    return f"{unless_used(when)}; {STOP}"
+
+
+def unless_used(when: datetime) -> str:
+    """Say from when on the clean-up takes a session."""
+    return f"unless used again, from {when.astimezone():%Y-%m-%d} on"
 
 
 STOP = f"{SETTING} = false stops that"

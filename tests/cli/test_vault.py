@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
 
 from gemtui.paths import vault_dir
+from gemtui.sessions.summary import iso
 from tests.cli.conftest import Gemtui
 from tests.cli.shapes import fits
 from tests.sessions import logs
@@ -33,6 +35,7 @@ STATUS = {
     "kept": [str],
     "setting": "general.sessionRetention.enabled",
     "next": [HIT],
+    "first": ({"session": str, "from": str}, None),
 }
 
 
@@ -106,6 +109,18 @@ def test_what_would_be_removed_next_is_told_with_its_reason_and_what_stops_it(
     assert "nothing in it to resume" in status.out
     assert "general.sessionRetention.enabled = false" in status.out
     fits(gemtui("vault", "--json").json, STATUS)
+
+
+def test_the_first_to_become_too_old_is_told_with_the_day(gemtui: Gemtui, home: Path) -> None:
+    used = datetime.now(UTC).replace(microsecond=0) - timedelta(days=3)
+    head = logs.header(uuid(1), lastUpdated=iso(used))
+    session(home / ".gemini", uuid(1), [head, logs.user("u", "Where is it?")])
+    when = used + timedelta(days=30)
+    first = gemtui("vault", "--json").json["first"]
+    assert first == {"session": uuid(1), "from": iso(when)}
+    status = gemtui("vault", "status").out
+    assert f"Where is it?: unless used again, from {when.astimezone():%Y-%m-%d} on" in status
+    assert "general.sessionRetention.enabled = false" in status
 
 
 def test_off_keeps_nothing_more_and_removes_nothing(gemtui: Gemtui, chat: Path) -> None:

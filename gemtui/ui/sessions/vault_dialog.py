@@ -28,7 +28,7 @@ from gemtui.ui.kit.keys import BY_ID, Where, bindings
 from gemtui.vault.cleanup import retention
 from gemtui.vault.keeping import switch_off, switch_on
 from gemtui.vault.restoring import Restored, restore
-from gemtui.vault.status import STOP, VaultStatus, vault_status
+from gemtui.vault.status import STOP, VaultStatus, unless_used, vault_status
 
 if TYPE_CHECKING:
     from gemtui.ui.kit.app_base import AppBase
@@ -127,6 +127,10 @@ class VaultScreen(DialogScreen[Summary | str]):
             if self._found.listed:
                 text = f"{counted(len(self._found.listed), 'session')} at Gemini CLI's next start"
                 words = clean_line(f"{text}; {STOP}")
+                yield Horizontal(Label(own("next")), Static(words), classes="fact")
+            elif self._found.first is not None:
+                session, when = self._found.first
+                words = clean_line(f"{session.title}, {unless_used(when)}; {STOP}")
                 yield Horizontal(Label(own("next")), Static(words), classes="fact")
             if self._rows:
                 yield OptionList(*(Option(self._row(*row)) for row in self._rows))
