@@ -46,7 +46,7 @@ class Word:
 class Delivered:
     """When something reached the agent, and with the result of which call.
 
-    `at`: milliseconds since 1970. `tool_use_id`: None = unknown, or a prompt.
+    `at`: milliseconds since 1970. `tool_use_id`: None = unknown.
     """
 
     at: Milliseconds

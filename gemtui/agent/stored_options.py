@@ -26,7 +26,7 @@ def to_dict(options: AgentOptions) -> dict[str, Any]:
     }
 
 
-def from_dict(stored: Mapping[str, Any], *, cwd: Path, resume: str) -> AgentOptions:
+def from_dict(stored: Mapping[str, Any], *, cwd: Path, resume: str | None) -> AgentOptions:
     """Return the options that were stored, for a session in a folder. Raises OptionError."""
     given = {name: stored[name] for name in _NAMES if name in stored}
     try:

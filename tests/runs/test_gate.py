@@ -620,6 +620,17 @@ def test_the_next_prompt_is_sent_when_a_turn_has_ended(asker: Asker) -> None:
     assert asker.hook("AfterAgent") == {}
 
 
+def test_a_word_that_no_result_took_along_is_the_next_prompt(asker: Asker) -> None:
+    steering = Steering.of(asker.folder)
+    asker.hook("SessionStart")
+    steering.queue("and then?")
+    steering.say("use the other one")
+    assert asker.hook("AfterAgent") == {"decision": "deny", "reason": "use the other one"}
+    assert asker.hook("AfterTool", tool_name="glob") == {}
+    assert asker.hook("AfterAgent") == {"decision": "deny", "reason": "and then?"}
+    assert asker.hook("AfterAgent") == {}
+
+
 def test_a_run_without_a_sign_of_life_is_ended(asker: Asker) -> None:
     assert asker.gate.problem() is None
     asker.says({"type": "init", "session_id": "s1"})

@@ -321,14 +321,13 @@ class LiveRun:
         await asyncio.to_thread(self.run.steering.keep_options, to_dict(options))
 
     def next_options(self) -> AgentOptions | None:
-        """Return the options for what waits, to go on with this session; reads a file.
+        """Return the options for what waits, to go on with the session if it can; reads a file.
 
         None = nobody has named them. Raises OptionError.
         """
         stored = self.run.steering.options()
-        if stored is None or self.session is None:
-            return None
-        return from_dict(stored, cwd=self.cwd, resume=self.session)
+        resume = self.session if self.can_go_on else self.resumes
+        return None if stored is None else from_dict(stored, cwd=self.cwd, resume=resume)
 
     @property
     def latest(self) -> LiveRun:

@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 import asyncio
+from contextlib import suppress
 from typing import TYPE_CHECKING, NamedTuple
 
 from textual.app import ComposeResult
+from textual.content import Content
 
+from gemtui.agent.options import AgentOptions
 from gemtui.agent.steering import NextPrompt
+from gemtui.errors import OptionError
 from gemtui.text import clean_line
 from gemtui.ui.draw.lines import own
-from gemtui.ui.kit.clean_widgets import Dialog, Option, OptionList
+from gemtui.ui.kit.clean_widgets import Dialog, Option, OptionList, Static
 from gemtui.ui.kit.dialog_guard import DialogScreen
 from gemtui.ui.kit.keys import Where, bindings
 from gemtui.ui.run.change_screen import ChangeScreen
+from gemtui.ui.run.labels import option_words
 from gemtui.ui.run.live_run import LOOK
 
 if TYPE_CHECKING:
@@ -32,16 +37,16 @@ class Wanted(NamedTuple):
 class QueueScreen(DialogScreen[Wanted]):
     """Closes with a `Wanted`, or with None, also once nothing waits.
 
-    It shows what waits behind the run, and behind the one that goes on after it. The cursor begins
-    at number `at`.
+    It shows what waits behind the run, and behind the one that goes on after it, and with which
+    options it is sent. The cursor begins at number `at`.
     """
 
     BINDINGS = bindings(Where.QUEUE)
     AUTO_FOCUS = "OptionList"
 
-    def __init__(self, run: LiveRun, *, at: int = 0) -> None:
+    def __init__(self, run: LiveRun, options: AgentOptions | None, *, at: int = 0) -> None:
         super().__init__()
-        self._run, self._at = run, at
+        self._run, self._options, self._at = run, options, at
         self._prompts = run.steered.prompts
         self._sends = run.over
 
@@ -50,6 +55,8 @@ class QueueScreen(DialogScreen[Wanted]):
         keys = own(f"J/K moves   e changes   d drops   {'s sends   ' * self._sends}esc closes")
         with Dialog(own("What is sent next"), keys, id="queue"):
             yield OptionList(*self._rows())
+            if self._options is not None:
+                yield Static(Content.assemble(" with  ", option_words(self._options)))
 
     def _rows(self) -> list[Option]:
         return [
@@ -115,7 +122,8 @@ async def show_queue(app: AppBase, run: LiveRun) -> str | None:
     at = 0
     await run.look_at_steering()
     while run.steered.prompts:
-        wanted = await app.push_screen_wait(QueueScreen(run, at=at))
+        options = await asyncio.to_thread(_options, run)
+        wanted = await app.push_screen_wait(QueueScreen(run, options, at=at))
         run = run.latest
         if wanted is None:
             break
@@ -131,6 +139,12 @@ async def show_queue(app: AppBase, run: LiveRun) -> str | None:
             app.say("It has just been sent.")
     if not run.steered.prompts:
         app.say("Nothing waits to be sent.")
+    return None
+
+
+def _options(run: LiveRun) -> AgentOptions | None:
+    with suppress(OptionError):
+        return run.next_options()
     return None
 
 

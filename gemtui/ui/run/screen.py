@@ -403,19 +403,18 @@ class RunScreen(DialogGuardScreen[None]):
         return run
 
     async def _send_waiting(self, run: LiveRun, prompt: str) -> None:
-        """Send one of the prompts that wait behind a run that has ended."""
+        """Send one of the prompts that wait behind a run that has ended, with their options."""
 
-        resume, before = (
-            (run.session, run.settled()) if run.can_go_on else (run.resumes, run.before)
-        )
+        before = run.settled() if run.can_go_on else run.before
 
         async def begin(text: str, id: str) -> LiveRun | None:
-            return await self._started(text, resume=resume, before=before, id=id)
+            return await self._started(text, resume=options.resume, before=before, id=id)
 
         try:
-            await run.keep_options(self.options)
+            options = await asyncio.to_thread(run.next_options) or self.options
+            self.options = replace(options, resume=None)
             run.next = await send_next(run.run.folder, begin, prompt=prompt)
-        except OSError as error:
+        except (OptionError, OSError) as error:
             self.gemtui.say(f"It still waits: {error}", problem=True)
         await run.look_at_steering()
         self._show_next(run)

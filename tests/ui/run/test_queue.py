@@ -109,7 +109,7 @@ async def test_behind_a_bad_end_all_waits_until_a_key_sends_it(
         assert sent() == ["go"]
         fake_cli(START, says("Answered."), END)
         await me.listed()
-        await me.sees("s sends")
+        await me.sees("s sends", "with model auto")
         await me.press("down", "s")
         await me.all_done("go", "two", "one", "three")
         await me.sees("Answered.", "✓ done")
