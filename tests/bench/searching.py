@@ -241,7 +241,8 @@ def _typed(terminal: Terminal, home: Path, snapshot: Snapshot) -> Iterator[float
             for end in range(1, len(word) + 1):
                 query = parse(word[:end], now=NOW)
                 results = next(search.find(query, snapshot.sessions, limit=HITS))
-                after = f"{counted(results.total_hits, 'hit')} in"
+                hits, sessions = results.total_hits, results.total_sessions
+                after = f"{counted(hits, 'hit')} in {counted(sessions, 'session')}"
                 _wait_for_next_key(terminal)
                 at, began = len(terminal.raw), time.perf_counter()
                 terminal.press(word[end - 1])
