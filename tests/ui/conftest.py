@@ -8,7 +8,10 @@ from typing import Any
 import pytest
 from textual.css.model import RuleSet
 from textual.css.stylesheet import Stylesheet
+from textual.pilot import Pilot
 from textual.widgets import Input, TextArea
+
+from tests.patience import PATIENCE
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -24,6 +27,14 @@ def parsed_once() -> Iterator[None]:
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(Stylesheet, "_parse_rules", parse_once)
+        yield
+
+
+@pytest.fixture(scope="session", autouse=True)
+def patient_pilot() -> Iterator[None]:
+    """A pilot waits as long as all tests do until what was pressed has acted."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Pilot._wait_for_screen, "__defaults__", (PATIENCE,))
         yield
 
 

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
+from weakref import WeakKeyDictionary
 
 from textual._xterm_parser import XTermParser
 from textual.app import App
@@ -17,9 +18,9 @@ from textual.pilot import Pilot
 
 from gemtui.config import Config
 from gemtui.sessions.summary import Summary
+from gemtui.text import clean_line
 from gemtui.ui.app import GemtuiApp
 from gemtui.ui.kit.app_base import Start
-from gemtui.ui.kit.bars import BarLine
 from gemtui.ui.run.screen import RunScreen
 from gemtui.ui.sessions.list import SessionList
 from gemtui.ui.sessions.screen import SessionsScreen
@@ -39,6 +40,20 @@ def copy_store(folder: Path) -> Path:
 
 def _unbroken(text: str) -> str:
     return "".join(text.split())
+
+
+_HEARD = WeakKeyDictionary[App[Any], list[str]]()
+
+
+def _listen(app: GemtuiApp) -> None:
+    """Keep what it says: on a busy machine it is gone before somebody looks."""
+    say, heard = app.say, _HEARD.setdefault(app, [])
+
+    def keep(text: str, *, problem: bool = False) -> None:
+        heard.append(clean_line(text))
+        say(text, problem=problem)
+
+    app.say = keep  # type: ignore[method-assign]
 
 
 def type_at(app: App[Any], text: str) -> None:
@@ -126,10 +141,9 @@ class Person:
 
     @property
     def said(self) -> list[str]:
-        """What is said for some seconds: by the status line, or over everything."""
-        lines = [line for screen in self.app.screen_stack for line in screen.query(BarLine)]
-        told = [line.told for line in lines if line.told is not None]
-        return [*told, *(str(each.message) for each in self.app._notifications)]
+        """What was said so far, for some seconds each; the newest is the last."""
+        over = (str(each.message) for each in self.app._notifications)
+        return [*over, *_HEARD[self.app]]
 
 
 @asynccontextmanager
@@ -138,6 +152,7 @@ async def person(
 ) -> AsyncIterator[Person]:
     """The app on a store, read whole, with its first rows on the screen."""
     app = GemtuiApp(Start(home=home, **start), config or Config(), clock=lambda: NOW)
+    _listen(app)
     async with app.run_test(size=size) as pilot:
         somebody = Person(app, pilot)
         await somebody.until(lambda: somebody.home.read)
