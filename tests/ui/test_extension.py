@@ -30,6 +30,16 @@ async def test_all_of_the_question_is_seen_where_it_has_room(
         await me.sees("Install it?", "lets it ask you before a run acts", "gemtui extension remove")
 
 
+@pytest.mark.parametrize("rows", [12, 14, 17, 18, 20, 29, 30])
+async def test_the_answers_are_seen_however_low_the_screen_is(
+    store: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, rows: int
+) -> None:
+    stand_in(tmp_path, monkeypatch)
+    async with person(store, (60, rows)) as me:
+        await me.press("f8")
+        await me.sees("Install it?", "Do nothing (n)", "Install it (y)")
+
+
 @pytest.mark.parametrize("size", [WIDE, NARROW])
 async def test_it_is_installed_and_taken_out(
     store: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, size: tuple[int, int]

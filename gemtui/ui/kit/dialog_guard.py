@@ -10,8 +10,8 @@ from textual.worker import Worker
 
 DIALOG = "dialog"
 """The group of the workers in which a screen asks something."""
-LOW = [(0, "-low"), (18, "-high")]
-"""From how many rows on a screen has room for more than what it is about."""
+LOW = [(0, "-low"), (18, "-high"), (30, "-tall")]
+"""From how many rows on a screen has room for more than what it is about, and for long texts."""
 
 
 class AnsweringScreen(Screen[ScreenResultType]):

@@ -15,7 +15,7 @@ from textual.screen import ScreenResultType
 from gemtui.text import Clean, clean, visible_line
 from gemtui.ui.draw.lines import own
 from gemtui.ui.kit.clean_widgets import Button, Dialog, Input, Label, Option, OptionList, Static
-from gemtui.ui.kit.dialog_guard import DialogScreen
+from gemtui.ui.kit.dialog_guard import LOW, DialogScreen
 from gemtui.ui.kit.keys import BY_ID, Where, bindings
 
 
@@ -65,6 +65,7 @@ class _QuestionScreen(DialogScreen[bool]):
     """Closes with True only if the user confirms; enter alone does not."""
 
     AUTO_FOCUS = "#no"
+    VERTICAL_BREAKPOINTS = LOW
     _key = ""
 
     def __init__(
