@@ -105,9 +105,9 @@ class RunMode:
         place = self._app.runs_dir
         if await asyncio.to_thread(_may_run, place):
             found = await self.registry.attach_running()
-            if found:
-                one = len(found) == 1
-                runs = "A run still goes on" if one else f"{len(found)} runs still go on"
+            if at_work := [each for each in found if not await asyncio.to_thread(_asks, each)]:
+                one = len(at_work) == 1
+                runs = "A run still goes on" if one else f"{len(at_work)} runs still go on"
                 self._app.say(f"{runs}: 2 shows it, ctrl+c there stops it.")
             await self._say_orphans()
         await asyncio.to_thread(_tidy, place)
@@ -247,6 +247,11 @@ def _waiting(place: Path) -> int:
     folders = map(RunFolder, runs)
     ended = (run for run in folders if not run.is_starting() and not owner_lives(run.owner()))
     return sum(Steering.of(run).undelivered() for run in ended)
+
+
+def _asks(run: LiveRun) -> bool:
+    """Whether it waits for an answer, which is said by itself."""
+    return bool(run.run.gate.waiting())
 
 
 def _may_run(place: Path) -> bool:

@@ -577,6 +577,8 @@ async def test_another_gemtui_shows_the_question(
         async with person(home / ".gemini", WIDE, project=project) as other:
             await other.until(lambda: other.app.runs.alive)
             await other.sees("2 Run ?")
+            await other.until(lambda: any("A run asks" in said for said in other.said))
+            assert not any("still goes on" in said for said in other.said)
             await other.press("2")
             await other.sees("? Gemini asks", "$ git push --force")
             await other.press("ctrl+l")
