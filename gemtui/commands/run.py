@@ -21,8 +21,7 @@ from gemtui.commands.writer import Writer
 from gemtui.errors import CliNotFound
 from gemtui.runs.adapter import GeminiAdapter
 from gemtui.runs.kept_session import aftermath_of
-from gemtui.runs.listing import prune
-from gemtui.text import counted
+from gemtui.runs.listing import prune, waiting_words
 
 _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 _LONGEST = 64 * 1024
@@ -106,8 +105,7 @@ async def _show_all(run: GeminiRun, stop: _Stop, writer: Writer, show: Show) -> 
     await asyncio.to_thread(show.settle, Path(run.request.cwd))
     _say_aftermath(run, show)
     if left := await asyncio.to_thread(run.steering.undelivered):
-        waits = counted(left, "prompt waits", "prompts wait")
-        note(f"{waits} behind this run: gemtui runs show {run.folder.id[:8]}")
+        note(waiting_words(left, run.folder.id))
 
 
 def _say_aftermath(run: GeminiRun, show: Show) -> None:

@@ -28,6 +28,7 @@ from gemtui.runs.listing import (
     orphaned_words,
     prune,
     runs_dir,
+    waiting_words,
     with_outcome,
 )
 from gemtui.runs.listing import clear as clear_runs
@@ -69,6 +70,8 @@ def list_all(*, as_json: bool) -> None:
     for run in runs:
         if run.state is RunState.ORPHANED:
             note(orphaned_words(run.id))
+        if run.undelivered and run.state is not RunState.RUNNING:
+            note(waiting_words(run.undelivered, run.id))
     for copy in kept:
         note(last_copy_words(copy))
     if not runs:
@@ -187,6 +190,7 @@ def stop(id: str, *, as_json: bool) -> int:
 def clear(*, as_json: bool) -> None:
     """Remove every run that has ended and keeps no only copy of a session."""
     place = runs_dir()
+    waited = sum(run.undelivered for run in list_runs(place) if not run.alive)
     removed, kept = clear_runs(place), last_copies(place)
     left = len(list_runs(place))
     if as_json:
@@ -195,7 +199,8 @@ def clear(*, as_json: bool) -> None:
         return
     others = left - len(kept)
     going = f"; {others} go on, or could not be removed" if others > 0 else ""
-    note(f"removed {counted(removed, 'run')} from {place}{going}")
+    unsent = f", with {counted(waited, 'prompt')} that waited to be sent" if waited else ""
+    note(f"removed {counted(removed, 'run')} from {place}{unsent}{going}")
     for copy in kept:
         note(last_copy_words(copy))
 

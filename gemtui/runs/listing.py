@@ -36,6 +36,7 @@ from gemtui.runs.follow_up import settle
 from gemtui.runs.kept_outcome import KeptOutcome, kept_outcome, read_outcome
 from gemtui.runs.outcome import Status
 from gemtui.sessions.summary import iso
+from gemtui.text import counted
 from gemtui.transcript.model import excerpt
 
 MOST_RUNS = 200
@@ -242,6 +243,12 @@ def _with_processes(run: Run, living: Iterable[psutil.Process]) -> Run:
 def orphaned_words(id: str) -> str:
     """Return what to tell, and what to do, about a run whose processes go on unsupervised."""
     return f"the processes of run {id[:8]} go on with nobody in charge: gemtui runs stop {id[:8]}"
+
+
+def waiting_words(count: int, id: str) -> str:
+    """Return what to tell of prompts that wait behind a run."""
+    waits = counted(count, "prompt waits", "prompts wait")
+    return f"{waits} behind run {id[:8]}: gemtui runs show {id[:8]}"
 
 
 LATEST = "latest"

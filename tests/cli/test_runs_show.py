@@ -8,7 +8,8 @@ import pytest
 
 from gemtui.agent.approval import ApprovalRequest, Fate, Settled
 from gemtui.agent.gate_folder import GateFolder
-from gemtui.commands.runs import show
+from gemtui.agent.steering import Steering
+from gemtui.commands.runs import clear, list_all, show
 from gemtui.runs.listing import runs_dir
 from tests.runs.test_listing import add_run
 
@@ -30,3 +31,22 @@ def test_what_a_run_asked_is_told(
     show(run.id, as_json=True)
     questions = json.loads(capsysbinary.readouterr().out)["run"]["questions"]
     assert [each["fate"] for each in questions] == ["denied", "waits"]
+
+
+def test_what_waits_is_named_listed_and_said_where_it_goes(
+    own_places: None, capsysbinary: pytest.CaptureFixture[bytes]
+) -> None:
+    run = add_run(runs_dir(), "waiting")
+    steering = Steering.of(run)
+    steering.queue("then \x1b[31mthis\nand that")
+    steering.say("faster")
+    show(run.id, as_json=False)
+    told = capsysbinary.readouterr().out.decode()
+    assert "waits    faster\nwaits    then \u241b[31mthis\u240aand that\n" in told
+    show(run.id, as_json=True)
+    found = json.loads(capsysbinary.readouterr().out)["run"]
+    assert (found["undelivered"], found["waiting"][0]) == (2, "faster")
+    list_all(as_json=False)
+    assert b"2 prompts wait behind run waiting" in capsysbinary.readouterr().err
+    clear(as_json=False)
+    assert b"with 2 prompts that waited to be sent" in capsysbinary.readouterr().err
