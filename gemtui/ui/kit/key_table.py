@@ -412,7 +412,7 @@ TABLE: dict[Where, tuple[Row, ...]] = {
     ),
     Where.REPLAY: (
         ("stop", "ctrl+c", CHANGE, "Stop", "Stop reading; what was counted stays"),
-        ("which", "w", VIEW, "Which calls", "One session, this project or all; since when"),
+        ("which", "w", VIEW, "Scope", "One session, this project or all; since when"),
         ("interactive", "i", VIEW, "Headless", "As in a headless run, or with somebody"),
         ("mode", "m", VIEW, "Mode", "The next approval mode"),
         ("again", "r", CHANGE, "Again", "Read the sessions once more"),
@@ -422,9 +422,7 @@ TABLE: dict[Where, tuple[Row, ...]] = {
         ("filter", "slash", SEARCH, "Search", "Search by tool, command, file and session"),
         ("close", "escape,q", OPEN, "Back", "End the search, or go back"),
     ),
-    Where.PICK: (
-        ("which", "w", VIEW, "Which calls", "One session, this project or all; since when"),
-    ),
+    Where.PICK: (("which", "w", VIEW, "Scope", "One session, this project or all; since when"),),
     Where.CALL: (
         ("allow", "a", CHANGE, "Allow it", "Make the rule that would allow this call"),
         ("session", "o", OPEN, "Session", "Read the session at this call"),
@@ -434,7 +432,7 @@ TABLE: dict[Where, tuple[Row, ...]] = {
         ("check", "space", CHANGE, "Choose", "Choose this rule, or leave it out"),
         ("check_all", "c", CHANGE, "Choose all", "Choose every rule, or none"),
         ("add", "a", CHANGE, "Add", "Add the chosen rules to the policy, not saved yet"),
-        ("which", "w", VIEW, "Which calls", "One session, this project or all; since when"),
+        ("which", "w", VIEW, "Scope", "One session, this project or all; since when"),
         ("interactive", "i", VIEW, "Headless", "As in a headless run, or with somebody"),
         ("mode", "m", VIEW, "Mode", "The next approval mode"),
         ("again", "r", CHANGE, "Again", "Read the sessions once more"),
