@@ -32,6 +32,7 @@ _MOST = 60
 """Lines of a call that are printed; `v` prints all."""
 _LONGEST = 1000
 """Characters of an argument that stands beside the command or the change."""
+_YES = ("y", "yes", "a", "A")
 _LOOK = 0.3
 """Seconds between two looks whether somebody else has answered."""
 NO_TERMINAL = (
@@ -142,6 +143,9 @@ class TerminalQuestions:
             if said is None:
                 return Approval.stop("the terminal has gone")
             key, _, more = said.strip().partition(" ")
+            if key in _YES and (now := await self._now(request, changed or proposal)) is not None:
+                proposal, changed = (now, None) if changed is None else (proposal, now)
+                continue
             match key:
                 case "y" | "yes" if not more:
                     return Approval.allow(None if changed is None else changed.arguments)
@@ -165,6 +169,15 @@ class TerminalQuestions:
                     )
                 case _:
                     self._terminal.write((Clean("no answer: type one of these letters"),))
+
+    async def _now(self, request: ApprovalRequest, shown: Proposal) -> Proposal | None:
+        """What the call would do now, which is written; None = what was shown before."""
+        now = await asyncio.to_thread(proposal_of, request, self._cwd, shown.arguments)
+        if now == shown:
+            return None
+        words = Clean("a file has changed since this was shown:")
+        self._terminal.write((words, *question_lines(request, now)))
+        return now
 
     def _holds(self) -> bool:
         """Whether all like an earlier call are allowed."""

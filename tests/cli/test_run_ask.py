@@ -74,9 +74,14 @@ def test_each_answer_in_a_terminal(on_loopback: GeminiCli) -> None:
         terminal.press("u\r")
         terminal.shows("asked about again: commands that begin with git add")
         ready(terminal, 9)
+        (project / "c.txt").write_text("meanwhile\n")
+        terminal.press("y\r")
+        terminal.shows("a file has changed since this was shown:", "-meanwhile")
+        ready(terminal, 10)
+        assert (project / "c.txt").read_text() == "meanwhile\n"
         terminal.press("y\r")
         terminal.shows("? Gemini asks: run_shell_command", "$ git add c.txt")
-        ready(terminal, 10)
+        ready(terminal, 11)
         terminal.press("n\r")
         terminal.shows("All done.")
         assert terminal.wait() == 0

@@ -25,11 +25,16 @@ if TYPE_CHECKING:
     from gemtui.ui.kit.app_base import AppBase
     from gemtui.ui.run.live_run import LiveRun
 
+CHANGED = "A file has changed since this was shown: look at it again."
+_YES = (Said.YES, Said.ALL_RUN, Said.ALWAYS)
 ELSEWHERE = "Answered elsewhere: what was pressed here came second."
 
 
 async def answer(app: AppBase, pane: QuestionPane, run: LiveRun, said: Said, shown: Shown) -> None:
     """Do what the person wants with a question; esc in a dialog leaves it as it is."""
+    if said in _YES and not await pane.is_as_shown(shown):
+        app.say(CHANGED, problem=True)
+        return
     match said:
         case Said.YES:
             await _send(app, run, shown, _allowed(shown))

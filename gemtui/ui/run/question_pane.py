@@ -283,6 +283,21 @@ class QuestionPane(Vertical):
         if question.number == self._number:
             self._draw(Shown(question, proposal, like))
 
+    async def is_as_shown(self, shown: Shown) -> bool:
+        """Whether the call would still do what is drawn; else what it would do now is drawn."""
+        now = await asyncio.to_thread(self._now, shown)
+        if now is not None and self.shown is shown:
+            self._draw(now)
+        return now is None
+
+    def _now(self, shown: Shown) -> Shown | None:
+        """What the call would do now; None = as is shown."""
+        request, changed = shown.question.request, shown.changed
+        if changed is not None:
+            changed = proposal_of(request, self._cwd, changed.arguments)
+        now = replace(shown, proposal=proposal_of(request, self._cwd), changed=changed)
+        return None if now == shown else now
+
     async def change(self, shown: Shown, arguments: Mapping[str, Any]) -> None:
         """Show what would run in the place of what was asked; a yes runs it."""
         changed, request = None, shown.question.request

@@ -241,6 +241,26 @@ async def test_without_an_editor_a_file_is_changed_in_a_field_and_shown_before_i
         )
 
 
+@pytest.mark.parametrize("key", ["y", "a"])
+async def test_a_yes_is_for_the_file_as_it_was_shown(
+    home: Path, project: Path, fake_cli: FakeCli, key: str
+) -> None:
+    (project / "a.txt").write_text("one\n")
+    args = {"file_path": "a.txt", "content": "two\n"}
+    async with somebody(home, project, fake_cli) as me:
+        await me.asked(1, "write_file", arguments=args)
+        await me.sees("1 − one", "1 + two")
+        await me.ready(1)
+        (project / "a.txt").write_text("by somebody else\n")
+        await me.press(key)
+        await me.until(lambda: any("changed since this was shown" in said for said in me.said))
+        await me.sees("1 − by somebody else")
+        assert me.gate.answer_to(1) is None
+        await me.ready(1)
+        await me.press(key)
+        assert (await me.answered(1)).verdict is Verdict.ALLOW
+
+
 async def test_arguments_are_changed_as_json(
     home: Path, project: Path, fake_cli: FakeCli, monkeypatch: pytest.MonkeyPatch
 ) -> None:
