@@ -12,7 +12,7 @@ import shutil
 import stat
 import tempfile
 from collections.abc import Iterable, Iterator
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO
 
@@ -244,6 +244,28 @@ def is_file(path: Path) -> bool:
     with suppress(OSError, ValueError):
         return path.is_file()
     return False
+
+
+@contextmanager
+def locked(path: Path, *, wait: bool = True) -> Iterator[bool]:
+    """Hold the lock of a file, which is made if it is not there; False = another program holds it.
+
+    The system takes the lock from a program that ends, however it ends. `wait`: until the other one
+    is done. Raises OSError, and ImportError on Windows, which has no such locks.
+    """
+    import fcntl
+
+    how = fcntl.LOCK_EX if wait else fcntl.LOCK_EX | fcntl.LOCK_NB
+    handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+    try:
+        try:
+            fcntl.flock(handle, how)
+        except BlockingIOError:
+            yield False
+        else:
+            yield True
+    finally:
+        os.close(handle)
 
 
 def changed_at(path: Path) -> float:

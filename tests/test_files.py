@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 
-from gemtui.files import is_file, is_folder, is_there, read_small, resolved, write_whole
+from gemtui.files import is_file, is_folder, is_there, locked, read_small, resolved, write_whole
 from tests.patience import PATIENCE
 
 
@@ -177,3 +177,30 @@ def test_a_path_that_no_file_can_have_is_not_there(tmp_path: Path) -> None:
         with pytest.raises(OSError):
             write_whole(path / "x" if path.name == "loop" else path, [b"x"])
     assert resolved(tmp_path / "loop" / ".." / "file") == tmp_path / "file"
+
+
+def test_a_lock_is_one_s_until_it_is_let_go(tmp_path: Path) -> None:
+    place = tmp_path / "lock"
+    with locked(place) as mine, locked(place, wait=False) as also:
+        assert (mine, also) == (True, False)
+    with locked(place, wait=False) as mine:
+        assert mine
+    assert place.stat().st_mode & 0o777 == 0o600
+
+
+def test_the_lock_of_a_killed_program_is_free(tmp_path: Path) -> None:
+    place = tmp_path / "lock"
+    holds = (
+        "import sys; from pathlib import Path; from gemtui.files import locked\n"
+        "with locked(Path(sys.argv[1])): print('mine', flush=True); sys.stdin.read()"
+    )
+    with subprocess.Popen(
+        [sys.executable, "-c", holds, str(place)], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    ) as other:
+        assert other.stdout is not None
+        assert other.stdout.readline() == b"mine\n"
+        with locked(place, wait=False) as mine:
+            assert not mine
+        other.kill()
+    with locked(place, wait=False) as mine:
+        assert mine

@@ -9,19 +9,18 @@ and is never lost, wherever a process is killed.
 
 from __future__ import annotations
 
-import fcntl
-import os
 import re
 import time
 import uuid
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
 from gemtui.agent.approval import Milliseconds
-from gemtui.agent.run_folder import RunFolder, open_private
+from gemtui.agent.run_folder import RunFolder
+from gemtui.files import locked
 from gemtui.jsonfile import read_as, write_again, write_once
 
 LARGEST = 16_000_000
@@ -222,14 +221,13 @@ class Steering:
 
     # --- prompts that wait behind a run that has ended -----------------------------------------
 
-    @contextmanager
-    def sending(self) -> Iterator[bool]:
+    def sending(self) -> AbstractContextManager[bool]:
         """Be the one who sends what waits behind the run; False = somebody else does.
 
         Ends with the process, too. Raises OSError.
         """
-        with self._locked(_SENDING, fcntl.LOCK_EX | fcntl.LOCK_NB) as alone:
-            yield alone
+        self.path.mkdir(mode=0o700, exist_ok=True)
+        return locked(self.path / _SENDING, wait=False)
 
     def claim(self, run: str, id: str | None = None) -> SentPrompt | None:
         """Take a prompt, with which the run of this id is to begin; None = it does not wait.
@@ -329,25 +327,10 @@ class Steering:
         found = self._read(file.name, _Text)
         return None if found is None else found.text
 
-    @contextmanager
-    def _changing(self) -> Iterator[None]:
+    def _changing(self) -> AbstractContextManager[bool]:
         """Of several gemtui one changes what waits; the supervisor sends meanwhile."""
-        with self._locked(_CHANGING, fcntl.LOCK_EX):
-            yield
-
-    @contextmanager
-    def _locked(self, name: str, how: int) -> Iterator[bool]:
         self.path.mkdir(mode=0o700, exist_ok=True)
-        handle = open_private(self.path / name)
-        try:
-            try:
-                fcntl.flock(handle, how)
-            except BlockingIOError:
-                yield False
-            else:
-                yield True
-        finally:
-            os.close(handle)
+        return locked(self.path / _CHANGING)
 
     def _removed(self, file: _File) -> bool:
         """Remove a file; False if it is not there any more."""

@@ -8,7 +8,6 @@ and what it does not name is not found.
 
 from __future__ import annotations
 
-import fcntl
 import os
 import secrets
 import shutil
@@ -18,7 +17,7 @@ from contextlib import contextmanager, suppress
 from itertools import chain
 from pathlib import Path
 
-from gemtui.files import write_whole
+from gemtui.files import locked, write_whole
 from gemtui.search.documents import Contents
 from gemtui.search.file_list import FileList, Indexed, NoIndex, Row, list_file, stamp_of
 from gemtui.search.text_index import TextIndex, minor_version
@@ -112,16 +111,8 @@ def only_writer(folder: Path) -> Iterator[bool]:
     folder.mkdir(parents=True, exist_ok=True, mode=0o700)
     for private in (folder.parent, folder):
         private.chmod(0o700)
-    flags = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW
-    handle = os.open(folder / _LOCK, flags, 0o600)
-    try:
-        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        yield False
-    else:
-        yield True
-    finally:
-        os.close(handle)
+    with locked(folder / _LOCK, wait=False) as mine:
+        yield mine
 
 
 def remove_gone(folder: Path, home: Path) -> None:

@@ -13,20 +13,19 @@ may be killed at any moment, and several programs may keep the same file at once
 from __future__ import annotations
 
 import errno
-import fcntl
 import os
 import shutil
 import stat
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, suppress
 from itertools import count
 from pathlib import Path
 
 import orjson
 
-from gemtui.files import make_private, open_regular
+from gemtui.files import locked, make_private, open_regular
 from gemtui.jsonin import loads
 from gemtui.paths import vault_dir
 from gemtui.sessions.belongings import folders_beside
@@ -292,16 +291,9 @@ def _message_ids(path: Path) -> set[str] | None:
 # --- files ---------------------------------------------------------------------------------------
 
 
-@contextmanager
-def _alone() -> Iterator[None]:
-    """Be the one who replaces what is kept; the system frees the lock of who ends. OSError."""
-    place = vault_dir() / _LOCK
-    handle = os.open(place, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
-    try:
-        fcntl.flock(handle, fcntl.LOCK_EX)
-        yield
-    finally:
-        os.close(handle)
+def _alone() -> AbstractContextManager[bool]:
+    """Be the one who replaces what is kept. Raises OSError."""
+    return locked(vault_dir() / _LOCK)
 
 
 def _make_folder(folder: Path) -> None:
