@@ -76,6 +76,12 @@ class FileWrite:
     calls: tuple[str, ...] = ()
 
     @property
+    def changed(self) -> bool:
+        """Whether the file was written, also where one more write of it goes on."""
+        pending = self.written is WriteStatus.PENDING
+        return self.written is WriteStatus.YES or (pending and self.added is not None)
+
+    @property
     def numbers(self) -> tuple[str, ...]:
         """The lines that were added and removed, as far as they are known: `+3`, `-1`."""
         if self.added is None:
@@ -125,7 +131,7 @@ class Totals:
 
 def totals(writes: Iterable[FileWrite]) -> Totals:
     """Add up the rows of files that were really changed."""
-    done = [each for each in writes if each.written is WriteStatus.YES]
+    done = [each for each in writes if each.changed]
     return Totals(
         files=len(done),
         added=sum(each.added or 0 for each in done),

@@ -15,7 +15,7 @@ import pytest
 from gemtui.runs.file_tracker import FileTracker
 from gemtui.transcript.model import ToolCall, ToolStatus
 from gemtui.transcript.tools import asked_change, kind_of
-from gemtui.transcript.writes import FileWrite
+from gemtui.transcript.writes import FileWrite, totals
 from tests.foreign_folder import ForeignFolder
 
 NEEDS_GIT = pytest.mark.skipif(shutil.which("git") is None, reason="needs git")
@@ -413,3 +413,16 @@ def test_where_what_was_is_not_known_the_text_is_shown_and_why(project: Project)
     assert gone.why == "It is gone, and what it held before the run is not known."
     (project.path / "a.bin").write_bytes(b"\0")
     assert project.tracker.difference(project.path / "a.bin", ()).why.endswith("not text.")
+
+
+def test_a_file_that_was_written_counts_while_it_is_written_again(project: Project) -> None:
+    path = project.path / "a.txt"
+    path.write_text("one\n")
+    project.begin()
+    path.write_text("two\n")
+    calls = [
+        edit("a.txt", "one", "two"),
+        edit("a.txt", "two", "three", id="t2", status=ToolStatus.RUNNING),
+        write("b.txt", "b\n", id="t3", status=ToolStatus.RUNNING),
+    ]
+    assert totals(project.rows(*calls)).words() == "1 file +1 -1"
