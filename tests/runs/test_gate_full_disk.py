@@ -123,7 +123,8 @@ async def test_nothing_runs_that_could_not_be_asked(
         async with asyncio.timeout(PATIENCE):
             options = asked(gated, approve=approve)
             events = [event async for event in on_disk(model).run("go", options)]
+        assert isinstance(events[-1].payload, Done)
+        assert model.asked, events
         told = json.dumps(model.asked[-1].body["contents"][-1])
-    assert isinstance(events[-1].payload, Done)
     assert NO_ROOM in told
     assert [each.name for each in gated.project.iterdir()] == ["a"]

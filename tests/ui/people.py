@@ -21,6 +21,7 @@ from gemtui.sessions.summary import Summary
 from gemtui.text import clean_line
 from gemtui.ui.app import GemtuiApp
 from gemtui.ui.kit.app_base import Start
+from gemtui.ui.kit.bars import BarLine
 from gemtui.ui.run.screen import RunScreen
 from gemtui.ui.sessions.list import SessionList
 from gemtui.ui.sessions.screen import SessionsScreen
@@ -141,9 +142,11 @@ class Person:
 
     @property
     def said(self) -> list[str]:
-        """What was said so far, for some seconds each; the newest is the last."""
+        """What the app has said so far, the newest last, before it what lines tell just now."""
+        lines = [line for screen in self.app.screen_stack for line in screen.query(BarLine)]
+        told = [line.told for line in lines if line.told is not None]
         over = (str(each.message) for each in self.app._notifications)
-        return [*over, *_HEARD[self.app]]
+        return [*told, *over, *_HEARD[self.app]]
 
 
 @asynccontextmanager

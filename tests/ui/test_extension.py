@@ -25,6 +25,8 @@ async def test_all_of_the_question_is_seen_where_it_has_room(
     store: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     stand_in(tmp_path, monkeypatch)
+    monkeypatch.setenv("HOME", str(store.parent))
+    monkeypatch.setenv("XDG_DATA_HOME", str(store.parent / "data"))
     async with person(store, WIDE) as me:
         await me.press("f8")
         await me.sees("Install it?", "lets it ask you before a run acts", "gemtui extension remove")

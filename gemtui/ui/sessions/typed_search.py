@@ -10,7 +10,7 @@ from textual.app import ComposeResult
 from textual.containers import Horizontal
 from textual.suggester import Suggester
 
-from gemtui.text import Clean, clean_line
+from gemtui.text import clean_line
 from gemtui.ui.draw.lines import own
 from gemtui.ui.kit.bars import BarLine, FooterLine
 from gemtui.ui.kit.clean_widgets import Input, Static
@@ -48,14 +48,15 @@ class TypedSearch(AnsweringScreen[Answer]):
         return self.query_one(SteeredRows)
 
     def composed(
-        self, rows: SteeredRows[Any], placeholder: Clean, suggester: Suggester | None = None
+        self, rows: SteeredRows[Any], placeholder: str, suggester: Suggester | None = None
     ) -> ComposeResult:
         """Title, the line to type in, rows, how it goes, keys."""
         mark = self.gemtui.glyphs.ellipsis
         yield BarLine(id="header", mark=mark)
         with Horizontal(id="search-line"):
             yield Static(own("/"))
-            yield Input(clean_line(self.typed.text), placeholder=placeholder, suggester=suggester)
+            line = clean_line(self.typed.text)
+            yield Input(line, placeholder=clean_line(placeholder), suggester=suggester)
         yield rows
         yield BarLine(id="status", mark=mark)
         yield FooterLine(ascii=self.gemtui.config.ascii)

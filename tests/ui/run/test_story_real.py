@@ -66,7 +66,7 @@ def test_a_question_waits_through_the_night(on_loopback: GeminiCli, tmp_path: Pa
             evening.press("2")
             evening.shows("enter starts a run")
             evening.press(CTRL_O)
-            evening.shows("Ask me")
+            evening.shows("The next run")
             evening.press(TAB * 5, " ", CTRL_S)
             evening.shows("asks me")
             evening.press("go", ENTER)

@@ -73,7 +73,7 @@ async def test_the_patch_of_selected_sessions_is_written_and_applies(
         await me.sees("Let it wane", "Draw the moon")
         await me.press("space", "space", "E")
         await on_patch(me)
-        await me.sees("2 files", "2 files left out", "+half", "far.py")
+        await me.sees("2 files", "2 files left out", "far.py")
         await me.sees("left out of the patch, not below", "what was there before is not recorded")
         await write(me, "my.patch")
         await me.until(lambda: any("Written" in each for each in me.said))
