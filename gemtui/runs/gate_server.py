@@ -15,7 +15,7 @@ import struct
 import sys
 import threading
 from collections.abc import Callable, Mapping
-from contextlib import suppress
+from contextlib import chdir, suppress
 from pathlib import Path
 from typing import Any
 
@@ -38,7 +38,8 @@ class GateServer:
         self._listening = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         self._closed = False
         try:
-            self._listening.bind(str(path))
+            with chdir(path.parent):  # the whole path may be longer than an address can be
+                self._listening.bind(path.name)
             path.chmod(0o600)
             self._listening.listen(_QUEUE)
         except OSError:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import re
 import socket
+import subprocess
+import sys
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -13,6 +15,7 @@ from typing import Any
 
 import pytest
 
+import gemtui.extension
 from gemtui.agent.approval import (
     ALTERED,
     MOVED,
@@ -461,6 +464,22 @@ def test_an_answer_that_was_there_before_its_question_refuses(asker: Asker) -> N
     assert through(answer.result()) == {"file_path": "a", "content": "1"}
 
 
+def test_a_folder_for_temporary_files_may_have_a_long_name(tmp_path: Path) -> None:
+    (place := tmp_path / ("long" * 40)).mkdir()
+    asker = Asker(place)
+    ask = Path(gemtui.extension.__path__[0], "files", "ask.py")
+    event = {"hook_event_name": "BeforeTool", "tool_name": "read_file", "tool_input": {}}
+    said = subprocess.run(
+        [sys.executable, "-I", "-S", ask, tmp_path, "1"],
+        input=json.dumps(event).encode(),
+        env={"GEMTUI_GATE": str(asker.socket)},
+        capture_output=True,
+        check=True,
+    )
+    assert json.loads(said.stdout) == {}
+    asker.close()
+
+
 def test_the_end_of_the_hook_ends_its_question(asker: Asker) -> None:
     event = {"hook_event_name": "BeforeTool", "tool_name": "write_file", "tool_input": {}}
     connection = asker.connect(json.dumps({"event": event}).encode() + b"\n")
@@ -679,8 +698,7 @@ def test_a_call_that_the_stream_does_not_tell_of_is_a_sub_agent_s(asker: Asker) 
     assert (asker.question(2).tool_use_id, asker.question(2).subagent) == (None, True)
 
 
-def test_rules_that_can_t_be_handed_over_keep_the_run_from_starting(tmp_path: Path) -> None:
-    place = tmp_path / ("x" * 200)  # no socket has such a path
-    place.mkdir()
-    with pytest.raises(OSError, match="path too long"):
-        Asker(place)
+def test_a_socket_that_can_t_be_made_keeps_the_run_from_starting(tmp_path: Path) -> None:
+    (tmp_path / "gate").touch()
+    with pytest.raises(OSError, match="in use"):
+        Asker(tmp_path)

@@ -32,8 +32,10 @@ def _note(live: str, pid: str, event: bytes) -> None:
 
 def _ask(live: str, pid: str, event: bytes) -> bytes:
     """Return the answer. Raises OSError and ValueError if there is none."""
+    folder, name = os.path.split(os.environ["GEMTUI_GATE"])
+    os.chdir(folder)  # the whole path may be longer than an address can be
     with socket.socket(socket.AF_UNIX) as gate:
-        gate.connect(os.environ["GEMTUI_GATE"])
+        gate.connect(name)
         gate.sendall(b'{"event": %b}\n' % event)
         asks = not select.select([gate], [], [], _SOON)[0]
         if asks:
