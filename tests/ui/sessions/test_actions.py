@@ -221,9 +221,10 @@ def test_ctrl_c_in_an_editor_is_the_editors(tmp_path: Path) -> None:
     for path in home.glob(".gemini/tmp/notes/chats/*63a18d40*"):
         path.write_text(path.read_text().replace("/home/dev/notes/haiku.txt", str(written)))
     editor.write_text(
-        f"#!{sys.executable}\nimport os, signal\n"  # no `print`: a signal may come in its midst
-        "signal.signal(signal.SIGINT, lambda *_: os.write(1, b'KEPT'))\n"
-        "os.write(1, b'EDITING')\ninput()\n"
+        f"#!{sys.executable}\nimport os, signal\n"
+        "signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})\n"
+        "os.write(1, b'EDITING')\nsignal.sigwait({signal.SIGINT})\n"
+        "os.write(1, b'KEPT')\ninput()\n"
     )
     editor.chmod(0o755)
     environ = dict(os.environ, GEMINI_CLI_HOME=str(home), VISUAL=str(editor))
