@@ -22,8 +22,8 @@ from gemtui.policy.file.policy import Policy
 from gemtui.policy.file.rule_codec import text_of
 from gemtui.policy.model.rules import ApprovalMode, Call, Decision, Rule, Tier
 from gemtui.policy.model.tool_catalog import TOOLS
-from gemtui.policy.shell.parser import parse_command
-from gemtui.policy.shell.quote import words
+from gemtui.calls.shell.parser import parse_command
+from gemtui.calls.shell.quote import words
 from gemtui.runs.effective_policy import effective_policy
 from gemtui.transcript.seal import pattern_of
 

@@ -16,8 +16,8 @@ from gemtui.policy.match import pattern_forms as forms
 from gemtui.policy.match.matching import SHELL, pattern_sources
 from gemtui.policy.model.rules import ApprovalMode, Decision, Finding, Rule
 from gemtui.policy.model.tool_catalog import AGENTS, ALIASES
-from gemtui.policy.shell.parser import parse_command
-from gemtui.policy.shell.programs import NEVER, RUNS, SHELLS
+from gemtui.calls.shell.parser import parse_command
+from gemtui.calls.shell.programs import NEVER, RUNS, SHELLS
 from gemtui.text import listed
 
 _OUTSIDE_PLAN = ("default", "autoEdit", "yolo")

@@ -16,8 +16,8 @@ from gemtui.policy.engine.settings import names
 from gemtui.policy.match.matching import SHELL
 from gemtui.policy.model.rules import ApprovalMode, Call
 from gemtui.policy.model.tool_catalog import ALIASES
-from gemtui.policy.shell.parser import unwrapped
-from gemtui.policy.shell.workspace import real_path, resolved, within
+from gemtui.calls.shell.parser import unwrapped
+from gemtui.calls.shell.workspace import real_path, resolved, within
 
 _PATHS = {
     "read_file": "file_path",

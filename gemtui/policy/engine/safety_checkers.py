@@ -17,8 +17,8 @@ from gemtui.policy.engine.results import Evaluation
 from gemtui.policy.match.arguments import arguments_text
 from gemtui.policy.match.matching import SHELL, CompiledRule, compile_rules
 from gemtui.policy.model.rules import Decision, SafetyChecker
-from gemtui.policy.shell.parser import parse_command
-from gemtui.policy.shell.workspace import real_path, resolved
+from gemtui.calls.shell.parser import parse_command
+from gemtui.calls.shell.workspace import real_path, resolved
 
 _VSCODE = re.compile(r"\.vscode|(?:vscode|vs[0-9a-f]{4})~\d+")
 _PATH_WORDS = ("path", "directory", "file")

@@ -1,7 +1,7 @@
 """Decide on a shell command: as a whole, then each of its parts.
 
 See assets/gemini-cli.md#shell-rules. Under a rule without a pattern the engine also judges whether
-the command as a whole is safe or dangerous (`gemtui.policy.shell.command_safety`).
+the command as a whole is safe or dangerous (`gemtui.calls.shell.command_safety`).
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ from typing import Any
 from gemtui.policy.engine.results import Evaluation
 from gemtui.policy.match.matching import CompiledRule, RuleRow
 from gemtui.policy.model.rules import ApprovalMode, Decision
-from gemtui.policy.shell.command_safety import Judgement, judge
-from gemtui.policy.shell.parser import CommandPart, ParsedCommand, has_redirection, parse_command
+from gemtui.calls.shell.command_safety import Judgement, judge
+from gemtui.calls.shell.parser import CommandPart, ParsedCommand, has_redirection, parse_command
 
 ALLOW, DENY, ASK = Decision.ALLOW, Decision.DENY, Decision.ASK_USER
 TOO_DEEP = 60

@@ -20,7 +20,7 @@ from gemtui.policy.match.path_patterns import (
 from gemtui.policy.model.recorded_call import RecordedCall, Reference
 from gemtui.policy.model.rules import ApprovalMode, Call, Decision, Rule
 from gemtui.policy.model.tool_catalog import tool as known_tool
-from gemtui.policy.shell.parser import CommandPart, parse_command
+from gemtui.calls.shell.parser import CommandPart, parse_command
 from gemtui.policy.suggest.prefixes import NoPrefix, Prefix, prefix_of
 from gemtui.policy.suggest.replay import is_known
 

@@ -10,8 +10,8 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from gemtui.policy.shell import programs
-from gemtui.policy.shell.programs import BEYOND, RUNS
+from gemtui.calls.shell import programs
+from gemtui.calls.shell.programs import BEYOND, RUNS
 
 _PLAIN = re.compile(r"[\w./@%+:,^-]+", re.ASCII)
 _ASSIGNED = re.compile(r"\w+\+?=", re.ASCII)

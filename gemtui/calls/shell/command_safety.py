@@ -12,9 +12,9 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Final
 
-from gemtui.policy.shell.parser import parse_command
-from gemtui.policy.shell.quote import words
-from gemtui.policy.shell.workspace import Workspace
+from gemtui.calls.shell.parser import parse_command
+from gemtui.calls.shell.quote import words
+from gemtui.calls.shell.workspace import Workspace
 
 
 class Judgement(StrEnum):

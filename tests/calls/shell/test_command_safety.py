@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gemtui.policy.shell.command_safety import Judgement, judge
+from gemtui.calls.shell.command_safety import Judgement, judge
 
 
 @pytest.fixture

@@ -6,10 +6,10 @@ import re
 from collections.abc import Iterator
 from typing import Final, NamedTuple
 
-from gemtui.policy.shell import programs
-from gemtui.policy.shell.command_safety import Judgement, judge
-from gemtui.policy.shell.parser import Span, spans
-from gemtui.policy.shell.quote import words
+from gemtui.calls.shell import programs
+from gemtui.calls.shell.command_safety import Judgement, judge
+from gemtui.calls.shell.parser import Span, spans
+from gemtui.calls.shell.quote import words
 from gemtui.text import holds_controls
 
 

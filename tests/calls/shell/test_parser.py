@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gemtui.policy.shell.parser import has_redirection, parse_command, unwrapped
-from gemtui.policy.shell.quote import words
+from gemtui.calls.shell.parser import has_redirection, parse_command, unwrapped
+from gemtui.calls.shell.quote import words
 
 
 @pytest.mark.parametrize(

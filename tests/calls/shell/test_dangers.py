@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gemtui.policy.shell.dangers import UNREADABLE, dangers
+from gemtui.calls.shell.dangers import UNREADABLE, dangers
 
 
 def marked(command: str) -> list[str]:
