@@ -61,6 +61,8 @@ def block(before: str, after: str) -> tuple[str, str]:
 
     The first of the pair is in `before` exactly once. `before` must differ from `after`.
     """
+    if after.endswith("\n") and not before.endswith("\n"):
+        after += "\n"  # the CLI takes one off again
     was, now = before.splitlines(keepends=True), after.splitlines(keepends=True)
     first, same = 0, min(len(was), len(now))
     while first < same and was[first] == now[first]:
