@@ -73,19 +73,20 @@ def case_of(chance: random.Random) -> Case:
     content = a_text(chance)
     there = chance.choice(_THERE)
     if chance.random() < 0.4:
-        tool, texts = "write_file", {"content": a_text(chance)}
+        tool = "write_file"
+        texts: dict[str, Any] = {"content": a_text(chance)}
     else:
         tool = "replace"
         texts = {"old_string": old_text(content, chance), "new_string": a_text(chance)}
         texts["instruction"] = "change it"
         if chance.random() < 0.5:
             texts["allow_multiple"] = True
-    same = there is not None and chance.random() < 0.6
+    other = chance.choice(_PREFIXES) + chance.choice(_NAMES)
     return Case(
         there=there,
         content=content.encode()
         + chance.choice((b"", b"\n", b"\n", b"\xff", b"\xe2\x82", b"\r\n")),
-        spelled=there if same else chance.choice(_PREFIXES) + chance.choice(_NAMES),
+        spelled=there if there and chance.random() < 0.6 else other,
         tool=tool,
         texts=texts,
         at=chance.random() < 0.2,
