@@ -98,6 +98,14 @@ class Request:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ProcessId:
+    """One process: its `pid`, and its start time in seconds since the epoch."""
+
+    pid: int
+    began: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Owner:
     """The supervisor of a run: its `pid`, and its start time, since pids are used again."""
 
@@ -112,8 +120,8 @@ class Exit:
 
     `code`: as `Popen.returncode`, negative = signal; None = it was not started, or nobody saw it
     end, and `problem` says why. `limit`: "timeout", "idle" or "turns" if a limit ended it.
-    `ended_others`: number of left-over processes that were ended. `running_on`: pids of background
-    commands that a finished run left running on purpose.
+    `ended_others`: number of left-over processes that were ended. `left`: processes that could not
+    be ended.
     """
 
     code: int | None
@@ -124,7 +132,7 @@ class Exit:
     limit: str | None = None
     problem: str | None = None
     ended_others: int = 0
-    running_on: tuple[int, ...] = ()
+    left: tuple[ProcessId, ...] = ()
 
     def __post_init__(self) -> None:
         """Raise ValueError for a time that can't be one, TypeError for one without an offset."""
