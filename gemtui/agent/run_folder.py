@@ -25,6 +25,7 @@ import orjson
 
 from gemtui.files import read_small, write_whole
 from gemtui.jsonfile import read_object
+from gemtui.own_folders import make_own_folder
 from gemtui.transcript.parts import EARLIEST, LATEST
 
 RUN_TAG = "GEMTUI_RUN"
@@ -150,7 +151,7 @@ class RunFolder:
     @classmethod
     def create(cls, runs: Path, id: str) -> RunFolder:
         """Make a new private folder for the run `id`, which is its name, below `runs`."""
-        runs.mkdir(mode=0o700, parents=True, exist_ok=True)
+        make_own_folder(runs)
         path = runs / id
         path.mkdir(mode=0o700)
         return cls(path)
