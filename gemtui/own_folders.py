@@ -1,4 +1,4 @@
-"""Make gemtui's own files and folders so that nobody else can look into them, whatever the umask."""
+"""Make gemtui's own files and folders closed to everybody else, whatever the umask."""
 
 from __future__ import annotations
 
