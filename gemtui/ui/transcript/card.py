@@ -120,6 +120,8 @@ def state_of(status: ToolStatus, look: Look) -> tuple[str, str, Role]:
             return glyphs.ok, "", Role.SUCCESS
         case ToolStatus.ERROR:
             return glyphs.failed, "failed", Role.ERROR
+        case ToolStatus.QUEUED:
+            return glyphs.running, "queued", Role.MUTED
         case ToolStatus.RUNNING:
             return glyphs.running, "", Role.ACCENT
         case ToolStatus.DENIED:
