@@ -350,4 +350,4 @@ def test_a_change_by_a_hook_is_told_unless_it_was_the_mark_of_a_run_that_asks(ou
     given = sealed("run_shell_command", args, new_seal()) if ours else args
     reply = {"functionResponse": {"response": {"output": f"Output: a{notice}"}}}
     raw = {"name": "run_shell_command", "args": given, "result": [reply], "status": "success"}
-    assert (HOOKED in "\n".join(body(tool_call(raw), width=120))) != ours
+    assert (HOOKED in "\n".join(body(drawn(tool_call(raw), width=120)))) != ours
