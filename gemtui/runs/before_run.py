@@ -86,7 +86,7 @@ def told_before(options: AgentOptions, environ: Mapping[str, str] = os.environ) 
 def _notices(
     options: AgentOptions, folder: Path, environ: Mapping[str, str]
 ) -> Iterator[RunNotice]:
-    settings = CliSettings.read(environ, folder)
+    settings = CliSettings.read(environ, folder, expand=False)
     own = folder / ".gemini" / "settings.json"
     for file in settings.files:
         for effect in setting_effects(file.values):
