@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Final
 
-from gemtui.calls.shell.quote import BLANKS
+from gemtui.calls.blanks import BLANKS
 from gemtui.files import read_small, resolved
 from gemtui.paths import gemini_home
 

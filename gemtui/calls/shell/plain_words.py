@@ -10,7 +10,7 @@ import re
 from dataclasses import dataclass
 from typing import Final
 
-from gemtui.calls.shell.quote import BLANKS
+from gemtui.calls.blanks import BLANKS
 from gemtui.text import holds_controls, visible_line
 
 _TOKEN: Final = re.compile(

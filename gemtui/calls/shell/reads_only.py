@@ -258,9 +258,9 @@ _LOG: Final = _long(
 _DIFF: Final = _long(
     """abbrev binary break-rewrites check color color-moved compact-summary cumulative
     diff-algorithm diff-filter dirstat dst-prefix exit-code find-copies find-copies-harder
-    find-renames full-index function-context histogram ignore-all-space ignore-blank-lines ignore-cr-at-eol
-    ignore-space-at-eol ignore-space-change indent-heuristic inter-hunk-context minimal name-only
-    name-status no-color no-color-moved no-ext-diff no-indent-heuristic no-patch no-prefix
+    find-renames full-index function-context histogram ignore-all-space ignore-blank-lines
+    ignore-cr-at-eol ignore-space-at-eol ignore-space-change indent-heuristic inter-hunk-context
+    minimal name-only name-status no-color no-color-moved no-ext-diff no-indent-heuristic no-patch no-prefix
     no-renames no-textconv numstat patch patch-with-raw patch-with-stat patience pickaxe-all
     pickaxe-regex quiet raw relative shortstat src-prefix stat stat-count stat-width summary text
     unified word-diff"""
@@ -343,7 +343,7 @@ _SED: Final = "sed can write files and run programs; only `sed -n 1,5p FILE` is 
 _NOT_READING: Final = "gemtui does not know it as a command that only reads"
 
 
-def is_known(words: Sequence[PlainWord]) -> bool:
+def is_listed(words: Sequence[PlainWord]) -> bool:
     """Return whether `why_acts` knows the program, and git's subcommand, of a command."""
     name = program(words)
     if name == "git":

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from gemtui.calls.blanks import BLANKS
 from gemtui.calls.shell.plain_words import Unclear, plain_commands
-from gemtui.calls.shell.quote import BLANKS
 from gemtui.calls.shell.reads_only import GIT_READERS, READERS
 from gemtui.calls.shell.unasked import why_ask
 
