@@ -260,7 +260,8 @@ _DIFF: Final = _long(
     diff-algorithm diff-filter dirstat dst-prefix exit-code find-copies find-copies-harder
     find-renames full-index function-context histogram ignore-all-space ignore-blank-lines
     ignore-cr-at-eol ignore-space-at-eol ignore-space-change indent-heuristic inter-hunk-context
-    minimal name-only name-status no-color no-color-moved no-ext-diff no-indent-heuristic no-patch no-prefix
+    minimal name-only name-status no-color no-color-moved
+    no-ext-diff no-indent-heuristic no-patch no-prefix
     no-renames no-textconv numstat patch patch-with-raw patch-with-stat patience pickaxe-all
     pickaxe-regex quiet raw relative shortstat src-prefix stat stat-count stat-width summary text
     unified word-diff"""
