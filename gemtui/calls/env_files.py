@@ -47,12 +47,20 @@ _IN_HOOKS = re.compile(
     "BASH_ENV|BASHOPTS|SHELLOPTS|PS4|ENV|LD_.*|DYLD_.*|GCONV_PATH|NODE_OPTIONS|GEMTUI_.*"
 )
 _MOVES = re.compile("GEMINI_CLI_HOME|GEMINI_CLI_SYSTEM_(SETTINGS|DEFAULTS)_PATH")
-_STARTS = re.compile(
-    "PATH|HOME|SHELL|GIT_.*|SSH_ASKPASS|SUDO_ASKPASS|(MAN|LESS)?PAGER|PAGER|LESS(OPEN|CLOSE)"
-    "|EDITOR|VISUAL|BROWSER|PROMPT_COMMAND|ZDOTDIR|XDG_CONFIG_(HOME|DIRS)|PYTHON.*|NODE_PATH"
-    "|PERL5(LIB|OPT|DB)|RUBY(OPT|LIB)|.*JAVA_.*OPTIONS|JDK_JAVA_OPTIONS|(?i:npm_config_.*)"
-    "|MAKEFLAGS|GNUMAKEFLAGS|(CARGO|RUSTC)_.*|GOFLAGS|CC|CXX|PYTEST_(ADDOPTS|PLUGINS)"
+_RISKY = re.compile(
+    # shells, and the loader of programs
+    r"PATH|BASH(_.*)?|SHELL|PS[0-3]|IFS|CDPATH|GLOBIGNORE|PROMPT_COMMAND|ZDOTDIR|POSIXLY_CORRECT"
+    r"|(GCONV|MALLOC|GLIBC)_.*|LOCPATH|NLSPATH|TERMINFO(_DIRS)?"
+    # what programs read or start
+    r"|GIT_.*|SSH_.*|SUDO_ASKPASS|GREP_.*|RIPGREP_CONFIG_PATH|LESS.*|.*(PAGER|EDITOR)|VISUAL|BROWSER"
+    r"|NODE_.*|(?i:npm_config_.*)|PYTHON[A-Z0-9]+|PYTEST_(ADDOPTS|PLUGINS)|PERL(_.*|5[A-Z]+|LIB)"
+    r"|RUBY(OPT|LIB)|LUA_.*|CLASSPATH|.*JAVA_.*OPTIONS|JDK_JAVA_OPTIONS"
+    r"|MAKEFLAGS|GNUMAKEFLAGS|(CARGO|RUSTC)_.*|GOFLAGS|CC|CXX"
+    # where programs look for their settings
+    r"|HOME|XDG_.*|TMPDIR|TMP|TEMP",
+    re.ASCII,
 )
+_HARMLESS = re.compile(r"GIT_(AUTHOR|COMMITTER)_(NAME|EMAIL|DATE)|GREP_COLORS?|NODE_ENV", re.ASCII)
 _SENDS = re.compile(
     "GOOGLE_(GEMINI|VERTEX)_BASE_URL|CODE_ASSIST_ENDPOINT"
     "|(GEMINI_TELEMETRY_OTLP|OTEL_EXPORTER_OTLP(_[A-Z]+)?)_ENDPOINT|(?i:(HTTPS?|ALL)_PROXY)"
@@ -110,7 +118,12 @@ def risky_variables(path: Path, environ: Mapping[str, str] | None = None) -> tup
     """
     found = env_variables(path, environ)
     refused = set(hook_variables(found))
-    return tuple(name for name in found if name in refused or _STARTS.fullmatch(name))
+    return tuple(name for name in found if name in refused or is_risky(name))
+
+
+def is_risky(name: str) -> bool:
+    """Return whether a variable can make a harmless program run another or read other files."""
+    return bool(_RISKY.fullmatch(name)) and not _HARMLESS.fullmatch(name)
 
 
 def hook_variables(variables: Mapping[str, str]) -> tuple[str, ...]:
