@@ -16,6 +16,7 @@ from typing import Any
 import pytest
 
 import gemtui.extension
+from gemtui.agent import gate_folder
 from gemtui.agent.approval import (
     ALTERED,
     MOVED,
@@ -320,12 +321,11 @@ def test_denies_for_a_sub_agent_stand_above_the_seal(
     assert decide(rules, Call("read_file", {}, "generalist")).decision is Decision.ALLOW
 
 
-def test_what_is_too_large_to_be_shown_is_refused(asker: Asker) -> None:
-    given = {"tool_name": "write_file", "tool_input": {"content": "é" * 11_000_000}}
-    event = {"hook_event_name": "BeforeTool", **given}
-    sent = json.dumps({"event": event}, ensure_ascii=False).encode() + b"\n"
-    with asker.connect(sent) as connection:
-        refused = json.loads(connection.makefile("rb").readline())
+def test_what_is_too_large_to_be_shown_is_refused(
+    asker: Asker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(gate_folder, "LARGEST", 100_000)
+    refused = asker.call("write_file", file_path="a", content="x" * 100_000)
     assert refused == {"decision": "deny", "reason": f"{TROUBLE}: File too large"}
     assert asker.files.numbers() == []
 
