@@ -53,8 +53,9 @@ def object_of(data: bytes, path: Path) -> dict[str, Any]:
 def write_once(path: Path, value: DataclassInstance, most: int) -> None:
     """Write a dataclass to where nothing is, whole or not at all, for the user alone.
 
-    `most`: bytes. Texts may hold half a character. A `Path` is written as text. Raises FileExistsError where something is,
-    OSError, also for what is larger, and ValueError for a number that JSON does not have.
+    `most`: bytes. Texts may hold half a character. A `Path` is written as text. Raises
+    FileExistsError where something is, OSError, also for what is larger, and ValueError for a
+    number that JSON does not have.
     """
     with _written(path, value, most) as made:
         move_new(made, path)
