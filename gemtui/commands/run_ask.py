@@ -148,9 +148,9 @@ class TerminalQuestions:
                 continue
             match key:
                 case "y" | "yes" if not more:
-                    return Approval.allow(None if changed is None else changed.arguments)
+                    return self._allowed(changed or proposal, changed)
                 case "a" | "A" if like.rule is not None and changed is None and not more:
-                    return await self._allow_like(like, always=key == "A")
+                    return await self._allow_like(like, proposal, always=key == "A")
                 case "a" | "A" if not more:
                     self._terminal.write((visible_line(f"not here: {like.words}"),))
                 case "y" | "yes" | "a" | "A":
@@ -197,7 +197,11 @@ class TerminalQuestions:
         where = clean_line(f"gemtui: {self._cwd.name}")
         return Notice(title=where, text=clean_line(f"a run asks: {request.tool_name}"))
 
-    async def _allow_like(self, like: LikeThis, *, always: bool) -> Approval:
+    def _allowed(self, shown: Proposal, changed: Proposal | None) -> Approval:
+        arguments = None if changed is None else changed.arguments
+        return Approval.allow(arguments, shown=shown.effect.mark)
+
+    async def _allow_like(self, like: LikeThis, shown: Proposal, *, always: bool) -> Approval:
         if always and like.rule is not None:
             try:
                 place = await asyncio.to_thread(keep_always, like.rule)
@@ -205,7 +209,7 @@ class TerminalQuestions:
             except (GemtuiError, OSError) as error:
                 words = f"allowed for this run; it could not be kept: {error}"
             self._terminal.write((visible_line(words),))
-        return Approval.allow(rules=like.toml, always=always)
+        return Approval.allow(rules=like.toml, always=always, shown=shown.effect.mark)
 
     async def _change(self, request: ApprovalRequest, now: Proposal, typed: str) -> Proposal | None:
         """What the person writes in its place; shown before it runs."""
