@@ -535,7 +535,7 @@ class RunScreen(DialogGuardScreen[None]):
 
     @on(QuestionPane.WholeRequested)
     def _whole(self, event: QuestionPane.WholeRequested) -> None:
-        answers.show_whole(self.gemtui, event.shown)
+        answers.show_whole(self.gemtui, self.question, event.shown)
 
     @on(QuestionPane.TooLong)
     def _say_of_question(self, event: QuestionPane.TooLong) -> None:

@@ -115,7 +115,7 @@ async def test_no_with_a_reason(home: Path, project: Path, fake_cli: FakeCli) ->
         await me.press("r")
         await me.sees("the model reads it")
         await me.press("enter")
-        await me.sees("Say why")
+        await me.sees("Enter a reason")
         await me.type("use a branch")
         await me.press("enter")
         assert await me.answered(1) == Approval.deny("use a branch")
@@ -144,7 +144,7 @@ async def test_escape_in_a_dialog_answers_nothing(
             assert me.gate.answer_to(1) is None
 
 
-async def test_all_like_it_in_this_run(home: Path, project: Path, fake_cli: FakeCli) -> None:
+async def test_a_allows_similar_calls_in_this_run(home: Path, project: Path, fake_cli: FakeCli) -> None:
     async with somebody(home, project, fake_cli) as me:
         await me.asked(1, arguments={"command": "git add a.txt"})
         await me.sees("a/A allow commands that begin with git add")
@@ -169,7 +169,7 @@ async def test_always_is_kept_in_a_policy(home: Path, project: Path, fake_cli: F
 
 
 @pytest.mark.parametrize(("key", "said"), [("a", "in this run"), ("A", "always")])
-async def test_what_was_allowed_for_all_like_it_is_taken_back(
+async def test_allowing_similar_calls_is_revoked_by_a_key(
     home: Path, project: Path, fake_cli: FakeCli, key: str, said: str
 ) -> None:
     async with somebody(home, project, fake_cli, NARROW, uses("one", "read_file", "a.txt")) as me:
@@ -177,13 +177,13 @@ async def test_what_was_allowed_for_all_like_it_is_taken_back(
         await me.ready(1)
         await me.press(key)
         await me.answered(1)
-        await me.until(lambda: any("esc u takes that back" in each for each in me.said))
+        await me.until(lambda: any("esc u revokes that" in each for each in me.said))
         me.gate.settle(1, Settled(fate=Fate.ALLOWED))
-        await me.sees(f"allowed by you, and all like it {said}")
+        await me.sees(f"allowed by you, and similar calls {said}")
         assert path_of(ALWAYS).exists() is (key == "A")
         await me.press("escape", "u")
-        await me.sees("allowed by you; more like it is asked about again")
-        assert any("Asked about again" in each and "read_file" in each for each in me.said)
+        await me.sees("allowed by you; revoked for similar calls")
+        assert any("Revoked in" in each and "read_file" in each for each in me.said)
         assert me.gate.is_taken_back(1)
         assert not (key == "A" and Policy.load(path_of(ALWAYS)).rules)
         assert not me.pane.can("take_back")
@@ -195,10 +195,10 @@ async def test_what_has_no_narrow_rule_says_why(
 ) -> None:
     async with somebody(home, project, fake_cli) as me:
         await me.asked(1, arguments={"command": "echo x > a.txt"})
-        await me.sees("a/A not here: it writes a file")
+        await me.sees("a/A not available: it writes a file")
         await me.ready(1)
         await me.press(key)
-        await me.until(lambda: any("no narrow rule" in said for said in me.said))
+        await me.until(lambda: any("No rule for similar" in said for said in me.said))
         assert me.gate.answer_to(1) is None
 
 
@@ -300,7 +300,7 @@ async def test_who_types_goes_on_typing(home: Path, project: Path, fake_cli: Fak
     async with somebody(home, project, fake_cli) as me:
         await me.type("say ")
         await me.asked(1)
-        await me.sees("? Gemini asks", "esc goes to the question", "$ git push")
+        await me.sees("? Gemini asks", "Press esc to answer", "$ git push")
         await me.type("yaAnx")
         assert me.pane.prompt.text == "say yaAnx"
         assert me.gate.answer_to(1) is None
@@ -372,7 +372,7 @@ async def test_the_key_of_an_answer_pressed_once_too_often_keeps_no_question_wai
         await me.until(lambda: not me.question.asks)
         await me.press("n", "o")
         await me.asked(3)
-        await me.sees("esc goes to the question", "$ git push")
+        await me.sees("Press esc to answer", "$ git push")
         assert me.pane.prompt.text == "no"
 
 
@@ -491,7 +491,7 @@ async def test_who_answers_second_is_told(home: Path, project: Path, fake_cli: F
         await me.type("no")
         me.gate.answer(1, Approval.allow())
         await me.press("enter")
-        await me.until(lambda: any("Answered elsewhere" in said for said in me.said))
+        await me.until(lambda: any("Already answered in another gemtui" in said for said in me.said))
         assert me.gate.answer_to(1) == Approval.allow()
 
 
@@ -551,7 +551,7 @@ async def test_five_megabytes_are_drawn_in_part_and_opened_whole(
         await me.asked(1, tool, arguments={"file_path": "a.txt", key: huge})
         await me.ready(1)
         await me.press("end")
-        await me.sees("enter shows all of it" if tool != "write_file" else "lines left out")
+        await me.sees("enter shows all of it")
         await me.press("enter")
         await me.sees("what a yes lets run")
         await me.press("escape")
@@ -635,3 +635,120 @@ async def test_leaving_says_that_the_question_waits(
         await me.press("ctrl+q")
         await me.sees("A run still goes on, and asks", "the question waits")
         await me.press("escape")
+
+
+# --- nothing dangerous below the fold ------------------------------------------------------------
+
+LONG_COMMAND = "\n".join(f"echo step {number}" for number in range(60)) + "\nrm -rf /\n"
+
+
+@SIZES
+@pytest.mark.parametrize("key", ["y", "a", "A"])
+async def test_a_yes_scrolls_to_the_end_of_a_long_call_before_it_counts(
+    home: Path, project: Path, fake_cli: FakeCli, size: tuple[int, int], key: str
+) -> None:
+    content = "".join(f"line {number}\n" for number in range(60))
+    async with somebody(home, project, fake_cli, size) as me:
+        await me.asked(1, "write_file", arguments={"file_path": "a.txt", "content": content})
+        await me.ready(1)
+        await me.sees("more lines below: y shows them")
+        pressed = 0
+        while me.question.view.below:
+            before = me.question.view.below
+            await me.press(key)
+            await me.until(lambda: me.question.view.below < before)
+            assert me.gate.answer_to(1) is None
+            await me.ready(1)
+            pressed += 1
+        assert pressed > 1
+        assert any("Not answered" in said for said in me.said)
+        await me.sees("line 59", "End of 61 lines")
+        await me.press("up")
+        await me.press(key)
+        assert (await me.answered(1)).verdict is Verdict.ALLOW
+
+
+@SIZES
+async def test_the_danger_at_the_end_of_a_long_command_is_shown_first(
+    home: Path, project: Path, fake_cli: FakeCli, size: tuple[int, int]
+) -> None:
+    async with somebody(home, project, fake_cli, size) as me:
+        await me.asked(1, arguments={"command": LONG_COMMAND})
+        await me.ready(1)
+        await me.sees("! rm -rf /: it deletes files", "$ echo step 0", "more lines below")
+        assert "echo step 59" not in me.text
+        await me.press("end")
+        await me.until(lambda: not me.question.view.below)
+        await me.ready(1)
+        await me.press("y")
+        assert await me.answered(1) == Approval.allow()
+
+
+@pytest.mark.parametrize("key", ["n", "x"])
+async def test_a_no_counts_at_once(home: Path, project: Path, fake_cli: FakeCli, key: str) -> None:
+    async with somebody(home, project, fake_cli, NARROW) as me:
+        await me.asked(1, arguments={"command": LONG_COMMAND})
+        await me.ready(1)
+        await me.press(key)
+        assert (await me.answered(1)).verdict is not Verdict.ALLOW
+
+
+async def test_y_held_down_does_not_page_through_a_call_and_allow_it(
+    home: Path, project: Path, fake_cli: FakeCli
+) -> None:
+    async with somebody(home, project, fake_cli, NARROW) as me:
+        await me.asked(1, arguments={"command": LONG_COMMAND})
+        await me.ready(1)
+        await me.burst("y" * 40)
+        assert me.gate.answer_to(1) is None
+        assert me.question.view.below
+
+
+async def test_more_dangers_than_fit_are_counted(
+    home: Path, project: Path, fake_cli: FakeCli
+) -> None:
+    command = "\n".join(f"rm file{number}" for number in range(30))
+    async with somebody(home, project, fake_cli, NARROW) as me:
+        await me.asked(1, arguments={"command": command})
+        await me.ready(1)
+        await me.sees("30 warnings", "! rm file0: it deletes files", "more lines below")
+        await me.press("y")
+        await me.until(lambda: any("Not answered" in said for said in me.said))
+        assert me.gate.answer_to(1) is None
+
+
+async def test_what_is_too_long_to_draw_is_read_in_the_whole_view_before_a_yes_counts(
+    home: Path, project: Path, fake_cli: FakeCli
+) -> None:
+    async with somebody(home, project, fake_cli) as me:
+        await me.asked(1, "mcp_docs_find", arguments={"text": "x" * 30_000})
+        await me.ready(1)
+        await me.press("end")
+        await me.sees("more characters not shown here: enter shows all of it")
+        await me.ready(1)
+        for _ in range(2):
+            await me.press("y")
+            await me.until(lambda: any("not shown here" in said for said in me.said))
+            assert me.gate.answer_to(1) is None
+            await me.press("enter")
+            await me.sees("what a yes lets run")
+            await me.press("end")
+            await me.press("escape")
+            await me.ready(1)
+            break
+        await me.press("y")
+        assert await me.answered(1) == Approval.allow()
+
+
+async def test_letters_that_look_like_others_are_pointed_out(
+    home: Path, project: Path, fake_cli: FakeCli
+) -> None:
+    async with somebody(home, project, fake_cli, NARROW) as me:
+        args = {"file_path": "p\u0430ckage.json", "content": "x"}
+        await me.asked(1, "write_file", arguments=args)
+        await me.sees("! `p\u0430ckage` mixes Latin and Cyrillic letters")
+        await me.asked(2, arguments={"command": "ls\u00a0x/e.sh"})
+        await me.ready(1)
+        await me.press("l")
+        await me.ready(2)
+        await me.sees("! it holds control characters", "$ ls⟨U+00A0⟩x/e.sh")
