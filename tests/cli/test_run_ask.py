@@ -50,7 +50,7 @@ def test_each_answer_in_a_terminal(on_loopback: GeminiCli) -> None:
         answer(text("All done.")),
     ]
     with ModelServer(turns) as model, asking(on_loopback, model) as terminal:
-        terminal.shows("? Gemini asks: write_file a.txt", "+a", "y yes")
+        terminal.shows("? Gemini asks: write_file a.txt", "+a", "y allow")
         terminal.press("y\r")
         ready(terminal, 2)
         terminal.shows("? Gemini asks: write_file b.txt")
@@ -58,10 +58,10 @@ def test_each_answer_in_a_terminal(on_loopback: GeminiCli) -> None:
         ready(terminal, 3)
         terminal.press("n b is taken\r")
         ready(terminal, 4)
-        terminal.shows("$ echo asked > ran.txt", "! > ran.txt: it writes a file")
+        terminal.shows("! > ran.txt: it writes a file", "$ echo asked > ran.txt")
         terminal.press("a\r")
         ready(terminal, 5)
-        terminal.shows("not here: it writes a file")
+        terminal.shows("not available: it writes a file")
         terminal.press("e echo changed > ran.txt\r")
         ready(terminal, 6)
         terminal.shows("changed by you:", "$ echo changed > ran.txt")
@@ -69,14 +69,14 @@ def test_each_answer_in_a_terminal(on_loopback: GeminiCli) -> None:
         ready(terminal, 7)
         terminal.shows("a and A allow commands that begin with git add")
         terminal.press("a\r")
-        terminal.shows("? Gemini asks: write_file c.txt", "u undo last a or A")
+        terminal.shows("? Gemini asks: write_file c.txt", "u revoke last a or A")
         ready(terminal, 8)
         terminal.press("u\r")
-        terminal.shows("asked about again: commands that begin with git add")
+        terminal.shows("Revoked: commands that begin with git add")
         ready(terminal, 9)
         (project / "c.txt").write_text("meanwhile\n")
         terminal.press("y\r")
-        terminal.shows("a file has changed since this was shown:", "-meanwhile")
+        terminal.shows("The file has changed since this was shown:", "-meanwhile")
         ready(terminal, 10)
         assert (project / "c.txt").read_text() == "meanwhile\n"
         terminal.press("y\r")
@@ -97,7 +97,7 @@ def test_stopping_ends_the_run(on_loopback: GeminiCli) -> None:
     put_hooks(on_loopback)
     turns = [answer(call("write_file", file_path="a.txt", content="a\n")), answer(text("On."))]
     with ModelServer(turns) as model, asking(on_loopback, model) as terminal:
-        terminal.shows("y yes")
+        terminal.shows("y allow")
         terminal.press("x\r")
         assert terminal.wait() == 130
         rung = b"\a\x1b]777;notify;gemtui: greeter;a run asks: write_file\x1b\\"
@@ -127,7 +127,7 @@ def test_with_json_it_asks_at_the_terminal_and_ends_with_it(
         with Terminal(words, environ=environ, folder=project, columns=80, rows=24) as terminal:
             ready(terminal, 1)
             terminal.press("q\r")
-            terminal.shows("no answer: type one of these letters")
+            terminal.shows("not an answer: type one of these letters")
             ready(terminal, 2)
             terminal.press("y\r")
             ready(terminal, 3)

@@ -268,7 +268,13 @@ TABLE: dict[Where, tuple[Row, ...]] = {
     Where.QUESTION: (
         ("yes", "y", CHANGE, "Allow", "Allow this call; first shows the lines not seen yet"),
         ("all_run", "a", CHANGE, "Allow similar", "Allow this and similar calls in this run"),
-        ("always", "A", CHANGE, "Always allow", "Allow this and similar calls in all runs that ask"),
+        (
+            "always",
+            "A",
+            CHANGE,
+            "Always allow",
+            "Allow this and similar calls in all runs that ask",
+        ),
         ("no", "n", CHANGE, "Deny", "Deny this call; the run continues"),
         ("no_because", "r", CHANGE, "Deny with a reason", "Deny it with a reason for the model"),
         ("change", "e", CHANGE, "Edit", "Edit the command, file or arguments first"),

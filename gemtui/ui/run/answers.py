@@ -46,7 +46,9 @@ async def answer(app: AppBase, pane: QuestionPane, run: LiveRun, said: Said, sho
             await _send(app, run, shown, Approval.deny())
         case Said.BECAUSE:
             reason = await app.push_screen_wait(
-                AskScreen(Clean("Deny with a reason (the model reads it)"), value="", problem=_reason)
+                AskScreen(
+                    Clean("Deny with a reason (the model reads it)"), value="", problem=_reason
+                )
             )
             if reason is not None:
                 await _send(app, run, shown, Approval.deny(reason.strip()))

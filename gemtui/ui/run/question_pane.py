@@ -421,7 +421,7 @@ class QuestionPane(Vertical):
     def _say_title(self) -> None:
         at = [each.number for each in self.waiting].index(self._number or 0)
         request = self.waiting[at].request
-        who = "A sub-agent asks" if request.subagent else "Gemini asks"
+        who = "A subagent asks" if request.subagent else "Gemini asks"
         title = Content.styled(f" {self._glyphs.ask} {who} ", "bold reverse $text-warning")
         name = Content.styled(visible_line(request.tool_name[:200]), "bold")
         left = [title, name]
