@@ -28,7 +28,6 @@ from gemtui.runs.like_this import LikeThis, like_this
 from gemtui.runs.proposal import Form, Proposal, proposal_of
 from gemtui.runs.questions import Questions
 from gemtui.text import Clean, cells, clean_line, counted, visible, visible_line
-from gemtui.transcript.tools import asked_path
 
 _AROUND = 8
 """Rows of the terminal below a call: why it asks, what is similar, the keys."""
@@ -181,7 +180,9 @@ class TerminalQuestions:
                     await self._take_back()
                 case "v":
                     self._unread = ()
-                    self._terminal.write(tuple(question_lines(request, changed or proposal)))
+                    self._terminal.write(
+                        tuple(question_lines(request, changed or proposal, self._cwd))
+                    )
                 case _:
                     self._terminal.write((Clean("not an answer: type one of these letters"),))
 
@@ -196,7 +197,7 @@ class TerminalQuestions:
 
     def _show(self, request: ApprovalRequest, proposal: Proposal) -> None:
         """Print as much of a call as there is room for; a yes prints the rest first."""
-        lines, size = tuple(question_lines(request, proposal)), self._terminal.size()
+        lines, size = tuple(question_lines(request, proposal, self._cwd)), self._terminal.size()
         room = max(5, size.lines - _AROUND)
         ends = accumulate(max(1, -(-cells(line) // size.columns)) for line in lines)
         shown = sum(1 for end in ends if end <= room)
@@ -265,25 +266,32 @@ class TerminalQuestions:
             self._terminal.write((visible_line(f"Nothing was changed: {error}"),))
             return None
         changed = await asyncio.to_thread(proposal_of, request, self._cwd, arguments)
+        if (why := changed.refusal(text)) is not None:
+            self._terminal.write((visible_line(f"Nothing was changed: {why}"),))
+            return None
         self._terminal.write((Clean("changed by you:"),))
         self._show(request, changed)
         return changed
 
 
-def question_lines(request: ApprovalRequest, proposal: Proposal) -> Iterator[Clean]:
+def question_lines(request: ApprovalRequest, proposal: Proposal, project: Path) -> Iterator[Clean]:
     """Yield what to know about a call, then all it would do, every character of it visible."""
     who = "A subagent asks" if request.subagent else "Gemini asks"
     yield Clean("")
-    yield visible_line(f"? {who}: {request.tool_name} {asked_path(proposal.arguments)}".rstrip())
+    yield visible_line(f"? {who}: {request.tool_name} {proposal.place(project)}".rstrip())
     found = cautions(request, proposal)
     if len(found) > _FEW:
         yield Clean(f"  ! {counted(len(found), 'warning')}:")
     for caution in found:
         yield visible_line(f"  ! {caution.text}")
     text = proposal.text if proposal.diff is None else _hunks(proposal.diff.diff)
+    if folder := proposal.folder(project):
+        yield visible_line(f"  in {folder}")
     mark = "$ " if proposal.form is Form.COMMAND else ""
     for line in visible(text).rstrip("\n").split("\n"):
         yield Clean(f"  {mark}{line}")
+    for words in proposal.line_ends:
+        yield Clean(f"  {words}")
     for name, value in proposal.others():
         yield visible_line(f"  {name}: {value}")
 
@@ -295,7 +303,8 @@ def _hunks(diff: str) -> str:
 
 def _words(request: ApprovalRequest, like: LikeThis) -> Iterator[Clean]:
     if request.because:
-        yield visible_line(f"  why: {request.because[:500]}")
+        why = "Asked again" if request.again else "why"
+        yield visible_line(f"  {why}: {request.because[:500]}")
     if like.rule is not None:
         yield visible_line(f"  a and A allow {like.words}")
 

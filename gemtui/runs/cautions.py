@@ -10,6 +10,7 @@ from gemtui.runs.proposal import Form, Proposal
 from gemtui.text import HOLDS_CONTROLS, look_alikes
 from gemtui.transcript.tools import args_hold_controls, asked_path
 
+_NO_LOCK = "If gemtui's hook is killed, one call of a server's tool can run before the run is ended"
 _LONGEST_PIECE = 60
 """Characters of the part of a command that are quoted."""
 
@@ -40,7 +41,8 @@ def _all(request: ApprovalRequest, proposal: Proposal) -> Iterator[Caution]:
     if args_hold_controls(proposal.arguments):
         yield Caution(f"it {HOLDS_CONTROLS}")
     command = proposal.text if proposal.form is Form.COMMAND else ""
-    for text in (request.tool_name, asked_path(proposal.arguments), command):
+    path = asked_path(proposal.arguments)
+    for text in (request.tool_name, path, proposal.effect.path or "", command):
         yield from map(Caution, look_alikes(text))
     for danger in proposal.dangers:
         piece = command[danger.start : danger.end]
@@ -49,3 +51,7 @@ def _all(request: ApprovalRequest, proposal: Proposal) -> Iterator[Caution]:
         yield Caution(danger.why, piece)
     for remark in proposal.remarks:
         yield Caution(remark, danger=False)
+    if request.server:
+        origin = f" ({request.origin})" if request.origin else ""
+        yield Caution(f"tool of the MCP server {request.server}{origin}", danger=False)
+        yield Caution(_NO_LOCK, danger=False)

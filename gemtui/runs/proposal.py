@@ -14,6 +14,7 @@ from gemtui.agent.approval import ApprovalRequest
 from gemtui.calls.effect import EDIT, WRITE, CallContext, Effect, Kind, effect, unwritable
 from gemtui.calls.shell.dangers import Danger, dangers
 from gemtui.files import resolved
+from gemtui.runs.line_ends import comparable, line_end_changes
 from gemtui.text import file_name, holds_controls
 from gemtui.transcript.display_model import DiffDisplay
 from gemtui.transcript.displays import content_diff, rebuilt_diff
@@ -50,6 +51,8 @@ class Proposal:
     text: str
     name: str
     diff: DiffDisplay | None = None
+    line_ends: tuple[str, ...] = ()
+    """What becomes of the file's line ends and last newline, which the diff does not show."""
     remarks: tuple[str, ...] = ()
     dangers: tuple[Danger, ...] = ()
     before: str | None = None
@@ -63,6 +66,23 @@ class Proposal:
         for name, value in self.arguments.items():
             if name not in self._shown:
                 yield "Gemini says" if name in _WORDS else name, str(value)
+
+    def place(self, project: Path) -> str:
+        """Return the path of the real file: from the project where it is inside, else absolute.
+
+        "" for a call that writes no file.
+        """
+        if self.effect.path is None:
+            return ""
+        path, root = Path(self.effect.path), resolved(project)
+        return str(path.relative_to(root)) if path.is_relative_to(root) else str(path)
+
+    def folder(self, project: Path) -> str:
+        """Return the folder in which a command runs; "" = the project, or it is no command."""
+        if self.effect.folder is None:
+            return ""
+        folder = resolved(Path(self.effect.folder))
+        return "" if folder == resolved(project) else str(folder)
 
     def refusal(self, text: str | None = None) -> str | None:
         """Return why this call can't be allowed, a clause; None = it can.
@@ -123,17 +143,16 @@ def proposal_of(
     does = effect(tool, args, request.context or CallContext(project=cwd))
     if does.kind is Kind.FILE and does.path is not None:
         return _file(does, args, cwd)
-    command = args.get("command")
-    if does.kind is Kind.COMMAND and isinstance(command, str):
+    if does.kind is Kind.COMMAND and does.command is not None:
         return Proposal(
             effect=does,
             tool=tool,
             arguments=args,
             form=Form.COMMAND,
-            text=command,
+            text=does.command,
             name="command.sh",
             remarks=does.remarks,
-            dangers=dangers(command),
+            dangers=dangers(does.command),
         )
     return Proposal(
         effect=does,
@@ -165,13 +184,17 @@ def _file(does: Effect, args: Mapping[str, Any], cwd: Path) -> Proposal:
     old = args.get("old_string") if does.tool == EDIT else None
     before, after = _lines(does.before), _lines(does.after)
     remarks = [*_about_place(does, args, cwd), *does.remarks, *_fails(does)]
+    ends: tuple[str, ...] = ()
+    if does.after is not None:
+        ends = tuple(line_end_changes(does.before, does.after))
+        old_lines, new_lines = comparable(does.before, does.after)
     if after is None:
         diff = rebuilt_diff(str(path), old=old, new=new, is_new=False)
     elif before is None:
-        diff = rebuilt_diff(str(path), old=None, new=after, is_new=True)
+        diff = rebuilt_diff(str(path), old=None, new=new_lines, is_new=True)
     else:
-        diff = content_diff(str(path), before, after)
-    if after is not None and not (diff.added or diff.removed):
+        diff = content_diff(str(path), old_lines or "", new_lines)
+    if does.after is not None and does.after == does.before:
         remarks.append("it changes nothing")
     whole = after is not None and before is not None and len(before) <= _MOST_EDITED
     edited = does.tool == EDIT and whole
@@ -183,6 +206,7 @@ def _file(does: Effect, args: Mapping[str, Any], cwd: Path) -> Proposal:
         text=after if after is not None and (edited or does.tool == WRITE) else new,
         name=file_name(path.name),
         diff=diff,
+        line_ends=ends,
         remarks=tuple(remarks),
         before=before if edited else None,
     )

@@ -165,6 +165,6 @@ def test_without_a_terminal_nothing_is_started(
 )
 def test_no_argument_is_left_out(tool: str, args: dict[str, str], tmp_path: Path) -> None:
     request = ApprovalRequest(tool_name=tool, arguments=args)
-    lines = list(question_lines(request, proposal_of(request, tmp_path)))
+    lines = list(question_lines(request, proposal_of(request, tmp_path), tmp_path))
     assert any("beside" in line for line in lines)
     assert ("  Gemini says: Lists" in lines) is ("description" in args)

@@ -38,7 +38,7 @@ async def answer(app: AppBase, pane: QuestionPane, run: LiveRun, said: Said, sho
         case Said.YES:
             await _send(app, run, shown, _allowed(shown))
         case Said.ALL_RUN:
-            if await _send(app, run, shown, Approval.allow(rules=shown.like.toml)):
+            if await _send(app, run, shown, _similar(shown, always=False)):
                 app.say(f"Similar calls are allowed in this run: {_back()}.")
         case Said.ALWAYS:
             await _always(app, run, shown)
@@ -59,7 +59,13 @@ async def answer(app: AppBase, pane: QuestionPane, run: LiveRun, said: Said, sho
 
 
 def _allowed(shown: Shown) -> Approval:
-    return Approval.allow(None if shown.changed is None else shown.changed.arguments)
+    arguments = None if shown.changed is None else shown.changed.arguments
+    return Approval.allow(arguments, shown=shown.runs.effect.mark)
+
+
+def _similar(shown: Shown, *, always: bool) -> Approval:
+    mark = shown.proposal.effect.mark
+    return Approval.allow(rules=shown.like.toml, always=always, shown=mark)
 
 
 def _reason(text: str) -> str:
@@ -82,7 +88,7 @@ async def _always(app: AppBase, run: LiveRun, shown: Shown) -> None:
     """Allow it, and keep the rule; where it can't be kept, this once is still meant."""
     like = shown.like
     assert like.rule is not None
-    if not await _send(app, run, shown, Approval.allow(rules=like.toml, always=True)):
+    if not await _send(app, run, shown, _similar(shown, always=True)):
         return
     try:
         await asyncio.to_thread(keep_always, like.rule)
@@ -127,7 +133,7 @@ async def _change(app: AppBase, pane: QuestionPane, run: LiveRun, shown: Shown) 
             title = "The file's new text" if now.form is Form.FILE else "The arguments"
             text = await _typed(app, now, title, enter_takes=False)
         if text is not None and text != now.text:
-            await pane.change(shown, now.changed(text))
+            await pane.change(shown, now.changed(text), text)
     except (GemtuiError, OSError, ValueError) as error:
         app.say(f"Nothing was changed: {error}", problem=True)
 

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from pathlib import Path
 from typing import NamedTuple
 
 from gemtui.runs.cautions import Caution
 from gemtui.runs.proposal import Form, Proposal
 from gemtui.text import Clean, counted, visible, visible_line
-from gemtui.transcript.tools import asked_path
 from gemtui.ui.draw.bounds import LINES, excerpt, line_count
 from gemtui.ui.draw.code import language_of
 from gemtui.ui.draw.gutter_rows import Row, remark, text_rows, whole
@@ -34,13 +34,18 @@ class Drawing(NamedTuple):
     left_out: str = ""
 
 
-def draw_proposal(proposal: Proposal, cautions: Sequence[Caution], look: Look) -> Drawing:
-    """Draw what to know before answering, then all that the call would do."""
+def draw_proposal(
+    proposal: Proposal, cautions: Sequence[Caution], project: Path, look: Look
+) -> Drawing:
+    """Draw what to know before answering, then all that the call would do.
+
+    `project`: the folder of the run, absolute; paths and commands outside of it are told by it.
+    """
     lines = list(_cautions(cautions, look))
     if proposal.form is Form.COMMAND:
-        drawing = _command(proposal, look)
+        drawing = _command(proposal, project, look)
     elif proposal.diff is not None:
-        drawing = _file(proposal, look)
+        drawing = _file(proposal, project, look)
     else:
         drawing = _arguments(proposal, look)
     missing = [drawing.left_out] if drawing.left_out else []
@@ -78,9 +83,9 @@ def _cautions(cautions: Sequence[Caution], look: Look) -> Iterator[Line]:
 # --- files ---------------------------------------------------------------------------------------
 
 
-def _file(proposal: Proposal, look: Look) -> Drawing:
+def _file(proposal: Proposal, project: Path, look: Look) -> Drawing:
     assert proposal.diff is not None
-    path = Piece(visible_line(asked_path(proposal.arguments)), look[Role.TEXT] + BOLD)
+    path = Piece(visible_line(proposal.place(project)), look[Role.TEXT] + BOLD)
     lines = wrap(
         (path, Piece(own("  "), look[Role.TEXT]), *change_counts(proposal.diff, look)), look.width
     )
@@ -88,6 +93,8 @@ def _file(proposal: Proposal, look: Look) -> Drawing:
     changes = read_diff(shown.head)
     language = language_of(flat((proposal.diff.name or proposal.diff.path)[-200:]))
     lines += draw_changes(changes, look, language=language)
+    for words in proposal.line_ends:
+        lines += wrap((Piece(own(f"  {words}"), look[Role.WARNING]),), look.width)
     missing = [counted(shown.left_out, "more line")] if shown.left_out else []
     if shown.cut:
         missing.append("the ends of very long lines")
@@ -97,9 +104,11 @@ def _file(proposal: Proposal, look: Look) -> Drawing:
 # --- commands and arguments ----------------------------------------------------------------------
 
 
-def _command(proposal: Proposal, look: Look) -> Drawing:
-    """The command with what is dangerous in it marked."""
+def _command(proposal: Proposal, project: Path, look: Look) -> Drawing:
+    """The command with what is dangerous in it marked, and where it runs."""
     lines: list[Line] = []
+    if folder := proposal.folder(project):
+        lines += wrap((Piece(visible_line(f"in {folder}"), look[Role.WARNING]),), look.width)
     for index, pieces in enumerate(_lines(_marked(proposal, look))):
         gutter = (Piece(own("  " if index else "$ "), look[Role.MUTED]),)
         lines += whole([Row(gutter, pieces)], look)
@@ -146,7 +155,8 @@ def whole_text(proposal: Proposal, cautions: Sequence[Caution]) -> str:
     """Return all of a call as text: the warnings, the change, command or arguments, the rest."""
     lines: list[str] = [visible_line(each.text) for each in cautions]
     if proposal.diff is not None:
-        lines += [proposal.diff.path, "", proposal.diff.diff.rstrip("\n")]
+        lines += [visible_line(proposal.diff.path), "", proposal.diff.diff.rstrip("\n")]
+        lines += proposal.line_ends
     else:
         lines += ["", proposal.text] if lines else [proposal.text]
     others = [f"{name}: {value}" for name, value in proposal.others()]

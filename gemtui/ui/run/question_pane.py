@@ -373,11 +373,18 @@ class QuestionPane(Vertical):
         now = replace(shown, proposal=proposal_of(request, self._cwd), changed=changed)
         return None if now == shown else now
 
-    async def change(self, shown: Shown, arguments: Mapping[str, Any]) -> None:
-        """Show what would run in the place of what was asked; a yes runs it."""
+    async def change(
+        self, shown: Shown, arguments: Mapping[str, Any], text: str | None = None
+    ) -> None:
+        """Show what would run in the place of what was asked; a yes runs it.
+
+        `text`: what the person wrote. Raises ValueError where just that can't be made.
+        """
         changed, request = None, shown.question.request
         if arguments != shown.proposal.arguments:
             changed = await asyncio.to_thread(proposal_of, request, self._cwd, arguments)
+            if (why := changed.refusal(text)) is not None:
+                raise ValueError(why)
         if self.shown is not None and self.shown.question.number == shown.question.number:
             self._draw(replace(shown, changed=changed))
 
@@ -391,7 +398,7 @@ class QuestionPane(Vertical):
     def _lines(self, look: Look) -> Sequence[Line]:
         if self.shown is None:
             return ()
-        drawing = draw_proposal(self.shown.runs, self.shown.cautions, look)
+        drawing = draw_proposal(self.shown.runs, self.shown.cautions, self._cwd, look)
         self._left_out = drawing.left_out
         return drawing.lines
 
@@ -475,7 +482,12 @@ class QuestionPane(Vertical):
             words.update(Clean("reading…"))
             return
         because = shown.question.request.because
-        lines = [Content.styled(visible_line(f"why: {because[:500]}"), "dim")] if because else []
+        lines = []
+        if because and shown.question.request.again:
+            again = visible_line(f"Asked again: {because[:500]}")
+            lines.append(Content.styled(again, "bold $text-warning"))
+        elif because:
+            lines.append(Content.styled(visible_line(f"why: {because[:500]}"), "dim"))
         if shown.changed is not None:
             lines.append(self._asked(shown))
         else:

@@ -6,6 +6,7 @@ import asyncio
 import time
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -60,10 +61,11 @@ class Asked(Runner):
         await self.until(lambda: self.shown == number and view.has_focus and view.armed)
 
     async def answered(self, number: int) -> Approval:
+        """The answer, without the mark of the effect that was shown."""
         await self.until(lambda: self.gate.answer_to(number))
         found = self.gate.answer_to(number)
         assert found is not None
-        return found
+        return replace(found, shown="")
 
 
 @asynccontextmanager
@@ -658,9 +660,9 @@ async def test_a_yes_scrolls_to_the_end_of_a_long_call_before_it_counts(
         await me.sees("more lines below: y shows them")
         pressed = 0
         while me.question.view.below:
-            before = me.question.view.below
+            offset = me.question.view.scroll_offset.y
             await me.press(key)
-            await me.until(lambda: me.question.view.below < before)
+            assert me.question.view.scroll_offset.y > offset
             assert me.gate.answer_to(1) is None
             await me.ready(1)
             pressed += 1
@@ -753,3 +755,47 @@ async def test_letters_that_look_like_others_are_pointed_out(
         await me.press("l")
         await me.ready(2)
         await me.sees("! it holds control characters", "$ ls⟨U+00A0⟩x/e.sh")
+
+
+# --- what a call does ----------------------------------------------------------------------------
+
+
+@SIZES
+async def test_the_real_file_and_all_that_becomes_of_it_are_shown(
+    home: Path, project: Path, fake_cli: FakeCli, size: tuple[int, int]
+) -> None:
+    (project / "a.txt").write_bytes(b"one\r\n")
+    async with somebody(home, project, fake_cli, size) as me:
+        args = {"file_path": "a%2etxt", "content": "two"}
+        await me.asked(1, "write_file", arguments=args, again=4, because="The file has changed.")
+        await me.sees(f"reads this path as {project}/a.txt", "a.txt +1 −1", "1 − one", "1 + two")
+        await me.sees("the newline at the end is removed", "Asked again: The file has changed.")
+        await me.ready(1)
+        while me.question.view.below:
+            await me.press("y")
+            await me.ready(1)
+        await me.press("y")
+        await me.answered(1)
+        shown, found = me.question.shown, me.gate.answer_to(1)
+        assert found is not None
+        assert found.shown
+        assert shown is None or found.shown == shown.proposal.effect.mark
+
+
+@SIZES
+async def test_the_command_that_bash_runs_and_its_folder_are_shown(
+    home: Path, project: Path, fake_cli: FakeCli, size: tuple[int, int]
+) -> None:
+    (project / "sub").mkdir()
+    async with somebody(home, project, fake_cli, size) as me:
+        await me.asked(1, arguments={"command": "bash -c 'rm -rf x'", "dir_path": "sub"})
+        await me.sees("takes the wrapper off", f"in {project}/sub", "$ rm -rf x")
+
+
+async def test_a_tool_of_a_server_names_the_server_and_says_what_holds_it_back(
+    home: Path, project: Path, fake_cli: FakeCli
+) -> None:
+    async with somebody(home, project, fake_cli, NARROW) as me:
+        more = {"server": "docs", "origin": "npx docs-server"}
+        await me.asked(1, "mcp_docs_find", arguments={"q": 1}, **more)
+        await me.sees("tool of the MCP server docs (npx docs-server)", "If gemtui's hook is killed")
