@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import asyncio
+import fcntl
 import json
 import os
+import struct
 import sys
+import termios
 from pathlib import Path
 
 import pytest
 
-from gemtui.agent.approval import ApprovalRequest
-from gemtui.commands.run_ask import question_lines
+from gemtui.agent.approval import ApprovalRequest, Verdict
+from gemtui.agent.gate_folder import GateFolder
+from gemtui.commands.run_ask import AskingTerminal, TerminalQuestions, question_lines
 from gemtui.runs.listing import list_runs, runs_dir
 from gemtui.runs.proposal import proposal_of
 from tests.cli.test_run_real import begin, finish
@@ -168,3 +173,35 @@ def test_no_argument_is_left_out(tool: str, args: dict[str, str], tmp_path: Path
     lines = list(question_lines(request, proposal_of(request, tmp_path), tmp_path))
     assert any("beside" in line for line in lines)
     assert ("  Gemini says: Lists" in lines) is ("description" in args)
+
+
+async def test_a_yes_prints_the_rest_of_a_long_call_before_it_counts(tmp_path: Path) -> None:
+    """In a terminal of 24 rows the danger at the end of a command is printed first."""
+    ours, theirs = os.openpty()
+    fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 80, 0, 0))
+    gate = GateFolder(tmp_path / "gate")
+    gate.create()
+    command = "\n".join(f"echo {number}" for number in range(40)) + "\nrm -rf /"
+    request = ApprovalRequest(tool_name="run_shell_command", arguments={"command": command})
+    asking = TerminalQuestions(AskingTerminal(theirs, theirs), gate, tmp_path)
+    shown = ""
+
+    async def printed(*words: str) -> None:
+        nonlocal shown
+        async with asyncio.timeout(PATIENCE):
+            while not all(word in shown for word in words):
+                shown += (await asyncio.to_thread(os.read, ours, 65536)).decode()
+
+    answer = asyncio.ensure_future(asking.approve(request))
+    await printed("! rm -rf /: it can delete", "more lines: y prints the rest", "x stop run:")
+    assert shown.index("! rm -rf /") < shown.index("$ echo 0")
+    assert "echo 39" not in shown
+    assert shown.count("\n") < 24
+    shown = ""
+    os.write(ours, b"y\n")
+    await printed("$ echo 39", "$ rm -rf /", "Not answered yet", "x stop run:")
+    assert not answer.done()
+    os.write(ours, b"y\n")
+    assert (await answer).verdict is Verdict.ALLOW
+    for each in (ours, theirs):
+        os.close(each)

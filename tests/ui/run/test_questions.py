@@ -13,8 +13,9 @@ from typing import Any
 import pytest
 from textual.widgets import TextArea
 
-from gemtui.agent.approval import Approval, ApprovalRequest, Fate, Settled, Verdict
+from gemtui.agent.approval import Approval, ApprovalRequest, Difference, Fate, Settled, Verdict
 from gemtui.agent.gate_folder import GateFolder
+from gemtui.calls.effect import digest
 from gemtui.policy.edit.named_policies import path_of
 from gemtui.policy.file.policy import Policy
 from gemtui.runs.granted import ALWAYS
@@ -799,3 +800,38 @@ async def test_a_tool_of_a_server_names_the_server_and_says_what_holds_it_back(
         more = {"server": "docs", "origin": "npx docs-server"}
         await me.asked(1, "mcp_docs_find", arguments={"q": 1}, **more)
         await me.sees("tool of the MCP server docs (npx docs-server)", "If gemtui's hook is killed")
+
+
+async def test_a_file_that_differs_from_what_was_approved_is_shown_and_put_back_by_a_key(
+    home: Path, project: Path, fake_cli: FakeCli
+) -> None:
+    path = project / "a.txt"
+    path.write_text("another text\n")
+    async with somebody(home, project, fake_cli, NARROW) as me:
+        await me.asked(1, "write_file", arguments={"file_path": "a.txt", "content": "new\n"})
+        me.gate.settle(1, Settled(fate=Fate.ALLOWED))
+        me.gate.keep_former(1, b"former\n")
+        me.gate.differs(
+            Difference(
+                number=1,
+                path=str(path),
+                approved="new\n",
+                found="another text\n",
+                former="former\n",
+                was=digest(b"former\n"),
+                is_now=digest(b"another text\n"),
+            )
+        )
+        await me.until(lambda: not me.question.asks)
+        await me.press("escape", "ctrl+c")
+        await me.ended()
+        await me.until(lambda: me.pane.can("differing"))
+        await me.press("D")
+        await me.sees("Files that differ from what you approved", "View", "Put former text back")
+        await me.press("enter")
+        await me.sees("1 − new", "1 + another text")
+        await me.press("escape")
+        await me.sees("Put former text back")
+        await me.press("down", "enter")
+        await me.until(lambda: any("Put back as it was" in said for said in me.said))
+        assert path.read_text() == "former\n"
