@@ -21,10 +21,12 @@ from gemtui.editor import edited_text
 from gemtui.errors import GemtuiError
 from gemtui.notify import Notice, RingingTerminal, ringing_terminal, rung
 from gemtui.paths import config_file
-from gemtui.runs.granted import ALWAYS, keep_always
+from gemtui.policy.edit.named_policies import path_of
+from gemtui.runs.conversation import Asked, Conversation, Counted, Given, similar_to
+from gemtui.runs.granted import ALWAYS
 from gemtui.runs.like_this import LikeThis, like_this
 from gemtui.runs.proposal import Form, Proposal, proposal_of
-from gemtui.runs.questions import Questions
+from gemtui.runs.questions import Question, Questions
 from gemtui.text import HOLDS_CONTROLS, Clean, clean_line, counted, visible, visible_line
 from gemtui.transcript.tools import args_hold_controls, asked_path
 
@@ -132,7 +134,7 @@ class TerminalQuestions:
 
     async def _ask(self, request: ApprovalRequest) -> Approval:
         proposal = await asyncio.to_thread(proposal_of, request, self._cwd)
-        like = await asyncio.to_thread(like_this, request, self._cwd)
+        like = await asyncio.to_thread(similar_to, request, self._cwd)
         self._terminal.write((*question_lines(request, proposal), *_words(request, like)))
         await asyncio.to_thread(self._terminal.ring, self._notice(request))
         changed: Proposal | None = None
@@ -147,10 +149,12 @@ class TerminalQuestions:
                 proposal, changed = (now, None) if changed is None else (proposal, now)
                 continue
             match key:
+                case "y" | "yes" | "a" | "A" if why := _refused(request, proposal, like, changed):
+                    self._terminal.write((visible_line(f"it can't be allowed: {why}"),))
                 case "y" | "yes" if not more:
                     return self._allowed(changed or proposal, changed)
                 case "a" | "A" if like.rule is not None and changed is None and not more:
-                    return await self._allow_like(like, proposal, always=key == "A")
+                    return await self._allow_like(request, like, proposal, always=key == "A")
                 case "a" | "A" if not more:
                     self._terminal.write((visible_line(f"not here: {like.words}"),))
                 case "y" | "yes" | "a" | "A":
@@ -201,14 +205,19 @@ class TerminalQuestions:
         arguments = None if changed is None else changed.arguments
         return Approval.allow(arguments, shown=shown.effect.mark)
 
-    async def _allow_like(self, like: LikeThis, shown: Proposal, *, always: bool) -> Approval:
-        if always and like.rule is not None:
+    async def _allow_like(
+        self, request: ApprovalRequest, like: LikeThis, shown: Proposal, *, always: bool
+    ) -> Approval:
+        """Return the yes to all like it; one for always is written here, and kept if it counts."""
+        if always:
+            asked = Asked(Question(request=request), shown, like)
+            talking = Conversation(self._gate, self._cwd)
             try:
-                place = await asyncio.to_thread(keep_always, like.rule)
-                words = f"kept in the policy {ALWAYS}: {place}"
-            except (GemtuiError, OSError) as error:
-                words = f"allowed for this run; it could not be kept: {error}"
-            self._terminal.write((visible_line(words),))
+                given = await asyncio.to_thread(talking.always, asked)
+            except (OSError, ValueError) as error:
+                self._terminal.write((visible_line(f"not kept: {error}"),))
+            else:
+                self._terminal.write((visible_line(_kept(given)),))
         return Approval.allow(rules=like.toml, always=always, shown=shown.effect.mark)
 
     async def _change(self, request: ApprovalRequest, now: Proposal, typed: str) -> Proposal | None:
@@ -250,6 +259,22 @@ def question_lines(
         yield visible_line(f"  ! {what}: {danger.why}")
     for name, value in proposal.others():
         yield visible_line(f"  {name}: {value[:_LONGEST]}")
+
+
+def _refused(
+    request: ApprovalRequest, proposal: Proposal, like: LikeThis, changed: Proposal | None
+) -> str | None:
+    return Asked(Question(request=request), proposal, like, changed).refusal
+
+
+def _kept(given: Given) -> str:
+    match given.counted:
+        case Counted.FIRST:
+            return f"kept in the policy {ALWAYS}: {path_of(ALWAYS)}"
+        case Counted.NOT_KEPT:
+            return f"allowed for this run; it could not be kept: {given.problem}"
+        case Counted.SECOND:
+            return "answered elsewhere before: this answer did not count, and nothing was kept"
 
 
 def _hunks(diff: str) -> str:

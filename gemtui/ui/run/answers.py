@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from gemtui.agent.approval import Approval
 from gemtui.errors import GemtuiError
+from gemtui.runs.conversation import Asked
 from gemtui.runs.granted import ALWAYS, keep_always
 from gemtui.runs.like_this import like_this
 from gemtui.runs.proposal import Form, Proposal
@@ -35,11 +37,14 @@ async def answer(app: AppBase, pane: QuestionPane, run: LiveRun, said: Said, sho
     if said in _YES and not await pane.is_as_shown(shown):
         app.say(CHANGED, problem=True)
         return
+    if said in _YES and (why := _refused(shown)) is not None:
+        app.say(f"It can't be allowed: {why}.", problem=True)
+        return
     match said:
         case Said.YES:
             await _send(app, run, shown, _allowed(shown))
         case Said.ALL_RUN:
-            if await _send(app, run, shown, Approval.allow(rules=shown.like.toml)):
+            if await _send(app, run, shown, _all_like(shown)):
                 app.say(f"All like it are allowed in this run: {_back()}.")
         case Said.ALWAYS:
             await _always(app, run, shown)
@@ -58,7 +63,16 @@ async def answer(app: AppBase, pane: QuestionPane, run: LiveRun, said: Said, sho
 
 
 def _allowed(shown: Shown) -> Approval:
-    return Approval.allow(None if shown.changed is None else shown.changed.arguments)
+    arguments = None if shown.changed is None else shown.changed.arguments
+    return Approval.allow(arguments, shown=shown.runs.effect.mark)
+
+
+def _all_like(shown: Shown) -> Approval:
+    return Approval.allow(rules=shown.like.toml, shown=shown.runs.effect.mark)
+
+
+def _refused(shown: Shown) -> str | None:
+    return Asked(shown.question, shown.proposal, shown.like, shown.changed).refusal
 
 
 def _reason(text: str) -> str:
@@ -81,7 +95,7 @@ async def _always(app: AppBase, run: LiveRun, shown: Shown) -> None:
     """Allow it, and keep the rule; where it can't be kept, this once is still meant."""
     like = shown.like
     assert like.rule is not None
-    if not await _send(app, run, shown, Approval.allow(rules=like.toml, always=True)):
+    if not await _send(app, run, shown, replace(_all_like(shown), always=True)):
         return
     try:
         await asyncio.to_thread(keep_always, like.rule)
