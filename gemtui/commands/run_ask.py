@@ -22,11 +22,13 @@ from gemtui.editor import edited_text
 from gemtui.errors import GemtuiError
 from gemtui.notify import Notice, RingingTerminal, ringing_terminal, rung
 from gemtui.paths import config_file
+from gemtui.policy.edit.named_policies import path_of
 from gemtui.runs.cautions import cautions
-from gemtui.runs.granted import ALWAYS, keep_always
+from gemtui.runs.conversation import Asked, Conversation, Counted, Given, similar_to
+from gemtui.runs.granted import ALWAYS
 from gemtui.runs.like_this import LikeThis, like_this
 from gemtui.runs.proposal import Form, Proposal, proposal_of
-from gemtui.runs.questions import Questions
+from gemtui.runs.questions import Question, Questions
 from gemtui.text import Clean, cells, clean_line, counted, visible, visible_line
 
 _AROUND = 8
@@ -143,9 +145,10 @@ class TerminalQuestions:
 
     async def _ask(self, request: ApprovalRequest) -> Approval:
         proposal = await asyncio.to_thread(proposal_of, request, self._cwd)
-        like = await asyncio.to_thread(like_this, request, self._cwd)
+        like = await asyncio.to_thread(similar_to, request, self._cwd)
         self._show(request, proposal)
-        self._terminal.write(tuple(_words(request, like)), end="")
+        if words := tuple(_words(request, like)):
+            self._terminal.write(words)
         await asyncio.to_thread(self._terminal.ring, self._notice(request))
         changed: Proposal | None = None
         while True:
@@ -162,10 +165,12 @@ class TerminalQuestions:
                 proposal, changed = (now, None) if changed is None else (proposal, now)
                 continue
             match key:
+                case "y" | "yes" | "a" | "A" if why := _refused(request, proposal, like, changed):
+                    self._terminal.write((visible_line(f"This can't be allowed: {why}"),))
                 case "y" | "yes" if not more:
                     return self._allowed(changed or proposal, changed)
                 case "a" | "A" if like.rule is not None and changed is None and not more:
-                    return await self._allow_like(like, proposal, always=key == "A")
+                    return await self._allow_like(request, like, proposal, always=key == "A")
                 case "a" | "A" if not more:
                     self._terminal.write((visible_line(f"not available: {like.words}"),))
                 case "y" | "yes" | "a" | "A":
@@ -243,14 +248,19 @@ class TerminalQuestions:
         arguments = None if changed is None else changed.arguments
         return Approval.allow(arguments, shown=shown.effect.mark)
 
-    async def _allow_like(self, like: LikeThis, shown: Proposal, *, always: bool) -> Approval:
-        if always and like.rule is not None:
+    async def _allow_like(
+        self, request: ApprovalRequest, like: LikeThis, shown: Proposal, *, always: bool
+    ) -> Approval:
+        """Return the yes to all like it; one for always is written here, and kept if it counts."""
+        if always:
+            asked = Asked(Question(request=request), shown, like)
+            talking = Conversation(self._gate, self._cwd)
             try:
-                place = await asyncio.to_thread(keep_always, like.rule)
-                words = f"Saved in the policy {ALWAYS}: {place}"
-            except (GemtuiError, OSError) as error:
-                words = f"Allowed for this run; the rule could not be saved: {error}"
-            self._terminal.write((visible_line(words),))
+                given = await asyncio.to_thread(talking.always, asked)
+            except (OSError, ValueError) as error:
+                self._terminal.write((visible_line(f"The rule was not saved: {error}"),))
+            else:
+                self._terminal.write((visible_line(_kept(given)),))
         return Approval.allow(rules=like.toml, always=always, shown=shown.effect.mark)
 
     async def _change(self, request: ApprovalRequest, now: Proposal, typed: str) -> Proposal | None:
@@ -294,6 +304,22 @@ def question_lines(request: ApprovalRequest, proposal: Proposal, project: Path) 
         yield Clean(f"  {words}")
     for name, value in proposal.others():
         yield visible_line(f"  {name}: {value}")
+
+
+def _refused(
+    request: ApprovalRequest, proposal: Proposal, like: LikeThis, changed: Proposal | None
+) -> str | None:
+    return Asked(Question(request=request), proposal, like, changed).refusal
+
+
+def _kept(given: Given) -> str:
+    match given.counted:
+        case Counted.FIRST:
+            return f"Saved in the policy {ALWAYS}: {path_of(ALWAYS)}"
+        case Counted.NOT_KEPT:
+            return f"Allowed for this run; the rule could not be saved: {given.problem}"
+        case Counted.SECOND:
+            return "Already answered in another gemtui; your answer was ignored."
 
 
 def _hunks(diff: str) -> str:

@@ -59,7 +59,15 @@ def _of_options(options: AgentOptions, environ: Mapping[str, str]) -> Iterator[s
         yield "hooks in the sandbox don't reach gemtui: run without it"
     if environ.get("GEMINI_SANDBOX", "").lower() not in _OFF:
         yield "hooks in the sandbox don't reach gemtui: unset GEMINI_SANDBOX"
+    corrects = None
     for place in settings_places(environ, options.cwd or current_folder()):
         tools = read_settings(place, environ).get("tools")
         if isinstance(tools, dict) and tools.get("sandbox"):
             yield f"hooks in the sandbox don't reach gemtui: remove tools.sandbox from {place}"
+        if isinstance(tools, dict) and "disableLLMCorrection" in tools:
+            corrects = place if tools["disableLLMCorrection"] is False else None
+    if corrects is not None:
+        yield (
+            "another model could change what you approve before it is written: remove "
+            f"tools.disableLLMCorrection from {corrects}"
+        )

@@ -52,6 +52,7 @@ def test_all_is_well(store: Path) -> None:
         ({"hooksConfig": {"disabled": [NAME]}}, "hooksConfig.disabled"),
         ({"tools": {"sandbox": True}}, "tools.sandbox"),
         ({"tools": {"sandbox": "docker"}}, "tools.sandbox"),
+        ({"tools": {"disableLLMCorrection": False}}, "tools.disableLLMCorrection"),
     ],
 )
 def test_settings_that_keep_hooks_away(store: Path, tmp_path: Path, value: Any, words: str) -> None:

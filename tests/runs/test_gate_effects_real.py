@@ -193,7 +193,7 @@ async def test_a_killed_hook_lets_nothing_pass(gated: GeminiCli) -> None:
         async with asyncio.timeout(PATIENCE):
             async for event in run.owned_events():
                 if isinstance(event.payload, PermissionRequest):
-                    await run.abort()
+                    run.abort()
         await hunting
     assert contents(gated) == {}
 

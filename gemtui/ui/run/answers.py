@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from gemtui.agent.approval import Approval
 from gemtui.errors import GemtuiError
+from gemtui.runs.conversation import Asked
 from gemtui.runs.granted import ALWAYS, keep_always
 from gemtui.runs.like_this import like_this
 from gemtui.runs.proposal import Form, Proposal
@@ -33,6 +34,9 @@ async def answer(app: AppBase, pane: QuestionPane, run: LiveRun, said: Said, sho
     """Do what the person wants with a question; esc in a dialog leaves it as it is."""
     if said in YES and not await pane.is_as_shown(shown):
         app.say(CHANGED, problem=True)
+        return
+    if said in YES and (why := _refused(shown)) is not None:
+        app.say(f"This can't be allowed: {why}.", problem=True)
         return
     match said:
         case Said.YES:
@@ -64,8 +68,12 @@ def _allowed(shown: Shown) -> Approval:
 
 
 def _similar(shown: Shown, *, always: bool) -> Approval:
-    mark = shown.proposal.effect.mark
+    mark = shown.runs.effect.mark
     return Approval.allow(rules=shown.like.toml, always=always, shown=mark)
+
+
+def _refused(shown: Shown) -> str | None:
+    return Asked(shown.question, shown.proposal, shown.like, shown.changed).refusal
 
 
 def _reason(text: str) -> str:

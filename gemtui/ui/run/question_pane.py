@@ -23,7 +23,8 @@ from textual.message import Message
 from textual.style import Style
 
 from gemtui.runs.cautions import Caution, cautions
-from gemtui.runs.like_this import LikeThis, like_this
+from gemtui.runs.conversation import similar_to
+from gemtui.runs.like_this import LikeThis
 from gemtui.runs.proposal import Form, Proposal, proposal_of
 from gemtui.runs.questions import Question
 from gemtui.text import Clean, counted, visible_line
@@ -354,7 +355,7 @@ class QuestionPane(Vertical):
     @work(exclusive=True, group="proposal")
     async def _look_at(self, question: Question) -> None:
         proposal = await asyncio.to_thread(proposal_of, question.request, self._cwd)
-        like = await asyncio.to_thread(like_this, question.request, self._cwd)
+        like = await asyncio.to_thread(similar_to, question.request, self._cwd)
         if question.number == self._number:
             self._draw(Shown(question, proposal, like))
 
