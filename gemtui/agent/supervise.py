@@ -367,6 +367,7 @@ class Supervisor:
 
     def _finish(self, code: int | None, started: datetime) -> None:
         self._close_gate()
+        self._look_at_gate()
         self.folder.remove_secrets(self.request.secrets)
         self.folder.tell_full()
         self._keep_last()

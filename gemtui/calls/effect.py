@@ -17,7 +17,6 @@ from typing import Any
 
 from gemtui.calls import javascript, paths
 from gemtui.calls.edits import Found, block, edited
-from gemtui.calls.shell.parser import unwrapped
 from gemtui.files import read_small
 
 SHELL, WRITE, EDIT = "run_shell_command", "write_file", "replace"
@@ -167,6 +166,8 @@ def digest(data: bytes) -> str:
 
 
 def _command_effect(arguments: Mapping[str, Any], context: CallContext) -> Effect:
+    from gemtui.calls.shell.parser import unwrapped  # its grammar takes time to load
+
     given = str(arguments["command"])
     runs = unwrapped(given)
     wanted = arguments.get("dir_path")

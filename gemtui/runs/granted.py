@@ -54,6 +54,11 @@ class Granted:
         """The numbers of the answers whose rules hold."""
         return tuple(self._answers)
 
+    def answer_of(self, rule: Rule) -> int:
+        """Return the number of the answer that gave a rule; 0 = it is always allowed."""
+        found = (number for number, each in self._answers.items() if rule in each.rules)
+        return next(found, 0)
+
     def take_back(self, answer: int) -> None:
         """Let the rules of an answer hold no longer."""
         del self._answers[answer]

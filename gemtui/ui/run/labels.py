@@ -32,6 +32,7 @@ QUIET = 60.0
 _SILENT = 3.0
 _LAST_LINES = 6
 ENDED_KEYS = (
+    "run.differing",
     "run.allow",
     "run.again",
     "run.edit",
