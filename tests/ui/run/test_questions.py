@@ -6,6 +6,7 @@ import asyncio
 import time
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -63,7 +64,7 @@ class Asked(Runner):
         await self.until(lambda: self.gate.answer_to(number))
         found = self.gate.answer_to(number)
         assert found is not None
-        return found
+        return replace(found, shown="")
 
 
 @asynccontextmanager
