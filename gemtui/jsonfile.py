@@ -9,6 +9,7 @@ from __future__ import annotations
 import errno
 import json
 import os
+import re
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -48,6 +49,15 @@ def object_of(data: bytes, path: Path) -> dict[str, Any]:
     if is_deep(value, DEEPEST):
         raise _broken(path, f"nested more than {DEEPEST} levels deep")
     return value
+
+
+def without_comments(data: bytes) -> bytes:
+    """Return JSON without the comments that the CLI permits in its settings."""
+    return _COMMENT.sub(rb"\1", data)
+
+
+_COMMENT = re.compile(rb'("(?:[^"\\]++|\\.)*+"?)|//[^\n]*+|/\*.*?(?:\*/|\Z)', re.DOTALL)
+"""A string, which is kept as the first group, or a comment."""
 
 
 def write_once(path: Path, value: DataclassInstance, most: int) -> None:

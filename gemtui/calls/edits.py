@@ -42,6 +42,7 @@ def edited(before: str, old: str, new: str, *, several: bool) -> Found | None:
 
     `before`: with `\\n` at the ends of lines. `several`: more than one place may change.
     """
+    size = length(old)
     old, new = old.replace("\r\n", "\n"), new.replace("\r\n", "\n")
     if not old:
         return None
@@ -49,11 +50,11 @@ def edited(before: str, old: str, new: str, *, several: bool) -> Found | None:
     if count:
         after = before if count > 1 and not several else _ended(before, before.replace(old, new))
         return Found(after, count, exact=True)
-    for strategy in (_by_trimmed_lines, _by_words, _by_similarity):
-        found = strategy(before, old, new, several=several)
-        if found is not None:
-            return found
-    return None
+    return (
+        _by_trimmed_lines(before, old, new)
+        or _by_words(before, old, new, several=several)
+        or _by_similarity(before, old, new, size)
+    )
 
 
 def block(before: str, after: str) -> tuple[str, str]:
@@ -61,6 +62,8 @@ def block(before: str, after: str) -> tuple[str, str]:
 
     The first of the pair is in `before` exactly once. `before` must differ from `after`.
     """
+    if after.endswith("\n") and not before.endswith("\n"):
+        after += "\n"  # the CLI takes one off again
     was, now = before.splitlines(keepends=True), after.splitlines(keepends=True)
     first, same = 0, min(len(was), len(now))
     while first < same and was[first] == now[first]:
@@ -104,8 +107,7 @@ def _indented(new: Sequence[str], indent: str) -> str:
     )
 
 
-def _by_trimmed_lines(before: str, old: str, new: str, *, several: bool) -> Found | None:
-    del several
+def _by_trimmed_lines(before: str, old: str, new: str) -> Found | None:
     source = lines(before)
     wanted = [line.strip(BLANKS) for line in old.split("\n")]
     count = at = 0
@@ -137,9 +139,9 @@ def _by_words(before: str, old: str, new: str, *, several: bool) -> Found | None
     return Found(_ended(before, after), count)
 
 
-def _by_similarity(before: str, old: str, new: str, *, several: bool) -> Found | None:
-    del several
-    source, size = lines(before), length(old)
+def _by_similarity(before: str, old: str, new: str, size: int) -> Found | None:
+    """`size`: of the old text as it was given, with its `\\r\\n`."""
+    source = lines(before)
     wanted = [line.rstrip(BLANKS) for line in lines(old)]
     text = "\n".join(wanted)
     if size < _SHORTEST or len(source) * size**2 > _MOST_WORK or not text:

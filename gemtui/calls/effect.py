@@ -318,7 +318,7 @@ def _edited(found: Effect, file: _File, context: CallContext) -> Effect:
             remarks.append("another model will look for another place, and may change the text")
             return replace(found, certain=False, remarks=tuple(remarks))
         raise _FailsError(_not_made(edit, same=_same(old, new)))
-    if not edit.exact:
+    if not edit.exact and edit.after != before:
         remarks.append("the old text is not there to the letter: this is the place that is like it")
         found = _made_exact(found, before, edit)
     after = javascript.with_crlf(edit.after) if "\r\n" in text else edit.after
@@ -338,8 +338,6 @@ def _not_made(edit: Found | None, *, same: bool) -> str:
 def _made_exact(found: Effect, before: str, edit: Found) -> Effect:
     """The same change as an exact edit of the block that was found."""
     arguments = {name: value for name, value in found.arguments.items() if name != "allow_multiple"}
-    if edit.after == before:
-        raise _FailsError("it changes nothing")
     old, new = block(before, edit.after)
     check = edited(before, old, new, several=False)
     if check is None or not check.exact or check.count != 1 or check.after != edit.after:

@@ -111,6 +111,7 @@ def show(id: str, *, as_json: bool) -> None:
         "model": run.model or "",
         "session": run.session or "",
         "runs on": ", ".join(map(str, run.pids)),
+        "ended": _ended_with(run),
         "kept in": f"{run.folder.path} ({size(run.size)})",
         "files": totals(files or ()).words(),
     }
@@ -119,6 +120,12 @@ def show(id: str, *, as_json: bool) -> None:
     answers = map(_question, questions)
     left = (Clean(f"{'waits':<9}{visible_line(text)}") for text in waits)
     lines_to_stdout((*facts, *changed, *answers, *left, Clean(""), clean(prompt.rstrip())))
+
+
+def _ended_with(run: Run) -> str:
+    """How many processes were ended because the run had ended; "" for none."""
+    count = 0 if run.exit is None else run.exit.ended_others
+    return f"{counted(count, 'process', 'processes')} left running by it" if count else ""
 
 
 def _question(question: Question) -> Clean:
@@ -174,7 +181,7 @@ def stop(id: str, *, as_json: bool) -> int:
     Raises RunNotFound, RunAmbiguous, OSError.
     """
     run = find_run(runs_dir(), id)
-    pids = sorted(process.pid for process in process_tree.tagged(run.id))
+    pids = sorted({*run.pids, *(each.pid for each in process_tree.tagged(run.id))})
     ended = end_run(run) if run.alive else False
     if as_json:
         _answer({"version": 1, "run": run.id, "stopped": pids if ended else []})

@@ -188,7 +188,7 @@ class GatePolicy:
             why = unasked.why_ask(
                 str(call.args.get("command", "")),
                 project=self._workspace,
-                dir_path=folder if isinstance(folder, str) and folder else None,
+                dir_path=folder if isinstance(folder, str) else "",
                 environ=self._environ,
             )
             return None if why is None else _sentence(why)

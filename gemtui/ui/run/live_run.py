@@ -187,6 +187,14 @@ class LiveRun:
         calls = self._answered.calls
         return frozenset(calls[each.number] for each in self.waiting if each.number in calls)
 
+    @property
+    def queued(self) -> frozenset[str]:
+        """The ids of the calls that are not made before a person has answered about another one."""
+        if not self.waiting:
+            return frozenset()
+        calls = self.own.calls()
+        return frozenset(call.id for call in calls if call.status is ToolStatus.QUEUED)
+
     # --- what comes ----------------------------------------------------------------------------
 
     async def follow(self, *, see_files: bool = False) -> None:
@@ -448,6 +456,7 @@ _ENDS = {
     ToolStatus.CANCELLED: ToolEnd.CANCELLED,
     ToolStatus.DENIED: ToolEnd.DENIED,
     ToolStatus.REFUSED: ToolEnd.REFUSED,
+    ToolStatus.QUEUED: ToolEnd.RUNNING,
     ToolStatus.RUNNING: ToolEnd.RUNNING,
 }
 
