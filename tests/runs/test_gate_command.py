@@ -58,7 +58,7 @@ def test_copied_lines_ask_nobody_and_are_free_to_nothing(tmp_path: Path) -> None
 
 
 def gate(text: str, mode: ApprovalMode = ApprovalMode.DEFAULT) -> GatePolicy:
-    return GatePolicy(Policy.parse(text), Setup(), mode)
+    return GatePolicy(Policy.parse(text), Setup(workspace=Path("/nowhere")), mode)
 
 
 def unasked(text: str, mode: ApprovalMode = ApprovalMode.DEFAULT) -> Engine:
