@@ -27,7 +27,7 @@ from gemtui.sessions.problem import Problem
 from gemtui.sessions.store import ChatFile
 from gemtui.sessions.summary import Known, Summary, Unread
 
-VERSION = 7
+VERSION = 8
 APPLICATION = 0x67656D00
 FILE = "sessions.sqlite3"
 _WAIT = 0.25
