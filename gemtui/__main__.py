@@ -8,6 +8,8 @@ if __name__ == "__main__":
     if not sys.flags.safe_path:
         del sys.path[0]  # the current folder: nothing that is imported later comes from there
 
-    from gemtui.cli import main
-
+    try:
+        from gemtui.cli import main
+    except KeyboardInterrupt:
+        sys.exit(130)
     sys.exit(main())

@@ -16,6 +16,8 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO
 
+_RANGE = 1 << 30
+"""Bytes that the system copies in one call."""
 SMALL = 4_000_000
 """Bytes; settings, policies and records of runs are smaller."""
 
@@ -208,6 +210,18 @@ def _write_over(target: Path, spool: IO[bytes], *, durable: bool) -> None:
         shutil.copyfileobj(spool, stream)
         if durable:
             sync(stream)
+
+
+def copy_content(source: IO[bytes], target: IO[bytes]) -> None:
+    """Append the rest of a file to another one; they share its blocks where the disk can.
+
+    Raises OSError.
+    """
+    target.flush()
+    with suppress(AttributeError, OSError):  # macOS, or file systems that can't: copied below
+        while os.copy_file_range(source.fileno(), target.fileno(), _RANGE):
+            pass
+    shutil.copyfileobj(source, target)
 
 
 def move_new(source: Path, target: Path) -> None:

@@ -24,9 +24,10 @@ from msgspec.structs import asdict, replace
 from gemtui.errors import MarkError, MarksUnreadable
 from gemtui.own_folders import make_own_file
 from gemtui.paths import marks_file
+from gemtui.sqlite_file import DAMAGE, Damaged, Newer, checksum, identity, why
 
-VERSION = 1
-"""Of the file. One of a newer version is left alone."""
+VERSION = 2
+"""Of the file; 1 had no checksums. One of a newer version is left alone."""
 APPLICATION = 0x67656D01
 LONGEST_NAME = 200
 LONGEST_TAG = 50
@@ -39,10 +40,12 @@ _TAG = re.compile(r"\w[\w./+-]*")
 _TABLE = """
     create table mark (
         session text primary key, name text, note text, tags text not null,
-        pinned integer not null, archived integer not null, changed text not null
+        pinned integer not null, archived integer not null, changed text not null,
+        checksum integer not null
     ) without rowid
 """
-_SELECT = "select session, name, note, tags, pinned, archived, changed from mark"
+_INSERT = "insert or replace into mark values (?,?,?,?,?,?,?,?)"
+_SELECT = "select session, name, note, tags, pinned, archived, changed, checksum from mark"
 
 
 class Mark(Struct, frozen=True, kw_only=True):
@@ -241,46 +244,49 @@ class Marks:
     def _named_in_errors(self) -> Iterator[None]:
         try:
             yield
-        except (OSError, sqlite3.Error, _NotOurs) as error:
-            words = error.strerror if isinstance(error, OSError) and error.strerror else error
+        except MarkError:
+            raise
+        except (OSError, Newer, *DAMAGE) as error:
             way_out = "see that you may read and write it, or put back a copy of it"
-            if isinstance(error, _Newer):
+            if isinstance(error, Newer):
                 way_out = "use that one, or move the file elsewhere to begin anew"
             raise MarksUnreadable(
-                f"{self.path}, with names, tags and notes of sessions, can't be used: {words}:"
+                f"{self.path}, with names, tags and notes of sessions, can't be used: {why(error)}:"
                 f" it is as it was; {way_out}",
                 path=self.path,
             ) from error
 
 
-class _NotOurs(Exception):
-    """What is in the file was not written by this gemtui or an older one."""
-
-
-class _Newer(_NotOurs):
-    """The file was written by a newer gemtui."""
-
-
 def _prepare(database: sqlite3.Connection) -> None:
-    """Make the table of a new file. Raises _NotOurs."""
-    if _identity(database) == (APPLICATION, VERSION):
+    """Make the table of a new file, and see that none is damaged. Raises Damaged, Newer."""
+    if identity(database) == (APPLICATION, VERSION):
+        if database.execute("pragma integrity_check(1)").fetchone() != ("ok",):
+            raise Damaged("its content is damaged")
         return
     database.execute("begin immediate")
-    application, version = _identity(database)
+    application, version = identity(database)
     if (application, version) == (0, 0) and not _has_tables(database):
         database.execute(_TABLE)
         database.execute(f"pragma user_version = {VERSION}")
         database.execute(f"pragma application_id = {APPLICATION}")
     elif application != APPLICATION:
-        raise _NotOurs("it is no file of gemtui's")
+        raise Damaged("it is no file of gemtui's")
     elif version > VERSION:
-        raise _Newer("it was written by a newer gemtui")
+        raise Newer
+    elif version == 1:
+        _add_checksums(database)
     database.execute("commit")
 
 
-def _identity(database: sqlite3.Connection) -> tuple[int, int]:
-    application = database.execute("pragma application_id").fetchone()[0]
-    return application, database.execute("pragma user_version").fetchone()[0]
+def _add_checksums(database: sqlite3.Connection) -> None:
+    """Bring a file of the first version up to date. Raises Damaged."""
+    rows = database.execute(_SELECT.replace(", checksum", "")).fetchall()
+    database.execute("alter table mark rename to before")
+    database.execute(_TABLE)
+    for row in rows:
+        database.execute(_INSERT, (*row, checksum(row)))
+    database.execute("drop table before")
+    database.execute(f"pragma user_version = {VERSION}")
 
 
 def _has_tables(database: sqlite3.Connection) -> bool:
@@ -295,14 +301,16 @@ def _write(database: sqlite3.Connection, marks: Iterable[Mark]) -> None:
             database.execute("delete from mark where session = ?", [mark.session])
             continue
         tags = msgspec.json.encode(mark.tags).decode()
-        row = mark.session, mark.name, mark.note, tags, mark.pinned, mark.archived
-        changed = _iso(mark.changed or datetime.now(UTC))
-        database.execute("insert or replace into mark values (?,?,?,?,?,?,?)", (*row, changed))
+        row = mark.session, mark.name, mark.note, tags, int(mark.pinned), int(mark.archived)
+        values = (*row, _iso(mark.changed or datetime.now(UTC)))
+        database.execute(_INSERT, (*values, checksum(values)))
 
 
 def _mark(row: tuple[Any, ...]) -> Mark:
-    """Raises _NotOurs for what no gemtui writes."""
-    session, name, note, tags, pinned, archived, changed = row
+    """Raises Damaged for what no gemtui writes."""
+    session, name, note, tags, pinned, archived, changed, kept = row
+    if kept != checksum(row[:-1]):
+        raise Damaged("a mark in it is not as it was written")
     values = {
         "session": session,
         "name": name,
@@ -313,8 +321,8 @@ def _mark(row: tuple[Any, ...]) -> Mark:
     }
     try:
         return msgspec.convert(values | {"tags": msgspec.json.decode(tags)}, Mark)
-    except (msgspec.DecodeError, TypeError, ValueError) as error:
-        raise _NotOurs(f"a mark in it makes no sense ({error})") from None
+    except (msgspec.DecodeError, *DAMAGE):
+        raise Damaged("a mark in it makes no sense") from None
 
 
 def _merged(mine: Mark, other: Mark) -> Mark:
@@ -355,7 +363,7 @@ def imported(data: bytes) -> tuple[Mark, ...]:
     """Return the marks of an export. Raises MarkError if `data` is none."""
     try:
         file = msgspec.json.decode(data, type=_Exported)
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise MarkError(f"no marks that gemtui exported: {error}") from None
     if file.version != 1:
         raise MarkError(f"marks of version {file.version}: this gemtui reads version 1")

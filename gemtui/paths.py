@@ -41,6 +41,17 @@ def settings_path(text: str, home: Path) -> Path:
     return home.parent / text[2:] if text == "~" or text.startswith("~/") else Path(text)
 
 
+def setting_paths(value: object, home: Path, base: Path) -> tuple[Path, ...]:
+    """Return the paths of a setting such as `policyPaths`, each once, in their order.
+
+    `value`: a list, or one text; commas separate nothing. `home`: the CLI's folder, as
+    `settings_path` takes it. `base`: what relative paths are below, the run's folder.
+    """
+    items = [value] if isinstance(value, str) else value if isinstance(value, list) else ()
+    texts = (item for item in items if isinstance(item, str) and item and "\0" not in item)
+    return tuple(dict.fromkeys(base / settings_path(text, home) for text in texts))
+
+
 def folder_here() -> Path | None:
     """Return the folder in which we were started; None if it has been removed."""
     try:

@@ -139,15 +139,17 @@ def newer(path: Path) -> None:
     "column",
     ["tags = 'no json'", "tags = '[1]'", "tags = 7", "changed = 'soon'", "name = x'ff'"],
 )
-def test_a_mark_that_makes_no_sense_is_named_with_the_file(marks: Marks, column: str) -> None:
+def test_a_mark_that_was_changed_by_others_is_named_with_the_file(
+    marks: Marks, column: str
+) -> None:
     marks.edit(["one", "two"], MarkEdit(pinned=True))
     with sqlite3.connect(marks.path) as database:
         database.execute(f"update mark set {column} where session = 'two'")
     database.close()
     before = marks.path.read_bytes()
-    with pytest.raises(MarksUnreadable, match="makes no sense"):
+    with pytest.raises(MarksUnreadable, match="not as it was written"):
         marks.all()
-    with pytest.raises(MarksUnreadable, match="makes no sense"):
+    with pytest.raises(MarksUnreadable, match="not as it was written"):
         marks.edit(["one"], MarkEdit(pinned=False))
     assert marks.path.read_bytes() == before
 

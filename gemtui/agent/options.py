@@ -19,6 +19,7 @@ from gemtui.policy.file.levels import (
     Permissions,
     approval_mode,
     check_names,
+    check_near_misses,
 )
 from gemtui.policy.model.rules import ApprovalMode
 
@@ -144,6 +145,7 @@ class AgentOptions:
         The contents of policy files are checked where the command is made.
         """
         check_names(self.tools)
+        check_near_misses(self.tools)
         for name in ("timeout", "idle_timeout"):
             seconds = getattr(self, name)
             if seconds is not None and not seconds > 0:

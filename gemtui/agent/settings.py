@@ -13,7 +13,7 @@ from typing import Any
 
 from gemtui.files import read_small, resolved
 from gemtui.jsonfile import object_of, without_comments
-from gemtui.paths import current_folder, gemini_home, settings_path
+from gemtui.paths import current_folder, gemini_home, setting_paths
 from gemtui.policy.model.rules import ApprovalMode
 
 SETTINGS_VARIABLE = "GEMINI_CLI_SYSTEM_SETTINGS_PATH"
@@ -116,19 +116,9 @@ def user_policies(environ: Mapping[str, str], cwd: Path | None = None) -> tuple[
     """
     home, cwd = gemini_home(environ), cwd or current_folder()
     places = settings_places(environ, cwd)
-    named = (path for place in places for path in _policy_paths(read_settings(place, environ)))
-    return tuple(dict.fromkeys(cwd / settings_path(path, home) for path in named)) or (
-        home / "policies",
-    )
-
-
-def _policy_paths(settings: Mapping[str, Any]) -> Iterator[str]:
-    """One path may stand there without a list; commas part nothing here."""
-    named = settings.get("policyPaths")
-    paths = [named] if isinstance(named, str) else named
-    for path in paths if isinstance(paths, list) else ():
-        if path and isinstance(path, str):
-            yield path
+    values = (read_settings(place, environ).get("policyPaths") for place in places)
+    named = (path for value in values for path in setting_paths(value, home, cwd))
+    return tuple(dict.fromkeys(named)) or (home / "policies",)
 
 
 def read_settings(path: Path, environ: Mapping[str, str] | None = None) -> dict[str, Any]:

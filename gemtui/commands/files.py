@@ -161,7 +161,7 @@ def _print_patch(writes: Iterable[RecordedWrite], root: Path | None) -> int:
     for write in writes:
         patch.add(write)
     files = list(patch.files())
-    to_stdout(each.text.encode("utf-8", "replace") for each in files if each.text)
+    to_stdout(each.text.encode() for each in files if each.text)
     for what, about in remarks(files):
         note(what)
         for path in about:

@@ -14,7 +14,7 @@ from gemtui.commands.rule_text import columns, subject
 from gemtui.errors import PolicyError
 from gemtui.files import is_file, is_folder
 from gemtui.jsonout import encode
-from gemtui.paths import folder_here, typed_path
+from gemtui.paths import current_folder, folder_here, gemini_home, setting_paths, typed_path
 from gemtui.policy.check.check_policy import check_files
 from gemtui.policy.edit.document import Document, RuleEntry
 from gemtui.policy.edit.named_policies import ENDING, find_policy, policies_dir
@@ -41,7 +41,8 @@ def list_all(*, as_json: bool) -> int:
     """Print the policies, with the number of findings in each."""
     stands = effective_policy(workspace=folder_here())
     settings = stands.setup.settings
-    replaced = bool(settings.get("policyPaths"))
+    home = gemini_home()
+    replaced = bool(setting_paths(settings.get("policyPaths"), home, current_folder()))
     found = [_described(file, replaced) for file in list_policies(settings)]
     if as_json:
         built_in = [{"mode": mode.value, "words": words} for mode, words in BUILT_IN.items()]

@@ -17,7 +17,7 @@ from gemtui.agent.settings import (
 from gemtui.agent.trust import must_ask, remembered
 from gemtui.errors import OptionError
 from gemtui.files import is_file, is_there
-from gemtui.paths import gemini_home
+from gemtui.paths import current_folder, gemini_home, setting_paths
 from gemtui.policy.engine.decide import Setup
 from gemtui.policy.file.policy import Policy
 from gemtui.policy.model.rules import Tier
@@ -84,7 +84,9 @@ def _user_files(
 ) -> list[Path]:
     """The user's own: what the settings name, else the folder."""
     home = gemini_home(environ)
-    named = _paths(settings.get("policyPaths"), home, workspace) or [home / "policies"]
+    named = setting_paths(settings.get("policyPaths"), home, workspace or current_folder()) or (
+        home / "policies",
+    )
     return [path for path in named if is_there(path)]
 
 
@@ -99,21 +101,10 @@ def _admin_files(
     if any(system.glob("*.toml")):
         return [system]
     home = gemini_home(environ)
-    named = list(given) or _paths(settings.get("adminPolicyPaths"), home, workspace)
+    named = given or setting_paths(
+        settings.get("adminPolicyPaths"), home, workspace or current_folder()
+    )
     return [path for path in named if is_there(path)]
-
-
-def _paths(value: object, home: Path, workspace: Path | None) -> list[Path]:
-    """The paths of a setting: relative ones to the run's folder, `~` holds the CLI's `home`."""
-    found = [
-        Path(item) for item in _items(value) if isinstance(item, str) and item and "\0" not in item
-    ]
-    return [
-        home.parent.joinpath(*path.parts[1:])
-        if path.parts[0] == "~"
-        else (workspace or Path()) / path
-        for path in found
-    ]
 
 
 # --- settings ------------------------------------------------------------------------------------

@@ -2,13 +2,13 @@
 
 `before.json` names a copy of each of the session's files as it was before the run; `now.json` their
 newest states: hard links, so that what is written to a file is kept as well, or copies that are
-updated where there can be no link. `after.json` says what was found when the run had ended.
+updated where there can be no link. What is linked is copied, too, when the run has ended: a change
+in place changes all names of a file. `after.json` says what was found when the run had ended.
 """
 
 from __future__ import annotations
 
 import os
-import shutil
 import tempfile
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
@@ -19,7 +19,7 @@ import orjson
 
 from gemtui.agent.run_folder import RunFolder
 from gemtui.errors import GemtuiError
-from gemtui.files import is_file, is_there, make_folder, write_whole
+from gemtui.files import copy_content, is_file, is_there, make_folder, write_whole
 from gemtui.jsonfile import read_object
 from gemtui.sessions.records import SessionLog
 from gemtui.sessions.store import ChatFile, SessionKind, Store
@@ -109,8 +109,36 @@ def kept_of(folder: RunFolder) -> KeptSession | None:
         home=Path(home),
         files=_pairs(folder, found),
         seen=frozenset(_paths(found, "seen")),
-        newest=_pairs(folder, _read(folder, _NOW)),
+        newest={path: _whole(each) for path, each in _pairs(folder, _read(folder, _NOW)).items()},
     )
+
+
+def copy_at_end(newest: Path) -> None:
+    """Copy a newest state that is a link, to have it when its file is changed in place.
+
+    Raises OSError.
+    """
+    copy = _at_end(newest)
+    new = copy.with_name(f"{copy.name}.new")
+    copy_file(newest, new)
+    _flush(new)
+    new.replace(copy)
+
+
+def _at_end(newest: Path) -> Path:
+    return newest.with_name(f"end-{newest.name}")
+
+
+def _whole(newest: Path) -> Path:
+    """A newest state, or its copy from the end of the run if it lacks what that holds."""
+    copy = _at_end(newest)
+    if not is_there(copy):
+        return newest
+    try:
+        lost = not (goes_on if newest.suffix == ".jsonl" else covers)(newest, copy)
+    except OSError:
+        lost = True
+    return copy if lost else newest
 
 
 def write_newest(folder: RunFolder, newest: Mapping[Path, Path], done: Aftermath) -> None:
@@ -156,7 +184,8 @@ def unsettled(runs: Path) -> Iterator[RunFolder]:
 def drop_kept(folder: RunFolder) -> None:
     """Remove all that a run keeps of a session. Raises OSError."""
     kept = kept_of(folder)
-    for copy in () if kept is None else (*kept.files.values(), *kept.newest.values()):
+    newest = _pairs(folder, _read(folder, _NOW)).values()
+    for copy in () if kept is None else (*kept.files.values(), *newest, *map(_at_end, newest)):
         copy.unlink(missing_ok=True)
     for name in (_BEFORE, _NOW):
         (folder.path / name).unlink(missing_ok=True)
@@ -209,10 +238,13 @@ def goes_on(path: Path, copy: Path) -> bool:
     """Whether a file begins with what a copy of it holds. Raises OSError."""
     size = copy.stat().st_size
     with path.open("rb") as now, copy.open("rb") as then:
-        at = max(0, size - _TAIL)
-        now.seek(at)
-        then.seek(at)
-        return now.read(size - at) == then.read(size - at)
+        for at in (0, max(0, size - _TAIL)):
+            length = min(_TAIL, size - at)
+            now.seek(at)
+            then.seek(at)
+            if now.read(length) != then.read(length):
+                return False
+        return True
 
 
 def covers(path: Path, copy: Path) -> bool:
@@ -243,8 +275,9 @@ def _messages(path: Path) -> int:
 def copy_file(path: Path, to: Path) -> None:
     """Content and times, for the user's eyes only. Raises OSError."""
     to.touch(mode=0o600)
-    shutil.copyfile(path, to)
-    facts = path.stat()
+    with path.open("rb") as source, to.open("wb") as target:
+        facts = os.fstat(source.fileno())
+        copy_content(source, target)
     os.utime(to, ns=(facts.st_atime_ns, facts.st_mtime_ns))
 
 

@@ -25,6 +25,7 @@ from gemtui.agent.run_folder import RunFolder
 from gemtui.runs.kept_session import (
     Aftermath,
     KeptSession,
+    copy_at_end,
     copy_file,
     covers,
     done_so_far,
@@ -89,6 +90,7 @@ class Keeper:
         for place in self._places:
             self._look_into(place)
         self._bring_up_to_date()
+        self._copy_links()
         before = self._kept.files
         found = replace(
             self._done,
@@ -252,6 +254,13 @@ class Keeper:
         else:
             return False
         return True
+
+    def _copy_links(self) -> None:
+        """Copy what is only linked, as far as there is room (`kept_session`)."""
+        for newest in self._newest.values():
+            if not _is_copy(newest):
+                with suppress(OSError):
+                    copy_at_end(newest)
 
     def _bring_up_to_date(self) -> None:
         """Write to the copies what has come; a file that has become less changes nothing."""

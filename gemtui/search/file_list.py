@@ -16,8 +16,9 @@ from pathlib import Path
 from typing import NamedTuple
 
 from gemtui.sessions.store import ChatFile, SessionKind
+from gemtui.sqlite_file import Damaged, checksum, identity
 
-VERSION = 4
+VERSION = 5
 """Of list and documents. Raise it when either changes: an index of another version is made anew."""
 _APPLICATION = 0x67657300
 _WAIT = 2.0
@@ -25,12 +26,12 @@ _WAIT = 2.0
 _TABLES = """
     create table file (
         path blob primary key, number integer, stamp text, size integer, modified real,
-        session text, more text
+        session text, more text, checksum integer
     ) without rowid;
     create table replaced (number integer primary key);
     create table index_name (name text);
 """
-_SELECT = "select path, number, stamp, size, modified, session, more from file"
+_SELECT = "select path, number, stamp, size, modified, session, more, checksum from file"
 
 
 def index_folder(cache: Path, home: Path) -> Path:
@@ -128,9 +129,10 @@ class FileList:
         return cls(path)
 
     def _name(self) -> str:
-        if self._number("application_id") != _APPLICATION:
+        application, version = identity(self._database)
+        if application != _APPLICATION:
             raise NoIndex("what is there is no index of gemtui")
-        if self._number("user_version") != VERSION:
+        if version != VERSION:
             raise NoIndex("it is of another version")
         return str(self._database.execute("select name from index_name").fetchone()[0])
 
@@ -148,9 +150,13 @@ class FileList:
         return self._number("data_version")
 
     def rows(self) -> dict[str, Row]:
-        """Return all files in the index, by path."""
-        found = self._database.execute(_SELECT).fetchall()
-        return {os.fsdecode(row[0]): Row._make(row[1:]) for row in found}
+        """Return all files in the index, by path. Raises Damaged, sqlite3.Error."""
+        found: dict[str, Row] = {}
+        for *row, kept in self._database.execute(_SELECT):
+            if kept != checksum(row):
+                raise Damaged("a row is not as it was written")
+            found[os.fsdecode(row[0])] = Row._make(row[1:])
+        return found
 
     def replaced(self) -> list[int]:
         """Return the numbers whose documents no list names any more."""
@@ -177,7 +183,7 @@ class FileList:
             executemany("delete from replaced where number = ?", [(each,) for each in removed])
             executemany("insert into replaced values (?)", [(each,) for each in replaced])
             executemany("delete from file where path = ?", paths)
-            executemany("insert into file values (?,?,?,?,?,?,?)", new)
+            executemany("insert into file values (?,?,?,?,?,?,?,?)", new)
             execute("commit")
         except BaseException:
             with suppress(sqlite3.Error):
@@ -189,4 +195,5 @@ def _values(place: ChatFile, file: Indexed) -> tuple[object, ...]:
     first, *more = file.numbers
     path, modified = os.fsencode(place.name), place.modified.timestamp()
     others = " ".join(map(str, more))
-    return path, first, stamp_of(place), place.size, modified, file.session, others
+    row = path, first, stamp_of(place), place.size, modified, file.session, others
+    return *row, checksum(row)

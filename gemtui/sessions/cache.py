@@ -26,8 +26,9 @@ from gemtui.own_folders import make_own_file
 from gemtui.sessions.problem import Problem
 from gemtui.sessions.store import ChatFile
 from gemtui.sessions.summary import Known, Summary, Unread
+from gemtui.sqlite_file import Damaged, Newer, code_of, identity, is_damage, why
 
-VERSION = 7
+VERSION = 8
 APPLICATION = 0x67656D00
 FILE = "sessions.sqlite3"
 _WAIT = 0.25
@@ -103,7 +104,7 @@ class Cache(Generic[T]):
             if database is not None:
                 for path, home, stamp, data, checksum in self._rows(database, list(by_path)):
                     if checksum != _checksum((path, home, stamp, data)):
-                        raise _Damaged("a row is not as it was written")
+                        raise Damaged("a row is not as it was written")
                     place = by_path.get(path)
                     if place is not None and stamp == _stamp(place):
                         found[place.name] = self.rows.share(self.rows.decode(data), place, shared)
@@ -163,7 +164,7 @@ class Cache(Generic[T]):
             except Exception as error:
                 if self._database is None or self.path is None:
                     raise
-                if _code(error) == sqlite3.SQLITE_BUSY:
+                if code_of(error) == sqlite3.SQLITE_BUSY:
                     self._database.rollback()
                 else:
                     self._recover(self.path, error)
@@ -182,7 +183,7 @@ class Cache(Generic[T]):
         made again.
         """
         self._give_up(path, error)
-        if isinstance(error, (OSError, _Newer)) or _code(error) in _NOT_THE_FILE:
+        if not is_damage(error):
             return
         try:
             _remove(path)
@@ -192,39 +193,16 @@ class Cache(Generic[T]):
             self._give_up(path, another)
         else:
             self.problem = None
-            what = f"the cache was damaged ({error}) and has been made anew"
+            what = f"the cache was damaged ({why(error)}) and has been made anew"
             self.renewed = Problem(path=path, line=None, what=what)
 
     def _give_up(self, path: Path, error: Exception) -> None:
-        what = f"cache not used: {error}; sessions are read anew"
+        what = f"cache not used: {why(error)}; sessions are read anew"
         self.problem = Problem(path=path, line=None, what=what)
         if self._database is not None:
             with suppress(sqlite3.Error):
                 self._database.close()
         self._database = None
-
-
-_NOT_THE_FILE = frozenset(
-    {
-        sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED, sqlite3.SQLITE_PERM, sqlite3.SQLITE_FULL,
-        sqlite3.SQLITE_NOMEM,
-    }
-)  # fmt: skip
-"""What SQLite says of its surroundings, not of what stands in the file."""
-
-
-def _code(error: Exception) -> int | None:
-    """SQLite's code of an error without its details; None if it is not SQLite's."""
-    code = getattr(error, "sqlite_errorcode", None)
-    return None if code is None else code & 0xFF
-
-
-class _Damaged(Exception):
-    """What stands in the file can't be what gemtui wrote."""
-
-
-class _Newer(Exception):
-    """The cache was written by a newer gemtui."""
 
 
 def _connect(path: Path, rows: Rows[Any]) -> sqlite3.Connection:
@@ -249,14 +227,13 @@ def _connect(path: Path, rows: Rows[Any]) -> sqlite3.Connection:
 
 
 def _version(database: sqlite3.Connection, rows: Rows[Any]) -> int:
-    """The version of an older cache, ours, or 0 of a new file. Raises _Newer, _Damaged."""
-    version: int = database.execute("pragma user_version").fetchone()[0]
-    application: int = database.execute("pragma application_id").fetchone()[0]
+    """The version of an older cache, ours, or 0 of a new file. Raises Newer, Damaged."""
+    application, version = identity(database)
     marked = version and version >= rows.first_marked
     if application != (rows.application + version if marked else 0):
-        raise _Damaged("its version can't be")
+        raise Damaged("its version can't be")
     if version > rows.version:
-        raise _Newer("it was written by a newer gemtui")
+        raise Newer
     return version
 
 

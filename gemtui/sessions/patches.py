@@ -14,7 +14,8 @@ from gemtui.sessions.problem import Problem
 from gemtui.sessions.projects import folder_names
 from gemtui.sessions.written_files import RecordedWrite
 from gemtui.text import counted
-from gemtui.transcript.patch import file_patch, patch_of_diff
+from gemtui.transcript.display_model import DiffDisplay
+from gemtui.transcript.patch import NoPatch, apply_diff, file_patch
 
 _CHANGED_BETWEEN = "changed by something else in between, which is in the patch"
 
@@ -77,12 +78,20 @@ class ProjectPatch:
 
     def files(self) -> Iterator[FilePatch]:
         """Yield the change to each file, in the order of their paths."""
+        names, folders = set[PurePath](), set[PurePath]()
         for path, changes in sorted(self._files.items()):
             folder = next((each for each in self._folders if path.is_relative_to(each)), None)
             if folder is None:
                 yield FilePatch(path=path, unknown=f"not below {self._root}")
-            else:
-                yield changes.patch(path, path.relative_to(folder).as_posix())
+                continue
+            name = path.relative_to(folder)
+            found = changes.patch(path, name.as_posix())
+            if found.text and (name in names | folders or not names.isdisjoint(name.parents)):
+                found = FilePatch(path=path, unknown="another file in it has its name, or is above")
+            elif found.text:
+                names.add(name)
+                folders.update(name.parents)
+            yield found
 
 
 class _Step(NamedTuple):
@@ -112,12 +121,11 @@ class _Changes:
         first, last = (each.change for each in self._ends)
         if first is None or last is None:
             return FilePatch(path=path, unknown="what was written is not recorded")
-        if (first.is_new or first.original is not None) and last.new is not None:
-            before = None if first.is_new else first.original
-            return FilePatch(path=path, text=file_patch(name, before, last.new), gaps=self._gaps())
-        if len(self._steps) == 1 and first.original is not None:
-            return FilePatch(path=path, text=patch_of_diff(name, first.diff, is_new=first.is_new))
-        return FilePatch(path=path, unknown="what was there before is not recorded")
+        try:
+            text = file_patch(name, None if first.is_new else _before(first), _after(last))
+        except NoPatch as problem:
+            return FilePatch(path=path, unknown=str(problem))
+        return FilePatch(path=path, text=text, gaps=self._gaps())
 
     def _gaps(self) -> int:
         """How often the file was not as the write before had left it."""
@@ -126,6 +134,16 @@ class _Changes:
             one.after is not None and other.before is not None and one.after != other.before
             for one, other in pairwise(steps)
         )
+
+
+def _before(change: DiffDisplay) -> str:
+    if not change.is_new and change.original is None:
+        raise NoPatch("what was there before is not recorded")
+    return "" if change.is_new else change.original or ""
+
+
+def _after(change: DiffDisplay) -> str:
+    return apply_diff(_before(change), change.diff) if change.new is None else change.new
 
 
 def _hash(text: str | None) -> int | None:

@@ -59,6 +59,8 @@ class StorePreload:
         return index
 
     def _give(self, rows: Future[Snapshot]) -> None:
+        if not rows.set_running_or_notify_cancel():
+            return  # the app has ended
         try:
             told = None if self._child is None else _answer(*self._child)
             snapshot, self._files = told or (self._read()[0], ())

@@ -91,6 +91,7 @@ def summarise(log: SessionLog, place: ChatFile) -> Summary:
         project_hash=_text(header.get("projectHash")),
         waits=log.complete and bool(log.replay.entries) and log.replay.entries[-1].is_silent,
         resumable=any(map(_is_resumable, outlines)),
+        has_header=_has_header(log),
     )
 
 
@@ -105,6 +106,15 @@ def kind_and_id(log: SessionLog, place: ChatFile) -> tuple[SessionKind, str]:
 def _is_spoken(line: Outline) -> bool:
     """Whether it is part of a conversation: what the CLI itself notes down makes none."""
     return line.author is not Author.SYSTEM
+
+
+def _has_header(log: SessionLog) -> bool:
+    """Whether the CLI takes a file for a session's; it needs no project of an old object."""
+    header = log.metadata
+    return bool(
+        _text(header.get("sessionId"))
+        and (_text(header.get("projectHash")) or log.format == "json")
+    )
 
 
 def _is_resumable(line: Outline) -> bool:

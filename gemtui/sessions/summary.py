@@ -65,7 +65,8 @@ class Summary(Struct, frozen=True, kw_only=True, gc=False, array_like=True, tag=
     bounds. `problems`: number of places that could not be read. `copies`: the other files with this
     id. `directories`, `project_hash`: as in the header, to find the project by. `waits`: a
     tool call was in flight when it was last written, as far as the log can tell. `resumable`: there
-    is something for the CLI to resume; it removes files without (assets/gemini-cli.md#clean-up).
+    is something for the CLI to resume. `has_header`: a record names session and project. The CLI
+    removes files without either (assets/gemini-cli.md#clean-up).
     """
 
     id: str
@@ -98,6 +99,7 @@ class Summary(Struct, frozen=True, kw_only=True, gc=False, array_like=True, tag=
     project_hash: str | None = None
     waits: bool = False
     resumable: bool = False
+    has_header: bool = True
 
     @property
     def name(self) -> str:

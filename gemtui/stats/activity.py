@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from datetime import datetime
+from datetime import UTC, datetime
 from pathlib import Path
 
 import msgspec.msgpack
@@ -20,6 +20,8 @@ from gemtui.transcript.model import Author, Outline, ToolStatus, Usage, usage_su
 from gemtui.transcript.parts import instant, string
 from gemtui.transcript.tools import UNKNOWN_TOOL, call_status, exit_code_of, written_path
 
+_FIRST, _LAST = datetime(1970, 1, 2, tzinfo=UTC), datetime(2100, 1, 1, tzinfo=UTC)
+"""What claims to have happened outside of these has no time of its own."""
 SLOT = 900
 """Seconds. Times are counted in quarters of an hour since 1970: every zone begins days with one."""
 LONG_PROMPT = 200_000
@@ -64,7 +66,7 @@ class Activity(Struct, frozen=True, array_like=True):
 
 ACTIVITIES: Rows[Activity] = Rows(
     file="activity.sqlite3",
-    version=1,
+    version=2,
     application=0x67656E00,
     decode=msgspec.msgpack.Decoder(Activity).decode,
 )
@@ -98,12 +100,12 @@ def activity_of(log: SessionLog, otherwise: datetime) -> Activity:
     prompts: Counter[int] = Counter()
     for line in log.outlines:
         if line.prompt:
-            prompts[_slot(line.time or otherwise)] += 1
+            prompts[_slot(line.time, otherwise)] += 1
     calls: Counter[tuple[int, str, str]] = Counter()
     writes: dict[tuple[int, str], None] = {}
     for raw in calls_of(log):
         status = call_status(raw)
-        slot = _slot(instant(raw.get("timestamp")) or otherwise)
+        slot = _slot(instant(raw.get("timestamp")), otherwise)
         failed = status is ToolStatus.SUCCESS and exit_code_of(raw)
         ended = EXIT_CODE if failed else status.value
         calls[slot, string(raw.get("name")) or UNKNOWN_TOOL, ended] += 1
@@ -122,11 +124,13 @@ def _answers(outlines: Sequence[Outline], otherwise: datetime) -> Iterator[Answe
     for line in outlines:
         if line.author is Author.MODEL:
             long = line.usage is not None and (line.usage.input or 0) > LONG_PROMPT
-            slot, dropped = _slot(line.time or otherwise), line.dropped is not None
+            slot, dropped = _slot(line.time, otherwise), line.dropped is not None
             found.setdefault((slot, line.model or "", long, dropped), []).append(line.usage)
     for key, usages in found.items():
         yield Answers(*key, len(usages), usages.count(None), usage_sum(usages))
 
 
-def _slot(time: datetime) -> int:
+def _slot(time: datetime | None, otherwise: datetime) -> int:
+    if time is None or not _FIRST <= time < _LAST:
+        time = min(max(otherwise, _FIRST), _LAST)
     return int(time.timestamp() // SLOT)

@@ -8,12 +8,13 @@ from datetime import date
 from functools import lru_cache
 from importlib.resources import files
 from pathlib import Path
+from typing import Annotated
 
 import msgspec
-from msgspec import Struct
+from msgspec import Meta, Struct
 
 from gemtui.errors import ConfigError
-from gemtui.files import is_file, read_small
+from gemtui.files import read_small
 from gemtui.paths import config_file
 from gemtui.transcript.model import Usage
 
@@ -21,12 +22,15 @@ FILE = "prices.toml"
 _MILLION = 1_000_000
 
 
+_Dollars = Annotated[float, Meta(ge=0, le=1_000_000)]
+
+
 class Rate(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """US dollars for a million tokens."""
 
-    input: float
-    output: float
-    cached: float
+    input: _Dollars
+    output: _Dollars
+    cached: _Dollars
 
 
 class Price(Rate, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -67,14 +71,14 @@ def load_prices(own: Path | None = None) -> Prices:
     ConfigError if it can't be read.
     """
     shipped, path = _shipped(), own or config_file().with_name(FILE)
-    if not is_file(path):
-        return shipped
     try:
         text = read_small(path).decode()
         mine = msgspec.convert(tomllib.loads(text), _Own)
+    except FileNotFoundError:
+        return shipped
     except OSError as error:
         raise ConfigError(f"{path}: can't be read: {error.strerror}", path=path) from error
-    except (UnicodeDecodeError, tomllib.TOMLDecodeError, msgspec.ValidationError) as error:
+    except (ValueError, RecursionError) as error:  # digits and brackets without end, too
         raise ConfigError(f"{path}: {error}: correct it, or remove it", path=path) from error
     return Prices(date=mine.date or shipped.date, models={**shipped.models, **mine.models})
 

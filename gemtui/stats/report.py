@@ -56,7 +56,7 @@ class Sums:
             self.usage = usage_sum([self.usage, answers.usage])
         if cost is None:
             self.unpriced.add(model)
-        else:
+        elif answers.usage != Usage():
             self.cost, self.priced = self.cost + cost, True
 
     @property

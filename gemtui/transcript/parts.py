@@ -20,8 +20,8 @@ LATEST = datetime.max.replace(tzinfo=UTC) - timedelta(days=1)
 """Times between EARLIEST and LATEST can be converted to every time zone."""
 DEEPEST = 500
 """Levels of nested JSON that are shown: how many Python can write differs between its versions."""
-_MOST_TOKENS = 2**40
-"""Larger counters are ignored, so that sums stay within the integers of every JSON reader."""
+_MOST_TOKENS = 10**9
+"""Of one answer, or one run: no model reads as many."""
 
 
 def string(value: object) -> str:
@@ -110,13 +110,18 @@ def pretty(value: object) -> str:
 
 
 def usage_of(tokens: object) -> Usage | None:
-    """Return the six token counters of a message; None if it has none."""
+    """Return the six token counters of a message; None if it has none, or none that can be."""
     if not isinstance(tokens, dict):
         return None
     counts = map(tokens.get, Usage.__struct_fields__)
-    return Usage(
-        *[
-            count if type(count) is int and -_MOST_TOKENS <= count <= _MOST_TOKENS else None
-            for count in counts
-        ]
-    )
+    return possible(Usage(*[count if type(count) is int else None for count in counts]))
+
+
+def possible(usage: Usage) -> Usage | None:
+    """Return counters; None if one of them can't be: negative, huge, more cached than input."""
+    counts = (getattr(usage, name) for name in Usage.__struct_fields__)
+    if any(count is not None and not 0 <= count <= _MOST_TOKENS for count in counts):
+        return None
+    if usage.input is not None and usage.cached is not None and usage.cached > usage.input:
+        return None
+    return usage

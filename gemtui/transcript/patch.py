@@ -3,36 +3,116 @@
 from __future__ import annotations
 
 import re
+from collections import deque
 from collections.abc import Iterator
 from difflib import unified_diff
+from itertools import dropwhile
 
 _LONGEST = 10_000
 """Lines above which a file is replaced as a whole: comparing takes time that grows fast."""
 _NO_NEWLINE = "\\ No newline at end of file\n"
+_HUNK = re.compile(r"@@ -(\d{1,9})(?:,(\d{1,9}))? \+\d{1,9}(?:,(\d{1,9}))? @@(?:\s|$)", re.A)
+_GIT = re.compile(r"(?:\.git|git~1)[ .]*(?:[:\\].*)?", re.IGNORECASE | re.DOTALL)
+"""All that a file system of Windows or macOS takes for `.git`, which git refuses everywhere."""
+_INVISIBLE = re.compile(r"[\u200c-\u200f\u202a-\u202e\u206a-\u206f\ufeff]")
+"""Characters that a file system of macOS passes over in names."""
+_LONGEST_NAME = 255
+"""Bytes of one part of a path."""
 _PLAIN_NAME = re.compile(r'[^\x00-\x1f\x7f"\\]+')
+
+
+class NoPatch(ValueError):
+    """A change can't be put into a patch; the words say why."""
 
 
 def file_patch(name: str, before: str | None, after: str | None) -> str:
     """Return the change to one file for `git apply`; "" if nothing changed.
 
     `name`: the path from where the patch is applied, with slashes. `before`, `after`: the whole
-    content; None = the file does not exist.
+    content; None = the file does not exist. Raises NoPatch where git would refuse the patch, and
+    with it the changes to all other files.
     """
     if before == after:
         return ""
-    hunks = "".join(_hunks(before or "", after or ""))
-    return _head(name, is_new=before is None, gone=after is None, changed=bool(hunks)) + hunks
+    if why := _bad_name(name):
+        raise NoPatch(why)
+    hunks = list(_hunks(before or "", after or ""))
+    if not _is_utf8("".join(hunks)) or any(map(_was_replaced, hunks)):
+        raise NoPatch("its text is not UTF-8")
+    head = _head(name, is_new=before is None, gone=after is None, changed=bool(hunks))
+    return head + "".join(hunks)
 
 
-def patch_of_diff(name: str, diff: str, *, is_new: bool) -> str:
-    """Return a unified diff of one file for `git apply`; "" if it changes nothing.
+def apply_diff(before: str, diff: str) -> str:
+    """Return the text that a unified diff makes of `before`.
 
-    `diff`: with any header before its first `@@`, as Gemini CLI stores it.
+    `diff`: with any header before its first `@@`, as Gemini CLI stores it. Raises NoPatch if it
+    does not fit, is cut off, or holds more than its hunks.
     """
-    found = re.search(r"^@@ ", diff, re.M)
-    if found is None:
-        return ""
-    return _head(name, is_new=is_new, gone=False, changed=True) + diff[found.start() :]
+    old, new, at = _lines(before), list[str](), 0
+    rest = deque(dropwhile(lambda line: not line.startswith("@@ "), _lines(diff)))
+    while rest:
+        head = _HUNK.match(rest.popleft())
+        if head is None:
+            raise NoPatch("the recorded diff holds more than the changes to one file")
+        taken, given = int(head[2] or 1), int(head[3] or 1)
+        removed, added = _hunk(rest, taken, given)
+        first = int(head[1]) - (taken > 0)
+        if first < at or old[first : first + taken] != removed:
+            raise NoPatch("the recorded diff does not fit what was there before")
+        new += [*old[at:first], *added]
+        at = first + taken
+    return "".join((*new, *old[at:]))
+
+
+def _hunk(rest: deque[str], taken: int, given: int) -> tuple[list[str], list[str]]:
+    """Remove the lines of a hunk from those of a diff; return its old lines and its new ones."""
+    removed, added = list[str](), list[str]()
+    sides: tuple[list[str], ...] = ()
+    while rest and (len(removed) < taken or len(added) < given or rest[0].startswith("\\")):
+        line = rest.popleft()
+        if line.startswith("\\"):  # the line before it has no line feed
+            for side in sides:
+                side[-1] = side[-1].removesuffix("\n")
+        else:
+            sides = {"-": (removed,), "+": (added,), " ": (removed, added)}.get(line[0], ())
+            for side in sides:
+                side.append(line[1:])
+            if not line.endswith("\n"):
+                break
+        if not sides:
+            break
+    else:
+        if (len(removed), len(added)) == (taken, given):
+            return removed, added
+    raise NoPatch("the recorded diff is cut off or damaged")
+
+
+def _bad_name(name: str) -> str:
+    """Why git would not apply a patch to a file with this name; "" if it would."""
+    parts = name.split("/")
+    if not _is_utf8(name):
+        return "its name is not UTF-8"
+    if "\0" in name or any(len(part.encode()) > _LONGEST_NAME for part in parts):
+        return "no file can have its name"
+    if not {"", ".", ".."}.isdisjoint(parts):
+        return "its path leads out of the folder"
+    if any(_GIT.fullmatch(_INVISIBLE.sub("", part)) for part in parts):
+        return "git changes nothing below .git"
+    return ""
+
+
+def _is_utf8(text: str) -> bool:
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def _was_replaced(line: str) -> bool:
+    """Whether a line that a patch has to find may hold other bytes, which were read as U+FFFD."""
+    return line.startswith((" ", "-")) and "\ufffd" in line
 
 
 def _head(name: str, *, is_new: bool, gone: bool, changed: bool) -> str:

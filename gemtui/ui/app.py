@@ -32,7 +32,7 @@ from gemtui.ui.kit.messages import (
     RunWithPolicyRequested,
     SessionRequested,
 )
-from gemtui.ui.kit.signals import ExitSignals, left
+from gemtui.ui.kit.signals import ExitSignals, end_at_once, left, terminal_attributes
 from gemtui.ui.kit.textual_fixes import mend
 from gemtui.ui.policy.mode import PolicyMode
 from gemtui.ui.run.mode import RunMode
@@ -71,12 +71,14 @@ class GemtuiApp(AppBase):
         config: Config = Config(),  # noqa: B008 (frozen)
         *,
         clock: Callable[[], datetime] = lambda: datetime.now().astimezone(),
+        terminal: list[Any] | None = None,
     ) -> None:
         mend()
         no_color = "NO_COLOR" in os.environ
         super().__init__(start, config, clock, ansi_color=True if no_color else None)
         self.set_class(config.ascii, "-ascii")
         self._ending = False
+        self._terminal = terminal
         self.policies = PolicyMode(self)
         self.runs = RunMode(self, may_start=self.policies.settled)
         self.sessions = SessionsScreen(start, config)
@@ -109,7 +111,7 @@ class GemtuiApp(AppBase):
         # would be parsed twice.
         self.add_mode(self.DEFAULT_MODE, self.get_default_screen)
         if not self.is_headless:
-            ExitSignals(lambda code: self.exit(return_code=code))
+            ExitSignals(lambda code: self.exit(return_code=code), self._terminal)
         if self.config.theme not in self.available_themes:
             self.say(
                 f'There is no theme "{self.config.theme}": F2 shows those there are', problem=True
@@ -287,7 +289,9 @@ def run(start: Start, config: Config) -> int:
     if config.ascii:
         draw_plainly()
     gc.set_threshold(*_COLLECTOR)
-    app = GemtuiApp(start, config)
+    terminal = terminal_attributes()
+    end_at_once(terminal)
+    app = GemtuiApp(start, config, terminal=terminal)
     try:
         app.run(mouse=config.mouse)
     finally:

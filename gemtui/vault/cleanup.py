@@ -69,6 +69,8 @@ class Why(StrEnum):
     EXPIRED = "expired"
     TOO_MANY = "too_many"
     NOTHING = "nothing_to_resume"
+    NO_HEADER = "no_header"
+    """Its first line, which names session and project, is damaged or missing."""
     TWIN = "twin"
     """Another file with its short id is removed, and the CLI takes all of that id."""
 
@@ -94,6 +96,8 @@ class Hit:
                 return f"older than the newest {self.retention.count}"
             case Why.NOTHING:
                 return "nothing in it to resume"
+            case Why.NO_HEADER:
+                return "its first line is damaged or missing"
             case Why.TWIN:
                 return "goes with another file of its id"
 
@@ -157,7 +161,9 @@ def _own_reasons(files: Sequence[Summary], rule: Retention, now: datetime) -> di
     resumable = [file for file in files if file.resumable and file.parent is None]
     kept = {file.name for file in resumable if file.kind.value == "main"}
     whys = {file.name: Why.NOTHING for file in files if file.name not in kept}
-    mains = [file for file in resumable if file.name in kept]
+    headless = [file for file in files if file.name in kept and not file.has_header]
+    whys |= {file.name: Why.NO_HEADER for file in headless}
+    mains = [file for file in resumable if file.name in kept and file.has_header]
     for at, file in enumerate(sorted(mains, key=lambda each: each.when, reverse=True)):
         if rule.age is not None and now - file.when > rule.age:
             whys[file.name] = Why.EXPIRED

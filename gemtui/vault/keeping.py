@@ -1,10 +1,12 @@
-"""Keep the files of sessions: another name for each in the vault, or a copy.
+"""Keep the files of sessions: another name for each in the vault, then a copy.
 
-A log only grows, so a hard link holds all that is ever written to it, and costs nothing until the
-CLI removes its own name. Tool outputs and plans are kept so, too, as the CLI has them last. A copy
-is taken where there can be no link (the vault is on another file system), and of the objects of
-older versions, which the CLI writes over. Where a file lies is told in
-`gemtui/sessions/vault_files.py`.
+A log only grows, so a hard link holds all that is written to it, at once and at no cost. But what
+empties a file, or writes over it, does so under all its names: so a link whose file has been quiet
+for some minutes is replaced by a copy, which shares its blocks with the file where the disk can. A
+file that grows again is linked again, and the copy is brought up to date when it is quiet. Tool
+outputs and plans are kept so, too, as the CLI has them last. A copy is taken at once where there
+can be no link (the vault is on another file system), and of the objects of older versions, which
+the CLI writes over. Where a file lies is told in `gemtui/sessions/vault_files.py`.
 
 Nothing in here removes or replaces what is kept, unless what takes its place holds all of it; so it
 may be killed at any moment, and several programs may keep the same file at once.
@@ -25,7 +27,7 @@ from pathlib import Path
 
 import orjson
 
-from gemtui.files import locked, open_regular
+from gemtui.files import copy_content, locked, open_regular, sync, sync_folder
 from gemtui.jsonin import loads
 from gemtui.own_folders import make_own_file, make_own_folder
 from gemtui.paths import vault_dir
@@ -37,6 +39,10 @@ from gemtui.transcript.parts import objects
 _ON, _LOCK = "on", "lock"
 _STALE = 3600
 """Seconds after which a temporary file of the others was left by one that was killed."""
+QUIET = 300
+"""Seconds without a change after which a link is replaced by a copy."""
+_ROOM = 1 << 30
+"""Bytes that stay free on the disk: with less, links stay links."""
 _PIECE = 1 << 20
 NEVER_LINKED = frozenset(
     {errno.EXDEV, errno.EPERM, errno.EMLINK, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS}
@@ -86,9 +92,22 @@ def keep_all(
         except OSError as error:
             problem = error
         told(len(files) - len(missing) + at + 1, len(files))
+    for name, _, changed in files:
+        if cancelled():
+            break
+        if copies.get(name) != changed and _is_quiet(changed):
+            try:
+                detach(Path(name))
+            except OSError as error:
+                problem = error
     if problem is not None:
         raise problem
     return done
+
+
+def _is_quiet(changed: tuple[int, int] | None) -> bool:
+    """Whether a file of this size and time of change has not changed for some minutes."""
+    return changed is not None and not 0 <= time.time() - changed[1] / 1e9 < QUIET
 
 
 def keep_changed(paths: Iterable[Path], home: Path) -> None:
@@ -162,6 +181,9 @@ def keep(path: Path) -> bool:
         return False
     try:
         if path.suffix != ".json":
+            copy = _facts(in_tree(vault_dir() / COPIES, path))
+            if copy is not None and _same_version(copy, facts):
+                return False
             with suppress(_NoLink):
                 return _link(path, facts)
         return _copy(path, facts)
@@ -186,6 +208,7 @@ def _link(path: Path, facts: os.stat_result) -> bool:
             make_own_folder(kept.parent)
             with suppress(FileExistsError):  # another program was quicker
                 _name(path, kept)
+                _keep_apart(path)
                 return True
             there = kept.lstat()
         if os.path.samestat(there, facts):
@@ -211,6 +234,16 @@ def _name(path: Path, new: Path) -> None:
         raise
 
 
+def _keep_apart(path: Path) -> None:
+    """Give the copy of a log that holds something else now a name that is never replaced."""
+    copy = in_tree(vault_dir() / COPIES, path)
+    if path.suffix == ".jsonl" and _facts(copy) is not None:
+        with _alone():
+            if _facts(copy) is not None and not _begins_with(path, copy):
+                _set_aside(path, copy)
+                copy.unlink()
+
+
 def _put_in_place(path: Path, kept: Path) -> None:
     """Let `kept` be a name of a file that holds all that this one held."""
     with _temporary(kept) as new:
@@ -221,16 +254,46 @@ def _put_in_place(path: Path, kept: Path) -> None:
 # --- a copy --------------------------------------------------------------------------------------
 
 
+def detach(path: Path) -> None:
+    """Replace what the vault shares with a file of the store by a copy that is on the disk.
+
+    Nothing is done where they share nothing, and where the disk is nearly full. Raises OSError.
+    """
+    with suppress(FileNotFoundError):
+        facts, copy = path.lstat(), in_tree(vault_dir() / COPIES, path)
+        shared = [name for name in _names(path) if os.path.samestat(name.lstat(), facts)]
+        if not shared or shutil.disk_usage(vault_dir()).free - facts.st_size < _ROOM:
+            return
+        with _alone():
+            _bring_up_to_date(path, facts)
+            for name in shared:
+                if _holds_the_same(copy, name):
+                    with open_regular(copy) as stream:
+                        sync(stream)
+                    sync_folder(copy.parent)
+                    name.unlink()
+
+
+def _names(path: Path) -> list[Path]:
+    """What there is in the vault of a path, in the trees of names that are never replaced."""
+    names = [in_tree(tree, path) for tree in trees() if tree.name != COPIES]
+    return [name for name in names if _facts(name) is not None]
+
+
 def _copy(path: Path, facts: os.stat_result) -> bool:
-    kept = in_tree(vault_dir() / COPIES, path)
     with _alone():
-        there = _facts(kept)
-        if there is not None and _same_version(there, facts):
-            return False
-        if there is not None and path.suffix == ".jsonl" and _begins_with(path, kept):
-            _append(path, kept, there.st_size)
-            return True
-        return _copy_anew(path, kept)
+        return _bring_up_to_date(path, facts)
+
+
+def _bring_up_to_date(path: Path, facts: os.stat_result) -> bool:
+    kept = in_tree(vault_dir() / COPIES, path)
+    there = _facts(kept)
+    if there is not None and _same_version(there, facts):
+        return False
+    if there is not None and path.suffix == ".jsonl" and _begins_with(path, kept):
+        _append(path, kept, there.st_size)
+        return True
+    return _copy_anew(path, kept)
 
 
 def _copy_anew(path: Path, kept: Path) -> bool:
@@ -241,8 +304,8 @@ def _copy_anew(path: Path, kept: Path) -> bool:
         _copy_content(path, new)
         if path.suffix == ".json" and _message_ids(new) is None:
             return False
-        is_session = path.suffix in (".json", ".jsonl")
-        if is_session and _facts(kept) is not None and not _holds_all(new, kept):
+        matters = path.suffix in (".json", ".jsonl") or not new.stat().st_size
+        if matters and _facts(kept) is not None and not _holds_all(new, kept):
             _set_aside(path, kept)
         new.replace(kept)
     return True
@@ -251,7 +314,7 @@ def _copy_anew(path: Path, kept: Path) -> bool:
 def _copy_content(path: Path, new: Path) -> None:
     with open_regular(path) as source, new.open("wb") as target:
         facts = os.fstat(source.fileno())
-        shutil.copyfileobj(source, target)
+        copy_content(source, target)
     os.utime(new, ns=(facts.st_atime_ns, facts.st_mtime_ns))
 
 
@@ -316,6 +379,10 @@ def _facts(path: Path) -> os.stat_result | None:
 
 def _same_version(kept: os.stat_result, facts: os.stat_result) -> bool:
     return (kept.st_size, kept.st_mtime_ns) == (facts.st_size, facts.st_mtime_ns)
+
+
+def _holds_the_same(one: Path, other: Path) -> bool:
+    return one.lstat().st_size == other.lstat().st_size and _begins_with(one, other)
 
 
 def _begins_with(path: Path, kept: Path) -> bool:

@@ -9,17 +9,18 @@ from __future__ import annotations
 
 import io
 import os
-import shutil
+import re
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
+from uuid import uuid4
 
 import orjson
 
 from gemtui.errors import RestoreFailed
-from gemtui.files import make_folder, open_regular, sync, sync_folder
+from gemtui.files import copy_content, make_folder, open_regular, sync, sync_folder
 from gemtui.jsonin import loads
 from gemtui.sessions.belongings import is_plain_id
 from gemtui.sessions.merge import is_live
@@ -30,7 +31,11 @@ from gemtui.sessions.summarise import read_file
 from gemtui.sessions.summary import Flag, Summary, iso
 from gemtui.sessions.vault_files import in_tree, names_beside, place_in_store, trees
 from gemtui.vault.cleanup import Retention, is_too_late, short_id
-from gemtui.vault.keeping import NEVER_LINKED, is_on, keep
+from gemtui.vault.keeping import NEVER_LINKED, detach, is_on, keep
+
+_FIRST = 4096
+"""Bytes of a log that may hold its first line."""
+_ID = re.compile(r"\b[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\b")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,15 +70,21 @@ def restore(session: Summary, home: Path, rule: Retention, now: datetime) -> Res
             "there is nothing in it for Gemini CLI to resume, which would remove it at its next "
             "start: read or export it here"
         )
+    if not now_kept.has_header:
+        _add_header(now_kept, place, home)
+        now_kept = _read(kept) or now_kept
     _require_project(now_kept, place, home)
     removed = tuple(_make_way(place, now_kept, rule, now))
     renewed = is_too_late(now_kept, rule, now)
     others: tuple[Path, ...] = ()
-    if is_plain_id(session.id):  # before the session, without which all can be done again
-        others = (*_put_subagents(place.parent / session.id, home), *_put_beside(place, session.id))
+    id = now_kept.id
+    if is_plain_id(id):  # before the session, without which all can be done again
+        others = (*_put_subagents(place.parent / id, home), *_put_beside(place, id))
     _put(kept, place, updated=now if renewed else None)
     if is_on():
         keep(place)
+    for path in (place, *others):
+        detach(path)
     return Restored(paths=(place, *others), removed=removed, renewed=renewed)
 
 
@@ -91,6 +102,47 @@ def _require_project(session: Summary, place: Path, home: Path) -> None:
         raise RestoreFailed(f"{place.parent.parent} belongs to another project now, {root}")
 
 
+def _add_header(session: Summary, place: Path, home: Path) -> None:
+    """Put a first line before all that a kept log holds; without one the CLI would remove it.
+
+    Raises RestoreFailed, OSError.
+    """
+    key = place.parent.parent.name
+    root = Projects(home, [key]).root_of(key)
+    id = _id_in_first_line(session)
+    if root is None or not id:
+        raise RestoreFailed(
+            "its first line is damaged or missing, and its project or id is not known, so Gemini"
+            " CLI would remove it at its next start: read or export it here"
+        )
+    header = {
+        "sessionId": id,
+        "projectHash": path_hash(root),
+        "startTime": iso(session.started or session.when),
+        "lastUpdated": iso(session.when),
+        "kind": "main",
+    }
+    new = session.path.with_name(f".put-{place.stem}")
+    new.unlink(missing_ok=True)
+    try:
+        _write(session.path, new, None, head=orjson.dumps(header, option=orjson.OPT_APPEND_NEWLINE))
+        new.replace(session.path)
+    finally:
+        new.unlink(missing_ok=True)
+    sync_folder(session.path.parent)
+
+
+def _id_in_first_line(session: Summary) -> str:
+    """The id that what is left of a log's first line names, else a new one for its file's name."""
+    short = short_id(place_in_store(session.path))
+    with open_regular(session.path) as file:
+        first = file.read(_FIRST).partition(b"\n")[0].decode(errors="replace")
+    found = _ID.search(first)
+    if found is not None and found[0].startswith(short):
+        return found[0]
+    return f"{short}{str(uuid4())[8:]}" if short else ""
+
+
 # --- what would take it along ------------------------------------------------------------------
 
 
@@ -98,12 +150,12 @@ def _make_way(place: Path, session: Summary, rule: Retention, now: datetime) -> 
     """Keep, and remove, what the clean-up would take and the session with it."""
     for path in _of_this_id(place):
         there = _read(path)
-        goes = there is None or not there.resumable
+        goes = there is None or not (there.resumable and there.has_header)
         if not goes and path != place and there is not None and not is_too_late(there, rule, now):
             continue
         if there is None or (not goes and path == place):
             raise RestoreFailed(f"{path} is in its place: move it away, then restore again")
-        if there.id != session.id and there.spoken:
+        if there.id != session.id and there.spoken and there.has_header:
             raise RestoreFailed(f"{path} has its short id and would take it along: move it away")
         if is_live(there, now):
             raise RestoreFailed(f"{path} is just being written: end that session first")
@@ -204,14 +256,15 @@ def _copied(kept: Path, place: Path, updated: datetime | None) -> None:
             new.unlink(missing_ok=True)
 
 
-def _write(kept: Path, new: Path, updated: datetime | None) -> None:
+def _write(kept: Path, new: Path, updated: datetime | None, *, head: bytes = b"") -> None:
     with open_regular(kept) as source, new.open("xb") as target:
         new.chmod(0o600)
         facts = os.fstat(source.fileno())
+        target.write(head)
         if updated is not None and kept.suffix == ".json":
             target.write(_with_update(source.read(), updated))
         else:
-            shutil.copyfileobj(source, target)
+            copy_content(source, target)
             target.write(b"" if updated is None else _update_after(source, updated))
         sync(target)
     if updated is None:

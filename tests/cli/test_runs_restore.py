@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from gemtui.agent.run_folder import RunFolder
-from gemtui.runs.kept_session import keep
+from gemtui.runs.kept_session import drop_kept, keep
 from gemtui.runs.listing import prune, runs_dir
 from gemtui.runs.session_keeper import Keeper
 from tests.cli.conftest import Gemtui
@@ -87,6 +87,18 @@ def test_the_newest_state_is_put_back(
     assert again.code == 1
     assert again.json == {"version": 1, "run": SECOND, "restored": [], "in_the_way": []}
     assert gemtui("sessions", "--everywhere", "--json").json["sessions"][0]["messages"] == 4
+
+
+@pytest.mark.parametrize("now", [b"", b"{}\n" * 1000])
+def test_a_file_that_was_changed_in_its_place_is_put_back_as_the_run_left_it(
+    twice: RunFolder, real: Path, gemtui: Gemtui, now: bytes
+) -> None:
+    real.write_bytes(now)
+    real.unlink()
+    assert gemtui("runs", "restore", SECOND).code == 0
+    assert real.read_bytes() == REAL + MORE
+    drop_kept(twice)
+    assert not [each.name for each in twice.path.iterdir() if "now" in each.name]
 
 
 def test_what_holds_less_is_not_overwritten(twice: RunFolder, real: Path, gemtui: Gemtui) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+from collections.abc import Callable
 from datetime import UTC, date, datetime, timedelta, timezone
 from pathlib import Path
 from typing import Any
@@ -166,10 +168,28 @@ def test_the_users_own_prices_come_first(own: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["models = 1", "[models.a]\ninput = 'x'", "[models.a]\ninput = 1", "=", "other = 1"]
+    "text",
+    [
+        "models = 1",
+        "[models.a]\ninput = 'x'",
+        "[models.a]\ninput = 1",
+        "=",
+        "other = 1",
+        "[models.a]\ninput = -1\noutput = 1\ncached = 1",
+        f"a = {'9' * 5000}",
+        f"a = {'[' * 5000}",
+        "[models.a]\ninput = nan\noutput = inf\ncached = 1",
+    ],
 )
 def test_prices_that_are_wrong_are_refused(own: Path, text: str) -> None:
     own.write_text(text)
+    with pytest.raises(ConfigError, match=str(own)):
+        load_prices(own)
+
+
+@pytest.mark.parametrize("make", [Path.mkdir, os.mkfifo])
+def test_prices_that_are_no_file_are_refused(own: Path, make: Callable[[Path], None]) -> None:
+    make(own)
     with pytest.raises(ConfigError, match=str(own)):
         load_prices(own)
 
@@ -191,3 +211,30 @@ def test_a_worktree_counts_for_its_repository(tmp_path: Path) -> None:
     assert repository_of(str(tmp_path / "repo")) == str(tmp_path / "repo")
     gone = tmp_path / "other/.gemini/worktrees/fix"
     assert repository_of(str(gone)) == str(tmp_path / "other")
+
+
+@pytest.mark.parametrize(
+    "absurd",
+    [
+        {"input": -5}, {"output": 10**18}, {"cached": 101}, {"total": -1}, {"input": 10**12},
+    ],
+)  # fmt: skip
+def test_tokens_that_can_not_be_are_unknown_and_cost_nothing(
+    tmp_path: Path, absurd: dict[str, int]
+) -> None:
+    tokens = {"input": 100, "output": 10, "cached": 0, "thoughts": 0, "tool": 0, "total": 110}
+    answer = logs.gemini("g", "Yes", 5, model="gemini-2.5-pro", tokens=tokens | absurd)
+    session(tmp_path, uuid(1), [logs.header(uuid(1)), logs.user("u", "Hello"), answer])
+    totals = stats_of(tmp_path).to_dict()["totals"]
+    assert (totals["answers"], totals["answers_without_tokens"]) == (1, 1)
+    assert set(totals["tokens"].values()) == {None}
+    assert (totals["cost"], totals["models_without_price"]) == (None, [])
+
+
+@pytest.mark.parametrize("time", ["1969-12-31T00:00:00Z", "0002-01-01T00:00:00Z", "9998-01-01"])
+def test_a_time_that_can_not_be_is_that_of_the_session(tmp_path: Path, time: str) -> None:
+    records = talk(uuid(1))
+    for record in records:
+        record |= {"timestamp": time} if "timestamp" in record else {}
+    session(tmp_path, uuid(1), records)
+    assert all(day["day"].startswith("20") for day in stats_of(tmp_path).to_dict()["days"])

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gemtui.transcript.patch import file_patch, patch_of_diff
+from gemtui.transcript.patch import NoPatch, apply_diff, file_patch
 
 LINES = st.lists(st.sampled_from(["a", "b", "", "c\r", "d\x0ce", "é", "-- x", "@@ y"]), max_size=9)
 CONTENT = st.none() | st.builds(
@@ -49,10 +49,73 @@ def test_a_file_of_very_many_lines_is_replaced(tmp_path: Path) -> None:
     assert (tmp_path / "long").read_text() == after
 
 
-def test_a_stored_diff_becomes_a_patch(tmp_path: Path) -> None:
-    (tmp_path / "a.txt").write_text("one\ntwo\n")
-    head = "Index: a.txt\n=====\n--- a.txt\tCurrent\n+++ a.txt\tProposed\n"
-    stored = f"{head}@@ -1,2 +1,2 @@\n one\n-two\n+2\n"
-    apply(tmp_path, patch_of_diff("a.txt", stored, is_new=False))
-    assert (tmp_path / "a.txt").read_text() == "one\n2\n"
-    assert patch_of_diff("a.txt", "Index: a.txt\n", is_new=False) == ""
+HEAD = "Index: a.txt\n=====\n--- a.txt\tCurrent\n+++ a.txt\tProposed\n"
+HUNK = "@@ -1,2 +1,2 @@\n one\n-two\n+2\n"
+
+
+@pytest.mark.parametrize(
+    ("before", "diff", "after"),
+    [
+        ("one\ntwo\n", HEAD + HUNK, "one\n2\n"),
+        ("one\ntwo\n", "Index: a.txt\n", "one\ntwo\n"),
+        ("one\ntwo", HUNK.replace("\n+", "\n\\ No newline\n+") + "\\ No newline", "one\n2"),
+        ("", "@@ -0,0 +1,2 @@\n+a\n+b\r\n", "a\nb\r\n"),
+        ("a\nb\nc\nd\n", "@@ -1 +0,0 @@\n-a\n@@ -3,0 +3,1 @@ def f():\n+x\n", "b\nc\nx\nd\n"),
+        ("a\n", "@@ -1,1 +1,1 @@\n--- a/x\n", None),
+        ("-- a/x\n", "@@ -1,1 +1,1 @@\n--- a/x\n+++ b/x\n", "++ b/x\n"),
+    ],
+)
+def test_a_recorded_diff_makes_of_the_one_text_the_other(
+    before: str, diff: str, after: str | None
+) -> None:
+    if after is None:
+        with pytest.raises(NoPatch):
+            apply_diff(before, diff)
+    else:
+        assert apply_diff(before, diff) == after
+
+
+SECOND = "diff --git a/../evil b/../evil\nnew file mode 120000\n--- /dev/null\n+++ b/../evil\n"
+
+
+@pytest.mark.parametrize(
+    "diff",
+    [
+        f"{HUNK}{SECOND}@@ -0,0 +1 @@\n+/etc/passwd\n",
+        f"{HUNK}--- /dev/null\n+++ b/evil\n@@ -0,0 +1 @@\n+x\n",
+        f"{HUNK}rename from a.txt\nrename to .git/hooks/x\n",
+        f"{HUNK}old mode 100644\nnew mode 100755\n",
+        f"{HUNK}GIT binary patch\n",
+        f"{HUNK}\n",
+        HUNK.removesuffix("\n"),
+        "@@ -1,2 +1,2 @@\n one\n-two\n",
+        "@@ -1,2 +1,2 @@\n\\ No newline\n one\n-two\n+2\n",
+        "@@ -1,2 +1,2 @@\n other\n-two\n+2\n",
+        "@@ -9,2 +1,2 @@\n one\n-two\n+2\n",
+        "@@ -1,99999999999 +1,2 @@\n one\n",
+        "@@ mode @@\n",
+    ],
+)
+def test_a_recorded_diff_of_more_or_less_than_one_file_is_refused(diff: str) -> None:
+    with pytest.raises(NoPatch):
+        apply_diff("one\ntwo\n", diff)
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        ".git/hooks/post-checkout", "sub/.GIT/config", ".git", "git~1/x", ".git ./x",
+        ".g\u200cit/x", ".git::$INDEX_ALLOCATION/x", "/etc/passwd", "../x", "a/../../x", "", ".",
+        "a//b", "a\0b", "half\ud800", "x" * 256,
+    ],
+)  # fmt: skip
+def test_a_name_that_git_refuses_makes_no_patch(name: str) -> None:
+    with pytest.raises(NoPatch):
+        file_patch(name, None, "x\n")
+
+
+def test_text_that_is_not_utf_8_makes_no_patch() -> None:
+    for before, after in [("a\n", "\udce9\n"), ("\ud800\n", "a\n"), ("caf\ufffd\n", "a\n")]:
+        with pytest.raises(NoPatch, match="UTF-8"):
+            file_patch("a", before, after)
+    assert file_patch("a", "a\n", "\ufffd\n")

@@ -250,9 +250,10 @@ def test_an_unknown_time_is_null(timestamp: Any) -> None:
 
 
 def test_counters_are_read_as_they_are() -> None:
-    usage = usage_of({"input": 5, "output": 1, "cached": 9, "total": 100, "thoughts": None})
+    usage = usage_of({"input": 5, "output": 1, "cached": 3, "total": 100, "thoughts": None})
     assert usage is not None
-    assert (usage.input, usage.cached, usage.total) == (5, 9, 100)
+    assert (usage.input, usage.cached, usage.total) == (5, 3, 100)
+    assert usage_of({"input": 5, "output": 1, "cached": 9}) is None
     assert usage.thoughts is None
     assert usage.adds_up  # an unknown part: nothing can be said against the total
     sums = {"input": 5, "output": 1, "cached": 4, "thoughts": 1, "tool": 1}

@@ -130,3 +130,46 @@ def test_what_is_typed_in_one_burst_with_the_find_key_is_found(running: Terminal
     running.press("/dynamo")
     running.shows("/ dynamo", "no match")
     assert "Raw JSON" not in running.text
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP, signal.SIGINT])
+@pytest.mark.parametrize("shown", [b"\x1b[?1049h", b"Sessions"])
+def test_a_signal_while_panes_are_made_ends_it_without_a_traceback(
+    folder: Path, number: signal.Signals, shown: bytes
+) -> None:
+    with terminal(folder, "-m", "gemtui") as place:
+        place.until(lambda: shown in place.raw, "the app begins")
+        place.process.send_signal(number)
+        assert place.wait() in (128 + number, -number), bytes(place.raw[-3000:])
+        assert b"Traceback" not in place.raw
+
+
+def test_a_signal_and_then_a_terminal_that_is_gone_end_it(folder: Path) -> None:
+    for _ in range(2):
+        with terminal(folder, "-m", "gemtui") as place:
+            place.shows("Write a haiku file", "? keys")
+            place.process.send_signal(signal.SIGTERM)
+            place.hang_up()
+            assert place.process.wait(20) in (128 + signal.SIGTERM, 128 + signal.SIGHUP)
+
+
+STUCK = """
+import sys, threading
+from gemtui.ui.kit import signals
+signals.LAST = 0.5
+from gemtui.ui.sessions.screen import SessionsScreen
+wait = threading.Event().wait
+SessionsScreen.action_problems = lambda self: threading.Thread(target=wait).start()
+from gemtui.cli import main
+sys.exit(main([]))
+"""
+
+
+def test_a_thread_that_never_ends_holds_nothing_up(folder: Path) -> None:
+    with terminal(folder, "-c", STUCK) as place:
+        place.shows("? keys")
+        place.press("!")
+        place.shows("? keys")
+        place.process.send_signal(signal.SIGTERM)
+        assert place.wait() == 128 + signal.SIGTERM
+        assert restored(place.raw)

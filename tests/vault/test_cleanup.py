@@ -52,6 +52,19 @@ def test_what_has_nothing_to_resume_goes_with_all_of_its_short_id(store: Path) -
     }
 
 
+@pytest.mark.parametrize(
+    "head",
+    [b"", b"\0" * 80 + b"\n", b'{"sessionId":"x"}\n', b'{"sessionId":7,"projectHash":"x"}\n'],
+)
+def test_a_log_whose_first_line_is_damaged_or_missing_goes(store: Path, head: bytes) -> None:
+    path = session(store, uuid(1), talk(uuid(1), seconds=2 * 86400))
+    lines = [
+        line for line in path.read_bytes().splitlines(keepends=True)[1:] if b"$set" not in line
+    ]
+    path.write_bytes(head + b"".join(lines))
+    assert whys(store) == {path.name: Why.NO_HEADER}
+
+
 def test_an_old_object_takes_along_the_log_that_went_on_from_it(store: Path) -> None:
     old = legacy(store, uuid(1), [logs.user("u", "Hello")], key="proj")
     log = session(store, uuid(1), talk(uuid(1), seconds=3 * 86400))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 from pathlib import Path
 
@@ -11,7 +12,7 @@ import pytest
 from gemtui.extension.content import write
 from gemtui.paths import extension_dir, vault_dir
 from gemtui.sessions.vault_files import store_with_kept
-from gemtui.vault.keeping import keep, switch_off, switch_on
+from gemtui.vault.keeping import keep, keep_all, switch_off, switch_on
 from tests.sessions import logs
 from tests.sessions.stores import append, session, talk, uuid
 from tests.vault.test_keeping import kept
@@ -109,3 +110,14 @@ def test_on_another_file_system_it_copies_what_goes_on_and_nothing_else(
     assert kept(path) == [whole]
     assert keep(path)
     assert sorted(kept(path)) == sorted([whole, path.read_bytes()])
+
+
+def test_what_the_vault_has_a_copy_of_gets_no_other_name(store: Path) -> None:
+    path = session(store, uuid(1))
+    os.utime(path, (0, 0))
+    keep_all(store)
+    turn_ends(path)
+    assert path.stat().st_nlink == 1
+    append(path, logs.user("late", "One more"))
+    turn_ends(path)
+    assert path.stat().st_nlink == 2

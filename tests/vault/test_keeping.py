@@ -2,16 +2,27 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import shutil
 import stat
+import time
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
 from gemtui.paths import vault_dir
 from gemtui.sessions.vault_files import store_with_kept, trees
-from gemtui.vault.keeping import is_on, keep, keep_all, keep_changed, switch_off, switch_on
+from gemtui.vault.keeping import (
+    QUIET,
+    is_on,
+    keep,
+    keep_all,
+    keep_changed,
+    switch_off,
+    switch_on,
+)
 from tests.conftest import SMALL, nobody
 from tests.sessions import logs
 from tests.sessions.stores import append, legacy, session, talk, uuid
@@ -231,5 +242,93 @@ def test_what_a_killed_program_left_is_removed_and_is_no_session(store: Path) ->
     left = name.with_name(".new-1-1")
     left.write_bytes(b"{")
     assert [each.name for each in store_with_kept(store).files()] == [str(path)]
+    keep_all(store)
+    assert not left.exists()
+
+
+def quiet(path: Path) -> Path:
+    """Let a file be one that has not changed for some minutes."""
+    then = path.stat().st_mtime - QUIET - 1
+    os.utime(path, (then, then))
+    return path
+
+
+def test_a_quiet_file_survives_what_is_done_to_it_in_its_place(store: Path) -> None:
+    path = quiet(session(store, uuid(1)))
+    plan = quiet(logs.write(store / "tmp" / "proj" / uuid(1) / "plans" / "plan.md", ["First"]))
+    keep_all(store)
+    before, first = path.read_bytes(), plan.read_bytes()
+    assert path.stat().st_nlink == plan.stat().st_nlink == 1
+    assert (kept(path), kept(plan)) == ([before], [first])
+    assert keep_all(store) == 0
+    assert not any(each.kept for each in store_with_kept(store).files())
+    for data in (b"", before[:40], b"{}\n" * 1000):
+        path.write_bytes(data)
+        plan.write_bytes(b"")
+        keep_all(store)
+        assert before in kept(path)
+        assert first in kept(plan)
+        for each in (path, plan):
+            quiet(each)
+        keep_all(store)
+        assert before in kept(path)
+        assert first in kept(plan)
+    assert len(kept(path)) == 3
+
+
+def test_a_log_that_grows_again_is_linked_until_it_is_quiet(store: Path) -> None:
+    path = quiet(session(store, uuid(1)))
+    keep_all(store)
+    append(path, logs.user("late", "One more"))
+    assert keep_all(store) == 1
+    append(path, logs.user("later", "And more"))
+    assert path.read_bytes() in kept(path)
+    quiet(path)
+    keep_all(store)
+    assert kept(path) == [path.read_bytes()]
+    assert path.stat().st_nlink == 1
+
+
+def test_a_disk_that_is_nearly_full_has_no_copies(
+    store: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = quiet(session(store, uuid(1)))
+    monkeypatch.setattr(shutil, "disk_usage", lambda _: SimpleNamespace(free=1 << 20))
+    keep_all(store)
+    assert path.stat().st_nlink == 2
+
+
+def test_what_is_kept_stays_until_its_successor_has_a_name(
+    store: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = session(store, uuid(1))
+    keep(path)
+    before = path.read_bytes()
+    path.unlink()
+    path.write_bytes(before + b"{}\n")
+
+    def full(*_: object, **__: object) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    for place, name in ((os, "link"), (Path, "replace")):
+        with monkeypatch.context() as patched:
+            patched.setattr(place, name, full)
+            with pytest.raises(OSError, match="No space"):
+                keep(path)
+        assert kept(path) == [before]
+
+
+def test_a_temporary_file_of_the_hook_is_removed_only_when_it_is_old(
+    store: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = session(store, uuid(1))
+    keep(path)
+    (name,) = vault_dir().rglob("*.jsonl")
+    left = name.with_name(".hook-1")
+    left.write_bytes(b"{")
+    keep_all(store)
+    assert left.exists()
+    now = time.time()
+    monkeypatch.setattr(time, "time", lambda: now + 7200)
     keep_all(store)
     assert not left.exists()

@@ -12,7 +12,9 @@ import pytest
 
 from gemtui.errors import RestoreFailed
 from gemtui.paths import vault_dir
+from gemtui.sessions.projects import path_hash
 from gemtui.sessions.summary import Flag, Summary
+from gemtui.sessions.vault_files import COPIES
 from gemtui.vault.cleanup import Retention, next_hits
 from gemtui.vault.keeping import keep_all, switch_on
 from gemtui.vault.restoring import Restored, restore
@@ -58,7 +60,8 @@ def test_it_is_the_same_file_again_with_its_subagents(store: Path) -> None:
     restored = back(store)
     assert restored == Restored(paths=(path, agent))
     assert (path.read_bytes(), agent.read_bytes()) == before
-    assert path.stat().st_nlink == 2
+    path.write_bytes(b"")
+    assert kept(store).path.read_bytes() == before[0]
 
 
 def test_its_tool_outputs_and_plans_come_back_but_over_nothing(store: Path) -> None:
@@ -96,7 +99,7 @@ def test_its_ghost_stays_away_and_one_in_the_store_goes(store: Path) -> None:
     path.unlink()
     assert back(store).removed == (empty,)
     assert not empty.exists()
-    assert (vault_dir() / "0" / str(empty).lstrip("/")).exists()
+    assert (vault_dir() / COPIES / str(empty).lstrip("/")).exists()
 
 
 def test_what_is_too_old_counts_as_used_today_or_it_would_go_again(store: Path) -> None:
@@ -147,10 +150,11 @@ def test_an_older_object_beside_it_that_would_take_it_along_goes_into_the_vault(
 
 def test_without_a_clean_up_nothing_is_changed_in_it(store: Path) -> None:
     path = session(store, uuid(1))
+    before = path.read_bytes()
     keep_all(store)
     path.unlink()
     assert not back(store, LATE, Retention(enabled=False)).renewed
-    assert path.stat().st_nlink == 2
+    assert path.read_bytes() == before
 
 
 def test_a_session_without_anything_to_resume_stays_where_it_is(store: Path) -> None:
@@ -227,3 +231,57 @@ def test_what_is_in_the_store_needs_no_restoring(store: Path) -> None:
     (found,) = read(store).sessions
     with pytest.raises(RestoreFailed, match="where it belongs"):
         restore(found, store, RULE, SOON)
+
+
+@pytest.mark.parametrize("torn", [b"", b'{"sessionId":"%s","projectHa\n' % uuid(1).encode()])
+def test_a_log_without_its_first_line_gets_one_so_that_it_stays(store: Path, torn: bytes) -> None:
+    marker(store, "proj", "/work/proj")
+    path = session(store, uuid(1))
+    data = torn + path.read_bytes().partition(b"\n")[2]
+    path.write_bytes(data)
+    keep_all(store)
+    path.unlink()
+    restored = back(store)
+    assert restored.paths == (path,)
+    head, _, rest = path.read_bytes().partition(b"\n")
+    assert rest == data
+    assert orjson.loads(head)["projectHash"] == path_hash("/work/proj")
+    (found,) = read(store).sessions
+    assert found.id == (uuid(1) if torn else orjson.loads(head)["sessionId"])
+    assert found.id.startswith(uuid(1)[:8])
+
+
+def test_a_log_without_its_first_line_of_an_unknown_project_stays_outside(store: Path) -> None:
+    path = session(store, uuid(1))
+    path.write_bytes(path.read_bytes().partition(b"\n")[2])
+    keep_all(store)
+    path.unlink()
+    with pytest.raises(RestoreFailed, match="first line is damaged"):
+        restore(kept(store), store, RULE, SOON)
+    assert not path.exists()
+
+
+def test_what_comes_back_is_on_the_disk_before_it_has_its_name(
+    store: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = session(store, uuid(1))
+    keep_all(store)
+    path.unlink()
+    steps: list[tuple[str, int]] = []
+    fsync, link = os.fsync, os.link
+
+    def synced(handle: int) -> None:
+        steps.append(("sync", os.fstat(handle).st_ino))
+        fsync(handle)
+
+    def linked(source: Path, target: Path, **more: bool) -> None:
+        link(source, target, **more)
+        if target == path:
+            steps.append(("link", path.stat().st_ino))
+
+    monkeypatch.setattr(os, "fsync", synced)
+    monkeypatch.setattr(os, "link", linked)
+    assert restore(kept(store), store, RULE, LATE).renewed
+    at = steps.index(("link", path.stat().st_ino))
+    assert ("sync", path.stat().st_ino) in steps[:at]
+    assert ("sync", path.parent.stat().st_ino) in steps[at:]

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import errno
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from hashlib import sha256
@@ -26,7 +26,7 @@ from gemtui.files import (
     write_whole,
 )
 from gemtui.own_folders import make_own_folder
-from gemtui.paths import gemini_home
+from gemtui.paths import current_folder, gemini_home, setting_paths
 from gemtui.policy.edit.document import Document
 from gemtui.policy.edit.named_policies import ENDING, find_policy, path_of, policies_dir
 from gemtui.policy.file.policy import LARGEST
@@ -99,7 +99,7 @@ def list_policies(settings: Mapping[str, Any] | None = None) -> tuple[PolicyFile
         for path in _files_in(folder):
             found.setdefault(path.absolute(), _file(path, origin))
     for key, origin in (("policyPaths", Origin.SETTINGS), ("adminPolicyPaths", Origin.ADMIN)):
-        for path in _named((settings or {}).get(key)):
+        for path in setting_paths((settings or {}).get(key), gemini_home(), current_folder()):
             for file in _files_in(path) if is_there(path) and is_folder(path) else (path,):
                 found.setdefault(file.absolute(), _file(file, origin))
     return tuple(found.values())
@@ -115,17 +115,6 @@ def _files_in(folder: Path) -> list[Path]:
     except OSError:
         return []
     return sorted(found, key=lambda path: os.fsencode(path.name))
-
-
-def _named(value: object) -> Iterator[Path]:
-    """The paths in a setting, which is a list or a single string; commas do not separate paths.
-
-    `~` is the folder that contains `.gemini`.
-    """
-    for item in [value] if isinstance(value, str) else value if isinstance(value, list) else ():
-        if isinstance(item, str) and item and "\0" not in item:
-            home, _, below = item.partition("/")
-            yield gemini_home().parent / below if home == "~" else Path(item)
 
 
 def _file(path: Path, origin: Origin) -> PolicyFile:

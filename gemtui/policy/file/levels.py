@@ -15,7 +15,7 @@ from gemtui.errors import OptionError
 from gemtui.policy.file.policy import Policy
 from gemtui.policy.file.rule_codec import text_of
 from gemtui.policy.model.rules import ApprovalMode, Decision, Rule
-from gemtui.policy.model.tool_catalog import problem_with
+from gemtui.policy.model.tool_catalog import nearest, problem_with
 
 
 class Level(StrEnum):
@@ -132,6 +132,17 @@ def check_tools(permissions: Permissions) -> None:
     for option, place, name in _named(permissions):
         if problem := problem_with(name):
             raise OptionError(f"{place}: {problem}", option=option, what=problem)
+
+
+def check_near_misses(permissions: Permissions) -> None:
+    """Raise OptionError, naming the right tool, for a name that is known not to be a tool's.
+
+    Those are class names, older names and misspelt ones; any other name may be a tool of a program.
+    """
+    for option, place, name in _named(permissions):
+        if (meant := nearest(name)) and problem_with(name):
+            what = f"is not a tool's name: did you mean {meant}?"
+            raise OptionError(f"{place} {name!r} {what}", option=option, what=f"{name!r} {what}")
 
 
 def _named(permissions: Permissions) -> Iterator[tuple[str, str, str]]:

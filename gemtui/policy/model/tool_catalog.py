@@ -66,7 +66,7 @@ TOOLS: tuple[Tool, ...] = (
 )
 """Those that a rule is most often about come first."""
 
-AGENTS = ("generalist", "codebase_investigator", "cli_help")
+AGENTS = ("generalist", "codebase_investigator", "cli_help", "browser_agent")
 """Agents that come with the CLI: in rules, tool names for the calls of `invoke_agent`."""
 
 ALIASES: Mapping[str, str] = MappingProxyType({"search_file_content": "grep_search"})

@@ -166,7 +166,7 @@ class PatchScreen(AnsweringScreen[None]):
             return
         path = place_of(name)
         try:
-            await asyncio.to_thread(write_new, path, patch.text.encode("utf-8", "replace"))
+            await asyncio.to_thread(write_new, path, patch.text.encode())
         except OSError as error:
             self.gemtui.say(f"Nothing was written: {error}", problem=True)
         else:

@@ -13,6 +13,8 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from threading import Event
 
+_AGAIN = 360
+"""Seconds after which all is looked at again: what is quiet by then is copied (`keeping.QUIET`)."""
 _TOLD = 0.1
 """Seconds between two words about progress."""
 
@@ -32,6 +34,7 @@ class VaultFeed:
         self._changed: set[Path] = set()
         self._all = False
         self._news = asyncio.Event()
+        self._again: float | None = None
         self._stopped = Event()
         self._last = 0.0
 
@@ -39,10 +42,10 @@ class VaultFeed:
         """Keep what was told, until it is cancelled."""
         try:
             while True:
-                await self._news.wait()
+                everything = not await self._told()
                 self._news.clear()
                 paths, self._changed = self._changed, set()
-                everything, self._all = self._all, False
+                everything, self._all = everything or self._all, False
                 before = self.problem
                 loop = asyncio.get_running_loop()
                 self.problem = await loop.run_in_executor(
@@ -55,14 +58,29 @@ class VaultFeed:
             self._stopped.set()
             self._thread.shutdown(wait=False, cancel_futures=True)
 
+    async def _told(self) -> bool:
+        """Wait until there is something to keep; False = what was kept may be quiet by now."""
+        try:
+            async with asyncio.timeout_at(self._again):
+                await self._news.wait()
+        except TimeoutError:
+            self._again = None
+            return False
+        return True
+
     def look(self) -> None:
         """Keep all that is in the store and not kept yet."""
         self._all = True
-        self._news.set()
+        self._tell_news()
 
     def changed(self, paths: Iterable[Path]) -> None:
         """Keep what is at these places; folders stand for all of the store."""
         self._changed |= set(paths)
+        self._tell_news()
+
+    def _tell_news(self) -> None:
+        if self._again is None:
+            self._again = asyncio.get_running_loop().time() + _AGAIN
         self._news.set()
 
     def _keep(self, paths: set[Path] | None, loop: asyncio.AbstractEventLoop) -> str | None:

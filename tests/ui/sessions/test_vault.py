@@ -9,6 +9,9 @@ import pytest
 from gemtui.paths import vault_dir
 from gemtui.sessions.listing import SessionRow
 from gemtui.sessions.summary import Flag
+from gemtui.sessions.vault_files import COPIES, in_tree
+from gemtui.ui.sessions import vault_feed
+from gemtui.vault import keeping
 from gemtui.vault.keeping import is_on, keep_all, switch_on
 from tests.sessions import logs
 from tests.sessions.stores import append, hashed, marker, session, talk, uuid
@@ -221,3 +224,17 @@ async def test_what_can_not_be_kept_is_said(chat: Path, other_file_system: Path)
     session(chat.parents[3], uuid(7), large)
     async with person(chat.parents[3], (160, 36)) as me:
         await me.sees("not all is kept: No space left on device")
+
+
+async def test_what_is_quiet_while_the_app_runs_is_copied(
+    chat: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(vault_feed, "_AGAIN", 1.5)
+    monkeypatch.setattr(keeping, "QUIET", 1)
+    switch_on()
+    async with person(chat.parents[3]) as me:
+        append(chat, logs.user("late", "One more"))
+        await me.until(lambda: chat.stat().st_nlink == 2)
+        await me.until(lambda: chat.stat().st_nlink == 1)
+    chat.write_bytes(b"")
+    assert b"One more" in in_tree(vault_dir() / COPIES, chat).read_bytes()
