@@ -31,6 +31,8 @@ from gemtui.transcript.tools import ToolKind, asked_path, is_builtin, kind_of, t
 
 _DISPLAY_FIRST = (ToolKind.SHELL, ToolKind.TOPIC)
 _VERBATIM = (ToolKind.READ, ToolKind.SEARCH, ToolKind.LIST, ToolKind.GLOB, ToolKind.SHELL)
+_COUNTED = (ToolKind.READ, ToolKind.SEARCH, ToolKind.LIST, ToolKind.GLOB, ToolKind.WEB)
+"""Kinds of tools of which the CLI shows a line on how much they gave, whatever that is."""
 _REASON_ONLY = (ToolStatus.ERROR, ToolStatus.DENIED, ToolStatus.REFUSED)
 _FILE_TEXTS = frozenset({"content", "old_string", "new_string"})
 _ESCAPE = re.compile(r'\\(["\\bfnrt]|u[0-9a-f]{4})')
@@ -150,7 +152,9 @@ def _is_replaced(kind: ToolKind, display: str, output: str) -> bool:
         return kind is not ToolKind.SHELL
     if kind in _DISPLAY_FIRST or "\n" in display.strip():
         return False
-    return len(output) > len(display) or output.count("\n") > display.count("\n")
+    return (
+        kind in _COUNTED or len(output) > len(display) or output.count("\n") > display.count("\n")
+    )
 
 
 def file_lines(call: ToolCall) -> FileLines | None:
