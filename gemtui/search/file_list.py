@@ -17,7 +17,7 @@ from typing import NamedTuple
 
 from gemtui.sessions.store import ChatFile, SessionKind
 
-VERSION = 4
+VERSION = 5
 """Of list and documents. Raise it when either changes: an index of another version is made anew."""
 _APPLICATION = 0x67657300
 _WAIT = 2.0
@@ -102,7 +102,8 @@ class FileList:
 
     def __init__(self, path: Path) -> None:
         if not path.is_file():
-            raise NoIndex("there is none yet", is_there=False)
+            there = os.path.lexists(path)
+            raise NoIndex("its list is no file" if there else "there is none yet", is_there=there)
         self._database = sqlite3.connect(
             path, timeout=_WAIT, isolation_level=None, check_same_thread=False
         )
