@@ -27,3 +27,4 @@ def begin_index(home: Path, folder: Path) -> None:
         assert process.stdin is not None
         with process.stdin as asked:
             asked.write(pickle.dumps((home, folder, True)))
+        process.returncode = 0  # it outlives this program, so nobody waits for it

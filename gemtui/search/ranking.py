@@ -70,6 +70,7 @@ class Matches:
 
     def __init__(self, likeness: Likeness = Likeness.SAME, missing: Collection[Term] = ()) -> None:
         self.likeness, self.missing = likeness, missing
+        self._now = time.time()
         self.matches: list[_Match] = []
         self.counts: dict[str, int] = {}
         self.count = 0
@@ -107,8 +108,7 @@ class Matches:
         self._add_counts(known, counts)
         if cut:
             self._uncounted.append((source, wanted, counts))
-        now = time.time()
-        self.matches += [_Match(_score(each, now), each, source) for each in found]
+        self.matches += [_Match(_score(each, self._now), each, source) for each in found]
         if len(self.matches) > ask.most:
             self.matches.sort(key=lambda match: -match.found.time)
             oldest = self.matches[ask.most - 1].found.time
