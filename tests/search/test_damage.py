@@ -112,3 +112,17 @@ def test_half_an_index_gives_the_same_order(store: Path, tmp_path: Path) -> None
         shutil.move(file, store / "tmp/proj/chats")
     with closing(Search(None)) as direct, closing(Search(index)) as half:
         assert answers(half, store) == answers(direct, store)
+
+
+def test_nested_arguments_of_mcp_tools_are_found(tmp_path: Path) -> None:
+    home = tmp_path / ".gemini"
+    args = {"owner": "ada", "issue": {"title": "one\nzebra", "labels": ["quokka", {"n": [42]}]}}
+    call = logs.call("t", name="mcp_tracker_create", args=args)
+    stores.marker(home, "proj", "/home/ada/proj")
+    said = [logs.header(stores.uuid(1)), logs.gemini("g", "", toolCalls=[call])]
+    stores.session(home, stores.uuid(1), said)
+    with closing(Search(None)) as search:
+        for word in ("zebra ", "quokka ", "42 ", "tracker "):
+            *_, results = search.find(parse(word, now=NOW), stores.read(home).sessions)
+            (hit,) = results.hits
+            assert search.snippet(hit, parse(word, now=NOW)).spans, word

@@ -192,7 +192,7 @@ def test_a_subagent_counts_for_the_session_of_its_own_project(home: Path) -> Non
 
 def test_a_hit_leads_to_a_block_of_the_transcript(search: Search, home: Path) -> None:
     hits = ask(search, home, "parser").hits + ask(search, home, "secret", dropped=True).hits
-    assert {hit.kind.word for hit in hits} == {"user", "model", "tool"}
+    assert {hit.kind.word for hit in hits} == {"user", "tool"}
     for hit in hits:
         with SessionLog(hit.file.path) as log:
             log.refresh()
@@ -263,7 +263,7 @@ def test_a_cancelled_search_reads_no_more_files(home: Path) -> None:
         (last,) = search.find(query, sessions, cancelled=lambda: True)
         assert (last.total_hits, last.complete) == (0, False)
         (last,) = search.find(query, sessions)
-        assert (last.total_hits, last.complete) == (4, True)
+        assert (last.total_hits, last.complete) == (3, True)
 
 
 def test_a_beginning_that_goes_on_in_very_many_ways_is_no_damage(
