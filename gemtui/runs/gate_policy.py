@@ -16,14 +16,14 @@ from pathlib import Path
 from gemtui.agent.command import ALLOWS, DENIES, GATE
 from gemtui.agent.run_folder import Request
 from gemtui.agent.settings import usual_mode
-from gemtui.calls.shell.parser import parse_command
-from gemtui.calls.shell.quote import words
 from gemtui.policy.engine.decide import Engine, Setup
 from gemtui.policy.engine.protected import is_build_file, is_edit_tool, target
 from gemtui.policy.file.policy import Policy
 from gemtui.policy.file.rule_codec import text_of
 from gemtui.policy.model.rules import ApprovalMode, Call, Decision, Rule, Tier
 from gemtui.policy.model.tool_catalog import TOOLS
+from gemtui.calls.shell.parser import parse_command
+from gemtui.calls.shell.quote import words
 from gemtui.runs.effective_policy import effective_policy
 from gemtui.transcript.seal import pattern_of
 

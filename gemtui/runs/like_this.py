@@ -9,13 +9,13 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from gemtui.agent.approval import ApprovalRequest
-from gemtui.calls.shell.dangers import dangers
-from gemtui.calls.shell.parser import parse_command
 from gemtui.files import resolved
 from gemtui.policy.file.rule_codec import text_of
 from gemtui.policy.match.path_patterns import LENGTH, exactly, place_of
 from gemtui.policy.model.rules import Decision, Rule
 from gemtui.policy.model.tool_catalog import tool as known_tool
+from gemtui.calls.shell.dangers import dangers
+from gemtui.calls.shell.parser import parse_command
 from gemtui.policy.suggest.call_groups import EDITS
 from gemtui.policy.suggest.prefixes import NoPrefix, prefix_of
 from gemtui.policy.suggest.replay import is_known

@@ -10,8 +10,8 @@ from pathlib import Path, PurePath
 from typing import Any
 
 from gemtui.agent.approval import ApprovalRequest
-from gemtui.calls.shell.dangers import Danger, dangers
 from gemtui.files import is_there, read_small, resolved
+from gemtui.calls.shell.dangers import Danger, dangers
 from gemtui.text import file_name, holds_controls
 from gemtui.transcript.display_model import DiffDisplay
 from gemtui.transcript.displays import content_diff, rebuilt_diff

@@ -10,14 +10,14 @@ import re
 from collections.abc import Sequence
 from pathlib import Path
 
-from gemtui.calls.shell.parser import unwrapped
-from gemtui.calls.shell.workspace import real_path, resolved, within
 from gemtui.paths import gemini_home, settings_path
 from gemtui.policy.engine.results import Setup
 from gemtui.policy.engine.settings import names
 from gemtui.policy.match.matching import SHELL
 from gemtui.policy.model.rules import ApprovalMode, Call
 from gemtui.policy.model.tool_catalog import ALIASES
+from gemtui.calls.shell.parser import unwrapped
+from gemtui.calls.shell.workspace import real_path, resolved, within
 
 _PATHS = {
     "read_file": "file_path",
