@@ -16,6 +16,7 @@ from msgspec import Struct
 
 from gemtui.errors import ConfigError
 from gemtui.files import read_small, write_whole
+from gemtui.own_folders import make_own_folder
 from gemtui.sessions.listing import Sort
 
 
@@ -138,7 +139,7 @@ def keep_setting(path: Path, name: str, value: bool | str) -> None:
     except (RecursionError, ValueError) as error:
         raise _unreadable(path, _nested(error)) from None
     document[name] = value
-    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    make_own_folder(path.parent)
     write_whole(path, [tomlkit.dumps(document).encode()], durable=True)
 
 

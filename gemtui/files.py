@@ -115,14 +115,38 @@ def write_whole(
         raise
 
 
+def make_folder(folder: Path) -> None:
+    """Make a folder, and those above it that are missing, for the user alone (0700).
+
+    `Path.mkdir` gives the folders above the mode of the umask. What is there keeps its mode. Raises
+    OSError.
+    """
+    try:
+        folder.mkdir(mode=0o700)
+    except FileNotFoundError:
+        make_folder(folder.parent)
+        folder.mkdir(mode=0o700, exist_ok=True)
+    except OSError:
+        if not is_folder(folder):
+            raise
+
+
+def close_folder(folder: Path) -> None:
+    """Make a folder as `make_folder` does, and take access from others if it is there (0700).
+
+    Raises OSError, also where the folder is another user's.
+    """
+    make_folder(folder)
+    if folder.stat().st_mode & 0o077:
+        folder.chmod(0o700)
+
+
 def make_private(path: Path) -> None:
     """Make a file 0600 and its folder 0700, both if they are not there; what is in it is kept.
 
     Raises OSError, also if the file is a link.
     """
-    path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-    if path.parent.stat().st_mode & 0o077:
-        path.parent.chmod(0o700)
+    close_folder(path.parent)
     handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
     try:
         os.fchmod(handle, 0o600)

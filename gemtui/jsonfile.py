@@ -9,6 +9,7 @@ from __future__ import annotations
 import errno
 import json
 import os
+import re
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -50,11 +51,21 @@ def object_of(data: bytes, path: Path) -> dict[str, Any]:
     return value
 
 
+def without_comments(data: bytes) -> bytes:
+    """Return JSON without the comments that the CLI permits in its settings."""
+    return _COMMENT.sub(rb"\1", data)
+
+
+_COMMENT = re.compile(rb'("(?:[^"\\]++|\\.)*+"?)|//[^\n]*+|/\*.*?(?:\*/|\Z)', re.DOTALL)
+"""A string, which is kept as the first group, or a comment."""
+
+
 def write_once(path: Path, value: DataclassInstance, most: int) -> None:
     """Write a dataclass to where nothing is, whole or not at all, for the user alone.
 
-    `most`: bytes. Texts may hold half a character. Raises FileExistsError where something is,
-    OSError, also for what is larger, and ValueError for a number that JSON does not have.
+    `most`: bytes. Texts may hold half a character. A `Path` is written as text. Raises
+    FileExistsError where something is, OSError, also for what is larger, and ValueError for a
+    number that JSON does not have.
     """
     with _written(path, value, most) as made:
         move_new(made, path)
@@ -72,7 +83,7 @@ def _written(path: Path, value: DataclassInstance, most: int) -> Iterator[Path]:
     handle, name = tempfile.mkstemp(prefix=".", dir=path.parent)
     try:
         with os.fdopen(handle, "w", encoding="ascii") as stream:
-            json.dump(asdict(value), stream, allow_nan=False)
+            json.dump(asdict(value), stream, allow_nan=False, default=os.fspath)
             if stream.tell() > most:
                 raise OSError(errno.EFBIG, os.strerror(errno.EFBIG), str(path))
         yield Path(name)
@@ -85,7 +96,8 @@ def read_as(path: Path, wanted: type[T], most: int) -> T | None:
     import msgspec
 
     with suppress(OSError, ValueError, RecursionError):
-        return msgspec.convert(json.loads(read_small(path, most)), wanted)
+        value = json.loads(read_small(path, most))
+        return msgspec.convert(value, wanted, dec_hook=lambda kind, text: kind(text))
     return None
 
 

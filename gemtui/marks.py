@@ -22,7 +22,7 @@ from msgspec import Struct
 from msgspec.structs import asdict, replace
 
 from gemtui.errors import MarkError, MarksUnreadable
-from gemtui.files import make_private
+from gemtui.own_folders import make_own_file
 from gemtui.paths import marks_file
 
 VERSION = 1
@@ -221,7 +221,7 @@ class Marks:
     def _change(self) -> Iterator[tuple[dict[str, Mark], sqlite3.Connection]]:
         """The marks and the database, within one transaction."""
         with self._named_in_errors():
-            make_private(self.path)
+            make_own_file(self.path)
         with self._open() as database:
             database.execute("begin immediate")
             yield {row[0]: _mark(row) for row in database.execute(_SELECT)}, database

@@ -18,7 +18,7 @@ from datetime import datetime, timedelta
 from itertools import accumulate
 from pathlib import Path
 from typing import NewType
-from unicodedata import category, east_asian_width
+from unicodedata import category, east_asian_width, name
 
 Clean = NewType("Clean", str)
 """Text without bidi controls, and without control characters except newline and tab."""
@@ -100,6 +100,8 @@ _IGNORABLE = (
     "\u3164\ufe00-\ufe0f\ufeff\uffa0\ufff0-\ufffb\U0001bca0-\U0001bca3\U0001d173-\U0001d17a"
     "\U000e0000-\U000e0fff"
 )
+# blanks that look like a space, and that a shell does not split words at
+_ODD_BLANKS = "\xa0\u1680\u2000-\u200a\u202f\u205f\u3000"
 _EMOJI = (
     "\xa9\xae\u203c\u2049\u2122\u2139\u2190-\u27bf\u2900-\u2bff\u3030\u303d\u3297\u3299"
     "\U0001f000-\U0001faff"
@@ -110,15 +112,17 @@ _SHAPES = (
     f"{_FLAG}|(?:(?<=[{_JOINED}])|(?<=[{_EMOJI}]\ufe0f))[\u200c\u200d](?=[{_JOINED}])"
     f"|(?<=[{_EMOJI}])[\ufe0e\ufe0f]|(?<=[0-9#*])\ufe0f(?=\u20e3)"
 )
-_UNSEEN = re.compile(f"(?P<kept>{_SHAPES})|[{_CONTROLS}{_IGNORABLE}{_LINE_ENDS}{_SURROGATES}]")
+_UNSEEN = re.compile(
+    f"(?P<kept>{_SHAPES})|[{_CONTROLS}{_IGNORABLE}{_ODD_BLANKS}{_LINE_ENDS}{_SURROGATES}]"
+)
 
 
 def visible(text: str) -> Clean:
     """Make every character of a command or an argument visible; the result is clean; idempotent.
 
     In contrast to `clean()`, nothing is removed or becomes a newline. Colours, all line ends except
-    newline, and characters without a shape (zero-width characters, soft hyphens) become marks,
-    except where they are part of an emoji or of a joining script.
+    newline, blanks except space and tab, and characters without a shape (zero-width characters,
+    soft hyphens) become marks, except where they are part of an emoji or of a joining script.
     """
     if text.isascii() and text.replace("\n", "").replace("\t", "").isprintable():
         return Clean(text)
@@ -138,9 +142,35 @@ def holds_controls(command: str) -> bool:
     """Return whether a command or an argument contains characters that a reader would not see.
 
     These are the ones that `visible()` replaces: controls except newline and tab, bidi controls,
-    zero-width characters. Show `HOLDS_CONTROLS` together with such a command.
+    zero-width characters, blanks such as U+00A0. Show `HOLDS_CONTROLS` with such a command.
     """
     return visible(command) != command
+
+
+_WORD = re.compile(r"\w+")
+_SCRIPTS = ("LATIN", "CYRILLIC", "GREEK")
+
+
+def look_alikes(text: str) -> tuple[Clean, ...]:
+    """Describe the words of a path or command that mix Latin with Cyrillic or Greek letters.
+
+    Many of these letters look the same, so such a word may name another file or program than it
+    seems to. Each word is described once, as "`p\u0430ypal` mixes Latin and Cyrillic letters".
+    """
+    if text.isascii():
+        return ()
+    found = (_mixture(word) for word in dict.fromkeys(_WORD.findall(text)))
+    return tuple(filter(None, found))
+
+
+def _mixture(word: str) -> Clean | None:
+    if word.isascii():
+        return None
+    names = {name(char, "").partition(" ")[0] for char in word}
+    scripts = [script.capitalize() for script in _SCRIPTS if script in names]
+    if "LATIN" not in names or len(scripts) < 2:
+        return None
+    return Clean(f"`{visible_line(word)}` mixes {' and '.join(scripts)} letters")
 
 
 def command_line(command: str) -> Clean:
@@ -248,11 +278,11 @@ def file_name(text: str) -> str:
     dashes. At most 150 bytes of UTF-8 leave room for a suffix. `untitled` if nothing is left.
     """
     kept = (char if _fits_in_name(char) else "-" for char in clean_line(text))
-    name = _DASHES.sub("-", "".join(kept))
-    name = name.encode()[:_NAME_BYTES].decode(errors="ignore").lstrip(".-").rstrip(". -")
-    if _WINDOWS_DEVICES.match(name):
-        return f"_{name}"
-    return name or "untitled"
+    plain = _DASHES.sub("-", "".join(kept))
+    plain = plain.encode()[:_NAME_BYTES].decode(errors="ignore").lstrip(".-").rstrip(". -")
+    if _WINDOWS_DEVICES.match(plain):
+        return f"_{plain}"
+    return plain or "untitled"
 
 
 def _fits_in_name(char: str) -> bool:

@@ -1,9 +1,11 @@
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
 
+from gemtui.own_folders import make_own_folder
 from gemtui.paths import cache_dir, config_file, data_dir, gemini_home, state_dir, typed_path
 
 
@@ -55,3 +57,22 @@ def test_our_own_folders_are_not_in_geminis(tmp_path: Path) -> None:
 def test_xdg_is_respected(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     assert cache_dir() == tmp_path / "gemtui"
+
+
+@pytest.mark.parametrize("umask", [0o000, 0o022])
+def test_own_folders_are_closed_from_the_top_whatever_the_umask(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, umask: int
+) -> None:
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "home" / "state"))
+    top, before = state_dir(), os.umask(umask)
+    try:
+        (top / "open").mkdir(parents=True)
+        make_own_folder(top / "open" / "new" / "deep")
+        make_own_folder(tmp_path / "chosen" / "deep")
+        make_own_folder(tmp_path)
+    finally:
+        os.umask(before)
+    ours = (top, top / "open", top / "open" / "new", top / "open" / "new" / "deep")
+    missing = (tmp_path / "chosen", tmp_path / "chosen" / "deep")
+    assert {place.stat().st_mode & 0o777 for place in (*ours, *missing)} == {0o700}
+    assert top.parent.stat().st_mode & 0o777 == 0o777 & ~umask

@@ -22,6 +22,7 @@ from gemtui.text import (
     file_name,
     holds_controls,
     listed,
+    look_alikes,
     one_line,
     relative,
     size,
@@ -120,6 +121,8 @@ def test_cleaning_removes_only_colours_and_line_ends(text: str) -> None:
         ("a\u200db, 👍\U000e0101", "a⟨U+200D⟩b, 👍⟨U+E0101⟩"),
         ("👍\ufe0f\ufe01", "👍\ufe0f⟨U+FE01⟩"),
         ("\udc9b\u202e", "\ufffd⟨U+202E⟩"),
+        ("ls\xa0x/e.sh \u1680\u2000\u200a", "ls⟨U+00A0⟩x/e.sh ⟨U+1680⟩⟨U+2000⟩⟨U+200A⟩"),
+        ("a\u202fb\u205fc\u3000d", "a⟨U+202F⟩b⟨U+205F⟩c⟨U+3000⟩d"),
     ],
 )
 def test_every_character_of_a_command_can_be_seen(command: str, shown: str) -> None:
@@ -141,6 +144,30 @@ def test_an_honest_command_is_shown_as_it_is(command: str) -> None:
     assert visible(command) == command
     assert not holds_controls(command)
     assert command_line(command) == visible_line(command)
+
+
+def test_blanks_in_prose_stay_as_they_are() -> None:
+    assert clean("10\xa0km, 漢字\u3000漢字\u202f!") == "10\xa0km, 漢字\u3000漢字\u202f!"
+
+
+@pytest.mark.parametrize(
+    ("text", "described"),
+    [
+        ("cat p\u0430ypal.py", ["`p\u0430ypal` mixes Latin and Cyrillic letters"]),
+        ("src/\u03bfpen.ts", ["`\u03bfpen` mixes Latin and Greek letters"]),
+        ("config_\u0430.txt", ["`config_\u0430` mixes Latin and Cyrillic letters"]),
+        (
+            "x\u0430 x\u0430 y\u0440\u03bf",
+            ["`x\u0430`", "`y\u0440\u03bf` mixes Latin and Cyrillic and Greek"],
+        ),
+        ("cat привет.txt λόγος/größe 漢字 10µm naïve", []),
+        ("", []),
+    ],
+)
+def test_words_of_mixed_scripts_are_pointed_out(text: str, described: list[str]) -> None:
+    found = look_alikes(text)
+    assert len(found) == len(described)
+    assert all(each.startswith(start) for each, start in zip(found, described, strict=True))
 
 
 def test_a_command_on_one_line_shows_where_its_lines_end() -> None:

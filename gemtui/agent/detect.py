@@ -25,6 +25,7 @@ from gemtui.agent.capabilities import Capabilities, parse_help
 from gemtui.errors import CliNotFound
 from gemtui.files import is_file, write_whole
 from gemtui.jsonfile import read_object
+from gemtui.own_folders import make_own_folder
 from gemtui.paths import cache_dir
 from gemtui.processes import find_program
 
@@ -247,7 +248,7 @@ def _recall(cache: Path | None, name: str, key: list[str | int]) -> str | None:
 def _remember(cache: Path, name: str, key: list[str | int], answer: str) -> None:
     """A cache that can't be written costs the next start two seconds, and is no error."""
     with suppress(OSError):
-        cache.mkdir(mode=0o700, parents=True, exist_ok=True)
+        make_own_folder(cache)
         write_whole(cache / name, [orjson.dumps({"key": key, "answer": answer})])
 
 

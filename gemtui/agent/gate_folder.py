@@ -9,19 +9,21 @@ from __future__ import annotations
 
 import os
 import re
+from collections import defaultdict
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from gemtui.agent.approval import Approval, ApprovalRequest, Settled
+from gemtui.agent.approval import Approval, ApprovalRequest, Difference, PassedCall, Settled
 from gemtui.agent.run_folder import RunFolder
+from gemtui.files import read_small
 from gemtui.jsonfile import read_as, write_once
 
-LARGEST = 64_000_000
+LARGEST = 192_000_000
 """Bytes of a question or an answer; what is larger is not read, and not allowed."""
 
 _HERE = "here"
-_FILE = re.compile(r"(question|answer|settled)-([0-9]{1,9})\.json")
+_FILE = re.compile(r"(question|answer|settled|difference|passed)-([0-9]{1,9})\.json")
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +67,27 @@ class GateFolder:
         """Say what became of a question. Raises OSError."""
         write_once(self._place("settled", number), settled, LARGEST)
 
+    def keep_former(self, number: int, data: bytes) -> None:
+        """Keep the bytes of a file before the call of a question. Raises OSError."""
+        handle = os.open(self._former(number), os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+        with os.fdopen(handle, "wb") as stream:
+            stream.write(data)
+
+    def former(self, number: int) -> bytes:
+        """Return what `keep_former` kept. Raises OSError."""
+        return read_small(self._former(number), LARGEST)
+
+    def _former(self, number: int) -> Path:
+        return self.path / f"before-{number}"
+
+    def differs(self, difference: Difference) -> None:
+        """Write down that a file is not as it was approved. Raises OSError."""
+        write_once(self._place("difference", difference.number), difference, LARGEST)
+
+    def lets_pass(self, number: int, call: PassedCall) -> None:
+        """Write down the n-th call that a rule of the user's own allowed. Raises OSError."""
+        write_once(self._place("passed", number), call, LARGEST)
+
     def answer_to(self, number: int) -> Approval | None:
         """Return the answer to a question; None while there is none that can be read."""
         return read_as(self._place("answer", number), Approval, LARGEST)
@@ -81,14 +104,31 @@ class GateFolder:
 
     def asked(self) -> dict[int, bool]:
         """Return the numbers of all questions so far, in order: whether nobody has answered it."""
+        found = self._found()
+        answered = found["answer"] | found["settled"]
+        return {number: number not in answered for number in sorted(found["question"])}
+
+    def differences(self) -> list[Difference]:
+        """Return the files that were not as approved, in the order of their questions."""
+        numbers = sorted(self._found()["difference"])
+        found = (read_as(self._place("difference", each), Difference, LARGEST) for each in numbers)
+        return [each for each in found if each is not None]
+
+    def passed(self) -> list[PassedCall]:
+        """Return the calls that a rule of the user's own allowed, in their order."""
+        numbers = sorted(self._found()["passed"])
+        found = (read_as(self._place("passed", each), PassedCall, LARGEST) for each in numbers)
+        return [each for each in found if each is not None]
+
+    def _found(self) -> dict[str, set[int]]:
+        """The numbers of the files of each kind."""
         names: list[str] = []
         with suppress(OSError):
             names = [each.name for each in self.path.iterdir()]
-        found: dict[str, set[int]] = {"question": set(), "answer": set(), "settled": set()}
+        found: dict[str, set[int]] = defaultdict(set)
         for each in filter(None, map(_FILE.fullmatch, names)):
             found[each[1]].add(int(each[2]))
-        answered = found["answer"] | found["settled"]
-        return {number: number not in answered for number in sorted(found["question"])}
+        return found
 
     def numbers(self) -> list[int]:
         """Return the numbers of all questions so far."""

@@ -17,8 +17,6 @@ from contextlib import aclosing, suppress
 from functools import partial
 from pathlib import Path
 
-import psutil
-
 from gemtui.agent import process_tree
 from gemtui.agent.adapter import Guard
 from gemtui.agent.approve import answer_questions
@@ -36,6 +34,7 @@ from gemtui.agent.run_folder import (
     About,
     Exit,
     Owner,
+    ProcessId,
     Request,
     RunFolder,
     open_private,
@@ -112,9 +111,10 @@ class GeminiRun:
         """
         if self.folder.exit() is not None:
             return True
-        if self._supervisor is not None:
-            return self._supervisor.poll() is None or self.folder.exit() is not None
-        lives = self.folder.is_starting() or owner_lives(self.folder.owner())
+        if self._supervisor is None:
+            lives = self.folder.is_starting() or owner_lives(self.folder.owner())
+        else:  # the guardian, which is the parent of the supervisor
+            lives = self._supervisor.poll() is None or owner_lives(self.folder.owner())
         return lives or self.folder.exit() is not None
 
     async def events(self) -> AsyncGenerator[AgentEvent, None]:
@@ -237,11 +237,7 @@ def owner_lives(owner: Owner | None) -> bool:
     """Whether this very supervisor still runs; by now its pid may belong to another process."""
     if owner is None:
         return False
-    try:
-        process = psutil.Process(owner.pid)
-        return abs(process.create_time() - owner.began) < 1 and process_tree.is_alive(process)
-    except (psutil.Error, ValueError):  # a number below 0 is no pid
-        return False
+    return bool(process_tree.living((ProcessId(pid=owner.pid, began=owner.began),)))
 
 
 class GeminiAdapter:

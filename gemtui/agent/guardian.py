@@ -1,47 +1,54 @@
-"""A second process that ends a run if its supervisor is killed.
+"""The parent of a supervisor: it ends a run whose supervisor is killed, and inherits its strays.
 
-A process can do nothing about its own SIGKILL, and no signal at a parent's death reaches the
-commands that the CLI starts in sessions of their own. A pipe tells of any death: whoever reads its
-one end sees the end of the file once nobody holds the other.
+A process can do nothing about its own SIGKILL, and a command can leave its parent, its session and
+its environment (`env -i setsid nohup ...`). So the guardian is a child subreaper where the system
+has such: whatever loses its parent anywhere below the guardian becomes its child
+(`process_tree.strays`), and is reaped by it.
 """
 
 from __future__ import annotations
 
 import os
 import signal
+import traceback
 from collections.abc import Callable
-from contextlib import suppress
+
+from gemtui.agent import process_tree
+
+_SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 
 
-def stand_guard(take_over: Callable[[], object]) -> Callable[[], None]:
-    """Fork a process that calls `take_over` if this one dies; return a function that ends it.
+def guarded(work: Callable[[], object]) -> bool:
+    """Call `work` in a child process with a session of its own; return whether it returned.
 
-    To be called while there is only one thread. Programs that are started afterwards don't inherit
-    the pipe. Raises OSError.
+    False = the child was killed, or failed. To be called while there is only one thread; signals
+    that end a run are ignored from then on. Raises OSError if no process can be started.
     """
-    theirs, ours = os.pipe()
+    process_tree.adopt_strays()
     pid = os.fork()
     if pid == 0:
-        os.close(ours)
-        _wait(theirs, take_over)
-    os.close(theirs)
-
-    def dismiss() -> None:
-        with suppress(OSError):
-            os.write(ours, b".")
-        os.close(ours)
-        os.waitpid(pid, 0)
-
-    return dismiss
+        _work(work)
+    for number in _SIGNALS:
+        signal.signal(number, signal.SIG_IGN)
+    return _reap_until(pid) == 0
 
 
-def _wait(pipe: int, take_over: Callable[[], object]) -> None:
-    """Until the other process has died or dismisses us; does not return."""
+def _work(work: Callable[[], object]) -> None:
+    """Do the child's part; does not return."""
+    code = 1
     try:
         os.setsid()
-        for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
-            signal.signal(number, signal.SIG_IGN)
-        if not os.read(pipe, 1):
-            take_over()
+        work()
+        code = 0
+    except BaseException:
+        traceback.print_exc()
     finally:
-        os._exit(0)
+        os._exit(code)
+
+
+def _reap_until(pid: int) -> int:
+    """Reap all children until this one has ended; return its wait status."""
+    while True:
+        ended, status = os.wait()
+        if ended == pid:
+            return status

@@ -1,21 +1,26 @@
 """Find the processes of a run by parent, by group and by tag, and end all of them.
 
 A shell tool runs in a session of its own and outlives the CLI, but inherits our tag
-(assets/gemini-cli.md#process-tree).
+(assets/gemini-cli.md#process-tree). A command that drops the tag as well is found on Linux alone,
+where the run's guardian inherits it.
 """
 
 from __future__ import annotations
 
+import ctypes
 import os
 import signal
+import sys
 import time
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 
 import psutil
 
-from gemtui.agent.run_folder import RUN_TAG
+from gemtui.agent.run_folder import RUN_TAG, ProcessId
 
+_SET_CHILD_SUBREAPER = 36
+"""PR_SET_CHILD_SUBREAPER of Linux's prctl(2)."""
 _STEP = 0.02
 _AFTER_KILL = 5.0
 """Seconds that a process may take to go after SIGKILL."""
@@ -64,6 +69,46 @@ def tagged(run_id: str) -> set[psutil.Process]:
     return by_run().get(run_id, set())
 
 
+def adopt_strays() -> bool:
+    """Make this process the parent of all processes below it that lose theirs.
+
+    Returns whether the system can do that: Linux alone. Children of this process don't inherit it.
+    """
+    if sys.platform != "linux":
+        return False
+    return bool(ctypes.CDLL(None).prctl(_SET_CHILD_SUBREAPER, 1, 0, 0, 0) == 0)
+
+
+def strays(guardian: int) -> set[psutil.Process]:
+    """Return what a run's guardian has inherited, and all below it.
+
+    `guardian`: this process, or its parent, that has called `adopt_strays`. Nothing is returned
+    where it has died; where it could adopt nothing, only its children are.
+    """
+    if guardian not in (os.getpid(), os.getppid()):
+        return set()
+    found = {each for each in descendants(guardian) if each.pid != guardian}
+    return found if guardian == os.getpid() else found - descendants(os.getpid())
+
+
+def identify(process: psutil.Process) -> ProcessId | None:
+    """Return pid and start time of a process; None if it has gone."""
+    with suppress(psutil.Error):
+        return ProcessId(pid=process.pid, began=process.create_time())
+    return None
+
+
+def living(ids: Iterable[ProcessId]) -> set[psutil.Process]:
+    """Return those of these very processes that still run; pids are used again."""
+    found = set()
+    for each in ids:
+        with suppress(psutil.Error, ValueError):  # a number below 0 is no pid
+            process = psutil.Process(each.pid)
+            if abs(process.create_time() - each.began) < 1 and is_alive(process):
+                found.add(process)
+    return found
+
+
 def members(group: int) -> set[psutil.Process]:
     """All living processes of a process group."""
     found = set()
@@ -103,23 +148,35 @@ def send(processes: Iterable[psutil.Process], number: signal.Signals) -> None:
             process.send_signal(number)
 
 
-def end_tagged(run_id: str, *, grace: float = 0.0) -> int:
-    """End all processes that carry the run's tag and all below them; return their number.
+def end(
+    find: Callable[[], set[psutil.Process]],
+    *,
+    grace: float = 0.0,
+    at_once: Callable[[], bool] = lambda: False,
+) -> int:
+    """End all processes that `find` returns and all below them; return how many have ended.
 
-    SIGTERM first, and SIGKILL after `grace` seconds; 0 = SIGKILL at once. Processes that don't end
-    within some seconds after SIGKILL are left.
+    `find` is called until it returns nothing more. SIGTERM first, and SIGKILL after `grace` seconds
+    or as soon as `at_once` is true; 0 = SIGKILL at once. Processes that don't end within some
+    seconds after SIGKILL are left.
     """
-    ended: set[psutil.Process] = set()
+    known: set[psutil.Process] = set()
     began = time.monotonic()
     while (passed := time.monotonic() - began) < grace + _AFTER_KILL:
-        roots = tagged(run_id)
-        left = alive(ended) | roots.union(*map(_with_children, roots))
+        roots = find()
+        left = alive(known) | roots.union(*map(_with_children, roots))
         if not left:
             break
-        if passed >= grace:
+        if passed >= grace or at_once():
+            grace = min(grace, passed)
             send(left, signal.SIGKILL)
         else:
-            send(left - ended, signal.SIGTERM)
-        ended |= left
+            send(left - known, signal.SIGTERM)
+        known |= left
         time.sleep(_STEP)
-    return len(ended)
+    return len(known) - len(alive(known))
+
+
+def end_tagged(run_id: str, *, grace: float = 0.0) -> int:
+    """End all processes that carry the run's tag and all below them, as `end` does."""
+    return end(lambda: tagged(run_id), grace=grace)

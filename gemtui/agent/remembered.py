@@ -20,6 +20,7 @@ from gemtui.errors import OptionError
 from gemtui.files import resolved, write_whole
 from gemtui.jsonfile import read_object
 from gemtui.jsonout import encode
+from gemtui.own_folders import make_own_folder
 from gemtui.paths import state_dir
 from gemtui.policy.edit.named_policies import policies_dir
 from gemtui.policy.file.levels import CAPABILITIES, Level, PermissionPolicy
@@ -77,7 +78,7 @@ def remember(options: AgentOptions) -> None:
         given[name] = tuple(map(_text, given[name]))
     given["permissions"] = _levels(kept) or None
     value = _Kept(folder=str(resolved(options.cwd)), **given)
-    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    make_own_folder(path.parent)
     write_whole(path, (encode(msgspec.to_builtins(value)), b"\n"), durable=True)
 
 

@@ -25,6 +25,7 @@ import orjson
 
 from gemtui.files import read_small, write_whole
 from gemtui.jsonfile import read_object
+from gemtui.own_folders import make_own_folder
 from gemtui.transcript.parts import EARLIEST, LATEST
 
 RUN_TAG = "GEMTUI_RUN"
@@ -98,6 +99,14 @@ class Request:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ProcessId:
+    """One process: its `pid`, and its start time in seconds since the epoch."""
+
+    pid: int
+    began: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Owner:
     """The supervisor of a run: its `pid`, and its start time, since pids are used again."""
 
@@ -112,8 +121,8 @@ class Exit:
 
     `code`: as `Popen.returncode`, negative = signal; None = it was not started, or nobody saw it
     end, and `problem` says why. `limit`: "timeout", "idle" or "turns" if a limit ended it.
-    `ended_others`: number of left-over processes that were ended. `running_on`: pids of background
-    commands that a finished run left running on purpose.
+    `ended_others`: number of left-over processes that were ended. `left`: processes that could not
+    be ended.
     """
 
     code: int | None
@@ -124,7 +133,7 @@ class Exit:
     limit: str | None = None
     problem: str | None = None
     ended_others: int = 0
-    running_on: tuple[int, ...] = ()
+    left: tuple[ProcessId, ...] = ()
 
     def __post_init__(self) -> None:
         """Raise ValueError for a time that can't be one, TypeError for one without an offset."""
@@ -142,7 +151,7 @@ class RunFolder:
     @classmethod
     def create(cls, runs: Path, id: str) -> RunFolder:
         """Make a new private folder for the run `id`, which is its name, below `runs`."""
-        runs.mkdir(mode=0o700, parents=True, exist_ok=True)
+        make_own_folder(runs)
         path = runs / id
         path.mkdir(mode=0o700)
         return cls(path)

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from gemtui.files import read_small, resolved
-from gemtui.jsonfile import object_of
+from gemtui.jsonfile import object_of, without_comments
 from gemtui.paths import current_folder, gemini_home, settings_path
 from gemtui.policy.model.rules import ApprovalMode
 
@@ -144,7 +144,7 @@ def load_settings(path: Path, environ: Mapping[str, str] | None = None) -> dict[
     `environ`: what `$NAME`, `${NAME}` and `${NAME:-else}` in strings are replaced from (seen in
     0.61.0); None = they are kept. Raises OSError, also for what is no JSON object.
     """
-    found = object_of(_COMMENT.sub(rb"\1", read_small(path)), path)
+    found = object_of(without_comments(read_small(path)), path)
     settings: dict[str, Any] = found if environ is None else _with_variables(found, environ)
     return settings
 
@@ -170,8 +170,6 @@ def _problem(path: Path) -> str | None:
     return None
 
 
-_COMMENT = re.compile(rb'("(?:[^"\\]++|\\.)*+"?)|//[^\n]*+|/\*.*?(?:\*/|\Z)', re.DOTALL)
-"""A string, which is kept as the first group, or a comment, which the CLI allows."""
 _VARIABLE = re.compile(r"\$(?:(\w+)|\{([^}]+?)(?::-([^}]*))?\})", re.ASCII)
 
 

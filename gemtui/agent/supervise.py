@@ -16,7 +16,6 @@ import traceback
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from datetime import UTC, datetime
-from functools import partial
 from pathlib import Path
 from types import FrameType
 from typing import Protocol
@@ -24,7 +23,7 @@ from typing import Protocol
 import psutil
 
 from gemtui.agent import process_tree
-from gemtui.agent.guardian import stand_guard
+from gemtui.agent.guardian import guarded
 from gemtui.agent.run_folder import (
     KILLED,
     RUN_TAG,
@@ -123,6 +122,7 @@ class Supervisor:
         self._limit: str | None = None
         self._killed = False
         self._ended_others = 0
+        self._guardian = os.getpid()
         self._seen: set[psutil.Process] = set()
         self._looked = 0.0
         self._grew = (0, time.monotonic())
@@ -130,6 +130,18 @@ class Supervisor:
 
     def run(self) -> None:
         """Start, watch and end the run; the exit record is written whatever happens."""
+        began = datetime.now(UTC)
+        try:
+            done = guarded(self._run)
+        except OSError as error:
+            self._problem = _start_words(error, self.request)
+            self._finish(None, began)
+        else:
+            if not done:
+                self._take_over(began)
+
+    def _run(self) -> None:
+        """Do what `run` does, as the guardian's child."""
         for number in _SIGNALS:
             signal.signal(number, self._on_signal)
         signal.pthread_sigmask(signal.SIG_UNBLOCK, _SIGNALS)
@@ -137,11 +149,9 @@ class Supervisor:
         self.folder.reserve()
         started = datetime.now(UTC)
         code = None
-        dismiss = None
         self._keeper = self._keeper_of(self.folder, self.request)
         self._keep()
         try:
-            dismiss = stand_guard(partial(self._take_over, started))
             child = self._start()
         except OSError as error:
             self._problem = _start_words(error, self.request)
@@ -153,13 +163,11 @@ class Supervisor:
             )
             code = self._watch(child)
         self._finish(code, started)
-        if dismiss is not None:
-            dismiss()
 
     def _take_over(self, started: datetime) -> None:
         """End the run in the place of a supervisor that was killed; called in the guardian."""
         if self.folder.exit() is None:
-            self._ended_others = process_tree.end_tagged(self.request.id)
+            self._ended_others = process_tree.end(self._left)
             self._keeper = self._keeper_of(self.folder, self.request)
             self._problem = KILLED
             self._finish(None, started)
@@ -203,6 +211,11 @@ class Supervisor:
             self._stand_still(child)
         if not self._killed:
             self._wait_for_group(child.pid)
+            self._ended_others += process_tree.end(
+                self._left,
+                grace=self.request.grace,
+                at_once=lambda: self._how() is Abort.KILL,
+            )
         self._look_at_gate()
         return child.wait()
 
@@ -296,22 +309,25 @@ class Supervisor:
 
     def _end(self, child: subprocess.Popen[bytes]) -> None:
         """SIGTERM to the whole tree at once, SIGKILL after the grace period, then what is left."""
-        targets = self._targets(child.pid)
+        targets = self._targets(child)
         if self._how() is not Abort.KILL and self._problem is None:
             process_tree.send(targets, signal.SIGTERM)
             self._wait_for(targets, child, self.request.grace, stop_on_kill=True)
-        left = process_tree.alive(targets | self._targets(child.pid))
+        left = process_tree.alive(targets | self._targets(child))
         if left or child.poll() is None:
             self._killed = True
             process_tree.send(left, signal.SIGKILL)
         self._ended_others = self._sweep(child, targets)
 
-    def _targets(self, pid: int) -> set[psutil.Process]:
-        return (
-            process_tree.descendants(pid)
-            | process_tree.alive(self._seen)
-            | process_tree.tagged(self.request.id)
-        )
+    def _targets(self, child: subprocess.Popen[bytes]) -> set[psutil.Process]:
+        below = process_tree.descendants(child.pid) if child.poll() is None else set()
+        return below | self._left()
+
+    def _left(self) -> set[psutil.Process]:
+        """What goes on of the run once the CLI has ended."""
+        inherited = process_tree.strays(self._guardian)
+        tagged = process_tree.tagged(self.request.id)
+        return process_tree.alive(self._seen | inherited | tagged)
 
     def _sweep(self, child: subprocess.Popen[bytes], known: set[psutil.Process]) -> int:
         """Kill what still carries the tag, until nothing does; how many were no target before."""
@@ -319,7 +335,7 @@ class Supervisor:
         deadline = time.monotonic() + _AFTER_KILL
         while time.monotonic() < deadline:
             child.poll()
-            left = process_tree.alive(self._targets(child.pid))
+            left = process_tree.alive(self._targets(child))
             if not left:
                 break
             others |= left - known
@@ -351,11 +367,12 @@ class Supervisor:
 
     def _finish(self, code: int | None, started: datetime) -> None:
         self._close_gate()
+        self._look_at_gate()
         self.folder.remove_secrets(self.request.secrets)
         self.folder.tell_full()
         self._keep_last()
-        running_on = () if self._how() else process_tree.tagged(self.request.id)
-        if not running_on:
+        left = self._left()
+        if not left:
             self.folder.remove_temporary()
         self.folder.finish(
             Exit(
@@ -367,7 +384,7 @@ class Supervisor:
                 limit=self._limit,
                 problem=self._problem,
                 ended_others=self._ended_others,
-                running_on=tuple(sorted(process.pid for process in running_on)),
+                left=tuple(filter(None, map(process_tree.identify, left))),
             )
         )
 

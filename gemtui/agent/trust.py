@@ -22,6 +22,7 @@ from gemtui.agent.command import TRUST_VARIABLE
 from gemtui.agent.settings import read_settings
 from gemtui.errors import OptionError
 from gemtui.files import read_small, resolved, write_whole
+from gemtui.own_folders import make_own_folder
 from gemtui.paths import gemini_home, state_dir
 
 _TRUSTING = {"TRUST_FOLDER": 0, "TRUST_PARENT": 1}
@@ -141,7 +142,7 @@ def forget(folder: Path) -> bool:
 
 def _write(folders: list[TrustedFolder]) -> None:
     path = _file()
-    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    make_own_folder(path.parent)
     listed = [asdict(each) if each.inode is not None else each.path for each in folders]
     write_whole(path, (orjson.dumps(listed, option=orjson.OPT_INDENT_2),), durable=True)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import signal
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from gemtui.agent.approve import answer_questions
@@ -20,6 +20,7 @@ from gemtui.commands.run_show import Show
 from gemtui.commands.writer import Writer
 from gemtui.errors import CliNotFound
 from gemtui.runs.adapter import GeminiAdapter
+from gemtui.runs.before_run import told_before
 from gemtui.runs.kept_session import aftermath_of
 from gemtui.runs.listing import prune, waiting_words
 
@@ -45,7 +46,17 @@ def run(words: RunArguments) -> int:
     terminal = AskingTerminal.open(as_json=words.as_json) if words.ask else None
     prune(adapter.runs)
     show = Show(as_json=words.as_json, quiet=words.quiet)
+    _tell_before(options)
     return show.close(asyncio.run(_follow(adapter, prompt, options, show, terminal)))
+
+
+def _tell_before(options: AgentOptions) -> None:
+    """Say what the folder does without a question, and keep that it was said."""
+    told = told_before(options)
+    for words in told.lines():
+        note(words)
+    with suppress(OSError):  # it is then said again as a change, or not as one
+        told.remember()
 
 
 async def _follow(

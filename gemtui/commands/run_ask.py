@@ -9,6 +9,7 @@ import termios
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass
+from itertools import accumulate
 from pathlib import Path
 from typing import Any
 
@@ -21,17 +22,19 @@ from gemtui.editor import edited_text
 from gemtui.errors import GemtuiError
 from gemtui.notify import Notice, RingingTerminal, ringing_terminal, rung
 from gemtui.paths import config_file
-from gemtui.runs.granted import ALWAYS, keep_always
+from gemtui.policy.edit.named_policies import path_of
+from gemtui.runs.cautions import cautions
+from gemtui.runs.conversation import Asked, Conversation, Counted, Given, similar_to
+from gemtui.runs.granted import ALWAYS
 from gemtui.runs.like_this import LikeThis, like_this
 from gemtui.runs.proposal import Form, Proposal, proposal_of
-from gemtui.runs.questions import Questions
-from gemtui.text import HOLDS_CONTROLS, Clean, clean_line, counted, visible, visible_line
-from gemtui.transcript.tools import args_hold_controls, asked_path
+from gemtui.runs.questions import Question, Questions
+from gemtui.text import Clean, cells, clean_line, counted, visible, visible_line
 
-_MOST = 60
-"""Lines of a call that are printed; `v` prints all."""
-_LONGEST = 1000
-"""Characters of an argument that stands beside the command or the change."""
+_AROUND = 8
+"""Rows of the terminal below a call: why it asks, what is similar, the keys."""
+_FEW = 3
+"""Cautions that are not counted."""
 _YES = ("y", "yes", "a", "A")
 _LOOK = 0.3
 """Seconds between two looks whether somebody else has answered."""
@@ -67,6 +70,14 @@ class AskingTerminal:
         """Print lines; a terminal that has gone shows nothing."""
         with suppress(OSError):
             os.write(self.writing, ("\n".join(lines) + end).encode("utf-8", "replace"))
+
+    def size(self) -> os.terminal_size:
+        """Return the columns and rows of the terminal; 80x24 where it does not say."""
+        with suppress(OSError):
+            found = os.get_terminal_size(self.writing)
+            if all(found):
+                return found
+        return os.terminal_size((80, 24))
 
     def ring(self, notice: Notice) -> None:
         """Tell somebody who looks elsewhere, in the way of the settings."""
@@ -108,6 +119,8 @@ class TerminalQuestions:
         self._terminal, self._gate, self._cwd = terminal, gate, cwd
         self._questions = Questions(gate)
         self._one = asyncio.Lock()
+        self._unread: tuple[Clean, ...] = ()
+        """The lines of the call that are not printed yet."""
 
     async def approve(self, request: ApprovalRequest) -> Approval:
         """Ask; whatever another gemtui answers meanwhile counts."""
@@ -123,7 +136,7 @@ class TerminalQuestions:
                     each.cancel()
             if asking.done() and not asking.cancelled():
                 return asking.result()
-            self._terminal.write((Clean("answered elsewhere"),))
+            self._terminal.write((Clean("Answered in another gemtui."),))
             return Approval.deny()
 
     async def _answered(self, number: int) -> None:
@@ -132,8 +145,10 @@ class TerminalQuestions:
 
     async def _ask(self, request: ApprovalRequest) -> Approval:
         proposal = await asyncio.to_thread(proposal_of, request, self._cwd)
-        like = await asyncio.to_thread(like_this, request, self._cwd)
-        self._terminal.write((*question_lines(request, proposal), *_words(request, like)))
+        like = await asyncio.to_thread(similar_to, request, self._cwd)
+        self._show(request, proposal)
+        if words := tuple(_words(request, like)):
+            self._terminal.write(words)
         await asyncio.to_thread(self._terminal.ring, self._notice(request))
         changed: Proposal | None = None
         while True:
@@ -143,18 +158,23 @@ class TerminalQuestions:
             if said is None:
                 return Approval.stop("the terminal has gone")
             key, _, more = said.strip().partition(" ")
+            if key in _YES and self._unread:
+                self._show_rest()
+                continue
             if key in _YES and (now := await self._now(request, changed or proposal)) is not None:
                 proposal, changed = (now, None) if changed is None else (proposal, now)
                 continue
             match key:
+                case "y" | "yes" | "a" | "A" if why := _refused(request, proposal, like, changed):
+                    self._terminal.write((visible_line(f"This can't be allowed: {why}"),))
                 case "y" | "yes" if not more:
-                    return Approval.allow(None if changed is None else changed.arguments)
+                    return self._allowed(changed or proposal, changed)
                 case "a" | "A" if like.rule is not None and changed is None and not more:
-                    return await self._allow_like(like, always=key == "A")
+                    return await self._allow_like(request, like, proposal, always=key == "A")
                 case "a" | "A" if not more:
-                    self._terminal.write((visible_line(f"not here: {like.words}"),))
+                    self._terminal.write((visible_line(f"not available: {like.words}"),))
                 case "y" | "yes" | "a" | "A":
-                    self._terminal.write((Clean("alone: a word behind it would not be heard"),))
+                    self._terminal.write((Clean("type just the letter; nothing may follow it"),))
                 case "n" | "no":
                     return Approval.deny(more.strip())
                 case "x":
@@ -164,20 +184,41 @@ class TerminalQuestions:
                 case "u" if self._holds():
                     await self._take_back()
                 case "v":
+                    self._unread = ()
                     self._terminal.write(
-                        tuple(question_lines(request, changed or proposal, most=None))
+                        tuple(question_lines(request, changed or proposal, self._cwd))
                     )
                 case _:
-                    self._terminal.write((Clean("no answer: type one of these letters"),))
+                    self._terminal.write((Clean("not an answer: type one of these letters"),))
 
     async def _now(self, request: ApprovalRequest, shown: Proposal) -> Proposal | None:
         """What the call would do now, which is written; None = what was shown before."""
         now = await asyncio.to_thread(proposal_of, request, self._cwd, shown.arguments)
         if now == shown:
             return None
-        words = Clean("a file has changed since this was shown:")
-        self._terminal.write((words, *question_lines(request, now)))
+        self._terminal.write((Clean("The file has changed since this was shown:"),))
+        self._show(request, now)
         return now
+
+    def _show(self, request: ApprovalRequest, proposal: Proposal) -> None:
+        """Print as much of a call as there is room for; a yes prints the rest first."""
+        lines, size = tuple(question_lines(request, proposal, self._cwd)), self._terminal.size()
+        room = max(5, size.lines - _AROUND)
+        ends = accumulate(max(1, -(-cells(line) // size.columns)) for line in lines)
+        shown = sum(1 for end in ends if end <= room)
+        if shown < len(lines):
+            shown = min(shown, len(lines) - 1)
+        self._unread = lines[shown:]
+        self._terminal.write(lines[:shown])
+        if self._unread:
+            words = f"  … {counted(len(self._unread), 'more line')}: y prints the rest"
+            self._terminal.write((Clean(words),))
+
+    def _show_rest(self) -> None:
+        """Print what of a call has not been shown."""
+        self._terminal.write(self._unread)
+        self._unread = ()
+        self._terminal.write((Clean("  Not answered yet: this was the rest."),))
 
     def _holds(self) -> bool:
         """Whether all like an earlier call are allowed."""
@@ -187,25 +228,40 @@ class TerminalQuestions:
         try:
             question = await asyncio.to_thread(self._questions.take_back)
         except (GemtuiError, OSError) as error:
-            self._terminal.write((visible_line(f"later runs still allow it: {error}"),))
+            self._terminal.write(
+                (
+                    visible_line(
+                        f"Revoked for this run, but the saved rule could not be removed: {error}"
+                    ),
+                )
+            )
             return
         if question is not None:
             like = await asyncio.to_thread(like_this, question.request, self._cwd)
-            self._terminal.write((visible_line(f"asked about again: {like.words}"),))
+            self._terminal.write((visible_line(f"Revoked: {like.words}"),))
 
     def _notice(self, request: ApprovalRequest) -> Notice:
         where = clean_line(f"gemtui: {self._cwd.name}")
         return Notice(title=where, text=clean_line(f"a run asks: {request.tool_name}"))
 
-    async def _allow_like(self, like: LikeThis, *, always: bool) -> Approval:
-        if always and like.rule is not None:
+    def _allowed(self, shown: Proposal, changed: Proposal | None) -> Approval:
+        arguments = None if changed is None else changed.arguments
+        return Approval.allow(arguments, shown=shown.effect.mark)
+
+    async def _allow_like(
+        self, request: ApprovalRequest, like: LikeThis, shown: Proposal, *, always: bool
+    ) -> Approval:
+        """Return the yes to all like it; one for always is written here, and kept if it counts."""
+        if always:
+            asked = Asked(Question(request=request), shown, like)
+            talking = Conversation(self._gate, self._cwd)
             try:
-                place = await asyncio.to_thread(keep_always, like.rule)
-                words = f"kept in the policy {ALWAYS}: {place}"
-            except (GemtuiError, OSError) as error:
-                words = f"allowed for this run; it could not be kept: {error}"
-            self._terminal.write((visible_line(words),))
-        return Approval.allow(rules=like.toml, always=always)
+                given = await asyncio.to_thread(talking.always, asked)
+            except (OSError, ValueError) as error:
+                self._terminal.write((visible_line(f"The rule was not saved: {error}"),))
+            else:
+                self._terminal.write((visible_line(_kept(given)),))
+        return Approval.allow(rules=like.toml, always=always, shown=shown.effect.mark)
 
     async def _change(self, request: ApprovalRequest, now: Proposal, typed: str) -> Proposal | None:
         """What the person writes in its place; shown before it runs."""
@@ -217,35 +273,53 @@ class TerminalQuestions:
                 text = edited_text(now.text, now.name, setting=editor)
             arguments = now.changed(text)
         except (GemtuiError, OSError, ValueError) as error:
-            self._terminal.write((visible_line(f"nothing is changed: {error}"),))
+            self._terminal.write((visible_line(f"Nothing was changed: {error}"),))
             return None
         changed = await asyncio.to_thread(proposal_of, request, self._cwd, arguments)
-        self._terminal.write((Clean("changed by you:"), *question_lines(request, changed)))
+        if (why := changed.refusal(text)) is not None:
+            self._terminal.write((visible_line(f"Nothing was changed: {why}"),))
+            return None
+        self._terminal.write((Clean("changed by you:"),))
+        self._show(request, changed)
         return changed
 
 
-def question_lines(
-    request: ApprovalRequest, proposal: Proposal, *, most: int | None = _MOST
-) -> Iterator[Clean]:
-    """Yield what a call would do, every character of it visible; `most`: lines, None = all."""
-    who = "A sub-agent asks" if request.subagent else "Gemini asks"
+def question_lines(request: ApprovalRequest, proposal: Proposal, project: Path) -> Iterator[Clean]:
+    """Yield what to know about a call, then all it would do, every character of it visible."""
+    who = "A subagent asks" if request.subagent else "Gemini asks"
     yield Clean("")
-    yield visible_line(f"? {who}: {request.tool_name} {asked_path(proposal.arguments)}".rstrip())
-    if args_hold_controls(proposal.arguments):
-        yield Clean(f"  ! it {HOLDS_CONTROLS}")
-    for words in proposal.remarks:
-        yield visible_line(f"  ! {words}")
+    yield visible_line(f"? {who}: {request.tool_name} {proposal.place(project)}".rstrip())
+    found = cautions(request, proposal)
+    if len(found) > _FEW:
+        yield Clean(f"  ! {counted(len(found), 'warning')}:")
+    for caution in found:
+        yield visible_line(f"  ! {caution.text}")
     text = proposal.text if proposal.diff is None else _hunks(proposal.diff.diff)
-    lines = visible(text).rstrip("\n").split("\n")
-    for line in lines[:most]:
-        yield Clean(f"  {'$ ' if proposal.form is Form.COMMAND else ''}{line}")
-    if most is not None and len(lines) > most:
-        yield Clean(f"  … {counted(len(lines) - most, 'more line')}: v prints all")
-    for danger in proposal.dangers:
-        what = proposal.text[danger.start : danger.end][:60]
-        yield visible_line(f"  ! {what}: {danger.why}")
+    if folder := proposal.folder(project):
+        yield visible_line(f"  in {folder}")
+    mark = "$ " if proposal.form is Form.COMMAND else ""
+    for line in visible(text).rstrip("\n").split("\n"):
+        yield Clean(f"  {mark}{line}")
+    for words in proposal.line_ends:
+        yield Clean(f"  {words}")
     for name, value in proposal.others():
-        yield visible_line(f"  {name}: {value[:_LONGEST]}")
+        yield visible_line(f"  {name}: {value}")
+
+
+def _refused(
+    request: ApprovalRequest, proposal: Proposal, like: LikeThis, changed: Proposal | None
+) -> str | None:
+    return Asked(Question(request=request), proposal, like, changed).refusal
+
+
+def _kept(given: Given) -> str:
+    match given.counted:
+        case Counted.FIRST:
+            return f"Saved in the policy {ALWAYS}: {path_of(ALWAYS)}"
+        case Counted.NOT_KEPT:
+            return f"Allowed for this run; the rule could not be saved: {given.problem}"
+        case Counted.SECOND:
+            return "Already answered in another gemtui; your answer was ignored."
 
 
 def _hunks(diff: str) -> str:
@@ -255,12 +329,13 @@ def _hunks(diff: str) -> str:
 
 def _words(request: ApprovalRequest, like: LikeThis) -> Iterator[Clean]:
     if request.because:
-        yield visible_line(f"  why: {request.because[:500]}")
+        why = "Asked again" if request.again else "why"
+        yield visible_line(f"  {why}: {request.because[:500]}")
     if like.rule is not None:
         yield visible_line(f"  a and A allow {like.words}")
 
 
 def _keys(like: LikeThis, *, back: bool) -> Clean:
-    more = "  a all like it  A always" if like.rule is not None else ""
-    more += "  u undo last a or A" if back else ""
-    return Clean(f"  y yes  n no [WHY]  e change  v whole{more}  x stop run:")
+    more = "  a allow similar  A always allow" if like.rule is not None else ""
+    more += "  u revoke last a or A" if back else ""
+    return Clean(f"  y allow  n deny [WHY]  e edit  v view all{more}  x stop run:")

@@ -11,6 +11,8 @@ from gemtui.agent.options import AgentOptions
 from gemtui.commands.output import lines_to_stdout, to_stdout
 from gemtui.jsonout import encode
 from gemtui.paths import current_folder
+from gemtui.runs.before_run import told_before
+from gemtui.text import clean_line
 
 
 def show(adapter: GeminiAdapter, prompt: str, options: AgentOptions, *, as_json: bool) -> None:
@@ -18,9 +20,12 @@ def show(adapter: GeminiAdapter, prompt: str, options: AgentOptions, *, as_json:
     id = str(uuid.uuid4())
     command = adapter.command(prompt, options, id=id)
     folder, cwd = adapter.runs / id, options.cwd or current_folder()
+    told = told_before(options)
     if as_json:
-        to_stdout([encode(report(command, prompt, folder, cwd)), b"\n"])
+        found = {**report(command, prompt, folder, cwd), "before": told.to_dict()}
+        to_stdout([encode(found), b"\n"])
     else:
+        lines_to_stdout(clean_line(f"# {words}") for words in told.lines())
         lines_to_stdout(command.script(prompt, folder, cwd))
 
 

@@ -5,11 +5,13 @@ from __future__ import annotations
 import shutil
 import sys
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 from gemtui.agent import process_tree
+from gemtui.agent.approval import Difference
 from gemtui.agent.gate_folder import GateFolder
 from gemtui.agent.run_folder import RunFolder
 from gemtui.agent.steering import Steering
@@ -48,6 +50,7 @@ from gemtui.text import (
     size,
     visible_line,
 )
+from gemtui.transcript.line_diff import hunks_of
 from gemtui.transcript.writes import FileWrite, WriteStatus, totals
 
 _HEAD = ("ID", "AGE", "STATE", "TIME", "SIZE", "FOLDER", "PROMPT")
@@ -90,6 +93,7 @@ def show(id: str, *, as_json: bool) -> None:
         recorded_files(run, gemini_home()),
         Questions(GateFolder.of(run.folder)).look(),
     )
+    differing = GateFolder.of(run.folder).differences()
     waits = look(Steering.of(run.folder)).undelivered
     if as_json:
         told = None if files is None else [each.to_dict() for each in files]
@@ -98,6 +102,7 @@ def show(id: str, *, as_json: bool) -> None:
             "files": told,
             "questions": [each.to_dict() for each in questions],
             "waiting": waits,
+            "differences": [asdict(each) for each in differing],
         }
         _answer({"version": 1, "run": run.to_dict() | more})
         return
@@ -111,14 +116,24 @@ def show(id: str, *, as_json: bool) -> None:
         "model": run.model or "",
         "session": run.session or "",
         "runs on": ", ".join(map(str, run.pids)),
+        "ended": _ended_with(run),
         "kept in": f"{run.folder.path} ({size(run.size)})",
         "files": totals(files or ()).words(),
     }
     facts = (Clean(f"{name:<9}{clean_line(text)}") for name, text in rows.items() if text)
     changed = (_file(each, Path(run.cwd)) for each in files or ())
     answers = map(_question, questions)
+    differs = (row for each in differing for row in _differs(each))
     left = (Clean(f"{'waits':<9}{visible_line(text)}") for text in waits)
-    lines_to_stdout((*facts, *changed, *answers, *left, Clean(""), clean(prompt.rstrip())))
+    lines_to_stdout(
+        (*facts, *changed, *answers, *differs, *left, Clean(""), clean(prompt.rstrip()))
+    )
+
+
+def _ended_with(run: Run) -> str:
+    """How many processes were ended because the run had ended; "" for none."""
+    count = 0 if run.exit is None else run.exit.ended_others
+    return f"{counted(count, 'process', 'processes')} left running by it" if count else ""
 
 
 def _question(question: Question) -> Clean:
@@ -127,6 +142,17 @@ def _question(question: Question) -> Clean:
     words = f"{told['fate']}: {told['tool']} {told['about']}"
     reason = f" ({told['reason']})" if told["reason"] else ""
     return Clean(f"{'asked':<9}{visible_line(words + reason)}")
+
+
+def _differs(difference: Difference) -> Iterator[Clean]:
+    """The rows of a file that is not as it was approved, with what differs."""
+    words = f"{difference.path} is not as you approved it in question {difference.number}"
+    yield Clean(f"{'differs':<9}{visible_line(words)}")
+    if difference.found is None:
+        yield Clean(f"{'':<9}no text was found there")
+        return
+    for line in hunks_of(difference.approved or "", difference.found):
+        yield Clean(f"{'':<9}{visible_line(line)}")
 
 
 def _file(write: FileWrite, root: Path) -> Clean:
@@ -174,7 +200,7 @@ def stop(id: str, *, as_json: bool) -> int:
     Raises RunNotFound, RunAmbiguous, OSError.
     """
     run = find_run(runs_dir(), id)
-    pids = sorted(process.pid for process in process_tree.tagged(run.id))
+    pids = sorted({*run.pids, *(each.pid for each in process_tree.tagged(run.id))})
     ended = end_run(run) if run.alive else False
     if as_json:
         _answer({"version": 1, "run": run.id, "stopped": pids if ended else []})

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from gemtui.files import read_small, write_whole
 from gemtui.jsonout import encode
+from gemtui.own_folders import make_own_folder
 from gemtui.paths import extension_dir, live_dir
 
 NAME = "gemtui"
@@ -73,7 +74,7 @@ def _quoted(path: Path) -> str:
 
 def write() -> None:
     """Write the extension where it belongs, and make the folder of live files. Raises OSError."""
-    live_dir().mkdir(mode=0o700, parents=True, exist_ok=True)
+    make_own_folder(live_dir())
     write_to(extension_dir())
 
 
@@ -81,7 +82,7 @@ def write_to(folder: Path) -> None:
     """Write the extension's files to a folder, which is made. Raises OSError."""
     for name, data in content(folder).items():
         path = folder / name
-        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        make_own_folder(path.parent)
         write_whole(path, [data])
 
 

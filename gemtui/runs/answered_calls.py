@@ -15,6 +15,7 @@ from gemtui.transcript.display_model import DiffDisplay
 from gemtui.transcript.model import (
     Answer,
     Author,
+    Block,
     Consent,
     Message,
     Outline,
@@ -24,7 +25,7 @@ from gemtui.transcript.model import (
     outline,
 )
 from gemtui.transcript.rows import Row, of_rows, put_in
-from gemtui.transcript.tools import asked_change, kind_of
+from gemtui.transcript.tools import WRITING, ToolKind, asked_change, kind_of
 
 _CONSENT = {
     Fate.ALLOWED: Consent.ALLOWED,
@@ -97,7 +98,7 @@ class AnsweredCalls:
                 else block
                 for block in message.blocks
             )
-            changed = message_with(message, blocks=blocks)
+            changed = message_with(message, blocks=_in_turn(blocks))
             made = self._made[at] = (line, asked, changed, outline(changed))
         return made[3], made[2]
 
@@ -109,6 +110,37 @@ class AnsweredCalls:
             message = _own_message(question)
             made = self._made[key] = (outline(message), question, message, outline(message))
         put_in(rows, (made[3], made[2]))
+
+
+def _in_turn(blocks: tuple[Block, ...]) -> tuple[Block, ...]:
+    """The blocks with those calls queued that are not made before a question is answered.
+
+    Calls that edit files or name `wait_for_previous` are decided on one by one, the others between
+    them at once, and none is made before all of these are decided (assets/gemini-cli.md#hooks).
+    """
+    batches: list[list[ToolCall]] = []
+    for call in (block for block in blocks if isinstance(block, ToolCall)):
+        if batches and not _is_alone(call) and not _is_alone(batches[-1][0]):
+            batches[-1].append(call)
+        else:
+            batches.append([call])
+    first = next((at for at, each in enumerate(batches) if any(map(_waits, each))), len(batches))
+    later = {call.id for batch in batches[first:] for call in batch if not _waits(call)}
+    return tuple(
+        replace(block, status=ToolStatus.QUEUED)
+        if isinstance(block, ToolCall) and block.id in later and block.status is ToolStatus.RUNNING
+        else block
+        for block in blocks
+    )
+
+
+def _is_alone(call: ToolCall) -> bool:
+    kind = kind_of(call.name)
+    return kind in WRITING or kind is ToolKind.TOPIC or call.args.get("wait_for_previous") is True
+
+
+def _waits(call: ToolCall) -> bool:
+    return call.answer is not None and call.answer.consent is Consent.WAITS
 
 
 def _call_of(question: Question, calls: Sequence[ToolCall]) -> ToolCall | None:

@@ -10,7 +10,7 @@ import re
 import signal
 from dataclasses import dataclass
 
-from gemtui.agent.approval import ALTERED, MOVED, PASSED, UNGATED
+from gemtui.agent.approval import ALTERED, DIFFERS, MOVED, PASSED, UNGATED
 from gemtui.agent.stream import signal_of
 
 _LOGIN = (
@@ -110,6 +110,14 @@ _WORDS: tuple[tuple[str, Cause], ...] = (
         _cause(
             "The run was ended, since what ran was not what you allowed",
             "look for BeforeTool hooks in Gemini CLI's settings and extensions",
+        ),
+    ),
+    (
+        DIFFERS,
+        _cause(
+            "The run was ended, since a file differs from what you approved",
+            "see both texts by gemtui runs show, or by D in the run pane",
+            "D puts the former text back",
         ),
     ),
     (MOVED, _cause("The run was ended, since nobody could be asked", "start it where it is now")),

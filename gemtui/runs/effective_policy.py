@@ -8,10 +8,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from gemtui.agent.cli_settings import CliSettings
 from gemtui.agent.settings import (
     load_settings,
-    read_settings,
-    settings_places,
     settings_problems,
     system_settings_path,
 )
@@ -128,37 +127,12 @@ def _settings(
             raise OptionError(f"{only} is no settings file: name one that is there")
         return [only], load_settings(only, environ)
     project = workspace if workspace is not None and _trusted(workspace, environ) else None
-    places = [path for path in settings_places(environ, project) if is_file(path)]
-    merged: dict[str, Any] = {}
-    for path in places:
-        merged = _over(merged, read_settings(path, environ))
-    return places, merged
+    found = CliSettings.read(environ, project)
+    return [file.path for file in found.files], found.merged
 
 
 def _trusted(folder: Path, environ: Mapping[str, str]) -> bool:
     return not must_ask(folder, environ) or remembered(folder, environ)
-
-
-_UNIONS = frozenset({"exclude", "policyPaths", "adminPolicyPaths"})
-"""The lists to which every file adds its own; of all others the highest file has its way."""
-_WHOLE = "mcpServers"
-"""The table whose entries are replaced whole."""
-
-
-def _over(base: Mapping[str, Any], above: Mapping[str, Any]) -> dict[str, Any]:
-    merged = dict(base)
-    for name, value in above.items():
-        below = merged.get(name)
-        if isinstance(below, dict) and isinstance(value, dict):
-            merged[name] = {**below, **value} if name == _WHOLE else _over(below, value)
-        elif name in _UNIONS:
-            merged[name] = [
-                *_items(below),
-                *(item for item in _items(value) if item not in _items(below)),
-            ]
-        else:
-            merged[name] = value
-    return merged
 
 
 def _items(value: object) -> list[Any]:

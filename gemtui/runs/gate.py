@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 import sys
 import threading
 import time
@@ -22,6 +23,7 @@ from typing import Any
 
 from gemtui.agent.approval import (
     ALTERED,
+    DIFFERS,
     MOVED,
     PASSED,
     SAID_NO,
@@ -30,6 +32,7 @@ from gemtui.agent.approval import (
     ApprovalRequest,
     Away,
     Fate,
+    PassedCall,
     Settled,
     Verdict,
 )
@@ -38,15 +41,16 @@ from gemtui.agent.gate_folder import GateFolder
 from gemtui.agent.run_folder import Request, RunFolder
 from gemtui.agent.steering import Steering
 from gemtui.agent.supervise import pause
-from gemtui.files import is_there, resolved
-from gemtui.policy.model.rules import Call
-from gemtui.policy.suggest.call_groups import EDITS
+from gemtui.calls.effect import EDIT, SHELL, WRITE, CallContext, Effect, Kind, effect, unwritable
+from gemtui.files import resolved
+from gemtui.policy.engine.explain import place
+from gemtui.policy.model.rules import ApprovalMode, Call, Rule
+from gemtui.runs.approved_writes import ApprovedWrites, CallKey
 from gemtui.runs.gate_calls import AGENT, CallWatch
-from gemtui.runs.gate_policy import GatePolicy, Judgement, Way
+from gemtui.runs.gate_policy import SEALED, GatePolicy, Judgement, Way
 from gemtui.runs.gate_server import GateServer, IsGone
 from gemtui.runs.granted import Granted
-from gemtui.runs.like_this import SHELL, real_path
-from gemtui.transcript.parts import string
+from gemtui.transcript.parts import mapping, string
 from gemtui.transcript.seal import is_sealed, new_seal, sealed, unsealed
 
 SOCKET = "gate"
@@ -55,15 +59,20 @@ FRESH = 10.0
 ENDED = "the run ended"
 NOBODY = "nobody was there to answer"
 TROUBLE = "gemtui's gate could not ask about this call: it was not allowed"
-NESTED = "A Gemini CLI wants it that a command of this run has started."
+NESTED = "Requested by another Gemini CLI that a command of this run started."
 UNREADABLE = "the answer could not be read"
-ELSEWHERE = "its path leads elsewhere now than when you were asked"
 EARLY = "the answer was there before the question, so no person gave it"
+CHANGED = "The file has changed since you were asked."
+LED = "The path leads to another file than when you were asked."
+MOVED_FOLDER = "The folder of the command leads elsewhere than when you were asked."
+OTHERWISE = "The call would do something else by now than what you were shown."
+RACES = (
+    "An approved call that writes this file has no result yet, and both would run at once. Send "
+    "this call again after that result; read the file first."
+)
 
 SAYS = "The user says, while you work:"
 
-_PATHS = {SHELL: "dir_path", **dict.fromkeys(EDITS, "file_path")}
-"""The argument that says where a tool works."""
 Answer = Mapping[str, Any]
 _GO_ON: Answer = {}
 
@@ -82,17 +91,21 @@ class Gate:
         self._clock = clock
         self._away = Away((request.about or {}).get("away") or Away.WAIT)
         self._seal = new_seal()
-        self._let: Counter[tuple[str, str]] = Counter()
+        self._let: Counter[CallKey] = Counter()
         """Calls that were let through and have no result yet: tool, arguments."""
         self._wrong: str | None = None
         self._lock = threading.Lock()
         self._calls = CallWatch(folder.stdout)
+        self._writes = ApprovedWrites(self._files, clock)
+        self._passed = 0
         self._steering = Steering.of(folder)
         self._policy: GatePolicy | None = None
         self._granted = Granted(Path(request.cwd))
         self._server: GateServer | None = None
         self._came, self._session = False, ""
         self._asked = 0
+        self._early: set[int] = set()
+        """Questions whose answers were there before them."""
         self._waiting = 0
         self._stopped = False
         self._closed = threading.Event()
@@ -128,17 +141,25 @@ class Gate:
             self._calls.look()
             if self._calls.began and not self._came:
                 return UNGATED
+            for id in self._calls.ended():
+                if not self._writes.ended(id):
+                    self._wrong = self._wrong or DIFFERS
             if wrong := PASSED if self._calls.ungated else self._wrong:
                 return wrong
         hooks_start = os.access(f"{self._request.cwd}/.", os.X_OK)
         return None if hooks_start else MOVED
 
     def close(self) -> None:
-        """Refuse what is still asked. Raises OSError if that can't be written down."""
+        """Refuse what is still asked, and compare what was written last.
+
+        Raises OSError if that can't be written down.
+        """
         self._closed.set()
         if self._server is not None:
             self._server.close()
         self._remove_rules()
+        if not self._writes.close():
+            self._wrong = self._wrong or DIFFERS
         if self._files.exists():
             self._files.settle_open(self._settled(Fate.ABANDONED, reason=ENDED))
 
@@ -154,6 +175,8 @@ class Gate:
                 return self._before_tool(event, gone)
             if kind == "AfterTool":
                 self._was_made(event)
+                if self._wrong is not None:
+                    return {"continue": False, "stopReason": self._wrong}
             return self._steer(kind, event)
         except Exception as error:  # whatever it is: the call is not allowed
             with suppress(OSError):
@@ -171,92 +194,138 @@ class Gate:
             (self._folder.path / GATE).unlink(missing_ok=True)
 
     def _before_tool(self, event: Mapping[str, Any], gone: IsGone) -> Answer | None:
-        assert self._policy is not None
         name = string(event.get("tool_name"))
         given = event.get("tool_input")
         if not name or not isinstance(given, dict):
             return _refusal(TROUBLE)
-        arguments = unsealed(given)
-        with self._lock:
-            id = None if self._is_nested(event) else self._calls.passes(name, arguments)
-        arguments = self._seen_from_here(name, arguments, string(event.get("cwd")))
-        judgement = self._judge(name, arguments, subagent=id is None)
+        call = self._call_of(event, name, unsealed(given))
+        judgement = self._judge(call)
         if judgement.way is Way.REFUSE:
             return _refusal(judgement.why)
         if judgement.way is Way.PASS:
-            self._lets(name, arguments)
-            return _GO_ON if arguments is given else _with(arguments)
-        if judgement.way is Way.THROUGH or self._is_granted(Call(name, arguments)):
-            return self._through(name, arguments)
-        return self._ask(
-            ApprovalRequest(
-                tool_name=name,
-                arguments=arguments,
-                tool_use_id=id,
-                session_id=string(event.get("session_id")) or None,
-                subagent=id is None,
-                because=f"{NESTED} {judgement.why}" if self._is_nested(event) else judgement.why,
-            ),
-            gone,
+            self._note(call, judgement.rule)
+            self._lets(name, call.arguments)
+            return _GO_ON if call.arguments is given else _with(call.arguments)
+        if (why := _impossible(call.effect)) is not None:
+            return _refusal(why)
+        if self._races(call):
+            return _refusal(RACES)
+        if judgement.way is Way.THROUGH:
+            self._note(call, judgement.rule)
+            return self._through(name, _as_foreseen(call))
+        if (rule := self._granted_rule(call)) is not None:
+            self._note(call, place(rule), self._granted.answer_of(rule))
+            return self._through(name, _as_foreseen(call))
+        because = f"{NESTED} {judgement.why}" if self._is_nested(event) else judgement.why
+        return self._ask(replace(call, because=because), gone)
+
+    def _call_of(
+        self, event: Mapping[str, Any], name: str, arguments: Mapping[str, Any]
+    ) -> ApprovalRequest:
+        """A call that a hook tells of, with what it does."""
+        nested = self._is_nested(event)
+        with self._lock:
+            id = None if nested else self._calls.passes(name, arguments)
+            model = self._calls.model
+        folder = string(event.get("cwd"))
+        elsewhere = bool(folder) and resolved(Path(folder)) != resolved(Path(self._request.cwd))
+        project = Path(folder if elsewhere else self._request.cwd)
+        if elsewhere:
+            arguments = _seen_from(project, name, arguments)
+        context = CallContext(project=project, model=model, corrects=self._rules().corrects)
+        server = mapping(event.get("mcp_context"))
+        return ApprovalRequest(
+            tool_name=name,
+            arguments=arguments,
+            tool_use_id=id,
+            session_id=string(event.get("session_id")) or None,
+            subagent=id is None,
+            effect=self._effect(name, arguments, context),
+            context=context,
+            server=string(server.get("server_name")),
+            origin=_origin(server),
         )
 
-    def _seen_from_here(
-        self, tool: str, arguments: Mapping[str, Any], cwd: str
-    ) -> Mapping[str, Any]:
-        """The arguments with the whole path, where a session in another folder makes the call."""
-        key = _PATHS.get(tool)
-        if key is None or not cwd or resolved(Path(cwd)) == resolved(Path(self._request.cwd)):
-            return arguments
-        path = arguments.get(key) or ""
-        whole = not isinstance(path, str) or path.startswith("/")
-        return arguments if whole else {**arguments, key: f"{cwd}/{path}"}
+    def _rules(self) -> GatePolicy:
+        assert self._policy is not None
+        return self._policy
+
+    def _effect(
+        self, tool: str, arguments: Mapping[str, Any], context: CallContext
+    ) -> Effect | None:
+        """What a call does; None = it writes a plan, which nobody is asked about."""
+        planning = self._rules().mode is ApprovalMode.PLAN
+        return None if planning and tool in (WRITE, EDIT) else effect(tool, arguments, context)
 
     def _is_nested(self, event: Mapping[str, Any]) -> bool:
         """Whether a session tells that a command of this one has started."""
         return self._session not in ("", string(event.get("session_id")))
 
-    def _judge(self, tool: str, arguments: Mapping[str, Any], *, subagent: bool) -> Judgement:
+    def _judge(self, call: ApprovalRequest) -> Judgement:
         """What is to be done with a call; where several sub-agents may make it, the strictest."""
-        assert self._policy is not None
         with self._lock:
-            agents = self._calls.agents if subagent else frozenset()
-        calls = [Call(tool, arguments, agent or None) for agent in agents or ("",)]
-        return max(map(self._policy.judge, calls), key=lambda judgement: judgement.way)
+            agents = self._calls.agents if call.subagent else frozenset()
+        calls = [Call(call.tool_name, call.arguments, each or None) for each in agents or ("",)]
+        judged = (self._rules().judge(each, call.effect) for each in calls)
+        return max(judged, key=lambda judgement: judgement.way)
 
-    def _is_granted(self, call: Call) -> bool:
-        """Whether a person has allowed calls like this one before."""
+    def _granted_rule(self, call: ApprovalRequest) -> Rule | None:
+        """The rule by which a person has allowed calls like this one before; None = they did not.
+
+        A rule about a file is one about the real file.
+        """
+        arguments, does = call.arguments, call.effect
+        if does is not None and does.kind is Kind.FILE:
+            arguments = {**arguments, "file_path": does.path}
         with self._lock:
             for answer in self._granted.answers:
                 if self._files.is_taken_back(answer):
                     self._granted.take_back(answer)
-            return self._granted.allows(call) is not None
+            return self._granted.allows(Call(call.tool_name, arguments))
+
+    def _note(self, call: ApprovalRequest, rule: str, answer: int = 0) -> None:
+        """Write down that a rule of the user's own let a call be made. Raises OSError."""
+        if not rule:
+            return
+        with self._lock:
+            self._passed += 1
+            number = self._passed
+        passed = PassedCall(
+            tool_name=call.tool_name,
+            arguments=call.arguments,
+            rule=rule,
+            answer=answer,
+            tool_use_id=call.tool_use_id,
+            at=round(self._clock() * 1000),
+        )
+        self._files.lets_pass(number, passed)
 
     def _through(self, tool: str, arguments: Mapping[str, Any]) -> Answer:
         """A call that is made as it is here, whatever another hook says of it."""
-        carries = self._policy is not None and self._policy.can_carry_seal(tool)
-        given = _placed(tool, arguments, Path(self._request.cwd))
-        if carries:
-            given = sealed(tool, given, self._seal)
-        self._lets(tool, given)
-        return _with(given)
+        if self._rules().can_carry_seal(tool):
+            arguments = sealed(tool, arguments, self._seal)
+        self._lets(tool, arguments)
+        return _with(arguments)
 
     def _lets(self, tool: str, arguments: Mapping[str, Any]) -> None:
         with self._lock:
-            self._let[_written(tool, arguments)] += 1
+            self._let[_key(tool, arguments)] += 1
 
     def _was_made(self, event: Mapping[str, Any]) -> None:
         """A call has a result: what needed an answer must have been made as that said."""
-        assert self._policy is not None
         tool, made = string(event.get("tool_name")), event.get("tool_input")
         if not isinstance(made, dict):
             return
-        call = _written(tool, made)
+        call = _key(tool, made)
         with self._lock:
             if self._let[call] > 0:
                 self._let[call] -= 1
-            elif is_sealed(made) or not self._policy.can_carry_seal(tool):
+            elif is_sealed(made) or not self._rules().can_carry_seal(tool):
                 others = any(count for (name, _), count in self._let.items() if name == tool)
                 self._wrong = ALTERED if others else PASSED
+            alone = not any(count for (name, _), count in self._let.items() if name in SEALED)
+        if not self._writes.made(call, event.get("tool_response"), alone=alone):
+            self._wrong = self._wrong or DIFFERS
 
     # --- what a person says meanwhile ------------------------------------------------------------
 
@@ -287,34 +356,50 @@ class Gate:
 
     # --- a question ----------------------------------------------------------------------------
 
-    def _ask(self, request: ApprovalRequest, gone: IsGone) -> Answer | None:
-        place = self._leads(request)
+    def _ask(self, call: ApprovalRequest, gone: IsGone) -> Answer | None:
+        """Ask until the call still does what the person saw when they allowed it."""
+        while True:
+            folder, number = _folder_of(call), self._put(call)
+            try:
+                answer = self._wait(number, call, gone)
+            finally:
+                with self._lock:
+                    self._waiting -= 1
+            if answer is None:
+                reason = ENDED if self._closed.is_set() else "the hook that asked is gone"
+                self._settle(number, Fate.ABANDONED, reason=reason)
+                return None
+            if isinstance(answer, Rule):
+                return self._by_rule(number, call, answer)
+            if answer.verdict is not Verdict.ALLOW:
+                return self._refuse(number, answer)
+            asked = self._allow(number, call, answer, folder)
+            if not isinstance(asked, ApprovalRequest):
+                return asked
+            call = asked
+
+    def _put(self, call: ApprovalRequest) -> int:
+        """Write the next question down, for which somebody then waits; return its number.
+
+        Raises OSError.
+        """
         with self._lock:
             number = self._asked + 1
-            asked = round(self._clock() * 1000)
-            early = self._files.is_answered(number)
-            self._files.ask(replace(request, number=number, asked=asked))
+            if self._files.is_answered(number):
+                self._early.add(number)
+            self._files.ask(replace(call, number=number, asked=round(self._clock() * 1000)))
             self._asked = number
             self._waiting += 1
-        try:
-            answer = Approval.deny(EARLY) if early else self._wait(number, request, gone)
-        finally:
-            with self._lock:
-                self._waiting -= 1
-        if answer is None:
-            reason = ENDED if self._closed.is_set() else "the hook that asked is gone"
-            self._settle(number, Fate.ABANDONED, reason=reason)
-            return None
-        if answer.verdict is Verdict.ALLOW and self._leads(request) != place:
-            answer = Approval.deny(ELSEWHERE)
-        return self._obey(number, request, answer)
+        return number
 
-    def _wait(self, number: int, request: ApprovalRequest, gone: IsGone) -> Approval | None:
+    def _wait(self, number: int, call: ApprovalRequest, gone: IsGone) -> Approval | Rule | None:
         """The answer, as long as it may take; None = nobody waits for it any more.
 
-        A yes to all like another call that waits is one to this, where it is like that.
+        A yes to all like another call that waits is one to this, where it is like that: its rule.
         """
-        call, granted = Call(request.tool_name, request.arguments), self._granted.answers
+        if number in self._early:
+            return Approval.deny(EARLY)
+        granted = self._granted.answers
         began = time.monotonic()
         while not self._closed.wait(pause(time.monotonic() - began)):
             if gone():
@@ -323,46 +408,91 @@ class Gate:
                 return self._files.answer_to(number) or Approval.deny(UNREADABLE)
             if granted != self._granted.answers:
                 granted = self._granted.answers
-                if self._is_granted(call):
-                    return Approval.allow()
+                if (rule := self._granted_rule(call)) is not None:
+                    return rule
             if self._away is Away.REFUSE and not self._is_somebody_here():
                 return Approval.deny(NOBODY)
         return None
-
-    def _leads(self, request: ApprovalRequest) -> Path | None:
-        """Where the path of a call leads, through links; None = it has none."""
-        path = request.arguments.get(_PATHS.get(request.tool_name, ""))
-        if not isinstance(path, str) or "\0" in path:
-            return None
-        return real_path(path, Path(self._request.cwd))
 
     def _is_somebody_here(self) -> bool:
         last = self._files.last_here()
         return last is not None and self._clock() - last < FRESH
 
-    def _obey(self, number: int, request: ApprovalRequest, answer: Approval) -> Answer:
+    def _refuse(self, number: int, answer: Approval) -> Answer:
         if answer.verdict is Verdict.STOP:
             self._settle(number, Fate.STOPPED, reason=answer.reason)
             self._stopped = True
             reason = answer.reason or "the user stopped the run"
             return {"continue": False, "stopReason": reason}
-        if answer.verdict is Verdict.DENY:
-            self._settle(number, Fate.DENIED, reason=answer.reason)
-            return _refusal(f"{SAID_NO}: {answer.reason}" if answer.reason else f"{SAID_NO}.")
+        self._settle(number, Fate.DENIED, reason=answer.reason)
+        return _refusal(f"{SAID_NO}: {answer.reason}" if answer.reason else f"{SAID_NO}.")
+
+    def _by_rule(self, number: int, call: ApprovalRequest, rule: Rule) -> Answer:
+        """Make a call that waited, whatever it changes by now: all like it are allowed."""
+        now = self._again(call, call.arguments)
+        if (why := self._why_not(now)) is not None:
+            self._settle(number, Fate.DENIED, reason=why)
+            return _refusal(why)
+        self._note(now, place(rule), self._granted.answer_of(rule))
+        given = self._through(now.tool_name, _as_foreseen(now))
+        self._settle(number, Fate.ALLOWED)
+        return given
+
+    def _allow(
+        self, number: int, call: ApprovalRequest, answer: Approval, folder: str | None
+    ) -> Answer | ApprovalRequest:
+        """Make a call that a person allowed, or return the question that has to be asked anew.
+
+        `folder`: where the command's folder led when it was asked.
+        """
+        arguments = call.arguments if answer.arguments is None else unsealed(answer.arguments)
+        changed = arguments != call.arguments
+        now = self._again(call, arguments)
+        if (why := self._why_not(now) or _unwritable(call, now)) is not None:
+            self._settle(number, Fate.DENIED, arguments=arguments if changed else None, reason=why)
+            return _refusal(why)
+        if (why := _otherwise(call, now, answer, folder, changed=changed)) is not None:
+            fresh = self._again(call, call.arguments)
+            settled = replace(self._settled(Fate.ABANDONED, reason=why), again=self._asked + 1)
+            with suppress(FileExistsError):
+                self._files.settle(number, settled)
+            return replace(fresh, because=why, again=number)
+        given = _as_foreseen(now)
+        does = now.effect
+        if does is not None and does.kind is Kind.FILE:
+            key = _key(now.tool_name, given)
+            try:
+                begun = self._writes.begin(number, key, now.tool_use_id, does)
+            except OSError as error:
+                self._settle(number, Fate.DENIED, reason=_trouble(error))
+                return _refusal(_trouble(error))
+            if not begun:
+                self._settle(number, Fate.DENIED, reason=RACES)
+                return _refusal(RACES)
         if answer.rules:
             with self._lock:
                 self._granted.add(answer.rules, answer=number)
-        arguments = request.arguments if answer.arguments is None else unsealed(answer.arguments)
-        changed = arguments != request.arguments
-        if changed:
-            judgement = self._judge(request.tool_name, arguments, subagent=request.subagent)
-            if judgement.way is Way.REFUSE:
-                self._settle(number, Fate.DENIED, arguments=arguments, reason=judgement.why)
-                return _refusal(judgement.why)
-        given = self._through(request.tool_name, arguments)
+        let = self._through(now.tool_name, given)
         fate = Fate.CHANGED if changed else Fate.ALLOWED
         self._settle(number, fate, arguments=arguments if changed else None)
-        return given
+        return let
+
+    def _again(self, call: ApprovalRequest, arguments: Mapping[str, Any]) -> ApprovalRequest:
+        """The call with these arguments, and what it does now."""
+        assert call.context is not None
+        does = self._effect(call.tool_name, arguments, call.context)
+        return replace(call, arguments=arguments, effect=does)
+
+    def _why_not(self, call: ApprovalRequest) -> str | None:
+        """Why a call can't be made whatever a person says; None = it can."""
+        judgement = self._judge(call)
+        if judgement.way is Way.REFUSE:
+            return judgement.why
+        return RACES if self._races(call) else _impossible(call.effect)
+
+    def _races(self, call: ApprovalRequest) -> bool:
+        does = call.effect
+        return does is not None and does.path is not None and self._writes.is_open(does.path)
 
     def _settle(
         self,
@@ -381,20 +511,80 @@ class Gate:
         return Settled(fate=fate, reason=reason, at=round(self._clock() * 1000))
 
 
-def _placed(tool: str, arguments: Mapping[str, Any], cwd: Path) -> Mapping[str, Any]:
-    """The arguments with the whole path of a file that is not there.
-
-    By a relative one the CLI would edit a file of that name elsewhere in the project, or, where the
-    name begins with `@`, write the one without.
-    """
-    path = arguments.get("file_path")
-    if tool not in EDITS or not isinstance(path, str) or is_there(cwd / path):
+def _seen_from(folder: Path, tool: str, arguments: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The arguments with the whole path, where a session in another folder makes the call."""
+    key = {SHELL: "dir_path", WRITE: "file_path", EDIT: "file_path"}.get(tool)
+    if key is None:
         return arguments
-    guessed = tool == "replace" or path.startswith("@")
-    return {**arguments, "file_path": str(cwd / path)} if guessed else arguments
+    path = arguments.get(key) or ""
+    whole = not isinstance(path, str) or path.startswith("/")
+    return arguments if whole else {**arguments, key: f"{folder}/{path}"}
 
 
-def _written(tool: str, arguments: Mapping[str, Any]) -> tuple[str, str]:
+def _origin(server: Mapping[str, Any]) -> str:
+    """Where a server of tools comes from, by what the CLI tells: its address or its command."""
+    if url := string(server.get("url")) or string(server.get("tcp")):
+        return url
+    args = server.get("args")
+    words = [string(server.get("command")), *(map(str, args) if isinstance(args, list) else ())]
+    return shlex.join(word for word in words if word)
+
+
+def _impossible(does: Effect | None) -> str | None:
+    """Why a call is refused without a question, for the model; None = it can be made."""
+    if does is None or does.kind is not Kind.FILE:
+        return None
+    if does.fails is not None:
+        return f"The tool would fail: {does.fails}."
+    if not does.certain:
+        why = "; ".join(does.remarks) or "the text to replace is not in the file to the letter"
+        return f"What the call would write can't be foreseen: {why}."
+    return None
+
+
+def _unwritable(asked: ApprovalRequest, now: ApprovalRequest) -> str | None:
+    """Why the text that the answer has in place of the model's can't be written as it is."""
+    content = now.arguments.get("content")
+    if now.tool_name != WRITE or now.effect is None or not isinstance(content, str):
+        return None
+    same = content == asked.arguments.get("content")
+    return None if same else unwritable(now.effect, content)
+
+
+def _otherwise(
+    asked: ApprovalRequest,
+    now: ApprovalRequest,
+    answer: Approval,
+    folder: str | None,
+    *,
+    changed: bool,
+) -> str | None:
+    """What has changed since the person saw the call, a sentence; None = nothing has."""
+    if _folder_of(asked) != folder:
+        return MOVED_FOLDER
+    was, does = asked.effect, now.effect
+    if was is None or does is None:
+        return None
+    shown = answer.shown or ("" if changed else was.mark)
+    if shown in ("", does.mark):
+        return None
+    if was.path != does.path and not changed:
+        return LED
+    return CHANGED if does.kind is Kind.FILE else OTHERWISE
+
+
+def _folder_of(call: ApprovalRequest) -> str | None:
+    """Where the folder of a command leads, through links."""
+    does = call.effect
+    return None if does is None or does.folder is None else str(resolved(Path(does.folder)))
+
+
+def _as_foreseen(call: ApprovalRequest) -> Mapping[str, Any]:
+    """The arguments with which just the effect of a call happens."""
+    return call.arguments if call.effect is None else call.effect.arguments
+
+
+def _key(tool: str, arguments: Mapping[str, Any]) -> CallKey:
     """A call as the CLI has it, to which all numbers are floating-point, and without the seal."""
     numbers = json.loads(json.dumps(unsealed(arguments)), parse_int=float)
     return tool, json.dumps(numbers, sort_keys=True)

@@ -37,6 +37,9 @@ class CallWatch:
         """The stream has begun."""
         self.ungated = False
         """A call was made that no hook told of."""
+        self.model: str | None = None
+        """The model of the run, as the stream names it."""
+        self._ended: list[str] = []
         self._lines = NewLines(output)
         self._told: dict[str, _Told] = {}
         self._others: Counter[str] = Counter()
@@ -47,6 +50,11 @@ class CallWatch:
         for line in self._lines.look():
             if any(kind in line for kind in _KINDS):
                 self._take(line)
+
+    def ended(self) -> list[str]:
+        """Return the ids of the calls that passed and got a result since the last time."""
+        ended, self._ended = self._ended, []
+        return ended
 
     def passes(self, name: str, arguments: Mapping[str, Any]) -> str | None:
         """A hook tells of a call: return the id that the stream has for it; None = none."""
@@ -78,6 +86,7 @@ class CallWatch:
         kind = event.get("type") if isinstance(event, dict) else None
         if kind == "init":
             self.began = True
+            self.model = string(event.get("model")) or self.model
         elif kind == "tool_use":
             use = wire.tool_use(event)
             self._told[use.id] = _Told(use.name, use.input)
@@ -86,6 +95,8 @@ class CallWatch:
 
     def _has_result(self, result: wire.WireToolResult) -> None:
         told = self._told.pop(result.id, None)
+        if told is not None and told.passed:
+            self._ended.append(result.id)
         if told is None or told.passed or result.status is not ResultStatus.SUCCESS:
             return
         if self._others[told.name] > 0:

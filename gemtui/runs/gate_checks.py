@@ -7,10 +7,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
+from pathlib import Path
 
 from gemtui.agent.capabilities import Capabilities
+from gemtui.agent.cli_settings import CliSettings
 from gemtui.agent.options import AgentOptions
-from gemtui.agent.settings import read_settings, settings_places
+from gemtui.calls.env_files import env_files, env_variables, hook_variables
+from gemtui.calls.setting_effects import corrects
 from gemtui.errors import GateError
 from gemtui.extension.content import NAME
 from gemtui.extension.status import State, extension_state
@@ -59,7 +62,40 @@ def _of_options(options: AgentOptions, environ: Mapping[str, str]) -> Iterator[s
         yield "hooks in the sandbox don't reach gemtui: run without it"
     if environ.get("GEMINI_SANDBOX", "").lower() not in _OFF:
         yield "hooks in the sandbox don't reach gemtui: unset GEMINI_SANDBOX"
-    for place in settings_places(environ, options.cwd or current_folder()):
-        tools = read_settings(place, environ).get("tools")
-        if isinstance(tools, dict) and tools.get("sandbox"):
-            yield f"hooks in the sandbox don't reach gemtui: remove tools.sandbox from {place}"
+    cwd = options.cwd or current_folder()
+    settings = CliSettings.read(environ, cwd)
+    for place, _ in filter(_is_on, settings.each("tools", "sandbox")):
+        yield f"hooks in the sandbox don't reach gemtui: remove tools.sandbox from {place}"
+    for place, _ in filter(_is_on, settings.each("security", "toolSandboxing")):
+        yield (
+            "its file service decodes paths once more, so another file could be written than the "
+            f"one that is shown: remove security.toolSandboxing from {place}"
+        )
+    for place, value in settings.each("tools", "disableLLMCorrection"):
+        if corrects(value):
+            yield (
+                "a model would rewrite texts after you have seen them: remove "
+                f"tools.disableLLMCorrection from {place}"
+            )
+    ignored = bool(settings.get("advanced", "ignoreLocalEnv"))
+    for path in env_files(cwd, environ, ignore_local=ignored):
+        yield from _of_env_file(path, environ)
+
+
+def _is_on(found: tuple[Path, object]) -> bool:
+    return bool(found[1])
+
+
+def _of_env_file(path: Path, environ: Mapping[str, str]) -> Iterator[str]:
+    """Variables by which programs would run inside the hook, or no hook would run."""
+    try:
+        found = env_variables(path)
+    except OSError as error:
+        yield f"{path} can't be judged ({error.strerror}): make it smaller or remove it"
+        return
+    for name in hook_variables(found):
+        if name not in environ or name.startswith("GEMTUI_"):
+            yield f"{name} could change what gemtui's hooks do: remove it from {path}"
+    sandbox = found.get("GEMINI_SANDBOX", "")
+    if "GEMINI_SANDBOX" not in environ and sandbox.lower() not in _OFF:
+        yield f"hooks in the sandbox don't reach gemtui: remove GEMINI_SANDBOX from {path}"

@@ -1,8 +1,9 @@
 """What a gated run does with a tool call: let it pass, let it through, ask, or refuse.
 
 The CLI is given the rules of the run as any headless run is, which refuse whatever would be asked
-about, and beneath them the rules of `rules_text`: what carries the run's seal is allowed. So a call
-that never passed the gate is refused, however the gate was lost.
+about, and beneath them the rules of `rules_text`: what carries the run's seal is allowed; writes
+and commands without it are refused. So a call that never passed the gate is refused, however the
+gate was lost.
 """
 
 from __future__ import annotations
@@ -16,27 +17,34 @@ from pathlib import Path
 from gemtui.agent.command import ALLOWS, DENIES, GATE
 from gemtui.agent.run_folder import Request
 from gemtui.agent.settings import usual_mode
+from gemtui.calls import later_files, paths
+from gemtui.calls.effect import EDIT, SHELL, WRITE, Effect, Kind
+from gemtui.calls.shell import unasked
+from gemtui.files import resolved
 from gemtui.policy.engine.decide import Engine, Setup
+from gemtui.policy.engine.explain import place
 from gemtui.policy.engine.protected import is_build_file, is_edit_tool, target
+from gemtui.policy.engine.results import Outcome
 from gemtui.policy.file.policy import Policy
 from gemtui.policy.file.rule_codec import text_of
 from gemtui.policy.model.rules import ApprovalMode, Call, Decision, Rule, Tier
 from gemtui.policy.model.tool_catalog import TOOLS
-from gemtui.calls.shell.parser import parse_command
-from gemtui.calls.shell.quote import words
 from gemtui.runs.effective_policy import effective_policy
 from gemtui.transcript.seal import pattern_of
 
-_SHELL = "run_shell_command"
 _MCP = "mcp_*"
+SEALED = {SHELL: "command", WRITE: "file_path", EDIT: "file_path"}
+"""The tools whose calls need the seal wherever the gate asks, with an argument that each has."""
 _UNSEALED = ("activate_skill", "write_todos", _MCP)
 """Tools that take no argument beside their own: their calls are held by the hook alone."""
 _OPEN_MODES = ("default", "autoEdit", "yolo")
+_SEALING = (ApprovalMode.DEFAULT, ApprovalMode.AUTO_EDIT)
+"""The modes in which writes and commands need the seal."""
 BUILD_FILE = (
     "Gemini CLI lets no headless run write a build file by this tool, whatever the user says. A "
     "shell command that changes the file can be approved."
 )
-DOES_MORE = "Gemini CLI takes it for safe, but it may write a file or run a program."
+PLANNING = "In plan mode nobody can be asked about it."
 LEAVES_PLAN = (
     "Gemini CLI leaves plan mode for one in which nothing is asked about, when nobody sits at it. "
     "Tell the user the plan: they start the run that carries it out."
@@ -62,18 +70,32 @@ class Way(IntEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Judgement:
-    """What is done with a call, and why: one sentence; of a refusal, what the model is told."""
+    """What is done with a call, and why: one sentence; of a refusal, what the model is told.
+
+    `rule`: the user's own that lets it be made unasked, in words; "" = it is none of theirs.
+    """
 
     way: Way
     why: str = ""
+    rule: str = ""
 
 
 class GatePolicy:
     """The rules of one run, for somebody who can be asked and for nobody."""
 
-    def __init__(self, policy: Policy, setup: Setup, mode: ApprovalMode) -> None:
+    def __init__(
+        self,
+        policy: Policy,
+        setup: Setup,
+        mode: ApprovalMode,
+        environ: Mapping[str, str] = os.environ,
+    ) -> None:
         self._policy, self.mode = policy, mode
-        self._workspace = setup.workspace
+        self._workspace = setup.workspace or Path("/")
+        self._environ = environ
+        tools = setup.settings.get("tools")
+        self.corrects = isinstance(tools, Mapping) and tools.get("disableLLMCorrection") is False
+        """Whether another model may change what is written."""
         self._asked = Engine(_for_all(policy), mode=mode, interactive=True, setup=setup)
         self._unasked = Engine(policy, mode=mode, setup=setup)
 
@@ -89,34 +111,93 @@ class GatePolicy:
         found = effective_policy(named, alone=True, workspace=folder, environ=environ)
         chosen = (request.about or {}).get("approval_mode")
         mode = ApprovalMode(chosen) if chosen else usual_mode(environ, folder)
-        return cls(found.policy, found.setup, mode)
+        return cls(found.policy, found.setup, mode, environ)
 
-    def judge(self, call: Call) -> Judgement:
-        """Return what is to be done with a call."""
+    def judge(self, call: Call, effect: Effect | None = None) -> Judgement:
+        """Return what is to be done with a call that has this effect.
+
+        Where it leads to another file than its arguments say, the rules have to allow both.
+        """
+        found = self._judge(call, effect)
+        for spellings in self._others(call, effect):
+            ways = [self._judge(each, effect) for each in spellings]
+            refused = next((each for each in ways if each.way is Way.REFUSE), None)
+            easiest = min(ways, key=lambda each: each.way)
+            found = max(found, refused or easiest, key=lambda each: each.way)
+        if self.mode is ApprovalMode.PLAN and call.tool in SEALED and found.way is Way.ASK:
+            return _denied(f"{PLANNING} {found.why}")
+        return found
+
+    def _others(self, call: Call, effect: Effect | None) -> Iterator[tuple[Call, ...]]:
+        """The spellings of the real file, absolute and in the project, if the call has another."""
+        path = None if effect is None else effect.path
+        if effect is None or path is None:
+            return
+        named = str(call.args.get("file_path"))
+        plain = Path(os.path.normpath(self._workspace / named)) if "\0" not in named else None
+        if plain is not None and path in (str(plain), str(resolved(plain))):
+            return
+        texts = [paths.pinned(path)]
+        for folder in {self._workspace, resolved(self._workspace)}:
+            if Path(path).is_relative_to(folder):
+                texts.append(paths.pinned(str(Path(path).relative_to(folder))))
+        yield tuple(replace(call, args={**call.args, "file_path": text}) for text in texts)
+
+    def _judge(self, call: Call, effect: Effect | None) -> Judgement:
         if call.tool in _PLANNING and self.mode is not ApprovalMode.YOLO:
             return _denied(_PLANNING[call.tool])
         outcome = self._asked.outcome(call)
         if not outcome.found:
             return self._unknown(call, outcome.rule)
+        why = None
         if outcome.decision is Decision.ALLOW:
-            if self._unasked.outcome(call).decision is Decision.ALLOW:
-                return Judgement(way=Way.PASS)
-            by_rule = outcome.rule is not None and outcome.rule.decision is Decision.ALLOW
-            if not by_rule and _does_more(str(call.args.get("command", ""))):
-                return Judgement(way=Way.ASK, why=DOES_MORE)
-            return Judgement(way=Way.THROUGH)
+            why = self._why_ask(call, effect, outcome.rule)
+            if why is None:
+                return self._unasked_way(call, outcome)
         told = self._asked.explain(call)
         if told.tool_refuses is not None:
             return Judgement(way=Way.REFUSE, why=f"{call.tool} refuses it: {told.tool_refuses}")
         if outcome.decision is Decision.DENY:
             return _denied(told.message)
-        if is_edit_tool(call.tool) and "\0" in str(call.args.get("file_path")):
-            return _denied("The path holds a NUL, without which it names another file.")
         if is_edit_tool(call.tool) and is_build_file(target(call.args) or "", self._workspace):
             return _denied(BUILD_FILE)
-        if outcome.rule is not None and outcome.rule.tier is Tier.ADMIN:
+        admin = outcome.rule is not None and outcome.rule.tier is Tier.ADMIN
+        if admin and outcome.decision is Decision.ASK_USER:
             return _denied("A rule of the administrator asks about it, whom no run can ask.")
-        return Judgement(way=Way.ASK, why=told.because)
+        return Judgement(way=Way.ASK, why=told.because if why is None else why)
+
+    def _unasked_way(self, call: Call, outcome: Outcome) -> Judgement:
+        """What is done with a call that nobody need be asked about."""
+        own = place(outcome.rule) if _is_own(outcome.rule) and outcome.rule is not None else ""
+        sealed = call.tool in SEALED and self.mode in _SEALING
+        if not sealed and self._unasked.outcome(call).decision is Decision.ALLOW:
+            return Judgement(way=Way.PASS, rule=own)
+        return Judgement(way=Way.THROUGH, rule=own)
+
+    def _why_ask(self, call: Call, effect: Effect | None, rule: Rule | None) -> str | None:
+        """Why a person is asked about a call that the CLI allows, as a sentence; None = nobody is.
+
+        The user's own rule decides on commands, and on files that decide what runs later if it
+        has conditions.
+        """
+        own = _is_own(rule)
+        if self.mode is ApprovalMode.YOLO:
+            return None
+        if call.tool == SHELL and not own:
+            folder = call.args.get("dir_path")
+            why = unasked.why_ask(
+                str(call.args.get("command", "")),
+                project=self._workspace,
+                dir_path=folder if isinstance(folder, str) else "",
+                environ=self._environ,
+            )
+            return None if why is None else _sentence(why)
+        if effect is None or effect.kind is not Kind.FILE or effect.path is None:
+            return None
+        if own and rule is not None and rule.conditional:
+            return None
+        why = later_files.decides_later(Path(effect.path), self._workspace)
+        return None if why is None else _sentence(why)
 
     def _unknown(self, call: Call, hidden_by: Rule | None) -> Judgement:
         """A tool that should not be there: the CLI decides on its own, and on others a person."""
@@ -151,19 +232,13 @@ class GatePolicy:
         return not outcome.offered and outcome.rule is not None
 
 
-def _does_more(command: str) -> bool:
-    """Whether a command that the CLI takes for safe writes a file or takes git's settings along."""
-    for part in parse_command(command).parts:
-        try:
-            program, *rest = (word.text for word in words(part.text))
-        except ValueError:
-            return True
-        name = program.rsplit("/", 1)[-1]
-        if name == "git" and rest and rest[0].startswith("-"):
-            return True
-        if name == "uniq" and sum(not word.startswith("-") for word in rest) > 1:
-            return True
-    return False
+def _is_own(rule: Rule | None) -> bool:
+    """Whether a rule is one of the user's or the administrator's policies that allows calls."""
+    return rule is not None and rule.decision is Decision.ALLOW and rule.tier >= Tier.USER
+
+
+def _sentence(clause: str) -> str:
+    return f"{clause[:1].upper()}{clause[1:].rstrip('.')}."
 
 
 def _denied(message: str | None) -> Judgement:
@@ -230,10 +305,28 @@ def _let_through(seal: str, mode: ApprovalMode) -> Iterator[Rule]:
 
     if not planning:
         sign = pattern_of(seal, shell=True)
-        yield rule((_SHELL,), 999, args_pattern=sign, allow_redirection=True)
+        yield rule((SHELL,), 999, args_pattern=sign, allow_redirection=True)
     yield rule(tools, 999, args_pattern=pattern_of(seal, shell=False))
+    if not planning:
+        yield from _unsealed_denies()
     if planning:
         yield rule((_MCP,), 0, annotations={"readOnlyHint": True})
         yield rule(("activate_skill",), 0)
     else:
         yield rule(_UNSEALED, 0)
+
+
+def _unsealed_denies() -> Iterator[Rule]:
+    """Refuse writes and commands without the seal; with a pattern, since else they are hidden.
+
+    They come after the allows for the seal, and before the user's rules, whose files are later.
+    """
+    for tool, argument in SEALED.items():
+        yield Rule(
+            tools=(tool,),
+            decision=Decision.DENY,
+            priority=999,
+            args_pattern=f'"{argument}":',
+            modes=tuple(mode.in_rules for mode in _SEALING),
+            deny_message="gemtui's gate did not let this call through.",
+        )

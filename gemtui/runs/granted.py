@@ -6,11 +6,16 @@ whatever that denies stays denied.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from gemtui.calls.shell.git_repository import same_repository
+from gemtui.calls.shell.parser import unwrapped
+from gemtui.calls.shell.plain_words import PlainWord, Unclear, plain_commands
+from gemtui.calls.shell.reads_only import Place, is_listed, program, why_acts, why_git_may_act
+from gemtui.calls.shell.unasked import place_of, why_commands_act
 from gemtui.files import resolved
 from gemtui.policy.edit import store
 from gemtui.policy.edit.named_policies import path_of
@@ -18,7 +23,8 @@ from gemtui.policy.engine.decide import Engine, Setup
 from gemtui.policy.file.policy import Policy
 from gemtui.policy.model.rules import ApprovalMode, Call, Decision, Rule
 from gemtui.policy.suggest.call_groups import EDITS
-from gemtui.runs.like_this import SHELL, real_path
+from gemtui.runs.like_this import SHELL, is_plain, real_path
+from gemtui.transcript.parts import string
 
 ALWAYS = "always"
 """The name of the policy that holds what is always allowed; the policy pane shows it."""
@@ -48,6 +54,11 @@ class Granted:
         """The numbers of the answers whose rules hold."""
         return tuple(self._answers)
 
+    def answer_of(self, rule: Rule) -> int:
+        """Return the number of the answer that gave a rule; 0 = it is always allowed."""
+        found = (number for number, each in self._answers.items() if rule in each.rules)
+        return next(found, 0)
+
     def take_back(self, answer: int) -> None:
         """Let the rules of an answer hold no longer."""
         del self._answers[answer]
@@ -63,18 +74,58 @@ class Granted:
             setup = Setup(workspace=self._workspace)
             self._engine = Engine(policy, mode=ApprovalMode.DEFAULT, interactive=True, setup=setup)
         outcome = self._engine.outcome(Call(call.tool, args, call.subagent))
-        ours = outcome.rule in policy.rules
-        return outcome.rule if ours and outcome.decision is Decision.ALLOW else None
+        if outcome.rule not in policy.rules or outcome.decision is not Decision.ALLOW:
+            return None
+        if outcome.rule.command_prefixes and not self._covers(policy, call):
+            return None
+        return outcome.rule
+
+    def _covers(self, policy: Policy, call: Call) -> bool:
+        """Whether each command of a call, as bash reads it, begins with a prefix of the rules.
+
+        The CLI compares texts, and takes more for blanks than bash does. Programs that are known to
+        only read have to, and others of git may not write a file or run a program by an option.
+        """
+        place = place_of(self._workspace, string(call.args.get("dir_path")))
+        try:
+            commands = plain_commands(unwrapped(string(call.args.get("command"))))
+        except Unclear:
+            return False
+        prefixes = [each.split(" ") for rule in policy.rules for each in rule.command_prefixes]
+        return not isinstance(place, str) and all(
+            any(_texts(words)[: len(prefix)] == prefix for prefix in prefixes)
+            and _why_wider(words, commands, place) is None
+            for words in commands
+        )
 
     def _told(self, call: Call) -> Mapping[str, Any] | None:
         """The arguments with the real path of a file; None = nothing can be said of them."""
         path, folder = call.args.get("file_path"), call.args.get("dir_path")
-        if call.tool in EDITS and isinstance(path, str) and "\0" not in path:
+        if call.tool in EDITS and isinstance(path, str):
+            if not is_plain(path):
+                return None
             return {**call.args, "file_path": str(real_path(path, self._workspace))}
         if call.tool == SHELL and isinstance(folder, str) and folder:
             place = real_path(folder, self._workspace) if "\0" not in folder else Path("/")
             return call.args if place.is_relative_to(resolved(self._workspace)) else None
         return call.args
+
+
+def _texts(words: Sequence[PlainWord]) -> list[str]:
+    return [word.text for word in words]
+
+
+def _why_wider(
+    words: Sequence[PlainWord], commands: Sequence[Sequence[PlainWord]], place: Place
+) -> str | None:
+    """Why a command does more than the words of `like_this` say; None = it does not."""
+    if program(words) == "git" and not same_repository(place.project, place.folder):
+        return "its folder belongs to another git repository"
+    if program(words) == "cd":
+        return why_commands_act(commands, place)
+    if is_listed(words):
+        return why_acts(words, place)
+    return why_git_may_act(words) if program(words) == "git" else None
 
 
 def _allows(policy: Policy) -> Policy:

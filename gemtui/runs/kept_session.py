@@ -19,7 +19,7 @@ import orjson
 
 from gemtui.agent.run_folder import RunFolder
 from gemtui.errors import GemtuiError
-from gemtui.files import is_file, is_there, write_whole
+from gemtui.files import is_file, is_there, make_folder, write_whole
 from gemtui.jsonfile import read_object
 from gemtui.sessions.records import SessionLog
 from gemtui.sessions.store import ChatFile, SessionKind, Store
@@ -264,7 +264,7 @@ def put_file_back(kept: KeptSession, path: Path) -> bool:
     """
     if os.path.lexists(path):
         return False
-    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    make_folder(path.parent)
     newest = kept.newest.get(path)
     try:
         if newest is None or not _linked(newest, path):

@@ -9,15 +9,17 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from gemtui.agent.approval import ApprovalRequest
+from gemtui.calls.shell.dangers import dangers
+from gemtui.calls.shell.parser import parse_command
+from gemtui.calls.shell.plain_words import Unclear, plain_commands
+from gemtui.calls.shell.reads_only import is_listed
 from gemtui.files import resolved
 from gemtui.policy.file.rule_codec import text_of
 from gemtui.policy.match.path_patterns import LENGTH, exactly, place_of
 from gemtui.policy.model.rules import Decision, Rule
 from gemtui.policy.model.tool_catalog import tool as known_tool
-from gemtui.calls.shell.dangers import dangers
-from gemtui.calls.shell.parser import parse_command
 from gemtui.policy.suggest.call_groups import EDITS
-from gemtui.policy.suggest.prefixes import NoPrefix, prefix_of
+from gemtui.policy.suggest.prefixes import NoPrefix, Prefix, prefix_of
 from gemtui.policy.suggest.replay import is_known
 
 SHELL = "run_shell_command"
@@ -64,11 +66,24 @@ def _command(command: str) -> LikeThis:
         found_prefix = prefix_of(part.text)
         if isinstance(found_prefix, NoPrefix):
             return LikeThis(words=f"{found_prefix.what}: {found_prefix.why}")
-        prefixes[found_prefix.text] = found_prefix.opens
+        prefixes[found_prefix.text] = _opens(part.text, found_prefix)
     texts = tuple(prefixes)
     rule = _allow((SHELL,), command_prefixes=texts, prefix_list=len(texts) > 1)
     opens = "; ".join(dict.fromkeys(prefixes.values()))
     return LikeThis(words=f"commands that begin with {_or(texts)}, {opens}", rule=rule)
+
+
+def _opens(text: str, prefix: Prefix) -> str:
+    """What a prefix opens where `Granted` has the last word, which is less than in a policy."""
+    try:
+        words = plain_commands(text)[0]
+    except Unclear:
+        return prefix.opens
+    if is_listed(words):
+        return "with words that only read files of the project"
+    if prefix.program == "git":
+        return "with any arguments but those that write elsewhere or run programs, as --output"
+    return prefix.opens
 
 
 def _or(texts: tuple[str, ...]) -> str:
@@ -77,6 +92,8 @@ def _or(texts: tuple[str, ...]) -> str:
 
 def _file(path: str, cwd: Path) -> LikeThis:
     """This very file, wherever a link leads."""
+    if not is_plain(path):
+        return LikeThis(words="Gemini CLI reads its path as that of another file")
     place = place_of(path, cwd)
     if isinstance(place, str):
         return LikeThis(words=place)
@@ -88,6 +105,11 @@ def _file(path: str, cwd: Path) -> LikeThis:
         return LikeThis(words="its path is too long for a pattern")
     words = f"writes and edits of the file {place.path}, whatever they change"
     return LikeThis(words=words, rule=_allow(EDITS, args_pattern=pattern))
+
+
+def is_plain(path: str) -> bool:
+    """Return whether the CLI takes a path as written: it decodes `%2e`, and drops NULs and `@`."""
+    return not ("%" in path or "\0" in path or path.startswith("@"))
 
 
 def real_path(path: str, cwd: Path) -> Path:

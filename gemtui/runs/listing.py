@@ -10,7 +10,7 @@ import os
 import re
 import shutil
 import stat
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence, Set
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
@@ -78,7 +78,7 @@ class RunState(StrEnum):
     LOST = "lost"
     """Its supervisor was killed before it could write how the run ended."""
     ORPHANED = "orphaned"
-    """Its supervisor was killed, and processes of the run go on."""
+    """Processes of the run go on that its supervisor could not end, or that outlived it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -88,7 +88,7 @@ class Run:
     `complete`: the CLI gave a result. `outcome`: how its calls came out, None = not read yet
     (`with_outcome`). `prompt`: its first line. `session`: the id to resume, None =
     unknown. `size`: bytes that removing the folder would free. `pids`: its processes that go on
-    without a supervisor, such as background commands that it left behind. `asks`: the number of its
+    without a supervisor. `asks`: the number of its
     questions that wait for an answer. `undelivered`: the number of words and prompts that have not
     reached the agent.
     """
@@ -134,6 +134,8 @@ class Run:
     @property
     def word(self) -> str:
         """How it stands or how it ended, in a few words, such as `done, 2 refused`."""
+        if self.state is RunState.ORPHANED:
+            return self.state.value
         refused, failed = (self.outcome.refused, self.outcome.failed) if self.outcome else (0, 0)
         if self.end is Status.REFUSED:
             return f"done, {refused} refused"
@@ -231,13 +233,15 @@ def with_outcome(run: Run) -> Run:
     return replace(run, outcome=outcome, size=_size(run.folder.path))
 
 
-def _with_processes(run: Run, living: Iterable[psutil.Process]) -> Run:
+def _with_processes(run: Run, tagged: Set[psutil.Process]) -> Run:
     """The run with those of its processes that nobody is in charge of."""
-    pids = tuple(sorted(process.pid for process in living))
-    if not pids or run.state is RunState.RUNNING:
+    if run.state is RunState.RUNNING:
         return run
-    orphaned = run.state is RunState.LOST
-    return replace(run, pids=pids, state=RunState.ORPHANED if orphaned else run.state)
+    living = tagged | process_tree.living(run.exit.left if run.exit is not None else ())
+    if not living:
+        return run
+    pids = tuple(sorted(process.pid for process in living))
+    return replace(run, pids=pids, state=RunState.ORPHANED)
 
 
 def orphaned_words(id: str) -> str:

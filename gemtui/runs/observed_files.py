@@ -13,7 +13,7 @@ from pathlib import Path
 
 from watchfiles import Change, DefaultFilter, awatch
 
-from gemtui.files import changed_at, is_folder
+from gemtui.files import changed_at, is_folder, resolved
 from gemtui.runs.git import ask_git
 
 MOST = 200
@@ -47,8 +47,11 @@ async def seen_files(folder: Path, *, most: int = MOST) -> AsyncGenerator[Mappin
 
 
 def too_large(folder: Path) -> bool:
-    """Return whether a folder is one that is not watched: the home folder and the root."""
-    return folder in (Path.home(), Path(folder.anchor))
+    """Return whether a folder is, or leads by a link to, one that is not watched.
+
+    Those are the home folder, what holds it, and so the root.
+    """
+    return resolved(Path.home()).is_relative_to(resolved(folder))
 
 
 def _times(folder: Path, paths: Iterable[str]) -> dict[Path, float]:

@@ -32,6 +32,7 @@ from gemtui.agent.events import (
 )
 from gemtui.agent.stderr import told
 from gemtui.agent.stream import Limit
+from gemtui.policy.model.tool_catalog import tool as known_tool
 from gemtui.runs.causes import cause_of
 from gemtui.runs.landed import landed
 from gemtui.text import Clean, clean_line, counted, ellipsis
@@ -148,7 +149,7 @@ class RunProgress:
         if path and result.status is ResultStatus.SUCCESS:
             self.written[path] = None
         if result.status is ResultStatus.DENIED:
-            key = (result.tool_name, refusal_words(string(result.output)))
+            key = (result.tool_name, refusal_words(string(result.output), result.tool_name))
             self.refused[key] = self.refused.get(key, 0) + 1
         elif found := _HOOK.match(string(result.output)):
             self.stopped_by = found[1]
@@ -223,15 +224,17 @@ def _ended(progress: RunProgress, status: DoneStatus, stderr: str) -> RunOutcome
 
 _BY_TOOL = "refused by the tool itself: a command substitution"
 _SAID_NO = "you said no"
+_NO_TOOL = "not found: current versions of Gemini CLI have no such tool"
 _BY_PERSON = re.compile(rf"Tool execution blocked: {SAID_NO}(?:: |\.)(.*)", re.DOTALL)
 _BY_HOOK = re.compile(r"Tool execution blocked: (.*)", re.DOTALL)
 _BY_POLICY = re.compile(r"Tool execution denied by policy\.?\s*(.*)", re.DOTALL)
 
 
-def refusal_words(output: str) -> str:
-    """Return why a tool was refused, for a person.
+def refusal_words(output: str, tool: str = "") -> str:
+    """Return why a tool was refused, for a person; `tool`: its name, "" = unknown.
 
-    "Not found" may mean that it is not permitted (assets/gemini-cli.md#refusals).
+    "Not found" means that a tool which exists is not permitted, else that the model made a mistake
+    (assets/gemini-cli.md#refusals).
     """
     if is_blocked(output):
         return _BY_TOOL
@@ -245,6 +248,8 @@ def refusal_words(output: str) -> str:
         return f"{_SAID_NO}: {why}" if why else _SAID_NO
     if found := _BY_HOOK.search(output):
         return " ".join(found[1].split())
+    if "not found" in output and tool and known_tool(tool) is None:
+        return _NO_TOOL
     return "not permitted in this mode"
 
 
@@ -262,8 +267,8 @@ _ALLOW = (
 
 
 def _ways_to_allow(reasons: set[str]) -> tuple[str, ...]:
-    """What can be done about refusals; nothing about a person's own."""
-    others = {why for why in reasons if not why.startswith(_SAID_NO)}
+    """What can be done about refusals; nothing about a person's own and tools that don't exist."""
+    others = {why for why in reasons if why != _NO_TOOL and not why.startswith(_SAID_NO)}
     if not others:
         return ()
     return _ALLOW if others != {_BY_TOOL} else (_REWORD,)

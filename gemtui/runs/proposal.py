@@ -3,29 +3,28 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
-from pathlib import Path, PurePath
+from pathlib import Path
 from typing import Any
 
 from gemtui.agent.approval import ApprovalRequest
-from gemtui.files import is_there, read_small, resolved
+from gemtui.calls.effect import EDIT, WRITE, CallContext, Effect, Kind, effect, unwritable
 from gemtui.calls.shell.dangers import Danger, dangers
+from gemtui.files import resolved
+from gemtui.runs.line_ends import comparable, line_end_changes
 from gemtui.text import file_name, holds_controls
 from gemtui.transcript.display_model import DiffDisplay
 from gemtui.transcript.displays import content_diff, rebuilt_diff
-from gemtui.transcript.tools import ToolKind, asked_path, kind_of
+from gemtui.transcript.tools import ToolKind, kind_of
 
 _MOST_EDITED = 1_000_000
 """Characters of a file that a person is given whole to edit."""
 _NEW_TEXT = {ToolKind.WRITE: "content", ToolKind.EDIT: "new_string"}
 """The argument that holds what a call writes."""
 _WORDS = ("description", "instruction")
-_NOT_FOUND = (
-    "the text to replace is not in the file as it is now, or more than once: "
-    "Gemini CLI may then change what is only like it, so this is not sure to be what happens"
-)
 
 
 class Form(StrEnum):
@@ -40,17 +39,20 @@ class Form(StrEnum):
 class Proposal:
     """A call as a person judges it.
 
-    `text`: what they may change: the command, the file's new text, or the arguments as JSON.
-    `name`: for a file that holds `text`. `diff`: of a file, against the disk. `remarks`: what there
-    is to say about it. `dangers`: of a command.
+    `effect`: what the call does. `text`: what they may change: the command, the file's new text, or
+    the arguments as JSON. `name`: for a file that holds `text`. `diff`: of a file, against the
+    disk. `remarks`: what there is to say about it. `dangers`: of a command.
     """
 
+    effect: Effect
     tool: str
     arguments: Mapping[str, Any]
     form: Form
     text: str
     name: str
     diff: DiffDisplay | None = None
+    line_ends: tuple[str, ...] = ()
+    """What becomes of the file's line ends and last newline, which the diff does not show."""
     remarks: tuple[str, ...] = ()
     dangers: tuple[Danger, ...] = ()
     before: str | None = None
@@ -64,6 +66,35 @@ class Proposal:
         for name, value in self.arguments.items():
             if name not in self._shown:
                 yield "Gemini says" if name in _WORDS else name, str(value)
+
+    def place(self, project: Path) -> str:
+        """Return the path of the real file: from the project where it is inside, else absolute.
+
+        "" for a call that writes no file.
+        """
+        if self.effect.path is None:
+            return ""
+        path, root = Path(self.effect.path), resolved(project)
+        return str(path.relative_to(root)) if path.is_relative_to(root) else str(path)
+
+    def folder(self, project: Path) -> str:
+        """Return the folder in which a command runs; "" = the project, or it is no command."""
+        if self.effect.folder is None:
+            return ""
+        folder = resolved(Path(self.effect.folder))
+        return "" if folder == resolved(project) else str(folder)
+
+    def refusal(self, text: str | None = None) -> str | None:
+        """Return why this call can't be allowed, a clause; None = it can.
+
+        `text`: what the person wrote in place of the model's.
+        """
+        if self.effect.fails is not None:
+            return f"the tool would fail: {self.effect.fails}"
+        if not self.effect.certain:
+            return "what it would write can't be foreseen"
+        wanted = text if self.form is Form.FILE else None
+        return None if wanted is None else unwritable(self.effect, wanted)
 
     @property
     def _shown(self) -> Collection[str]:
@@ -109,21 +140,33 @@ def proposal_of(
     `arguments`: in place of those that were asked for.
     """
     tool, args = request.tool_name, request.arguments if arguments is None else arguments
-    command = args.get("command")
-    if kind_of(tool) is ToolKind.SHELL and isinstance(command, str):
+    does = effect(tool, args, request.context or CallContext(project=cwd))
+    if does.kind is Kind.FILE and does.path is not None:
+        return _file(does, args, cwd)
+    if does.kind is Kind.COMMAND and does.command is not None:
         return Proposal(
+            effect=does,
             tool=tool,
             arguments=args,
             form=Form.COMMAND,
-            text=command,
+            text=does.command,
             name="command.sh",
-            dangers=dangers(command),
+            remarks=does.remarks,
+            dangers=dangers(does.command),
         )
-    found = _file(tool, args, cwd)
-    if found is not None:
-        return found
-    text, name = _as_json(args), "arguments.json"
-    return Proposal(tool=tool, arguments=args, form=Form.ARGUMENTS, text=text, name=name)
+    return Proposal(
+        effect=does,
+        tool=tool,
+        arguments=args,
+        form=Form.ARGUMENTS,
+        text=_as_json(args),
+        name="arguments.json",
+        remarks=_fails(does),
+    )
+
+
+def _fails(does: Effect) -> tuple[str, ...]:
+    return () if does.fails is None else (f"the tool would fail: {does.fails}",)
 
 
 def _as_json(args: Mapping[str, Any]) -> str:
@@ -135,64 +178,54 @@ def _as_json(args: Mapping[str, Any]) -> str:
     return json.dumps(args, indent=2) if holds_controls(text) else text
 
 
-def _file(tool: str, args: Mapping[str, Any], cwd: Path) -> Proposal | None:
-    kind, path = kind_of(tool), asked_path(args)
-    if not path or kind not in (ToolKind.WRITE, ToolKind.EDIT):
-        return None
-    edits = kind is ToolKind.EDIT
-    old, new = args.get("old_string") if edits else None, args.get(_NEW_TEXT[kind])
-    if not isinstance(new, str) or (edits and not isinstance(old, str)):
-        return None
-    place = cwd / path
-    before, remarks = _read(place, cwd)
-    after = new if old is None else _replaced(before, old, new, args)
-    if before is None or after is None:
-        diff = rebuilt_diff(path, old=old, new=new, is_new=not is_there(place) and not old)
+def _file(does: Effect, args: Mapping[str, Any], cwd: Path) -> Proposal:
+    assert does.path is not None
+    path, new = Path(does.path), str(args[_NEW_TEXT[kind_of(does.tool)]])
+    old = args.get("old_string") if does.tool == EDIT else None
+    before, after = _lines(does.before), _lines(does.after)
+    remarks = [*_about_place(does, args, cwd), *does.remarks, *_fails(does)]
+    ends: tuple[str, ...] = ()
+    if does.after is not None:
+        ends = tuple(line_end_changes(does.before, does.after))
+        old_lines, new_lines = comparable(does.before, does.after)
+    if after is None:
+        diff = rebuilt_diff(str(path), old=old, new=new, is_new=False)
+    elif before is None:
+        diff = rebuilt_diff(str(path), old=None, new=new_lines, is_new=True)
     else:
-        diff = content_diff(path, before, after)
-    if before is not None and after is None:
-        remarks = (*remarks, _NOT_FOUND)
-    whole = after if edits and before is not None and len(before) <= _MOST_EDITED else None
+        diff = content_diff(str(path), old_lines or "", new_lines)
+    if does.after is not None and does.after == does.before:
+        remarks.append("it changes nothing")
+    whole = after is not None and before is not None and len(before) <= _MOST_EDITED
+    edited = does.tool == EDIT and whole
     return Proposal(
-        tool=tool,
+        effect=does,
+        tool=does.tool,
         arguments=args,
         form=Form.FILE,
-        text=new if whole is None else whole,
-        name=file_name(PurePath(path).name),
+        text=after if after is not None and (edited or does.tool == WRITE) else new,
+        name=file_name(path.name),
         diff=diff,
-        remarks=remarks if diff.added or diff.removed else (*remarks, "it changes nothing"),
-        before=None if whole is None else before,
+        line_ends=ends,
+        remarks=tuple(remarks),
+        before=before if edited else None,
     )
 
 
-def _read(place: Path, cwd: Path) -> tuple[str | None, tuple[str, ...]]:
-    """What a file holds now, None = not known; with what there is to say about the place."""
-    remarks = []
-    real = resolved(place)
+def _lines(text: str | None) -> str | None:
+    return None if text is None else text.replace("\r\n", "\n")
+
+
+def _about_place(does: Effect, args: Mapping[str, Any], cwd: Path) -> Iterator[str]:
+    """What there is to say about where the file is."""
+    assert does.path is not None
+    named, real = str(args.get("file_path")), Path(does.path)
+    plain = None if "\0" in named else Path(os.path.normpath(cwd / named))
     if not real.is_relative_to(resolved(cwd)):
-        remarks.append(f"outside of the run's folder: {real}")
-    elif place.is_symlink():
-        remarks.append(f"a link to {real}")
-    try:
-        data = read_small(place)
-    except FileNotFoundError:
-        return None, (*remarks, "a new file")
-    except (OSError, ValueError) as error:
-        why = getattr(error, "strerror", None) or str(error)
-        return None, (*remarks, f"what it holds now can't be shown: {why}")
-    try:
-        return data.decode("utf-8").replace("\r\n", "\n"), tuple(remarks)
-    except UnicodeDecodeError:
-        return None, (*remarks, "what it holds now is no text")
-
-
-def _replaced(before: str | None, old: str, new: str, args: Mapping[str, Any]) -> str | None:
-    """What the file would hold; None where that is not known."""
-    if before is None:
-        return None
-    old, new = old.replace("\r\n", "\n"), new.replace("\r\n", "\n")
-    found = before.count(old) if old else 0
-    several = args.get("allow_multiple") is True or args.get("expected_replacements") == found
-    if found == 1 or (found > 1 and several):
-        return before.replace(old, new)
-    return None
+        yield f"outside of the run's folder: {real}"
+    elif plain is not None and plain.is_symlink():
+        yield f"a link to {real}"
+    elif plain is None or real not in (plain, resolved(plain)):
+        yield f"Gemini CLI reads this path as {real}"
+    if does.is_new and does.fails is None:
+        yield "a new file"

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import asyncio
 from datetime import UTC, datetime
+from functools import partial
+
+import psutil
 
 from gemtui.agent import process_tree
 from gemtui.agent.gemini import GeminiRun
@@ -26,12 +29,18 @@ def stop(run: Run) -> bool:
         running = GeminiRun(run.folder, request)
         running.abort()
         asyncio.run(running.wait())
-    process_tree.end_tagged(run.id, grace=GRACE)
+    process_tree.end(partial(_left, run), grace=GRACE)
     if run.folder.exit() is None:
         now = datetime.now(UTC)
         run.folder.finish(Exit(code=None, started=None, ended=now, aborted=True))
-    if process_tree.tagged(run.id):
+    if _left(run):
         return False
     run.folder.clean(request)
     ResumeGuard().after(run.folder)
     return True
+
+
+def _left(run: Run) -> set[psutil.Process]:
+    ended = run.folder.exit()
+    recorded = () if ended is None else ended.left
+    return process_tree.tagged(run.id) | process_tree.living(recorded)

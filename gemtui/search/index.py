@@ -17,7 +17,8 @@ from contextlib import contextmanager, suppress
 from itertools import chain
 from pathlib import Path
 
-from gemtui.files import locked, open_regular, write_whole
+from gemtui.files import close_folder, locked, open_regular, write_whole
+from gemtui.own_folders import make_own_folder
 from gemtui.search.documents import Contents
 from gemtui.search.file_list import FileList, Indexed, NoIndex, Row, list_file, stamp_of
 from gemtui.search.text_index import TextIndex, minor_version
@@ -108,9 +109,9 @@ def only_writer(folder: Path) -> Iterator[bool]:
 
     The system takes the lock from a program that ends, however it ends. Raises OSError.
     """
-    folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+    make_own_folder(folder)
     for private in (folder.parent, folder):
-        private.chmod(0o700)
+        close_folder(private)
     if not (lock := folder / _LOCK).is_file():
         _remove(lock)
     with locked(folder / _LOCK, wait=False) as mine:

@@ -22,7 +22,7 @@ from typing import Any, Generic, TypeVar
 import msgspec.msgpack
 from msgspec.structs import replace
 
-from gemtui.files import make_private
+from gemtui.own_folders import make_own_file
 from gemtui.sessions.problem import Problem
 from gemtui.sessions.store import ChatFile
 from gemtui.sessions.summary import Known, Summary, Unread
@@ -172,7 +172,7 @@ class Cache(Generic[T]):
 
     def _open(self, path: Path) -> None:
         try:
-            make_private(path)
+            make_own_file(path)
             self._database = _connect(path, self.rows)
         except Exception as error:
             self._recover(path, error)
@@ -186,7 +186,7 @@ class Cache(Generic[T]):
             return
         try:
             _remove(path)
-            make_private(path)
+            make_own_file(path)
             self._database = _connect(path, self.rows)
         except Exception as another:
             self._give_up(path, another)

@@ -155,6 +155,7 @@ def not_counted(why: Dropped) -> Clean:
 
 
 STATUS = {
+    ToolStatus.QUEUED: "queued",
     ToolStatus.RUNNING: "running",
     ToolStatus.SUCCESS: "ok",
     ToolStatus.ERROR: "failed",

@@ -38,6 +38,8 @@ class Level(StrEnum):
 class ToolStatus(StrEnum):
     """How far a tool call has come, or how it ended."""
 
+    QUEUED = "queued"
+    """It is not made before a person has answered about another call."""
     RUNNING = "running"
     SUCCESS = "success"
     ERROR = "error"

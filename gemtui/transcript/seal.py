@@ -72,6 +72,14 @@ def is_sealed(arguments: object) -> bool:
     return isinstance(arguments, Mapping) and unsealed(arguments) is not arguments
 
 
+def changed_by_hook(output: str) -> bool:
+    """Return whether the CLI remarks on a tool's output that a hook changed its arguments.
+
+    Of a stored call with the mark, this remark is taken out: the change was the mark.
+    """
+    return _CHANGED.search(output) is not None
+
+
 def without_notice(output: str) -> str:
     """Return a tool's output without the CLI's remark that its arguments were changed by a hook."""
     return _CHANGED.sub("", output)

@@ -25,8 +25,9 @@ from pathlib import Path
 
 import orjson
 
-from gemtui.files import locked, make_private, open_regular
+from gemtui.files import locked, open_regular
 from gemtui.jsonin import loads
+from gemtui.own_folders import make_own_file, make_own_folder
 from gemtui.paths import vault_dir
 from gemtui.sessions.belongings import folders_beside
 from gemtui.sessions.store import ChatFile, Store, place_of
@@ -50,7 +51,7 @@ def is_on() -> bool:
 
 def switch_on() -> None:
     """Keep sessions from now on; `keep_all` keeps those that there are. Raises OSError."""
-    make_private(vault_dir() / _ON)
+    make_own_file(vault_dir() / _ON)
 
 
 def switch_off() -> None:
@@ -182,7 +183,7 @@ def _link(path: Path, facts: os.stat_result) -> bool:
     for kept in _numbered(path):
         there = _facts(kept)
         if there is None:
-            _make_folder(kept.parent)
+            make_own_folder(kept.parent)
             with suppress(FileExistsError):  # another program was quicker
                 _name(path, kept)
                 return True
@@ -234,7 +235,7 @@ def _copy(path: Path, facts: os.stat_result) -> bool:
 
 def _copy_anew(path: Path, kept: Path) -> bool:
     """A half-written object is left alone: what writes it tells of its end."""
-    _make_folder(kept.parent)
+    make_own_folder(kept.parent)
     with _temporary(kept) as new:
         new.touch(mode=0o600)
         _copy_content(path, new)
@@ -266,7 +267,7 @@ def _append(path: Path, kept: Path, size: int) -> None:
 def _set_aside(path: Path, kept: Path) -> None:
     """Give a copy a name that is never replaced."""
     for aside in _numbered(path):
-        _make_folder(aside.parent)
+        make_own_folder(aside.parent)
         with suppress(FileExistsError):
             os.link(kept, aside)
             return
@@ -294,14 +295,6 @@ def _message_ids(path: Path) -> set[str] | None:
 def _alone() -> AbstractContextManager[bool]:
     """Be the one who replaces what is kept. Raises OSError."""
     return locked(vault_dir() / _LOCK)
-
-
-def _make_folder(folder: Path) -> None:
-    """Make a folder of the vault, with those above it, for the user alone. Raises OSError."""
-    if not folder.is_dir():
-        _make_folder(folder.parent)
-        with suppress(FileExistsError):
-            folder.mkdir(mode=0o700)
 
 
 @contextmanager

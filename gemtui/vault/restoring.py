@@ -19,7 +19,7 @@ from pathlib import Path
 import orjson
 
 from gemtui.errors import RestoreFailed
-from gemtui.files import open_regular, sync, sync_folder
+from gemtui.files import make_folder, open_regular, sync, sync_folder
 from gemtui.jsonin import loads
 from gemtui.sessions.belongings import is_plain_id
 from gemtui.sessions.merge import is_live
@@ -164,7 +164,7 @@ def _put(kept: Path, place: Path, *, updated: datetime | None = None) -> None:
 
     It is the kept file itself where nothing writes over it and nothing is to be changed.
     """
-    place.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    make_folder(place.parent)
     try:
         if updated is not None or not _linked(kept, place):
             _copied(kept, place, updated)

@@ -6,6 +6,8 @@ file:PATH        the bytes of a file to stdout
 stdin            the whole of stdin to stdout
 stubborn         SIGTERM, SIGINT and SIGHUP are ignored from now on
 orphan           a grandchild in a session of its own that ignores SIGTERM; its pid to stdout
+stray:KIND       a process that has left parent, session and environment; its pid to stdout;
+                 a `stubborn` one ignores SIGTERM
 partner          a child in the same group that goes on writing after we have gone
 flood:N          N bytes to stderr        line:N    one line of N bytes to stdout
 wait             sleep until a signal      exit:N    exit with this code
@@ -38,6 +40,12 @@ SLEEPER = (
     "print('ready', flush=True)\n"
     "while True: time.sleep(60)\n"
 )
+STRAY = (
+    "import os, signal, sys, time\n"
+    "if sys.argv[1] == 'stubborn': signal.signal(signal.SIGTERM, signal.SIG_IGN)\n"
+    "print(os.getpid(), flush=True)\n"
+    "while True: time.sleep(60)\n"
+)
 PARTNER = (
     "import os, sys, time\n"
     "while os.getppid() == int(sys.argv[1]): time.sleep(0.01)\n"
@@ -63,6 +71,16 @@ def orphan(_: str) -> None:
     assert process.stdout is not None
     process.stdout.readline()
     say(str(process.pid))
+
+
+def stray(kind: str) -> None:
+    leave = '((env -i setsid --fork nohup "$@" 2> /dev/null &) &)'
+    words = ["bash", "-c", leave, "bash", sys.executable, "-c", STRAY, kind]
+    process = subprocess.Popen(words, start_new_session=True, stdout=subprocess.PIPE)
+    assert process.stdout is not None
+    pid = process.stdout.readline().decode().strip()
+    process.wait()
+    say(pid)
 
 
 def block(value: str) -> None:
@@ -124,6 +142,7 @@ STEPS: dict[str, Callable[[str], object]] = {
     "block": block,
     "stubborn": stubborn,
     "orphan": orphan,
+    "stray": stray,
     "partner": lambda _: subprocess.Popen([sys.executable, "-c", PARTNER, str(os.getpid())]),
     "flood": lambda value: sys.stderr.write("e" * int(value)),
     "line": lambda value: say("y" * int(value)),

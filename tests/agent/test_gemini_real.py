@@ -7,11 +7,13 @@ import json
 import os
 import signal
 import subprocess
+import sys
 from collections.abc import AsyncIterator
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
+import psutil
 import pytest
 
 from gemtui.agent import process_tree
@@ -29,7 +31,7 @@ from gemtui.agent.events import (
 )
 from gemtui.agent.gemini import GeminiAdapter
 from gemtui.agent.options import AgentOptions
-from gemtui.agent.run_folder import KILLED, RunFolder
+from gemtui.agent.run_folder import KILLED, RUN_TAG, RunFolder
 from gemtui.agent.settings import settings_unread, usual_mode
 from gemtui.policy.file.levels import Level, PermissionPolicy
 from gemtui.policy.model.rules import ApprovalMode
@@ -385,3 +387,21 @@ async def test_a_session_is_resumed_by_its_full_id(gemini: GeminiCli) -> None:
         assert "The word is plum." in str(model.asked[-1].body["contents"])
     assert done(again).resume_token == token
     assert done(again).result == "Plum."
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="no other system has child subreapers")
+async def test_commands_that_lost_the_tag_end_with_their_run(gemini: GeminiCli) -> None:
+    quiet = "sleep 1000 < /dev/null > /dev/null 2>&1 & echo $!"
+    command = f"{quiet} > tagless; env -i setsid nohup {quiet} > bare; env > environment"
+    shell = call("run_shell_command", command=command)
+    with ModelServer([answer(shell), answer(text("Done."))]) as model:
+        environ = gemini.environment(model.url) | {"SURFACE": "Github"}
+        starter = GeminiAdapter(cli=gemini.program, runs=gemini.folder / "runs", environ=environ)
+        run = starter.start("go", options(gemini))
+        events = await collect(run.events())
+        ended = await run.wait()
+    assert done(events).status is DoneStatus.SUCCESS
+    assert RUN_TAG not in (gemini.project / "environment").read_text()
+    pids = [int((gemini.project / name).read_text()) for name in ("tagless", "bare")]
+    assert (ended.left, ended.ended_others >= 2) == ((), True)
+    assert not any(map(psutil.pid_exists, pids))

@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gemtui.agent.gemini import GeminiAdapter, owner_lives
-from gemtui.agent.run_folder import Abort, Exit, Owner, Request, RunFolder
+from gemtui.agent.run_folder import Abort, Exit, Owner, ProcessId, Request, RunFolder
 from gemtui.runs.kept_session import aftermath_of, kept_of
 from gemtui.runs.listing import list_runs, usage
 from gemtui.runs.resume import settle_left
@@ -36,7 +36,12 @@ REQUEST = Request(
         "capabilities": {"resume": True, "models": ["pro"]},
     },
 )
-EXIT = Exit(code=0, started=datetime(2026, 1, 2, tzinfo=UTC), ended=None, running_on=(7,))
+EXIT = Exit(
+    code=0,
+    started=datetime(2026, 1, 2, tzinfo=UTC),
+    ended=None,
+    left=(ProcessId(pid=7, began=1.5),),
+)
 BEFORE = {
     "session_id": "s1",
     "home": "/home/dev/.gemini",

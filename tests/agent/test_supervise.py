@@ -201,11 +201,46 @@ def test_an_orphan_that_nobody_saw_is_found_by_its_tag(start: Start, tmp_path: P
     assert stray.wait(PATIENCE) in (-signal.SIGTERM, -signal.SIGKILL)
 
 
-def test_a_background_command_of_a_finished_run_goes_on_and_is_named(start: Start) -> None:
+def test_a_background_command_ends_with_its_run(start: Start) -> None:
     folder = start("orphan", "exit:0")
     record = ended(folder)
-    assert (record.code, record.aborted) == (0, False)
-    assert record.running_on == (int(folder.stdout.read_text()),)
+    assert (record.code, record.aborted, record.ended_others, record.left) == (0, False, 1, ())
+    assert not psutil.pid_exists(int(folder.stdout.read_text()))
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="no other system has child subreapers")
+@pytest.mark.parametrize("kind", ["polite", "stubborn"])
+@pytest.mark.parametrize("by", ["itself", "abort", "death"])
+def test_what_left_parent_session_and_environment_ends_with_its_run(
+    start: Start, tmp_path: Path, kind: str, by: str
+) -> None:
+    gate = tmp_path / "gate"
+    folder = start(f"stray:{kind}", f"until:{gate}", "exit:0")
+    written(folder, "\n")
+    stray = psutil.Process(int(folder.stdout.read_text()))
+    assert stray not in process_tree.tagged(folder.id)
+    if by == "abort":
+        folder.abort(Abort.TERM)
+    elif by == "death":
+        owner = folder.owner()
+        assert owner is not None
+        os.kill(owner.pid, signal.SIGKILL)
+    else:
+        gate.touch()
+    record = ended(folder)
+    assert (record.left, record.aborted) == ((), by == "abort")
+    assert not process_tree.is_alive(stray)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="no other system has child subreapers")
+def test_no_zombie_is_left_of_what_a_run_leaves_behind(start: Start) -> None:
+    folder = start("stray:polite", "wait")
+    written(folder, "\n")
+    stray = psutil.Process(int(folder.stdout.read_text()))
+    stray.kill()
+    until(lambda: not psutil.pid_exists(stray.pid))
+    folder.abort(Abort.TERM)
+    ended(folder)
 
 
 def test_what_the_second_process_of_the_group_writes_last_is_not_lost(start: Start) -> None:
@@ -266,11 +301,13 @@ def test_no_guardian_is_left(start: Start) -> None:
     owner = folder.owner()
     assert owner is not None
     supervisor = psutil.Process(owner.pid)
-    children = set(supervisor.children())
-    assert len(children) == 2
+    guardian = supervisor.parent()
+    assert guardian is not None
+    watching = {guardian, supervisor, *supervisor.children()}
+    assert len(watching) == 3
     folder.abort(Abort.TERM)
     ended(folder)
-    until(lambda: not process_tree.alive({supervisor, *children}))
+    until(lambda: not process_tree.alive(watching))
 
 
 def test_a_supervisor_whose_guardian_was_killed_goes_on(start: Start, tmp_path: Path) -> None:
@@ -285,7 +322,8 @@ def test_a_supervisor_whose_guardian_was_killed_goes_on(start: Start, tmp_path: 
 def kill_guardian(folder: RunFolder) -> None:
     owner = folder.owner()
     assert owner is not None
-    (guardian,) = {each for each in psutil.Process(owner.pid).children() if each.pid != owner.cli}
+    guardian = psutil.Process(owner.pid).parent()
+    assert guardian is not None
     guardian.kill()
 
 
@@ -300,16 +338,6 @@ def test_temporary_files_are_private_and_go_with_the_run(start: Start) -> None:
     ended(folder)
     assert not place.exists()
     assert not (folder.path / "tmp").is_symlink()
-
-
-def test_temporary_files_stay_as_long_as_something_runs_on(start: Start) -> None:
-    folder = start("tmp:a", "orphan", "exit:0")
-    assert ended(folder).running_on
-    place = (folder.path / "tmp").readlink()
-    assert (place / "a").exists()
-    process_tree.end_tagged(folder.id)
-    folder.remove_temporary()
-    assert not place.exists()
 
 
 def test_the_report_of_an_error_is_kept_for_the_user_alone(start: Start) -> None:

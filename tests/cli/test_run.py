@@ -17,6 +17,8 @@ from typing import Any
 import pytest
 
 from gemtui.agent import process_tree
+from gemtui.agent.approval import Difference
+from gemtui.agent.gate_folder import GateFolder
 from gemtui.agent.gemini import GeminiAdapter
 from gemtui.agent.trust import remember
 from gemtui.runs.listing import RunState, list_runs, runs_dir
@@ -582,6 +584,21 @@ def test_one_run_is_shown(gemtui: Gemtui) -> None:
     assert shown["version"] == 1
     assert (shown["run"]["id"], shown["run"]["session"]) == ("11111111-2222", "s1")
     assert shown["run"]["prompt"] == "First\n\x1b]0;x\x07second\n"
+
+
+def test_a_file_that_differs_from_what_was_approved_is_shown_with_both_texts(
+    gemtui: Gemtui,
+) -> None:
+    gate = GateFolder.of(add_run(runs_dir(), "11111111-2222"))
+    gate.create()
+    gate.differs(Difference(number=3, path="/p/a.txt", approved="new\n", found="other\x1b\n"))
+    gate.differs(Difference(number=4, path="/p/b.txt", approved="new\n"))
+    out = gemtui("runs", "show", "latest").out
+    assert "differs  /p/a.txt is not as you approved it in question 3\n" in out
+    assert "-new\n         +other␛\n" in out
+    assert "in question 4\n         no text was found there\n" in out
+    told = gemtui("runs", "show", "latest", "--json").json["run"]["differences"]
+    assert [(each["number"], each["found"]) for each in told] == [(3, "other\x1b\n"), (4, None)]
 
 
 def test_the_files_of_a_run_are_shown(gemtui: Gemtui, fake_cli: FakeCli, tmp_path: Path) -> None:

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import asyncio
+import fcntl
 import json
 import os
+import struct
 import sys
+import termios
 from pathlib import Path
 
 import pytest
 
-from gemtui.agent.approval import ApprovalRequest
-from gemtui.commands.run_ask import question_lines
+from gemtui.agent.approval import ApprovalRequest, Verdict
+from gemtui.agent.gate_folder import GateFolder
+from gemtui.commands.run_ask import AskingTerminal, TerminalQuestions, question_lines
 from gemtui.runs.listing import list_runs, runs_dir
 from gemtui.runs.proposal import proposal_of
 from tests.cli.test_run_real import begin, finish
@@ -50,7 +55,7 @@ def test_each_answer_in_a_terminal(on_loopback: GeminiCli) -> None:
         answer(text("All done.")),
     ]
     with ModelServer(turns) as model, asking(on_loopback, model) as terminal:
-        terminal.shows("? Gemini asks: write_file a.txt", "+a", "y yes")
+        terminal.shows("? Gemini asks: write_file a.txt", "+a", "y allow")
         terminal.press("y\r")
         ready(terminal, 2)
         terminal.shows("? Gemini asks: write_file b.txt")
@@ -58,10 +63,10 @@ def test_each_answer_in_a_terminal(on_loopback: GeminiCli) -> None:
         ready(terminal, 3)
         terminal.press("n b is taken\r")
         ready(terminal, 4)
-        terminal.shows("$ echo asked > ran.txt", "! > ran.txt: it writes a file")
+        terminal.shows("! > ran.txt: it writes a file", "$ echo asked > ran.txt")
         terminal.press("a\r")
         ready(terminal, 5)
-        terminal.shows("not here: it writes a file")
+        terminal.shows("not available: it writes a file")
         terminal.press("e echo changed > ran.txt\r")
         ready(terminal, 6)
         terminal.shows("changed by you:", "$ echo changed > ran.txt")
@@ -69,14 +74,14 @@ def test_each_answer_in_a_terminal(on_loopback: GeminiCli) -> None:
         ready(terminal, 7)
         terminal.shows("a and A allow commands that begin with git add")
         terminal.press("a\r")
-        terminal.shows("? Gemini asks: write_file c.txt", "u undo last a or A")
+        terminal.shows("? Gemini asks: write_file c.txt", "u revoke last a or A")
         ready(terminal, 8)
         terminal.press("u\r")
-        terminal.shows("asked about again: commands that begin with git add")
+        terminal.shows("Revoked: commands that begin with git add")
         ready(terminal, 9)
         (project / "c.txt").write_text("meanwhile\n")
         terminal.press("y\r")
-        terminal.shows("a file has changed since this was shown:", "-meanwhile")
+        terminal.shows("The file has changed since this was shown:", "-meanwhile")
         ready(terminal, 10)
         assert (project / "c.txt").read_text() == "meanwhile\n"
         terminal.press("y\r")
@@ -97,7 +102,7 @@ def test_stopping_ends_the_run(on_loopback: GeminiCli) -> None:
     put_hooks(on_loopback)
     turns = [answer(call("write_file", file_path="a.txt", content="a\n")), answer(text("On."))]
     with ModelServer(turns) as model, asking(on_loopback, model) as terminal:
-        terminal.shows("y yes")
+        terminal.shows("y allow")
         terminal.press("x\r")
         assert terminal.wait() == 130
         rung = b"\a\x1b]777;notify;gemtui: greeter;a run asks: write_file\x1b\\"
@@ -127,7 +132,7 @@ def test_with_json_it_asks_at_the_terminal_and_ends_with_it(
         with Terminal(words, environ=environ, folder=project, columns=80, rows=24) as terminal:
             ready(terminal, 1)
             terminal.press("q\r")
-            terminal.shows("no answer: type one of these letters")
+            terminal.shows("not an answer: type one of these letters")
             ready(terminal, 2)
             terminal.press("y\r")
             ready(terminal, 3)
@@ -165,6 +170,38 @@ def test_without_a_terminal_nothing_is_started(
 )
 def test_no_argument_is_left_out(tool: str, args: dict[str, str], tmp_path: Path) -> None:
     request = ApprovalRequest(tool_name=tool, arguments=args)
-    lines = list(question_lines(request, proposal_of(request, tmp_path)))
+    lines = list(question_lines(request, proposal_of(request, tmp_path), tmp_path))
     assert any("beside" in line for line in lines)
     assert ("  Gemini says: Lists" in lines) is ("description" in args)
+
+
+async def test_a_yes_prints_the_rest_of_a_long_call_before_it_counts(tmp_path: Path) -> None:
+    """In a terminal of 24 rows the danger at the end of a command is printed first."""
+    ours, theirs = os.openpty()
+    fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 80, 0, 0))
+    gate = GateFolder(tmp_path / "gate")
+    gate.create()
+    command = "\n".join(f"echo {number}" for number in range(40)) + "\nrm -rf /"
+    request = ApprovalRequest(tool_name="run_shell_command", arguments={"command": command})
+    asking = TerminalQuestions(AskingTerminal(theirs, theirs), gate, tmp_path)
+    shown = ""
+
+    async def printed(*words: str) -> None:
+        nonlocal shown
+        async with asyncio.timeout(PATIENCE):
+            while not all(word in shown for word in words):
+                shown += (await asyncio.to_thread(os.read, ours, 65536)).decode()
+
+    answer = asyncio.ensure_future(asking.approve(request))
+    await printed("! rm -rf /: it can delete", "more lines: y prints the rest", "x stop run:")
+    assert shown.index("! rm -rf /") < shown.index("$ echo 0")
+    assert "echo 39" not in shown
+    assert shown.count("\n") < 24
+    shown = ""
+    os.write(ours, b"y\n")
+    await printed("$ echo 39", "$ rm -rf /", "Not answered yet", "x stop run:")
+    assert not answer.done()
+    os.write(ours, b"y\n")
+    assert (await answer).verdict is Verdict.ALLOW
+    for each in (ours, theirs):
+        os.close(each)

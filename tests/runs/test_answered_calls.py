@@ -128,3 +128,24 @@ def test_questions_are_followed_as_files(tmp_path: Path) -> None:
         Fate.ABANDONED,
     ]
     assert gate.waiting() == []
+
+
+def test_calls_that_are_not_made_before_an_answer_are_queued() -> None:
+    calls = (
+        call("done", "run_shell_command", command="a"),
+        call("asked", file_path="1"),
+        call("next", file_path="2"),
+        call("shell", "run_shell_command", command="b"),
+        call("also", "run_shell_command", command="c"),
+    )
+    first = AnsweredCalls().told(transcript(*calls), [question(1, {"file_path": "1"})])
+    running, queued = ToolStatus.RUNNING, ToolStatus.QUEUED
+    assert [each.status for each in first.calls()] == [running, running, queued, queued, queued]
+    both = [
+        question(1, {"command": "b"}, Fate.ALLOWED, tool="run_shell_command"),
+        question(2, {"command": "c"}, tool="run_shell_command"),
+    ]
+    second = AnsweredCalls().told(transcript(*calls), both)
+    assert [each.status for each in second.calls()] == [running] * 3 + [queued, running]
+    over = AnsweredCalls().told(transcript(*calls), [question(1, {"file_path": "1"}, Fate.ALLOWED)])
+    assert {each.status for each in over.calls()} == {running}

@@ -16,8 +16,10 @@ from typing import Any
 import pytest
 
 import gemtui.extension
+from gemtui.agent import gate_folder
 from gemtui.agent.approval import (
     ALTERED,
+    DIFFERS,
     MOVED,
     PASSED,
     UNGATED,
@@ -32,7 +34,8 @@ from gemtui.agent.steering import Steering
 from gemtui.policy.engine.decide import decide
 from gemtui.policy.file.policy import Policy
 from gemtui.policy.model.rules import Call, Decision
-from gemtui.runs.gate import ELSEWHERE, NESTED, NOBODY, TROUBLE, Gate
+from gemtui.runs.approved_writes import PutBackError, put_back
+from gemtui.runs.gate import CHANGED, LED, NESTED, NOBODY, RACES, TROUBLE, Gate
 from gemtui.transcript.seal import PROPERTY, sealed, unsealed
 from tests.patience import PATIENCE
 
@@ -130,6 +133,11 @@ def through(answer: dict[str, Any] | None) -> Any:
     return unsealed(given)
 
 
+def named(answer: dict[str, Any] | None) -> str:
+    """The name of the file that a call is made with."""
+    return Path(through(answer)["file_path"]).name
+
+
 DENY_TOUCH = """
 [[rule]]
 toolName = "run_shell_command"
@@ -153,7 +161,7 @@ def test_what_needs_no_question_is_not_asked(make: Callable[..., Asker]) -> None
     asker = make(DENY_TOUCH)
     assert asker.call("list_directory", dir_path=".") == {}
     assert through(asker.call("write_file", file_path="a", content="")) == {
-        "file_path": "a",
+        "file_path": str(asker.project / "a"),
         "content": "",
     }
     assert through(asker.call("run_shell_command", command="ls")) == {"command": "ls"}
@@ -194,7 +202,7 @@ def test_a_mark_from_another_run_is_taken_away(asker: Asker) -> None:
     answer = asker.call("list_directory", **{"dir_path": ".", PROPERTY: "gemtui-" + "0" * 32})
     assert answer is not None
     assert answer["hookSpecificOutput"]["tool_input"] == {"dir_path": "."}
-    given = {"file_path": "a", PROPERTY: "gemtui-" + "0" * 32}
+    given = {"file_path": "a", "content": "", PROPERTY: "gemtui-" + "0" * 32}
     use = {"type": "tool_use", "tool_name": "write_file", "tool_id": "7", "parameters": given}
     asker.says(use)
     asker.later("write_file", **given)
@@ -226,7 +234,7 @@ def test_an_answer_is_what_the_hook_says(asker: Asker) -> None:
     asker.question(1)
     assert asker.gate.waiting
     asker.files.answer(1, Approval.allow())
-    assert through(yes.result()) == {"file_path": "a", "content": "1"}
+    assert named(yes.result()) == "a"
     until(lambda: not asker.gate.waiting)
     no = asker.later("write_file", file_path="b", content="1")
     asker.question(2)
@@ -242,20 +250,32 @@ def test_an_answer_is_what_the_hook_says(asker: Asker) -> None:
 
 
 @pytest.mark.parametrize(
-    ("tool", "path"), [("replace", "a.py"), ("replace", "@a.py"), ("write_file", "@sub/a.py")]
+    ("named", "real"),
+    [
+        ("@a.py", "a.py"),
+        ("a\0.py", "a.py"),
+        ("a%2epy", "a.py"),
+        ("sub%2fa.py", "sub/a.py"),
+        ("a%252epy", "a%252epy"),
+    ],
 )
-def test_a_file_that_is_not_there_is_never_another_one(asker: Asker, tool: str, path: str) -> None:
-    answer = asker.later(tool, file_path=path, content="", old_string="1", new_string="2")
-    assert asker.question(1).arguments["file_path"] == path
+def test_a_path_is_pinned_to_the_file_that_the_cli_would_write(
+    asker: Asker, named: str, real: str
+) -> None:
+    answer = asker.later("write_file", file_path=named, content="1")
+    asked = asker.question(1)
+    assert asked.arguments["file_path"] == named
+    assert asked.effect is not None
+    assert asked.effect.path == str(asker.project / real.replace("%25", "%"))
     asker.files.answer(1, Approval.allow())
-    assert through(answer.result())["file_path"] == str(asker.project / path)
+    assert through(answer.result())["file_path"] == str(asker.project / real)
 
 
-def test_a_path_that_the_cli_would_read_as_another_is_refused(asker: Asker) -> None:
-    """It takes NULs out, so that a file which seems new would be written over."""
-    refused = asker.call("write_file", file_path="a\0.py", content="")
+def test_a_call_that_would_fail_is_refused_with_the_reason(asker: Asker) -> None:
+    refused = asker.call("replace", file_path="a.py", old_string="1", new_string="2")
     assert refused is not None
-    assert "NUL" in refused["reason"]
+    assert refused["reason"] == "The tool would fail: there is no such file to edit."
+    assert asker.files.numbers() == []
 
 
 def test_denies_hold_for_what_a_person_wrote(make: Callable[..., Asker]) -> None:
@@ -320,12 +340,11 @@ def test_denies_for_a_sub_agent_stand_above_the_seal(
     assert decide(rules, Call("read_file", {}, "generalist")).decision is Decision.ALLOW
 
 
-def test_what_is_too_large_to_be_shown_is_refused(asker: Asker) -> None:
-    given = {"tool_name": "write_file", "tool_input": {"content": "é" * 11_000_000}}
-    event = {"hook_event_name": "BeforeTool", **given}
-    sent = json.dumps({"event": event}, ensure_ascii=False).encode() + b"\n"
-    with asker.connect(sent) as connection:
-        refused = json.loads(connection.makefile("rb").readline())
+def test_what_is_too_large_to_be_shown_is_refused(
+    asker: Asker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(gate_folder, "LARGEST", 100_000)
+    refused = asker.call("write_file", file_path="a", content="x" * 100_000)
     assert refused == {"decision": "deny", "reason": f"{TROUBLE}: File too large"}
     assert asker.files.numbers() == []
 
@@ -394,13 +413,13 @@ def test_the_seal_that_lets_through_is_in_no_file_once_the_session_began(asker: 
         {"file_path": "a\x1b]0;title\x07", "content": "\x00\x9b31m\u202e"},
         {"file_path": "\ud800", "content": "half \udfff"},
         {"file_path": "a", "content": "é" * 5_000_000},
-        {"file_path": {"deep": [[[1.5, None, True, 10**30]]]}, "content": -0.0},
+        {"deep": {"deep": [[[1.5, None, True, 10**30]]]}, "content": -0.0},
         {PROPERTY: "gemtui-" + "0" * 32, "file_path": "a"},
     ],
     ids=["escapes", "surrogates", "10 MB", "shapes", "forged"],
 )
 def test_hostile_arguments_come_through_as_they_are(asker: Asker, given: dict[str, Any]) -> None:
-    answer = asker.later("write_file", **given)
+    answer = asker.later("save_memory", **given)
     assert asker.question(1).arguments == unsealed(given)
     asker.files.answer(1, Approval.allow())
     assert through(answer.result()) == unsealed(given)
@@ -461,7 +480,7 @@ def test_an_answer_that_was_there_before_its_question_refuses(asker: Asker) -> N
     answer = asker.later("write_file", file_path="a", content="1")
     asker.question(2)
     asker.files.answer(2, Approval.allow())
-    assert through(answer.result()) == {"file_path": "a", "content": "1"}
+    assert named(answer.result()) == "a"
 
 
 def test_a_folder_for_temporary_files_may_have_a_long_name(tmp_path: Path) -> None:
@@ -481,7 +500,7 @@ def test_a_folder_for_temporary_files_may_have_a_long_name(tmp_path: Path) -> No
 
 
 def test_the_end_of_the_hook_ends_its_question(asker: Asker) -> None:
-    event = {"hook_event_name": "BeforeTool", "tool_name": "write_file", "tool_input": {}}
+    event = {"hook_event_name": "BeforeTool", "tool_name": "web_fetch", "tool_input": {}}
     connection = asker.connect(json.dumps({"event": event}).encode() + b"\n")
     asker.question(1)
     connection.close()
@@ -509,7 +528,7 @@ def test_a_hundred_at_once_each_get_their_own_answer(asker: Asker) -> None:
     for n, answer in answers.items():
         said = answer.result()
         if n % 3:
-            assert through(said)["file_path"] == str(n)
+            assert named(said) == str(n)
         else:
             assert said == {"decision": "deny", "reason": f"The user said no: {n}"}
 
@@ -519,7 +538,7 @@ def test_a_slow_person_is_waited_for(asker: Asker) -> None:
     asker.question(1)
     asker.now += 24 * 3600
     asker.files.answer(1, Approval.allow())
-    assert through(answer.result())["file_path"] == "a"
+    assert named(answer.result()) == "a"
 
 
 def test_who_goes_may_have_all_refused(make: Callable[..., Asker]) -> None:
@@ -535,13 +554,157 @@ def test_who_goes_may_have_all_refused(make: Callable[..., Asker]) -> None:
 
 def test_a_yes_is_for_where_the_path_led_then(asker: Asker) -> None:
     (asker.project / "docs").mkdir()
+    (asker.project / "other").mkdir()
     (asker.project / "link").symlink_to("docs")
     answer = asker.later("write_file", file_path="link/a", content="1")
     asker.question(1)
     (asker.project / "link").unlink()
-    (asker.project / "link").symlink_to("/etc")
+    (asker.project / "link").symlink_to("other")
     asker.files.answer(1, Approval.allow())
-    assert answer.result() == {"decision": "deny", "reason": f"The user said no: {ELSEWHERE}"}
+    again = asker.question(2)
+    assert (again.because, again.again) == (LED, 1)
+    settled = asker.files.settled(1)
+    assert settled is not None
+    assert (settled.fate, settled.again) == (Fate.ABANDONED, 2)
+    (asker.project / "link").unlink()
+    (asker.project / "link").symlink_to("/etc")
+    asker.files.answer(2, Approval.allow())
+    refused = answer.result()
+    assert refused is not None
+    assert refused["decision"] == "deny"
+
+
+def test_a_yes_to_a_file_that_has_changed_is_asked_again(asker: Asker) -> None:
+    (place := asker.project / "a").write_text("old\n")
+    answer = asker.later("replace", file_path="a", old_string="old", new_string="new")
+    first = asker.question(1).effect
+    assert first is not None
+    place.write_text("old and more\n")
+    asker.files.answer(1, Approval.allow(shown=first.mark))
+    again = asker.question(2)
+    assert again.because == CHANGED
+    assert again.effect is not None
+    assert again.effect.after == "new and more\n"
+    asker.files.answer(2, Approval.allow(shown=first.mark))
+    asker.question(3)
+    asker.files.answer(3, Approval.allow())
+    assert named(answer.result()) == "a"
+
+
+def test_a_loose_edit_is_made_exact(asker: Asker) -> None:
+    (asker.project / "a.py").write_text("def f():\n    return 1\n")
+    answer = asker.later("replace", file_path="a.py", old_string="return  1", new_string="return 2")
+    asker.question(1)
+    asker.files.answer(1, Approval.allow())
+    assert "    return 1" in through(answer.result())["old_string"]
+
+
+def test_an_own_text_that_can_t_be_written_is_refused(asker: Asker) -> None:
+    asker.says({"type": "init", "session_id": "s1", "model": "gemini-flash-latest"})
+    answer = asker.later("write_file", file_path="a.py", content="# one\\nline")
+    asked = asker.question(1).effect
+    assert asked is not None
+    assert asked.after == "# one\nline"
+    asker.files.answer(1, Approval.allow({"file_path": "a.py", "content": "# my\\nline"}))
+    refused = answer.result()
+    assert refused is not None
+    assert "choose another model" in refused["reason"]
+
+
+def written(asker: Asker, number: int, path: str, content: str) -> dict[str, Any]:
+    """The arguments with which an approved write is made."""
+    answer = asker.later("write_file", file_path=path, content=content)
+    asker.question(number)
+    asker.files.answer(number, Approval.allow())
+    told = answer.result()
+    assert told is not None
+    made: dict[str, Any] = told["hookSpecificOutput"]["tool_input"]
+    return made
+
+
+def test_a_second_write_of_a_file_waits_for_the_result_of_the_first(asker: Asker) -> None:
+    asker.hook("SessionStart")
+    made = written(asker, 1, "a", "1")
+    refused = asker.call("write_file", file_path="./a", content="2")
+    assert refused == {"decision": "deny", "reason": RACES}
+    (asker.project / "a").write_text("1")
+    assert asker.hook("AfterTool", tool_name="write_file", tool_input=made) == {}
+    assert asker.gate.problem() is None
+    written(asker, 2, "a", "2")
+
+
+def test_a_file_that_is_not_as_approved_ends_the_run_and_can_be_put_back(asker: Asker) -> None:
+    asker.hook("SessionStart")
+    (place := asker.project / "a").write_text("old")
+    made = written(asker, 1, "a", "new")
+    place.write_text("evil")
+    stopped = asker.hook("AfterTool", tool_name="write_file", tool_input=made, tool_response={})
+    assert stopped == {"continue": False, "stopReason": DIFFERS}
+    assert asker.gate.problem() == DIFFERS
+    (found,) = asker.files.differences()
+    assert (found.path, found.approved, found.found, found.former) == (
+        str(place),
+        "new",
+        "evil",
+        "old",
+    )
+    assert oct((asker.files.path / "before-1").stat().st_mode & 0o777) == "0o600"
+    place.write_text("mine")
+    with pytest.raises(PutBackError, match="changed since"):
+        put_back(asker.files, 1)
+    place.write_text("evil")
+    assert put_back(asker.files, 1) == place
+    assert place.read_text() == "old"
+
+
+@pytest.mark.parametrize(
+    ("text", "told", "right"),
+    [
+        (None, "error", True),
+        ("1", "error", False),
+        ("1", "result", True),
+        (None, "result", True),
+        ("2", "result", False),
+        ("2", "end", False),
+    ],
+)
+def test_a_write_whose_result_no_hook_told_of_is_compared(
+    asker: Asker, text: str | None, told: str, right: bool
+) -> None:
+    asker.hook("SessionStart")
+    use = {"type": "tool_use", "tool_name": "write_file", "tool_id": "1"}
+    asker.says({**use, "parameters": {"file_path": "a", "content": "1"}})
+    made = written(asker, 1, "a", "1")
+    if text is not None:
+        (asker.project / "a").write_text(text)
+    if told == "error":
+        response = {"error": {"message": "no room"}}
+        more = {"tool_input": made, "tool_response": response}
+        asker.hook("AfterTool", tool_name="write_file", **more)
+    elif told == "result":
+        asker.says({"type": "tool_result", "tool_id": "1", "status": "success"})
+    else:
+        asker.gate.close()
+    assert asker.gate.problem() == (None if right else DIFFERS)
+
+
+def test_a_call_that_a_granted_rule_lets_pass_says_so(asker: Asker) -> None:
+    rule = '[[rule]]\ntoolName = "run_shell_command"\ncommandPrefix = "make"\n'
+    first = asker.later("run_shell_command", command="make all")
+    asker.question(1)
+    asker.files.answer(1, Approval.allow(rules=rule + 'decision = "allow"\npriority = 100\n'))
+    assert first.result()
+    assert asker.call("run_shell_command", command="make test")
+    (passed,) = asker.files.passed()
+    assert (passed.arguments, passed.answer) == ({"command": "make test"}, 1)
+
+
+def test_a_question_of_a_server_names_its_origin(asker: Asker) -> None:
+    server = {"server_name": "things", "command": "node", "args": ["my server.js"]}
+    given = {"tool_name": "mcp_things_make", "tool_input": {"path": "a"}}
+    asker.pool.submit(lambda: asker.hook("BeforeTool", mcp_context=server, **given))
+    asked = asker.question(1)
+    assert (asked.server, asked.origin) == ("things", "node 'my server.js'")
 
 
 def test_a_tool_of_a_server_gets_what_was_allowed_whatever_other_hooks_say(asker: Asker) -> None:
@@ -567,7 +730,7 @@ def test_an_answer_that_is_no_json_to_the_cli_refuses(asker: Asker) -> None:
 @pytest.mark.parametrize(
     ("tool", "given"),
     [
-        ("write_file", {"file_path": "a", "content": "1"}),
+        ("web_fetch", {"prompt": "a"}),
         ("run_shell_command", {"command": "make", "dir_path": "."}),
         ("mcp_things_make", {"path": "a", "size": 1.0}),
     ],

@@ -52,6 +52,8 @@ def test_all_is_well(store: Path) -> None:
         ({"hooksConfig": {"disabled": [NAME]}}, "hooksConfig.disabled"),
         ({"tools": {"sandbox": True}}, "tools.sandbox"),
         ({"tools": {"sandbox": "docker"}}, "tools.sandbox"),
+        ({"tools": {"disableLLMCorrection": False}}, "tools.disableLLMCorrection from .*settings"),
+        ({"security": {"toolSandboxing": True}}, "security.toolSandboxing from .*settings"),
     ],
 )
 def test_settings_that_keep_hooks_away(store: Path, tmp_path: Path, value: Any, words: str) -> None:
@@ -123,3 +125,16 @@ def test_a_cli_that_may_know_no_such_hooks(store: Path, version: str | None) -> 
     older = replace(NEWEST, flags=NEWEST.flags - {"policy"})
     with pytest.raises(GateError, match="too old"):
         check_gate(options, environ, version="1.0.0", capabilities=older)
+
+
+@pytest.mark.parametrize("name", ["BASH_ENV", "LD_PRELOAD", "GEMTUI_GATE", "GEMINI_SANDBOX"])
+def test_a_variable_of_an_env_file_that_reaches_into_hooks(
+    store: Path, tmp_path: Path, name: str
+) -> None:
+    project = tmp_path / "above" / "project"
+    project.mkdir(parents=True)
+    (project.parent / ".env").write_text(f"ENV=prod\n{name}=./x.sh\n")
+    with pytest.raises(GateError, match=f"{name}.*above/.env"):
+        check(store, cwd=project)
+    (project.parent / ".env").write_text("ENV=prod\n")
+    check(store, cwd=project)

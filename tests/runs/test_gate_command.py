@@ -6,14 +6,17 @@ import os
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from gemtui.agent.capabilities import NEWEST
 from gemtui.agent.command import GATE, UNASKED, Command, Machine, command_of, line_again
 from gemtui.agent.options import AgentOptions
 from gemtui.agent.run_folder import Request, RunFolder
+from gemtui.calls.effect import CallContext, effect
 from gemtui.policy.engine.decide import Engine, Setup
 from gemtui.policy.file.policy import Policy
 from gemtui.policy.model.rules import ApprovalMode, Call, Decision
-from gemtui.runs.gate_policy import GatePolicy, Way
+from gemtui.runs.gate_policy import GatePolicy, Judgement, Way
 from gemtui.transcript.seal import new_seal, sealed
 
 SEAL = new_seal()
@@ -55,7 +58,7 @@ def test_copied_lines_ask_nobody_and_are_free_to_nothing(tmp_path: Path) -> None
 
 
 def gate(text: str, mode: ApprovalMode = ApprovalMode.DEFAULT) -> GatePolicy:
-    return GatePolicy(Policy.parse(text), Setup(), mode)
+    return GatePolicy(Policy.parse(text), Setup(workspace=Path("/nowhere")), mode)
 
 
 def unasked(text: str, mode: ApprovalMode = ApprovalMode.DEFAULT) -> Engine:
@@ -95,21 +98,54 @@ def test_questions_of_the_user_s_rules_are_lifted_by_the_seal_alone() -> None:
 
 
 def test_what_the_cli_takes_for_safe_and_is_not_is_asked_about() -> None:
-    def way(command: str, text: str = "") -> Way:
-        return gate(text).judge(Call("run_shell_command", {"command": command})).way
+    def judged(command: str, text: str = "") -> Judgement:
+        return gate(text).judge(Call("run_shell_command", {"command": command}))
 
-    for command in ("git status", "uniq a", "uniq -c a", "sed -n 1p a"):
-        assert way(command) is Way.THROUGH, command
-    for command in (
-        "uniq a b",
-        "ls; 'uniq' a ~/.profile",
-        "\\uniq a b",
-        "git --git-dir=x status",
-        "git -C x status",
+    assert judged("ls").way is Way.THROUGH
+    for command in ("uniq a b", "ls\u00a0x/e.sh", "git -C x status"):
+        assert judged(command).way is Way.ASK, command
+    allowed = judged("uniq a b", RULE.format("run_shell_command", "allow", 5))
+    assert (allowed.way, allowed.rule) == (Way.THROUGH, "rule 1 of policy.toml")
+
+
+def test_writes_and_commands_without_the_seal_are_refused_and_not_hidden() -> None:
+    text = RULE.format("write_file", "allow", 999) + RULE.format("run_shell_command", "allow", 5)
+    for mode in (ApprovalMode.DEFAULT, ApprovalMode.AUTO_EDIT):
+        engine = unasked(text, mode)
+        for call in (*CALLS[:2], Call("run_shell_command", {"command": "ls"})):
+            outcome = engine.outcome(call)
+            assert (outcome.decision, outcome.offered) == (Decision.DENY, True)
+            assert gate(text, mode).judge(call).way is not Way.PASS
+            made = Call(call.tool, sealed(call.tool, call.args, SEAL))
+            assert engine.outcome(made).decision is Decision.ALLOW
+
+
+@pytest.mark.parametrize(("named", "way"), [("a.md", Way.THROUGH), (".npmrc", Way.ASK)])
+def test_a_file_that_decides_what_runs_later_is_asked_about(
+    tmp_path: Path, named: str, way: Way
+) -> None:
+    policy = GatePolicy(Policy(), Setup(workspace=tmp_path), ApprovalMode.AUTO_EDIT)
+    for spelled in (named, named.replace(".", "%2e")):
+        args = {"file_path": spelled, "content": ""}
+        does = effect("write_file", args, CallContext(project=tmp_path, model="gemini-2.5-pro"))
+        assert policy.judge(Call("write_file", args), does).way is way
+
+
+def test_rules_hold_for_the_file_that_a_path_leads_to(tmp_path: Path) -> None:
+    denies = f"{RULE.format('write_file', 'deny', 9)}argsPattern = 'secret\\.md'\n"
+    allows = f"{RULE.format('write_file', 'allow', 5)}argsPattern = '\"docs/'\n"
+    policy = GatePolicy(
+        Policy.parse(denies + allows), Setup(workspace=tmp_path), ApprovalMode.DEFAULT
+    )
+    for named, way in (
+        ("docs/a.md", Way.THROUGH),
+        ("docs%2fa.md", Way.ASK),
+        ("docs/%2e%2e/a.md", Way.ASK),
+        ("docs/secret%2emd", Way.REFUSE),
     ):
-        assert way(command) is Way.ASK, command
-    allowed = RULE.format("run_shell_command", "allow", 5)
-    assert way("uniq a b", allowed + "interactive = true\n") is Way.THROUGH
+        args = {"file_path": named, "content": ""}
+        does = effect("write_file", args, CallContext(project=tmp_path, model="gemini-2.5-pro"))
+        assert policy.judge(Call("write_file", args), does).way is way, named
 
 
 def test_what_rules_hide_stays_hidden() -> None:

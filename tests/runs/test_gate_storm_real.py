@@ -129,8 +129,7 @@ class Storm:
         owner = look_for(self.run.folder.owner, lambda owner: owner.cli is not None)
         supervisor = psutil.Process(owner.pid)
         self.cli = psutil.Process(owner.cli)
-        guardians = [each for each in supervisor.children() if each != self.cli]
-        self.keepers = [supervisor, *guardians]
+        self.keepers = [supervisor, *supervisor.parents()[:1]]
 
     def answered_by_somebody(self) -> None:
         """A gemtui begins to answer."""

@@ -60,6 +60,36 @@ def test_a_command_stands_for_its_prefix(
 
 
 @pytest.mark.parametrize(
+    ("command", "also", "never"),
+    [
+        ("git log -3", "git log --oneline", "git log --output=x"),
+        ("git log -3", "git log  src", "git log --outp=x"),
+        ("git log -3", "git log", "git log --textconv"),
+        ("git shortlog", "git shortlog -n", "git shortlog --output=x"),
+        ("ls", "ls -la sub", "ls\u00a0x/e.sh"),
+        ("ls", "ls 'sub'", "ls /etc"),
+        ("ls", "ls sub && ls", "ls -L sub"),
+        ("pytest -q", "pytest x.py", "pytest\u3000x"),
+        ("pytest -q", "pytest x.py", "pytest `x`"),
+        ("cd sub", "cd .", "cd sub && cd ."),
+        ("mkdir x", "mkdir y", "mkdir\u2003y"),
+    ],
+)
+def test_a_prefix_covers_only_words_that_bash_reads_likewise(
+    project: Path, command: str, also: str, never: str
+) -> None:
+    granted = Granted(project)
+    granted.add(asked(SHELL, {"command": command}, project).toml)
+    assert granted.allows(shell(command))
+    assert granted.allows(shell(also))
+    assert not granted.allows(shell(never))
+
+
+def test_making_a_folder_is_not_said_to_run_code(project: Path) -> None:
+    assert "code" not in asked(SHELL, {"command": "mkdir x"}, project).words
+
+
+@pytest.mark.parametrize(
     ("command", "why"),
     [
         ("rm -rf build", "delete"),
@@ -84,6 +114,7 @@ def test_where_no_rule_is_narrow_it_says_why(project: Path, command: str, why: s
 def test_a_command_elsewhere_is_not_like_one_here(project: Path) -> None:
     granted = Granted(project)
     granted.add(asked(SHELL, {"command": "git add a"}, project).toml)
+    (project / "sub").mkdir()
     there = Call(SHELL, {"command": "git add a", "dir_path": "../other"})
     inside = Call(SHELL, {"command": "git add a", "dir_path": "sub"})
     assert not granted.allows(there)
@@ -98,7 +129,17 @@ def test_a_file_is_this_very_file(project: Path, tmp_path: Path) -> None:
     assert granted.allows(edit("src/a.py"))
     assert granted.allows(edit(project / "src/a.py"))
     assert granted.allows(edit("src/../src/a.py"))
-    for other in ("src/b.py", "a.py", "src/a.py/x", "../project2/src/a.py", "", "a\0", 3):
+    for other in (
+        "src/b.py",
+        "a.py",
+        "src/a.py/x",
+        "src/a%2epy",
+        "@src/a.py",
+        "../project2/src/a.py",
+        "",
+        "a\0",
+        3,
+    ):
         assert not granted.allows(edit(other)), other
     other_project = Granted(tmp_path / "elsewhere")
     other_project.add(like.toml)
@@ -121,6 +162,8 @@ def test_a_file_that_became_a_link_is_another_one(project: Path, tmp_path: Path)
         ('a"b', "quotes"),
         ("", "no file"),
         ("out/x", "leads out"),
+        ("a%2etxt", "another file"),
+        ("@a.txt", "another file"),
     ],
 )
 def test_a_file_for_which_there_is_no_rule(project: Path, path: str, why: str) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import signal
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -16,7 +17,7 @@ import pytest
 from gemtui.agent import process_tree
 from gemtui.agent.gemini import GeminiAdapter, GeminiRun
 from gemtui.agent.options import AgentOptions
-from gemtui.agent.run_folder import RUN_TAG, RunFolder
+from gemtui.agent.run_folder import RUN_TAG, ProcessId, RunFolder
 from gemtui.runs.listing import RunState, clear, list_runs, prune, usage
 from gemtui.runs.stop import stop
 from tests.fake_cli import INIT, FakeCli
@@ -45,8 +46,7 @@ def kill_watchers(run: GeminiRun) -> None:
     owner = run.folder.owner()
     assert owner is not None
     supervisor = psutil.Process(owner.pid)
-    guardians = [each for each in supervisor.children() if each.pid != owner.cli]
-    for each in (*guardians, supervisor):
+    for each in (*supervisor.parents()[:1], supervisor):
         each.kill()
     wait_for(lambda: not run.supervised())
 
@@ -117,17 +117,23 @@ def test_stopping_a_run_that_is_watched(tmp_path: Path, fake_cli: FakeCli) -> No
     assert ended.started is not None
 
 
-def test_a_background_command_of_an_ended_run_can_be_ended(
-    tmp_path: Path, fake_cli: FakeCli
-) -> None:
-    fake_cli(f"print:{INIT}", "orphan", "exit:0")
-    started = start(tmp_path)
-    asyncio.run(started.wait())
+def test_an_ended_run_with_a_process_left_is_orphaned_until_that_is_stopped(tmp_path: Path) -> None:
+    add_run(tmp_path / "runs", "ended")
+    folder = RunFolder(tmp_path / "runs" / "ended")
+    record = folder.exit()
+    assert record is not None
+    child = subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE)
+    began = psutil.Process(child.pid).create_time()
+    another = ProcessId(pid=os.getpid(), began=began - 1_000)
+    folder.finish(replace(record, left=(ProcessId(pid=child.pid, began=began), another)))
     (run,) = list_runs(tmp_path / "runs")
-    assert (run.state, len(run.pids)) == (RunState.ENDED, 1)
+    assert (run.state, run.pids, run.word) == (RunState.ORPHANED, (child.pid,), "orphaned")
     assert clear(tmp_path / "runs") == 0
     assert stop(run)
-    assert clear(tmp_path / "runs") == 1
+    child.communicate()
+    assert child.returncode == -signal.SIGTERM
+    (run,) = list_runs(tmp_path / "runs")
+    assert (run.state, run.pids) == (RunState.ENDED, ())
 
 
 def test_secrets_of_a_lost_run_go(tmp_path: Path, orphan: RunFolder) -> None:

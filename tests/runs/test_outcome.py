@@ -226,6 +226,25 @@ def test_refused_tools_say_why() -> None:
     assert refusal_words("Tool execution denied by policy.") == "denied by a policy"
 
 
+@pytest.mark.parametrize(
+    ("tool", "words", "freer"),
+    [
+        ("write_file", "not permitted in this mode", True),
+        ("delegate_to_agent", "not found: current versions of Gemini CLI have no such tool", False),
+    ],
+)
+def test_only_a_tool_that_exists_is_said_to_be_allowed_by_another_mode(
+    tool: str, words: str, freer: bool
+) -> None:
+    message = f'"Tool \\"{tool}\\" not found."'
+    error = f'{{"type":"tool_not_registered","message":{message}}}'
+    use = f'{{"type":"tool_use","tool_name":"{tool}","tool_id":"1","parameters":{{}}}}'
+    result = f'{{"type":"tool_result","tool_id":"1","status":"error","error":{error}}}'
+    found = said(INIT, use, result, HELLO, OK)
+    assert (found.status, found.detail) == (Status.REFUSED, f"{tool}: {words}")
+    assert ("yolo" in " ".join(found.ways_out)) == freer
+
+
 def test_a_broken_policy_file_is_a_failure() -> None:
     words = (
         "[USER] Policy file error in deny.toml:\n  TOML parsing failed\nUnexpected character\n\n"

@@ -95,30 +95,70 @@ def _why(span: Span, command: str) -> str:
 
 def _of_program(program: str, text: str) -> Iterator[str]:
     """Yield why a command is dangerous, by its program and the words behind it."""
-    name = program.rsplit("/", 1)[-1].lower()
     try:
         rest = [word.text for word in words(text)][1:]
     except ValueError:
         rest = []
+    yield from _of_words(program, rest)
+    if program.rsplit("/", 1)[-1] in _STARTERS:
+        for at, word in enumerate(rest):
+            if word.rsplit("/", 1)[-1] in _STARTED:
+                yield from _of_words(word, rest[at + 1 :])
+
+
+def _of_words(program: str, rest: list[str]) -> Iterator[str]:
+    name = program.rsplit("/", 1)[-1].lower()
+    if rest in (["--version"], ["--help"]) and _NAME.fullmatch(program):
+        return
     second = next((word for word in rest if not word.startswith("-")), "")
     why = programs.NEVER.get(name, programs.DELETES if name.startswith("mkfs.") else "")
-    if holds_controls(program) or not re.fullmatch(r"[\w./@%+:,^-]+", program, re.ASCII):
+    if holds_controls(program) or not _NAME.fullmatch(program):
         yield "its name is quoted, computed or odd"
     if why == programs.DELETES and name not in _DELETES:
         return
     if why == programs.RUNS and name not in _RUNS:
         return
+    if name == "find" or (name == "set" and set(rest) <= _STRICT):
+        why = ""
     if why:
         yield why
     if name in programs.SHELLS | programs.LANGUAGES and not second.endswith(_SCRIPTS):
         yield _ANY_CODE
     if _PYTHON.fullmatch(name) and (not second or "-c" in rest):
         yield _ANY_CODE
-    if name == "git" and second in _GIT:
+    if name == "find" and not _FIND_ACTS.isdisjoint(rest):
+        yield programs.NEVER["find"]
+    if name == "git" and second in _GIT and " ".join(rest[:2]) not in _GIT_LOOKS:
         yield programs.ONLY["git"][1]
     if name in programs.TOOLS and name != "git" and second in _BEYOND:
         yield programs.BEYOND if second in ("publish", "push", "deploy") else programs.DELETES
 
 
+_NAME: Final = re.compile(r"[\w./@%+:,^-]+", re.ASCII)
+_STARTERS: Final = frozenset(
+    [
+        "env",
+        "nohup",
+        "time",
+        "nice",
+        "ionice",
+        "timeout",
+        "gtimeout",
+        "command",
+        "builtin",
+        "stdbuf",
+        "setsid",
+        "xargs",
+    ]
+)
+_STARTED: Final = _DELETES | programs.SHELLS | {"sudo", "doas", "curl", "wget", "git", "eval"}
+"""Programs that are named behind one that only starts them; the rest would be said too often."""
+_FIND_ACTS: Final = frozenset(
+    ["-delete", "-exec", "-execdir", "-ok", "-okdir", "-fls", "-fprint", "-fprint0", "-fprintf"]
+)
+_GIT_LOOKS: Final = ("config --get", "config --list", "config -l", "stash list", "stash show")
+_STRICT: Final = frozenset(
+    ["-e", "-u", "-x", "-eu", "-ex", "-eux", "-euo", "-euxo", "-o", "pipefail"]
+)
 _PYTHON: Final = re.compile(r"(?:python|pypy)[\d.]*")
 _SCRIPTS: Final = (".sh", ".js", ".mjs", ".cjs", ".pl", ".rb", ".php", ".lua", ".R", ".jl", ".tcl")

@@ -16,7 +16,8 @@ from typing import Final, Literal
 import tree_sitter_bash
 from tree_sitter import Language, Node, Parser, Tree
 
-from gemtui.calls.shell.quote import BLANKS, words
+from gemtui.calls.javascript import BLANKS
+from gemtui.calls.shell.quote import words
 
 _LANGUAGE: Final = Language(tree_sitter_bash.language())
 _PARSE_SECONDS: Final = 1.0

@@ -117,5 +117,6 @@ READS: Final = _names(
     md5sum sha256sum realpath readlink basename dirname jq column comm paste tr"""
 )
 HARMLESS: Final = _names("echo pwd cd true false exit sleep date which type whoami id uname seq")
+MAKES: Final = _names("mkdir touch mktemp mkfifo")
 CHECKS: Final = _names("ruff mypy eslint tsc black isort flake8 prettier pyright")
 """Programs that check code, and may change it."""

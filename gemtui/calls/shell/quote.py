@@ -11,13 +11,8 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Final
 
-BLANKS: Final = (
-    "\t\n\v\f\r \u00a0\u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a"
-    "\u2028\u2029\u202f\u205f\u3000\ufeff"
-)
-"""The characters that JavaScript treats as whitespace; Python's set differs."""
+from gemtui.calls.javascript import BLANKS
 
 _OPERATOR = r"\|\||&&|;;|\|&|<\(|<<<|>>|>&|<&|[&;()|<>]"
 _BARE = rf"""[^{BLANKS}'"|&;()<>\\]+|\\['"|&;()<> \t]?"""

@@ -6,21 +6,18 @@ This is part of the CLI's classification of commands (assets/gemini-cli.md#safe-
 from __future__ import annotations
 
 import os
-import re
-import sys
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, Self
-from urllib.parse import unquote_to_bytes
+
+from gemtui.calls.paths import real_path, resolved, within
 
 _NOWHERE: Final = "/\U0010ffff"
 """Stands for an unknown folder; no path in a command leads into it by chance."""
 
 _LONGEST: Final = 4096
 """Characters of the longest path that is looked up; no system has longer ones."""
-
-_MALFORMED: Final = re.compile("%(?![0-9A-Fa-f]{2})")
 
 _SYSTEM: Final = (
     "/usr/bin",
@@ -103,33 +100,4 @@ class Workspace:
         real = real_path(program) if self.known else resolved("/", program)
         if self.workspace != "/" and within(self.workspace, real):
             return False
-        real, *roots = (_folded(path) for path in (real, *_SYSTEM))
-        return any(real == root or real.startswith(root + "/") for root in roots)
-
-
-def resolved(folder: str, path: str) -> str:
-    """Return the absolute path of `path` relative to `folder`; links are not followed."""
-    return "/" + os.path.normpath(os.path.join(folder, path)).lstrip("/")  # noqa: PTH118
-
-
-def within(folder: str, path: str) -> bool:
-    """Whether `path` is `folder` or below it; both are absolute."""
-    folder, path = _folded(folder), _folded(path)
-    return path == folder or path.startswith(folder.rstrip("/") + "/")
-
-
-def _folded(path: str) -> str:
-    return path.lower() if sys.platform == "darwin" else path
-
-
-def real_path(path: str) -> str:
-    """Return a path with links followed; the CLI decodes `%20` and the like in it."""
-    if "%" in path and not _MALFORMED.search(path):
-        with suppress(ValueError):
-            path = unquote_to_bytes(path).decode()
-    try:
-        return os.path.realpath(path, strict=True)
-    except (FileNotFoundError, NotADirectoryError):
-        return os.path.realpath(path)
-    except (OSError, ValueError):
-        return path
+        return any(within(root, real) for root in _SYSTEM)

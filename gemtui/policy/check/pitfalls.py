@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 
+from gemtui.calls.shell.parser import parse_command
+from gemtui.calls.shell.programs import NEVER, RUNS, SHELLS
 from gemtui.policy.check.finding_builder import FindingDraft, warned
 from gemtui.policy.engine.protected import BUILD_FILES
 from gemtui.policy.file.rule_codec import value_text
@@ -16,8 +18,6 @@ from gemtui.policy.match import pattern_forms as forms
 from gemtui.policy.match.matching import SHELL, pattern_sources
 from gemtui.policy.model.rules import ApprovalMode, Decision, Finding, Rule
 from gemtui.policy.model.tool_catalog import AGENTS, ALIASES
-from gemtui.calls.shell.parser import parse_command
-from gemtui.calls.shell.programs import NEVER, RUNS, SHELLS
 from gemtui.text import listed
 
 _OUTSIDE_PLAN = ("default", "autoEdit", "yolo")

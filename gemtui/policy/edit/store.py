@@ -25,6 +25,7 @@ from gemtui.files import (
     sync_folder,
     write_whole,
 )
+from gemtui.own_folders import make_own_folder
 from gemtui.paths import gemini_home
 from gemtui.policy.edit.document import Document
 from gemtui.policy.edit.named_policies import ENDING, find_policy, path_of, policies_dir
@@ -255,7 +256,7 @@ def create(name: str, text: str = "") -> Opened:
     Raises PolicyError if the name is not valid or is taken, and OSError if writing fails.
     """
     path = path_of(name)
-    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    make_own_folder(path.parent)
     data = _encoded(text, path)
     try:
         handle = os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600)

@@ -10,14 +10,14 @@ import re
 from collections.abc import Sequence
 from pathlib import Path
 
+from gemtui.calls.paths import real_path, resolved, within, without_at
+from gemtui.calls.shell.parser import unwrapped
 from gemtui.paths import gemini_home, settings_path
 from gemtui.policy.engine.results import Setup
 from gemtui.policy.engine.settings import names
 from gemtui.policy.match.matching import SHELL
 from gemtui.policy.model.rules import ApprovalMode, Call
 from gemtui.policy.model.tool_catalog import ALIASES
-from gemtui.calls.shell.parser import unwrapped
-from gemtui.calls.shell.workspace import real_path, resolved, within
 
 _PATHS = {
     "read_file": "file_path",
@@ -119,7 +119,7 @@ def _path_refused(path: str, roots: Sequence[str], *, on_disk: bool) -> str | No
     if not roots:
         inside = os.path.normpath(path)
         return None if inside.startswith("/") else _name_refused(inside)
-    target = resolved(roots[0], _without_at(path, roots[0], on_disk=on_disk))
+    target = resolved(roots[0], without_at(path, roots[0], on_disk=on_disk))
     if on_disk:
         target, roots = real_path(target), [real_path(root) for root in roots]
     for root in roots:
@@ -133,13 +133,3 @@ def _name_refused(inside: str) -> str | None:
         return _OUTSIDE
     name = blocked_segment(inside)
     return f"no tool may use a path through {name}" if name else None
-
-
-def _without_at(path: str, root: str, *, on_disk: bool) -> str:
-    """A path without the @ that people put before files, unless there is such a file."""
-    if len(path) < 2 or not path.startswith("@"):
-        return path
-    rest = path[1:].lstrip("/\\")
-    first = re.split(r"[/\\]", path)[0]
-    literal = on_disk and any(os.path.lexists(resolved(root, each)) for each in (path, first))
-    return path if literal or not rest else rest

@@ -12,8 +12,8 @@ from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
-from urllib.parse import unquote
 
+from gemtui.calls.paths import decoded
 from gemtui.policy.engine.results import Evaluation
 from gemtui.policy.model.rules import Decision
 
@@ -114,7 +114,7 @@ def is_build_file(path: str, workspace: Path | None = None) -> bool:
     path = path.replace("\0", "").replace("\\", "/")
     if not path:
         return False
-    path = _decoded(path.removeprefix("file://"))
+    path = decoded(path.removeprefix("file://"))
     here = Path(os.path.normpath(path if workspace is None else workspace / path))
     name = _followed(here).name if workspace else here.name
     ending = Path(name).suffix.lower()
@@ -127,16 +127,6 @@ def _followed(path: Path) -> Path:
     try:
         return Path(os.path.realpath(path)) if path.is_symlink() else path
     except OSError:
-        return path
-
-
-def _decoded(path: str) -> str:
-    """Percent signs read as in an address, unless one of them can't be."""
-    if "%" not in path or re.search("%(?![0-9a-fA-F]{2})", path):
-        return path
-    try:
-        return unquote(path, errors="strict")
-    except UnicodeDecodeError:
         return path
 
 

@@ -11,11 +11,11 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from gemtui.calls.shell.command_safety import Judgement, judge
+from gemtui.calls.shell.parser import CommandPart, ParsedCommand, has_redirection, parse_command
 from gemtui.policy.engine.results import Evaluation
 from gemtui.policy.match.matching import CompiledRule, RuleRow
 from gemtui.policy.model.rules import ApprovalMode, Decision
-from gemtui.calls.shell.command_safety import Judgement, judge
-from gemtui.calls.shell.parser import CommandPart, ParsedCommand, has_redirection, parse_command
 
 ALLOW, DENY, ASK = Decision.ALLOW, Decision.DENY, Decision.ASK_USER
 TOO_DEEP = 60

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from gemtui.calls.shell.parser import CommandPart, parse_command
 from gemtui.policy.engine.decide import Engine
 from gemtui.policy.match.matching import SHELL
 from gemtui.policy.match.path_patterns import (
@@ -20,7 +21,6 @@ from gemtui.policy.match.path_patterns import (
 from gemtui.policy.model.recorded_call import RecordedCall, Reference
 from gemtui.policy.model.rules import ApprovalMode, Call, Decision, Rule
 from gemtui.policy.model.tool_catalog import tool as known_tool
-from gemtui.calls.shell.parser import CommandPart, parse_command
 from gemtui.policy.suggest.prefixes import NoPrefix, Prefix, prefix_of
 from gemtui.policy.suggest.replay import is_known
 

@@ -17,6 +17,8 @@ _PLAIN = re.compile(r"[\w./@%+:,^-]+", re.ASCII)
 _ASSIGNED = re.compile(r"\w+\+?=", re.ASCII)
 _PYTHON = re.compile(r"(?:python|pypy)[\d.]*w?")
 _PIP = re.compile(r"pip[\d.]*")
+_BLANKS = re.compile(r"[ \t\n]+")
+"""What separates words for bash; for the CLI, and `str.split()`, U+00A0 and others do as well."""
 _SECONDS = re.compile(r"\d+(?:\.\d+)?[smhd]?")
 
 
@@ -55,7 +57,7 @@ def prefix_of(text: str) -> Prefix | NoPrefix:
     """
     words = _words(text)
     if not words:
-        first = text.split()[0] if text.split() else ""
+        first = next(iter(_BLANKS.split(text)), "")
         if _ASSIGNED.match(first):
             return NoPrefix(what=first.partition("=")[0] + "=…", why="a variable is set before it")
         return NoPrefix(what=first[:40], why="its name is quoted, computed or odd")
@@ -193,4 +195,6 @@ def _opens(name: str) -> str:
         return _CHECKS
     if name in programs.HARMLESS:
         return _ANYTHING
+    if name in programs.MAKES:
+        return "with any arguments: it makes files or folders, and changes none"
     return _CODE

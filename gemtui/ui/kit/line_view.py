@@ -51,7 +51,7 @@ class LineView(HalfPages, can_focus=True, inherit_bindings=False):
         """Draw this from now on; `fresh`: from its first line."""
         self._draw, self._look = draw, None
         if fresh:
-            self.scroll_to(y=0, animate=False)
+            self.scroll_to(y=0, animate=False, immediate=True)
         self._lay_out()
 
     @property

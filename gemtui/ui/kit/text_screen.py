@@ -25,6 +25,17 @@ class RawText(Log, HalfPages):
         super().__init__(auto_scroll=False)
         self._text, self._what = text.expandtabs(4), what
         self._wrapped = 0
+        self.reached_end = False
+        """Whether the last line has been in sight."""
+
+    def watch_scroll_y(self, old_value: float, new_value: float) -> None:
+        """Look whether the end is in sight."""
+        super().watch_scroll_y(old_value, new_value)
+        self.call_after_refresh(self._look_where)
+
+    def _look_where(self) -> None:
+        if self._wrapped and self.scroll_offset.y >= self.max_scroll_y:
+            self.reached_end = True
 
     def on_resize(self) -> None:
         """Wrap again where the width changed."""
@@ -33,6 +44,7 @@ class RawText(Log, HalfPages):
             self._wrapped = width
             self.clear()
             self.write_lines(wrapped(Clean(self._text), width))
+        self.call_after_refresh(self._look_where)
 
     def action_copy(self) -> None:
         """Copy all of it."""
@@ -70,6 +82,11 @@ class RawScreen(AnsweringScreen[None]):
         yield BarLine(id="header")
         yield RawText(self._text, self._what)
         yield FooterLine(ascii=self._ascii)
+
+    @property
+    def reached_end(self) -> bool:
+        """Whether the last line of the text has been in sight."""
+        return self.query_one(RawText).reached_end
 
     def on_mount(self) -> None:
         """Say what this is."""

@@ -19,6 +19,7 @@ from gemtui.files import is_file, read_end, read_small
 from gemtui.paths import current_folder, typed_path
 from gemtui.policy.edit import store
 from gemtui.runs import follow_up
+from gemtui.runs.before_run import told_before
 from gemtui.runs.copies import last_copies
 from gemtui.runs.listing import Run
 from gemtui.runs.stop import stop
@@ -38,6 +39,8 @@ if TYPE_CHECKING:
 
 LARGEST_PROMPT = 10_000_000
 """Bytes of a file that is read as a prompt."""
+MOST_TOLD = 6
+"""Lines about a folder's settings in the trust question."""
 MOST_STDERR = 1_000_000
 """Bytes of stderr that are shown."""
 
@@ -53,22 +56,30 @@ async def trusted(
         return False
     if await asyncio.to_thread(trust.remembered, folder, environ):
         return True
-    answer = await app.push_screen_wait(
-        ChooseScreen(
-            Clean("Trust this folder?"),
-            (
-                clean_line(str(folder)),
-                Clean(""),
-                Clean("Gemini CLI does not know this folder and will not work in it."),
-                Clean("Trusting it also switches on the settings, hooks and MCP servers"),
-                Clean("that it brings along."),
-            ),
-            (
-                Choice("no", Clean("Don't run"), Clean("the prompt is kept")),
-                Choice("yes", Clean("Trust it and run"), Clean("gemtui remembers it")),
-            ),
-        )
+    told = await asyncio.to_thread(told_before, AgentOptions(cwd=folder), environ)
+    lines = [clean_line(line) for words in told.lines() for line in textwrap.wrap(words, 70)]
+    rest = len(lines) - MOST_TOLD
+    more = Choice("show", Clean("Show all of it"), Clean(f"{rest} more lines"))
+    question = ChooseScreen(
+        Clean("Trust this folder?"),
+        (
+            clean_line(str(folder)),
+            Clean(""),
+            Clean("Gemini CLI does not know this folder and will not work in it."),
+            Clean("Trusting it also switches on the settings, hooks and MCP servers"),
+            Clean("that it brings along."),
+            *lines[:MOST_TOLD],
+        ),
+        (
+            Choice("no", Clean("Don't run"), Clean("the prompt is kept")),
+            Choice("yes", Clean("Trust it and run"), Clean("gemtui remembers it")),
+            *((more,) if rest > 0 else ()),
+        ),
     )
+    answer = await app.push_screen_wait(question)
+    if answer == "show":
+        app.show_text("What this folder does unasked", "\n".join(lines), what="the list")
+        return None
     if answer != "yes":
         return None
     try:

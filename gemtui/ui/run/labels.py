@@ -32,6 +32,7 @@ QUIET = 60.0
 _SILENT = 3.0
 _LAST_LINES = 6
 ENDED_KEYS = (
+    "run.differing",
     "run.allow",
     "run.again",
     "run.edit",
@@ -341,9 +342,18 @@ _LETTERS = {
 
 
 def write_row(
-    write: FileWrite, root: Path, glyphs: Glyphs, *, asked: Set[str] = frozenset()
+    write: FileWrite,
+    root: Path,
+    glyphs: Glyphs,
+    *,
+    asked: Set[str] = frozenset(),
+    queued: Set[str] = frozenset(),
 ) -> Content:
-    """One line of the list of changed files; `asked`: calls that wait for a person."""
+    """Return one line of the list of changed files.
+
+    `asked`: calls that wait for a person. `queued`: calls that wait for their turn.
+    """
+    in_turn = write.written is WriteStatus.PENDING and not queued.isdisjoint(write.calls)
     waits = write.written is WriteStatus.PENDING and not asked.isdisjoint(write.calls)
     path = write.path.relative_to(root) if write.path.is_relative_to(root) else write.path
     match write.written:
@@ -362,7 +372,7 @@ def write_row(
     for number in write.numbers:
         style = "$text-success" if number.startswith("+") else "$text-error"
         parts.append((number.replace("-", glyphs.removed), style))
-    parts.append(("asked" if waits else write.words, words))
+    parts.append(("asked" if waits else "queued" if in_turn else write.words, words))
     return Content(" ").join(Content.styled(text, look) for text, look in parts if text)
 
 

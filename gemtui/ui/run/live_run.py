@@ -17,7 +17,7 @@ from datetime import datetime
 from enum import StrEnum
 from pathlib import Path
 
-from gemtui.agent.approval import Approval, Away
+from gemtui.agent.approval import Approval, Away, Difference
 from gemtui.agent.events import (
     AgentEvent,
     Done,
@@ -125,6 +125,8 @@ class LiveRun:
         self.before = Transcript.of(()) if before is None else before
         self.progress = RunProgress()
         self.questions: tuple[Question, ...] = ()
+        self.differing: Sequence[Difference] = ()
+        """The files that were not as approved; known once it has ended."""
         """What it asked, as of the last look."""
         self._waiting: tuple[Question, ...] = ()
         self.asked: Callable[[LiveRun], None] = lambda _run: None
@@ -187,6 +189,14 @@ class LiveRun:
         calls = self._answered.calls
         return frozenset(calls[each.number] for each in self.waiting if each.number in calls)
 
+    @property
+    def queued(self) -> frozenset[str]:
+        """The ids of the calls that are not made before a person has answered about another one."""
+        if not self.waiting:
+            return frozenset()
+        calls = self.own.calls()
+        return frozenset(call.id for call in calls if call.status is ToolStatus.QUEUED)
+
     # --- what comes ----------------------------------------------------------------------------
 
     async def follow(self, *, see_files: bool = False) -> None:
@@ -203,6 +213,7 @@ class LiveRun:
             for task in tasks:
                 task.cancel()
         await self._look_at_questions()
+        self.differing = await asyncio.to_thread(self.run.gate.differences)
         self.exit = self.run.exit()
         ended = (self.exit and self.exit.ended) or self.began if self.past else None
         await self.files.end(ended)
@@ -448,6 +459,7 @@ _ENDS = {
     ToolStatus.CANCELLED: ToolEnd.CANCELLED,
     ToolStatus.DENIED: ToolEnd.DENIED,
     ToolStatus.REFUSED: ToolEnd.REFUSED,
+    ToolStatus.QUEUED: ToolEnd.RUNNING,
     ToolStatus.RUNNING: ToolEnd.RUNNING,
 }
 

@@ -10,6 +10,7 @@ from pathlib import Path
 import orjson
 
 from gemtui.files import read_small, write_whole
+from gemtui.own_folders import make_own_folder
 from gemtui.text import clean
 
 MOST_PROMPTS = 200
@@ -39,7 +40,7 @@ class History:
         others = (each for each in _read(self.path) if each != prompt)
         self.prompts = [*others, prompt][-MOST_PROMPTS:]
         try:
-            self.path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+            make_own_folder(self.path.parent)
             lines = (orjson.dumps(each) + b"\n" for each in self.prompts)
             write_whole(self.path, lines, durable=True)
         except OSError:

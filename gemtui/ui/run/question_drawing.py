@@ -3,76 +3,116 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import NamedTuple
 
+from gemtui.runs.cautions import Caution
 from gemtui.runs.proposal import Form, Proposal
-from gemtui.text import HOLDS_CONTROLS, Clean, clean_line, counted, visible, visible_line
-from gemtui.transcript.tools import args_hold_controls, asked_path
+from gemtui.text import Clean, counted, visible, visible_line
+from gemtui.ui.draw.bounds import LINES, excerpt, line_count
+from gemtui.ui.draw.code import language_of
 from gemtui.ui.draw.gutter_rows import Row, remark, text_rows, whole
-from gemtui.ui.draw.lines import Line, Piece, Pieces, own, wrap
+from gemtui.ui.draw.lines import Line, Piece, Pieces, flat, own, wrap
 from gemtui.ui.draw.theme import BOLD, UNDERLINE, Look, Role
-from gemtui.ui.transcript.card_body import draw_diff
+from gemtui.ui.transcript.card_body import change_counts
+from gemtui.ui.transcript.diff import draw_changes, read_diff
 
 LONGEST = 20_000
 """Characters of a command or of arguments that are drawn here; `enter` shows all."""
 _LONGEST_OTHER = 1000
 """Characters of an argument that stands beside the command or the change."""
+_FEW = 3
+"""Cautions that are not counted."""
+_MOST_CAUTIONS = 100
+"""Cautions that are drawn; the parts of a command are marked in it as well."""
 
 
-def draw_proposal(proposal: Proposal, look: Look) -> Sequence[Line]:
-    """What the call would do, then what there is to say of it."""
-    return list(_drawn(proposal, look))
+class Drawing(NamedTuple):
+    """A call as lines; `left_out`: what of it is not among them, "" = nothing."""
+
+    lines: Sequence[Line]
+    left_out: str = ""
 
 
-def _drawn(proposal: Proposal, look: Look) -> Iterator[Line]:
-    glyphs, warning = look.glyphs, look[Role.WARNING]
-    if args_hold_controls(proposal.arguments):
-        yield from wrap((Piece(own(f"{glyphs.warning} {HOLDS_CONTROLS}"), warning),), look.width)
+def draw_proposal(
+    proposal: Proposal, cautions: Sequence[Caution], project: Path, look: Look
+) -> Drawing:
+    """Draw what to know before answering, then all that the call would do.
+
+    `project`: the folder of the run, absolute; paths and commands outside of it are told by it.
+    """
+    lines = list(_cautions(cautions, look))
     if proposal.form is Form.COMMAND:
-        yield from _command(proposal, look)
+        drawing = _command(proposal, project, look)
     elif proposal.diff is not None:
-        yield from _file(proposal, look)
+        drawing = _file(proposal, project, look)
     else:
-        yield from text_rows(
-            proposal.text[:LONGEST], look, folded=False, language=own("json")
-        ).lines
-        yield from _rest(proposal.text, look)
+        drawing = _arguments(proposal, look)
+    missing = [drawing.left_out] if drawing.left_out else []
+    lines += drawing.lines
     for name, value in proposal.others():
         words = visible(value[:_LONGEST_OTHER]).replace("\n", look.glyphs.line_end)
-        yield from wrap((Piece(visible(f"{name}: {words}"), look[Role.MUTED]),), look.width)
+        lines += wrap((Piece(visible(f"{name}: {words}"), look[Role.MUTED]),), look.width)
+        if len(value) > _LONGEST_OTHER:
+            more = counted(len(value) - _LONGEST_OTHER, "more character")
+            missing.append(visible_line(f"{more} of {name}"[:200]))
+    left_out = ", ".join(missing)
+    if left_out:
+        lines.append(remark(f"{left_out}: enter shows all of it", look))
+    return Drawing(lines, left_out)
 
 
-def _file(proposal: Proposal, look: Look) -> Iterator[Line]:
+def _cautions(cautions: Sequence[Caution], look: Look) -> Iterator[Line]:
+    mark = look.glyphs.warning
+    if len(cautions) > _FEW:
+        words = Piece(own(f"{mark} {counted(len(cautions), 'warning')}:"), look[Role.ERROR] + BOLD)
+        yield from wrap((words,), look.width)
+    for each in cautions[:_MOST_CAUTIONS]:
+        why = look[Role.TEXT] if each.piece else look[Role.ERROR if each.danger else Role.WARNING]
+        sign = look[Role.ERROR] + BOLD if each.danger else look[Role.WARNING]
+        pieces = [Piece(own(f"{mark} "), sign)]
+        if each.piece:
+            pieces.append(Piece(visible_line(each.piece), look[Role.ERROR]))
+        pieces.append(Piece(visible_line(f": {each.why}" if each.piece else each.why), why))
+        yield from wrap(tuple(pieces), look.width)
+    if len(cautions) > _MOST_CAUTIONS:
+        more = counted(len(cautions) - _MOST_CAUTIONS, "more warning")
+        yield remark(f"{more}: marked in the command", look)
+
+
+# --- files ---------------------------------------------------------------------------------------
+
+
+def _file(proposal: Proposal, project: Path, look: Look) -> Drawing:
     assert proposal.diff is not None
-    path = Piece(visible(asked_path(proposal.arguments)), look[Role.TEXT] + BOLD)
-    counts = [
-        Piece(own(f"  {sign}{count}"), look[role])
-        for sign, count, role in (
-            (look.glyphs.added, proposal.diff.added, Role.ADDED),
-            (look.glyphs.removed, proposal.diff.removed, Role.REMOVED),
-        )
-        if count
-    ]
-    yield from wrap((path, *counts), look.width)
-    for words in proposal.remarks:
-        pieces = Piece(visible_line(f"{look.glyphs.warning} {words}"), look[Role.WARNING])
-        yield from wrap((pieces,), look.width)
-    yield from draw_diff(proposal.diff, look, folded=False).lines
+    path = Piece(visible_line(proposal.place(project)), look[Role.TEXT] + BOLD)
+    lines = wrap(
+        (path, Piece(own("  "), look[Role.TEXT]), *change_counts(proposal.diff, look)), look.width
+    )
+    shown = excerpt(proposal.diff.diff, head=LINES, tail=0, cleaned=visible)
+    changes = read_diff(shown.head)
+    language = language_of(flat((proposal.diff.name or proposal.diff.path)[-200:]))
+    lines += draw_changes(changes, look, language=language)
+    for words in proposal.line_ends:
+        lines += wrap((Piece(own(f"  {words}"), look[Role.WARNING]),), look.width)
+    missing = [counted(shown.left_out, "more line")] if shown.left_out else []
+    if shown.cut:
+        missing.append("the ends of very long lines")
+    return Drawing(lines, ", ".join(missing))
 
 
-def _command(proposal: Proposal, look: Look) -> Iterator[Line]:
-    """The command with what is dangerous in it marked, and why below."""
+# --- commands and arguments ----------------------------------------------------------------------
+
+
+def _command(proposal: Proposal, project: Path, look: Look) -> Drawing:
+    """The command with what is dangerous in it marked, and where it runs."""
+    lines: list[Line] = []
+    if folder := proposal.folder(project):
+        lines += wrap((Piece(visible_line(f"in {folder}"), look[Role.WARNING]),), look.width)
     for index, pieces in enumerate(_lines(_marked(proposal, look))):
         gutter = (Piece(own("  " if index else "$ "), look[Role.MUTED]),)
-        yield from whole([Row(gutter, pieces)], look)
-    yield from _rest(proposal.text, look)
-    for danger in proposal.dangers[:10]:
-        what = visible_line(proposal.text[danger.start : danger.end][:60])
-        pieces = (
-            Piece(own(f"{look.glyphs.warning} "), look[Role.ERROR] + BOLD),
-            Piece(what, look[Role.ERROR]),
-            Piece(clean_line(f": {danger.why}"), look[Role.TEXT]),
-        )
-        yield from wrap(pieces, look.width)
+        lines += whole([Row(gutter, pieces)], look)
+    return Drawing(lines, _rest(proposal.text))
 
 
 def _marked(proposal: Proposal, look: Look) -> Iterator[Piece]:
@@ -98,14 +138,26 @@ def _lines(pieces: Iterator[Piece]) -> Iterator[Pieces]:
     yield tuple(line)
 
 
-def _rest(text: str, look: Look) -> Iterator[Line]:
-    if len(text) > LONGEST:
-        left = counted(len(text) - LONGEST, "more character")
-        yield remark(f"{left}: enter shows all of it", look)
+def _arguments(proposal: Proposal, look: Look) -> Drawing:
+    text = proposal.text[:LONGEST]
+    lines = text_rows(text, look, folded=False, language=own("json")).lines
+    left_out = _rest(proposal.text)
+    if not left_out and (more := line_count(text) - LINES) > 0:
+        left_out = counted(more, "line")
+    return Drawing(lines, left_out)
 
 
-def whole_text(proposal: Proposal) -> str:
-    """Return all of a call as text: the change, the command, or the arguments."""
-    if proposal.diff is None:
-        return proposal.text
-    return "\n".join((proposal.diff.path, *proposal.remarks, "", proposal.diff.diff))
+def _rest(text: str) -> str:
+    return counted(len(text) - LONGEST, "more character") if len(text) > LONGEST else ""
+
+
+def whole_text(proposal: Proposal, cautions: Sequence[Caution]) -> str:
+    """Return all of a call as text: the warnings, the change, command or arguments, the rest."""
+    lines: list[str] = [visible_line(each.text) for each in cautions]
+    if proposal.diff is not None:
+        lines += [visible_line(proposal.diff.path), "", proposal.diff.diff.rstrip("\n")]
+        lines += proposal.line_ends
+    else:
+        lines += ["", proposal.text] if lines else [proposal.text]
+    others = [f"{name}: {value}" for name, value in proposal.others()]
+    return "\n".join((*lines, *([""] if others else []), *others))

@@ -1,7 +1,7 @@
 """What a run asks, above the prompt: the call, which rule would allow more like it, the keys.
 
 A key answers only what the person can have read: keys that come in one go with those before the
-question was drawn are not for it.
+question was drawn are not for it, and a yes scrolls on until the end of the call has been in sight.
 """
 
 from __future__ import annotations
@@ -18,20 +18,23 @@ from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.containers import Vertical
 from textual.content import Content
+from textual.errors import NoWidget
 from textual.message import Message
 from textual.style import Style
 
-from gemtui.runs.like_this import LikeThis, like_this
+from gemtui.runs.cautions import Caution, cautions
+from gemtui.runs.conversation import similar_to
+from gemtui.runs.like_this import LikeThis
 from gemtui.runs.proposal import Form, Proposal, proposal_of
 from gemtui.runs.questions import Question
-from gemtui.text import Clean, visible_line
+from gemtui.text import Clean, counted, visible_line
 from gemtui.ui.draw.lines import Line
 from gemtui.ui.draw.theme import Glyphs, Look
 from gemtui.ui.kit.bars import BarLine
 from gemtui.ui.kit.clean_widgets import Static
 from gemtui.ui.kit.key import Group
 from gemtui.ui.kit.keys import BY_ID, Where, bindings, keys_of
-from gemtui.ui.kit.line_view import LineView
+from gemtui.ui.kit.line_view import Draw, LineView
 from gemtui.ui.run.question_drawing import draw_proposal
 
 QUIET = 0.4
@@ -40,7 +43,7 @@ TYPING = 1.2
 """Seconds more where that key came too soon and leads to typing: the text is no answer."""
 _MOST_LISTED = 4
 """Rows of the list of several questions."""
-_AROUND = 11
+_AROUND = 12
 """Rows of the screen that are neither transcript nor call while a run asks."""
 
 
@@ -56,8 +59,10 @@ class Said(StrEnum):
     STOP = "stop_run"
 
 
-_ANSWERS = [f"question.{each}" for each in ("yes", "no", "no_because", "change", "all_run")]
-_ANSWERS += ["question.always", "question.stop_run", "question.whole"]
+YES = frozenset((Said.YES, Said.ALL_RUN, Said.ALWAYS))
+"""The answers that let a call run."""
+_ANSWERS = [f"question.{each}" for each in ("yes", "no", "change", "all_run", "always")]
+_ANSWERS += ["question.no_because", "question.stop_run", "question.whole"]
 """The keys that stand below a question, the most useful first."""
 
 
@@ -73,9 +78,14 @@ class QuestionView(LineView, inherit_bindings=False):
             super().__init__()
             self.action, self.shown = action, shown
 
+    class Moved(Message):
+        """Other lines of the call may be in sight now."""
+
     def __init__(self) -> None:
         super().__init__(what="the call", id="question-view")
         self._quiet_since = Message().time
+        self.reached_end = False
+        """Whether the last line has been in sight since this call was drawn."""
 
     def begin(self) -> None:
         """Something new is drawn: what was typed until now is not meant for it."""
@@ -85,6 +95,65 @@ class QuestionView(LineView, inherit_bindings=False):
     def armed(self) -> bool:
         """Whether a key that comes now is an answer."""
         return Message().time - self._quiet_since >= QUIET
+
+    # --- what was in sight ---------------------------------------------------------------------
+
+    def show(self, draw: Draw, *, fresh: bool = True) -> None:
+        """Draw another call: its end has not been in sight."""
+        super().show(draw, fresh=fresh)
+        self.reached_end = False
+        self._moved()
+
+    @property
+    def _end_of_sight(self) -> int:
+        """The number of lines down to the last one that is in sight."""
+        try:
+            rows = self.screen.find_widget(self).visible_region.height
+        except NoWidget:
+            rows = 0
+        return min(len(self._lines), self.scroll_offset.y + rows) if rows else 0
+
+    @property
+    def total(self) -> int:
+        """The number of lines of the call."""
+        return len(self._lines)
+
+    @property
+    def below(self) -> int:
+        """The number of lines below those that are in sight."""
+        return self.total - self._end_of_sight
+
+    @property
+    def overflows(self) -> bool:
+        """Whether the call has more lines than there is room for."""
+        return self.total > self.size.height
+
+    def page_on(self) -> None:
+        """Scroll to the lines below those in sight; one stays."""
+        rows = max(1, self.size.height - 1)
+        self.begin()
+        self.scroll_to(y=self.scroll_offset.y + rows, animate=False, immediate=True)
+
+    def watch_scroll_y(self, old_value: float, new_value: float) -> None:
+        """Look which lines are in sight."""
+        super().watch_scroll_y(old_value, new_value)
+        self._moved()
+
+    def on_resize(self) -> None:
+        """Draw for another width, and look which lines are in sight."""
+        super().on_resize()
+        self._moved()
+
+    def _moved(self) -> None:
+        if self.is_attached:
+            self.call_after_refresh(self._look_where)
+
+    def _look_where(self) -> None:
+        if self.total and not self.below:
+            self.reached_end = True
+        self.post_message(self.Moved())
+
+    # --- keys ----------------------------------------------------------------------------------
 
     def on_focus(self) -> None:
         """Keys for what had the focus before may still be on their way."""
@@ -121,31 +190,31 @@ class QuestionView(LineView, inherit_bindings=False):
         self._keyed(said if self.armed else "too_soon")
 
     def action_yes(self) -> None:
-        """Yes."""
+        """Allow it."""
         self._answer(Said.YES)
 
     def action_all_run(self) -> None:
-        """Yes, and to all like it in this run."""
+        """Allow it and similar calls in this run."""
         self._answer(Said.ALL_RUN)
 
     def action_always(self) -> None:
-        """Yes, and to all like it in every run that asks."""
+        """Allow it and similar calls in every run that asks."""
         self._answer(Said.ALWAYS)
 
     def action_no(self) -> None:
-        """No."""
+        """Deny it."""
         self._answer(Said.NO)
 
     def action_no_because(self) -> None:
-        """No, with a reason."""
+        """Deny it with a reason."""
         self._answer(Said.BECAUSE)
 
     def action_change(self) -> None:
-        """Something else is to run."""
+        """Edit what is to run."""
         self._answer(Said.CHANGE)
 
     def action_stop_run(self) -> None:
-        """No, and the run ends."""
+        """Deny it and stop the run."""
         self._answer(Said.STOP)
 
     def action_whole(self) -> None:
@@ -184,6 +253,11 @@ class Shown:
     proposal: Proposal
     like: LikeThis
     changed: Proposal | None = None
+
+    @property
+    def cautions(self) -> tuple[Caution, ...]:
+        """What to say above the call."""
+        return cautions(self.question.request, self.runs)
 
     @property
     def runs(self) -> Proposal:
@@ -225,6 +299,7 @@ class QuestionPane(Vertical):
         self.waiting: tuple[Question, ...] = ()
         self._number: int | None = None
         self.shown: Shown | None = None
+        self._left_out = ""
 
     def compose(self) -> ComposeResult:
         """Title, the others that wait, the call, what is like it, keys."""
@@ -232,6 +307,7 @@ class QuestionPane(Vertical):
         yield BarLine(id="question-title", mark=mark)
         yield Static(id="question-list")
         yield QuestionView()
+        yield BarLine(id="question-more", mark=mark)
         yield Static(id="question-words")
         yield BarLine(id="question-keys", mark=mark)
 
@@ -279,7 +355,7 @@ class QuestionPane(Vertical):
     @work(exclusive=True, group="proposal")
     async def _look_at(self, question: Question) -> None:
         proposal = await asyncio.to_thread(proposal_of, question.request, self._cwd)
-        like = await asyncio.to_thread(like_this, question.request, self._cwd)
+        like = await asyncio.to_thread(similar_to, question.request, self._cwd)
         if question.number == self._number:
             self._draw(Shown(question, proposal, like))
 
@@ -298,11 +374,18 @@ class QuestionPane(Vertical):
         now = replace(shown, proposal=proposal_of(request, self._cwd), changed=changed)
         return None if now == shown else now
 
-    async def change(self, shown: Shown, arguments: Mapping[str, Any]) -> None:
-        """Show what would run in the place of what was asked; a yes runs it."""
+    async def change(
+        self, shown: Shown, arguments: Mapping[str, Any], text: str | None = None
+    ) -> None:
+        """Show what would run in the place of what was asked; a yes runs it.
+
+        `text`: what the person wrote. Raises ValueError where just that can't be made.
+        """
         changed, request = None, shown.question.request
         if arguments != shown.proposal.arguments:
             changed = await asyncio.to_thread(proposal_of, request, self._cwd, arguments)
+            if (why := changed.refusal(text)) is not None:
+                raise ValueError(why)
         if self.shown is not None and self.shown.question.number == shown.question.number:
             self._draw(replace(shown, changed=changed))
 
@@ -314,7 +397,18 @@ class QuestionPane(Vertical):
         self.screen.refresh_bindings()
 
     def _lines(self, look: Look) -> Sequence[Line]:
-        return draw_proposal(self.shown.runs, look) if self.shown is not None else ()
+        if self.shown is None:
+            return ()
+        drawing = draw_proposal(self.shown.runs, self.shown.cautions, self._cwd, look)
+        self._left_out = drawing.left_out
+        return drawing.lines
+
+    def was_read(self, shown: Shown) -> None:
+        """The end of the whole text of a call has been in sight."""
+        if self.shown is shown:
+            self._left_out = ""
+            self.view.reached_end = True
+            self._say_more()
 
     # --- words ---------------------------------------------------------------------------------
 
@@ -335,7 +429,7 @@ class QuestionPane(Vertical):
     def _say_title(self) -> None:
         at = [each.number for each in self.waiting].index(self._number or 0)
         request = self.waiting[at].request
-        who = "A sub-agent asks" if request.subagent else "Gemini asks"
+        who = "A subagent asks" if request.subagent else "Gemini asks"
         title = Content.styled(f" {self._glyphs.ask} {who} ", "bold reverse $text-warning")
         name = Content.styled(visible_line(request.tool_name[:200]), "bold")
         left = [title, name]
@@ -346,6 +440,24 @@ class QuestionPane(Vertical):
             Content.styled(f"{at + 1} of {len(self.waiting)}", "bold") if several else Content("")
         )
         self.query_one("#question-title", BarLine).say(left, [place])
+
+    @on(QuestionView.Moved)
+    def _say_more(self) -> None:
+        """How much of the call is not in sight."""
+        line, view = self.query_one("#question-more", BarLine), self.view
+        line.display = self.shown is not None and (view.overflows or bool(self._left_out))
+        line.say(
+            [Content.styled(self._more(), "dim" if view.reached_end else "bold $text-warning")]
+        )
+
+    def _more(self) -> Clean:
+        yes, whole = (BY_ID[each].footer() for each in ("question.yes", "question.whole"))
+        if self.view.below:
+            words = f"{counted(self.view.below, 'more line')} below"
+            return Clean(words if self.view.reached_end else f"{words}: {yes} shows them")
+        if self._left_out:
+            return visible_line(f"{self._left_out} not shown here: {whole} shows all of it")
+        return Clean(f"End of {counted(self.view.total, 'line')}")
 
     def _say_list(self) -> None:
         """The questions around the one that is drawn, where several wait."""
@@ -371,7 +483,12 @@ class QuestionPane(Vertical):
             words.update(Clean("reading…"))
             return
         because = shown.question.request.because
-        lines = [Content.styled(visible_line(f"why: {because[:500]}"), "dim")] if because else []
+        lines = []
+        if because and shown.question.request.again:
+            again = visible_line(f"Asked again: {because[:500]}")
+            lines.append(Content.styled(again, "bold $text-warning"))
+        elif because:
+            lines.append(Content.styled(visible_line(f"why: {because[:500]}"), "dim"))
         if shown.changed is not None:
             lines.append(self._asked(shown))
         else:
@@ -381,7 +498,7 @@ class QuestionPane(Vertical):
     def _like(self, like: LikeThis) -> Content:
         keys = "/".join(BY_ID[f"question.{each}"].footer() for each in ("all_run", "always"))
         if like.rule is None:
-            return Content.styled(visible_line(f"{keys} not here: {like.words}"), "dim")
+            return Content.styled(visible_line(f"{keys} not available: {like.words}"), "dim")
         return Content.assemble((keys, "bold $text-accent"), f" allow {visible_line(like.words)}")
 
     def _asked(self, shown: Shown) -> Content:
@@ -394,7 +511,7 @@ class QuestionPane(Vertical):
         line = self.query_one("#question-keys", BarLine)
         if not self.view.has_focus:
             leave = BY_ID["prompt.leave"].footer()
-            words = f"{leave} goes to the question: keys are for something else now"
+            words = f"Press {leave} to answer this question"
             line.say([Content.styled(words, "bold $text-warning")])
             return
         ascii = self._glyphs.name == "ascii"
@@ -442,9 +559,28 @@ class QuestionPane(Vertical):
         elif action == "whole":
             self.post_message(self.WholeRequested(shown))
         elif action in (Said.ALL_RUN, Said.ALWAYS) and shown.like.rule is None:
-            self._tell(f"There is no narrow rule for this: {shown.like.words}. y allows it once.")
+            self._tell(f"No rule for similar calls: {shown.like.words}. y allows this one.")
+        elif action in YES and not self._is_read:
+            self._read_on()
         else:
             self.post_message(self.Answered(Said(action), shown))
+
+    @property
+    def _is_read(self) -> bool:
+        """Whether all of the call has been in sight."""
+        return self.view.reached_end and not self._left_out
+
+    def _read_on(self) -> None:
+        """Show more of a call that is to be allowed before all of it was in sight."""
+        if below := self.view.below:
+            self.view.page_on()
+            self._tell(
+                f"Not answered: {counted(below, 'more line')} below. Read on, then press again."
+            )
+        elif self._left_out:
+            self._tell(f"Not answered: {self._more()}.")
+        else:
+            self._tell("That came too soon to be an answer: press it again.")
 
     def _step(self, by: int) -> None:
         numbers = [each.number for each in self.waiting]

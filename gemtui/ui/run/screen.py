@@ -533,9 +533,17 @@ class RunScreen(DialogGuardScreen[None]):
             await answers.take_back(self.gemtui, self.run_shown)
             self._tick()
 
+    @work(exclusive=True, group=DIALOG)
+    async def action_differing(self) -> None:
+        """Show the files that differ from what was approved."""
+        from gemtui.ui.run.differing import show_differing
+
+        if self.run_shown is not None:
+            await show_differing(self.gemtui, self.run_shown)
+
     @on(QuestionPane.WholeRequested)
     def _whole(self, event: QuestionPane.WholeRequested) -> None:
-        answers.show_whole(self.gemtui, event.shown)
+        answers.show_whole(self.gemtui, self.question, event.shown)
 
     @on(QuestionPane.TooLong)
     def _say_of_question(self, event: QuestionPane.TooLong) -> None:
@@ -662,6 +670,8 @@ class RunScreen(DialogGuardScreen[None]):
             return run is not None
         if action == "take_back":
             return run is not None and any(each.holds for each in run.questions)
+        if action == "differing":
+            return run is not None and bool(run.differing)
         if action == "queue":
             return run is not None and bool(run.steered.prompts)
         if action == "allow":

@@ -48,16 +48,20 @@ class WriteList(OptionList):
         self._glyphs = glyphs
         self.shown: tuple[FileWrite, ...] = ()
         self._asked: frozenset[str] = frozenset()
+        self._queued: frozenset[str] = frozenset()
 
     def show(self, run: LiveRun) -> None:
         """The files of this run; the cursor stays on its file."""
-        asked = run.asked_about
-        if run.files.rows is self.shown and asked == self._asked:
+        asked, queued = run.asked_about, run.queued
+        if run.files.rows is self.shown and (asked, queued) == (self._asked, self._queued):
             return
         chosen, at = self._chosen, self.highlighted or 0
-        self.shown, self._asked = run.files.rows, asked
+        self.shown, self._asked, self._queued = run.files.rows, asked, queued
         self.clear_options()
-        rows = (write_row(each, run.cwd, self._glyphs, asked=asked) for each in self.shown)
+        rows = (
+            write_row(each, run.cwd, self._glyphs, asked=asked, queued=queued)
+            for each in self.shown
+        )
         self.add_options(map(Option, rows))
         paths = [each.path for each in self.shown]
         if chosen is not None and chosen.path in paths:

@@ -7,6 +7,7 @@ from collections.abc import AsyncGenerator, Callable
 from contextlib import aclosing, suppress
 from pathlib import Path
 
+from gemtui.own_folders import make_own_folder
 from gemtui.sessions.live import LiveFolder, LiveSession
 
 TICK = 2.0
@@ -31,7 +32,7 @@ async def follow_live(show: Callable[[tuple[LiveSession, ...]], None]) -> None:
 def _prepare(live: LiveFolder) -> None:
     """The folder has to be there to be watched."""
     with suppress(OSError):
-        live.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        make_own_folder(live.folder)
     live.clear()
 
 

@@ -23,9 +23,9 @@ _WORDS = {
 }
 _BEYOND = {
     None: "",
-    Beyond.RUN: ", and all like it in this run",
-    Beyond.ALWAYS: ", and all like it always",
-    Beyond.TAKEN_BACK: "; more like it is asked about again",
+    Beyond.RUN: ", and similar calls in this run",
+    Beyond.ALWAYS: ", and similar calls always",
+    Beyond.TAKEN_BACK: "; revoked for similar calls",
 }
 _LONG = 300
 """Characters of a reason that are shown."""

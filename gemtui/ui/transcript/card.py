@@ -12,6 +12,7 @@ from gemtui.text import HOLDS_CONTROLS, Clean, counted, duration, ellipsis, visi
 from gemtui.transcript.call_text import lines_asked, repeated_arguments
 from gemtui.transcript.display_model import DiffDisplay
 from gemtui.transcript.model import Answer, Consent, ToolCall, ToolStatus
+from gemtui.transcript.seal import changed_by_hook
 from gemtui.transcript.tools import ToolKind, args_hold_controls, kind_of, target
 from gemtui.ui.draw.bounds import LINES, excerpt
 from gemtui.ui.draw.code import highlight, language_of
@@ -37,6 +38,7 @@ from gemtui.ui.transcript.answer import answer_words, draw_asked
 from gemtui.ui.transcript.card_body import draw_body
 from gemtui.ui.transcript.head import draw_image
 
+HOOKED = "a hook of your settings or another extension changed this call before it ran"
 _FILE_TEXTS = ("content", "old_string", "new_string")
 """Arguments that hold text of the file that is asked for."""
 _ENOUGH = 24
@@ -69,9 +71,15 @@ def draw_card(call: ToolCall, look: Look, *, folded: bool) -> tuple[list[Line], 
 
 def _caution(call: ToolCall, look: Look) -> Iterator[Line]:
     if args_hold_controls(call.args):
-        words = own(f"{look.glyphs.warning} {HOLDS_CONTROLS}")
-        pieces = fit((Piece(words, look[Role.WARNING]),), look.width, own(look.glyphs.ellipsis))
-        yield Line(pieces, width_of(pieces))
+        yield _warning(HOLDS_CONTROLS, look)
+    if changed_by_hook(call.output or call.error or ""):
+        yield _warning(HOOKED, look)
+
+
+def _warning(text: str, look: Look) -> Line:
+    words = own(f"{look.glyphs.warning} {text}")
+    pieces = fit((Piece(words, look[Role.WARNING]),), look.width, own(look.glyphs.ellipsis))
+    return Line(pieces, width_of(pieces))
 
 
 def _bounded(lines: Iterator[Line], look: Look) -> list[Line]:
@@ -111,6 +119,8 @@ def state_of(status: ToolStatus, look: Look) -> tuple[str, str, Role]:
             return glyphs.ok, "", Role.SUCCESS
         case ToolStatus.ERROR:
             return glyphs.failed, "failed", Role.ERROR
+        case ToolStatus.QUEUED:
+            return glyphs.running, "queued", Role.MUTED
         case ToolStatus.RUNNING:
             return glyphs.running, "", Role.ACCENT
         case ToolStatus.DENIED:

@@ -145,6 +145,8 @@ REFUSED = [
     "printf x",
     "unset x",
     "read x",
+    "ls\u00a0x/e.sh",
+    "git\u2003log",
 ]
 
 

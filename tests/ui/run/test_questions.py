@@ -6,14 +6,16 @@ import asyncio
 import time
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 from textual.widgets import TextArea
 
-from gemtui.agent.approval import Approval, ApprovalRequest, Fate, Settled, Verdict
+from gemtui.agent.approval import Approval, ApprovalRequest, Difference, Fate, Settled, Verdict
 from gemtui.agent.gate_folder import GateFolder
+from gemtui.calls.effect import digest
 from gemtui.policy.edit.named_policies import path_of
 from gemtui.policy.file.policy import Policy
 from gemtui.runs.granted import ALWAYS
@@ -60,10 +62,11 @@ class Asked(Runner):
         await self.until(lambda: self.shown == number and view.has_focus and view.armed)
 
     async def answered(self, number: int) -> Approval:
+        """The answer, without the mark of the effect that was shown."""
         await self.until(lambda: self.gate.answer_to(number))
         found = self.gate.answer_to(number)
         assert found is not None
-        return found
+        return replace(found, shown="")
 
 
 @asynccontextmanager
@@ -115,7 +118,7 @@ async def test_no_with_a_reason(home: Path, project: Path, fake_cli: FakeCli) ->
         await me.press("r")
         await me.sees("the model reads it")
         await me.press("enter")
-        await me.sees("Say why")
+        await me.sees("Enter a reason")
         await me.type("use a branch")
         await me.press("enter")
         assert await me.answered(1) == Approval.deny("use a branch")
@@ -144,7 +147,9 @@ async def test_escape_in_a_dialog_answers_nothing(
             assert me.gate.answer_to(1) is None
 
 
-async def test_all_like_it_in_this_run(home: Path, project: Path, fake_cli: FakeCli) -> None:
+async def test_a_allows_similar_calls_in_this_run(
+    home: Path, project: Path, fake_cli: FakeCli
+) -> None:
     async with somebody(home, project, fake_cli) as me:
         await me.asked(1, arguments={"command": "git add a.txt"})
         await me.sees("a/A allow commands that begin with git add")
@@ -169,7 +174,7 @@ async def test_always_is_kept_in_a_policy(home: Path, project: Path, fake_cli: F
 
 
 @pytest.mark.parametrize(("key", "said"), [("a", "in this run"), ("A", "always")])
-async def test_what_was_allowed_for_all_like_it_is_taken_back(
+async def test_allowing_similar_calls_is_revoked_by_a_key(
     home: Path, project: Path, fake_cli: FakeCli, key: str, said: str
 ) -> None:
     async with somebody(home, project, fake_cli, NARROW, uses("one", "read_file", "a.txt")) as me:
@@ -177,13 +182,13 @@ async def test_what_was_allowed_for_all_like_it_is_taken_back(
         await me.ready(1)
         await me.press(key)
         await me.answered(1)
-        await me.until(lambda: any("esc u takes that back" in each for each in me.said))
+        await me.until(lambda: any("esc u revokes that" in each for each in me.said))
         me.gate.settle(1, Settled(fate=Fate.ALLOWED))
-        await me.sees(f"allowed by you, and all like it {said}")
+        await me.sees(f"allowed by you, and similar calls {said}")
         assert path_of(ALWAYS).exists() is (key == "A")
         await me.press("escape", "u")
-        await me.sees("allowed by you; more like it is asked about again")
-        assert any("Asked about again" in each and "read_file" in each for each in me.said)
+        await me.sees("allowed by you; revoked for similar calls")
+        assert any("Revoked in" in each and "read_file" in each for each in me.said)
         assert me.gate.is_taken_back(1)
         assert not (key == "A" and Policy.load(path_of(ALWAYS)).rules)
         assert not me.pane.can("take_back")
@@ -195,10 +200,10 @@ async def test_what_has_no_narrow_rule_says_why(
 ) -> None:
     async with somebody(home, project, fake_cli) as me:
         await me.asked(1, arguments={"command": "echo x > a.txt"})
-        await me.sees("a/A not here: it writes a file")
+        await me.sees("a/A not available: it writes a file")
         await me.ready(1)
         await me.press(key)
-        await me.until(lambda: any("no narrow rule" in said for said in me.said))
+        await me.until(lambda: any("No rule for similar" in said for said in me.said))
         assert me.gate.answer_to(1) is None
 
 
@@ -300,7 +305,7 @@ async def test_who_types_goes_on_typing(home: Path, project: Path, fake_cli: Fak
     async with somebody(home, project, fake_cli) as me:
         await me.type("say ")
         await me.asked(1)
-        await me.sees("? Gemini asks", "esc goes to the question", "$ git push")
+        await me.sees("? Gemini asks", "Press esc to answer", "$ git push")
         await me.type("yaAnx")
         assert me.pane.prompt.text == "say yaAnx"
         assert me.gate.answer_to(1) is None
@@ -372,7 +377,7 @@ async def test_the_key_of_an_answer_pressed_once_too_often_keeps_no_question_wai
         await me.until(lambda: not me.question.asks)
         await me.press("n", "o")
         await me.asked(3)
-        await me.sees("esc goes to the question", "$ git push")
+        await me.sees("Press esc to answer", "$ git push")
         assert me.pane.prompt.text == "no"
 
 
@@ -444,7 +449,7 @@ async def test_several_stand_in_a_list(home: Path, project: Path, fake_cli: Fake
         await me.sees("1 of 3", "$ git push", f"2 {SHELL} make")
         await me.ready(1)
         await me.press("l")
-        await me.sees("2 of 3", "$ make", "A sub-agent asks")
+        await me.sees("2 of 3", "$ make", "A subagent asks")
         await me.ready(2)
         await me.press("y")
         assert await me.answered(2) == Approval.allow()
@@ -491,7 +496,9 @@ async def test_who_answers_second_is_told(home: Path, project: Path, fake_cli: F
         await me.type("no")
         me.gate.answer(1, Approval.allow())
         await me.press("enter")
-        await me.until(lambda: any("Answered elsewhere" in said for said in me.said))
+        await me.until(
+            lambda: any("Already answered in another gemtui" in said for said in me.said)
+        )
         assert me.gate.answer_to(1) == Approval.allow()
 
 
@@ -551,7 +558,7 @@ async def test_five_megabytes_are_drawn_in_part_and_opened_whole(
         await me.asked(1, tool, arguments={"file_path": "a.txt", key: huge})
         await me.ready(1)
         await me.press("end")
-        await me.sees("enter shows all of it" if tool != "write_file" else "lines left out")
+        await me.sees("enter shows all of it")
         await me.press("enter")
         await me.sees("what a yes lets run")
         await me.press("escape")
@@ -635,3 +642,196 @@ async def test_leaving_says_that_the_question_waits(
         await me.press("ctrl+q")
         await me.sees("A run still goes on, and asks", "the question waits")
         await me.press("escape")
+
+
+# --- nothing dangerous below the fold ------------------------------------------------------------
+
+LONG_COMMAND = "\n".join(f"echo step {number}" for number in range(60)) + "\nrm -rf /\n"
+
+
+@SIZES
+@pytest.mark.parametrize("key", ["y", "a", "A"])
+async def test_a_yes_scrolls_to_the_end_of_a_long_call_before_it_counts(
+    home: Path, project: Path, fake_cli: FakeCli, size: tuple[int, int], key: str
+) -> None:
+    content = "".join(f"line {number}\n" for number in range(60))
+    async with somebody(home, project, fake_cli, size) as me:
+        await me.asked(1, "write_file", arguments={"file_path": "a.txt", "content": content})
+        await me.ready(1)
+        await me.sees("more lines below: y shows them")
+        pressed = 0
+        while me.question.view.below:
+            offset = me.question.view.scroll_offset.y
+            await me.press(key)
+            assert me.question.view.scroll_offset.y > offset
+            assert me.gate.answer_to(1) is None
+            await me.ready(1)
+            pressed += 1
+        assert pressed > 1
+        assert any("Not answered" in said for said in me.said)
+        await me.sees("line 59", "End of 62 lines")
+        await me.press("up")
+        await me.press(key)
+        assert (await me.answered(1)).verdict is Verdict.ALLOW
+
+
+@SIZES
+async def test_the_danger_at_the_end_of_a_long_command_is_shown_first(
+    home: Path, project: Path, fake_cli: FakeCli, size: tuple[int, int]
+) -> None:
+    async with somebody(home, project, fake_cli, size) as me:
+        await me.asked(1, arguments={"command": LONG_COMMAND})
+        await me.ready(1)
+        await me.sees("! rm -rf /: it can delete", "$ echo step 0", "more lines below")
+        assert "echo step 59" not in me.text
+        await me.press("end")
+        await me.until(lambda: not me.question.view.below)
+        await me.ready(1)
+        await me.press("y")
+        assert await me.answered(1) == Approval.allow()
+
+
+@pytest.mark.parametrize("key", ["n", "x"])
+async def test_a_no_counts_at_once(home: Path, project: Path, fake_cli: FakeCli, key: str) -> None:
+    async with somebody(home, project, fake_cli, NARROW) as me:
+        await me.asked(1, arguments={"command": LONG_COMMAND})
+        await me.ready(1)
+        await me.press(key)
+        assert (await me.answered(1)).verdict is not Verdict.ALLOW
+
+
+async def test_y_held_down_does_not_page_through_a_call_and_allow_it(
+    home: Path, project: Path, fake_cli: FakeCli
+) -> None:
+    async with somebody(home, project, fake_cli, NARROW) as me:
+        await me.asked(1, arguments={"command": LONG_COMMAND})
+        await me.ready(1)
+        await me.burst("y" * 40)
+        assert me.gate.answer_to(1) is None
+        assert me.question.view.below
+
+
+async def test_more_dangers_than_fit_are_counted(
+    home: Path, project: Path, fake_cli: FakeCli
+) -> None:
+    command = "\n".join(f"rm file{number}" for number in range(30))
+    async with somebody(home, project, fake_cli, NARROW) as me:
+        await me.asked(1, arguments={"command": command})
+        await me.ready(1)
+        await me.sees("30 warnings", "! rm file0: it can delete", "more lines below")
+        await me.press("y")
+        await me.until(lambda: any("Not answered" in said for said in me.said))
+        assert me.gate.answer_to(1) is None
+
+
+async def test_what_is_too_long_to_draw_is_read_in_the_whole_view_before_a_yes_counts(
+    home: Path, project: Path, fake_cli: FakeCli
+) -> None:
+    async with somebody(home, project, fake_cli) as me:
+        await me.asked(1, "mcp_docs_find", arguments={"text": "x" * 30_000})
+        await me.ready(1)
+        await me.press("end")
+        await me.sees("more characters not shown here: enter shows all of it")
+        await me.ready(1)
+        await me.press("y")
+        await me.until(lambda: any("not shown here" in said for said in me.said))
+        assert me.gate.answer_to(1) is None
+        await me.press("enter")
+        await me.sees("what a yes lets run")
+        await me.press("end", "escape")
+        await me.ready(1)
+        await me.press("y")
+        assert await me.answered(1) == Approval.allow()
+
+
+async def test_letters_that_look_like_others_are_pointed_out(
+    home: Path, project: Path, fake_cli: FakeCli
+) -> None:
+    async with somebody(home, project, fake_cli, NARROW) as me:
+        args = {"file_path": "p\u0430ckage.json", "content": "x"}
+        await me.asked(1, "write_file", arguments=args)
+        await me.sees("! `p\u0430ckage` mixes Latin and Cyrillic letters")
+        await me.asked(2, arguments={"command": "ls\u00a0x/e.sh"})
+        await me.ready(1)
+        await me.press("l")
+        await me.ready(2)
+        await me.sees("! it holds control characters", "$ ls⟨U+00A0⟩x/e.sh")
+
+
+# --- what a call does ----------------------------------------------------------------------------
+
+
+@SIZES
+async def test_the_real_file_and_all_that_becomes_of_it_are_shown(
+    home: Path, project: Path, fake_cli: FakeCli, size: tuple[int, int]
+) -> None:
+    (project / "a.txt").write_bytes(b"one\r\n")
+    async with somebody(home, project, fake_cli, size) as me:
+        args = {"file_path": "a%2etxt", "content": "two"}
+        await me.asked(1, "write_file", arguments=args, again=4, because="The file has changed.")
+        await me.sees(f"reads this path as {project}/a.txt", "a.txt +1 −1", "1 − one", "1 + two")
+        await me.sees("the newline at the end is removed", "Asked again: The file has changed.")
+        await me.ready(1)
+        while me.question.view.below:
+            await me.press("y")
+            await me.ready(1)
+        await me.press("y")
+        await me.answered(1)
+        shown, found = me.question.shown, me.gate.answer_to(1)
+        assert found is not None
+        assert found.shown
+        assert shown is None or found.shown == shown.proposal.effect.mark
+
+
+@SIZES
+async def test_the_command_that_bash_runs_and_its_folder_are_shown(
+    home: Path, project: Path, fake_cli: FakeCli, size: tuple[int, int]
+) -> None:
+    (project / "sub").mkdir()
+    async with somebody(home, project, fake_cli, size) as me:
+        await me.asked(1, arguments={"command": "bash -c 'rm -rf x'", "dir_path": "sub"})
+        await me.sees("takes the wrapper off", f"in {project}/sub", "$ rm -rf x")
+
+
+async def test_a_tool_of_a_server_names_the_server_and_says_what_holds_it_back(
+    home: Path, project: Path, fake_cli: FakeCli
+) -> None:
+    async with somebody(home, project, fake_cli, NARROW) as me:
+        more = {"server": "docs", "origin": "npx docs-server"}
+        await me.asked(1, "mcp_docs_find", arguments={"q": 1}, **more)
+        await me.sees("tool of the MCP server docs (npx docs-server)", "If gemtui's hook is killed")
+
+
+async def test_a_file_that_differs_from_what_was_approved_is_shown_and_put_back_by_a_key(
+    home: Path, project: Path, fake_cli: FakeCli
+) -> None:
+    path = project / "a.txt"
+    path.write_text("another text\n")
+    async with somebody(home, project, fake_cli, NARROW) as me:
+        await me.asked(1, "write_file", arguments={"file_path": "a.txt", "content": "new\n"})
+        me.gate.settle(1, Settled(fate=Fate.ALLOWED))
+        me.gate.keep_former(1, b"former\n")
+        me.gate.differs(
+            Difference(
+                number=1,
+                path=str(path),
+                approved="new\n",
+                found="another text\n",
+                former="former\n",
+                was=digest(b"former\n"),
+                is_now=digest(b"another text\n"),
+            )
+        )
+        await me.until(lambda: not me.question.asks)
+        await me.press("escape", "ctrl+c")
+        await me.ended()
+        await me.until(lambda: me.pane.can("differing"))
+        await me.press("D")
+        await me.sees("Files that differ from what you approved", "View", "Put former text back")
+        await me.press("enter")
+        await me.sees("1 − new", "1 + another text")
+        await me.press("escape")
+        await me.sees("Put former text back")
+        await me.press("down", "enter")
+        await me.until(lambda: any("Put back as it was" in said for said in me.said))
+        assert path.read_text() == "former\n"

@@ -14,8 +14,10 @@ from gemtui.transcript.display_model import (
     TodosDisplay,
 )
 from gemtui.transcript.model import Image, Text, Thought, ToolCall, ToolStatus
-from gemtui.transcript.tools import args_hold_controls
+from gemtui.transcript.seal import new_seal, sealed
+from gemtui.transcript.tools import args_hold_controls, tool_call
 from gemtui.ui.draw.theme import Role
+from gemtui.ui.transcript.card import HOOKED
 from gemtui.ui.transcript.message import default_folded
 from tests.ui.transcript.samples import AT, DIFF, body, called, drawn, look
 
@@ -339,3 +341,13 @@ def test_a_changed_line_has_its_ground_up_to_the_frame() -> None:
     assert grounds["+"] == look(80)[Role.ADDED_LINE]
     assert grounds["−"] == look(80)[Role.REMOVED_LINE]
     assert grounds[" "] is None
+
+
+@pytest.mark.parametrize("ours", [True, False])
+def test_a_change_by_a_hook_is_told_unless_it_was_the_mark_of_a_run_that_asks(ours: bool) -> None:
+    notice = "\n\n[System] Tool input parameters were modified by a hook before execution."
+    args = {"command": "ls"}
+    given = sealed("run_shell_command", args, new_seal()) if ours else args
+    reply = {"functionResponse": {"response": {"output": f"Output: a{notice}"}}}
+    raw = {"name": "run_shell_command", "args": given, "result": [reply], "status": "success"}
+    assert (HOOKED in "\n".join(body(drawn(tool_call(raw), width=120)))) != ours

@@ -1,0 +1,97 @@
+"""The CLI's settings of a run, merged as the CLI merges them, with the file of each value.
+
+See assets/gemini-cli.md#settings.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from gemtui.agent.settings import read_settings, settings_places
+from gemtui.files import is_file
+
+_UNIONS = frozenset({"exclude", "policyPaths", "adminPolicyPaths", "excludedEnvVars", "disabled"})
+"""The lists to which every file adds its own; of most others the highest file has its way."""
+_HOOKS = "hooks"
+"""The table whose lists are joined: the hooks of all files run."""
+_WHOLE = "mcpServers"
+"""The table whose entries are replaced whole."""
+
+
+@dataclass(frozen=True, slots=True)
+class SettingsFile:
+    """One file of settings; `values` are empty if it can't be read."""
+
+    path: Path
+    values: Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class CliSettings:
+    """The settings files of a run, from the lowest to the highest."""
+
+    files: tuple[SettingsFile, ...]
+
+    @classmethod
+    def read(
+        cls, environ: Mapping[str, str], project: Path | None, *, expand: bool = True
+    ) -> CliSettings:
+        """Read the settings of a run in a trusted folder; `project`: None = no project's own.
+
+        `expand`: put the values of variables into strings, as the CLI does.
+        """
+        places = [path for path in settings_places(environ, project) if is_file(path)]
+        variables = environ if expand else None
+        return cls(tuple(SettingsFile(path, read_settings(path, variables)) for path in places))
+
+    @cached_property
+    def merged(self) -> Mapping[str, Any]:
+        """All files in one."""
+        merged: dict[str, Any] = {}
+        for file in self.files:
+            merged = _over(merged, file.values)
+        return merged
+
+    def get(self, *names: str) -> Any:
+        """Return the value of a setting, as `get("tools", "core")`; None if it is not set."""
+        return at(self.merged, *names)
+
+    def each(self, *names: str) -> Iterator[tuple[Path, Any]]:
+        """Yield the files that set a setting, with their values."""
+        for file in self.files:
+            if (value := at(file.values, *names)) is not None:
+                yield file.path, value
+
+
+def at(value: Any, *names: str) -> Any:
+    """Return what is in nested tables below these names; None if there is nothing."""
+    for name in names:
+        value = value.get(name) if isinstance(value, Mapping) else None
+    return value
+
+
+def _over(base: Mapping[str, Any], above: Mapping[str, Any], table: str = "") -> dict[str, Any]:
+    merged = dict(base)
+    for name, value in above.items():
+        below = merged.get(name)
+        if isinstance(below, dict) and isinstance(value, dict):
+            merged[name] = {**below, **value} if name == _WHOLE else _over(below, value, name)
+        elif name in _UNIONS:
+            added = (item for item in _items(value) if item not in _items(below))
+            merged[name] = [*_items(below), *added]
+        elif table == _HOOKS and isinstance(below, list):
+            merged[name] = [*below, *_items(value)]
+        else:
+            merged[name] = value
+    return merged
+
+
+def _items(value: object) -> list[Any]:
+    """A list as it is; one text is a list of one."""
+    if isinstance(value, str):
+        return [value]
+    return value if isinstance(value, list) else []

@@ -1,0 +1,184 @@
+"""Find what an edit changes, by the strategies of Gemini CLI's `replace`, in their order.
+
+The CLI looks for the old text exactly, then by trimmed lines, then by its words, then by
+similarity; the last three indent the new text anew (assets/gemini-cli.md#effects).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from gemtui.calls.javascript import BLANKS, length, lines, units, without_blanks
+
+_THRESHOLD = 0.1
+_BLANK_COSTS = 0.1
+_MOST_WORK = 4e8
+"""Lines of the file times the square of the old text's length, beyond which nothing is compared."""
+_SHORTEST = 10
+"""Code units of the shortest old text that is looked for by similarity."""
+_INDENT = re.compile("[ \t]*")
+_DELIMITERS = "():[]{}><="
+_JS_BLANKS = f"[{BLANKS}]*"
+_LINE_START = "(?:\\A|(?<=[\n\r\u2028\u2029]))"
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """What an edit makes of a text.
+
+    `after`: the whole text, with `\\n`. `count`: the places that changed. `exact`: whether the old
+    text was there to the letter.
+    """
+
+    after: str
+    count: int
+    exact: bool = False
+
+
+def edited(before: str, old: str, new: str, *, several: bool) -> Found | None:
+    """Return what replacing `old` by `new` makes of a text; None = nothing like it was found.
+
+    `before`: with `\\n` at the ends of lines. `several`: more than one place may change.
+    """
+    size = length(old)
+    old, new = old.replace("\r\n", "\n"), new.replace("\r\n", "\n")
+    if not old:
+        return None
+    count = before.count(old)
+    if count:
+        after = before if count > 1 and not several else _ended(before, before.replace(old, new))
+        return Found(after, count, exact=True)
+    return (
+        _by_trimmed_lines(before, old, new)
+        or _by_words(before, old, new, several=several)
+        or _by_similarity(before, old, new, size)
+    )
+
+
+def block(before: str, after: str) -> tuple[str, str]:
+    """Return the smallest block of whole lines that an exact edit can turn into the new text.
+
+    The first of the pair is in `before` exactly once. `before` must differ from `after`.
+    """
+    if after.endswith("\n") and not before.endswith("\n"):
+        after += "\n"  # the CLI takes one off again
+    was, now = before.splitlines(keepends=True), after.splitlines(keepends=True)
+    first, same = 0, min(len(was), len(now))
+    while first < same and was[first] == now[first]:
+        first += 1
+    last = 0
+    while last < same - first and was[-1 - last] == now[-1 - last]:
+        last += 1
+    while True:
+        old = "".join(was[first : len(was) - last])
+        if old and before.count(old) == 1:
+            return old, "".join(now[first : len(now) - last])
+        if not first and not last:
+            return before, after
+        if first:
+            first -= 1
+        if last:
+            last -= 1
+
+
+def _ended(before: str, after: str) -> str:
+    """The new text, which ends in a newline if and only if the former one did."""
+    if before.endswith("\n") and not after.endswith("\n"):
+        return f"{after}\n"
+    if not before.endswith("\n") and after.endswith("\n"):
+        return after[:-1]
+    return after
+
+
+def _indent(line: str) -> str:
+    match = _INDENT.match(line)
+    return match[0] if match else ""
+
+
+def _indented(new: Sequence[str], indent: str) -> str:
+    own = _indent(new[0])
+    return "\n".join(
+        ""
+        if not line.strip(BLANKS)
+        else indent + (line[len(own) :] if line.startswith(own) else line.lstrip(BLANKS))
+        for line in new
+    )
+
+
+def _by_trimmed_lines(before: str, old: str, new: str) -> Found | None:
+    source = lines(before)
+    wanted = [line.strip(BLANKS) for line in old.split("\n")]
+    count = at = 0
+    trimmed = [line.strip(BLANKS) for line in source]
+    while at <= len(source) - len(wanted):
+        if trimmed[at : at + len(wanted)] == wanted:
+            count += 1
+            text = _indented(new.split("\n"), _indent(source[at]))
+            if new and source[at + len(wanted) - 1].endswith("\n") and not text.endswith("\n"):
+                text += "\n"
+            source[at : at + len(wanted)] = [text]
+            trimmed[at : at + len(wanted)] = [text.strip(BLANKS)]
+        at += 1
+    return Found(_ended(before, "".join(source)), count) if count else None
+
+
+def _by_words(before: str, old: str, new: str, *, several: bool) -> Found | None:
+    for delimiter in _DELIMITERS:
+        old = old.replace(delimiter, f" {delimiter} ")
+    words = [word for word in re.split(f"[{BLANKS}]+", old) if word]
+    if not words:
+        return None
+    pattern = re.compile(f"{_LINE_START}([ \t]*){_JS_BLANKS.join(map(re.escape, words))}")
+    count = len(pattern.findall(before))
+    if not count:
+        return None
+    parts = new.split("\n")
+    after = pattern.sub(lambda found: _indented(parts, found[1]), before, count=0 if several else 1)
+    return Found(_ended(before, after), count)
+
+
+def _by_similarity(before: str, old: str, new: str, size: int) -> Found | None:
+    """`size`: of the old text as it was given, with its `\\r\\n`."""
+    source = lines(before)
+    wanted = [line.rstrip(BLANKS) for line in lines(old)]
+    text = "\n".join(wanted)
+    if size < _SHORTEST or len(source) * size**2 > _MOST_WORK or not text:
+        return None
+    places = _similar_places([line.rstrip(BLANKS) for line in source], text, len(wanted))
+    if not places:
+        return None
+    parts, many = new.split("\n"), len(wanted)
+    for at in sorted(places, reverse=True):
+        replacement = _indented(parts, _indent(source[at]))
+        if source[at + many - 1].endswith("\n"):
+            replacement += "\n"
+        source[at : at + many] = [replacement]
+    return Found(_ended(before, "".join(source)), len(places))
+
+
+def _similar_places(source: Sequence[str], text: str, many: int) -> list[int]:
+    """The first lines of the blocks that are like a text of so many lines, the best ones first."""
+    from rapidfuzz.distance import Levenshtein  # pays off only here, and takes time to load
+
+    size, plain = length(text), units(without_blanks(text))
+    raw = units(text)
+    most = int(size * _THRESHOLD) + 1
+    found: list[tuple[float, int]] = []
+    for at in range(len(source) - many + 1):
+        window = "\n".join(source[at : at + many])
+        if abs(length(window) - size) / size > _THRESHOLD / _BLANK_COSTS:
+            continue
+        bare = Levenshtein.distance(units(without_blanks(window)), plain, score_cutoff=most)
+        if bare > most:
+            continue
+        whole = Levenshtein.distance(units(window), raw)
+        score = (bare + (whole - bare) * _BLANK_COSTS) / size
+        if score <= _THRESHOLD:
+            found.append((score, at))
+    places: list[int] = []
+    for _, at in sorted(found):
+        if all(abs(at - other) >= many for other in places):
+            places.append(at)
+    return places

@@ -1,0 +1,369 @@
+"""Foresee what a tool call does in Gemini CLI 0.61: the real file, its text, the command.
+
+The CLI changes paths, texts and commands after its hooks have answered. `effect` says what comes
+of a call, and with which arguments just that happens (assets/gemini-cli.md#effects).
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from enum import StrEnum
+from pathlib import Path, PurePosixPath
+from typing import Any
+
+from gemtui.calls import javascript, paths
+from gemtui.calls.edits import Found, block, edited
+from gemtui.files import read_small
+
+SHELL, WRITE, EDIT = "run_shell_command", "write_file", "replace"
+LARGEST = 64_000_000
+"""Bytes of the largest file whose text is foreseen."""
+_JSON_KINDS = (".json", ".ipynb", ".jsonc", ".json5")
+_ESCAPED = re.compile(r"\\+(n|t|r|'|\"|`|\\|\n)")
+_MEANS = {"n": "\n", "t": "\t", "r": "\r"}
+_GEMINI_3 = re.compile(r"gemini-3(\.|-|\Z)")
+_GEMINI_2 = re.compile(r"gemini-2(\.|\Z)")
+_ALIASES = frozenset(("", "auto", "pro", "flash", "flash-lite", "none"))
+_OWN = {
+    WRITE: ("file_path", "content", "wait_for_previous"),
+    EDIT: (
+        "file_path",
+        "instruction",
+        "old_string",
+        "new_string",
+        "allow_multiple",
+        "wait_for_previous",
+    ),
+}
+"""The arguments that these tools act on; the CLI takes others, by which its own dialog works."""
+
+
+class Kind(StrEnum):
+    """How an effect is described."""
+
+    FILE = "file"
+    COMMAND = "command"
+    OTHER = "other"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CallContext:
+    """Where a call is made.
+
+    `project`: the absolute folder of the run. `model`: the run's, None = unknown. `plans`: the
+    folder of plans in plan mode, None = another mode. `corrects`: another model may change what
+    is written (`tools.disableLLMCorrection: false`).
+    """
+
+    project: Path
+    model: str | None = None
+    plans: Path | None = None
+    corrects: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Effect:
+    """What a call does, as far as the disk tells now.
+
+    `path`: the real file, absolute; None = the call writes no file that is known. `before`: its
+    whole text as the CLI reads it; None = no such file, or not read. `after`: its whole text
+    afterwards; None = not foreseen, or the call fails. `certain`: whether nothing but this
+    happens when the call is made with `arguments`. `remarks`: facts that a person should know,
+    one clause each. `fails`: why the tool refuses it, a clause; None = it does not. `command`: the
+    text that bash runs, in the folder `folder`. `was` and `becomes`: SHA-256 of the file's bytes
+    before and after, "" = no file, or unknown.
+    """
+
+    kind: Kind
+    tool: str
+    arguments: Mapping[str, Any]
+    path: str | None = None
+    before: str | None = None
+    after: str | None = None
+    certain: bool = True
+    remarks: tuple[str, ...] = ()
+    fails: str | None = None
+    command: str | None = None
+    folder: str | None = None
+    was: str = ""
+    becomes: str = ""
+
+    @property
+    def is_new(self) -> bool:
+        """Whether the call creates the file."""
+        return self.kind is Kind.FILE and not self.was
+
+    @property
+    def mark(self) -> str:
+        """A digest of all that a person is shown: another effect has another one."""
+        shown: list[object] = [
+            self.kind,
+            self.tool,
+            self.path,
+            self.was,
+            self.becomes,
+            self.after,
+            self.fails,
+        ]
+        shown += [self.command, self.folder, self.certain, dict(self.arguments)]
+        text = json.dumps(shown, sort_keys=True, default=str)
+        return hashlib.sha256(text.encode()).hexdigest()
+
+
+def effect(tool: str, arguments: Mapping[str, Any], context: CallContext) -> Effect:
+    """Return what a call of a tool does; reads the disk."""
+    if tool in _OWN:
+        return _file_effect(tool, arguments, context)
+    if tool == SHELL and isinstance(arguments.get("command"), str):
+        return _command_effect(arguments, context)
+    return Effect(kind=Kind.OTHER, tool=tool, arguments=dict(arguments))
+
+
+def unescapes(model: str | None) -> bool | None:
+    """Whether `write_file` turns `\\n` into a newline in a run with this model; None = unknown.
+
+    It does for models named `gemini-…` that are neither of Gemini 2 nor 3.
+    """
+    if model is None:
+        return None
+    name = model.strip()
+    if name in _ALIASES or name.startswith("auto-"):
+        return False
+    return name.startswith("gemini-") and not (_GEMINI_3.match(name) or _GEMINI_2.match(name))
+
+
+def unescaped(text: str) -> str:
+    """Return what such a run makes of a text; the same text again if it is applied twice."""
+    return _ESCAPED.sub(lambda found: _MEANS.get(found[1], found[1]), text)
+
+
+def unwritable(effect: Effect, wanted: str) -> str | None:
+    """Return why a person's own text can't be written as it is; None = it can."""
+    if effect.after is None or _plain(effect.after) == _plain(wanted):
+        return None
+    if effect.tool == WRITE:
+        return (
+            "this run's model makes Gemini CLI replace \\n, \\t, \\r and escaped quotes in new "
+            "text, so it can't be written as it is: choose another model, or edit the file yourself"
+        )
+    return "Gemini CLI would write another text than this one"
+
+
+def _plain(text: str) -> str:
+    return text.replace("\r\n", "\n").removesuffix("\n")
+
+
+def digest(data: bytes) -> str:
+    """Return the SHA-256 of a file's bytes, in hexadecimal."""
+    return hashlib.sha256(data).hexdigest()
+
+
+# --- commands ------------------------------------------------------------------------------------
+
+
+def _command_effect(arguments: Mapping[str, Any], context: CallContext) -> Effect:
+    from gemtui.calls.shell.parser import unwrapped  # its grammar takes time to load
+
+    given = str(arguments["command"])
+    runs = unwrapped(given)
+    wanted = arguments.get("dir_path")
+    folder = str(context.project)
+    if isinstance(wanted, str) and wanted:
+        folder = paths.resolved(folder, wanted)
+    remarks = []
+    if runs != given.strip(javascript.BLANKS):
+        remarks.append("Gemini CLI takes the wrapper off and runs just this")
+    return Effect(
+        kind=Kind.COMMAND,
+        tool=SHELL,
+        arguments=dict(arguments),
+        command=runs,
+        folder=folder,
+        remarks=tuple(remarks),
+    )
+
+
+# --- files ---------------------------------------------------------------------------------------
+
+
+@dataclass(slots=True)
+class _File:
+    """A file before a call; `data`: its bytes, None = there is none."""
+
+    path: str
+    data: bytes | None
+    remarks: list[str] = field(default_factory=list)
+
+    @property
+    def text(self) -> str | None:
+        return None if self.data is None else javascript.decoded(self.data)
+
+
+class _FailsError(Exception):
+    """The tool reports an error and changes nothing; the message says why, as a clause."""
+
+
+def _file_effect(tool: str, arguments: Mapping[str, Any], context: CallContext) -> Effect:
+    kept = {name: arguments[name] for name in _OWN[tool] if name in arguments}
+    nothing = Effect(kind=Kind.FILE, tool=tool, arguments=kept)
+    texts = ("content",) if tool == WRITE else ("old_string", "new_string")
+    if not all(isinstance(arguments.get(name), str) for name in ("file_path", *texts)):
+        return replace(nothing, fails="an argument is missing, or is no text")
+    try:
+        path = _path_of(str(arguments["file_path"]), context)
+    except _FailsError as error:
+        return replace(nothing, fails=str(error))
+    found = replace(nothing, path=path, arguments={**kept, "file_path": paths.pinned(path)})
+    try:
+        file = _read(path)
+        found = replace(found, before=file.text, was="" if file.data is None else digest(file.data))
+        if _lossy(path):
+            raise _FailsError("its name is not UTF-8")
+        if tool == WRITE:
+            return _written(found, file, context)
+        return _edited(found, file, context)
+    except _FailsError as error:
+        return replace(found, fails=str(error))
+
+
+def _path_of(path: str, context: CallContext) -> str:
+    if not path.replace("\0", ""):
+        raise _FailsError("it names no file")
+    try:
+        if context.plans is None:
+            return paths.tool_path(path, str(context.project))
+        return _plan_path(path.replace("\0", "").strip(javascript.BLANKS), context)
+    except OSError as error:
+        raise _FailsError(error.strerror or "its path can't be followed") from None
+    except ValueError:
+        raise _FailsError("its path can't be followed") from None
+
+
+def _plan_path(path: str, context: CallContext) -> str:
+    """In plan mode a path is one in the project or, if that is not a plan, in the plans folder."""
+    plans = paths.follow(str(context.plans))
+    for folder in (str(context.project), str(context.plans)):
+        real = paths.follow(paths.resolved(folder, path))
+        if paths.within(plans, real):
+            return real
+    raise _FailsError("in plan mode only plans can be written")
+
+
+def _lossy(path: str) -> bool:
+    try:
+        path.encode()
+    except UnicodeEncodeError:
+        return True
+    return False
+
+
+def _read(path: str) -> _File:
+    """The file as it is; raises _FailsError for what the CLI can't read either, or never ends."""
+    try:
+        if not paths.is_regular(path):
+            raise _FailsError("it is no regular file")
+        return _File(path, read_small(Path(path), LARGEST))
+    except FileNotFoundError:
+        return _File(path, None)
+    except NotADirectoryError:
+        raise _FailsError("a part of its path is a file") from None
+    except (OSError, ValueError) as error:
+        why = getattr(error, "strerror", None) or str(error)
+        raise _FailsError(f"it can't be read: {why}") from None
+
+
+def _written(found: Effect, file: _File, context: CallContext) -> Effect:
+    text, remarks = str(found.arguments["content"]), _of_bytes(file)
+    certain = True
+    if PurePosixPath(file.path).suffix.lower() not in _JSON_KINDS:
+        plain = unescaped(text)
+        if plain != text:
+            if context.corrects:
+                certain = False
+                remarks.append("another model may change this text before it is written")
+            elif unescapes(context.model) is not False:
+                text = plain
+                remarks.append("escapes such as \\n are written as the characters they stand for")
+    written = javascript.with_crlf(text) if _writes_crlf(file) else text
+    arguments = {**found.arguments, "content": text}
+    return _becomes(replace(found, arguments=arguments, certain=certain), written, remarks)
+
+
+def _writes_crlf(file: _File) -> bool:
+    r"""Whether `write_file` writes `\r\n`: it decodes the path once more to look at the file."""
+    other = paths.real_path(file.path)
+    looked_at = file if other == file.path else _read(other)
+    return looked_at.data is not None and b"\r\n" in looked_at.data
+
+
+def _edited(found: Effect, file: _File, context: CallContext) -> Effect:
+    args, remarks = found.arguments, _of_bytes(file)
+    old, new = str(args["old_string"]), str(args["new_string"])
+    text = file.text
+    if text is None:
+        if old:
+            raise _FailsError("there is no such file to edit")
+        return _becomes(found, new, remarks)
+    if not old:
+        raise _FailsError("it creates a file that is already there")
+    before = text.replace("\r\n", "\n")
+    several = bool(args.get("allow_multiple"))
+    edit = edited(before, old, new, several=several)
+    if edit is None or (edit.count > 1 and not several) or _same(old, new):
+        if context.corrects and PurePosixPath(file.path).suffix.lower() not in _JSON_KINDS:
+            remarks.append("another model will look for another place, and may change the text")
+            return replace(found, certain=False, remarks=tuple(remarks))
+        raise _FailsError(_not_made(edit, same=_same(old, new)))
+    if not edit.exact and edit.after != before:
+        remarks.append("the old text is not there to the letter: this is the place that is like it")
+        found = _made_exact(found, before, edit)
+    after = javascript.with_crlf(edit.after) if "\r\n" in text else edit.after
+    return _becomes(found, after, remarks)
+
+
+def _same(old: str, new: str) -> bool:
+    return old.replace("\r\n", "\n") == new.replace("\r\n", "\n")
+
+
+def _not_made(edit: Found | None, *, same: bool) -> str:
+    if edit is None:
+        return "the text to replace is not in the file"
+    return "it changes nothing" if same else f"the text to replace is there {edit.count} times"
+
+
+def _made_exact(found: Effect, before: str, edit: Found) -> Effect:
+    """The same change as an exact edit of the block that was found."""
+    arguments = {name: value for name, value in found.arguments.items() if name != "allow_multiple"}
+    old, new = block(before, edit.after)
+    check = edited(before, old, new, several=False)
+    if check is None or not check.exact or check.count != 1 or check.after != edit.after:
+        return replace(found, certain=False)
+    return replace(found, arguments={**arguments, "old_string": old, "new_string": new})
+
+
+def _of_bytes(file: _File) -> list[str]:
+    if file.data is not None and file.text is not None and file.text.encode() != file.data:
+        return ["it is not UTF-8: the bytes that are none are replaced by U+FFFD"]
+    return []
+
+
+def _becomes(found: Effect, after: str, remarks: list[str]) -> Effect:
+    data = javascript.encoded(after)
+    return replace(
+        found,
+        after=data.decode(),
+        becomes=digest(data),
+        remarks=tuple(remarks),
+    )
+
+
+def on_disk(path: str) -> str:
+    """Return the digest of a file as it is now; "" = there is none. Raises OSError, ValueError."""
+    try:
+        return digest(read_small(Path(path), LARGEST))
+    except FileNotFoundError:
+        return ""

@@ -1,0 +1,153 @@
+"""Find the `.env` file that Gemini CLI 0.61 reads, and what its variables can do.
+
+The CLI takes the variables of one file into its own environment, and so into every hook, MCP server
+and command that it starts (assets/gemini-cli.md#env-files).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from contextlib import suppress
+from pathlib import Path
+from urllib.parse import urlsplit
+
+from gemtui.calls.javascript import BLANKS
+from gemtui.files import is_there, read_small, resolved
+from gemtui.paths import gemini_home
+
+MOST = 128 * 1024
+"""Bytes of a file; a larger one is hardly meant to be read."""
+_LONGEST = 2048
+"""Characters of a text in quotes that is taken for one value; the lines of a longer one are read
+as variables of their own, so that none is missed.
+"""
+_S = f"[{BLANKS}]"
+_LINE = re.compile(
+    rf"^{_S.replace(chr(10), '')}*+(?:export{_S}+)?([A-Za-z0-9_.-]++)(?:{_S}*=|:{_S})"
+    rf"({_S}*(?:'(?:\\'|[^']){{0,{_LONGEST}}}'"
+    rf'|"(?:\\"|[^"]){{0,{_LONGEST}}}"'
+    rf"|`(?:\\`|[^`]){{0,{_LONGEST}}}`)|[^#\n]+)?{_S}*(?:#.*)?$",
+    re.MULTILINE,
+)
+"""A variable, as the JavaScript package dotenv has it."""
+_QUOTED = re.compile(r"""^(['"`])([\s\S]*)\1$""", re.MULTILINE)
+_ENDS = re.compile("\r\n?|[\u2028\u2029]")
+_IGNORED = frozenset(
+    (
+        "DEBUG",
+        "DEBUG_MODE",
+        "GEMINI_CLI_IDE_SERVER_STDIO_COMMAND",
+        "GEMINI_CLI_IDE_SERVER_STDIO_ARGS",
+    )
+)
+"""Variables that the CLI does not take from a file outside of `.gemini`."""
+
+_IN_HOOKS = re.compile(
+    "BASH_ENV|BASHOPTS|SHELLOPTS|PS4|ENV|LD_.*|DYLD_.*|GCONV_PATH|NODE_OPTIONS|GEMTUI_.*"
+)
+_MOVES = re.compile("GEMINI_CLI_HOME|GEMINI_CLI_SYSTEM_(SETTINGS|DEFAULTS)_PATH")
+_RISKY = re.compile(
+    # shells, and the loader of programs
+    r"PATH|BASH(_.*)?|SHELL|PS[0-3]|IFS|CDPATH|GLOBIGNORE|PROMPT_COMMAND|ZDOTDIR|POSIXLY_CORRECT"
+    r"|(GCONV|MALLOC|GLIBC)_.*|LOCPATH|NLSPATH|TERMINFO(_DIRS)?"
+    # what programs read or start
+    r"|GIT_.*|SSH_.*|SUDO_ASKPASS|GREP_.*|RIPGREP_CONFIG_PATH|LESS.*|.*(PAGER|EDITOR)|VISUAL|BROWSER"
+    r"|NODE_.*|(?i:npm_config_.*)|PYTHON[A-Z0-9]+|PYTEST_(ADDOPTS|PLUGINS)|PERL(_.*|5[A-Z]+|LIB)"
+    r"|RUBY(OPT|LIB)|LUA_.*|CLASSPATH|.*JAVA_.*OPTIONS|JDK_JAVA_OPTIONS"
+    r"|MAKEFLAGS|GNUMAKEFLAGS|(CARGO|RUSTC)_.*|GOFLAGS|CC|CXX"
+    # where programs look for their settings
+    r"|HOME|XDG_.*|TMPDIR|TMP|TEMP",
+    re.ASCII,
+)
+_HARMLESS = re.compile(r"GIT_(AUTHOR|COMMITTER)_(NAME|EMAIL|DATE)|GREP_COLORS?|NODE_ENV", re.ASCII)
+_SENDS = re.compile(
+    "GOOGLE_(GEMINI|VERTEX)_BASE_URL|CODE_ASSIST_ENDPOINT"
+    "|(GEMINI_TELEMETRY_OTLP|OTEL_EXPORTER_OTLP(_[A-Z]+)?)_ENDPOINT|(?i:(HTTPS?|ALL)_PROXY)"
+)
+_PLAIN_WORD = re.compile(r"[\w-]*", re.ASCII)
+
+
+def env_files(
+    project: Path, environ: Mapping[str, str], *, ignore_local: bool = False
+) -> tuple[Path, ...]:
+    """Return the file that a CLI in the trusted folder `project` reads; it may be unreadable.
+
+    The first of `.gemini/.env` and `.env` counts, from the folder upwards, then those of the home
+    folder. `ignore_local`: as `--ignore-env` and `advanced.ignoreLocalEnv` have it.
+    """
+    home = gemini_home(environ).parent
+    here = resolved(project)
+    for folder in (here, *here.parents, home):
+        if is_there(place := folder / ".gemini" / ".env"):
+            return (place,)
+        if is_there(place := folder / ".env") and (not ignore_local or folder == home):
+            return (place,)
+    return ()
+
+
+def env_variables(path: Path, environ: Mapping[str, str] | None = None) -> dict[str, str]:
+    """Return the variables that the CLI takes from a file; none if it can't read it, either.
+
+    `environ`: the environment of the CLI, whose own variables win; None = none. Raises OSError for
+    a file that is too large or no regular one: what the CLI makes of it is not known.
+    """
+    try:
+        text = _ENDS.sub("\n", read_small(path, MOST).decode("utf-8", "replace"))
+    except (FileNotFoundError, IsADirectoryError, PermissionError):
+        return {}
+    ignored: frozenset[str] = frozenset() if ".gemini" in str(path) else _IGNORED
+    found = {match[1]: _value(match[2] or "") for match in _LINE.finditer(text)}
+    return {
+        name: value
+        for name, value in found.items()
+        if name not in ignored and name not in (environ or {})
+    }
+
+
+def _value(text: str) -> str:
+    text = text.strip(BLANKS)
+    value = _QUOTED.sub(r"\2", text)
+    return value.replace(r"\n", "\n").replace(r"\r", "\r") if text[:1] == '"' else value
+
+
+def risky_variables(path: Path, environ: Mapping[str, str] | None = None) -> tuple[str, ...]:
+    """Return the names in a file that can make programs run, or move the CLI's settings.
+
+    `environ`: as for `env_variables`, whose errors are raised as well.
+    """
+    found = env_variables(path, environ)
+    refused = set(hook_variables(found))
+    return tuple(name for name in found if name in refused or is_risky(name))
+
+
+def is_risky(name: str) -> bool:
+    """Return whether a variable can make a harmless program run another or read other files."""
+    return bool(_RISKY.fullmatch(name)) and not _HARMLESS.fullmatch(name)
+
+
+def hook_variables(variables: Mapping[str, str]) -> tuple[str, ...]:
+    """Return the names of variables that change what hooks do, or which hooks there are.
+
+    `ENV` is often no more than a word such as `production`; then no shell starts anything by it.
+    """
+    return tuple(
+        name
+        for name, value in variables.items()
+        if _MOVES.fullmatch(name)
+        or (_IN_HOOKS.fullmatch(name) and not (name == "ENV" and _PLAIN_WORD.fullmatch(value)))
+    )
+
+
+def destinations(variables: Mapping[str, str]) -> dict[str, str]:
+    """Map each variable that says where a conversation is sent to the host that it names."""
+    return {name: host(value) for name, value in variables.items() if _SENDS.fullmatch(name)}
+
+
+def host(url: str) -> str:
+    """Return the host of a URL with its port, or `an unreadable address`; never a password."""
+    with suppress(ValueError):
+        parts = urlsplit(url if "//" in url else f"//{url}")
+        if parts.hostname:
+            return parts.hostname if parts.port is None else f"{parts.hostname}:{parts.port}"
+    return "an unreadable address"

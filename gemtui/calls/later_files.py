@@ -1,0 +1,245 @@
+"""Know the files that decide what runs later, and say what a change of settings does.
+
+A call that writes one can give the next run, the next commit or the next shell all rights; so it is
+asked about in every mode but yolo. Code that a usual command imports is ordinary, `conftest.py`
+too: what names programs to start is not. Build files are refused by the CLI itself
+(assets/gemini-cli.md#protected-files).
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Iterator, Mapping
+from fnmatch import translate
+from pathlib import Path
+from typing import Any
+
+from gemtui.calls.setting_effects import SettingEffect, setting_effects
+from gemtui.jsonfile import object_of, without_comments
+
+_CLI = "it decides what later runs of Gemini CLI may do, and what they start"
+_CLI_ADDS = "later runs of Gemini CLI take their instructions, tools or rules from it"
+_GIT = "git starts programs that it names"
+_CI = "a build server runs what it says"
+_EDITOR = "an editor or its tasks start programs that it names"
+_SHELL = "each new shell or login runs it"
+_ENTERED = "a shell that enters the folder runs it"
+_AGENT = "another coding agent takes its rights and hooks from it"
+_VARIABLES = "programs started here later, Gemini CLI too, take variables from it"
+_PACKAGES = "a package manager takes what to run and where to load from out of it"
+_TASKS = "a task runner starts what it says"
+_CONTAINER = "it decides what containers run"
+
+_FOLDERS: Mapping[str, str] = {
+    ".gemini/settings.json": _CLI,
+    ".gemini/trustedFolders.json": _CLI,
+    ".gemini/.env": _VARIABLES,
+    ".gemini": _CLI_ADDS,
+    ".git": _GIT,
+    ".githooks": _GIT,
+    ".husky": "git runs it at commits and other steps",
+    ".config/git": _GIT,
+    ".github/workflows": _CI,
+    ".github/actions": _CI,
+    ".gitlab/ci": _CI,
+    ".circleci": _CI,
+    ".buildkite": _CI,
+    ".woodpecker": _CI,
+    ".forgejo/workflows": _CI,
+    ".gitea/workflows": _CI,
+    ".vscode": _EDITOR,
+    ".idea": _EDITOR,
+    ".zed": _EDITOR,
+    ".fleet": _EDITOR,
+    ".nvim": _EDITOR,
+    ".devcontainer": _CONTAINER,
+    ".claude": _AGENT,
+    ".codex": _AGENT,
+    ".cursor": _AGENT,
+    ".opencode": _AGENT,
+    ".direnv": _ENTERED,
+    ".mise": _ENTERED,
+    ".cargo": _PACKAGES,
+    ".mvn": _PACKAGES,
+    ".yarn": _PACKAGES,
+    ".bundle": _PACKAGES,
+    ".ssh": "it decides who may log in, and what a connection starts",
+    ".config/fish": _SHELL,
+    ".config/autostart": _SHELL,
+    ".config/systemd": _SHELL,
+    ".config/environment.d": _SHELL,
+    ".config/direnv": _ENTERED,
+    "Library/LaunchAgents": _SHELL,
+}
+"""Files, and folders with all below them, wherever they are."""
+
+_NAMES: Mapping[str, str] = {
+    ".env": _VARIABLES,
+    ".env.*": _VARIABLES,
+    ".envrc": _ENTERED,
+    ".mise.toml": _ENTERED,
+    "mise.toml": _ENTERED,
+    ".tool-versions": _ENTERED,
+    ".gitattributes": _GIT,
+    ".gitmodules": _GIT,
+    ".gitconfig": _GIT,
+    ".pre-commit-config.yaml": _GIT,
+    ".pre-commit-hooks.yaml": _GIT,
+    "lefthook.y*ml": _GIT,
+    ".lefthook.y*ml": _GIT,
+    ".huskyrc*": _GIT,
+    ".lintstagedrc*": _GIT,
+    ".npmrc": _PACKAGES,
+    ".yarnrc*": _PACKAGES,
+    ".pnpmfile.cjs": _PACKAGES,
+    ".pnpmrc": _PACKAGES,
+    "pnpm-workspace.yaml": _PACKAGES,
+    "bunfig.toml": _PACKAGES,
+    ".pypirc": _PACKAGES,
+    "pip.conf": _PACKAGES,
+    "uv.toml": _PACKAGES,
+    "gradle-wrapper.properties": _PACKAGES,
+    ".gitlab-ci.y*ml": _CI,
+    "Jenkinsfile*": _CI,
+    ".travis.yml": _CI,
+    "appveyor.yml": _CI,
+    ".appveyor.yml": _CI,
+    "azure-pipelines*.yml": _CI,
+    "bitbucket-pipelines.yml": _CI,
+    ".drone.y*ml": _CI,
+    ".woodpecker.y*ml": _CI,
+    ".cirrus.yml": _CI,
+    "cloudbuild.y*ml": _CI,
+    "buildspec.y*ml": _CI,
+    "gemini-extension.json": _CLI_ADDS,
+    "hooks.json": _CLI_ADDS,
+    ".mcp.json": _AGENT,
+    ".aider.conf.yml": _AGENT,
+    "*.code-workspace": _EDITOR,
+    ".exrc": _EDITOR,
+    ".vimrc": _EDITOR,
+    ".nvimrc": _EDITOR,
+    ".nvim.lua": _EDITOR,
+    ".dir-locals.el": _EDITOR,
+    ".gdbinit": _EDITOR,
+    ".lldbinit": _EDITOR,
+    "justfile": _TASKS,
+    ".justfile": _TASKS,
+    "Taskfile.y*ml": _TASKS,
+    "Taskfile.dist.y*ml": _TASKS,
+    "tox.ini": _TASKS,
+    "Procfile*": _TASKS,
+    ".overcommit.yml": _GIT,
+    "docker-compose*.y*ml": _CONTAINER,
+    "compose*.y*ml": _CONTAINER,
+    ".devcontainer.json": _CONTAINER,
+    "Vagrantfile": _CONTAINER,
+    ".bashrc": _SHELL,
+    ".bash_*": _SHELL,
+    ".profile": _SHELL,
+    ".zshrc": _SHELL,
+    ".zshenv": _SHELL,
+    ".zprofile": _SHELL,
+    ".zlog*": _SHELL,
+    ".kshrc": _SHELL,
+    ".cshrc": _SHELL,
+    ".tcshrc": _SHELL,
+    ".login": _SHELL,
+    ".xprofile": _SHELL,
+    ".xinitrc": _SHELL,
+    ".xsession*": _SHELL,
+    ".pam_environment": _SHELL,
+    ".tmux.conf": _SHELL,
+    ".screenrc": _SHELL,
+}
+"""Base names, with `*` and the like, in every folder: a start file may be linked to by the home."""
+
+_ORDINARY = (".gemini/gemini.md", ".gemini/tmp", ".gemini/worktrees")
+"""What is below `.gemini` and starts nothing: text for the model, the CLI's own plans, projects."""
+_EVERYWHERE = tuple(
+    f".gemini/{name}"
+    for name in ("extensions", "commands", "agents", "policies", "hooks", "skills")
+)
+"""What counts for all runs, whichever project it is taken for."""
+
+
+def decides_later(path: Path, project: Path) -> str | None:
+    """Return why a file decides what runs later, as a clause; None for an ordinary file.
+
+    `path`, `project`: absolute, with links resolved. Within the project the names of the folders
+    above it don't count. Spellings that a file system may fold count as the same one: case, width,
+    characters without a picture.
+    """
+    below = path.relative_to(project) if path.is_relative_to(project) else path
+    for start in _starts(_folded(path)):
+        if any(_leads(start, place) for place in _EVERYWHERE):
+            return _CLI_ADDS
+    for start in _starts(_folded(below)):
+        if any(_leads(start, place) for place in _ORDINARY):
+            continue
+        for place, why in _FOLDED_FOLDERS.items():
+            if _leads(start, place):
+                return why
+    name = _folded(Path(path.name))
+    return next((why for pattern, why in _PATTERNS if pattern.match(name)), None)
+
+
+def _starts(path: str) -> Iterator[str]:
+    """A path, and what is left of it below each of its folders."""
+    parts = path.strip("/").split("/")
+    return ("/".join(parts[at:]) for at in range(len(parts)))
+
+
+def _leads(path: str, place: str) -> bool:
+    return path == place or path.startswith(f"{place}/")
+
+
+def _folded(path: Path) -> str:
+    text = unicodedata.normalize("NFKC", path.as_posix()).casefold()
+    return "".join(char for char in text if unicodedata.category(char) != "Cf")
+
+
+_FOLDED_FOLDERS = {name.lower(): why for name, why in _FOLDERS.items()}
+_PATTERNS = [(re.compile(translate(name.lower())), why) for name, why in _NAMES.items()]
+
+
+# --- what a change of settings does --------------------------------------------------------------
+
+
+def gives(path: Path, before: str | None, after: str | None) -> tuple[str, ...]:
+    """Say what a change of a settings file of the CLI does, a sentence for each setting.
+
+    `before`, `after`: its whole text; None = there is none. Empty for other files. Texts of the
+    file are foreign.
+    """
+    if not _folded(path).endswith("/.gemini/settings.json") or after is None:
+        return ()
+    now = _settings(after, path)
+    if now is None:
+        return ("It is no JSON object any more: Gemini CLI ends at once with it.",)
+    was = _effects((_settings(before, path) if before else None) or {})
+    becomes = _effects(now)
+    gone = (f"Removes {setting}." for setting in was if setting not in becomes)
+    return (*_changes(was, becomes), *gone)
+
+
+def _changes(
+    was: Mapping[str, SettingEffect], becomes: Mapping[str, SettingEffect]
+) -> Iterator[str]:
+    for setting, effect in becomes.items():
+        if setting not in was:
+            yield f"Adds {setting}. {effect.follows}"
+        elif effect.value != was[setting].value:
+            yield f"Changes {setting}. {effect.follows}"
+
+
+def _effects(settings: Mapping[str, Any]) -> dict[str, SettingEffect]:
+    return {effect.setting: effect for effect in setting_effects(settings)}
+
+
+def _settings(text: str, path: Path) -> Mapping[str, Any] | None:
+    try:
+        return object_of(without_comments(text.encode("utf-8", "replace")), path)
+    except OSError:
+        return None

@@ -1,0 +1,106 @@
+"""Find the file that a tool call names, as Gemini CLI 0.61 does.
+
+The CLI removes NULs and a leading `@`, decodes `%2e` and the like, and follows links, in this
+order. So `a%2etxt` is the file `a.txt` (assets/gemini-cli.md#effects).
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import stat
+import sys
+from contextlib import suppress
+from urllib.parse import unquote_to_bytes
+
+_MALFORMED = re.compile("%(?![0-9A-Fa-f]{2})")
+_SLASHES = re.compile(r"[/\\]")
+
+
+def resolved(folder: str, path: str) -> str:
+    """Return the absolute path of `path` relative to `folder`; links are not followed."""
+    return "/" + os.path.normpath(os.path.join(folder, path)).lstrip("/")  # noqa: PTH118
+
+
+def within(folder: str, path: str) -> bool:
+    """Whether `path` is `folder` or below it; both are absolute."""
+    folder, path = _folded(folder), _folded(path)
+    return path == folder or path.startswith(folder.rstrip("/") + "/")
+
+
+def _folded(path: str) -> str:
+    return path.lower() if sys.platform == "darwin" else path
+
+
+def decoded(path: str) -> str:
+    """Return a path with `%20` and the like decoded; the same path if one of them can't be."""
+    if "%" in path and not _MALFORMED.search(path):
+        with suppress(ValueError):
+            return unquote_to_bytes(path).decode()
+    return path
+
+
+def pinned(real: str) -> str:
+    """Return the spelling of an absolute path that the CLI resolves to this very path."""
+    return real.replace("%", "%25")
+
+
+def real_path(path: str) -> str:
+    """Return an absolute path decoded and with links followed; never fails."""
+    with suppress(OSError, ValueError):
+        return follow(path)
+    return path
+
+
+def follow(path: str) -> str:
+    """Return an absolute path decoded and with links followed.
+
+    The end of the path need not exist. Raises OSError where the CLI reports an error: a link that
+    leads to itself, a folder that can't be entered; ValueError for a NUL.
+    """
+    path = resolved("/", decoded(path))
+    try:
+        return os.path.realpath(path, strict=True)
+    except (FileNotFoundError, NotADirectoryError):
+        return os.path.realpath(path)
+    except OSError as error:
+        if "too long" in str(error).lower():
+            return path
+        raise
+
+
+def tool_path(path: str, project: str) -> str:
+    """Return the real path of a file that a tool call names.
+
+    `project`: the absolute folder of the run. Raises OSError and ValueError as `follow` does.
+    """
+    return follow(resolved(project, without_at(path.replace("\0", ""), project)))
+
+
+def without_at(path: str, project: str, *, on_disk: bool = True) -> str:
+    """Return a path without the `@` that people put before files, unless there is such a file.
+
+    `on_disk`: whether to look; without it no file is there.
+    """
+    if len(path) < 2 or not path.startswith("@"):
+        return path
+    if on_disk and _is_there(resolved(project, path)):
+        return path
+    rest = path[1:].lstrip("/\\")
+    if path[1] in "/\\":
+        return rest or path
+    first = _SLASHES.split(rest)[0]
+    literal = on_disk and _is_there(resolved(project, f"@{first}"))
+    return path if not first or literal else rest
+
+
+def _is_there(path: str) -> bool:
+    with suppress(OSError, ValueError):
+        os.stat(path)  # noqa: PTH116
+        return True
+    return False
+
+
+def is_regular(path: str) -> bool:
+    """Whether there is a regular file at a path, links followed. Raises OSError."""
+    return stat.S_ISREG(os.stat(path).st_mode)  # noqa: PTH116

@@ -1,0 +1,237 @@
+"""Say what follows from Gemini CLI's settings, in words (assets/gemini-cli.md#settings).
+
+One table for two uses: what is told before a run, and what a change of a settings file does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any, TypeGuard
+
+from gemtui.calls.env_files import host
+
+_LONGEST = 400
+"""Characters of one value that are shown."""
+
+
+class SettingKind(StrEnum):
+    """What a setting is about."""
+
+    UNASKED = "unasked"
+    """It takes questions away."""
+    STARTS = "starts"
+    """It starts a program before any question."""
+    SENDS = "sends"
+    """It sends or keeps what is said elsewhere."""
+    GUARDS = "guards"
+    """It makes the CLI stricter, or changes what protects: of interest where it changes."""
+
+
+@dataclass(frozen=True, slots=True)
+class SettingEffect:
+    """One setting and what follows, one sentence; `value`: as it is in the file."""
+
+    setting: str
+    kind: SettingKind
+    follows: str
+    value: Any
+
+
+def setting_effects(settings: Mapping[str, Any]) -> Iterator[SettingEffect]:
+    """Yield what follows from each setting that matters. Names and values are foreign text."""
+    for setting, (kind, words) in _SETTINGS.items():
+        value = _at(settings, *setting.split("."))
+        if follows := words(value):
+            yield SettingEffect(setting, kind, follows, value)
+    yield from _servers(settings.get("mcpServers"))
+    yield from _hooks(settings.get("hooks"))
+    yield from _security(settings.get("security"))
+
+
+# --- one setting, one sentence -------------------------------------------------------------------
+
+
+def _unasked(value: Any) -> str:
+    return f"{_listed(value)} without a question." if _texts(value) else ""
+
+
+def _only(value: Any) -> str:
+    words = f"{_listed(value)} without a question, and no other tool exists."
+    return words if _texts(value) else ""
+
+
+def _mode(value: Any) -> str:
+    words = "A run that names no mode writes files without a question."
+    return words if value == "auto_edit" else ""
+
+
+def _no_hooks(value: Any) -> str:
+    return "No hook runs, so nobody can be asked." * (value is False)
+
+
+def _no_such_hooks(value: Any) -> str:
+    return f"These hooks don't run: {_names(value)}." if _texts(value) else ""
+
+
+def _rules(value: Any) -> str:
+    return f"The rules in {_names(value)} decide what is asked." if _texts(value) else ""
+
+
+def _no_trust_question(value: Any) -> str:
+    return "Every folder is trusted without a question." * (value is False)
+
+
+def _corrected(value: Any) -> str:
+    return "A model rewrites texts after you have seen them." * corrects(value)
+
+
+def _started(value: Any) -> str:
+    return f"Each run starts {_shown(value)} before any question." if _is_text(value) else ""
+
+
+def _tool_command(value: Any) -> str:
+    return f"Discovered tools are made by {_shown(value)}." if _is_text(value) else ""
+
+
+def _pager(value: Any) -> str:
+    return f"Commands such as git may start {_shown(value)}." if _is_text(value) else ""
+
+
+def _sent(value: Any) -> str:
+    return f"Telemetry of runs goes to {host(value)}." if _is_text(value) else ""
+
+
+def _kept(value: Any) -> str:
+    return f"Telemetry of runs is written to {_shown(value)}." if _is_text(value) else ""
+
+
+def _left_out(value: Any) -> str:
+    return f"Left out or refused: {_names(value)}." if _texts(value) else ""
+
+
+def _asked(value: Any) -> str:
+    return f"Asked about whatever the rules say: {_names(value)}." if _texts(value) else ""
+
+
+_Words = Callable[[Any], str]
+_SETTINGS: Mapping[str, tuple[SettingKind, _Words]] = {
+    "tools.allowed": (SettingKind.UNASKED, _unasked),
+    "tools.core": (SettingKind.UNASKED, _only),
+    "general.defaultApprovalMode": (SettingKind.UNASKED, _mode),
+    "hooksConfig.enabled": (SettingKind.UNASKED, _no_hooks),
+    "hooksConfig.disabled": (SettingKind.UNASKED, _no_such_hooks),
+    "policyPaths": (SettingKind.UNASKED, _rules),
+    "adminPolicyPaths": (SettingKind.UNASKED, _rules),
+    "security.folderTrust.enabled": (SettingKind.UNASKED, _no_trust_question),
+    "tools.disableLLMCorrection": (SettingKind.UNASKED, _corrected),
+    "tools.discoveryCommand": (SettingKind.STARTS, _started),
+    "tools.callCommand": (SettingKind.STARTS, _tool_command),
+    "tools.shell.pager": (SettingKind.STARTS, _pager),
+    "mcp.serverCommand": (SettingKind.STARTS, _started),
+    "telemetry.otlpEndpoint": (SettingKind.SENDS, _sent),
+    "telemetry.outfile": (SettingKind.SENDS, _kept),
+    "tools.exclude": (SettingKind.GUARDS, _left_out),
+    "tools.confirmationRequired": (SettingKind.GUARDS, _asked),
+    "mcp.allowed": (
+        SettingKind.GUARDS,
+        lambda value: "Other MCP servers are left out." * bool(value),
+    ),
+    "mcp.excluded": (SettingKind.GUARDS, _left_out),
+}
+
+
+def corrects(value: Any) -> bool:
+    """Whether this value of `tools.disableLLMCorrection` lets a model rewrite texts."""
+    return value is not None and not value and not isinstance(value, list | dict)
+
+
+# --- tables --------------------------------------------------------------------------------------
+
+
+def _servers(servers: Any) -> Iterator[SettingEffect]:
+    for name, server in _items(servers):
+        setting = f"mcpServers.{name}"
+        if words := _server(server):
+            yield SettingEffect(setting, SettingKind.STARTS, words, server)
+        if isinstance(server, Mapping) and server.get("trust"):
+            follows = "The tools of this server run without a question."
+            yield SettingEffect(f"{setting}.trust", SettingKind.UNASKED, follows, server["trust"])
+
+
+def _server(server: Any) -> str:
+    if not isinstance(server, Mapping):
+        return ""
+    if _is_text(command := server.get("command")):
+        line = " ".join((command, *_texts(server.get("args"))))
+        return f"Each run starts {_shown(line)} before any question."
+    url = next(filter(_is_text, (server.get(key) for key in ("url", "httpUrl", "tcp"))), None)
+    return "" if url is None else f"Each run connects to {host(url)} before any question."
+
+
+def _hooks(events: Any) -> Iterator[SettingEffect]:
+    for event, groups in _items(events):
+        commands = [_shown(command) for command in _commands(groups)]
+        if commands:
+            follows = f"Runs start {' and '.join(commands)} unasked."
+            yield SettingEffect(f"hooks.{event}", SettingKind.STARTS, follows, groups)
+
+
+def _commands(groups: Any) -> Iterator[str]:
+    """The commands of one event's hooks: in groups, or by themselves."""
+    for group in groups if isinstance(groups, list) else ():
+        inner = group.get("hooks") if isinstance(group, Mapping) else None
+        for hook in inner if isinstance(inner, list) else [group]:
+            if isinstance(hook, Mapping) and _is_text(hook.get("command")):
+                yield hook["command"]
+
+
+def _security(security: Any) -> Iterator[SettingEffect]:
+    for name, value in _items(security):
+        if name != "folderTrust":
+            follows = "It changes what Gemini CLI protects."
+            yield SettingEffect(f"security.{name}", SettingKind.GUARDS, follows, value)
+
+
+# --- words ---------------------------------------------------------------------------------------
+
+
+def _at(value: Any, *names: str) -> Any:
+    for name in names:
+        value = value.get(name) if isinstance(value, Mapping) else None
+    return value
+
+
+def _items(table: Any) -> Sequence[tuple[str, Any]]:
+    return tuple(table.items()) if isinstance(table, Mapping) else ()
+
+
+def _is_text(value: Any) -> TypeGuard[str]:
+    return isinstance(value, str) and bool(value.strip())
+
+
+def _texts(value: Any) -> list[str]:
+    values = [value] if isinstance(value, str) else value
+    return [each for each in values if _is_text(each)] if isinstance(values, list) else []
+
+
+def _names(value: Any) -> str:
+    return _shown(", ".join(_texts(value)), quote="")
+
+
+def _listed(value: Any) -> str:
+    """`read_file and glob run`."""
+    texts = _texts(value)
+    last = _shown("".join(texts[-1:]), quote="")
+    if len(texts) < 2:
+        return f"{last} runs"
+    return f"{_shown(', '.join(texts[:-1]), quote='')} and {last} run"
+
+
+def _shown(text: str, quote: str = "`") -> str:
+    """A value in backquotes, cut in the middle so that its end stays."""
+    if len(text) > _LONGEST:
+        half = _LONGEST // 2
+        text = f"{text[:half]} … ({len(text) - _LONGEST} more characters) … {text[-half:]}"
+    return f"{quote}{text}{quote}"

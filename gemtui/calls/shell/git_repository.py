@@ -1,0 +1,170 @@
+"""Whether git could run a program of the project in a repository, read without running git.
+
+git decides by its configuration what it starts (assets/gemini-cli.md#safe-commands). Only settings
+known to start nothing are let pass, so a new one of git is asked about.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from pathlib import Path
+from typing import Final
+
+from gemtui.files import read_small
+from gemtui.text import visible_line
+
+_HEAD: Final = re.compile(rb"ref:[ \t]*refs/|[0-9a-f]{40,64}\s*\Z")
+_GITLINK: Final = (0o160000).to_bytes(4, "big")
+_MOST: Final = 200_000_000
+"""Bytes of the largest index that is read."""
+
+_SECTION: Final = re.compile(r'\[([A-Za-z0-9.-]+)(?:[ \t]+"((?:[^"\\]|\\.)*)")?\][ \t]*(?:[#;].*)?')
+_KEY: Final = re.compile(r"([A-Za-z][A-Za-z0-9-]*)[ \t]*(?:[=#;].*)?")
+_ODD: Final = re.compile("[\x00-\x08\x0b-\x1f\x7f]")
+
+
+def _names(text: str) -> frozenset[str]:
+    return frozenset(text.split())
+
+
+def _keys(section: str, text: str) -> frozenset[str]:
+    return frozenset(f"{section}.{key}" for key in text.split())
+
+
+_HARMLESS_SECTIONS: Final = _names(
+    """advice am apply author branch clean clone color column commit committer feature fetch gc gui
+    help init lfs maintenance notes pack pull push rebase rerere tag url user versionsort"""
+)
+"""Sections all keys of which start nothing when a repository is only read."""
+_HARMLESS: Final = (
+    _keys(
+        "core",
+        """abbrev autocrlf bigfilethreshold checkroundtripencoding checkstat commentchar commitgraph
+        compression deltabasecachelimit eol filemode filesreflocktimeout fscache ignorecase
+        ignorestat logallrefupdates longpaths loosecompression multipackindex packedgitlimit
+        packedgitwindowsize packedrefstimeout precomposeunicode preloadindex protecthfs protectntfs
+        quotepath repositoryformatversion safecrlf sharedrepository sparsecheckout
+        sparsecheckoutcone symlinks trustctime untrackedcache warnambiguousrefs whitespace""",
+    )
+    | _keys(
+        "diff",
+        """algorithm autorefreshindex colormoved colormovedws context dirstat ignoresubmodules
+        indentheuristic interhunkcontext mnemonicprefix noprefix relative renamelimit renames
+        statgraphwidth suppressblankempty wserrorhighlight""",
+    )
+    | _keys(
+        "log", "abbrevcommit date decorate excludedecoration follow graphcolors mailmap showroot"
+    )
+    | _keys("merge", "conflictstyle ff log renamelimit renames stat tool verbosity")
+    | _keys(
+        "remote",
+        """fetch gh-resolved mirror prune prunetags push pushurl skipdefaultupdate skipfetchall
+        tagopt url""",
+    )
+    | _keys(
+        "status",
+        """aheadbehind branch displaycommentprefix relativepaths renamelimit renames short
+        showstash showuntrackedfiles""",
+    )
+)
+_BARE: Final = "core.bare"
+_STARTS: Final = re.compile(
+    r"(?:alias|pager|browser|difftool|mergetool|man)\..*|.*(?:command|cmd|textconv|clean|smudge"
+    r"|process|external|program|fsmonitor|pager|editor|hookspath|proxy|driver|helper|difffilter"
+    r"|askpass|uploadpack|receivepack)"
+)
+
+
+def why_not_read_only(project: Path, folder: Path, *, looks_at_files: bool) -> str | None:
+    """Return why git, run in `folder`, may do more than read the repository of `project`.
+
+    None if nothing speaks against it. Both folders are absolute and real. `looks_at_files`: the
+    command compares files of the project, so git also looks into submodules and may write its
+    index. The answer is a clause.
+    """
+    own = _repository(project)
+    if own is None:
+        return "the project is in no git repository"
+    if not same_repository(project, folder) or folder.is_relative_to(own):
+        return "its folder belongs to another git repository"
+    try:
+        return _why_odd(own) or _why_config(own) or (_why_files(own) if looks_at_files else None)
+    except OSError as error:
+        return f"the git repository can't be read: {error.strerror}"
+
+
+def same_repository(project: Path, folder: Path) -> bool:
+    """Return whether git finds the same repository in both folders, or none in either."""
+    return _repository(project) == _repository(folder)
+
+
+def _repository(folder: Path) -> Path | None:
+    """The first `.git`, or what looks like a bare repository, in a folder or above it."""
+    for place in (folder, *folder.parents):
+        if os.path.lexists(place / ".git"):
+            return place / ".git"
+        if all(os.path.lexists(place / name) for name in ("HEAD", "objects", "refs")):
+            return place
+    return None
+
+
+def _why_odd(git: Path) -> str | None:
+    if git.name != ".git" or git.is_symlink() or not git.is_dir():
+        return "its git repository is bare, a link or a worktree of another one"
+    if not ((git / "objects").is_dir() and (git / "refs").is_dir()):
+        return "its `.git` is no repository"
+    if not _HEAD.match(read_small(git / "HEAD")):
+        return "its `.git` is no repository"
+    odd = ("commondir", "objects/info/alternates", "objects/info/http-alternates")
+    if any(os.path.lexists(git / name) for name in odd):
+        return "its git repository uses another one"
+    return None
+
+
+def _why_config(git: Path) -> str | None:
+    path = git / "config"
+    if path.is_symlink():
+        return "the repository's git configuration is a link"
+    section = ""
+    for line in read_small(path).decode(errors="replace").removeprefix("\ufeff").split("\n"):
+        text = line.removesuffix("\r").strip(" \t")
+        if _ODD.search(text) or text.endswith("\\"):
+            return "the repository's git configuration can't be read for certain"
+        if not text or text[0] in "#;":
+            continue
+        if found := _SECTION.fullmatch(text):
+            section = found[1].lower() + ("" if found[2] is None else f".{found[2]}")
+        elif (found := _KEY.fullmatch(text)) and section:
+            if why := _why_key(section, found[1].lower(), text):
+                return why
+        else:
+            return "the repository's git configuration can't be read for certain"
+    return None
+
+
+def _why_key(section: str, key: str, line: str) -> str | None:
+    first, _, middle = section.partition(".")
+    named = f"{first}.{key}"
+    if first in _HARMLESS_SECTIONS or (named in _HARMLESS and (not middle or first == "remote")):
+        return None
+    if named == _BARE and re.fullmatch(r"[^=]*=[ \t]*false[ \t]*", line):
+        return None
+    whole = visible_line(f"{section}.{key}"[:80])
+    if first in ("include", "includeif"):
+        return "the repository's git configuration includes another file"
+    if _STARTS.fullmatch(named):
+        return f"the repository's git configuration sets `{whole}`, which can run a program"
+    return f"the repository's git configuration sets `{whole}`, which may change what git does"
+
+
+def _why_files(git: Path) -> str | None:
+    if os.path.lexists(git / "hooks" / "post-index-change"):
+        return "the git repository has a hook that runs when git refreshes its index"
+    if any(git.glob("sharedindex.*")):
+        return "the git repository's index can't be read for certain"
+    index = git / "index"
+    submodules = os.path.lexists(git / "modules") or (
+        index.exists() and _GITLINK in read_small(index, _MOST)
+    )
+    return "the git repository has submodules, with settings of their own" if submodules else None

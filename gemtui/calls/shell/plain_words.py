@@ -1,0 +1,145 @@
+"""Split a command into words as bash does, if nothing in it depends on anything but its text.
+
+This reader is strict where others are lenient: whatever it does not know raises `Unclear`. So what
+it returns are the words that the programs get, patterns for files aside.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Final
+
+from gemtui.calls.javascript import BLANKS
+from gemtui.text import holds_controls, visible_line
+
+_TOKEN: Final = re.compile(
+    r"""(?P<blank>[ \t]+)|(?P<end>&&|\|\||[|;\n])|'(?P<single>[^']*)'"""
+    r"""|"(?P<double>(?:[^"\\$`]|\\[^\n])*)"|\\(?P<escaped>[^\n])"""
+    r"""|(?P<bare>[^ \t\n|;&()<>'"\\$`{}]+)"""
+)
+_ESCAPED: Final = re.compile(r'\\([$`"\\])')
+_TILDE: Final = re.compile(r"(?:\A|[:=])~")
+_GLOB: Final = re.compile(r"[*?[]")
+_ASSIGNS: Final = re.compile(r"[A-Za-z_]\w*(?:\[.*\])?\+?=", re.ASCII)
+_CAN_FOLLOW_NOTHING: Final = ("\n",)
+_CAN_END: Final = ("\n", ";", "")
+_WHY: Final = {
+    "$": "it contains a variable or a substitution",
+    "`": "it contains a substitution",
+    ">": "it contains a redirection",
+    "<": "it contains a redirection",
+    "(": "it contains parentheses outside of quotes",
+    ")": "it contains parentheses outside of quotes",
+    "{": "it contains braces outside of quotes",
+    "}": "it contains braces outside of quotes",
+    "&": "it starts something in the background",
+    "'": "it contains a quote that is not closed",
+    "\\": "it contains a line break after a backslash",
+}
+
+
+class Unclear(Exception):
+    """The words of a command depend on more than its text; the message is a clause."""
+
+
+@dataclass(frozen=True, slots=True)
+class PlainWord:
+    """A word without its quotes.
+
+    `glob`: where the first unquoted pattern character (`*`, `?`, `[`) is, None = nowhere.
+    """
+
+    text: str
+    glob: int | None = None
+
+
+def unseen(command: str) -> str | None:
+    """Describe the first character of a command that looks like a blank or like nothing.
+
+    None if there is none. JavaScript, and so the CLI, splits words at more blanks than bash does.
+    """
+    if not holds_controls(command):
+        return None
+    odd = next((char for char in command if char in BLANKS and holds_controls(char)), None)
+    if odd is None:
+        return "it contains characters that can't be seen"
+    return f"it contains U+{ord(odd):04X}, which is not a blank for bash"
+
+
+def plain_commands(text: str) -> tuple[tuple[PlainWord, ...], ...]:
+    """Return the words of each simple command of a list or pipeline.
+
+    Raises Unclear for anything but words, quotes, `|`, `||`, `&&`, `;` and newlines: variables,
+    redirections, assignments, comments, compound commands, and blanks that bash does not know.
+    """
+    if (why := unseen(text)) is not None:
+        raise Unclear(why)
+    commands: list[tuple[PlainWord, ...]] = []
+    words: list[PlainWord] = []
+    reader, last, at = _Word(), "", 0
+    while at < len(text):
+        match = _TOKEN.match(text, at)
+        if match is None:
+            raise Unclear(_WHY.get(text[at], "it contains a quote that is not closed"))
+        kind, at = match.lastgroup, match.end()
+        if kind not in ("blank", "end"):
+            reader.add(kind or "", match[kind or 0])
+            continue
+        words += reader.finish()
+        if kind == "end":
+            last = match[0]
+            if words:
+                commands.append(_checked(words))
+                words = []
+            elif last not in _CAN_FOLLOW_NOTHING:
+                raise Unclear("a command is missing in it")
+    words += reader.finish()
+    if words:
+        commands.append(_checked(words))
+    elif last not in _CAN_END or not commands:
+        raise Unclear("a command is missing in it")
+    return tuple(commands)
+
+
+def _checked(words: list[PlainWord]) -> tuple[PlainWord, ...]:
+    if _ASSIGNS.match(words[0].text):
+        raise Unclear("it sets a variable")
+    return tuple(words)
+
+
+class _Word:
+    """The pieces of the word that is being read."""
+
+    def __init__(self) -> None:
+        self._pieces: list[str] | None = None
+        self._glob: int | None = None
+
+    def add(self, kind: str, text: str) -> None:
+        """Append a piece. Raises Unclear."""
+        before = "".join(self._pieces or ())
+        if kind == "double":
+            text = _ESCAPED.sub(r"\1", text)
+        elif kind == "bare":
+            self._check(text, first=self._pieces is None)
+            glob = _GLOB.search(text)
+            if glob and self._glob is None:
+                self._glob = len(before) + glob.start()
+        self._pieces = [before, text]
+
+    @staticmethod
+    def _check(text: str, *, first: bool) -> None:
+        if first and text.startswith("#"):
+            raise Unclear("it contains a comment")
+        if _TILDE.search(text):
+            raise Unclear("it contains `~` for a home folder")
+        # old versions of bash look at bytes, and take these two for blanks in some languages
+        odd = next((char for char in text if not {0x85, 0xA0}.isdisjoint(char.encode())), None)
+        if odd is not None:
+            raise Unclear(f"some shells split words at `{visible_line(odd)}` outside of quotes")
+
+    def finish(self) -> list[PlainWord]:
+        """Return the word, if there is one, and begin the next."""
+        pieces, glob = self._pieces, self._glob
+        self._pieces = self._glob = None
+        return [] if pieces is None else [PlainWord("".join(pieces), glob)]

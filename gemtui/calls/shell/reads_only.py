@@ -1,0 +1,517 @@
+"""The programs on the CLI's list of safe commands, and with which words they only read.
+
+The CLI looks for options that are known to act. Here it is the other way round: each option that is
+let pass is named, spelled out, and everything else is a reason to ask. So abbreviations
+(`--outp=x`), joined letters (`-iz`) and options of versions to come are asked about
+(assets/gemini-cli.md#safe-commands has the list with what each program could do).
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from enum import Enum, auto
+from pathlib import Path
+from typing import Final
+
+from gemtui.calls.shell.plain_words import PlainWord
+from gemtui.calls.shell.workspace import Workspace
+from gemtui.files import resolved
+from gemtui.text import visible_line
+
+_NUMBER: Final = re.compile(r"-[0-9]+")
+_ENTRIES: Final = 10_000
+"""Entries of the largest folder in which the matches of a pattern are looked at."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Place:
+    """Where a command runs: in `folder`, in a run whose folder is `project`; both are real."""
+
+    project: Path
+    folder: Path
+
+    def leaves(self, path: str | Path) -> bool:
+        """Return whether a path, links followed, leads out of the project."""
+        return not resolved(self.folder / path).is_relative_to(self.project)
+
+
+class Operands(Enum):
+    """The words of a command that are not options."""
+
+    FILES = auto()
+    """They are files, or may be; all have to be inside the project."""
+    WORDS = auto()
+    """They name no file that is read or written."""
+    GIT = auto()
+    """They are revisions, or paths of the repository."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reader:
+    """With which words a program only reads.
+
+    `could`: what it could do otherwise, as the documentation says it. `flags`: letters of options
+    without a value, which may be joined; `valued`: of options with one, which may be the next word;
+    `attached`: of options with one that never is. `long`: long options, with or without `=value`.
+    `numbers`: `-5` is an option. `most`: operands, None = any number. `patterns`: operands may be
+    patterns for files, if they match no option and no link out of the project.
+    """
+
+    could: str = "nothing else"
+    flags: str = ""
+    valued: str = ""
+    attached: str = ""
+    long: frozenset[str] = frozenset()
+    operands: Operands = Operands.FILES
+    numbers: bool = False
+    most: int | None = None
+    patterns: bool = False
+
+
+def _long(text: str) -> frozenset[str]:
+    return frozenset(f"--{name}" for name in text.split())
+
+
+def _names(text: str) -> frozenset[str]:
+    return frozenset(text.split())
+
+
+_OUTSIDE: Final = "read files outside of the project"
+_ENDLESS: Final = "never end (`-f`)"
+READERS: Final[Mapping[str, Reader]] = {
+    "cat": Reader(
+        could=_OUTSIDE,
+        flags="AbeEnstTuv",
+        long=_long(
+            """number number-nonblank show-all show-ends show-nonprinting show-tabs squeeze-blank"""
+        ),
+        patterns=True,
+    ),
+    "cut": Reader(
+        could=_OUTSIDE,
+        flags="nsz",
+        valued="bcdf",
+        long=_long(
+            """bytes characters complement delimiter fields only-delimited output-delimiter
+            zero-terminated"""
+        ),
+        patterns=True,
+    ),
+    "echo": Reader(flags="neE", operands=Operands.WORDS),
+    "expr": Reader(operands=Operands.WORDS),
+    "false": Reader(operands=Operands.WORDS),
+    "grep": Reader(
+        could="read patterns from files (`-f`), follow links out of the project (`-R`)",
+        flags="EFGHILPTabchilnoqrsvwx",
+        valued="ABCem",
+        long=_long(
+            """after-context basic-regexp before-context binary byte-offset color colour context
+            count exclude exclude-dir extended-regexp files-with-matches files-without-match
+            fixed-strings ignore-case include initial-tab invert-match line-number line-regexp
+            max-count no-filename no-ignore-case no-messages null only-matching perl-regexp quiet
+            recursive regexp silent text with-filename word-regexp"""
+        ),
+        numbers=True,
+        patterns=True,
+    ),
+    "head": Reader(
+        could=_OUTSIDE,
+        flags="qvz",
+        valued="cn",
+        long=_long("bytes lines quiet silent verbose zero-terminated"),
+        numbers=True,
+        patterns=True,
+    ),
+    "id": Reader(
+        flags="Gagnruz",
+        long=_long("group groups name real user zero"),
+        operands=Operands.WORDS,
+    ),
+    "ls": Reader(
+        could="list folders outside of the project, also by links (`-L`, `-H`)",
+        flags="1ABCFGNQRSUXabcdfghiklmnopqrstuvx",
+        long=_long(
+            """all almost-all author block-size classify color directory escape file-type format
+            full-time group-directories-first hide human-readable ignore ignore-backups
+            indicator-style inode kibibytes literal no-group numeric-uid-gid quote-name
+            quoting-style recursive reverse si size sort time time-style width"""
+        ),
+        patterns=True,
+    ),
+    "nl": Reader(
+        could=_OUTSIDE,
+        flags="p",
+        valued="bdfhilnsvw",
+        long=_long("body-numbering number-format number-separator number-width"),
+        patterns=True,
+    ),
+    "numfmt": Reader(
+        flags="z",
+        valued="d",
+        long=_long(
+            """delimiter field format from from-unit grouping header invalid padding round suffix to
+            to-unit zero-terminated"""
+        ),
+        operands=Operands.WORDS,
+    ),
+    "paste": Reader(
+        could=_OUTSIDE,
+        flags="sz",
+        valued="d",
+        long=_long("delimiters serial zero-terminated"),
+        patterns=True,
+    ),
+    "pwd": Reader(flags="LP", long=_long("logical physical"), operands=Operands.WORDS),
+    "rev": Reader(could=_OUTSIDE, patterns=True),
+    "seq": Reader(
+        flags="w",
+        valued="fs",
+        long=_long("equal-width format separator"),
+        operands=Operands.WORDS,
+        numbers=True,
+    ),
+    "stat": Reader(
+        could="look at files outside of the project, also by links (`-L`)",
+        flags="ft",
+        valued="c",
+        long=_long("file-system format printf terse"),
+        patterns=True,
+    ),
+    "tac": Reader(
+        could=_OUTSIDE, flags="br", valued="s", long=_long("before regex separator"), patterns=True
+    ),
+    "tail": Reader(
+        could=f"{_OUTSIDE}, {_ENDLESS}",
+        flags="qvz",
+        valued="cn",
+        long=_long("bytes lines quiet silent verbose zero-terminated"),
+        numbers=True,
+        patterns=True,
+    ),
+    "tr": Reader(
+        flags="Ccdst",
+        long=_long("complement delete squeeze-repeats truncate-set1"),
+        operands=Operands.WORDS,
+    ),
+    "true": Reader(operands=Operands.WORDS),
+    "uname": Reader(
+        flags="aimnoprsv",
+        long=_long(
+            """all hardware-platform kernel-name kernel-release kernel-version machine nodename
+            operating-system processor"""
+        ),
+        operands=Operands.WORDS,
+    ),
+    "uniq": Reader(
+        could="write to its second file",
+        flags="Dcdiuz",
+        valued="fsw",
+        long=_long(
+            """all-repeated check-chars count group ignore-case repeated skip-chars skip-fields
+            unique zero-terminated"""
+        ),
+        most=1,
+    ),
+    "wc": Reader(
+        could="read a list of files (`--files0-from`)",
+        flags="Lclmw",
+        long=_long("bytes chars lines max-line-length total words"),
+        patterns=True,
+    ),
+    "which": Reader(flags="as", operands=Operands.WORDS),
+    "whoami": Reader(operands=Operands.WORDS),
+    "base64": Reader(
+        could="write a file (`-o` on macOS, also joined, as in `-Do`)",
+        flags="Ddi",
+        valued="w",
+        long=_long("decode ignore-garbage wrap"),
+        most=1,
+    ),
+    "rg": Reader(
+        could="run programs (`--pre`, `--hostname-bin`, `-z`, also joined, as in `-iz`)",
+        flags="FHINPSUachilnopqsuvwx",
+        valued="ABCegmtT",
+        long=_long(
+            """after-context before-context case-sensitive color column context count count-matches
+            files files-with-matches files-without-match fixed-strings glob heading hidden
+            ignore-case invert-match json line-number line-regexp max-count max-depth multiline
+            no-heading no-ignore no-line-number only-matching pcre2 quiet regexp smart-case sort
+            stats text trim type type-list type-not word-regexp"""
+        ),
+        patterns=True,
+    ),
+}
+"""The programs that take options and operands in the usual way."""
+
+_LOG: Final = _long(
+    """abbrev abbrev-commit after all all-match author before branches cherry-mark cherry-pick color
+    committer date date-order decorate decorate-refs decorate-refs-exclude dense do-walk
+    extended-regexp first-parent fixed-strings follow format full-history full-index graph grep
+    invert-grep left-right max-count max-parents merges min-parents no-abbrev no-abbrev-commit
+    no-color no-decorate no-graph no-max-parents no-merges no-min-parents no-notes no-walk notes
+    oneline pretty reflog regexp-ignore-case remotes reverse simplify-by-decoration simplify-merges
+    since skip tags topo-order until"""
+)
+_DIFF: Final = _long(
+    """abbrev binary break-rewrites check color color-moved compact-summary cumulative
+    diff-algorithm diff-filter dirstat dst-prefix exit-code find-copies find-copies-harder
+    find-renames full-index function-context histogram ignore-all-space ignore-blank-lines
+    ignore-cr-at-eol ignore-space-at-eol ignore-space-change indent-heuristic inter-hunk-context
+    minimal name-only name-status no-color no-color-moved
+    no-ext-diff no-indent-heuristic no-patch no-prefix
+    no-renames no-textconv numstat patch patch-with-raw patch-with-stat patience pickaxe-all
+    pickaxe-regex quiet raw relative shortstat src-prefix stat stat-count stat-width summary text
+    unified word-diff"""
+)
+_GIT_COULD: Final = "write a file (`--output`), run programs (`--ext-diff`, `--textconv`, `%G`)"
+GIT_READERS: Final[Mapping[str, Reader]] = {
+    "status": Reader(
+        flags="bsvz",
+        attached="u",
+        long=_long(
+            """ahead-behind branch column find-renames ignored long no-ahead-behind no-column
+            no-renames porcelain renames short show-stash untracked-files verbose"""
+        ),
+        operands=Operands.GIT,
+    ),
+    "log": Reader(
+        could=_GIT_COULD,
+        flags="EFRWabgimpstuwz",
+        valued="GSn",
+        attached="BCMU",
+        long=_LOG | _DIFF,
+        operands=Operands.GIT,
+        numbers=True,
+    ),
+    "diff": Reader(
+        could=f"{_GIT_COULD}, read any file (`--no-index`)",
+        flags="RWabpsuwz",
+        valued="GS",
+        attached="BCMU",
+        long=_DIFF | _long("cached merge-base staged"),
+        operands=Operands.GIT,
+    ),
+    "show": Reader(
+        could=_GIT_COULD,
+        flags="EFRWabgimpstuwz",
+        valued="GSn",
+        attached="BCMU",
+        long=_LOG | _DIFF,
+        operands=Operands.GIT,
+        numbers=True,
+    ),
+    "branch": Reader(
+        could="make, move and delete branches",
+        flags="alrv",
+        long=_long("all color format list no-color remotes show-current verbose"),
+        operands=Operands.GIT,
+        most=0,
+    ),
+}
+"""The subcommands of git."""
+_GIT_RUNS: Final = re.compile(r"%G|%\((?:signature|trailers)", re.IGNORECASE)
+"""Parts of a format for which git runs gpg, or a command of its configuration."""
+_GIT_ACTS: Final = (
+    "--output",
+    "--output-directory",
+    "--ext-diff",
+    "--textconv",
+    "--exec",
+    "--open-files-in-pager",
+    "--paginate",
+    "--upload-pack",
+    "--receive-pack",
+    "--git-dir",
+    "--work-tree",
+    "--no-index",
+    "--config-env",
+)
+
+_FIND_TESTS: Final = _names(
+    """-a -and -daystart -depth -empty -executable -false -ls -mount -not -noleaf -o -or -print
+    -print0 -prune -quit -readable -true -writable -xdev"""
+)
+_FIND_VALUED: Final = _names(
+    """-amin -atime -cmin -ctime -gid -group -iname -inum -ipath -iregex -iwholename -links
+    -maxdepth -mindepth -mmin -mtime -name -path -perm -printf -regex -regextype -size -type -uid
+    -user -wholename -xtype"""
+)
+_SED_LINES: Final = re.compile(r"[0-9]+(?:,[0-9]+)?p")
+_SED: Final = "sed can write files and run programs; only `sed -n 1,5p FILE` is known to read"
+_NOT_READING: Final = "gemtui does not know it as a command that only reads"
+
+
+def is_listed(words: Sequence[PlainWord]) -> bool:
+    """Return whether `why_acts` knows the program, and git's subcommand, of a command."""
+    name = program(words)
+    if name == "git":
+        return git_subcommand(words) in GIT_READERS
+    return name in READERS or name in ("cd", "find", "sed")
+
+
+def program(words: Sequence[PlainWord]) -> str:
+    """Return the name by which the table knows the program of a command.
+
+    That is its first word. Only ripgrep counts by its absolute path, without which the CLI asks.
+    """
+    first = words[0]
+    if first.glob is not None:
+        return ""
+    return "rg" if first.text.startswith("/") and first.text.endswith("/rg") else first.text
+
+
+def git_subcommand(words: Sequence[PlainWord]) -> str:
+    """Return git's subcommand; "" where an option other than `--no-pager` comes first."""
+    left = [word.text for word in words[1:] if word.text != "--no-pager"]
+    return left[0] if left and not left[0].startswith("-") else ""
+
+
+def why_acts(words: Sequence[PlainWord], place: Place) -> str | None:
+    """Return why a command may do more than read files of the project; None = it only reads.
+
+    The answer is a clause. What git's configuration adds is not looked at.
+    """
+    name = program(words)
+    if name == "rg" and not Workspace.of(place.project, "").trusts(words[0].text):
+        return "its program is not in a folder of the system"
+    if name == "git":
+        return _why_git_acts(words, place)
+    if name == "find":
+        return _why_find_acts(words[1:], place)
+    if name == "sed":
+        return _why_sed_acts(words[1:], place)
+    if name == "cd":
+        return _why_files_act(Reader(flags="LP"), words[1:], place)
+    reader = READERS.get(name)
+    return _NOT_READING if reader is None else _why_files_act(reader, words[1:], place)
+
+
+def why_git_may_act(words: Sequence[PlainWord]) -> str | None:
+    """Return which word of a git command that is not in the table writes a file or runs a program.
+
+    None if there is none. Abbreviations count as git takes them.
+    """
+    for word in words[1:]:
+        name = word.text.partition("=")[0]
+        if len(name) > 2 and any(option.startswith(name) for option in _GIT_ACTS):
+            return f"`{_shown(word)}` can write a file or run a program"
+    return None
+
+
+def _why_files_act(reader: Reader, words: Sequence[PlainWord], place: Place) -> str | None:
+    operands: list[PlainWord] = []
+    left = iter(words)
+    for word in left:
+        text = word.text
+        if word.glob is not None and not reader.patterns:
+            return f"`{_shown(word)}` is a pattern for names of files"
+        if text == "--":
+            operands += left
+        elif text == "-" or not text.startswith("-"):
+            operands.append(word)
+        elif not _is_option(reader, text, left):
+            return f"it is not known whether it only reads with `{_shown(word)}`"
+    if reader.most is not None and len(operands) > reader.most:
+        return f"with `{_shown(operands[reader.most])}` it could {reader.could}"
+    return next(filter(None, (_why_operand(reader, word, place) for word in operands)), None)
+
+
+def _is_option(reader: Reader, text: str, left: Iterator[PlainWord]) -> bool:
+    """Whether a word is an option that only reads; its value, if it is the next word, is taken."""
+    if text.startswith("--"):
+        name, _, value = text.partition("=")
+        return name in reader.long and not _GIT_RUNS.search(value)
+    if reader.numbers and _NUMBER.fullmatch(text):
+        return True
+    for at, letter in enumerate(text[1:], 2):
+        if letter in reader.attached:
+            return True
+        if letter in reader.valued:
+            return at < len(text) or next(left, None) is not None
+        if letter not in reader.flags:
+            return False
+    return True
+
+
+def _why_operand(reader: Reader, word: PlainWord, place: Place) -> str | None:
+    if reader.operands is Operands.WORDS:
+        return None if word.glob is None else f"`{_shown(word)}` is a pattern for names of files"
+    if word.glob is not None:
+        return _why_pattern_acts(word, word.glob, place) if reader.patterns else _pattern(word)
+    if reader.operands is Operands.GIT:
+        return _outside(word) if _goes_up(word.text) else None
+    return _outside(word) if word.text != "-" and place.leaves(word.text) else None
+
+
+def _why_pattern_acts(word: PlainWord, glob: int, place: Place) -> str | None:
+    """Why a pattern may match an option, or a link that leads out."""
+    known = word.text[:glob]
+    folder, slash, start = known.rpartition("/")
+    if not known or known.startswith("-"):
+        return f"`{_shown(word)}` could match a file whose name is an option"
+    base = place.folder / (folder or slash)
+    if "/" in word.text[glob:] or start.startswith(".") or place.leaves(base):
+        return f"`{_shown(word)}` could match files outside of the project"
+    try:
+        with os.scandir(base) as entries:
+            for count, entry in enumerate(entries):
+                linked = entry.is_symlink() and entry.name.startswith(start)
+                if count > _ENTRIES or (linked and place.leaves(base / entry.name)):
+                    return f"`{_shown(word)}` could match files outside of the project"
+    except OSError:
+        return f"`{_shown(word)}` is a pattern in a folder that can't be read"
+    return None
+
+
+def _why_git_acts(words: Sequence[PlainWord], place: Place) -> str | None:
+    reader = GIT_READERS.get(git_subcommand(words))
+    if reader is None:
+        return "gemtui does not know it as a git command that only reads"
+    left = [word for word in words[1:] if word.text != "--no-pager"]
+    return _why_files_act(reader, left[1:], place)
+
+
+def _why_find_acts(words: Sequence[PlainWord], place: Place) -> str | None:
+    left = iter(words)
+    for word in left:
+        if word.glob is not None:
+            return _pattern(word)
+        if word.text in _FIND_VALUED:
+            value = next(left, None)
+            if value is not None and value.glob is not None:
+                return _pattern(value)
+        elif word.text.startswith("-"):
+            if word.text not in _FIND_TESTS:
+                return f"it is not known whether it only reads with `{_shown(word)}`"
+        elif word.text not in ("!", "(", ")", ",") and place.leaves(word.text):
+            return _outside(word)
+    return None
+
+
+def _why_sed_acts(words: Sequence[PlainWord], place: Place) -> str | None:
+    texts = [word.text for word in words]
+    lines = len(texts) in (2, 3) and texts[0] == "-n" and _SED_LINES.fullmatch(texts[1])
+    if not lines or any(word.glob is not None for word in words):
+        return _SED
+    if any(text.startswith("-") for text in texts[2:]):
+        return _SED
+    return next((_outside(word) for word in words[2:] if place.leaves(word.text)), None)
+
+
+def _goes_up(text: str) -> bool:
+    return text.startswith("/") or ".." in re.split("[/:]", text)
+
+
+def _outside(word: PlainWord) -> str:
+    return f"`{_shown(word)}` leads out of the project"
+
+
+def _pattern(word: PlainWord) -> str:
+    return f"`{_shown(word)}` is a pattern for names of files"
+
+
+def _shown(word: PlainWord) -> str:
+    return visible_line(word.text[:60])

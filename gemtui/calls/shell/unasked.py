@@ -1,0 +1,150 @@
+"""Our own strict reading of commands that Gemini CLI would run without asking.
+
+The CLI lets commands pass that it knows as safe. It splits words at more blanks than bash, knows
+some options that act and not their abbreviations, and does not look at git's configuration or at
+variables (assets/gemini-cli.md#safe-commands). A command passes only if both agree.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Final
+
+from gemtui.calls.env_files import env_files as env_files_of
+from gemtui.calls.env_files import is_risky, risky_variables
+from gemtui.calls.shell.git_repository import why_not_read_only
+from gemtui.calls.shell.parser import unwrapped
+from gemtui.calls.shell.plain_words import PlainWord, Unclear, plain_commands, unseen
+from gemtui.calls.shell.reads_only import Place, git_subcommand, program, why_acts
+from gemtui.files import resolved
+from gemtui.text import clean_line, visible_line
+
+_BUILTINS: Final = frozenset(("cd", "echo", "false", "pwd", "true"))
+"""Commands of bash itself, for which it does not look through PATH."""
+
+_LOADED: Final = ("BASH_ENV", "LD_AUDIT", "LD_LIBRARY_PATH", "LD_PRELOAD", "GCONV_PATH", "LOCPATH")
+_LOADED_PREFIX: Final = "DYLD_"
+"""Variables with files or folders from which code is loaded into every program."""
+
+
+def why_ask(
+    command: str,
+    *,
+    project: Path,
+    dir_path: str = "",
+    environ: Mapping[str, str] = os.environ,
+    env_files: Sequence[Path] | None = None,
+) -> str | None:
+    """Return why a person has to be asked about a command that the CLI takes for safe.
+
+    The answer is a clause; None = the command only reads the project, so it may run unasked.
+
+    `project`: the folder of the run. `dir_path`: the call's argument of that name. `environ`: the
+    environment of the run. `env_files`: the `.env` files that it reads; None = look for them.
+    """
+    if (why := unseen(command)) is not None:
+        return why
+    place = place_of(project, dir_path)
+    if isinstance(place, str):
+        return place
+    try:
+        commands = plain_commands(unwrapped(command))
+    except Unclear as unclear:
+        return str(unclear)
+    if env_files is None:
+        env_files = found_env_files(project, environ)
+    return (
+        why_commands_act(commands, place)
+        or next(filter(None, map(_why_env_file, env_files)), None)
+        or next(filter(None, (_why_environ(words, place, environ) for words in commands)), None)
+        or next(filter(None, (_why_git(words, place) for words in commands)), None)
+    )
+
+
+def place_of(project: Path, dir_path: str) -> Place | str:
+    """Return where a call runs its command, or a clause that says why that is not certain."""
+    root = resolved(project)
+    if not dir_path:
+        return Place(project=root, folder=root)
+    if unseen(dir_path) or "%" in dir_path or dir_path.startswith(("@", "~")):
+        return "the name of its folder can be read in two ways"
+    folder = resolved(root / dir_path)
+    if not folder.is_relative_to(root):
+        return "its folder lies outside of the project"
+    if not folder.is_dir():
+        return "its folder does not exist"
+    return Place(project=root, folder=folder)
+
+
+def why_commands_act(commands: Sequence[Sequence[PlainWord]], place: Place) -> str | None:
+    """Return why one of several commands may do more than read, by their words alone."""
+    if len(commands) > 1 and any(program(words) == "cd" for words in commands):
+        return "it changes the folder for what follows"
+    return next(filter(None, (why_acts(words, place) for words in commands)), None)
+
+
+def found_env_files(project: Path, environ: Mapping[str, str]) -> tuple[Path, ...]:
+    """Return the `.env` files that a run may read, whether or not it ignores local ones."""
+    both = (env_files_of(project, environ, ignore_local=local) for local in (False, True))
+    return tuple(dict.fromkeys(path for found in both for path in found))
+
+
+def _why_env_file(path: Path) -> str | None:
+    shown = clean_line(str(path))
+    try:
+        names = risky_variables(path)
+    except OSError as error:
+        return f"{shown} can't be read: {error.strerror}"
+    if not names:
+        return None
+    return f"{shown} sets {visible_line(names[0][:60])}, which can change what a command runs"
+
+
+def _why_environ(
+    words: Sequence[PlainWord], place: Place, environ: Mapping[str, str]
+) -> str | None:
+    name = program(words)
+    if f"BASH_FUNC_{name}%%" in environ:
+        return f"the environment has a function named {name}"
+    loaded = (each for each in environ if each in _LOADED or each.startswith(_LOADED_PREFIX))
+    for variable in loaded:
+        if any(not place.leaves(entry or ".") for entry in _entries(variable, environ[variable])):
+            return f"{variable} names files of the project"
+    if name == "git":
+        git = next(
+            (each for each in sorted(environ) if each[:4] == "GIT_" and is_risky(each)), None
+        )
+        if git is not None:
+            return f"{visible_line(git[:60])} is set, which can change what git runs"
+    if name == "rg" and "RIPGREP_CONFIG_PATH" in environ:
+        return "RIPGREP_CONFIG_PATH is set, which can change what ripgrep runs"
+    return None if name in _BUILTINS or name == "rg" else _why_path(name, place, environ)
+
+
+def _entries(variable: str, value: str) -> Iterable[str]:
+    """Yield the paths in the value of a variable; "" = the current folder."""
+    if variable in ("LD_PRELOAD", "LD_AUDIT"):  # the loader finds plain names in its own folders
+        return (entry for entry in value.replace(":", " ").split() if "/" in entry)
+    return [value] if variable == "BASH_ENV" else value.split(":")
+
+
+def _why_path(name: str, place: Place, environ: Mapping[str, str]) -> str | None:
+    """Why the program that PATH gives for a name may be one of the project."""
+    for entry in environ.get("PATH", os.defpath).split(":"):
+        file = place.folder / entry / name
+        if not os.path.lexists(file):
+            continue
+        if not place.leaves(file.parent) or not place.leaves(file):
+            return f"PATH leads to a program `{name}` in the project"
+        if os.access(file, os.X_OK) and file.is_file():
+            return None
+    return f"there is no program `{name}` in PATH"
+
+
+def _why_git(words: Sequence[PlainWord], place: Place) -> str | None:
+    if program(words) != "git":
+        return None
+    looks = git_subcommand(words) in ("status", "diff")
+    return why_not_read_only(place.project, place.folder, looks_at_files=looks)

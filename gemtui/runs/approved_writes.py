@@ -1,0 +1,169 @@
+"""Compare the files that approved calls wrote with what a person saw, and put former ones back.
+
+A question shows a file as it will be. Whatever else is found there after the call is written down
+in the gate folder, with both texts, and ends the run.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from gemtui.agent.approval import Difference
+from gemtui.agent.gate_folder import GateFolder
+from gemtui.calls.effect import LARGEST, Effect, digest
+from gemtui.errors import GemtuiError
+from gemtui.files import read_small, resolved, write_whole
+
+CallKey = tuple[str, str]
+"""A call as its result names it: the tool and the arguments."""
+
+
+class PutBackError(GemtuiError):
+    """A file can't be put back; the message says why."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Write:
+    """An approved call that has no result yet. `id`: as in the stream; None = a sub-agent's."""
+
+    number: int
+    key: CallKey
+    id: str | None
+    effect: Effect
+
+
+class ApprovedWrites:
+    """The approved calls of one run that write files; used by several threads."""
+
+    def __init__(self, gate: GateFolder, clock: Callable[[], float] = time.time) -> None:
+        self._gate, self._clock = gate, clock
+        self._open: list[_Write] = []
+        self._lock = threading.Lock()
+
+    def is_open(self, path: str) -> bool:
+        """Whether an approved call that writes this real file has no result yet."""
+        with self._lock:
+            return any(each.effect.path == path for each in self._open)
+
+    def begin(self, number: int, key: CallKey, id: str | None, effect: Effect) -> bool:
+        """Keep what the file holds, before the approved call of a question is made.
+
+        False where another call on the file is open, so that this one can't be made now. Raises
+        OSError.
+        """
+        assert effect.path is not None
+        with self._lock:
+            if any(each.effect.path == effect.path for each in self._open):
+                return False
+            if effect.was:
+                self._gate.keep_former(number, read_small(Path(effect.path), LARGEST))
+            self._open.append(_Write(number, key, id, effect))
+        return True
+
+    def made(self, key: CallKey, response: object, *, alone: bool) -> bool:
+        """Compare the disk after a call; False = a file differs.
+
+        `response`: the tool's, as the hook tells it. `alone`: no other call is being made; else a
+        file may have been written by that one after this tool wrote what was approved.
+        """
+        write = self._take(lambda each: each.key == key)
+        if write is None:
+            return True
+        told = response if isinstance(response, Mapping) else {}
+        wanted = {write.effect.was} if told.get("error") else {write.effect.becomes}
+        return self._compare(write, wanted) or (not alone and _wrote(told, write.effect))
+
+    def ended(self, id: str) -> bool:
+        """Compare the disk after a call whose result no hook told of; False = a file differs."""
+        write = self._take(lambda each: each.id == id)
+        return write is None or self._compare(write, {write.effect.was, write.effect.becomes})
+
+    def close(self) -> bool:
+        """Compare what is open once nothing runs any more; False = a file differs."""
+        right = True
+        while (write := self._take(lambda _each: True)) is not None:
+            right &= self._compare(write, {write.effect.was, write.effect.becomes})
+        return right
+
+    def _take(self, wanted: Callable[[_Write], bool]) -> _Write | None:
+        with self._lock:
+            found = next(filter(wanted, self._open), None)
+            if found is not None:
+                self._open.remove(found)
+        return found
+
+    def _compare(self, write: _Write, wanted: set[str]) -> bool:
+        """Whether the file is as it should be; otherwise it is written down what it is."""
+        effect, data = write.effect, None
+        assert effect.path is not None
+        try:
+            data = read_small(Path(effect.path), LARGEST)
+            is_now = digest(data)
+        except FileNotFoundError:
+            is_now = ""
+        except (OSError, ValueError):
+            is_now = "unreadable"
+        if is_now in wanted and resolved(Path(effect.path)) == Path(effect.path):
+            return True
+        found = None if data is None else data.decode("utf-8", "replace")
+        difference = Difference(
+            number=write.number,
+            path=effect.path,
+            approved=effect.after,
+            found=found,
+            former=effect.before,
+            was=effect.was,
+            is_now=is_now,
+            at=round(self._clock() * 1000),
+        )
+        with suppress(OSError):  # the run ends anyway, and says so
+            self._gate.differs(difference)
+        return False
+
+
+def _wrote(response: Mapping[str, Any], effect: Effect) -> bool:
+    """Whether the tool itself says that it wrote what was approved."""
+    shown = response.get("returnDisplay")
+    if response.get("error") or not isinstance(shown, Mapping):
+        return False
+    return shown.get("filePath") == effect.path and shown.get("newContent") == effect.after
+
+
+def put_back(gate: GateFolder, number: int) -> Path:
+    """Put the former content of a file back that differs from what was approved; return its path.
+
+    `number`: of the question. A file that was not there before is removed. Raises PutBackError
+    where there is no such difference, or the file has changed since it was found; OSError.
+    """
+    found = next((each for each in gate.differences() if each.number == number), None)
+    if found is None:
+        raise PutBackError(f"question {number} has no file that differs")
+    path = Path(found.path)
+    if resolved(path) != path:
+        raise PutBackError(f"{path} leads elsewhere by now")
+    if _digest_now(path) != found.is_now:
+        raise PutBackError(f"{path} has changed since: put it back by hand")
+    if not found.was:
+        path.unlink(missing_ok=True)
+        return path
+    data = gate.former(number)
+    if digest(data) != found.was:
+        raise PutBackError("the copy of the former file is damaged")
+    if not os.path.lexists(path):
+        path.parent.mkdir(parents=True, exist_ok=True)
+    write_whole(path, [data], durable=True)
+    return path
+
+
+def _digest_now(path: Path) -> str:
+    try:
+        return digest(read_small(path, LARGEST))
+    except FileNotFoundError:
+        return ""

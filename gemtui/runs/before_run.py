@@ -1,0 +1,161 @@
+"""Say before a run what the folder's settings and `.env` file do without a question.
+
+What was said is kept per folder as digests, so that a change since the last run can be named.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from gemtui.agent.cli_settings import CliSettings
+from gemtui.agent.options import AgentOptions
+from gemtui.calls.env_files import destinations, env_files, env_variables, risky_variables
+from gemtui.calls.setting_effects import SettingEffect, SettingKind, setting_effects
+from gemtui.files import resolved, write_whole
+from gemtui.jsonfile import read_object
+from gemtui.jsonout import encode
+from gemtui.paths import current_folder, gemini_home, state_dir
+
+_MOST_NAMES = 12
+
+
+@dataclass(frozen=True, slots=True)
+class RunNotice:
+    """One thing that is said before a run; all but `digest` may be foreign text.
+
+    `follows`: one sentence. `digest`: of the whole value, which is never kept itself.
+    """
+
+    setting: str
+    file: Path
+    kind: str
+    follows: str
+    digest: str
+
+    @property
+    def words(self) -> str:
+        """The line that a person reads."""
+        return f"{self.setting} in {self.file}: {self.follows}"
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """What is said before a run, and `changed`: which of it differs from the last run's."""
+
+    folder: Path
+    notices: tuple[RunNotice, ...]
+    changed: tuple[str, ...] = ()
+
+    def lines(self) -> Iterator[str]:
+        """Yield a sentence each, changes first; nothing where there is nothing to say."""
+        if self.changed:
+            yield f"changed since the last run: {', '.join(self.changed)}"
+        yield from (notice.words for notice in self.notices)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the report for JSON."""
+        names = ("setting", "kind", "follows")
+        notices = [
+            {**{name: getattr(each, name) for name in names}, "file": str(each.file)}
+            for each in self.notices
+        ]
+        return {"notices": notices, "changed": list(self.changed)}
+
+    def remember(self) -> None:
+        """Keep the digests as those of the folder's last run. Raises OSError."""
+        path = _kept(self.folder)
+        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        write_whole(path, (encode(_digests(self.notices)), b"\n"), durable=True)
+
+
+def told_before(options: AgentOptions, environ: Mapping[str, str] = os.environ) -> Report:
+    """Return what a run with these options does that nobody is asked about."""
+    folder = resolved(options.cwd or current_folder())
+    environ = {**environ, **options.environment}
+    found = tuple(_notices(options, folder, environ))
+    return Report(folder, found, tuple(_changed(folder, found)))
+
+
+def _notices(
+    options: AgentOptions, folder: Path, environ: Mapping[str, str]
+) -> Iterator[RunNotice]:
+    settings = CliSettings.read(environ, folder, expand=False)
+    own = folder / ".gemini" / "settings.json"
+    for file in settings.files:
+        for effect in setting_effects(file.values):
+            if _counts(effect, options, project=file.path == own):
+                yield _notice(effect.setting, file.path, effect.kind, effect.follows, effect.value)
+    ignored = bool(settings.get("advanced", "ignoreLocalEnv"))
+    for path in env_files(folder, environ, ignore_local=ignored):
+        yield from _variables(path, environ)
+
+
+def _counts(effect: SettingEffect, options: AgentOptions, *, project: bool) -> bool:
+    """Whether it is said: questions that are gone always, the rest where the project says it."""
+    if effect.setting == "general.defaultApprovalMode" and options.approval_mode is not None:
+        return False
+    if effect.kind is SettingKind.UNASKED:
+        return True
+    return project and effect.kind is not SettingKind.GUARDS
+
+
+def _variables(path: Path, environ: Mapping[str, str]) -> Iterator[RunNotice]:
+    """What is said of a `.env` file: never a value, of an address the host alone."""
+    try:
+        found = env_variables(path, environ)
+        risky = risky_variables(path, environ)
+    except OSError as error:
+        words = f"It can't be judged: {error.strerror}."
+        yield _notice(".env", path, "environment", words, error.strerror)
+        return
+    for name, host in destinations(found).items():
+        words = f"The conversation or its telemetry is sent to {host}."
+        yield _notice(name, path, SettingKind.SENDS, words, found[name])
+    for name in risky:
+        words = "This variable can make programs run unasked."
+        yield _notice(name, path, SettingKind.STARTS, words, found[name])
+    home = gemini_home(environ)
+    if found and path.parent not in (home, home.parent):
+        names = list(found)
+        more = f" and {len(names) - _MOST_NAMES} more" * (len(names) > _MOST_NAMES)
+        words = f"Runs take variables from it: {', '.join(names[:_MOST_NAMES])}{more}."
+        yield _notice(".env", path, "environment", words, sorted(names))
+
+
+def _notice(setting: str, file: Path, kind: str, follows: str, value: Any) -> RunNotice:
+    whole = json.dumps([str(file), value], sort_keys=True, default=str)
+    digest = hashlib.sha256(whole.encode("utf-8", "surrogatepass")).hexdigest()
+    return RunNotice(setting, file, str(kind), follows, digest)
+
+
+# --- what the last run was told ------------------------------------------------------------------
+
+
+def _changed(folder: Path, notices: tuple[RunNotice, ...]) -> Iterator[str]:
+    """Name the settings that differ from the last run's; none if there was no run."""
+    was: dict[str, Any] | None = None
+    with suppress(OSError):
+        was = read_object(_kept(folder))
+    if was is None:
+        return
+    now = _digests(notices)
+    for key, digest in now.items():
+        if was.get(key) != digest:
+            yield key
+    yield from (f"{key} (gone)" for key in was if key not in now)
+
+
+def _digests(notices: tuple[RunNotice, ...]) -> dict[str, str]:
+    return {f"{each.setting} in {each.file}": each.digest for each in notices}
+
+
+def _kept(folder: Path) -> Path:
+    name = hashlib.sha256(os.fsencode(folder)).hexdigest()[:32]
+    return state_dir() / "before-run" / f"{name}.json"

@@ -1,0 +1,63 @@
+"""What a person should know of a call before answering, the most dangerous first."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+from gemtui.agent.approval import ApprovalRequest
+from gemtui.calls.later_files import gives
+from gemtui.runs.proposal import Form, Proposal
+from gemtui.text import HOLDS_CONTROLS, look_alikes
+from gemtui.transcript.tools import args_hold_controls, asked_path
+
+_NO_LOCK = "If gemtui's hook is killed, one call of a server's tool can run before the run is ended"
+_LONGEST_PIECE = 60
+"""Characters of the part of a command that are quoted."""
+
+
+class Caution(NamedTuple):
+    """One thing to know: a clause, and the part of the command that it is about ("" = the call).
+
+    `danger`: it can do harm; else it is a fact about the call.
+    """
+
+    why: str
+    piece: str = ""
+    danger: bool = True
+
+    @property
+    def text(self) -> str:
+        """Both as one clause."""
+        return f"{self.piece}: {self.why}" if self.piece else self.why
+
+
+def cautions(request: ApprovalRequest, proposal: Proposal) -> tuple[Caution, ...]:
+    """Return what to say above a call, each thing once, dangers first."""
+    found = dict.fromkeys(_all(request, proposal))
+    return tuple(sorted(found, key=lambda each: not each.danger))
+
+
+def _all(request: ApprovalRequest, proposal: Proposal) -> Iterator[Caution]:
+    if args_hold_controls(proposal.arguments):
+        yield Caution(f"it {HOLDS_CONTROLS}")
+    command = proposal.text if proposal.form is Form.COMMAND else ""
+    path = asked_path(proposal.arguments)
+    for text in (request.tool_name, path, proposal.effect.path or "", command):
+        yield from map(Caution, look_alikes(text))
+    for danger in proposal.dangers:
+        piece = command[danger.start : danger.end]
+        if len(piece) > _LONGEST_PIECE:
+            piece = f"{piece[:_LONGEST_PIECE]}…"
+        yield Caution(danger.why, piece)
+    effect = proposal.effect
+    if effect.path is not None:
+        for words in gives(Path(effect.path), effect.before, effect.after):
+            yield Caution(words.removesuffix("."))
+    for remark in proposal.remarks:
+        yield Caution(remark, danger=False)
+    if request.server:
+        origin = f" ({request.origin})" if request.origin else ""
+        yield Caution(f"tool of the MCP server {request.server}{origin}", danger=False)
+        yield Caution(_NO_LOCK, danger=False)

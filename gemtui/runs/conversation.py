@@ -1,0 +1,199 @@
+"""The conversation of one run with its person: what is asked, what a yes does, and the answers.
+
+The pane, the shell and the library ask and answer by this; they only draw and read.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from pathlib import Path
+from typing import Any
+
+from gemtui.agent.approval import Approval, ApprovalRequest
+from gemtui.agent.gate_folder import GateFolder
+from gemtui.agent.settings import read_settings, settings_places
+from gemtui.calls.effect import Effect
+from gemtui.errors import GemtuiError
+from gemtui.jsonfile import read_object
+from gemtui.paths import gemini_home
+from gemtui.runs.granted import keep_always
+from gemtui.runs.like_this import LikeThis, like_this
+from gemtui.runs.proposal import Proposal, proposal_of
+from gemtui.runs.questions import Question, Questions
+
+_SERVER = "mcp_"
+
+
+class Counted(StrEnum):
+    """Whether an answer counted."""
+
+    FIRST = "first"
+    SECOND = "second"
+    """Somebody else had answered before; nothing came of this one."""
+    NOT_KEPT = "not_kept"
+    """It counted for this run, but could not be kept for later ones."""
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """A question with what its call does; `changed`: what the person would have run instead.
+
+    `similar`: which calls are like it.
+    """
+
+    question: Question
+    proposal: Proposal
+    similar: LikeThis
+    changed: Proposal | None = None
+
+    @property
+    def runs(self) -> Proposal:
+        """What a yes lets run."""
+        return self.changed or self.proposal
+
+    @property
+    def refusal(self) -> str | None:
+        """Why a yes is not possible, a clause; None = it is."""
+        wanted = None if self.changed is None else self.changed.arguments.get("content")
+        return self.runs.refusal(wanted if isinstance(wanted, str) else None)
+
+    @property
+    def effect(self) -> Effect:
+        """What happens after a yes."""
+        return self.runs.effect
+
+
+@dataclass(frozen=True, slots=True)
+class Given:
+    """What came of an answer. `problem`: why it could not be kept; "" = it was, or need not be."""
+
+    counted: Counted
+    problem: str = ""
+
+    def __bool__(self) -> bool:
+        """Whether the answer counted."""
+        return self.counted is not Counted.SECOND
+
+
+class Conversation:
+    """Asks and answers for one run in the folder `cwd`; methods read and write files."""
+
+    def __init__(
+        self, gate: GateFolder, cwd: Path, environ: Mapping[str, str] = os.environ
+    ) -> None:
+        self._gate, self._cwd, self._environ = gate, cwd, environ
+        self.questions = Questions(gate)
+
+    def look(self) -> tuple[Question, ...]:
+        """Return all questions so far, in their order."""
+        return self.questions.look()
+
+    def asked(self, question: Question, arguments: Mapping[str, Any] | None = None) -> Asked:
+        """Return what the call of a question does now; `arguments`: what would run instead."""
+        request, changed = question.request, None
+        if arguments is not None and arguments != request.arguments:
+            changed = proposal_of(request, self._cwd, arguments)
+        similar = similar_to(request, self._cwd, self._environ)
+        return Asked(question, proposal_of(request, self._cwd), similar, changed)
+
+    def still_true(self, asked: Asked) -> Asked | None:
+        """Return what the call does now if that is something else than `asked`; None = the same."""
+        changed = None if asked.changed is None else asked.changed.arguments
+        now = self.asked(asked.question, changed)
+        return None if now == asked else now
+
+    # --- answers: each raises OSError where it can't be written --------------------------------
+
+    def allow(self, asked: Asked) -> Given:
+        """Let the call be made as it is shown. Raises ValueError where it can't be."""
+        if (why := asked.refusal) is not None:
+            raise ValueError(why)
+        arguments = None if asked.changed is None else asked.changed.arguments
+        return self._give(asked, Approval.allow(arguments, shown=asked.effect.mark))
+
+    def allow_similar(self, asked: Asked) -> Given:
+        """Let the call be made, and all like it in this run. Raises ValueError where none are."""
+        return self._give(asked, self._all_like(asked))
+
+    def always(self, asked: Asked) -> Given:
+        """Let the call be made, and all like it in all runs; kept only if the answer counted.
+
+        Raises ValueError where none are like it.
+        """
+        given = self._give(asked, replace(self._all_like(asked), always=True))
+        if given and asked.similar.rule is not None:
+            try:
+                keep_always(asked.similar.rule)
+            except (GemtuiError, OSError) as error:
+                return Given(Counted.NOT_KEPT, str(error))
+        return given
+
+    def deny(self, asked: Asked, reason: str = "") -> Given:
+        """Refuse the call; the model reads the reason."""
+        return self._give(asked, Approval.deny(reason))
+
+    def stop(self, asked: Asked, reason: str = "") -> Given:
+        """Refuse the call, and end the run."""
+        return self._give(asked, Approval.stop(reason))
+
+    def revoke(self) -> Question | None:
+        """Revoke the newest answer that allows all like it, for this run and later ones.
+
+        Return its question; None where there is none. Raises PolicyError and OSError.
+        """
+        return self.questions.take_back()
+
+    def _all_like(self, asked: Asked) -> Approval:
+        if asked.similar.rule is None or asked.changed is not None:
+            raise ValueError(asked.similar.words)
+        if (why := asked.refusal) is not None:
+            raise ValueError(why)
+        return Approval.allow(rules=asked.similar.toml, shown=asked.effect.mark)
+
+    def _give(self, asked: Asked, approval: Approval) -> Given:
+        first = self._gate.answer(asked.question.number, approval)
+        return Given(Counted.FIRST if first else Counted.SECOND)
+
+
+def similar_to(
+    request: ApprovalRequest, cwd: Path, environ: Mapping[str, str] = os.environ
+) -> LikeThis:
+    """Return which calls are like this one; none where two servers may have the tool."""
+    name = request.tool_name
+    servers = servers_of(name, environ, cwd) if name.startswith(_SERVER) else ()
+    if len(servers) > 1:
+        words = f"the name is ambiguous: the servers {' and '.join(servers)} could both have it"
+        return LikeThis(words=words)
+    return like_this(request, cwd)
+
+
+def servers_of(tool: str, environ: Mapping[str, str], cwd: Path) -> tuple[str, ...]:
+    """Return the configured MCP servers that could have a tool of this joined name.
+
+    Names are joined by `_`: with the servers `a` and `a_b`, `mcp_a_b_c` can be a tool of either
+    (assets/gemini-cli.md#tool-names).
+    """
+    return tuple(each for each in sorted(_servers(environ, cwd)) if _may_have(each, tool))
+
+
+def _may_have(server: str, tool: str) -> bool:
+    joined = server if server.startswith(_SERVER) else f"{_SERVER}{server}"
+    return tool.startswith((f"{joined}_", f"{_SERVER}{server}_"))
+
+
+def _servers(environ: Mapping[str, str], cwd: Path) -> set[str]:
+    """The names of the servers in all settings and extensions."""
+    found = [read_settings(place, environ) for place in settings_places(environ, cwd)]
+    found += _manifests(gemini_home(environ) / "extensions")
+    tables = (each.get("mcpServers") for each in found)
+    return {str(name) for table in tables if isinstance(table, dict) for name in table}
+
+
+def _manifests(folder: Path) -> Iterator[dict[str, Any]]:
+    for place in folder.glob("*/gemini-extension.json"):
+        with suppress(OSError):
+            yield read_object(place)

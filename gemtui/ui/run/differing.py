@@ -1,0 +1,64 @@
+"""Files that are not as the person approved them: both texts, and putting the former one back."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from textual.content import Content
+
+from gemtui.agent import approval
+from gemtui.errors import GemtuiError
+from gemtui.runs.approved_writes import put_back
+from gemtui.runs.file_tracker import Difference
+from gemtui.text import Clean, clean_line, visible_line
+from gemtui.transcript.displays import content_diff
+from gemtui.ui.kit.dialogs import Choice, ChooseScreen
+from gemtui.ui.run.difference_screen import DifferenceScreen
+
+if TYPE_CHECKING:
+    from gemtui.ui.kit.app_base import AppBase
+    from gemtui.ui.run.live_run import LiveRun
+
+
+async def show_differing(app: AppBase, run: LiveRun) -> None:
+    """Offer each file that differs from what was approved, until the person closes the list."""
+    while True:
+        found = {str(each.number): each for each in run.differing}
+        rows = []
+        for number, each in found.items():
+            path = visible_line(each.path[-60:])
+            rows.append(Choice(f"view {number}", Clean("View"), path))
+            rows.append(Choice(f"back {number}", Clean("Put former text back"), path))
+        about = (Clean("After an approved call these files were not as you had approved them."),)
+        title = Clean("Files that differ from what you approved")
+        chosen = await app.push_screen_wait(ChooseScreen(title, about, rows))
+        if chosen is None:
+            return
+        action, _, number = chosen.partition(" ")
+        if action == "view":
+            await _view(app, found[number])
+        else:
+            await _put_back(app, run, found[number])
+
+
+async def _view(app: AppBase, differs: approval.Difference) -> None:
+    path, approved, now = differs.path, differs.approved or "", differs.found or ""
+    diff = await asyncio.to_thread(content_diff, path, approved, now)
+    why = "what you approved (−) and what was found (+)"
+    if differs.found is None:
+        why = "what you approved (−); no text was found"
+    row = Content.styled(visible_line(path), "bold")
+    shown = Difference(why=why, diff=diff)
+    name = clean_line(Path(path).name)
+    await app.push_screen_wait(DifferenceScreen(row, name, shown, app.config.ascii))
+
+
+async def _put_back(app: AppBase, run: LiveRun, differs: approval.Difference) -> None:
+    try:
+        path = await asyncio.to_thread(put_back, run.run.gate, differs.number)
+    except (GemtuiError, OSError) as error:
+        app.say(f"Not put back: {error}", problem=True)
+    else:
+        app.say(f"Put back as it was before the call: {path}")

@@ -1,0 +1,112 @@
+"""Files that decide what runs later, and what a change of settings does, in words."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from gemtui.calls.later_files import decides_later, gives
+
+PROJECT = Path("/home/me/parser")
+SETTINGS = PROJECT / ".gemini" / "settings.json"
+
+LATER = """
+.gemini/settings.json .gemini/commands/a/b.toml .gemini/agents/x.md .gemini/extensions/e/x.js
+.gemini/policies/p.toml .gemini/hooks/h.sh .gemini/skills/s/SKILL.md .gemini/.env
+.GEMINI/Settings.JSON
+.husky/pre-commit sub/.husky/_/husky.sh .envrc .env .env.local sub/.env .npmrc .yarnrc .yarnrc.yml
+.gitattributes sub/.gitattributes .gitmodules .github/workflows/ci.yml .github/actions/a/action.yml
+.gitlab-ci.yml Jenkinsfile .circleci/config.yml .vscode/tasks.json .idea/workspace.xml .git/config
+.git/hooks/pre-commit .pre-commit-config.yaml .mcp.json .claude/settings.json justfile Taskfile.yml
+.bashrc dotfiles/.profile gemini-extension.json .gem\u200dini/settings.json
+.gemini/worktrees/one/.gemini/settings.json
+"""
+ORDINARY = """
+src/main.py conftest.py tests/conftest.py README.md .gemini/GEMINI.md GEMINI.md .github/CODEOWNERS
+gemini/settings.json settings.json environment.py .environment docs/.env-example.md
+.gemini/tmp/abc/plans/plan.md .gemini/worktrees/one/src/main.py config/git.py .gitignore
+"""
+
+
+@pytest.mark.parametrize("name", LATER.split())
+def test_a_file_that_decides_what_runs_later_is_known(name: str) -> None:
+    assert decides_later(PROJECT / name, PROJECT)
+
+
+@pytest.mark.parametrize("name", ORDINARY.split())
+def test_an_ordinary_file_is_none_of_them(name: str) -> None:
+    assert decides_later(PROJECT / name, PROJECT) is None
+
+
+def test_the_folders_above_a_project_do_not_count() -> None:
+    project = Path("/home/me/.config/fish/tool")
+    assert decides_later(project / "a.py", project) is None
+    assert decides_later(project.parent / "config.fish", project)
+    extension = Path("/home/me/.gemini/extensions/mine")
+    assert decides_later(extension / "server.js", extension)
+
+
+ALLOWED = {"tools": {"allowed": ["write_file", "glob"]}}
+HOOK = {"hooks": {"AfterTool": [{"hooks": [{"type": "command", "command": "sh x.sh"}]}]}}
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "said"),
+    [
+        (None, ALLOWED, ["Adds tools.allowed. write_file and glob run without a question."]),
+        (ALLOWED, ALLOWED | {"ui": {"theme": "x"}}, []),
+        (ALLOWED, {}, ["Removes tools.allowed."]),
+        ({}, {"tools": {"core": "glob"}}, ["Adds tools.core. glob runs without a question, and"]),
+        (
+            {"general": {"defaultApprovalMode": "default"}},
+            {"general": {"defaultApprovalMode": "auto_edit"}},
+            ["Adds general.defaultApprovalMode. A run that names no mode writes files"],
+        ),
+        ({}, HOOK, ["Adds hooks.AfterTool. Runs start `sh x.sh` unasked."]),
+        (
+            {"mcpServers": {"a": {"command": "a"}}},
+            {"mcpServers": {"a": {"command": "b", "args": ["-c"], "trust": True}}},
+            [
+                "Changes mcpServers.a. Each run starts `b -c` before any question.",
+                "Adds mcpServers.a.trust. The tools of this server run without a question.",
+            ],
+        ),
+        (
+            {},
+            {"mcpServers": {"a": {"httpUrl": "https://me:secret@far.example:8/x"}}},
+            ["Adds mcpServers.a. Each run connects to far.example:8 before any question."],
+        ),
+        (
+            {},
+            {"tools": {"discoveryCommand": "./find"}},
+            ["Adds tools.discoveryCommand. Each run starts `./find` before any question."],
+        ),
+        ({}, {"policyPaths": ["p.toml"]}, ["Adds policyPaths. The rules in p.toml decide"]),
+        ({"security": {"disableYoloMode": True}}, {}, ["Removes security.disableYoloMode."]),
+        ({"tools": {"exclude": ["glob"]}}, {}, ["Removes tools.exclude."]),
+        ({}, [], ["It is no JSON object any more"]),
+    ],
+)
+def test_what_a_change_of_settings_does_is_said(before: Any, after: Any, said: list[str]) -> None:
+    texts = [
+        None if value is None else f"// mine\n{json.dumps(value)}" for value in (before, after)
+    ]
+    found = gives(SETTINGS, *texts)
+    assert len(found) == len(said)
+    assert all(each.startswith(words) for each, words in zip(found, said, strict=True))
+
+
+@pytest.mark.parametrize("value", [3, "x", None, [], {}, [1, {}], {"a": 1}, {"a": {"b": [None]}}])
+def test_values_of_any_type_are_no_error(value: Any) -> None:
+    names = ("tools", "mcpServers", "hooks", "security", "general", "policyPaths", "mcp")
+    gives(SETTINGS, None, json.dumps(dict.fromkeys(names, value)))
+    inner = {"allowed": value, "core": value, "discoveryCommand": value, "AfterTool": value}
+    gives(SETTINGS, None, json.dumps(dict.fromkeys(names, inner)))
+
+
+def test_other_files_are_not_taken_for_settings() -> None:
+    assert gives(PROJECT / "settings.json", None, json.dumps(ALLOWED)) == ()
+    assert gives(SETTINGS, json.dumps(ALLOWED), None) == ()

@@ -1,0 +1,48 @@
+"""What is said before a run about settings and variables."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from gemtui.agent.options import AgentOptions
+from gemtui.policy.model.rules import ApprovalMode
+from gemtui.runs.before_run import told_before
+
+
+def test_what_is_done_without_a_question_is_said_with_its_file(home: Path, tmp_path: Path) -> None:
+    project = tmp_path / "above" / "project"
+    own = project / ".gemini" / "settings.json"
+    own.parent.mkdir(parents=True)
+    environ = {"GEMINI_CLI_HOME": str(home)}
+    options = AgentOptions(cwd=project)
+    assert list(told_before(options, environ).lines()) == []
+    told_before(options, environ).remember()
+    settings = {
+        "general": {"defaultApprovalMode": "auto_edit"},
+        "mcpServers": {"m": {"command": "serve", "args": ["x"]}},
+    }
+    own.write_text(json.dumps(settings))
+    env = project.parent / ".env"
+    env.write_text("TOKEN=secret\nGIT_EXTERNAL_DIFF=./x\nGOOGLE_GEMINI_BASE_URL=http://far.example")
+    told = told_before(options, environ)
+    changed, *lines = told.lines()
+    assert changed.startswith("changed since the last run: general.defaultApprovalMode in")
+    assert "secret" not in str(lines)
+    assert [line.split(": ", 1) for line in lines] == [
+        [f"general.defaultApprovalMode in {own}", lines[0].split(": ", 1)[1]],
+        [f"mcpServers.m in {own}", "Each run starts `serve x` before any question."],
+        [
+            f"GOOGLE_GEMINI_BASE_URL in {env}",
+            "The conversation or its telemetry is sent to far.example.",
+        ],
+        [f"GIT_EXTERNAL_DIFF in {env}", "This variable can make programs run unasked."],
+        [
+            f".env in {env}",
+            "Runs take variables from it: TOKEN, GIT_EXTERNAL_DIFF, GOOGLE_GEMINI_BASE_URL.",
+        ],
+    ]
+    told.remember()
+    assert told_before(options, environ).changed == ()
+    named = AgentOptions(cwd=project, approval_mode=ApprovalMode.DEFAULT)
+    assert "defaultApprovalMode" not in str(told_before(named, environ).notices)

@@ -1,0 +1,29 @@
+"""What a comparison by lines does not show of a file."""
+
+from __future__ import annotations
+
+import pytest
+
+from gemtui.runs.line_ends import comparable, line_end_changes
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "told"),
+    [
+        ("a\n", "b\n", []),
+        (None, "a\r\n", [r"\r\n at all line ends"]),
+        ("a\n", "a\r\n", [r"line ends change from \n to \r\n"]),
+        ("a\r\nb\r\n", "a\nb\r\n", [r"mixed line ends: ␍ marks \r\n"]),
+        ("a\n", "a", ["the newline at the end is removed"]),
+        ("a", "a\n", ["a newline is added at the end"]),
+        (None, "a", ["no newline at the end"]),
+        ("", "", []),
+    ],
+)
+def test_line_ends_are_told(before: str | None, after: str, told: list[str]) -> None:
+    assert list(line_end_changes(before, after)) == told
+
+
+def test_each_line_end_is_marked_where_they_are_mixed() -> None:
+    assert comparable("a\r\nb\r\n", "a\r\nb\r\n") == ("a\nb\n", "a\nb\n")
+    assert comparable("a\r\nb\r\n", "a\nb\r\n") == ("a␍\nb␍\n", "a\nb␍\n")
