@@ -22,10 +22,10 @@ from gemtui.sessions.load import IN_FLIGHT, transcript_of
 from gemtui.sessions.merge import is_live
 from gemtui.sessions.records import SessionLog
 from gemtui.sessions.summary import Flag, Summary
+from gemtui.transcript.call_text import file_lines
 from gemtui.transcript.export import to_text
 from gemtui.transcript.media import decoded, pixels
 from gemtui.transcript.model import Image, Level, Notice, ToolCall, ToolStatus, Transcript
-from gemtui.transcript.shown import file_lines
 from gemtui.ui.transcript.message import draw_message
 from tests.model_server import Gate, ModelServer, answer, call, text
 from tests.patience import PATIENCE

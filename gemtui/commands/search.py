@@ -15,6 +15,7 @@ from gemtui.commands.sessions import marks_of_user, scope, short_ids
 from gemtui.jsonout import encode, encode_array
 from gemtui.marks import Marks
 from gemtui.paths import cache_dir, folder_here, gemini_home
+from gemtui.search.begin_index import begin_index
 from gemtui.search.file_list import index_folder
 from gemtui.search.query import Field, Query, parse
 from gemtui.search.results import Group, Hit, Results
@@ -68,7 +69,9 @@ def run(
     if results.note is not None:
         note(results.note)
     if not results.complete:
-        note("older sessions were not searched: there were hits enough, and there is no index yet")
+        note("not all was searched: the search index is still being made, so try again later")
+    if not update_index and (results.unindexed or search.damage is not None):
+        begin_index(gemini_home(), folder)
     if not results.groups:
         note(_why_nothing(query, answer.where, dropped=dropped))
     return 0 if results.groups else 1
@@ -155,7 +158,12 @@ def _why_nothing(query: Query, where: Path | None, *, dropped: bool) -> str:
 def _print_json(search: Search, results: Results) -> None:
     total = str(results.total_sessions).encode()
     query = encode(results.query.text)
-    head = b'{"version":1,"query":%b,"total_sessions":%b,"hits":' % (query, total)
+    complete = encode(results.complete)
+    head = b'{"version":1,"query":%b,"complete":%b,"total_sessions":%b,"hits":' % (
+        query,
+        complete,
+        total,
+    )
     hits = (_json(each, search.snippet(each, results.query)) for each in results.hits)
     to_stdout(encode_array(hits, head=head, tail=b"}\n"))
 

@@ -38,6 +38,10 @@ UNREADABLE = (NotASession, SessionTooLarge, OSError, RecursionError, MemoryError
 """Errors of a file that is no session, or can't be read."""
 
 
+_BLOCKS = 10
+"""Bits of an order that number the blocks of a message."""
+
+
 class Kind(IntEnum):
     """Who says a document; its number is what the index holds."""
 
@@ -57,7 +61,8 @@ class Kind(IntEnum):
 class Document(Struct, frozen=True, kw_only=True):
     """One block of a message.
 
-    `message`, `block`: the message's id in the transcript and the block's index in it. `time`: of
+    `message`, `block`: the message's id in the transcript and the block's index in it. `order`:
+    greater than that of the documents before it in the session. `time`: of
     the message, or when the tool ended. `paths`: files that a tool call names. `tool`: its name.
     `parts`: those of the names in the text. `failed`: the call, or the prompt. `dropped`: it is no
     longer part of the conversation. `line`: offset and length of the line that holds all of it;
@@ -66,6 +71,7 @@ class Document(Struct, frozen=True, kw_only=True):
 
     message: str
     block: int
+    order: int
     kind: Kind
     text: str
     time: datetime | None = None
@@ -96,20 +102,23 @@ def documents_of(log: SessionLog, *, start: int = 0, stop: int | None = None) ->
     """
     from gemtui.sessions.load import placed_messages
 
-    for message, slot in placed_messages(log, start=start, stop=stop):
+    placed = placed_messages(log, start=start, stop=stop)
+    for place, (message, slot) in enumerate(placed, start):
         line = None if slot is None else (slot.offset, slot.length)
         for number, block in enumerate(message.blocks):
             if text := block_text(block):
-                yield _document(message, number, block, text, line)
+                order = (place << _BLOCKS) + min(number, (1 << _BLOCKS) - 1)
+                yield _document(message, number, order, block, text, line)
 
 
 def _document(
-    message: Message, number: int, block: Block, text: str, line: tuple[int, int] | None
+    message: Message, number: int, order: int, block: Block, text: str, line: tuple[int, int] | None
 ) -> Document:
     call = block if isinstance(block, ToolCall) else None
     return Document(
         message=message.id,
         block=number,
+        order=order,
         kind=_kind(block, message.author),
         text=text,
         parts=parts(text),

@@ -103,7 +103,8 @@ class FileList:
 
     def __init__(self, path: Path) -> None:
         if not path.is_file():
-            raise NoIndex("there is none yet", is_there=False)
+            there = os.path.lexists(path)
+            raise NoIndex("its list is no file" if there else "there is none yet", is_there=there)
         self._database = sqlite3.connect(
             path, timeout=_WAIT, isolation_level=None, check_same_thread=False
         )

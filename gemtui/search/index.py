@@ -17,7 +17,7 @@ from contextlib import contextmanager, suppress
 from itertools import chain
 from pathlib import Path
 
-from gemtui.files import close_folder, locked, write_whole
+from gemtui.files import close_folder, locked, open_regular, write_whole
 from gemtui.own_folders import make_own_folder
 from gemtui.search.documents import Contents
 from gemtui.search.file_list import FileList, Indexed, NoIndex, Row, list_file, stamp_of
@@ -112,6 +112,8 @@ def only_writer(folder: Path) -> Iterator[bool]:
     make_own_folder(folder)
     for private in (folder.parent, folder):
         close_folder(private)
+    if not (lock := folder / _LOCK).is_file():
+        _remove(lock)
     with locked(folder / _LOCK, wait=False) as mine:
         yield mine
 
@@ -123,7 +125,8 @@ def remove_gone(folder: Path, home: Path) -> None:
     write_whole(folder / _HOME, [os.fsencode(home)])
     for other in folder.parent.iterdir():
         with suppress(OSError):
-            there = Path(os.fsdecode((other / _HOME).read_bytes())).exists()
+            with open_regular(other / _HOME) as stream:
+                there = Path(os.fsdecode(stream.read())).exists()
             with only_writer(other) as mine:
                 if mine and not there:
                     shutil.rmtree(other)
@@ -143,7 +146,7 @@ class WriteIndex:
             self._list, self._text = _opened(folder)
             numbers = self._settled()
         except NoIndex as error:
-            if (list_file(folder)).exists():
+            if error.is_there:
                 self.renewed = f"the search index was made anew: {error}"
             self._list, self._text = _made_anew(folder)
             numbers = set()
@@ -206,14 +209,20 @@ class WriteIndex:
         self.rows = self._list.rows()
 
 
+def _remove(entry: Path) -> None:
+    """Remove whatever is there, if anything."""
+    if entry.is_dir() and not entry.is_symlink():
+        shutil.rmtree(entry)
+    else:
+        entry.unlink(missing_ok=True)
+
+
 def _made_anew(folder: Path) -> tuple[FileList, TextIndex]:
     """An empty index in the place of what is there; without a list nobody looks at the rest."""
-    list_file(folder).unlink(missing_ok=True)
+    _remove(list_file(folder))
     for entry in folder.iterdir():
-        if entry.is_dir() and not entry.is_symlink():
-            shutil.rmtree(entry)
-        elif entry.name != _LOCK:
-            entry.unlink()
+        if entry.name != _LOCK:
+            _remove(entry)
     name = f"{_WORDS}{secrets.token_hex(4)}"
     (folder / name).mkdir(mode=0o700)
     text = TextIndex(folder / name, new=True)

@@ -171,6 +171,14 @@ class _Program:
                 self._tell(Progress(state=State.FAILED, note=words))
                 self._ended.wait(_AGAIN)
 
+    def run_once(self) -> None:
+        """Bring the index up to date, unless another gemtui does."""
+        with suppress(OSError, ValueError, sqlite3.Error), only_writer(self._folder) as mine:
+            if mine:
+                with closing(WriteIndex(self._folder)) as index:
+                    remove_gone(self._folder, self._home)
+                    update(index, self._home)
+
     def _write(self) -> None:
         with (
             closing(WriteIndex(self._folder)) as index,
@@ -204,10 +212,13 @@ class _Program:
 
 def _main() -> None:
     asked = sys.stdin.buffer
-    home, folder = pickle.load(asked)
+    home, folder, once = pickle.load(asked)
     with suppress(OSError):
         os.nice(5)
     program = _Program(home, folder, sys.stdout.buffer)
+    if once:
+        program.run_once()
+        os._exit(0)
     Thread(target=program.listen, args=(asked,), daemon=True).start()
     program.run()
     os._exit(0)
@@ -239,7 +250,7 @@ class Indexer:
         except OSError as error:
             told(Progress(state=State.ENDED, note=error.strerror))
             return
-        self._say(pickle.dumps((home, folder)))
+        self._say(pickle.dumps((home, folder, False)))
         Thread(target=self._listen, args=(self._process,), daemon=True).start()
 
     def look(self) -> None:

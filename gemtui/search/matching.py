@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from enum import IntEnum
 
 from tantivy import FieldType, Occur
@@ -10,27 +10,24 @@ from tantivy import Query as Engine
 
 from gemtui.search.documents import Kind
 from gemtui.search.query import MARKED, Field, Narrowed, Query, Term
-from gemtui.search.text_index import schema, seconds
+from gemtui.search.similar import typos
+from gemtui.search.text_index import LATEST, schema, seconds
 from gemtui.search.words import words
-
-LATEST = 2**53
 
 
 class Likeness(IntEnum):
-    """How alike words must be."""
+    """How words that nobody wrote are looked for."""
 
     SAME = 0
-    ALIKE = 1
-    """One letter may be other, two in long words: for when there are few hits."""
+    SIMILAR = 1
+    """With typing errors: see `gemtui.search.similar`."""
     INSIDE = 2
-    """They may stand inside of other words: for when there are none."""
+    """Inside of other words."""
 
 
-_FIXED, _SHORT = 3, 7
-"""Letters of words that have no typing error, and of those that have one at most."""
-_LONGEST_INSIDE = 100
+_SHORTEST_INSIDE, _LONGEST_INSIDE = 3, 100
 """Bytes of words that are looked for inside of others."""
-_PART_WEIGHT, _BEGUN_WEIGHT, _ALIKE_WEIGHT = 0.7, 0.5, 0.2
+_PART_WEIGHT, _BEGUN_WEIGHT, _SIMILAR_WEIGHT = 0.7, 0.5, 0.2
 _KINDS = {"prompt": Kind.USER, "answer": Kind.MODEL, "thought": Kind.THOUGHT, "tool": Kind.TOOL}
 
 _Clause = tuple[Occur, Engine]
@@ -41,34 +38,32 @@ def engine_query(
     *,
     files: Iterable[int] | None = None,
     likeness: Likeness = Likeness.SAME,
+    missing: Collection[Term] = (),
     dropped: bool = False,
     in_a_row: bool = True,
 ) -> Engine:
     """Return what finds the documents that a query means.
 
+    Its scores do not depend on other documents, so they are the same in every index.
+    `likeness`: that of the terms that are `missing`; all others are looked for as they are.
     `files`: the numbers of those to look in, None = all. `dropped`: the messages that are no
     longer part of their conversation, instead of those that are. What a query says of sessions is
     up to the caller: which files. `in_a_row`: False = the last word of a row may stand anywhere if
     it may go on, which is for words that go on in more ways than the engine follows in a row
-    (`is_too_much`).
+    (`TooMuch`).
     """
     kept = Engine.term_query(schema(), "dropped", int(dropped))
     clauses = [_only(kept), *_times(query)]
     if files is not None:
         clauses.append(_only(Engine.term_set_query(schema(), "file", list(files))))
     clauses += [_clause(each.excluded, _field(each)) for each in query.fields if _says(each)]
-    clauses += _terms(query, likeness, in_a_row)
+    clauses += _terms(query, likeness, missing, in_a_row)
     return Engine.boolean_query(clauses)
 
 
-def is_too_much(error: Exception) -> bool:
-    """Whether the engine refuses a query, which says nothing about the index."""
-    return isinstance(error, ValueError) and str(error).startswith("An invalid argument was passed")
-
-
-def has_words(query: Query) -> bool:
-    """Whether a query has a word that must occur."""
-    return any(not term.excluded and words(term.text) for term in query.terms)
+def wanted_terms(query: Query) -> list[Term]:
+    """Return the terms of a query that must occur, those that have a word."""
+    return [term for term in query.terms if not term.excluded and words(term.text)]
 
 
 def _only(query: Engine) -> _Clause:
@@ -118,52 +113,58 @@ def _times(query: Query) -> Iterator[_Clause]:
 # --- words ---------------------------------------------------------------------------------------
 
 
-def _terms(query: Query, likeness: Likeness, in_a_row: bool) -> Iterator[_Clause]:
-    if not all(term.excluded for term in query.terms) and not has_words(query):
+def _terms(
+    query: Query, likeness: Likeness, missing: Collection[Term], in_a_row: bool
+) -> Iterator[_Clause]:
+    if not all(term.excluded for term in query.terms) and not wanted_terms(query):
         yield Occur.Must, Engine.empty_query()
     for term in query.terms:
         if row := words(term.text):
-            yield _of_term(term, row, likeness, in_a_row)
+            how = likeness if term in missing else Likeness.SAME
+            yield _of_term(term, row, how, in_a_row)
 
 
 def _of_term(term: Term, row: list[str], likeness: Likeness, in_a_row: bool) -> _Clause:
     if term.excluded:
         return Occur.MustNot, _term(row, Likeness.SAME, prefix=False)
-    how = Likeness.SAME if term.quoted else likeness
-    if in_a_row or len(row) == 1 or not (term.prefix or how is Likeness.INSIDE):
-        return Occur.Must, _term(row, how, prefix=term.prefix)
+    if in_a_row or len(row) == 1 or not (term.prefix or likeness is Likeness.INSIDE):
+        return Occur.Must, _term(row, likeness, prefix=term.prefix)
     head = _term(row[:-1], Likeness.SAME, prefix=False)
-    return Occur.Must, head.and_must_match(_begun("text", row[-1]))
+    both = head.and_must_match(_begun("text", row[-1]))
+    return Occur.Must, Engine.const_score_query(both, 1.0)
 
 
 def _term(row: list[str], likeness: Likeness, *, prefix: bool) -> Engine:
     """What finds words in a row; a single one also as a part of a name."""
     if len(row) > 1:
-        return _in_a_row("text", row, likeness, prefix=prefix)
-    return Engine.boolean_query([(Occur.Should, each) for each in _ways(row[0], likeness, prefix)])
+        found = _in_a_row("text", row, likeness, prefix=prefix)
+        return Engine.const_score_query(found, 1.0)
+    ways = _ways(row[0], likeness, prefix)
+    weighed = [Engine.const_score_query(query, weight) for query, weight in ways]
+    return Engine.disjunction_max_query(weighed)
 
 
-def _ways(word: str, likeness: Likeness, prefix: bool) -> Iterator[Engine]:
-    yield Engine.term_query(schema(), "text", word)
-    yield Engine.boost_query(Engine.term_query(schema(), "parts", word, "basic"), _PART_WEIGHT)
+def _ways(word: str, likeness: Likeness, prefix: bool) -> Iterator[tuple[Engine, float]]:
+    yield Engine.term_query(schema(), "text", word), 1.0
+    yield Engine.term_query(schema(), "parts", word, "basic"), _PART_WEIGHT
     if prefix:
         for field in ("text", "parts"):
-            yield Engine.const_score_query(_begun(field, word), _BEGUN_WEIGHT)
-    if likeness is Likeness.ALIKE and len(word) > _FIXED:
+            yield _begun(field, word), _BEGUN_WEIGHT
+    if likeness is Likeness.SIMILAR and (errors := typos(word)):
         for field in ("text", "parts"):
-            yield Engine.const_score_query(_alike(field, word, prefix), _ALIKE_WEIGHT)
-    if likeness is Likeness.INSIDE and len(word.encode()) <= _LONGEST_INSIDE:
-        inside = Engine.regex_query(schema(), "text", f".*{word}.*")
-        yield Engine.const_score_query(inside, _ALIKE_WEIGHT)
+            fuzzy = Engine.fuzzy_term_query(schema(), field, word, errors, True, prefix)
+            yield fuzzy, _SIMILAR_WEIGHT
+    if likeness is Likeness.INSIDE and may_be_inside(word):
+        yield Engine.regex_query(schema(), "text", f".*{word}.*"), _SIMILAR_WEIGHT
+
+
+def may_be_inside(word: str) -> bool:
+    """Whether a word is looked for inside of others."""
+    return _SHORTEST_INSIDE <= len(word.encode()) <= _LONGEST_INSIDE
 
 
 def _begun(field: str, word: str) -> Engine:
     return Engine.regex_query(schema(), field, f"{word}.*")
-
-
-def _alike(field: str, word: str, prefix: bool) -> Engine:
-    distance = 1 if len(word) <= _SHORT else 2
-    return Engine.fuzzy_term_query(schema(), field, word, distance, True, prefix)
 
 
 def _in_a_row(field: str, row: list[str], likeness: Likeness, *, prefix: bool) -> Engine:

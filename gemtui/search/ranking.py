@@ -4,24 +4,28 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import replace
 from datetime import UTC, datetime
 from functools import partial
-from heapq import nlargest
+from heapq import nsmallest
+from math import log2
 from typing import NamedTuple
 
 from tantivy import Query as Engine
 
 from gemtui.search.documents import Kind
-from gemtui.search.matching import Likeness, engine_query, is_too_much
-from gemtui.search.query import Query
+from gemtui.search.matching import Likeness, engine_query
+from gemtui.search.query import Query, Term
 from gemtui.search.results import Group, Hit, Results
 from gemtui.search.scope import Scope
-from gemtui.search.text_index import Found, TextReader
+from gemtui.search.text_index import Found, TextReader, TooMuch
+from gemtui.text import clean_line, listed
 
 _RANKED = 2000
-"""Hits that are ordered by all that counts; the text engine alone chooses among more."""
+"""Hits that are ordered by all that counts; of more only the newest are."""
+_BRIEF = 50
+"""Words of a text that is brief."""
 _MONTH = 30 * 24 * 3600
 _WEIGHTS = {Kind.USER: 1.5, Kind.MODEL: 1.2, Kind.THOUGHT: 0.9, Kind.TOOL: 0.8, Kind.NOTICE: 0.8}
 
@@ -60,11 +64,13 @@ _NEARLY = 0.9
 class Matches:
     """Matches of several sources, and how many each file has, by the file's path.
 
-    Where there are more than were fetched, these are counted apart, which takes as long again.
+    `missing`: the terms that nobody wrote, which are looked for with `likeness`. Where there are
+    more than were fetched, these are counted apart, which takes as long again.
     """
 
-    def __init__(self, likeness: Likeness) -> None:
-        self.likeness = likeness
+    def __init__(self, likeness: Likeness = Likeness.SAME, missing: Collection[Term] = ()) -> None:
+        self.likeness, self.missing = likeness, missing
+        self._now = time.time()
         self.matches: list[_Match] = []
         self.counts: dict[str, int] = {}
         self.count = 0
@@ -81,26 +87,32 @@ class Matches:
         """The matches in these files; False if so many others match that some may be missing."""
         known = source.files
         ask_engine = partial(
-            engine_query, ask.query, files=files, likeness=self.likeness, dropped=ask.dropped
+            engine_query,
+            ask.query,
+            files=files,
+            likeness=self.likeness,
+            missing=self.missing,
+            dropped=ask.dropped,
         )
         wanted = ask_engine()
         try:
             matches = source.words.search(wanted, ask.most)
-        except ValueError as error:
-            if not is_too_much(error):
-                raise
+        except TooMuch:
             wanted = ask_engine(in_a_row=False)
             matches = source.words.search(wanted, ask.most)
         found = [each for each in matches if each.file in known]
-        cut = len(matches) == ask.most
+        cut = ask.most <= len(matches) < source.words.count
         if cut and files is None and len(found) < ask.limit:
             return False
         counts = Counter([each.file for each in found])
         self._add_counts(known, counts)
         if cut:
             self._uncounted.append((source, wanted, counts))
-        now = time.time()
-        self.matches += [_Match(_score(each, now), each, source) for each in found]
+        self.matches += [_Match(_score(each, self._now), each, source) for each in found]
+        if len(self.matches) > ask.most:
+            self.matches.sort(key=lambda match: -match.found.time)
+            oldest = self.matches[ask.most - 1].found.time
+            self.matches = [match for match in self.matches if match.found.time >= oldest]
         return True
 
     def _add_counts(self, known: Mapping[int, str], counts: Mapping[int, int]) -> None:
@@ -124,9 +136,19 @@ class Matches:
 
 
 def _score(found: Found, now: float) -> float:
-    """How well it fits, who says it, and how long ago: half of it fades within months."""
+    """How well it fits, who says it, in how many words, and how long ago.
+
+    Half of it fades within months; of long texts more than half.
+    """
     age = max(0.0, now - found.time) / _MONTH if found.time else 12.0
-    return (0.05 + found.score) * _WEIGHTS[found.kind] * (0.5 + 0.5 / (1.0 + age))
+    brief = 1.0 / (1.0 + log2(1.0 + found.length / _BRIEF) / 4)
+    return (0.05 + found.score) * _WEIGHTS[found.kind] * brief * (0.5 + 0.5 / (1.0 + age))
+
+
+def _rank(match: _Match) -> tuple[float, int, str, int]:
+    """The place of a match, the same in every index."""
+    found = match.found
+    return -match.score, -found.time, match.source.files[found.file], found.order
 
 
 def results_of(
@@ -136,10 +158,10 @@ def results_of(
 
     `complete`, `unindexed`: as `Results` has them.
     """
-    best = nlargest(limit, found.matches, key=lambda match: match.score)
+    best = nsmallest(limit, found.matches, key=_rank)
     hits: dict[str, list[Hit]] = {}
-    for match in best:
-        hit = _hit(match, scope)
+    for rank, match in enumerate(best):
+        hit = _hit(match, scope, rank)
         hits.setdefault(hit.session.name, []).append(hit)
     counts = _by_session(found, scope)
     return Results(
@@ -176,7 +198,7 @@ def _by_session(found: Matches, scope: Scope) -> Mapping[str, int]:
     return counts
 
 
-def _hit(match: _Match, scope: Scope) -> Hit:
+def _hit(match: _Match, scope: Scope, rank: int) -> Hit:
     place = match.source.words.place(match.found)
     name = match.source.files[match.found.file]
     said = match.found.time
@@ -189,16 +211,20 @@ def _hit(match: _Match, scope: Scope) -> Hit:
         tool=place.tool,
         time=datetime.fromtimestamp(said, UTC) if said else None,
         score=match.score,
+        rank=rank,
         line=place.line,
     )
 
 
 _NOTES = {
-    Likeness.ALIKE: "few hits: words that are alike count as well",
-    Likeness.INSIDE: "no hits: the words were looked for inside of other words",
+    Likeness.SIMILAR: "no {words}: similar words were searched",
+    Likeness.INSIDE: "no {words}: found only inside other words",
 }
 
 
 def _note(found: Matches, query: Query) -> str | None:
-    alike = _NOTES.get(found.likeness) if found.count else None
-    return "; ".join(filter(None, (query.note, alike))) or None
+    how = _NOTES.get(found.likeness) if found.count else None
+    if how is not None:
+        quoted = (f"“{clean_line(term.text)}”" for term in found.missing)
+        how = how.format(words=listed(quoted))
+    return "; ".join(filter(None, (query.note, how))) or None

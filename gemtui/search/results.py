@@ -17,6 +17,7 @@ class Hit:
     `session`: the one it counts for; `file`: the one to open, another only for a sub-agent's.
     `message`, `block`: id and index of the block in its transcript. `kind`: who says it. `tool`:
     the tool's name, "" = none. `time`: None = unknown. `score`: greater is better, in one search.
+    `rank`: 0 = the best of the search.
     """
 
     session: Summary
@@ -27,6 +28,7 @@ class Hit:
     tool: str
     time: datetime | None
     score: float
+    rank: int
     line: tuple[int, int] | None = field(default=None, repr=False)
 
 
@@ -61,4 +63,4 @@ class Results:
     def hits(self) -> list[Hit]:
         """The hits of all groups, the best first."""
         hits = (hit for group in self.groups for hit in group.hits)
-        return sorted(hits, key=lambda hit: -hit.score)
+        return sorted(hits, key=lambda hit: hit.rank)

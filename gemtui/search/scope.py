@@ -193,7 +193,9 @@ class StoreScope:
 
     def divided(self, rows: Mapping[str, Row]) -> tuple[dict[int, str], list[ChatFile]]:
         """See `Scope`."""
-        unread = [file for file in self._unread if file.name in self._wanted]
+        lost = [each for name, each in self._places.items() if name not in rows]
+        unread = [each for each in {*self._unread, *lost} if each.name in self._wanted]
+        unread.sort(key=lambda each: (-each.mtime_ns, each.name))
         known = self._wanted.difference(file.name for file in unread)
         return {number: name for name in known for number in rows[name].numbers}, unread
 

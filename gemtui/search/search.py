@@ -31,19 +31,20 @@ from gemtui.marks import Mark
 from gemtui.search.file_list import NoIndex, Row
 from gemtui.search.hit_texts import HitTexts
 from gemtui.search.index import ReadIndex, report_damage
-from gemtui.search.matching import Likeness, has_words, is_too_much
-from gemtui.search.query import Query
+from gemtui.search.integrity import IndexDamaged
+from gemtui.search.matching import Likeness, may_be_inside, wanted_terms
+from gemtui.search.query import Query, Term
 from gemtui.search.ranking import Asked, Matches, Source, recounted, results_of
 from gemtui.search.results import Hit, Results
 from gemtui.search.scope import OF_SESSIONS, File, Scope, SnapshotScope, StoreScope, Unsure
+from gemtui.search.similar import typos
 from gemtui.search.snippets import WIDTH, Snippet, pattern_for, snippet
 from gemtui.search.unindexed import AT_ONCE, chunks, may_match, words_of
+from gemtui.search.words import words
 from gemtui.sessions.index import Index
 from gemtui.sessions.summary import Summary
 from gemtui.text import Clean
 
-FEW = 5
-"""Hits; where there are fewer, words that are alike count as well."""
 NO_MARKS: Mapping[str, Mark] = MappingProxyType({})
 
 
@@ -110,33 +111,54 @@ class Search:
         dropped: bool = False,
         cancelled: Callable[[], bool] = lambda: False,
     ) -> Iterator[Results]:
-        """Yield what is found in the files of a scope; else as `find`."""
+        """Yield what is found in the files of a scope; else as `find`.
+
+        An index that turns out to be damaged is left out, and noted to be made anew.
+        """
         if not query:
             yield Results(query=query)
             return
+        try:
+            yield from self._find(query, scope, limit, dropped, cancelled, indexed=True)
+        except IndexDamaged as error:
+            with self._lock:
+                self._leave_index(error)
+            yield from self._find(query, scope, limit, dropped, cancelled, indexed=False)
+
+    def _find(
+        self,
+        query: Query,
+        scope: Scope,
+        limit: int,
+        dropped: bool,
+        cancelled: Callable[[], bool],
+        *,
+        indexed: bool,
+    ) -> Iterator[Results]:
         with self._lock:
-            sources, unread = self._sources(scope)
+            sources, unread = self._sources(scope) if indexed else ([], scope.divided({})[1])
         ask = Asked(query, dropped, limit)
         results = partial(results_of, scope=scope, query=query, limit=limit, unindexed=len(unread))
         if unread and sum(file.size for file in unread) <= AT_ONCE:
             if sources and not self._has_fresh(unread):
-                yield results(self._matches(sources, ask), complete=False)
+                yield results(_matches(sources, ask), complete=False)
             sources = [*sources, self._read_fresh(unread, cancelled)]
             unread = []
-        found = self._alike(sources, ask) if not unread else self._matches(sources, ask)
+        found = _matches(sources, ask) if unread else self._loosely(sources, ask)
         best = results(found, complete=not unread and found.counted and not cancelled())
         yield best
         if not found.counted and not cancelled():
-            self._count(found)
+            found.count_all()
             yield recounted(best, found, scope=scope, complete=not unread and not cancelled())
         for chunk in chunks(unread):
             if cancelled() or len(found.matches) >= limit:
                 return
             source = words_of(chunk, cancelled, only=may_match(query))
             found.add(source, ask)
-            self._count(found)
+            found.count_all()
             unread = unread[len(chunk) :]
-            yield results(found, complete=not unread and not cancelled())
+            sought = found.count > 0 or not wanted_terms(query)
+            yield results(found, complete=sought and not unread and not cancelled())
 
     def scope(self, index: Index, project: Path | None) -> StoreScope:
         """Return where to look for who searches once: see `StoreScope`. Raises Unsure."""
@@ -183,6 +205,13 @@ class Search:
             self._close_index()
         return self._index
 
+    def _leave_index(self, error: IndexDamaged) -> None:
+        self.damage = f"it is damaged ({error})"
+        if self._folder is not None:
+            report_damage(self._folder)
+        self._close_index()
+        self._split = None
+
     def _read_fresh(self, files: Sequence[File], cancelled: Callable[[], bool]) -> Source:
         """Words of a few files that the index lacks, kept as long as they are the same ones."""
         fresh = self._fresh
@@ -195,42 +224,19 @@ class Search:
     def _has_fresh(self, files: Sequence[File]) -> bool:
         return self._fresh is not None and self._fresh[0] == files
 
-    def _alike(self, sources: Sequence[Source], ask: Asked) -> Matches:
-        """What matches; where that is little, with words that are alike, at last parts of words."""
-        found = self._matches(sources, ask)
-        if found.count >= FEW or not has_words(ask.query):
-            return found
-        alike = self._matches(sources, ask, Likeness.ALIKE)
-        if alike.count > found.count:
-            return alike
-        return found if found.count else self._matches(sources, ask, Likeness.INSIDE)
-
-    def _matches(
-        self, sources: Iterable[Source], ask: Asked, likeness: Likeness = Likeness.SAME
-    ) -> Matches:
-        found = Matches(likeness)
-        for source in sources:
-            try:
-                found.add(source, ask)
-            except BaseException as error:
-                self._damaged(error)
+    def _loosely(self, sources: Sequence[Source], ask: Asked) -> Matches:
+        """What matches; where nothing does, with words similar to those that nobody wrote."""
+        found = _matches(sources, ask)
+        missing = [] if found.count else _missing(sources, ask)
+        for likeness, some in (
+            (Likeness.SIMILAR, [term for term in missing if _may_be_mistyped(term)]),
+            (Likeness.INSIDE, [term for term in missing if _may_be_inside(term)]),
+        ):
+            if some and len(some) == len(missing):
+                loose = _matches(sources, ask, likeness, some)
+                if loose.count:
+                    return loose
         return found
-
-    def _count(self, found: Matches) -> None:
-        try:
-            found.count_all()
-        except BaseException as error:
-            self._damaged(error)
-
-    def _damaged(self, error: BaseException) -> None:
-        """The engine stumbled over what is on the disk: have it made anew, and say so."""
-        if not isinstance(error, ValueError | OSError) and type(error).__name__ != "PanicException":
-            raise error
-        if isinstance(error, ValueError) and is_too_much(error):
-            return
-        self.damage = f"it is damaged ({error})"
-        if self._folder is not None:
-            report_damage(self._folder)
 
     # --- bodies ------------------------------------------------------------------------------
 
@@ -248,3 +254,35 @@ class Search:
         """Return a pattern for the words by which a hit matches; None if it has none."""
         text = self.text(hit)
         return None if text is None else pattern_for(text, query)
+
+
+def _matches(
+    sources: Iterable[Source],
+    ask: Asked,
+    likeness: Likeness = Likeness.SAME,
+    missing: Sequence[Term] = (),
+) -> Matches:
+    found = Matches(likeness, missing)
+    for source in sources:
+        found.add(source, ask)
+    return found
+
+
+def _missing(sources: Sequence[Source], ask: Asked) -> list[Term]:
+    """The terms that must occur and are nowhere, as far as they may be looked for loosely."""
+
+    def occurs(term: Term) -> bool:
+        alone = Query(text=term.text, terms=(term,))
+        return _matches(sources, ask._replace(query=alone, limit=1)).count > 0
+
+    return [term for term in wanted_terms(ask.query) if not term.quoted and not occurs(term)]
+
+
+def _may_be_mistyped(term: Term) -> bool:
+    row = words(term.text)
+    return len(row) == 1 and typos(row[0]) > 0
+
+
+def _may_be_inside(term: Term) -> bool:
+    row = words(term.text)
+    return len(row) > 1 or may_be_inside(row[0])

@@ -9,6 +9,7 @@ from itertools import islice
 from typing import NamedTuple
 
 from gemtui.search.query import Query, Term
+from gemtui.search.similar import similar_in
 from gemtui.search.words import words
 from gemtui.text import Clean, clean_line
 
@@ -17,9 +18,8 @@ WIDTH = 200
 _LOOKS = 200
 """Lines that are compared; the best of them is shown."""
 _MOST_WORDS = 50_000
-"""Words that are looked at for one that is alike."""
+"""Words that are looked at for those that are similar."""
 _CUT = "…"
-_WORD = re.compile(r"[^\W_]+")
 
 
 class Snippet(NamedTuple):
@@ -34,35 +34,41 @@ def snippet(text: str, query: Query, *, width: int = WIDTH) -> Snippet:
 
     The text's first line where a query has no words, or none is found.
     """
-    for patterns in _ways(query):
-        if (line := _best_line(text, patterns)) is not None:
-            return _marked(line, patterns, width)
-    alike = _alike(text, query)
-    if alike is not None and (line := _best_line(text, [alike])) is not None:
-        return _marked(line, [alike], width)
+    patterns = _patterns(text, query)
+    if (line := _best_line(text, patterns)) is not None:
+        return _marked(line, patterns, width)
     first = next((line for line in text.splitlines() if line.strip()), "")
     return Snippet(Clean(clean_line(first[: 4 * width])[:width]))
 
 
 def pattern_for(text: str, query: Query) -> re.Pattern[str] | None:
     """Return a pattern for the words by which a text matches a query; None if it has none."""
-    for patterns in _ways(query):
-        if any(pattern.search(text) for pattern in patterns):
-            return re.compile("|".join(pattern.pattern for pattern in patterns), re.IGNORECASE)
-    return _alike(text, query)
+    patterns = [each.pattern for each in _patterns(text, query)]
+    return re.compile("|".join(patterns), re.IGNORECASE) if patterns else None
 
 
 # --- which words are looked for ------------------------------------------------------------------
 
 
+def _patterns(text: str, query: Query) -> list[re.Pattern[str]]:
+    """What a text has of each term: as whole words, else inside of words, else similar ones."""
+    found = []
+    for term, whole, inside in _ways(query):
+        pattern = next((each for each in (whole, inside) if each.search(text)), None)
+        pattern = pattern or _similar(text, term)
+        if pattern is not None:
+            found.append(pattern)
+    return found
+
+
 @lru_cache(maxsize=16)
-def _ways(query: Query) -> tuple[Sequence[re.Pattern[str]], ...]:
-    """Patterns for the words of a query: as whole words, as parts of names, anywhere in words."""
+def _ways(query: Query) -> Sequence[tuple[Term, re.Pattern[str], re.Pattern[str]]]:
+    """The terms of a query with patterns for them as whole words, and anywhere in words."""
     rows = [(term, row) for term in query.terms if not term.excluded and (row := words(term.text))]
-    if not rows:
-        return ()
-    whole = [_pattern(row, r"(?<![^\W_])", _end(term)) for term, row in rows]
-    return whole, [_pattern(row, "", "") for _, row in rows]
+    return [
+        (term, _pattern(row, r"(?<![^\W_])", _end(term)), _pattern(row, "", ""))
+        for term, row in rows
+    ]
 
 
 def _end(term: Term) -> str:
@@ -73,24 +79,13 @@ def _pattern(row: list[str], start: str, end: str) -> re.Pattern[str]:
     return re.compile(start + r"[\W_]+".join(map(re.escape, row)) + end, re.IGNORECASE)
 
 
-def _alike(text: str, query: Query) -> re.Pattern[str] | None:
-    """A pattern for the first word of a text that is almost one of the query's."""
-    wanted = [word for term in query.terms if not term.excluded for word in words(term.text)]
-    for match in islice(_WORD.finditer(text), _MOST_WORDS):
-        found = match[0].lower()
-        if any(_is_alike(found, word) for word in wanted):
-            return re.compile(re.escape(match[0]))
-    return None
-
-
-def _is_alike(found: str, word: str) -> bool:
-    """Whether one or two letters are other: by what both have in common at their ends."""
-    if abs(len(found) - len(word)) > 2 or len(word) < 4:
-        return False
-    short = min(len(found), len(word))
-    head = next((at for at in range(short) if found[at] != word[at]), short)
-    tail = next((at for at in range(short - head) if found[-1 - at] != word[-1 - at]), short - head)
-    return max(len(found), len(word)) - head - tail <= 2
+def _similar(text: str, term: Term) -> re.Pattern[str] | None:
+    """A pattern for the words of a text that are similar to a term of one word."""
+    row = words(term.text)
+    if term.quoted or len(row) != 1:
+        return None
+    found = similar_in(text, row[0], prefix=term.prefix, most=_MOST_WORDS)
+    return re.compile("|".join(map(re.escape, found)), re.IGNORECASE) if found else None
 
 
 # --- the line ------------------------------------------------------------------------------------

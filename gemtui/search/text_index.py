@@ -6,17 +6,18 @@ On disk or in memory. Bodies are not stored; a document holds where its text sta
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
-from contextlib import suppress
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager, suppress
 from datetime import datetime
 from functools import lru_cache
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import orjson
 import tantivy
 
 from gemtui.search.documents import Document, Kind
+from gemtui.search.integrity import IndexDamaged, Integrity
 from gemtui.search.words import analyzer
 
 WORDS = "words"
@@ -24,17 +25,47 @@ WORDS = "words"
 _HEAP = 96_000_000
 _SMALL_HEAP = 16_000_000
 _KINDS = tuple(Kind)
+_COLUMNS = ("file", "kind", "time", "order", "length")
+_LONG = 100_000
+"""Words of a text; a longer one counts as if it had so many."""
+LATEST = 2**53
+"""A time, in seconds, that is later than all."""
 _MOST_FILES = 60_000
 """What the engine counts apart."""
 
 
+class TooMuch(Exception):
+    """The engine refuses a query, which says nothing about the index."""
+
+
+@contextmanager
+def _engine() -> Iterator[None]:
+    """Errors of reading as IndexDamaged, also where the engine panics; else TooMuch."""
+    try:
+        yield
+    except IndexDamaged:
+        raise
+    except BaseException as error:
+        if isinstance(error, ValueError) and str(error).startswith("An invalid argument was"):
+            raise TooMuch from error
+        if isinstance(error, ValueError | OSError) or type(error).__name__ == "PanicException":
+            raise IndexDamaged(str(error)) from error
+        raise
+
+
 class Found(NamedTuple):
-    """A document that matches. `file`: the number of its file; `time`: seconds, 0 = unknown."""
+    """A document that matches.
+
+    `file`: the number of its file; `time`: seconds, 0 = unknown; `order`: as `Document.order`;
+    `length`: number of words, up to a limit.
+    """
 
     score: float
     file: int
     kind: Kind
     time: int
+    order: int
+    length: int
     at: tantivy.DocAddress
 
 
@@ -64,6 +95,8 @@ def schema() -> tantivy.Schema:
     made.add_unsigned_field("file", indexed=True, fast=True)
     made.add_unsigned_field("kind", indexed=True, fast=True)
     made.add_unsigned_field("time", indexed=True, fast=True)
+    made.add_unsigned_field("order", fast=True)
+    made.add_unsigned_field("length", fast=True)
     made.add_unsigned_field("failed", indexed=True)
     made.add_unsigned_field("dropped", indexed=True)
     made.add_bytes_field("place", stored=True)
@@ -73,14 +106,16 @@ def schema() -> tantivy.Schema:
 class TextIndex:
     """Documents by their words.
 
-    `folder`: where it is kept; None = in memory. `new`: make it there. Raises ValueError where what
-    is there is no index of this form.
+    `folder`: where it is kept; None = in memory. `new`: make it there. Raises IndexDamaged where
+    what is there is no index of this form.
     """
 
     def __init__(self, folder: Path | None = None, *, new: bool = False) -> None:
-        if folder is not None and not new and not tantivy.Index.exists(str(folder)):
-            raise ValueError("its words are missing")
-        self._index = tantivy.Index(schema(), path=None if folder is None else str(folder))
+        self._integrity = None if folder is None else Integrity(folder, folder.parent / "checked")
+        if self._integrity is not None and not new:
+            self._integrity.check()
+        with _engine():
+            self._index = tantivy.Index(schema(), path=None if folder is None else str(folder))
         self._index.register_tokenizer(WORDS, analyzer())
         self._index.config_reader("manual")
         self._writer: tantivy.IndexWriter | None = None
@@ -119,27 +154,54 @@ class TextIndex:
     # --- reading -----------------------------------------------------------------------------
 
     def reader(self) -> TextReader:
-        """Return what has been committed until now, by other programs too."""
-        self._index.reload()
-        return TextReader(self._index.searcher())
+        """Return what has been committed until now, by other programs too. Raises IndexDamaged."""
+        if self._integrity is not None:
+            self._integrity.check()
+        with _engine():
+            self._index.reload()
+            return TextReader(self._index.searcher())
 
 
 class TextReader:
-    """An index as it is at one moment."""
+    """An index as it is at one moment. All methods may raise IndexDamaged."""
 
     def __init__(self, searcher: tantivy.Searcher) -> None:
         self._searcher = searcher
 
+    @property
+    def count(self) -> int:
+        """The number of documents."""
+        return self._searcher.num_docs
+
     def search(self, query: tantivy.Query, most: int) -> list[Found]:
-        """Return the documents that match, the best first, at most so many."""
-        most = max(1, min(most, self._searcher.num_docs))
-        hits = self._searcher.search(query, most, count=False).hits
-        at = [address for _, address in hits]
-        columns = [self._column(name, at) for name in ("file", "kind", "time")]
-        return [
-            Found(score, file, _KINDS[kind], time, address)
-            for (score, address), file, kind, time in zip(hits, *columns, strict=True)
-        ]
+        """Return the documents that match, or about `most` of them: then the newest.
+
+        Raises TooMuch.
+        """
+        with _engine():
+            most = max(1, min(most, self._searcher.num_docs))
+            hits = self._searcher.search(query, most, count=False).hits
+            if len(hits) == most < self._searcher.num_docs:
+                hits = self._newest(query, most)
+            at = [address for _, address in hits]
+            columns = [self._column(name, at) for name in _COLUMNS]
+            return [
+                Found(score, file, _KINDS[kind], time, order, length, address)
+                for (score, address), file, kind, time, order, length in zip(
+                    hits, *columns, strict=True
+                )
+            ]
+
+    def _newest(self, query: tantivy.Query, most: int) -> list[Any]:
+        """Those that match and are not older than the `most` newest, with their scores."""
+        newest = self._searcher.search(query, most, count=False, order_by_field="time").hits
+        oldest = int(newest[-1][0] or 0)
+        since = tantivy.Query.range_query(
+            schema(), "time", tantivy.FieldType.Unsigned, oldest, LATEST
+        )
+        must, filtered = tantivy.Occur.Must, tantivy.Query.const_score_query(since, 0.0)
+        both = tantivy.Query.boolean_query([(must, query), (must, filtered)])
+        return list(self._searcher.search(both, 2 * most, count=False).hits)
 
     def _column(self, name: str, at: list[tantivy.DocAddress]) -> list[int]:
         return [int(value or 0) for value in self._searcher.fast_field_values(name, at)]
@@ -148,7 +210,8 @@ class TextReader:
         """Return the numbers of the files with matches, each with the count of them."""
         most = max(1, min(_MOST_FILES, self._searcher.num_docs))
         terms = {"field": "file", "size": most, "segment_size": most}
-        answer = self._searcher.aggregate(query, {"files": {"terms": terms}})
+        with _engine():
+            answer = self._searcher.aggregate(query, {"files": {"terms": terms}})
         return {int(each["key"]): each["doc_count"] for each in answer["files"]["buckets"]}
 
     def numbers(self) -> list[int]:
@@ -157,7 +220,8 @@ class TextReader:
 
     def place(self, found: Found) -> Place:
         """Return where a document stands."""
-        message, block, tool, line = orjson.loads(self._searcher.doc(found.at)["place"][0])
+        with _engine():
+            message, block, tool, line = orjson.loads(self._searcher.doc(found.at)["place"][0])
         return Place(message, block, tool, None if line is None else tuple(line))
 
 
@@ -173,6 +237,8 @@ def _stored(file: int, each: Document) -> tantivy.Document:
     made.add_unsigned("file", file)
     made.add_unsigned("kind", each.kind)
     made.add_unsigned("time", seconds(each.time))
+    made.add_unsigned("order", each.order)
+    made.add_unsigned("length", min(_LONG, each.text.count(" ") + each.text.count("\n")))
     made.add_unsigned("failed", each.failed)
     made.add_unsigned("dropped", each.dropped)
     made.add_bytes("place", orjson.dumps((each.message, each.block, each.tool, each.line)))

@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from typing import assert_never
 
 from gemtui.text import Clean, clean, clean_line, visible, visible_line
+from gemtui.transcript.call_text import display_text, shown
 from gemtui.transcript.display_model import DiffDisplay
 from gemtui.transcript.export_html import to_html
 from gemtui.transcript.export_markdown import to_markdown
@@ -38,7 +39,6 @@ from gemtui.transcript.model import (
     ToolStatus,
     Transcript,
 )
-from gemtui.transcript.shown import display_text, shown
 
 __all__ = ["Heading", "to_html", "to_markdown", "to_text"]
 

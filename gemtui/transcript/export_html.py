@@ -14,6 +14,7 @@ from html import escape
 from typing import Any, assert_never
 
 from gemtui.text import Clean, clean, clean_line, visible, visible_line
+from gemtui.transcript.call_text import display_text, hunks, shown
 from gemtui.transcript.colours import BASIC
 from gemtui.transcript.display_model import (
     DiffDisplay,
@@ -52,7 +53,6 @@ from gemtui.transcript.model import (
     ToolCall,
     Transcript,
 )
-from gemtui.transcript.shown import display_text, hunks, shown
 
 
 def to_html(transcript: Transcript, summary: Heading, *, dropped: bool = False) -> Iterator[str]:

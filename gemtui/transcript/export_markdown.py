@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from typing import assert_never
 
 from gemtui.text import Clean, clean, clean_line, visible, visible_line
+from gemtui.transcript.call_text import display_text, shown
 from gemtui.transcript.display_model import (
     DiffDisplay,
     Display,
@@ -43,7 +44,6 @@ from gemtui.transcript.model import (
     ToolCall,
     Transcript,
 )
-from gemtui.transcript.shown import display_text, shown
 
 
 def to_markdown(

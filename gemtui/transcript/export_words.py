@@ -10,7 +10,8 @@ from itertools import groupby
 from typing import Protocol
 
 from gemtui.text import HOLDS_CONTROLS, Clean, clean_line, counted, duration, visible, visible_line
-from gemtui.transcript.display_model import DiffDisplay, TextDisplay, TodosDisplay
+from gemtui.transcript.call_text import repeated_arguments
+from gemtui.transcript.display_model import DiffDisplay
 from gemtui.transcript.model import (
     Author,
     Dropped,
@@ -23,8 +24,7 @@ from gemtui.transcript.model import (
     Usage,
 )
 from gemtui.transcript.parts import pretty, string
-from gemtui.transcript.shown import hunks
-from gemtui.transcript.tools import ToolKind, args_hold_controls, is_builtin, kind_of, target
+from gemtui.transcript.tools import args_hold_controls, is_builtin, target
 
 
 class Heading(Protocol):
@@ -236,8 +236,9 @@ def arguments(call: ToolCall) -> Iterator[tuple[Clean, Clean]]:
 
     Those that `subject` or the display give in full are left out.
     """
+    repeated = repeated_arguments(call)
     for name, value in call.args.items():
-        if not (_is_subject(call, value) or _is_displayed(call, name, value)):
+        if not (_is_subject(call, value) or name in repeated):
             words = value if isinstance(value, str) else pretty(value)
             yield visible_line(str(name)), Clean(visible(words).strip("\n"))
 
@@ -245,18 +246,3 @@ def arguments(call: ToolCall) -> Iterator[tuple[Clean, Clean]]:
 def _is_subject(call: ToolCall, value: object) -> bool:
     about = target(call).strip() if is_builtin(call.name) else ""
     return bool(about) and "\n" not in about and string(value).strip() == about
-
-
-def _is_displayed(call: ToolCall, name: str, value: object) -> bool:
-    match call.display:
-        case DiffDisplay():
-            return name in _CONTENTS and bool(hunks(call.display.diff))
-        case TodosDisplay():
-            return name == "todos"
-        case TextDisplay():
-            return kind_of(call.name) is ToolKind.TOPIC and string(value) in call.display.text
-        case _:
-            return False
-
-
-_CONTENTS = frozenset({"content", "old_string", "new_string"})

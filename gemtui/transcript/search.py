@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable, Iterator
 from typing import NamedTuple, assert_never
 
+from gemtui.transcript.call_text import call_text
 from gemtui.transcript.model import (
     Attachment,
     Block,
@@ -16,8 +17,6 @@ from gemtui.transcript.model import (
     ToolCall,
     Transcript,
 )
-from gemtui.transcript.shown import output_text
-from gemtui.transcript.tools import target
 
 
 class Hit(NamedTuple):
@@ -66,11 +65,7 @@ def pattern(query: str) -> re.Pattern[str] | None:
 
 
 def block_text(block: Block) -> str:
-    """The text of a block that is searched and copied; raw and foreign.
-
-    Of a tool call: what it is about, then its error and what it showed (`output_text()` has the
-    latter alone).
-    """
+    """Return the text of a block that is searched; raw and foreign. Of a call: `call_text`."""
     match block:
         case Text() | Notice() | Attachment():
             return block.text
@@ -79,6 +74,6 @@ def block_text(block: Block) -> str:
         case Image():
             return block.name or block.uri or block.mime_type
         case ToolCall():
-            return "\n".join(filter(None, (target(block), output_text(block))))
+            return call_text(block)
         case _:
             assert_never(block)

@@ -32,7 +32,14 @@ def test_shape_and_facts(store: Path, gemtui: Gemtui) -> None:
     answer = gemtui("search", "--everywhere", "--json", "the", "greeting")
     assert (answer.code, answer.err) == (0, "")
     fits(
-        answer.json, {"version": int, "query": str, "total_sessions": int, "hits": [(HIT, OF_TOOL)]}
+        answer.json,
+        {
+            "version": int,
+            "query": str,
+            "complete": bool,
+            "total_sessions": int,
+            "hits": [(HIT, OF_TOOL)],
+        },
     )
     assert answer.json["query"] == "the greeting"
     hits = answer.json["hits"]
@@ -83,7 +90,13 @@ def test_nothing_found_exits_with_1(store: Path, gemtui: Gemtui) -> None:
     assert answer.complaint == "gemtui: nothing found: --dropped searches dropped messages"
     answer = gemtui("search", "--everywhere", "--json", "qqxxyyzz")
     assert answer.code == 1
-    assert answer.json == {"version": 1, "query": "qqxxyyzz", "total_sessions": 0, "hits": []}
+    assert answer.json == {
+        "version": 1,
+        "query": "qqxxyyzz",
+        "complete": True,
+        "total_sessions": 0,
+        "hits": [],
+    }
 
 
 def test_nothing_asked_is_said(store: Path, gemtui: Gemtui) -> None:

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gemtui.search.query import Term, parse
-from gemtui.search.search import FEW, Search
+from gemtui.search.search import Search
 from tests.search.oracle import Said, everything, parts_of, words_of
 from tests.search.test_oracle import NOW, indexed, written
 from tests.sessions import logs, stores
@@ -70,15 +70,29 @@ def wanted(blocks: list[Said], terms: tuple[Term, ...]) -> tuple[set[Any], str]:
             if not each.dropped and all(fits(each.text, term) for term in terms)
         }
 
-    same, alike = having(is_same), having(is_alike)
-    if len(same) >= FEW:
+    if same := having(is_same):
         return same, ""
-    if len(alike) > len(same):
-        return alike, "few hits"
-    if same:
-        return same, ""
-    inside = having(is_inside)
-    return inside, "no hits" if inside else ""
+    texts = [each.text for each in blocks if not each.dropped]
+    missing = [term for term in terms if not any(is_same(text, term) for text in texts)]
+
+    def loosely(fits: Callable[[str, Term], bool]) -> set[Any]:
+        return having(
+            lambda text, term: fits(text, term) if term in missing else is_same(text, term)
+        )
+
+    if missing and all(typos(term.text) for term in missing) and (similar := loosely(is_alike)):
+        return similar, "no “"
+    if missing and all(len(term.text.encode()) >= 3 for term in missing):
+        inside = loosely(is_inside)
+        return inside, "no “" if inside else ""
+    return set(), ""
+
+
+def typos(word: str) -> int:
+    """Words with digits, and of up to four letters, have no typing errors."""
+    if len(word) < 5 or any(map(str.isdigit, word)):
+        return 0
+    return 1 if len(word) <= 7 else 2
 
 
 def is_same(text: str, term: Term) -> bool:
@@ -90,7 +104,7 @@ def is_alike(text: str, term: Term) -> bool:
     if is_same(text, term):
         return True
     word = term.text.lower()
-    most = 0 if len(word) <= 3 else 1 if len(word) <= 7 else 2
+    most = typos(word)
     for each in {*words_of(text), *parts_of(text)} if most else ():
         beginnings = [each[:end] for end in range(len(each) + 1)] if term.prefix else [each]
         if any(distance(word, beginning) <= most for beginning in beginnings):

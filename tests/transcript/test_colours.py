@@ -7,11 +7,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gemtui.text import clean
+from gemtui.transcript.call_text import display_text, output_text
 from gemtui.transcript.colours import BASIC, coloured
 from gemtui.transcript.display_model import ScreenDisplay, Span
 from gemtui.transcript.export import to_html, to_text
 from gemtui.transcript.model import Author, Message, Transcript
-from gemtui.transcript.shown import display_text, output_text
 from gemtui.transcript.tools import tool_call
 from gemtui.ui.transcript.card import draw_card
 from tests.sessions.summaries import summary

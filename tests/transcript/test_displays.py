@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from gemtui.transcript.call_text import display_text
 from gemtui.transcript.display_model import (
     Activity,
     AgentDisplay,
@@ -23,7 +24,6 @@ from gemtui.transcript.display_model import (
     TodosDisplay,
 )
 from gemtui.transcript.displays import display_of
-from gemtui.transcript.shown import display_text
 from tests.transcript.raw_calls import json_values
 
 FILE_DIFF = (

@@ -9,12 +9,12 @@ from typing import Any
 from rich.cells import cell_len
 
 from gemtui.text import HOLDS_CONTROLS, Clean, counted, duration, ellipsis, visible, visible_line
+from gemtui.transcript.call_text import lines_asked, repeated_arguments
 from gemtui.transcript.display_model import DiffDisplay
-from gemtui.transcript.file_output import asked_lines
 from gemtui.transcript.model import Answer, Consent, ToolCall, ToolStatus
 from gemtui.transcript.seal import changed_by_hook
 from gemtui.transcript.tools import ToolKind, args_hold_controls, kind_of, target
-from gemtui.ui.draw.bounds import excerpt
+from gemtui.ui.draw.bounds import LINES, excerpt
 from gemtui.ui.draw.code import highlight, language_of
 from gemtui.ui.draw.formats import time_of_day
 from gemtui.ui.draw.gutter_rows import Body, Row, as_json, remark, styled, whole
@@ -39,15 +39,6 @@ from gemtui.ui.transcript.card_body import draw_body
 from gemtui.ui.transcript.head import draw_image
 
 HOOKED = "a hook of your settings or another extension changed this call before it ran"
-_DETAILS = 500
-"""Lines of arguments that are drawn."""
-_SHOWN = {
-    ToolKind.SHELL: ("command",),
-    ToolKind.READ: ("start_line", "end_line", "offset", "limit"),
-    ToolKind.TODOS: ("todos",),
-    ToolKind.TOPIC: ("title", "summary", "strategic_intent"),
-}
-"""Arguments that the card shows elsewhere."""
 _FILE_TEXTS = ("content", "old_string", "new_string")
 """Arguments that hold text of the file that is asked for."""
 _ENOUGH = 24
@@ -92,7 +83,7 @@ def _warning(text: str, look: Look) -> Line:
 
 
 def _bounded(lines: Iterator[Line], look: Look) -> list[Line]:
-    kept = list(islice(lines, _DETAILS))
+    kept = list(islice(lines, LINES))
     if next(lines, None) is not None:
         kept.append(remark("more arguments left out", look))
     return kept
@@ -162,10 +153,15 @@ def _title(call: ToolCall, facts: Pieces, look: Look) -> Pieces:
     """Sign, name, arguments, counts and duration; the last go first where it is narrow."""
     front, asked, end = _title_parts(call, facts, look)
     left = (*front, Piece(own(f"  {asked}"), look[Role.TEXT])) if asked else front
-    lines = own(f"  {_range(call)}") if asked else EMPTY
-    if lines.strip() and width_of(left) + len(lines) + width_of(end) <= look.width - 4:
-        left = (*left, Piece(lines, look[Role.MUTED]))
+    if _has_room(call, (*left, *end), look) and asked:
+        left = (*left, Piece(own(f"  {lines_asked(call)}"), look[Role.MUTED]))
     return _boxed(fit(left, look.width - 4, own(look.glyphs.ellipsis)), end, look)
+
+
+def _has_room(call: ToolCall, beside: Pieces, look: Look) -> bool:
+    """Whether the lines that a read asked for fit on the first line."""
+    lines = lines_asked(call)
+    return bool(lines) and width_of(beside) + len(lines) + 2 <= look.width - 4
 
 
 def _title_parts(call: ToolCall, facts: Pieces, look: Look) -> tuple[Pieces, Clean, Pieces]:
@@ -202,16 +198,6 @@ def _apart(*groups: Pieces) -> Pieces:
     for group in filter(None, groups):
         pieces += [Piece(own("  "), group[0].style), *group]
     return tuple(pieces)
-
-
-def _range(call: ToolCall) -> str:
-    """The lines that a read asked for: `1-120`."""
-    if kind_of(call.name) is not ToolKind.READ:
-        return ""
-    first, last = asked_lines(call.args)
-    if first is None and last is None:
-        return ""
-    return f"{1 if first is None else first}-{'' if last is None else last}"
 
 
 def _fitted(asked: Clean, room: int, call: ToolCall, look: Look) -> Clean:
@@ -293,14 +279,19 @@ def _unsaid(call: ToolCall, facts: Pieces, look: Look) -> tuple[str, tuple[str, 
     """The command and the names of the arguments that the card does not show elsewhere."""
     asked, command = target(call), call.args.get("command")
     short = len(asked) <= _LONG_TARGET and "\n" not in asked.strip()
-    whole = short and _title_parts(call, facts, look)[1] == _on_one_line(asked, look)
-    known = set(_SHOWN.get(kind_of(call.name), ()))
-    if isinstance(call.display, DiffDisplay):
-        known |= {*_FILE_TEXTS, "file_path", "absolute_path"}
+    front, fitting, end = _title_parts(call, facts, look)
+    whole = short and fitting == _on_one_line(asked, look)
+    known = set(repeated_arguments(call))
+    if lines_asked(call):
+        title = (*front, Piece(own(f"  {fitting}"), look[Role.TEXT]), *end)
+        known = known if whole and asked and _has_room(call, title, look) else set()
     if asked and whole:
         known |= {key for key, value in call.args.items() if value == asked}
-    shell = kind_of(call.name) is ToolKind.SHELL and isinstance(command, str) and not whole
-    return str(command) if shell else "", tuple(key for key in call.args if key not in known)
+    shell = kind_of(call.name) is ToolKind.SHELL and isinstance(command, str)
+    if shell:
+        known.add("command")
+    keys = tuple(key for key in call.args if key not in known)
+    return str(command) if shell and not whole else "", keys
 
 
 def _details(call: ToolCall, command: str, keys: Sequence[str], look: Look) -> Iterator[Line]:
@@ -328,8 +319,8 @@ def _command(command: str, look: Look) -> Iterator[Line]:
 
 def _argument(key: str, value: Any, language: Clean, look: Look) -> Iterator[Line]:
     name = Piece(own(f"{visible_line(key[:100])}: "), look[Role.MUTED])
-    text = value if isinstance(value, str) else as_json(value, 1_000)
-    some = excerpt(text, head=200, tail=0, cleaned=visible)
+    text = value if isinstance(value, str) else as_json(value)
+    some = excerpt(text, head=LINES, tail=0, cleaned=visible)
     rows = list(highlight(Clean("\n".join(some.head)), language, look))
     if len(rows) <= 1:
         yield from wrap((name, *(piece for row in rows for piece in row)), look.width)

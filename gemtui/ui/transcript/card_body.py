@@ -9,6 +9,7 @@ from typing import assert_never
 from msgspec.structs import replace
 
 from gemtui.text import Clean, clean, counted, visible
+from gemtui.transcript.call_text import file_lines, only_reason, shown
 from gemtui.transcript.display_model import (
     Activity,
     AgentDisplay,
@@ -22,8 +23,7 @@ from gemtui.transcript.display_model import (
     TextDisplay,
     TodosDisplay,
 )
-from gemtui.transcript.model import ToolCall, ToolStatus
-from gemtui.transcript.shown import file_lines
+from gemtui.transcript.model import ToolCall
 from gemtui.transcript.tools import ToolKind, asked_path, kind_of, target
 from gemtui.ui.draw.bounds import LINES, LONG_LINE, bounded, excerpt, line_count
 from gemtui.ui.draw.code import highlight, language_of
@@ -49,7 +49,6 @@ from gemtui.ui.transcript.diff import draw_changes, first_changes, read_diff
 
 EDIT, OUTPUT, FAILED_OUTPUT, ERROR, OTHER, TODOS, RESULT = 6, 4, 8, 12, 3, 12, 3
 """Lines that a folded card shows."""
-_FAILED = (ToolStatus.ERROR, ToolStatus.DENIED, ToolStatus.REFUSED)
 _SPAN = 16
 """Characters that cost as much as another style."""
 TABLE = 300
@@ -77,7 +76,7 @@ _PROSE = (
 
 def draw_body(call: ToolCall, look: Look, *, folded: bool) -> Body:
     """What the tool gave; of a call that failed, why."""
-    if call.status in _FAILED and (reason := failure(call)):
+    if reason := only_reason(call):
         return text_rows(reason, look, folded=folded, head=ERROR, prose=True)
     match call.display:
         case DiffDisplay():
@@ -98,32 +97,26 @@ def draw_body(call: ToolCall, look: Look, *, folded: bool) -> Body:
             text = as_json(call.display.value)
             return text_rows(text, look, folded=folded, head=OTHER, language=own("json"))
         case TextDisplay() | None:
-            return _text(call, call.display, look, folded=folded)
+            return _text(call, look, folded=folded)
         case _:
             assert_never(call.display)
-
-
-def failure(call: ToolCall) -> str:
-    """Return why a call failed, in the model's words, else in those for the user."""
-    shown = call.display.text if isinstance(call.display, TextDisplay) else ""
-    return call.error or shown or call.output or ""
 
 
 # --- text ----------------------------------------------------------------------------------------
 
 
-def _text(call: ToolCall, display: TextDisplay | None, look: Look, *, folded: bool) -> Body:
+def _text(call: ToolCall, look: Look, *, folded: bool) -> Body:
     """Text of a tool: what the person saw, or what the model got where that says more."""
-    kind = kind_of(call.name)
+    kind, display = kind_of(call.name), shown(call)
+    text = display.text if isinstance(display, TextDisplay) else ""
     if kind is ToolKind.SHELL:
-        text = display.text if display else ""
         body = text_rows(
             text, look, folded=folded, tail=_last_lines(call), language=_output_language(text)
         )
         return replace(body, facts=_exit(call, look))
-    text, note = _said(call, display.text if display else "")
-    lines = file_lines(call) if text and text == call.output else None
-    if lines is not None:
+    note = _note(call, text)
+    lines = file_lines(call)
+    if lines is not None and text == lines.text:
         language = language_of(flat(asked_path(call.args)[-200:]))
         body = text_rows(lines.text, look, folded=folded, language=language, first=lines.first)
         return replace(body, note=note)
@@ -160,14 +153,10 @@ def _prose(text: str, look: Look, *, folded: bool, keep: int) -> Body:
     return some_lines(lines, folded=folded, keep=keep)
 
 
-def _said(call: ToolCall, shown: str) -> tuple[str, Clean]:
-    """The text to show and a note: many tools show a line on how much they gave to the model."""
-    output = call.output or ""
-    if not shown.strip():
-        return output, EMPTY
-    if kind_of(call.name) in _QUIET and "\n" not in shown.strip():
-        return (output, flat(shown)) if line_count(output) > 1 else (output or shown, EMPTY)
-    return shown, EMPTY
+def _note(call: ToolCall, text: str) -> Clean:
+    """The line that the CLI showed in the place of a longer text."""
+    line = call.display.text if isinstance(call.display, TextDisplay) else ""
+    return flat(line) if line != text and line_count(text) > 1 else EMPTY
 
 
 def _last_lines(call: ToolCall) -> int:

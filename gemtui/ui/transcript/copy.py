@@ -10,6 +10,7 @@ from textual.app import ComposeResult
 from textual.content import Content
 
 from gemtui.text import Clean, clean, clean_line, ellipsis, visible
+from gemtui.transcript.call_text import output_text
 from gemtui.transcript.display_model import DiffDisplay
 from gemtui.transcript.model import (
     Attachment,
@@ -23,7 +24,6 @@ from gemtui.transcript.model import (
     excerpt,
 )
 from gemtui.transcript.search import block_text
-from gemtui.transcript.shown import output_text
 from gemtui.transcript.tools import ToolKind, kind_of, target
 from gemtui.ui.draw.lines import own
 from gemtui.ui.kit.clean_widgets import Dialog, Option, OptionList

@@ -8,6 +8,7 @@ from typing import assert_never
 from msgspec import Struct
 
 from gemtui.text import BLANKS, Clean, counted
+from gemtui.transcript.call_text import only_reason
 from gemtui.transcript.display_model import TodosDisplay
 from gemtui.transcript.media import stored_images
 from gemtui.transcript.model import (
@@ -42,7 +43,6 @@ from gemtui.ui.draw.markdown import draw_markdown, draw_prompt
 from gemtui.ui.draw.prose import draw_prose
 from gemtui.ui.draw.theme import Look, Role
 from gemtui.ui.transcript.card import draw_card
-from gemtui.ui.transcript.card_body import failure
 from gemtui.ui.transcript.drawing import Drawn, Fence, Part
 from gemtui.ui.transcript.head import bar, draw_head, draw_image
 
@@ -97,7 +97,7 @@ def default_folded(block: Block) -> bool:
     match block:
         case ToolCall():
             if block.status.failed:
-                return line_count(failure(block)) > _SHORT_FAILURE
+                return line_count(only_reason(block)) > _SHORT_FAILURE
             return not isinstance(block.display, TodosDisplay)
         case Thought() | Attachment():
             return True

@@ -1,0 +1,129 @@
+"""Whether the files of a text index are as the engine wrote them.
+
+The engine maps its files into memory and believes them: of a changed byte it makes wrong hits or a
+panic, of a pipe it waits for ever. So every file that a reader will use is compared with the
+checksum at its end. Those that were, and have not changed since, are named in a small file.
+"""
+
+from __future__ import annotations
+
+import mmap
+import struct
+import zlib
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+from stat import S_ISREG
+
+import msgspec
+from msgspec import Struct
+
+from gemtui.files import open_regular, write_whole
+
+_META = "meta.json"
+_END = struct.Struct("<II")
+"""The length of a file's footer, and the engine's mark, behind it."""
+_MARK = 1337
+_TRIES = 3
+"""Times to look again when a writer has replaced files meanwhile."""
+_Stamp = tuple[int, int, int]
+
+
+class IndexDamaged(ValueError):
+    """The index can't be used; the words say why."""
+
+
+class _Deletes(Struct):
+    opstamp: int
+
+
+class _Segment(Struct):
+    segment_id: str
+    deletes: _Deletes | None = None
+
+
+class _Meta(Struct):
+    segments: list[_Segment]
+
+
+class _Footer(Struct):
+    crc: int
+
+
+class Integrity:
+    """Checks the files in the folder `words`; `known`: the file that names those that were."""
+
+    def __init__(self, words: Path, known: Path) -> None:
+        self._words, self._known = words, known
+        self._checked: dict[str, _Stamp] = {}
+        with suppress(OSError, msgspec.MsgspecError), open_regular(known) as stream:
+            self._checked = msgspec.json.decode(stream.read(), type=dict[str, _Stamp])
+
+    def check(self) -> None:
+        """Check what has changed since the last time. Raises IndexDamaged."""
+        for left in reversed(range(_TRIES)):
+            try:
+                self._check()
+            except FileNotFoundError as error:
+                if not left:
+                    raise IndexDamaged("its words are missing") from error
+            except OSError as error:
+                raise IndexDamaged(error.strerror or str(error)) from error
+            else:
+                return
+
+    def _check(self) -> None:
+        stamps: dict[str, _Stamp] = {}
+        for file in self._words.iterdir():
+            found = file.lstat()
+            if not S_ISREG(found.st_mode):
+                raise IndexDamaged(f"{file.name} is no file")
+            stamps[file.name] = found.st_size, found.st_ino, found.st_ctime_ns
+        used = {name: stamps[name] for name in self._used() if name in stamps}
+        new = [name for name, stamp in used.items() if self._checked.get(name) != stamp]
+        for name in new:
+            if not _is_whole(self._words / name):
+                raise IndexDamaged(f"{name} has changed")
+        if new:
+            self._checked = used
+            with suppress(OSError):
+                write_whole(self._known, [msgspec.json.encode(used)])
+
+    def _used(self) -> Iterator[str]:
+        """The files of the segments that a reader uses; one that is missing the engine names."""
+        with open_regular(self._words / _META) as stream:
+            data = stream.read()
+        try:
+            meta = msgspec.json.decode(data, type=_Meta)
+        except msgspec.MsgspecError as error:
+            raise IndexDamaged(f"{_META} has changed") from error
+        for segment in meta.segments:
+            id = segment.segment_id.replace("-", "")
+            yield from (f"{id}.{kind}" for kind in _KINDS)
+            if segment.deletes is not None:
+                yield f"{id}.{segment.deletes.opstamp}.del"
+
+
+_KINDS = ("idx", "pos", "term", "store", "fast", "fieldnorm")
+
+
+def _is_whole(path: Path) -> bool:
+    """Whether a file has the checksum that is written at its end."""
+    with open_regular(path) as stream:
+        try:
+            data = mmap.mmap(stream.fileno(), 0, access=mmap.ACCESS_READ)
+        except ValueError:  # it is empty
+            return False
+    with data:
+        if len(data) < _END.size:
+            return False
+        length, mark = _END.unpack(data[-_END.size :])
+        end = len(data) - _END.size - length
+        if mark != _MARK or end < 0:
+            return False
+        try:
+            footer = msgspec.json.decode(data[end : -_END.size], type=_Footer)
+        except msgspec.MsgspecError:
+            return False
+        with memoryview(data) as view, view[:end] as body:
+            return zlib.crc32(body) == footer.crc

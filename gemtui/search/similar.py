@@ -1,0 +1,56 @@
+"""Which words are similar: those that somebody may have meant who made a typing error."""
+
+from __future__ import annotations
+
+import re
+
+from gemtui.search.words import parts
+
+_FIXED, _SHORT = 4, 7
+"""Letters of words that have no typing error, and of those that have one at most."""
+_WORD = re.compile(r"[^\W_]+")
+
+
+def typos(word: str) -> int:
+    """Return how many typing errors a word may have: 0 for short ones, and those with digits."""
+    if len(word) <= _FIXED or any(map(str.isdigit, word)):
+        return 0
+    return 1 if len(word) <= _SHORT else 2
+
+
+def similar_in(text: str, word: str, *, prefix: bool, most: int) -> list[str]:
+    """Return the similar ones of the first `most` words of a text, and of the parts of names.
+
+    `prefix`: those that begin so, too. Each is as it is written there.
+    """
+    if not (errors := typos(word)):
+        return []
+    found: dict[str, bool] = {}
+    for match, _ in zip(_WORD.finditer(text), range(most), strict=False):
+        name = match[0]
+        if name not in found:
+            whole = _is_similar(name.lower(), word, errors, prefix)
+            found[name] = whole
+            for part in () if whole else parts(name).split():
+                at = name.lower().find(part)
+                found[name[at : at + len(part)]] = _is_similar(part, word, errors, prefix)
+    return [name for name, similar in found.items() if similar]
+
+
+def _is_similar(found: str, word: str, most: int, prefix: bool) -> bool:
+    """Whether so many letters are added, left out, other, or changed with their neighbour."""
+    if len(found) < len(word) - most or (not prefix and len(found) > len(word) + most):
+        return False
+    found = found[: len(word) + most]
+    before: list[int] = []
+    row = list(range(len(found) + 1))
+    for at, letter in enumerate(word, 1):
+        last, before, row = before, row, [at]
+        for to, other in enumerate(found, 1):
+            cost = min(before[to] + 1, row[-1] + 1, before[to - 1] + (letter != other))
+            if at > 1 and to > 1 and word[at - 2] == other and letter == found[to - 2]:
+                cost = min(cost, last[to - 2] + 1)
+            row.append(cost)
+        if min(row) > most:
+            return False
+    return (min(row) if prefix else row[-1]) <= most

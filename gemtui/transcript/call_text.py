@@ -1,0 +1,263 @@
+"""The text of a tool call: which of its arguments and results are shown, and as what text.
+
+`call_text` is all that a card shows, which search looks in; the other functions are the parts that
+cards and exports draw.
+"""
+
+from __future__ import annotations
+
+import re
+from itertools import groupby
+from typing import assert_never
+
+from gemtui.transcript.display_model import (
+    Activity,
+    AgentDisplay,
+    DiffDisplay,
+    Display,
+    FilesDisplay,
+    JsonDisplay,
+    Match,
+    MatchesDisplay,
+    ScreenDisplay,
+    TableDisplay,
+    TextDisplay,
+    TodosDisplay,
+)
+from gemtui.transcript.file_output import FileLines, asked_lines, lines_read
+from gemtui.transcript.model import ToolCall, ToolStatus
+from gemtui.transcript.parts import pretty, string
+from gemtui.transcript.tools import ToolKind, asked_path, is_builtin, kind_of, target
+
+_DISPLAY_FIRST = (ToolKind.SHELL, ToolKind.TOPIC)
+_VERBATIM = (ToolKind.READ, ToolKind.SEARCH, ToolKind.LIST, ToolKind.GLOB, ToolKind.SHELL)
+_COUNTED = (ToolKind.READ, ToolKind.SEARCH, ToolKind.LIST, ToolKind.GLOB, ToolKind.WEB)
+"""Kinds of tools of which the CLI shows a line on how much they gave, whatever that is."""
+_REASON_ONLY = (ToolStatus.ERROR, ToolStatus.DENIED, ToolStatus.REFUSED)
+_FILE_TEXTS = frozenset({"content", "old_string", "new_string"})
+_ESCAPE = re.compile(r'\\(["\\bfnrt]|u[0-9a-f]{4})')
+_ESCAPED = {'"': '"', "\\": "\\", "n": "\n"}
+_HEADS = re.compile(r"^(?:Index: |=====|--- |\+\+\+ ).*$", re.M)
+
+
+# --- all of it -----------------------------------------------------------------------------------
+
+
+def call_text(call: ToolCall) -> str:
+    """Return all that a card can show of a call, in the card's order; raw and foreign.
+
+    Search looks in this text, so a card marks what was found in it. The names of a built-in tool
+    and of its arguments are left out: they are the same in every call of the tool.
+    """
+    asked, gave = _asked_text(call), _given_text(call)
+    about = ("" if is_builtin(call.name) else call.name, target(call), lines_asked(call))
+    rest = (gave, asked) if call.status.failed else (asked, gave)
+    images = (image.name or image.uri or image.mime_type for image in call.images)
+    return _lines(*about, *rest, *images)
+
+
+def _asked_text(call: ToolCall) -> str:
+    """The arguments that neither the first line of a card nor its result shows."""
+    repeated, about = repeated_arguments(call), target(call)
+    known = is_builtin(call.name)
+    texts = {name: _plain(call.args[name]) for name in call.args if name not in repeated}
+    return _lines(
+        *(
+            text if known else f"{name}: {text}"
+            for name, text in texts.items()
+            if text.strip() and not (known and text == about)
+        )
+    )
+
+
+def _plain(value: object) -> str:
+    """An argument as text; quoted texts inside of it as they are, so that their words are whole."""
+    if isinstance(value, str):
+        return value
+    return _ESCAPE.sub(lambda found: _ESCAPED.get(found[1], " "), pretty(value))
+
+
+def _given_text(call: ToolCall) -> str:
+    if reason := only_reason(call):
+        return reason
+    display = shown(call)
+    return "" if display is None else _drawn_text(display)
+
+
+# --- what was asked ------------------------------------------------------------------------------
+
+
+def repeated_arguments(call: ToolCall) -> frozenset[str]:
+    """Return the names of the arguments whose whole text a call's result or first line repeats."""
+    match call.display:
+        case DiffDisplay() if hunks(call.display.diff) and not only_reason(call):
+            return _FILE_TEXTS
+        case TodosDisplay() if not only_reason(call):
+            return frozenset({"todos"})
+        case TextDisplay() if kind_of(call.name) is ToolKind.TOPIC:
+            shown = call.display.text
+            return frozenset(name for name, value in call.args.items() if string(value) in shown)
+    if lines_asked(call):
+        return frozenset({"start_line", "end_line", "offset", "limit"})
+    return frozenset()
+
+
+def lines_asked(call: ToolCall) -> str:
+    """Return the lines that a read asked for, such as `1-120`; "" for all, and for other calls."""
+    if kind_of(call.name) is not ToolKind.READ:
+        return ""
+    first, last = asked_lines(call.args)
+    if first is None and last is None:
+        return ""
+    return f"{1 if first is None else first}-{'' if last is None else last}"
+
+
+# --- what it gave --------------------------------------------------------------------------------
+
+
+def only_reason(call: ToolCall) -> str:
+    """Return why a call failed where a card shows nothing else of its result; "" for other calls.
+
+    In the words that the model got, else in those that the CLI showed.
+    """
+    if call.status not in _REASON_ONLY:
+        return (call.error or "") if shown(call) is None else ""
+    display = call.display.text if isinstance(call.display, TextDisplay) else ""
+    return call.error or display or call.output or ""
+
+
+def shown(call: ToolCall) -> Display | None:
+    """Return what to show of a call's result beside its error; None if there is nothing.
+
+    That is what the CLI showed, except where it showed one line ("Read lines 1-20", "Found 6
+    matching file(s)") and the model got all of it, and where it showed the error in fewer words.
+    """
+    display, output = call.display, call.output
+    if not isinstance(display, TextDisplay | None):
+        return display
+    if display is not None and call.error:
+        return None
+    kind, text = kind_of(call.name), "" if display is None else display.text
+    if not output or not _is_replaced(kind, text, output):
+        return display
+    if (lines := file_lines(call)) is not None:
+        return TextDisplay(text=lines.text)
+    markdown = display is not None and display.markdown and kind not in _VERBATIM
+    return TextDisplay(text=output, markdown=markdown)
+
+
+def _is_replaced(kind: ToolKind, display: str, output: str) -> bool:
+    """Whether the model got more than the one line that the CLI showed."""
+    if not display.strip():
+        return kind is not ToolKind.SHELL
+    if kind in _DISPLAY_FIRST or "\n" in display.strip():
+        return False
+    return (
+        kind in _COUNTED or len(output) > len(display) or output.count("\n") > display.count("\n")
+    )
+
+
+def file_lines(call: ToolCall) -> FileLines | None:
+    """The lines that a read of one file gave; None for other calls."""
+    if kind_of(call.name) is not ToolKind.READ or not asked_path(call.args) or call.images:
+        return None
+    display = call.display.text if isinstance(call.display, TextDisplay) else ""
+    return lines_read(call.output or "", display, call.args)
+
+
+def output_text(call: ToolCall) -> str:
+    """What a call gave as raw plain text, its error first; the empty string if it gave nothing."""
+    display = shown(call)
+    pieces = (call.error or "", "" if display is None else display_text(display))
+    return "\n".join(piece for piece in pieces if piece)
+
+
+def display_text(display: Display) -> str:
+    """A display as raw plain text: a line per match, file, todo and row, tabs between cells."""
+    match display:
+        case TextDisplay():
+            return display.text
+        case DiffDisplay():
+            return hunks(display.diff)
+        case MatchesDisplay():
+            return _lines(display.summary, *map(_match, display.matches))
+        case FilesDisplay():
+            skipped = (f"skipped: {path} {reason}".rstrip() for path, reason in display.skipped)
+            return _lines(display.summary, *display.files, *skipped)
+        case AgentDisplay():
+            state = " ".join(filter(None, (display.agent, display.state, display.reason)))
+            return _lines(state, *map(_activity, display.activities), display.result or "")
+        case TodosDisplay():
+            return _lines(*(f"{todo.status}: {todo.text}" for todo in display.items))
+        case ScreenDisplay():
+            return "\n".join("".join(span.text for span in line) for line in display.lines)
+        case TableDisplay():
+            return _lines("\t".join(display.columns), *map("\t".join, display.rows))
+        case JsonDisplay():
+            return pretty(display.value)
+        case _:
+            assert_never(display)
+
+
+def _drawn_text(display: Display) -> str:
+    """A display as a card draws it, without what is drawn in other words or left out."""
+    match display:
+        case DiffDisplay():
+            return _changes(display.diff)
+        case MatchesDisplay(matches=()):
+            return display.summary
+        case MatchesDisplay():
+            groups = groupby(display.matches, key=lambda match: match.path)
+            return _lines(*(_lines(path, *(each.text for each in some)) for path, some in groups))
+        case AgentDisplay():
+            steps = (f"{_words(step.kind)}  {step.text}" for step in display.activities)
+            return _lines(*steps, display.result or "", display.reason or "")
+        case TodosDisplay():
+            return _lines(*(f"{todo.text}  {_todo_state(todo.status)}" for todo in display.items))
+        case JsonDisplay():
+            return _plain(display.value)
+        case FilesDisplay():
+            skipped = (f"{path}  skipped: {reason}" for path, reason in display.skipped)
+            return _lines(*display.files, *skipped, display.summary)
+        case TextDisplay() | ScreenDisplay() | TableDisplay():
+            return display_text(display)
+        case _:
+            assert_never(display)
+
+
+def _todo_state(status: str) -> str:
+    """The state in words; those that a card draws as a sign have none."""
+    return "" if status in ("completed", "pending") else _words(status)
+
+
+def _changes(diff: str) -> str:
+    """The lines of a file in a unified diff, without signs, file names and places."""
+    found = hunks(diff)
+    if not found:
+        return "" if _HEADS.sub("", diff).strip() == "" else diff
+    lines = (line for line in found.split("\n") if not line.startswith(("@@", "\\")))
+    return "\n".join(line[1:] for line in lines)
+
+
+def hunks(diff: str) -> str:
+    """A unified diff of one file without the file names at its head."""
+    _, at, rest = f"\n{diff}".partition("\n@@")
+    return f"@@{rest}" if at else ""
+
+
+def _lines(*lines: str) -> str:
+    return "\n".join(line for line in lines if line)
+
+
+def _match(match: Match) -> str:
+    place = match.path if match.line is None else f"{match.path}:{match.line}"
+    return f"{place}: {match.text}"
+
+
+def _activity(activity: Activity) -> str:
+    words = (_words(activity.kind), activity.text, activity.status)
+    return " ".join(filter(None, words))
+
+
+def _words(name: str) -> str:
+    return name.replace("_", " ")
