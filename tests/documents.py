@@ -80,7 +80,8 @@ NAMES = {
 
 def documents() -> list[Path]:
     """The README and all that it leads to."""
-    return [HERE / "README.md", *sorted(ASSETS.glob("*.md"))]
+    habits = sorted((HERE / ".github").glob("*.md"))
+    return [HERE / "README.md", *sorted(ASSETS.glob("*.md")), *habits]
 
 
 def keys() -> Iterator[str]:

@@ -71,8 +71,9 @@ def files_of(root: Path, *folders: str) -> set[str]:
 
 
 def test_the_source_archive_holds_code_tests_documents_and_licence(sdist: Path) -> None:
-    folders = (".ci", "assets", "gemtui", "tests")
-    beside = {".gitignore", "LICENSE", "PKG-INFO", "README.md", "pyproject.toml"}
+    folders = (".ci", ".github", "assets", "gemtui", "tests")
+    beside = {".gitignore", ".pre-commit-config.yaml", "LICENSE", "PKG-INFO"}
+    beside |= {"README.md", "pyproject.toml"}
     assert files_of(sdist, ".") == files_of(HERE, *folders) | beside
 
 
