@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shlex
 import shutil
 from collections.abc import Iterator
 from importlib.metadata import version
@@ -129,7 +130,7 @@ def command_lines() -> Iterator[str]:
 
 @pytest.mark.parametrize("line", sorted(set(command_lines())))
 def test_its_commands_exist(line: str) -> None:
-    words = re.split("[|>]", line)[0].split()[1:]
+    words = shlex.split(re.split("[|>]", line)[0])[1:]
     group: click.Command = root
     path: list[str] = []
     for word in words:

@@ -49,6 +49,8 @@ NOT_LOCAL = [
     'git commit -m "$(git push)"',
     'git commit -m "`git push`"',
     "git add `git push`",
+    'git commit -m "${PS4@P}"',
+    "git diff --outpu=x",
     "git log --output=.git/config",
     'git log --out""put=.git/config',
     "git log > .git/config",
