@@ -133,7 +133,7 @@ async def test_shell_commands_run_as_they_were_approved(gated: GeminiCli) -> Non
     assert (gated.project / "2").exists()
 
 
-async def test_a_yes_to_a_file_that_is_not_there_changes_no_other(gated: GeminiCli) -> None:
+async def test_a_yes_is_for_the_file_that_the_cli_finds(gated: GeminiCli) -> None:
     other = gated.project / "sub" / "a.py"
     other.parent.mkdir()
     other.write_text("1\n")
@@ -145,14 +145,18 @@ async def test_a_yes_to_a_file_that_is_not_there_changes_no_other(gated: GeminiC
         answer(text("Done.")),
     ]
 
-    async def approve(_: ApprovalRequest) -> Approval:
+    shown = []
+
+    async def approve(request: ApprovalRequest) -> Approval:
+        shown.append(request.effect)
         return Approval.allow()
 
     with ModelServer(turns) as model:
         events = await collect(asking(gated, model).run("go", asked(gated, approve=approve)))
     assert [status for _, status in results(events)] == [ResultStatus.ERROR, ResultStatus.SUCCESS]
-    assert other.read_text() == "1\n"
-    assert (gated.project / "@sub" / "a.py").read_text() == "2\n"
+    assert [(each.path, each.before) for each in shown if each] == [(str(other), "1\n")]
+    assert other.read_text() == "2\n"
+    assert not (gated.project / "@sub").exists()
 
 
 async def test_a_person_stops_the_run(gated: GeminiCli) -> None:
@@ -194,14 +198,15 @@ async def test_words_and_prompts_reach_an_agent_at_work(gated: GeminiCli) -> Non
     assert progress.done is not None
     live = fold.transcript()
     full = enrich(live, gated.store, progress.done.resume_token)
-    for transcript in (live, full):
+    stored = f"{gated.project}/"
+    for transcript, folder in ((live, ""), (full, stored)):
         messages = list(transcript)
         prompts = [message.blocks[0] for message in messages if message.prompt]
         assert prompts == [Text(text="go"), Text(text="Then\nwrite b.")]
         calls = [block for m in messages for block in m.blocks if isinstance(block, ToolCall)]
         assert [call.args for call in calls] == [
-            {"file_path": "a", "content": "x\n"},
-            {"file_path": "b", "content": "x\n"},
+            {"file_path": f"{folder}a", "content": "x\n"},
+            {"file_path": f"{folder}b", "content": "x\n"},
         ]
         texts = [
             block.text

@@ -522,8 +522,8 @@ HOSTILE = "ls \x1b]0;own\x07 \x1b[2J \u202e txt\u200b \0 \ud800"
     ("tool", "arguments"),
     [
         (SHELL, {"command": HOSTILE, HOSTILE: HOSTILE}),
-        ("write_file", {"file_path": HOSTILE, "content": HOSTILE}),
-        ("replace", {"file_path": "a.txt", "old_string": HOSTILE, "new_string": "x"}),
+        ("write_file", {"file_path": HOSTILE.replace("\ud800", ""), "content": HOSTILE}),
+        ("replace", {"file_path": "a.txt", "old_string": "", "new_string": HOSTILE}),
         (f"mcp_{HOSTILE}", {HOSTILE: [HOSTILE, {HOSTILE: None}]}),
     ],
 )
