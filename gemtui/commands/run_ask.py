@@ -336,6 +336,6 @@ def _words(request: ApprovalRequest, like: LikeThis) -> Iterator[Clean]:
 
 
 def _keys(like: LikeThis, *, back: bool) -> Clean:
-    more = "  a allow similar  A always allow" if like.rule is not None else ""
-    more += "  u revoke last a or A" if back else ""
-    return Clean(f"  y allow  n deny [WHY]  e edit  v view all{more}  x stop run:")
+    more = "  a similar  A always" if like.rule is not None else ""
+    more += "  u revoke" if back else ""
+    return Clean(f"  y allow  n deny [WHY]  e edit  v view{more}  x stop run:")

@@ -74,7 +74,7 @@ def test_each_answer_in_a_terminal(on_loopback: GeminiCli) -> None:
         ready(terminal, 7)
         terminal.shows("a and A allow commands that begin with git add")
         terminal.press("a\r")
-        terminal.shows("? Gemini asks: write_file c.txt", "u revoke last a or A")
+        terminal.shows("? Gemini asks: write_file c.txt", "u revoke")
         ready(terminal, 8)
         terminal.press("u\r")
         terminal.shows("Revoked: commands that begin with git add")

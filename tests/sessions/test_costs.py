@@ -238,7 +238,7 @@ def test_huge_counters_are_unknown_and_sums_can_be_written(tmp_path: Path) -> No
     tokens = {"input": most, "output": 5, "total": -(2**63)}
     one(tmp_path, *(logs.gemini(f"g{number}", "x", tokens=tokens) for number in range(3)))
     found = only(read(tmp_path))
-    assert (found.tokens.input, found.tokens.output, found.tokens.total) == (None, 15, None)
+    assert (found.tokens.input, found.tokens.output, found.tokens.total) == (None, None, None)
     orjson.dumps(found.to_dict())
 
 

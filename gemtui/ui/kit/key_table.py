@@ -256,7 +256,7 @@ TABLE: dict[Where, tuple[Row, ...]] = {
             "D",
             CHANGE,
             "Differs",
-            "Files that differ from what you approved: both texts, put the former back",
+            "Files that differ from what you approved",
         ),
         ("options", "ctrl+o", CHANGE, "Options", "Ask me first, mode, model, tools, limits"),
         ("command", "ctrl+t", OPEN, "Command", "The exact command that enter will run"),
@@ -273,7 +273,7 @@ TABLE: dict[Where, tuple[Row, ...]] = {
         ("close", "escape", OPEN, "Close", "End the search, else close this"),
     ),
     Where.QUESTION: (
-        ("yes", "y", CHANGE, "Allow", "Allow this call; first shows the lines not seen yet"),
+        ("yes", "y", CHANGE, "Allow", "Allow this call, once all of it was shown"),
         ("all_run", "a", CHANGE, "Allow similar", "Allow this and similar calls in this run"),
         (
             "always",
