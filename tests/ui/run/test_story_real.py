@@ -40,7 +40,7 @@ def opened(cli: GeminiCli, model: ModelServer, editor: Path) -> Terminal:
 
 def asked(terminal: Terminal, *texts: str) -> None:
     """Wait until a question takes keys."""
-    terminal.shows("y yes", *texts)
+    terminal.shows("y allow", *texts)
     end = time.monotonic() + 2 * QUIET
     while (left := end - time.monotonic()) > 0:
         terminal.read(left)
