@@ -727,7 +727,7 @@ async def into(me: Runner, **fields: str | bool) -> None:
         ("timeout", "0", "must be more than 0 seconds"),
         ("idle_timeout", "-1", "'-1' is no time"),
         ("max_turns", "-1", "must be 0 or more"),
-        ("only_tools", "read_fil", "has no tool 'read_fil': did you"),
+        ("only_tools", "read_fil", "is not a tool's name: did you"),
         ("disallowed_tools", "web*", "is 'web*': a tool's name"),
         ("include_directories", "nothing", "nothing is no folder"),
     ],
