@@ -100,15 +100,15 @@ def test_nothing_that_a_session_says_reaches_the_terminal(
         walk.to("\x1b[H", "]", "v", shows="as stored")
         walk.to_the_end()
         walk.away("q", "as stored")
-        walk.to("?", shows="Keys that work here")
+        walk.to("?", shows="Keys")
         walk.away(ESCAPE, "enter does it")
         walk.to("\x10", shows="enter does it")
-        walk.to("no such thing", shows="Nothing matches.")
+        walk.to("no such thing", shows="No matches.")
         walk.away(ESCAPE, "enter does it")
         terminal.press("Y")
         terminal.until(lambda: bool(copied(bytes(terminal.raw))), "a text on the clipboard")
-        walk.to("!", shows="What could not be read")
-        walk.away("q", "What could not be read")
+        walk.to("!", shows="Show what could not be read")
+        walk.away("q", "Show what could not be read")
         terminal.press(QUIT)
         assert terminal.wait() == 0
         raw = bytes(terminal.raw)
@@ -198,7 +198,7 @@ def test_nothing_around_us_reaches_the_terminal(
             "t": "Try a call",
             "h": "Replay",
             "s": "Suggest",
-            "?": "Keys that work here",
+            "?": "Keys",
         }.items():
             walk.to(key, shows=shows)
             walk.away(ESCAPE, shows)

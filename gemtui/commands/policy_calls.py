@@ -126,7 +126,7 @@ def _explanation(
     if answer.message:
         facts.append(("message", answer.message))
     if answer.tool_refuses:
-        facts.append(("the tool", f"refuses it by itself: {answer.tool_refuses}"))
+        facts.append(("the tool", f"rejects it: {answer.tool_refuses}"))
     files = [*stands.files, *stands.admin]
     facts += [("files" if at == 0 else "", str(path)) for at, path in enumerate(files)]
     yield from columns(facts if files else [*facts, ("files", "none")], room=terminal_width())
@@ -342,7 +342,7 @@ def _numbers(counts: ReplayCounts, read: Read, situation: Situation) -> Iterator
 
 def _by(share: RuleCount) -> str:
     if share.decision is ReplayDecision.TOOL_REFUSES:
-        return "by the tool itself, whatever the policy says"
+        return "by the tool itself, whatever the policy"
     if share.rule is not None:
         return f"by {place(share.rule)}: {subject(share.rule)}"
     if share.decision is ReplayDecision.NOT_OFFERED:

@@ -273,7 +273,7 @@ class TerminalQuestions:
                 text = edited_text(now.text, now.name, setting=editor)
             arguments = now.changed(text)
         except (GemtuiError, OSError, ValueError) as error:
-            self._terminal.write((visible_line(f"Nothing was changed: {error}"),))
+            self._terminal.write((visible_line(f"Not changed: {error}"),))
             return None
         changed = await asyncio.to_thread(proposal_of, request, self._cwd, arguments)
         if (why := changed.refusal(text)) is not None:

@@ -113,7 +113,7 @@ def run_options(complete_session: Callable[..., Any]) -> Callable[[Any], Any]:
         click.option(
             "--ask",
             is_flag=True,
-            help="Ask in this terminal before each call that mode and policy ask about. Needs "
+            help="Ask in this terminal before each call that needs approval. Needs "
             "gemtui's extension.",
         ),
         click.option("--json", "as_json", is_flag=True, help="Print one event a line as JSON."),

@@ -11,7 +11,7 @@ from gemtui.text import Clean, clean_line
 
 _WORDS = {
     Place.SAME: "",
-    Place.REPLACED: "another folder by now, not trusted",
+    Place.REPLACED: "replaced by another folder, not trusted",
     Place.GONE: "not there",
 }
 

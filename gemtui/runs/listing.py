@@ -251,7 +251,7 @@ def orphaned_words(id: str) -> str:
 
 def waiting_words(count: int, id: str) -> str:
     """Return what to tell of prompts that wait behind a run."""
-    waits = counted(count, "prompt waits", "prompts wait")
+    waits = counted(count, "prompt waits", "queued prompts")
     return f"{waits} behind run {id[:8]}: gemtui runs show {id[:8]}"
 
 

@@ -40,10 +40,9 @@ class Sort(StrEnum):
     FAILURES = "failures"
 
     @property
-    def following(self) -> Sort:
-        """The next one, for a key that cycles through them."""
-        all_of_them = list(Sort)
-        return all_of_them[(all_of_them.index(self) + 1) % len(all_of_them)]
+    def words(self) -> str:
+        """The order in words, such as "newest first"."""
+        return _WORDS[self][0]
 
 
 _WORDS = {

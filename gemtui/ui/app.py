@@ -158,7 +158,7 @@ class GemtuiApp(AppBase):
 
     def action_help(self) -> None:
         """Show the keys that work here."""
-        self._offer("Keys that work here", acting(self.screen))
+        self._offer("Keys", acting(self.screen))
 
     def action_command_palette(self) -> None:
         """Search every command by name."""
@@ -190,9 +190,9 @@ class GemtuiApp(AppBase):
         try:
             keep_setting(path, "theme", theme)
         except (ConfigError, OSError) as error:
-            self.say(f"The theme could not be kept: {error}", problem=True)
+            self.say(f"The theme could not be saved: {error}", problem=True)
         else:
-            self.say(f"Kept in {short_path(path)}: theme {theme}")
+            self.say(f"Theme {theme} saved in {short_path(path)}")
 
     @work(group="dialog", exclusive=True)
     async def action_lost_sessions(self) -> None:

@@ -28,7 +28,7 @@ def notes(*policies: Path, user: tuple[Path, ...] = ()) -> tuple[str, ...]:
     [
         ("[[rules]]\n", ", rules: Gemini CLI knows no table [[rules]]"),
         (GOOD + GOOD.replace("deny", "Deny"), ', rule 2, decision: "Deny" is no decision'),
-        (GOOD.replace("100", "1000"), ", rule 1, priority: priority 1000 is no whole number"),
+        (GOOD.replace("100", "1000"), ", rule 1, priority: priority 1000 is not a whole number"),
         (GOOD + 'modes = ["auto_edit"]\n', 'write "autoEdit"'),
         (GOOD + 'argsPattern = "(?P<x>y)"\n', ", rule 1, argsPattern: "),
         ("rule = [\n", ": "),

@@ -209,14 +209,14 @@ def _in_the_app(home: Path, snapshot: Snapshot, name: str) -> Iterator[Row]:
     with Terminal(words, environ=environ(home), folder=Path.cwd()) as terminal:
         terminal.shows(f"{sum(not each.hidden for each in snapshot.sessions):,} ")
         terminal.press("F")
-        terminal.shows("search in all that was said")
+        terminal.shows("search all sessions")
         times = sorted(_typed(terminal, home, snapshot))
         for what, at in (("median", 0.5), ("95 % of them", 0.95)):
             cost = Cost(seconds=times[int(at * len(times))], memory=0)
             what = f"search {name}: a key to hits on the screen, {what}"
             yield Row(what=what, cost=cost, floor="a frame of 60 a second", least=1 / 60)
         terminal.press(ESCAPE)
-        terminal.hides("search in all that was said")
+        terminal.hides("search all sessions")
         while terminal.read(SILENCE):
             pass
         app = psutil.Process(terminal.process.pid)

@@ -66,7 +66,7 @@ def test_a_second_one_finds_the_run_that_goes_on(project: Path, fake_cli: FakeCl
         first.press("go on", "\r")
         first.shows("On and on.")
         with gemtui(project) as second:
-            second.shows("A run still goes on")
+            second.shows("A run is still active")
             second.press("\x11")
             assert second.wait() == 0
         (run,) = list_runs(runs_dir())

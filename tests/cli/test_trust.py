@@ -44,7 +44,7 @@ def test_what_has_happened_to_a_folder_is_said(gemtui: Gemtui, tmp_path: Path) -
     answer = gemtui("trust")
     assert [line.partition("  ")[2] for line in answer.out.splitlines()] == [
         "(not there)",
-        "(another folder by now, not trusted)",
+        "(replaced by another folder, not trusted)",
     ]
 
 

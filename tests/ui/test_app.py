@@ -37,9 +37,9 @@ def store(tmp_path: Path) -> Path:
 async def test_help_lists_the_keys_of_where_one_is(store: Path) -> None:
     async with person(store, NARROW) as me:
         await me.press("question_mark")
-        await me.sees("Keys that work here", "List", "Read this session")
+        await me.sees("Keys", "List", "Read this session")
         await me.press("escape", "enter", "question_mark")
-        await me.sees("Transcript", "To the next prompt"[:8])
+        await me.sees("Transcript", "Go to the next prompt"[:8])
         assert "Read this session" not in me.text
 
 
@@ -56,7 +56,7 @@ async def test_help_is_searched_and_does_what_is_chosen(store: Path) -> None:
 async def test_the_words_for_every_key_fit_a_narrow_terminal(store: Path) -> None:
     async with person(store, NARROW) as me:
         await me.app.push_screen(CommandScreen(own("Keys"), KEYS))
-        await me.sees("Keys", "Show the keys that work here")
+        await me.sees("Keys", "Show the keys for this screen")
         rows = me.app.screen.query_one(CommandList)
         lines = [rows.render_line(place).text for place in range(len(rows.items))]
         assert [line for line in lines if "…" in line] == []
@@ -67,7 +67,7 @@ async def test_help_opens_from_an_input_with_f1_and_the_footer_says_so(store: Pa
         await me.press("slash")
         await me.sees("f1 keys")
         await me.press("f1")
-        await me.sees("Keep the search, go to the list")
+        await me.sees("Keep the filter and go to the list")
 
 
 # --- selected text -------------------------------------------------------------------------------
@@ -219,7 +219,7 @@ def test_ascii_draws_nothing_else_on_any_screen(store: Path) -> None:
         me.press("\r")
         me.shows("follow")
         for key, shown in (
-            ("?", "Keys that work here"),
+            ("?", "Keys"),
             ("i", "esc closes"),
             ("e", "Markdown"),
             ("v", '"content"'),
@@ -240,7 +240,7 @@ def test_no_color_sends_no_colours_and_still_shows_where_one_is(store: Path) -> 
     with terminal(store, NO_COLOR="1") as me:
         me.shows("first question", "? keys")
         me.press("?")
-        me.shows("Keys that work here")
+        me.shows("Keys")
         me.press(ESCAPE, QUIT)
         me.wait()
     styles = {

@@ -39,7 +39,7 @@ def store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.mark.parametrize("keys", ["\r\r", "\r\r\r\r", f"\r{ESCAPE}", f"{ESCAPE}\r\r"])
 @pytest.mark.parametrize(
-    ("opens", "shows"), [(F2, "enter takes it"), ("?", "Keys that work here"), ("e", "Export")]
+    ("opens", "shows"), [(F2, "enter takes it"), ("?", "Keys"), ("e", "Export")]
 )
 async def test_a_dialog_answers_once(store: Path, opens: str, shows: str, keys: str) -> None:
     async with person(store, NARROW) as me:
@@ -54,7 +54,7 @@ async def test_a_dialog_answers_once(store: Path, opens: str, shows: str, keys: 
 async def test_a_command_chosen_twice_is_run_once(store: Path) -> None:
     async with person(store, WIDE) as me:
         await me.press("ctrl+p", *"export")
-        await me.sees("Write this session to a file")
+        await me.sees("Export this session to a file")
         await me.burst("\r\r\r")
         await me.sees("Markdown, to read")
         assert len(me.app.screen_stack) == 2

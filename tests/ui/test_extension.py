@@ -58,7 +58,7 @@ async def test_it_is_installed_and_taken_out(
         await me.press("f8")
         await me.sees("its hooks run in every Gemini session")
         await me.press("down", "enter")
-        await me.sees("Take it out?", "gemini extensions uninstall")
+        await me.sees("Remove it?", "gemini extensions uninstall")
         await me.press("y")
         await me.until(lambda: any("Taken out: " in said for said in me.said))
     assert extension_state().state is State.MISSING
@@ -107,7 +107,7 @@ async def test_what_is_broken_is_mended(
         await me.until(lambda: any("Installed: " in said for said in me.said))
         (extension_dir() / "hook.sh").write_text("")
         await me.press("f8")
-        await me.sees("gemtui extension install", "Install it again")
+        await me.sees("gemtui extension install", "Reinstall")
         await me.press("enter")
         await me.until(lambda: extension_state().state is State.READY)
 

@@ -43,7 +43,7 @@ async def test_a_lost_session_is_put_back(
     async with person(store, size) as me:
         assert TITLE not in me.text
         await me.press("f4")
-        await me.sees("Put a session back?", TITLE, "63a18d40")
+        await me.sees("Restore a session?", TITLE, "63a18d40")
         await me.press("enter")
         await me.until(lambda: all(path.exists() for path in lost))
         await me.until(lambda: any("Put back: " in said for said in me.said))
@@ -69,7 +69,7 @@ async def test_a_place_that_takes_nothing_is_said(store: Path, lost: tuple[Path,
     chats.touch()
     async with person(store, NARROW) as me:
         await me.press("f4")
-        await me.sees("Put a session back?")
+        await me.sees("Restore a session?")
         await me.press("enter")
         await me.until(lambda: any("could not be put back" in said for said in me.said))
 

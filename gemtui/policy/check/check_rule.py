@@ -55,7 +55,7 @@ def schema_said(problem: SchemaProblem, table: Mapping[str, Any]) -> FindingDraf
         case "priority", None:
             return FindingDraft(field, _missing(field), "write a number from 0 to 999")
         case "priority", int() | float() if not isinstance(value, bool):
-            said = f"priority {value} is no whole number from 0 to 999; {WHOLE}"
+            said = f"priority {value} is not a whole number from 0 to 999; {WHOLE}"
             return FindingDraft(field, said, f"write {_whole(value)}")
     return FindingDraft(field, f"{problem.why}; {WHOLE}")
 

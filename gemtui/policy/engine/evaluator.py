@@ -38,7 +38,7 @@ ALWAYS_ALLOW = 950
 class ToolAvailability:
     """Whether a tool can be called at all, whatever the arguments.
 
-    `offered`: the model is told of it. `found`: a call of it is decided on. `by`: the rule that
+    `offered`: the model is told of it. `found`: a cthe decision uses all of it. `by`: the rule that
     hides it; None = the default does.
     """
 

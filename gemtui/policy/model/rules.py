@@ -56,7 +56,7 @@ class Rule:
 
     `tools`: the names under toolName; () = none given, any tool; `tool_list`: it was written as an
     array. `command_prefixes`: likewise for commandPrefix, with `prefix_list`. `modes`: spelled as
-    in rules (`autoEdit`); () = all. `interactive`: True counts only where somebody can be asked,
+    in rules (`autoEdit`); () = all. `interactive`: True counts interactive only,
     False only headless. `priority`: 0 to 999 within the tier; a setting of the CLI that acts as
     a rule may have a fraction. `source`: the file, or the words of what made it (`--allowed-tools`,
     `built-in`); `index`: its place in that file from 1. `more`: keys that the CLI does not know.

@@ -241,7 +241,7 @@ class _Refusals:
 def _refused_by_tools(groups: Iterable[CallGroup]) -> Iterator[tuple[CallGroup, RefusedGroup]]:
     for done in groups:
         if done.refused is not None:
-            why = f"the tool refuses it by itself: {done.refused}"
+            why = f"the tool rejects it: {done.refused}"
             yield done, RefusedGroup(what=_subject(done.call), why=why)
 
 

@@ -110,7 +110,7 @@ class Input(widgets.Input):
 
 def say_cut(field: Widget, longest: int) -> None:
     """Say that a field has not taken all that was written or pasted."""
-    words = Clean(f"{longest:,} characters are all that fit here: the rest was left out")
+    words = Clean(f"{longest:,} characters fit here; the rest was cut off")
     field.app.notify(words, severity="error", markup=False)
 
 

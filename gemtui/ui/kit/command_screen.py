@@ -35,7 +35,7 @@ class CommandScreen(DialogScreen[Key]):
 
     def compose(self) -> ComposeResult:
         """A search and the list."""
-        with Dialog(self._title, own("enter does it   esc closes"), id="commands"):
+        with Dialog(self._title, own("enter run   esc close"), id="commands"):
             with Horizontal(classes="search"):
                 yield Static(own("/"))
                 yield Input()
@@ -59,7 +59,7 @@ class CommandScreen(DialogScreen[Key]):
             (key for key in self._keys if all(f" {word}" in _said(key) for word in words)),
             key=lambda key: not all(word in key.label.lower() for word in words),
         )
-        self._rows.empty = own("Nothing matches.")
+        self._rows.empty = own("No matches.")
         self._rows.show(found if words else _headed(found), fresh=True)
 
     def key_down(self) -> None:

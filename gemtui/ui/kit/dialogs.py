@@ -41,7 +41,7 @@ class ChooseScreen(DialogScreen[str]):
 
     def compose(self) -> ComposeResult:
         """What it is about, then the answers."""
-        with Dialog(self._question, own("enter chooses   esc closes")):
+        with Dialog(self._question, own("enter choose   esc close")):
             if self._about:
                 yield Static(Content("\n").join(map(Content, (*self._about, Clean("")))))
             yield OptionList(*(Option(_row(choice), id=choice.id) for choice in self._choices))
@@ -142,7 +142,7 @@ class FormScreen(DialogScreen[ScreenResultType]):
         self.action_take()
 
     def action_take(self) -> object:
-        """Close with what stands here, if it can be taken."""
+        """Close with the text shown here, if it can be taken."""
         raise NotImplementedError
 
 
@@ -157,7 +157,7 @@ class AskScreen(DialogScreen[str]):
 
     def compose(self) -> ComposeResult:
         """The input, and what is wrong with it."""
-        with Dialog(self._question, own("enter goes on   esc closes")):
+        with Dialog(self._question, own("enter continue   esc close")):
             yield Input(visible_line(self._value))
             yield Label(id="problem")
 

@@ -27,7 +27,7 @@ def edit(app: AppBase, path: str, line: int | None, project: Path | None) -> Non
     except (GemtuiError, OSError) as error:
         app.say(str(error), problem=True)
     except SuspendNotSupported:
-        app.say("This terminal can't be handed to an editor.", problem=True)
+        app.say("This terminal can't run an editor.", problem=True)
     else:
         if code:
             app.say(f"{words[0]} ended with {code}", problem=True)

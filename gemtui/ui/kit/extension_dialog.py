@@ -50,7 +50,7 @@ async def install_extension(app: AppBase) -> bool:
 
 async def _show(app: AppBase) -> None:
     if app.start.demo:
-        app.say("The demo has no Gemini CLI: leave it to install the extension.")
+        app.say("Not available in the demo. Quit it first, then press f8.")
         return
     found = await asyncio.to_thread(extension_state)
     if found.state is State.MISSING:
@@ -60,22 +60,20 @@ async def _show(app: AppBase) -> None:
         app.say(str(found.problem), problem=True)
         return
     about = _RUNS if found.problem is None else clean_line(found.problem)
-    choices = [Choice("install", Clean("Install it again"), Clean("its files are written anew"))]
-    choices += [Choice("remove", Clean("Take it out"), Clean("after a question"))]
+    choices = [Choice("install", Clean("Reinstall"), Clean("writes its files again"))]
+    choices += [Choice("remove", Clean("Remove it"), Clean("asks first"))]
     chosen = await app.push_screen_wait(ChooseScreen(_TITLE, (about,), choices))
     if chosen == "install":
-        await _do(app, install, "Installed: its hooks run in sessions that start from now on")
+        await _do(app, install, "Installed: its hooks run in every session started from now on")
     elif chosen == "remove" and await _agreed(
-        app, Clean("Take it out?"), before_removal(), yes="Take it out", no="Leave it"
+        app, Clean("Remove it?"), before_removal(), yes="Remove it", no="Keep it"
     ):
-        await _do(app, remove, "Taken out: sessions that start from now on run without it")
+        await _do(app, remove, "Removed: sessions started from now on run without it")
 
 
 async def _install(app: AppBase) -> bool:
-    yes = await _agreed(
-        app, Clean("Install it?"), before_install(), yes="Install it", no="Do nothing"
-    )
-    said = "Installed: its hooks run in sessions that start from now on"
+    yes = await _agreed(app, Clean("Install it?"), before_install(), yes="Install it", no="Cancel")
+    said = "Installed: its hooks run in every session started from now on"
     return yes and await _do(app, install, said)
 
 
@@ -92,7 +90,7 @@ async def _do(app: AppBase, action: Callable[[Detected], ExtensionState], said: 
     """Do it in a thread, which takes seconds, and say what came of it."""
     work = asyncio.create_task(asyncio.to_thread(lambda: action(detect_cli())))
     while not work.done():
-        app.say("Gemini CLI is at it; that takes some seconds.")
+        app.say("Gemini CLI is working; this can take a few seconds.")
         await asyncio.wait({work}, timeout=app.NOTIFICATION_TIMEOUT)
     try:
         found = work.result()

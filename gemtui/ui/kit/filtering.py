@@ -217,7 +217,7 @@ class SearchedRows(Vertical, Generic[Item]):
         self._put(found)
 
     def _put(self, items: Sequence[Item], *, fresh: bool = False) -> None:
-        self.rows.empty = Clean("nothing matches") if self.query_text else self.empty
+        self.rows.empty = Clean("no matches") if self.query_text else self.empty
         self.rows.show(items, fresh=fresh)
         self.post_message(self.Searched())
 

@@ -33,11 +33,11 @@ def problem_of(name: str, *, forbidden: Path, folder: bool = False) -> str:
     if not name.strip():
         return f"Name a {'folder' if folder else 'file'}."
     if is_folder(path) and not folder:
-        return "That is a folder: name a file in it."
+        return "That is a folder; name a file in it."
     if is_there(path) and not is_folder(path):
-        return "That file exists: choose another name."
+        return "That file exists; choose another name."
     if not is_folder(path.parent):
         return "That folder does not exist."
     if resolved(path).is_relative_to(forbidden):
-        return "That folder belongs to Gemini CLI: choose another one."
+        return "That folder belongs to Gemini CLI; choose another one."
     return ""

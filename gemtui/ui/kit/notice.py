@@ -84,8 +84,8 @@ class EmptyStore(Notice):
 
 
 _START = (
-    "Start gemini in a project and ask it something: the session shows up here by itself.",
-    "To look around without any, run  gemtui --demo",
+    "Start gemini in a project and ask it something; the session will appear here.",
+    "To try gemtui without sessions, run  gemtui --demo",
 )
 
 
@@ -97,20 +97,20 @@ def _words(home: Path, snapshot: Snapshot) -> tuple[Clean, list[Clean]]:
             lines = [f"Gemini CLI keeps them below  {place}/tmp", "That folder does not exist.", ""]
             lines += _START
         case State.NO_FOLDER:
-            heading = "There can be no Gemini sessions here."
+            heading = "No Gemini session can be stored here."
             why = [f"  {problem.path}  {problem.what}" for problem in snapshot.unreadable[:1]]
             lines = [f"Gemini CLI keeps them below  {place}/tmp", *why, ""]
-            lines += ["Move it away, then look again."]
+            lines += ["Move it away, then try again."]
         case State.UNREADABLE:
             heading = "The sessions can't be read."
             why = [f"  {problem.path}  {problem.what}" for problem in snapshot.unreadable]
-            lines = ["The system does not let gemtui read:", *why, ""]
-            lines += ["Give yourself permission to read that folder, then look again."]
+            lines = ["gemtui may not read:", *why, ""]
+            lines += ["Give yourself permission to read that folder, then try again."]
         case _:
             heading = "No sessions yet."
             lines = [
                 f"Gemini CLI keeps them below  {place}/tmp/<project>/chats",
-                f"We looked in {_folders(snapshot)} and found no session files.",
+                f"No session files in {_folders(snapshot)}.",
                 *(f"  {problem.path}  {problem.what}" for problem in snapshot.unreadable),
                 "",
                 *_START,

@@ -30,7 +30,7 @@ def opener(environ: Mapping[str, str] = os.environ, platform: str = sys.platform
     mac = platform == "darwin"
     remote = "SSH_CONNECTION" in environ
     if remote if mac else not (environ.get("DISPLAY") or environ.get("WAYLAND_DISPLAY")):
-        raise NoViewer(f"There is no display to show it on{' over ssh' if remote else ''}")
+        raise NoViewer(f"No display to show it on{' over ssh' if remote else ''}")
     name = "open" if mac else "xdg-open"
     if (program := find_program(name, environ)) is None:
         raise NoViewer(f"{name}, which opens files, was not found on PATH")

@@ -135,12 +135,15 @@ async def _changed(app: AppBase, draft: Draft, opened: Opened, document: Documen
     keep = Choice("keep", Clean("Keep editing"), Clean("nothing is written"))
     if is_there(opened.file.path):
         head, said = "The file has changed on the disk", "Something else has written it."
-        reload = Choice("reload", Clean("Read it again"), Clean("u brings your changes back"))
-        write = Choice("write", Clean("Overwrite it"), Clean("with what stands here"))
+        reload = Choice("reload", Clean("Read it again"), Clean("u restores your changes"))
+        write = Choice("write", Clean("Overwrite it"), Clean("with the text shown here"))
         choices = [keep, reload, write]
     else:
-        head, said = "The file is gone from the disk", "Something else has removed it."
-        choices = [keep, Choice("write", Clean("Write it again"), Clean("as it stands here"))]
+        head, said = "The file was deleted", "Another program deleted it."
+        choices = [
+            keep,
+            Choice("write", Clean("Write it again"), Clean("with the text shown here")),
+        ]
     lines = (clean_line(short_path(opened.file.path)), Clean(said))
     answer = await app.push_screen_wait(ChooseScreen(Clean(head), lines, choices))
     if answer == "write":
@@ -194,9 +197,9 @@ async def rename(app: AppBase, file: PolicyFile) -> Path | None:
 async def delete(app: AppBase, file: PolicyFile) -> bool:
     """Delete one of our policies, after a question."""
     if file.origin is not Origin.OURS:
-        app.say("Only policies of gemtui are deleted here; this one is not.", problem=True)
+        app.say("Only policies made with gemtui can be deleted here.", problem=True)
         return False
-    lines = [clean_line(short_path(file.path)), Clean("Nothing brings it back.")]
+    lines = [clean_line(short_path(file.path)), Clean("This can't be undone.")]
     sure = await app.push_screen_wait(
         ConfirmScreen(
             Clean("Delete this policy?"), clean_line(file.name), lines, yes="Delete", no="Keep"
@@ -219,10 +222,10 @@ async def let_go(app: AppBase, draft: Draft, *, leaving: str) -> bool:
         return True
     answer = await app.push_screen_wait(
         ChooseScreen(
-            clean_line(f"{draft.name} has changes that are not saved"),
+            clean_line(f"{draft.name} has unsaved changes"),
             (),
             (
-                Choice("stay", Clean("Stay"), Clean("go on editing")),
+                Choice("stay", Clean("Stay"), Clean("keep editing")),
                 Choice("save", Clean(f"Save and {leaving}")),
                 Choice("drop", Clean(f"{leaving.capitalize()}"), Clean("the changes are lost")),
             ),
@@ -237,11 +240,11 @@ async def ask_before_run(app: AppBase, draft: Draft) -> str | None:
     """Ask which version a run gets: "save" it first, take it as "saved", or None."""
     return await app.push_screen_wait(
         ChooseScreen(
-            clean_line(f"{draft.name} has changes that are not saved"),
-            (Clean("A run reads the file as it stands on the disk."),),
+            clean_line(f"{draft.name} has unsaved changes"),
+            (Clean("A run uses the saved file."),),
             (
                 Choice("save", Clean("Save and run")),
-                Choice("saved", Clean("Run"), Clean("with the file as it was saved")),
+                Choice("saved", Clean("Run"), Clean("with the saved file")),
             ),
         )
     )
@@ -250,7 +253,7 @@ async def ask_before_run(app: AppBase, draft: Draft) -> str | None:
 def edit(app: AppBase, draft: Draft) -> None:
     """Open the file, as it is saved, in the user's editor; the result is read again."""
     if draft.opened is None or draft.changed:
-        app.say("Save it first: the editor opens the file as it is saved.")
+        app.say("Save first: the editor opens the saved file.")
     else:
         edit_file(app, str(draft.opened.file.path), None, None)
 

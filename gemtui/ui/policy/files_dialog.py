@@ -20,7 +20,7 @@ from gemtui.ui.kit.keys import Where, bindings
 
 _ORIGINS = {
     Origin.OURS: "Yours in gemtui",
-    Origin.USER: "Gemini CLI's own folder: every session has them",
+    Origin.USER: "Gemini CLI's own folder: used in every session",
     Origin.SETTINGS: "Named by Gemini CLI's settings",
     Origin.ADMIN: "The administrator's",
 }
@@ -53,9 +53,9 @@ class FilesScreen(DialogScreen[FileChoice]):
 
     def compose(self) -> ComposeResult:
         """The files by whose they are."""
-        with Dialog(own("Policies"), own("enter opens  n new  r rename  d delete  esc closes")):
+        with Dialog(own("Policies"), own("enter open  n new  r rename  d delete  esc close")):
             if not self._files:
-                yield Static(own("No policy yet: n makes one."))
+                yield Static(own("No policies yet; n creates one."))
             yield OptionList(*self._options())
 
     def _options(self) -> Iterator[Option]:

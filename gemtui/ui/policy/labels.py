@@ -37,9 +37,9 @@ def no_rules(draft: Draft, glyphs: Glyphs) -> Content:
     fresh = draft.opened is None
     head = "No policy yet." if fresh else f"No rules in {clean_line(draft.name)}.toml yet."
     said = (
-        "A policy says what an agent may do: which tools and commands run, are asked for, refused.",
-        "Gemini CLI follows its strongest rule in every call; nothing here runs or changes a thing",
-        "before you save it and start a run with it.",
+        "A policy says which tools and commands are allowed, asked about or denied.",
+        "For each call the rule with the highest priority wins. Nothing here takes effect",
+        "until you save it and start a run with it.",
     )
     return Content("\n").join(
         [
@@ -58,7 +58,7 @@ def _others(draft: Draft) -> Iterator[str]:
     files = {rule.source for rule in around if rule.tier is Tier.USER}
     if files:
         loaded = counted(len(files), "policy file")
-        yield f"Besides, Gemini CLI loads {loaded} by itself, in every session."
+        yield f"Gemini CLI also loads {loaded} in every session."
 
 
 def locked(draft: Draft, glyphs: Glyphs) -> Content:
@@ -128,5 +128,5 @@ def simple_words(others: int, meaning: str) -> Sequence[Content]:
     lines = [Content(meaning)]
     if others:
         rules = f"{others} rule{'s say' if others != 1 else ' says'}"
-        lines.append(Content.styled(f"{rules} more than this view can: l shows them.", "dim"))
+        lines.append(Content.styled(f"{rules} not shown in this view; l shows all rules.", "dim"))
     return lines

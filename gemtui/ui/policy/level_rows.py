@@ -35,17 +35,17 @@ _CAPABILITIES = {
 }
 LISTS = {"only": "Only these", "approved": "No question", "disallowed": "Never"}
 MEANINGS = {
-    "allow": "It is done without a question. What other rules deny stays denied.",
-    "ask": "A person is asked. Headless nobody can answer: that refuses, but for safe commands.",
-    "deny": "It is refused, and where nothing else is said the model is not told of the tool.",
-    UNSET: "No rule: the approval mode decides, and what other files say.",
-    "default": "Headless: looks, writes nothing, runs nothing but what rules allow.",
+    "allow": "Allowed without a question. What other rules deny stays denied.",
+    "ask": "You are asked. Headless runs can't ask: they deny, except for safe commands.",
+    "deny": "Denied. Unless another rule mentions it, the tool is hidden from the model.",
+    UNSET: "No rule: the approval mode and other files decide.",
+    "default": "Headless: reads only; writes and commands need a rule.",
     "auto_edit": "Files may be written; commands need a rule.",
-    "plan": "Looks only. An allow opens writes and commands even there.",
-    "yolo": "Everything is allowed but what rules deny or ask.",
-    "only": "A list of the only tools there are; everything else is denied.",
+    "plan": "Reads only, but an allow rule permits writes and commands even here.",
+    "yolo": "Everything is allowed unless a rule denies or asks.",
+    "only": "The only tools available; all others are denied.",
     "approved": "Tools that need no confirmation.",
-    "disallowed": "Tools that are denied, whatever else allows them.",
+    "disallowed": "Tools that are denied, even if a rule allows them.",
 }
 
 
@@ -64,7 +64,7 @@ def fields(simple: SimplePolicy, mode: ApprovalMode) -> Iterator[LevelRow]:
     yield LevelRow("Levels")
     for name, label in _CAPABILITIES.items():
         yield LevelRow(label, name, (*Level, UNSET), simple.levels.get(name, UNSET))
-    yield LevelRow("Approval mode, of the run and not of the file")
+    yield LevelRow("Approval mode (of the run, not saved in the file)")
     yield LevelRow("Mode", "mode", tuple(ApprovalMode), mode)
     yield LevelRow("Tools by name")
     for name, label in LISTS.items():

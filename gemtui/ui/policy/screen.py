@@ -194,7 +194,7 @@ class PolicyScreen(DialogGuardScreen[None]):
         if rule is not None:
             await self._form(rule, place)
         elif place is not None:
-            self.gemtui.say("This rule can't be read: o opens the file in your editor.")
+            self.gemtui.say("This rule can't be read; o opens the file in your editor.")
 
     async def _form(self, rule: Rule, place: int | None = None) -> None:
         document = self.draft.document
@@ -265,7 +265,7 @@ class PolicyScreen(DialogGuardScreen[None]):
 
     def action_redo(self) -> None:
         """Make it again."""
-        self._stepped("Done again", self.draft.redo())
+        self._stepped("Redone", self.draft.redo())
 
     def _stepped(self, said: str, what: str) -> None:
         self.show()
@@ -349,9 +349,9 @@ class PolicyScreen(DialogGuardScreen[None]):
     def action_copy_command(self) -> None:
         """The command that will run."""
         if self.preview.script:
-            self.gemtui.copy(self.preview.script, "the command; it takes prompt.txt as the prompt")
+            self.gemtui.copy(self.preview.script, "the command (reads the prompt from prompt.txt)")
         else:
-            self.gemtui.say(self.preview.problem or "The command is not known yet.")
+            self.gemtui.say(self.preview.problem or "The command is not ready yet.")
 
     def action_copy_text(self) -> None:
         """The file as it stands here."""
@@ -402,4 +402,4 @@ class PolicyScreen(DialogGuardScreen[None]):
         """To the next rule that something is said of."""
         self.main.switch(simple=False)
         if not self.main.rules.next_problem():
-            self.gemtui.say("What there is to say is about the file as a whole.")
+            self.gemtui.say("These findings apply to the whole file.")

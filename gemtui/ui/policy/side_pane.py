@@ -25,7 +25,7 @@ from gemtui.ui.transcript.diff import ground_of, on_ground
 
 MOST_FINDINGS = 50
 _PATH = re.compile(r"(?<![^=])/.*/")
-OURS = "the words we will run"
+OURS = "the command to run"
 LONGEST = 2_000
 """Characters of a line that are shown."""
 
@@ -73,7 +73,7 @@ def finding_lines(finding: Finding, glyphs: Glyphs, *, fixable: bool) -> Iterato
     said = f"{sign} {finding.severity} in {where}{field}: {finding.message}"
     yield Content.styled(clean_line(said[:LONGEST]), f"$text-{style}")
     if finding.way_out:
-        key = "  (x takes it)" if fixable else ""
+        key = "  (x applies it)" if fixable else ""
         yield Content.styled(f"  {clean_line(finding.way_out[:LONGEST])}{key}", "dim")
 
 

@@ -31,7 +31,7 @@ class ToolListScreen(DialogScreen[tuple[str, ...]]):
             yield Static(self._meaning)
             yield Input(
                 visible_line(", ".join(self._chosen)),
-                placeholder=own("names with commas between; empty = no such list"),
+                placeholder=own("names separated by commas; empty for no list"),
                 suggester=NameSuggester(known_names),
                 id="names",
             )

@@ -177,7 +177,7 @@ def draw_explanation(found: Explanation, look: Look, between: Sequence[Line] = (
 
 def _answer(found: Explanation, look: Look) -> Iterator[Line]:
     rule = found.rule
-    by = "no rule says so" if rule is None else f"by {source(rule)}, {rank(rule)}"
+    by = "no rule applies" if rule is None else f"by {source(rule)}, {rank(rule)}"
     first = Outcome(decision=found.decision, offered=found.offered, rule=rule)
     head = (*outcome(first, look), Piece(own(f"  {by}"), look[Role.TEXT]))
     yield from wrap(head, look.width)
@@ -190,7 +190,7 @@ def _answer(found: Explanation, look: Look) -> Iterator[Line]:
         yield Line((Piece(own(f"{name:<13}"), look[Role.MUTED]), *decided(decision, look)))
     yield from _named("offered", _offered(found), look)
     if found.tool_refuses is not None:
-        words = own(f"refuses it by itself: {found.tool_refuses}")
+        words = own(f"rejects it: {found.tool_refuses}")
         yield from _named("the tool", words, look)
     if found.message is not None:
         yield from _named("message", flat(found.message[: LONG * 4]), look)
@@ -198,8 +198,8 @@ def _answer(found: Explanation, look: Look) -> Iterator[Line]:
 
 def _offered(found: Explanation) -> Clean:
     if found.offered:
-        return own("yes, the model is told of this tool")
-    return own("no, the model is not told of this tool; a call of it fails as not found")
+        return own("yes, the model sees this tool")
+    return own("no, the tool is hidden from the model; calls of it fail as not found")
 
 
 def _named(name: str, value: Clean, look: Look) -> Iterator[Line]:
@@ -217,8 +217,8 @@ def _under(text: Clean, look: Look, *, role: Role = Role.TEXT, indent: int = 2) 
 def _considered(found: Explanation, look: Look) -> Iterator[Line]:
     count = len(found.considered)
     yield Line((
-        Piece(own("Rules looked at"), look[Role.HEADING]),
-        Piece(own(f"  {count:,}, the strongest first" if count else "  none"), look[Role.MUTED]),
+        Piece(own("Rules considered"), look[Role.HEADING]),
+        Piece(own(f"  {count:,}, highest priority first" if count else "  none"), look[Role.MUTED]),
     ))  # fmt: skip
     for each, below in zip_longest(found.considered, found.considered[1:]):
         yield _rule_looked_at(each, found.rule, look)

@@ -184,7 +184,7 @@ def replay_rows(found: ReplayCounts) -> list[ReplayRow]:
         rows += [Heading(Clean("")), Heading(Clean("By rule"), Clean("most calls first"))]
         rows += found.by_rule
     if found.unknown:
-        more = Clean("this Gemini CLI does not have them; counted above as well")
+        more = Clean("not in this Gemini CLI; also counted above")
         rows += [Heading(Clean("")), Heading(Clean("Tools of other versions"), more)]
         rows += [Missing(name, calls) for name, calls in sorted(found.unknown.items())]
     return rows
@@ -221,7 +221,7 @@ def _share(row: RuleCount, look: Look) -> Pieces:
     front = (Piece(own(f"{row.calls:>8,}  "), look[Role.TEXT]), *draw_decision(row.decision, look))
     rule = row.rule
     if row.decision is ReplayDecision.TOOL_REFUSES:
-        return (*front, _muted("by the tool itself, whatever the policy says", look))
+        return (*front, _muted("by the tool itself, whatever the policy", look))
     if rule is None:
         return (*front, _muted("no rule: the approval mode decides", look))
     left = (

@@ -30,18 +30,18 @@ from gemtui.ui.rules import form_fields
 from gemtui.ui.rules.form_fields import MODES, FieldProblem, names, rule_of, values_of
 
 _DECISIONS = {
-    Decision.ALLOW: "allow: it runs",
-    Decision.ASK_USER: "ask_user: a person decides; headless it is refused",
-    Decision.DENY: "deny: it is refused",
+    Decision.ALLOW: "allow: runs",
+    Decision.ASK_USER: "ask_user: you decide; headless runs deny it",
+    Decision.DENY: "deny: never runs",
 }
 _SITUATIONS = {
     form_fields.ANYWHERE: "headless and interactive",
     form_fields.HEADLESS: "headless runs only",
-    form_fields.INTERACTIVE: "only where somebody can be asked",
+    form_fields.INTERACTIVE: "interactive only",
 }
 _REDIRECTION = {
-    form_fields.UNSET: "as Gemini CLI has it: asks",
-    form_fields.YES: "yes: > and < are part of what is allowed",
+    form_fields.UNSET: "Gemini CLI's default: ask",
+    form_fields.YES: "yes: > and < are allowed too",
     form_fields.NO: "no",
 }
 LABELS = {
@@ -52,7 +52,7 @@ LABELS = {
     "folder": "Files below",
     "args_pattern": "Arguments match",
     "modes": "Modes",
-    "interactive": "Counts in",
+    "interactive": "Applies in",
     "deny_message": "Message",
     "allow_redirection": "Redirection",
     "command_regex": "Command regex",
@@ -62,9 +62,9 @@ LABELS = {
 }
 _HINTS = {
     "priority": "0 to 999; the highest wins",
-    "tools": "names with commas; empty = any",
+    "tools": "names separated by commas; empty for any",
     "command_prefixes": 'git status; several: "pytest", "ruff"',
-    "folder": "src/, as seen from the project",
+    "folder": "src/, relative to the project",
     "args_pattern": "a regular expression on the arguments",
     "deny_message": "why, for the model",
     "command_regex": "anchored at the start of the command",
@@ -147,7 +147,7 @@ class RuleForm(FormScreen[Rule]):
     def compose(self) -> ComposeResult:
         """Lay out one row per field, then the findings."""
         values = values_of(self._rule)
-        with Dialog(self._title(), own("tab next   ctrl+s takes it   esc closes"), id="rule-form"):
+        with Dialog(self._title(), own("tab next   ctrl+s apply   esc close"), id="rule-form"):
             if self._about:
                 yield Static(Content.styled(self._about, "dim"), id="about")
             with VerticalScroll(id="rule-fields", can_focus=False):
@@ -221,7 +221,7 @@ class RuleForm(FormScreen[Rule]):
             words = clean_line(f"{sign} {finding.severity}: {field}{finding.message}")
             yield Content.styled(words, f"$text-{style}")
             if finding.way_out:
-                key = "  (ctrl+f takes it)" if self._looked.better is not None else ""
+                key = "  (ctrl+f applies it)" if self._looked.better is not None else ""
                 yield Content.styled(f"  {clean_line(finding.way_out)}{key}", "dim")
 
     def _wrong(self, problem: FieldProblem) -> Content:
@@ -287,7 +287,7 @@ class RuleForm(FormScreen[Rule]):
         question = ConfirmScreen(
             own("Allow every tool?"),
             own("The rule names no tool and has no condition."),
-            (own("Whatever stronger rules don't deny is then allowed, commands included."),),
+            (own("Everything that no stronger rule denies is then allowed, including commands."),),
             yes="Allow every tool",
             no="Back to the form",
         )

@@ -156,7 +156,7 @@ def _pattern(folder: str, pattern: str, base: Rule, project: str) -> dict[str, A
     if not folder.strip():
         return {"args_pattern": pattern or None}
     if pattern:
-        raise ValueError("a rule has either this or a pattern for its arguments")
+        raise ValueError("use either this or an arguments pattern")
     return {"args_pattern": pattern_of(folder, project, base.args_pattern or "")}
 
 
@@ -214,7 +214,7 @@ def _prefixes(text: str) -> tuple[str, ...]:
     while at < len(text):
         part = _STRING.match(text, at)
         if part is None:
-            raise ValueError('several prefixes stand in quotes: "pytest", "ruff check"')
+            raise ValueError('put several prefixes in quotes: "pytest", "ruff check"')
         found.append(re.sub(r"\\(.)", r"\1", part[1]))
         at = part.end()
     return tuple(found)

@@ -72,20 +72,20 @@ async def trusted(
         ),
         (
             Choice("no", Clean("Don't run"), Clean("the prompt is kept")),
-            Choice("yes", Clean("Trust it and run"), Clean("gemtui remembers it")),
+            Choice("yes", Clean("Trust and run"), Clean("remembered by gemtui")),
             *((more,) if rest > 0 else ()),
         ),
     )
     answer = await app.push_screen_wait(question)
     if answer == "show":
-        app.show_text("What this folder does unasked", "\n".join(lines), what="the list")
+        app.show_text("What this folder changes without asking", "\n".join(lines), what="the list")
         return None
     if answer != "yes":
         return None
     try:
         await asyncio.to_thread(trust.remember, folder)
     except (GemtuiError, OSError) as error:
-        app.say(f"This will be asked again: {error}", problem=True)
+        app.say(f"You will be asked again: {error}", problem=True)
     return True
 
 
@@ -93,28 +93,28 @@ async def show_trusted(app: AppBase) -> None:
     """The folders that the person told gemtui to trust; one that is chosen can be taken back."""
     while folders := await asyncio.to_thread(trust.trusted_folders):
         rows = [Choice(each.path, clean_line(each.path), _PLACES[each.place]) for each in folders]
-        about = (Clean("Runs there are trusted, as Gemini CLI's own list says of others."),)
+        about = (Clean("gemtui's runs trust these folders."),)
         chosen = await app.push_screen_wait(ChooseScreen(Clean("Trusted folders"), about, rows))
         if chosen is None:
             return
         question = ConfirmScreen(
-            Clean("Trust it no longer?"),
+            Clean("Revoke trust?"),
             clean_line(chosen),
             (Clean("The next run there asks again."),),
-            yes="Trust it no longer",
-            no="Leave it",
+            yes="Revoke trust",
+            no="Keep it",
         )
         if await app.push_screen_wait(question):
             try:
                 await asyncio.to_thread(trust.forget, Path(chosen))
             except OSError as error:
                 app.say(f"It is still trusted: {error}", problem=True)
-    app.say("gemtui was told to trust no folder.")
+    app.say("No trusted folders.")
 
 
 _PLACES = {
     trust.Place.SAME: Clean(""),
-    trust.Place.REPLACED: Clean("another folder by now, not trusted"),
+    trust.Place.REPLACED: Clean("replaced by another folder, not trusted"),
     trust.Place.GONE: Clean("not there"),
 }
 
@@ -155,7 +155,7 @@ async def prompt_from_file(app: AppBase, folder: Path) -> str | None:
         return folder / typed_path(text.strip())
 
     def problem(text: str) -> str:
-        return "" if text.strip() and is_file(place(text)) else "There is no such file."
+        return "" if text.strip() and is_file(place(text)) else "File not found."
 
     chosen = await app.push_screen_wait(
         AskScreen(Clean("Prompt from a file"), value="", problem=problem)
@@ -191,9 +191,11 @@ async def choose_options(app: AppBase, options: AgentOptions) -> ChosenOptions |
             app.say(f"Remembered for this folder{f', but not {but}' if but else ''}.")
         elif kept and chosen.options.cwd == folder:
             await asyncio.to_thread(remembered.forget, folder)
-            app.say("Forgotten: nothing is remembered for this folder.")
+            app.say("Cleared: no options are remembered for this folder.")
     except OSError as error:
-        app.say(f"What is remembered for this folder stays as it was: {error}", problem=True)
+        app.say(
+            f"The options remembered for this folder could not be changed: {error}", problem=True
+        )
     return chosen
 
 
@@ -202,8 +204,8 @@ async def remembered_options(app: AppBase, folder: Path) -> AgentOptions | None:
     try:
         return await asyncio.to_thread(remembered.remembered, folder)
     except OSError as error:
-        words = f"What is remembered for this folder can't be used: {error.strerror}"
-        app.say(f"{words} ({error.filename}); ctrl+o makes it anew", problem=True)
+        words = f"The options remembered for this folder can't be used: {error.strerror}"
+        app.say(f"{words} ({error.filename}); ctrl+o sets them again", problem=True)
         return None
 
 
@@ -227,24 +229,24 @@ async def choose_run(app: AppBase, registry: RunRegistry) -> LiveRun | None:
             continue
         run = await registry.attach(wanted.run)
         if run is None:
-            app.say("The folder of this run is broken.", problem=True)
+            app.say("The data of this run is damaged.", problem=True)
         return run
-    app.say("There are no runs yet.")
+    app.say("No runs yet.")
     return None
 
 
 async def _stop(app: AppBase, run: Run) -> None:
     """End all that goes on of a run, whoever is in charge of it."""
     if not run.alive:
-        app.say("Nothing of this run goes on.")
+        app.say("This run has no running processes.")
         return
     app.say("Stopping (SIGTERM)")
     try:
         ended = await asyncio.to_thread(stop, run)
     except OSError as error:
-        app.say(f"How the run ended could not be written: {error}", problem=True)
+        app.say(f"The result of the run could not be saved: {error}", problem=True)
     else:
-        app.say("Stopped" if ended else "Some of its processes could not be ended.")
+        app.say("Stopped" if ended else "Some of its processes could not be stopped.")
 
 
 async def may_leave(app: AppBase, registry: RunRegistry) -> bool:
@@ -252,7 +254,7 @@ async def may_leave(app: AppBase, registry: RunRegistry) -> bool:
     prompts = [run.prompt for run in _ours(registry)]
     prompts += [starting.prompt for starting in registry.starting]
     count = len(prompts)
-    which = "A run still goes on" if count == 1 else f"{count} runs still go on"
+    which = "A run is still active" if count == 1 else f"{count} runs are still active"
     asks = [run for run in _ours(registry) if run.waiting]
     waits = any(run.steered.prompts for run in _ours(registry))
     asking = ", and asks" if asks and count == 1 else f", {len(asks)} of them ask" if asks else ""
@@ -261,7 +263,7 @@ async def may_leave(app: AppBase, registry: RunRegistry) -> bool:
             clean(f"{which}{asking}."),
             [ellipsis(clean(prompt.split("\n", 1)[0]), 66) for prompt in prompts[:5]],
             (
-                Choice("stay", Clean("Stay"), Clean("go on watching")),
+                Choice("stay", Clean("Stay"), Clean("stay here")),
                 Choice("leave", Clean("Leave it running"), _left(asks, waits=waits)),
                 Choice("stop", Clean("Stop it and quit"), Clean("SIGTERM, then SIGKILL")),
             ),
@@ -284,9 +286,9 @@ async def may_leave(app: AppBase, registry: RunRegistry) -> bool:
 def _left(asks: Sequence[LiveRun], *, waits: bool) -> Clean:
     """What becomes of runs that are left, of what they ask, and of prompts that wait."""
     if not asks:
-        return Clean(f"gemtui finds it again{'; what waits is kept' * waits}")
+        return Clean(f"open gemtui again to see it{'; the queue is kept' * waits}")
     refused = any(run.away is Away.REFUSE for run in asks)
-    return Clean("the question is refused" if refused else "the question waits, and is found again")
+    return Clean("the question is denied" if refused else "the question keeps waiting")
 
 
 def _ours(registry: RunRegistry) -> list[LiveRun]:
@@ -319,7 +321,7 @@ async def start(
                 return None
             wanted = changed
         except (GemtuiError, OSError) as error:
-            app.say(f"Nothing was started: {error}", problem=True)
+            app.say(f"Not started: {error}", problem=True)
             return None
 
 
@@ -328,7 +330,7 @@ async def hand_on(app: AppBase, run: LiveRun, to: LiveRun) -> None:
     try:
         await asyncio.to_thread(follow_up.hand_on, run.run.folder, to.run.folder)
     except OSError as error:
-        app.say(f"What waits still waits behind the run before: {error}", problem=True)
+        app.say(f"The queue stays with the previous run: {error}", problem=True)
     await run.look_at_steering()
 
 
@@ -337,22 +339,22 @@ async def keep_options(app: AppBase, run: LiveRun, options: AgentOptions) -> Non
     try:
         await run.keep_options(options)
     except OSError as error:
-        app.say(f"What waits keeps its options: {error}", problem=True)
+        app.say(f"Queued prompts keep their options: {error}", problem=True)
 
 
 async def _without_gate(
     app: AppBase, options: AgentOptions, error: GateError
 ) -> AgentOptions | None:
     """Say why a run can't ask; return the options with which to try again, None = not at all."""
-    install = Choice("install", Clean("Install the extension"), Clean("and ask me, after a look"))
+    install = Choice("install", Clean("Install the extension"), Clean("then ask me"))
     answer = await app.push_screen_wait(
         ChooseScreen(
-            Clean("Nobody could be asked in this run"),
+            Clean("This run couldn't ask you"),
             (*map(clean_line, textwrap.wrap(str(error), 70)), Clean("")),
             (
                 Choice("no", Clean("Don't run"), Clean("the prompt is kept")),
                 *((install,) if error.install else ()),
-                Choice("unasked", Clean("Run without asking"), Clean("the rest is refused")),
+                Choice("unasked", Clean("Run without asking"), Clean("everything else is denied")),
             ),
         )
     )
@@ -388,4 +390,4 @@ def show_stderr(app: AppBase, run: LiveRun) -> None:
     if text.strip():
         app.show_text("stderr", text, what="stderr")
     else:
-        app.say("Nothing was said on stderr.")
+        app.say("Nothing on stderr.")

@@ -143,7 +143,7 @@ async def _change(app: AppBase, pane: QuestionPane, run: LiveRun, shown: Shown) 
         if text is not None and text != now.text:
             await pane.change(shown, now.changed(text), text)
     except (GemtuiError, OSError, ValueError) as error:
-        app.say(f"Nothing was changed: {error}", problem=True)
+        app.say(f"Not changed: {error}", problem=True)
 
 
 def _changed(shown: Shown, arguments: Mapping[str, Any]) -> Approval:
@@ -165,7 +165,7 @@ async def _typed(app: AppBase, now: Proposal, title: str, *, enter_takes: bool) 
 
 def show_whole(app: AppBase, pane: QuestionPane, shown: Shown) -> None:
     """Show all of a call over the whole screen, every character of it visible."""
-    title = visible_line(f"{shown.runs.tool[:200]}: what a yes lets run")
+    title = visible_line(f"{shown.runs.tool[:200]}: what runs if you allow it")
     text = visible(whole_text(shown.runs, shown.cautions))
     screen = RawScreen(title, text, what="the call", ascii=app.config.ascii)
 

@@ -53,8 +53,8 @@ class ChangeScreen(FormScreen[str]):
 
     def compose(self) -> ComposeResult:
         """The text, what is wrong with it, how to take it."""
-        takes = "enter runs it   ctrl+j new line" if self._enter_takes else "ctrl+s takes it"
-        with Dialog(self._title, own(f"{takes}   esc closes"), id="change-call"):
+        takes = "enter run   ctrl+j new line" if self._enter_takes else "ctrl+s apply"
+        with Dialog(self._title, own(f"{takes}   esc close"), id="change-call"):
             yield ChangeArea(enter_takes=self._enter_takes)
             yield Label(id="problem")
             yield from self.buttons()

@@ -30,8 +30,8 @@ async def show_differing(app: AppBase, run: LiveRun) -> None:
         for number, each in found.items():
             path = visible_line(each.path[-60:])
             rows.append(Choice(f"view {number}", Clean("View"), path))
-            rows.append(Choice(f"back {number}", Clean("Put former text back"), path))
-        about = (Clean("After an approved call these files were not as you had approved them."),)
+            rows.append(Choice(f"back {number}", Clean("Restore the former text"), path))
+        about = (Clean("After an approved call these files differ from what you approved."),)
         title = Clean("Files that differ from what you approved")
         chosen = await app.push_screen_wait(ChooseScreen(title, about, rows))
         if chosen is None:
@@ -59,6 +59,6 @@ async def _put_back(app: AppBase, run: LiveRun, differs: approval.Difference) ->
     try:
         path = await asyncio.to_thread(put_back, run.run.gate, differs.number)
     except (GemtuiError, OSError) as error:
-        app.say(f"Not put back: {error}", problem=True)
+        app.say(f"Not restored: {error}", problem=True)
     else:
-        app.say(f"Put back as it was before the call: {path}")
+        app.say(f"Restored to before the call: {path}")

@@ -53,7 +53,7 @@ def clock(seconds: float) -> str:
 ENDS = {
     Status.OK: ("done", "success"),
     Status.WARNING: ("done, with a warning", "warning"),
-    Status.REFUSED: ("done, tools were refused", "warning"),
+    Status.REFUSED: ("done, tools were denied", "warning"),
     Status.INCOMPLETE: ("incomplete", "warning"),
     Status.FAILED: ("failed", "error"),
     Status.INTERRUPTED: ("interrupted", "warning"),
@@ -129,7 +129,7 @@ def facts(run: LiveRun, glyphs: Glyphs, now: datetime) -> Iterator[Content]:
     """
     yield Content.assemble(state(run, glyphs), f" {clock(run.elapsed(now))}")
     if run.alive and run.quiet() >= QUIET and not run.waiting:
-        words = f"{glyphs.warning} nothing for {clock(run.quiet())}: it may be retrying"
+        words = f"{glyphs.warning} nothing for {clock(run.quiet())}: may be retrying"
         yield Content.styled(words, "$text-warning")
     elif run.alive and run.quiet() >= _SILENT and not run.waiting:
         yield Content.styled(f"quiet {clock(run.quiet())}", "dim")
@@ -174,7 +174,7 @@ def ended(run: LiveRun, keys: Sequence[str], glyphs: Glyphs) -> Content | None:
         return None
     heading, lines = said
     leave = BY_ID["prompt.leave"].footer()
-    hints = [Content.styled(f"{leave} leaves the prompt, then closes this  ", "dim")]
+    hints = [Content.styled(f"{leave} leaves the prompt, then closes this message  ", "dim")]
     for key in (BY_ID[id] for id in keys):
         face = key.footer(ascii=glyphs.name == "ascii")
         hints.append(Content.assemble((face, "bold $text-accent"), (f" {key.label}  ", "dim")))
@@ -189,13 +189,13 @@ def _hint(id: str, glyphs: Glyphs) -> Content:
 
 def no_run(problem: str | None, glyphs: Glyphs) -> Content:
     """What the pane says while there is no run; `problem`: why none can be started."""
-    lines = [Content.styled("No run yet.", "bold"), Content("")]
+    lines = [Content.styled("No runs yet.", "bold"), Content("")]
     if problem:
         warning = f"{glyphs.warning} {clean_line(problem)}"
         lines += [Content.styled(warning, "$text-warning"), Content("")]
-        lines += [Content("Stored sessions can be read without it:  1"), Content("")]
+        lines += [Content("You can read stored sessions without it:  1"), Content("")]
     else:
-        lines += [Content("Type a prompt below; enter starts Gemini CLI with it."), Content("")]
+        lines += [Content("Type a prompt below and press enter to start."), Content("")]
     ids = ("run.options", "run.command", "run.from_file", "run.runs")
     return Content("\n").join([*lines, *(_hint(id, glyphs) for id in ids)])
 
@@ -206,15 +206,15 @@ def cli_words(cli: Detected) -> Content:
     return Content.styled(clean_line(version), "dim")
 
 
-QUEUED = "Sent once this turn has ended well; ctrl+r lists what waits."
-SAID_NOW = "Gemini reads it with its next tool result, else when this turn ends."
-UNHEARD = "Only a run that asks takes a word in its midst: enter queues it for when the run ends."
+QUEUED = "Queued: sent when this turn ends without an error; ctrl+r shows the queue."
+SAID_NOW = "Gemini reads it with its next tool result, or at the end of this turn."
+UNHEARD = "Only runs with “Ask me” on can be messaged while they work. Enter queues it for later."
 
 
 def held_words(run: LiveRun) -> Clean:
     """What is to be said of prompts that wait behind a run that has ended."""
     waits = run.steered.prompts
-    which = "A prompt waits" if len(waits) == 1 else f"{len(waits)} prompts wait"
+    which = "1 queued prompt" if len(waits) == 1 else f"{len(waits)} queued prompts"
     why = f", since {run.held}" if run.held else ""
     first = ellipsis(clean_line(waits[0].text[:_NAMED]), _NAMED - 1)
     return Clean(f"{clean_line(which + why)} (ctrl+r sends, changes, drops): {first}")
@@ -223,12 +223,12 @@ def held_words(run: LiveRun) -> Clean:
 def prompt_words(run: LiveRun | None, resume: str | None) -> Clean:
     """What enter does with the prompt."""
     if run is not None and run.hears:
-        return Clean("prompt: enter queues it for the turn after, ctrl+s says it now")
+        return Clean("prompt: enter queues it for the next turn, ctrl+s sends it now")
     if run is not None and run.alive:
         return Clean("prompt: enter queues it for when the run ends")
     session = resume or (run.session if run is not None and run.can_go_on else None)
     if session is not None:
-        return clean_line(f"prompt: enter goes on with session {session[:8]}")
+        return clean_line(f"prompt: enter continues session {session[:8]}")
     return Clean("prompt: enter starts a run")
 
 
@@ -244,7 +244,7 @@ def position(view: TranscriptView, glyphs: Glyphs) -> Iterator[str]:
 def _stopped(run: LiveRun) -> str:
     ended = run.exit
     if ended is None:
-        return "What had come until then is kept."
+        return "What arrived before that is kept."
     how = "Some of it had to be killed (SIGKILL)" if ended.killed else "It ended on SIGTERM"
     others = ended.ended_others
     left = "one process that it had left" if others == 1 else f"{others} processes that it had left"
@@ -271,7 +271,7 @@ def kept_words(options: AgentOptions) -> Clean:
     """What is to be said of options that nobody has chosen just now: their folder keeps them."""
     model = [f"model {options.model}"] if options.model else []
     mode = [f"mode {options.approval_mode}"] if options.approval_mode else []
-    words = ", ".join([*model, *mode, *unusual(options)]) or "all as Gemini CLI has it"
+    words = ", ".join([*model, *mode, *unusual(options)]) or "all Gemini CLI defaults"
     return clean_line(f"Remembered for this folder: {words}")
 
 
@@ -291,7 +291,7 @@ def loud_words(options: AgentOptions) -> Iterator[str]:
 def unusual(options: AgentOptions) -> Iterator[str]:
     """Yield what else differs from the defaults, but for model, mode and folder."""
     if options.ask:
-        yield "asks me" if options.away is Away.WAIT else "asks me, refuses while I am away"
+        yield "asks me" if options.away is Away.WAIT else "asks me, denies while I am away"
     if options.sandbox:
         yield "sandbox"
     if (levels := options.permissions) is not None:

@@ -62,7 +62,7 @@ class RunListScreen(DialogScreen[Wanted]):
 
     def compose(self) -> ComposeResult:
         """One line for each run."""
-        keys = own("enter opens  / search  x stops  b puts back  esc closes")
+        keys = own("enter open  / filter  x stop  b restore  esc close")
         with Dialog(own("Runs"), keys, id="run-list"):
             rows = SearchedRows[Run](self._draw, self._text, empty=Clean(""))
             rows.styles.height = len(self._runs) + 1
@@ -93,7 +93,7 @@ class RunListScreen(DialogScreen[Wanted]):
         """What one should know of it before anything else."""
         left = f"still {', '.join(map(str, run.pids))}  " if run.pids else ""
         left += f"{run.undelivered} waiting  " if run.undelivered else ""
-        return left + ("keeps the only copy  " if run.folder in self._only_copies else "")
+        return left + ("has the only copy  " if run.folder in self._only_copies else "")
 
     def _text(self, run: Run) -> str:
         ids = f"{run.id} {run.session} {run.model}"

@@ -107,7 +107,7 @@ class RunMode:
             found = await self.registry.attach_running()
             if at_work := [each for each in found if not await asyncio.to_thread(_asks, each)]:
                 one = len(at_work) == 1
-                runs = "A run still goes on" if one else f"{len(at_work)} runs still go on"
+                runs = "A run is still active" if one else f"{len(at_work)} runs are still active"
                 self._app.say(f"{runs}: 2 shows it, ctrl+c there stops it.")
             await self._say_orphans()
         await asyncio.to_thread(_tidy, place)
@@ -117,8 +117,8 @@ class RunMode:
         """Tell of prompts that wait behind runs that have ended."""
         place = self._app.runs_dir
         if waits := await asyncio.to_thread(_waiting, place):
-            what = "A prompt waits" if waits == 1 else f"{waits} prompts wait"
-            words = f"{what} behind a run that has ended: ctrl+l in the run pane marks it."
+            what = "1 queued prompt" if waits == 1 else f"{waits} queued prompts"
+            words = f"{what} behind a finished run: press ctrl+l in the run pane to find it."
             self._app.say(words)
 
     async def _say_orphans(self) -> None:
@@ -144,9 +144,9 @@ class RunMode:
     async def go_on(self, summary: Summary) -> None:
         """The run pane, ready to continue a stored session."""
         if summary.project is None or not is_folder(Path(summary.project)):
-            self._app.say("The folder of this session is not there: it can't be continued.")
+            self._app.say("This session can't be continued: its folder does not exist.")
         elif Flag.LIVE in summary.flags:
-            self._app.say("This session is still written to: it can't be continued meanwhile.")
+            self._app.say("This session can't be continued yet: it is still being written.")
         else:
             before = await asyncio.to_thread(_stored, summary.path)
             screen = await self._switched()

@@ -62,7 +62,7 @@ def _time(limit: float | None) -> str:
 
 def _number(text: str, _folder: Path) -> int:
     if not re.fullmatch("-?[0-9]+", text, re.ASCII):
-        raise OptionError(f"{text} is no whole number")
+        raise OptionError(f"{text} is not a whole number")
     return int(text)
 
 

@@ -34,27 +34,27 @@ from gemtui.ui.run.option_fields import options_of, texts_of
 AS_IT_IS = ""
 """The choice that says nothing: the CLI's own way."""
 _MODES = {
-    AS_IT_IS: "as Gemini CLI has it",
+    AS_IT_IS: "Gemini CLI's default",
     ApprovalMode.DEFAULT: "default: writes and commands need a yes",
     ApprovalMode.AUTO_EDIT: "auto_edit: files may be written",
     ApprovalMode.PLAN: "plan: look, change nothing",
     ApprovalMode.YOLO: "yolo: everything is allowed",
 }
 _LEVELS = {
-    AS_IT_IS: "as the mode has it; without a mode: ask",
+    AS_IT_IS: "set by the mode (ask if none)",
     Level.ALLOW: "allow",
-    Level.ASK: "ask (refused where I am not asked)",
+    Level.ASK: "ask (denied unless “Ask me” is on)",
     Level.DENY: "deny",
 }
 _AWAY: Mapping[str, str] = {
-    Away.WAIT: "the question waits, also for days",
-    Away.REFUSE: "the call is refused",
+    Away.WAIT: "the question waits, for days if needed",
+    Away.REFUSE: "the call is denied",
 }
 _TICKS = {
-    "ask": "before each call that mode and policy ask about",
+    "ask": "before each call that needs approval",
     "sandbox": "in Gemini CLI's own sandbox",
     "trust": "this folder, for one run",
-    "remember": "these for this folder",
+    "remember": "these options for this folder",
 }
 _GROUPS: Mapping[str, Mapping[str, str]] = {
     "": {
@@ -77,18 +77,18 @@ _GROUPS: Mapping[str, Mapping[str, str]] = {
         "sandbox": "Sandbox",
         "trust": "Trust",
     },
-    "When it is ended": {
-        "max_turns": "Turns at most",
-        "timeout": "Time at most",
-        "idle_timeout": "Silence at most",
+    "Limits": {
+        "max_turns": "Max turns",
+        "timeout": "Time limit",
+        "idle_timeout": "Silence limit",
     },
 }
 _EMPTY = {
     "model": "Gemini CLI's own choice",
-    "include_directories": "none but the folder",
-    "resume": "a new one",
+    "include_directories": "only the working folder",
+    "resume": "new session",
     "only_tools": "every tool",
-    "approved_tools": "as mode and policy have it",
+    "approved_tools": "set by mode and policy",
     "disallowed_tools": "none",
     "max_turns": "no limit",
     "timeout": "no limit",
@@ -99,21 +99,21 @@ _TOOLS = ("only_tools", "approved_tools", "disallowed_tools")
 _HINTS = {
     "model": "auto, pro, flash, or a full name",
     "cwd": "where the run works",
-    "include_directories": "folders that tools may use as well, with commas",
-    "resume": "the full id of a stored session, to go on with it",
-    "approval_mode": "what tools may do unasked; the rest is refused, or asked about",
-    "ask": "needs gemtui's extension; denials stand; MCP tools are held less firmly",
-    "away": "what becomes of a question while no gemtui is open",
-    "policies": "your files of rules: pane 3 makes and edits them",
-    "only_tools": "no other tool exists; names with commas",
-    "approved_tools": "need no confirmation; names with commas",
-    "disallowed_tools": "are refused; names with commas",
+    "include_directories": "more folders for the tools, separated by commas",
+    "resume": "full id of the session to continue",
+    "approval_mode": "what tools may do without asking; the rest is denied or asked about",
+    "ask": "needs gemtui's extension; deny rules still apply; weaker for MCP tools",
+    "away": "what happens to questions while gemtui is closed",
+    "policies": "policy files; pane 3 edits them",
+    "only_tools": "the only tools available; separated by commas",
+    "approved_tools": "allowed without confirmation; separated by commas",
+    "disallowed_tools": "denied; separated by commas",
     "sandbox": "needs docker, podman or sandbox-exec",
-    "trust": "switches on the settings, hooks and MCP servers that it brings along",
-    "max_turns": "answers of the model, after which the run is ended",
-    "timeout": "seconds, or such as 90s, 10m, 2h, after which the run is ended",
-    "idle_timeout": "seconds, or such as 90s, 10m, without any output",
-    "remember": "never yolo, trust, allowed commands or tools; gemtui run takes none",
+    "trust": "turns on this folder's settings, hooks and MCP servers",
+    "max_turns": "the run stops after this many model turns",
+    "timeout": "seconds, or 90s, 10m, 2h; then the run is stopped",
+    "idle_timeout": "seconds, or 90s, 10m, without output; then the run is stopped",
+    "remember": "except yolo, trust and allowed tools; `gemtui run` ignores them",
 }
 
 
@@ -142,7 +142,7 @@ class OptionsScreen(FormScreen[ChosenOptions]):
         self._options, self._remembers = options, remembers
         self._texts = texts_of(options)
         self._policies = {
-            AS_IT_IS: "Gemini CLI's own ones only",
+            AS_IT_IS: "only Gemini CLI's own policies",
             **{str(file.path): clean_line(file.name) for file in policies},
         }
         if options.policies:
@@ -151,7 +151,7 @@ class OptionsScreen(FormScreen[ChosenOptions]):
 
     def compose(self) -> ComposeResult:
         """One row each, with room below for what is wrong with it."""
-        keys = own("tab next   ctrl+s takes it   esc closes")
+        keys = own("tab next   ctrl+s apply   esc close")
         with Dialog(own("The next run"), keys, id="options"):
             with VerticalScroll(id="option-fields", can_focus=False):
                 for title, fields in _GROUPS.items():

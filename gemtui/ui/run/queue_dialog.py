@@ -52,8 +52,8 @@ class QueueScreen(DialogScreen[Wanted]):
 
     def compose(self) -> ComposeResult:
         """One row each, the next one first."""
-        keys = own(f"J/K moves   e changes   d drops   {'s sends   ' * self._sends}esc closes")
-        with Dialog(own("What is sent next"), keys, id="queue"):
+        keys = own(f"J/K move   e edit   d remove   {'s send   ' * self._sends}esc close")
+        with Dialog(own("Queue"), keys, id="queue"):
             yield OptionList(*self._rows())
             if self._options is not None:
                 yield Static(Content.assemble(" with  ", option_words(self._options)))
@@ -132,13 +132,13 @@ async def show_queue(app: AppBase, run: LiveRun) -> str | None:
         try:
             at, done = await _done(app, run, wanted)
         except OSError as error:
-            app.say(f"Nothing is changed: {error}", problem=True)
+            app.say(f"Not changed: {error}", problem=True)
             return None
         await run.look_at_steering()
         if not done:
-            app.say("It has just been sent.")
+            app.say("It was just sent.")
     if not run.steered.prompts:
-        app.say("Nothing waits to be sent.")
+        app.say("The queue is empty.")
     return None
 
 
@@ -159,7 +159,9 @@ async def _done(app: AppBase, run: LiveRun, wanted: Wanted) -> tuple[int, bool]:
         screen = ChangeScreen(
             own("The next prompt"),
             prompt.text,
-            problem=lambda text: "" if text.strip() else "It is empty: d drops it.",
+            problem=lambda text: (
+                "" if text.strip() else "An empty prompt can't be queued; d removes it."
+            ),
             enter_takes=False,
         )
         text = await app.push_screen_wait(screen)

@@ -21,12 +21,12 @@ async def show_lost(app: AppBase) -> None:
     """Offer the sessions of which only a run's copy is left; put back the one that is chosen."""
     lost = await asyncio.to_thread(_lost, app.runs_dir, app.name_of)
     if not lost:
-        app.say("No session is lost of which a run keeps a copy.")
+        app.say("No lost sessions: no run holds a copy of a missing one.")
         return
     chosen = await app.push_screen_wait(
         ChooseScreen(
-            Clean("Put a session back?"),
-            (Clean("Gemini CLI's folder no longer has them; gemtui kept a copy for a run."),),
+            Clean("Restore a session?"),
+            (Clean("Gemini CLI no longer has these; a run kept a copy."),),
             [Choice(copy.folder.id, *_row(app, copy, title)) for copy, title in lost],
         )
     )
@@ -40,12 +40,12 @@ async def restore_from(app: AppBase, folder: RunFolder) -> None:
     try:
         restored = await asyncio.to_thread(restore, folder)
     except OSError as error:
-        app.say(f"It could not be put back: {error}", problem=True)
+        app.say(f"It could not be restored: {error}", problem=True)
         return
     if restored:
-        app.say(f"Put back: {counted(len(restored), 'file')} of the session")
+        app.say(f"Restored: {counted(len(restored), 'file')} of the session")
     else:
-        app.say("This run keeps no copy of a file that is gone.")
+        app.say("This run has no copy of a missing file.")
 
 
 def _lost(runs: Path, name_of: Callable[[str], str | None]) -> list[tuple[LastCopy, str]]:

@@ -359,7 +359,9 @@ class RunScreen(DialogGuardScreen[None]):
                 await (run.say(text) if now else run.queue(text, self.options))
             except OSError as error:
                 self.prompt.put("\n\n".join(filter(None, (text, self.prompt.text))))
-                self.gemtui.say(f"It is not kept, and stands in the prompt: {error}", problem=True)
+                self.gemtui.say(
+                    f"Not queued: {error}. Your text is back in the prompt.", problem=True
+                )
             else:
                 self._say_options()
                 self.gemtui.say(SAID_NOW if now else QUEUED)
@@ -415,7 +417,7 @@ class RunScreen(DialogGuardScreen[None]):
             self.options = replace(options, resume=None)
             run.next = await send_next(run.run.folder, begin, prompt=prompt)
         except (OptionError, OSError) as error:
-            self.gemtui.say(f"It still waits: {error}", problem=True)
+            self.gemtui.say(f"Still queued: {error}", problem=True)
         await run.look_at_steering()
         self._show_next(run)
 
@@ -448,7 +450,7 @@ class RunScreen(DialogGuardScreen[None]):
     def _ended(self) -> LiveRun | None:
         run = self.run_shown
         if run is None or run.alive:
-            self.gemtui.say("There is no run that has ended.")
+            self.gemtui.say("No finished run.")
             return None
         return run
 

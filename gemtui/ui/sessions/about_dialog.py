@@ -56,7 +56,7 @@ class AboutScreen(DialogScreen[Summary]):
         """Facts, then relatives."""
         with Dialog(
             clean_line(named(self._summary, self._marks).title),
-            own("enter opens   y copies the id   esc closes"),
+            own("enter open   y copy id   esc close"),
         ):
             mark = self._marks.get(self._summary.id)
             cut = look_of(self.app, 1).glyphs.ellipsis

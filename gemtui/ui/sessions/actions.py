@@ -107,7 +107,7 @@ def show_raw(app: AppBase, message: Message, block: Block | None) -> None:
     """Show the stored record of a message, the tool call's own part first."""
     record = message.original
     if record is None:
-        app.say("There is no stored record for this.")
+        app.say("No stored record for this block.")
         return
     if isinstance(block, ToolCall):
         calls = record.get("toolCalls")
@@ -127,7 +127,7 @@ def show_problems(app: AppBase, problems: Sequence[Problem]) -> None:
         f"{each.path}{'' if each.line is None else f', line {each.line}'}: {each.what}"
         for each in problems
     ]
-    app.show_text("What could not be read", "\n".join(lines), what="the list")
+    app.show_text("Unreadable files", "\n".join(lines), what="the list")
 
 
 async def ask_home(app: AppBase, home: Path) -> Path | None:
@@ -145,4 +145,4 @@ def _home(text: str) -> Path:
 
 
 def _no_home(text: str) -> str:
-    return "" if text.strip() and is_folder(_home(text)) else "There is no such folder."
+    return "" if text.strip() and is_folder(_home(text)) else "Folder not found."

@@ -23,15 +23,15 @@ from gemtui.vault.keeping import is_on
 if TYPE_CHECKING:
     from gemtui.ui.kit.app_base import AppBase
 
-_TO_TRASH = "It goes to the system's trash, from where you can bring it back."
-_ALL_TO_TRASH = "They go to the system's trash, from where you can bring them back."
-_STAYS = "The vault has it: it stays in the list, marked kept, until it is deleted there, too."
-_ONLY_KEPT = "Gemini CLI has removed it: only the vault has it, and nothing brings it back."
-_NO_TRASH = "The system's trash does not take it. It would be removed, and nothing brings it back."
-_LIVE = "It is still written to: Gemini CLI may be at work in it."
+_TO_TRASH = "It goes to the system's trash; you can restore it from there."
+_ALL_TO_TRASH = "They go to the system's trash; you can restore them from there."
+_STAYS = "The vault keeps its copy: it stays in the list, marked kept, until you delete that too."
+_ONLY_KEPT = "Gemini CLI has already deleted it. The vault has the only copy; this can't be undone."
+_NO_TRASH = "The system's trash can't take it. It would be deleted permanently."
+_LIVE = "It is still being written: Gemini CLI may be using it."
 _LISTED = 500
 """Sessions of which a question lists the files."""
-_BUSY = "A run goes on in this session: stop it first."
+_BUSY = "A run is using this session; stop it first."
 
 
 @dataclass
@@ -73,17 +73,21 @@ class Deleting:
         about = clean_line(sessions[0].title if len(sessions) == 1 else many)
         lines = [clean_line(_ONLY_KEPT), *(clean_line(each.title) for each in sessions[1:_LISTED])]
         asked = ConfirmForGoodScreen(
-            clean_line(f"Delete {many} for good?"), about, lines, yes="Delete for good", no="Keep"
+            clean_line(f"Delete {many} permanently?"),
+            about,
+            lines,
+            yes="Delete permanently",
+            no="Keep",
         )
         if not await self._app.push_screen_wait(asked):
             return
         try:
             freed = await asyncio.to_thread(lambda: sum(map(vault.forget, sessions)))
         except OSError as error:
-            self._app.say(f"Not all could be removed from the vault: {error}", problem=True)
+            self._app.say(f"Some files could not be deleted from the vault: {error}", problem=True)
             return
         self.gone += [DeletedSession(each, self._home, whole=True) for each in sessions]
-        self._app.say(f"Removed from the vault: {size(freed)}")
+        self._app.say(f"Deleted from the vault: {size(freed)}")
 
     async def _delete_stored(self, sessions: Sequence[Summary]) -> None:
         idle = [each for each in sessions if not await self._is_busy(each)]
@@ -147,7 +151,7 @@ class Deleting:
         try:
             await asyncio.to_thread(forget, self._app.runs_dir, self._home, session.id)
         except OSError as error:
-            said = f"A copy that a run kept could not be removed: {error}"
+            said = f"A run's copy could not be deleted: {error}"
             self._problems.append((session, said))
 
     # --- questions -----------------------------------------------------------------------------
@@ -164,8 +168,8 @@ class Deleting:
         said = [_NO_TRASH, f"The system says: {refused[0][1]}"]
         rests = [rest for rest, _ in refused]
         what = f" {len(rests):,} sessions" if len(rests) > 1 else ""
-        question = f"Delete{what} for good?"
-        return await self._ask(ConfirmForGoodScreen, question, said, rests, "Delete for good")
+        question = f"Delete{what} permanently?"
+        return await self._ask(ConfirmForGoodScreen, question, said, rests, "Delete permanently")
 
     async def _ask(
         self,
@@ -204,12 +208,12 @@ class Deleting:
         back = [each.session for each, items in zip(waiting, left, strict=True) if not items]
         lines = [f"{item.path}: {why}{_lies(item)}" for items in left for item, why in items]
         if lines:
-            title = "What could not be brought back"
+            title = "Not restored"
             self._app.show_text(title, "\n".join(lines), what="the list")
         elif len(back) == 1:
-            self._app.say(f"Brought back: {back[0].title}")
+            self._app.say(f"Restored: {back[0].title}")
         else:
-            self._app.say(f"{len(back):,} sessions brought back")
+            self._app.say(f"{len(back):,} sessions restored")
         return back
 
     # --- words ---------------------------------------------------------------------------------
@@ -227,7 +231,7 @@ class Deleting:
         if words:
             many = f"{len(self._done):,} sessions: " if len(self._done) > 1 else ""
             known = any(each.trash.is_known for each in self.gone)
-            undo = f", {BY_ID['sessions.undo'].footer()} undoes it" if known else ""
+            undo = f", {BY_ID['sessions.undo'].footer()} to undo" if known else ""
             self._app.say(f"{many}{', '.join(words)}{undo}")
         if wanted == 1 and self._problems:
             self._app.say(self._problems[0][1], problem=True)
@@ -273,4 +277,4 @@ def _line(item: Item, home: Path) -> Clean:
 
 
 def _lies(item: Trashed) -> str:
-    return "" if item.place is None or not is_there(item.place) else f"; it lies in {item.place}"
+    return "" if item.place is None or not is_there(item.place) else f"; it is in {item.place}"

@@ -27,10 +27,10 @@ class Export(NamedTuple):
 
 
 FORMS = {
-    Format.MARKDOWN: (".md", "Markdown, to read, keep and send"),
-    Format.HTML: (".html", "One web page that needs nothing else"),
+    Format.MARKDOWN: (".md", "Markdown, to read or share"),
+    Format.HTML: (".html", "HTML, one self-contained page"),
     Format.TEXT: (".txt", "Plain text"),
-    Format.JSON: (".json", "The stored records, with all that Gemini CLI wrote"),
+    Format.JSON: (".json", "JSONL, the records as Gemini CLI stored them"),
     Format.UNIFIED: (".unified.json", "Claude-compatible messages"),
 }
 
@@ -52,7 +52,7 @@ class ExportScreen(DialogScreen[Export]):
     def compose(self) -> ComposeResult:
         """The forms, the file, what is wrong with it."""
         what = "folder" if self._folder else "file"
-        with Dialog(own("Export"), own(f"enter writes   tab {what} name   esc closes")):
+        with Dialog(own("Export"), own(f"enter export   tab {what} name   esc close")):
             yield Label(Content.styled(self._heading, "bold"))
             yield OptionList(
                 *(Option(own(text), id=format) for format, (_, text) in FORMS.items()),

@@ -148,12 +148,12 @@ class FilesScreen(TypedSearch[RecordedWrite], WritesScreen[FileRow]):
 
     def _nothing(self) -> Clean:
         if self._all:
-            return own("nothing matches")
+            return own("no matches")
         if not self._whole:
             return own("reading")
         key = BY_ID["files.scope"].footer()
-        other = "" if self._root is None else f": {key} shows those of all projects"
-        return own(f"no session wrote a file here{other}")
+        other = "" if self._root is None else f": {key} shows all projects"
+        return own(f"no session wrote files here{other}")
 
     @on(RowList.Highlighted)
     def _moved(self) -> None:
@@ -189,10 +189,10 @@ class FilesScreen(TypedSearch[RecordedWrite], WritesScreen[FileRow]):
         row, snapshot = self.rows.chosen, self._snapshot
         root = self._root or (row and row.project)
         if row is None:
-            self.gemtui.say("No patch: no file is shown.")
+            self.gemtui.say("No patch: no files in the list.")
             return
         if root is None:
-            self.gemtui.say("No patch: the folder of the project of this file is not known.")
+            self.gemtui.say("No patch: the project folder of this file is unknown.")
             return
         patching = Patching(
             root,

@@ -106,7 +106,7 @@ class HistoryScreen(WritesScreen[WriteRow]):
         """The path has more room, or less."""
         header = self.query_one("#header", BarLine)
         room, path = header.content_size.width, Path(self.history.path)
-        header.say(titled_path("Writes of", path, room, self.gemtui.glyphs))
+        header.say(titled_path("History of", path, room, self.gemtui.glyphs))
 
     # --- the writes ----------------------------------------------------------------------------
 
@@ -136,7 +136,7 @@ class HistoryScreen(WritesScreen[WriteRow]):
         sessions = len({row.write.session for row in rows if row.write.written})
         words = f"{counted(made, 'write')} in {counted(sessions, 'session')}" if rows else ""
         if tried := len(rows) - made:
-            words += f", {tried} not made"
+            words += f", {tried} failed"
         self.query_one("#writes-count", BarLine).say([Content(words)])
 
     @on(RowList.Highlighted)
@@ -183,7 +183,7 @@ class HistoryScreen(WritesScreen[WriteRow]):
 
         row, writes = self.rows.chosen, [each.write for each in self.rows.items]
         if row is None or row.write.source.project is None:
-            self.gemtui.say("The folder of this session is not known: there is no patch without.")
+            self.gemtui.say("No patch: the folder of this session is unknown.")
             return
         sources = {each.source.name: each.source for each in writes}
         root, only = Path(row.write.source.project), frozenset({self.history.path})
@@ -225,6 +225,6 @@ def _change_lines(change: DiffDisplay | Problem | None, look: Look) -> Sequence[
     if isinstance(change, Problem):
         return (remark(clean_line(f"{change.path}: {change.what}"), look),)
     if change is None:
-        return (remark("what it changed is not recorded", look),)
+        return (remark("the change was not recorded", look),)
     body = draw_diff(change, look, folded=False)
     return body.lines or (remark(body.note, look),)

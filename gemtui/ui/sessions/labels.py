@@ -53,7 +53,7 @@ def crumbs(view: View, rows: Rows, snapshot: Snapshot | None) -> tuple[str, ...]
         words.append(f"reading {snapshot.done:,} of {snapshot.total:,}")
     words.append(view.order)
     if view.hidden:
-        words.append("with hidden")
+        words.append("hidden shown")
     elif rows.concealed:
         words.append(f"{rows.concealed:,} hidden")
     return tuple(words)

@@ -22,6 +22,7 @@ from gemtui.sessions.summary import Flag, Summary
 from gemtui.text import clean_line
 from gemtui.ui.draw.lines import Line, Piece, own, strip_of, wrap
 from gemtui.ui.draw.theme import Look, Role, look_of
+from gemtui.ui.kit.dialogs import Choice, ChooseScreen
 from gemtui.ui.kit.filtering import FilterBar
 from gemtui.ui.kit.keys import Where, bindings
 from gemtui.ui.kit.messages import CopyRequested
@@ -464,8 +465,15 @@ class SessionList(CursorKeys, ScrollView, can_focus=True, inherit_bindings=False
         self.scope(everywhere=not self.view.everywhere)
 
     def action_sort(self) -> None:
-        """Order by the next property."""
-        self.sort(self.view.sort.following)
+        """Choose the property that orders the list."""
+
+        def chosen(sort: str | None) -> None:
+            if sort is not None:
+                self.sort(Sort(sort))
+
+        orders = [Choice(each, clean_line(each.words)) for each in Sort]
+        at = list(Sort).index(self.view.sort)
+        self.app.push_screen(ChooseScreen(own("Sort sessions"), (), orders, at=at), chosen)
 
     def action_reverse(self) -> None:
         """Turn the order."""

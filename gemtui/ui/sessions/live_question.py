@@ -22,7 +22,7 @@ from gemtui.ui.transcript.card_body import draw_diff
 
 _PATH = 4_000
 """Characters of a path that are shown."""
-_ANSWERED = "It no longer waits: somebody has answered."
+_ANSWERED = "Already answered."
 
 
 class LiveQuestionView(LineView):
@@ -84,8 +84,8 @@ class LiveQuestionScreen(AnsweringScreen[bool]):
             return _ANSWERED
         question = self._live.question
         if question is not None and question.run:
-            return f"A run of gemtui asks: {BY_ID['app.runs'].footer()} is where it is answered."
-        return f"Answer it where it was asked: {self._where}."
+            return f"This is a run of gemtui: press {BY_ID['app.runs'].footer()} to answer it."
+        return f"Answer it in Gemini CLI: {self._where}."
 
 
 def draw_question(question: LiveQuestion, look: Look, advice: str) -> Iterator[Line]:

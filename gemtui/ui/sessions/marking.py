@@ -119,7 +119,7 @@ class Marking:
     def say(self) -> None:
         """Say what was done."""
         undo = BY_ID["sessions.undo"].footer()
-        self._app.say(f"{self._done.capitalize()}: {self._about}, {undo} undoes it")
+        self._app.say(f"{self._done.capitalize()}: {self._about}, {undo} to undo")
 
     async def undo(self) -> Sequence[Summary]:
         """Take it back, and say so; return those that lists show."""
@@ -129,7 +129,7 @@ class Marking:
             self._app.say(str(error), problem=True)
             return ()
         self.undoable = False
-        self._app.say(f"Taken back: {self._done} {self._about}")
+        self._app.say(f"Undone: {self._done} {self._about}")
         return [each for each in self._sessions if not self._feed.of(each.id).archived]
 
     @property

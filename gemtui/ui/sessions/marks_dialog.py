@@ -58,7 +58,7 @@ class MarksScreen(FormScreen[bool]):
 
     def compose(self) -> ComposeResult:
         """A row for each, then what is wrong."""
-        with Dialog(own("Marks"), own("tab next   ctrl+s keeps   esc closes"), id="marks"):
+        with Dialog(own("Marks"), own("tab next   ctrl+s save   esc close"), id="marks"):
             mark = look_of(self.app, 1).glyphs.ellipsis
             about = ellipsis(self._about, _TITLE, mark=mark)
             yield Label(Content.styled(about, "bold"))
@@ -67,7 +67,7 @@ class MarksScreen(FormScreen[bool]):
                 yield _row("Name", name)
             tags = Input(
                 visible_line(" ".join(sorted(self._common))),
-                placeholder=own("words of your own, with blanks between them"),
+                placeholder=own("separated by blanks"),
                 id="tags",
                 suggester=TagSuggester(lambda: self._tags),
             )
@@ -77,7 +77,7 @@ class MarksScreen(FormScreen[bool]):
             if self._one is not None:
                 note = TextArea(longest=LONGEST_NOTE, id="note")
                 note.text = self._old_note
-                note.placeholder = own("what you want to remember of it")
+                note.placeholder = own("anything to remember")
                 yield Horizontal(Label(own("Note")), note, id="note-row")
             yield Horizontal(Label(), *self._ticks(), id="mark-states")
             yield Static(id="problem")

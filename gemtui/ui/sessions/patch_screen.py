@@ -76,7 +76,10 @@ class PatchView(LineView):
         self.post_message(CopyRequested(self.patch.text, "the patch"))
         if clean(self.patch.text) != self.patch.text:
             app = cast("AppBase", self.app)
-            app.say("It holds control characters, which can't be copied: write it", problem=True)
+            app.say(
+                "It contains control characters, which can't be copied; save it to a file",
+                problem=True,
+            )
 
 
 class PatchScreen(AnsweringScreen[None]):
@@ -198,7 +201,7 @@ def _lines(patch: Patch, look: Look) -> Sequence[Line]:
     """First what there is to say about it, then the patch as it will be written."""
     lines = [line for remark in patch.remarks for line in _remark_lines(remark, look)]
     if not patch.text:
-        lines += _warning(own("there is nothing to patch"), look)
+        lines += _warning(own("no changes to export"), look)
     elif lines:
         lines.append(BLANK)
     return (*lines, *text_rows(patch.text, look, folded=False, language=own("diff")).lines)

@@ -26,12 +26,12 @@ async def prune(app: AppBase, sessions: Sequence[Summary]) -> None:
     """Ask which, tell what that takes, ask again, and remove it for good."""
     kept = only_kept(sessions)
     if not kept:
-        app.say("Gemini CLI has every file that the vault has.")
+        app.say("Nothing to delete: Gemini CLI still has every file in the vault.")
         return
     parts = await asyncio.to_thread(_removals, kept, app.clock())
     choices = [Choice(name, clean_line(name), clean_line(str(it))) for name, it in parts.items()]
-    about = [clean_line("What Gemini CLI still has stays, here and there.")]
-    asked = ChooseScreen(clean_line("Remove which kept sessions?"), about, choices)
+    about = [clean_line("Sessions that Gemini CLI still has are not touched.")]
+    asked = ChooseScreen(clean_line("Delete which kept sessions?"), about, choices)
     chosen = await app.push_screen_wait(asked)
     if chosen is not None:
         await _remove(app, chosen, parts[chosen])
@@ -65,10 +65,10 @@ async def _remove(app: AppBase, what: str, found: Removal) -> None:
     now = app.clock()
     named = found.sessions[:_MOST]
     question = ConfirmForGoodScreen(
-        clean_line("Remove from the vault for good?"),
+        clean_line("Delete permanently from the vault?"),
         clean_line(f"{what}: {found}"),
         [clean_line(f"{relative(each.when, now):>4}  {each.title}") for each in named],
-        yes="Remove for good",
+        yes="Delete permanently",
         no="Keep",
     )
     if not await app.push_screen_wait(question):
@@ -76,6 +76,6 @@ async def _remove(app: AppBase, what: str, found: Removal) -> None:
     try:
         freed = await asyncio.to_thread(remove, found)
     except OSError as error:
-        app.say(f"Not all of it could be removed: {error}", problem=True)
+        app.say(f"Some of it could not be deleted: {error}", problem=True)
     else:
-        app.say(f"Removed from the vault: {size(freed)}")
+        app.say(f"Deleted from the vault: {size(freed)}")

@@ -368,7 +368,7 @@ class ReadPane(Vertical):
             title = ellipsis(title, _PARENT, mark=own(self._glyphs.ellipsis))
             said.append(f"subagent of: {title}")
         if reader.gone:
-            said.append("This session's file was removed; what was read is kept.")
+            said.append("This session's file was deleted; showing what was read before.")
         if reader.problems:
             said.append(
                 f"{self._glyphs.warning} {counted(len(reader.problems), 'line')} can't be read"
@@ -405,7 +405,7 @@ def _of_file(name: str, sessions: Iterable[Summary]) -> Summary | None:
 
 def _reason(error: Exception) -> str:
     if isinstance(error, FileNotFoundError):
-        return "Its file is not there any more."
+        return "Its file no longer exists."
     if isinstance(error, OSError) and error.strerror:
         return f"{error.filename}: {error.strerror}"
     return str(error)

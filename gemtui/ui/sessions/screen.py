@@ -529,10 +529,10 @@ class SessionsScreen(DialogGuardScreen[None]):
             return
         root, *others = {each.project for each in wanted}
         if others:
-            self.gemtui.say("These sessions are of several projects: a patch is of one.")
+            self.gemtui.say("The selected sessions belong to several projects; a patch covers one.")
             return
         if root is None:
-            self.gemtui.say("No patch: the folder of this session's project is not known.")
+            self.gemtui.say("No patch: this session's project folder is unknown.")
             return
 
         def sessions() -> list[Summary]:
@@ -679,14 +679,14 @@ class SessionsScreen(DialogGuardScreen[None]):
             return
         live = self._live_of(summary)
         if live is not None and live.state not in GONE:
-            self.gemtui.say(f"Process {live.pid} has this session open: end it there first.")
+            self.gemtui.say(f"Process {live.pid} has this session open; close it there first.")
             return
         if live is not None:  # it was written to just now, and is no more
             summary = replace(summary, flags=summary.flags - {Flag.LIVE})
         if Flag.KEPT in summary.flags:
             from gemtui.ui.sessions.vault_dialog import put_back
 
-            back = await put_back(self.gemtui, summary, self._home, "Put it back and go on?")
+            back = await put_back(self.gemtui, summary, self._home, "Restore it and continue?")
             self._look_again()
         else:
             back = summary
@@ -715,7 +715,7 @@ class SessionsScreen(DialogGuardScreen[None]):
         from gemtui.ui.sessions.vault_dialog import show_vault
 
         if self._start.demo:
-            self.gemtui.say("What the demo shows is invented: there is nothing to keep.")
+            self.gemtui.say("Not available in the demo.")
             return
         sessions = self._snapshot.sessions if self._snapshot is not None else ()
         answer = await show_vault(self.gemtui, sessions)
@@ -731,7 +731,7 @@ class SessionsScreen(DialogGuardScreen[None]):
         from gemtui.ui.sessions.vault_dialog import put_back
 
         if (summary := self._chosen) is not None:
-            await put_back(self.gemtui, summary, self._home, "Put this session back?")
+            await put_back(self.gemtui, summary, self._home, "Restore this session?")
 
     def _look_again(self) -> None:
         """Nothing else tells what has gone from the vault."""
@@ -863,7 +863,7 @@ class SessionsScreen(DialogGuardScreen[None]):
 
     def _store_words(self) -> Iterator[str]:
         if self.size.width < ROOM[0] or self.size.height < ROOM[1]:
-            yield f"tight: {ROOM[0]} x {ROOM[1]} is better"
+            yield f"small window: {ROOM[0]} x {ROOM[1]} or larger is better"
         snapshot = self._snapshot
         if snapshot is None:
             yield "reading"
@@ -877,10 +877,10 @@ class SessionsScreen(DialogGuardScreen[None]):
         if self._marks.problem is not None:
             yield f"{self.gemtui.glyphs.warning} marks can't be read"
         if (keeping := self._vault.progress) is not None:
-            yield f"keeping {keeping[0]:,} of {keeping[1]:,}"
+            yield f"vault: saving {keeping[0]:,} of {keeping[1]:,}"
         if self._vault.problem is not None:
             glyph = self.gemtui.glyphs.warning
-            yield clean_line(f"{glyph} not all is kept: {self._vault.problem}")
+            yield clean_line(f"{glyph} not everything is in the vault: {self._vault.problem}")
         if self.pane.polling is not None:
             yield clean_line(self.pane.polling)
 
@@ -896,7 +896,7 @@ def _none_waits() -> str:
     if extension_state().state is State.READY:
         return "No session waits for you."
     key = BY_ID["app.extension"].footer()
-    return f"Without gemtui's extension nobody tells which sessions wait: {key} installs it."
+    return f"Can't tell which sessions need you: the extension is not installed ({key})."
 
 
 def _waiting(live: Sequence[LiveSession]) -> list[LiveSession]:

@@ -121,7 +121,7 @@ class SearchScreen(TypedSearch[Place]):
         rows = SteeredRows[_Row](
             self._draw, stops=lambda row: row.hit is not None, key=_key, empty=_HELP
         )
-        yield from self.composed(rows, own("search in all that was said"), _Fields(self._values()))
+        yield from self.composed(rows, own("search all sessions"), _Fields(self._values()))
 
     def on_mount(self) -> None:
         """Go on with what was searched before."""
@@ -251,10 +251,10 @@ class SearchScreen(TypedSearch[Place]):
 
     def _empty(self) -> Clean:
         if self.searching.dropped:
-            return own("nothing found in dropped messages: ctrl+t searches the others")
+            return own("no matches in dropped messages; ctrl+t searches the others")
         if self.searching.everywhere or self.project is None:
-            return own("nothing found: ctrl+t searches dropped messages")
-        return own("nothing found in this project: ctrl+r searches all projects")
+            return own("no matches; ctrl+t searches dropped messages")
+        return own("no matches in this project; ctrl+r searches all projects")
 
     def _take_lines(self, lines: Mapping[Hit, Snippet]) -> None:
         if self.query("#status"):

@@ -73,7 +73,8 @@ def _lines(stats: Stats, look: Look) -> Iterator[Line]:
     if stats.total.priced:
         yield BLANK
         words = (
-            f"Costs are an estimate by list prices of {stats.prices.date}; + is for models without."
+            f"Costs are estimates from list prices of {stats.prices.date}; "
+            "+ means that some models have no known price."
         )
         yield from wrap((Piece(own(words), look[Role.MUTED]),), look.width)
 
@@ -133,7 +134,7 @@ def _totals(stats: Stats, look: Look) -> Iterator[Line]:
         words = f"The tokens of {counted(total.unknown, 'answer')} are unknown."
         yield from wrap((Piece(own(words), muted),), look.width)
     if total.dropped.total:
-        words = f"{number(total.dropped.total)} tokens more in what was rewound, buried or failed."
+        words = f"{number(total.dropped.total)} more tokens in rewound and failed messages."
         yield from wrap((Piece(own(words), muted),), look.width)
 
 

@@ -115,8 +115,8 @@ class StatsScreen(AnsweringScreen[None]):
         if stats is not None and stats.total.sessions:
             self.query_one(LineView).show(lambda look: draw_stats(stats, look))
         elif stats is not None:
-            scope = "" if self._everywhere else ", a all projects"
-            self._say(own(f"Nothing happened here in this time: w takes another{scope}."))
+            scope = "" if self._everywhere else ", a shows all projects"
+            self._say(own(f"No activity in this period: w changes it{scope}."))
 
     def _say(self, words: Clean) -> None:
         self.query_one("#status", BarLine).say([Content(words)])

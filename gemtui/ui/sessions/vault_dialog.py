@@ -72,13 +72,13 @@ def _look(sessions: Sequence[Summary], now: datetime) -> VaultStatus:
 
 async def _ask_for_it(app: AppBase, found: VaultStatus) -> bool | None:
     lines = [clean_line(line.format(key=BY_ID["sessions.restore"].footer())) for line in _WORDS]
-    lines += [Clean(""), clean_line(f"It goes to {short_path(found.contents.folder)}.")]
+    lines += [Clean(""), clean_line(f"The vault is in {short_path(found.contents.folder)}.")]
     if found.listed:
-        lines += [Clean(""), clean_line(f"Gemini CLI removes next ({STOP}):")]
+        lines += [Clean(""), clean_line(f"Gemini CLI deletes next ({STOP}):")]
         lines += [clean_line(line) for line in _hit_lines(found, app.clock())]
-    about = clean_line("Off: what Gemini CLI removes is gone")
+    about = clean_line("Off: sessions that Gemini CLI deletes are lost")
     question = clean_line("Keep all sessions?")
-    asked = ConfirmScreen(question, about, lines, yes="Keep them", no="No")
+    asked = ConfirmScreen(question, about, lines, yes="Keep all", no="No")
     return await _switch_on(app) if await app.push_screen_wait(asked) else None
 
 
@@ -120,7 +120,7 @@ class VaultScreen(DialogScreen[Summary | str]):
     def compose(self) -> ComposeResult:
         """What it holds; then what is kept, and what goes next."""
         on = self._found.contents.on
-        hint = f"enter reads   o switches it {'off' if on else 'on'}   d removes   esc closes"
+        hint = f"enter open   o turns it {'off' if on else 'on'}   d delete   esc close"
         with Dialog(clean_line("The vault"), own(hint)):
             for name, text in self._found.rows():
                 yield Horizontal(Label(own(name)), Static(clean_line(text)), classes="fact")
@@ -160,14 +160,14 @@ class VaultScreen(DialogScreen[Summary | str]):
 async def put_back(app: AppBase, session: Summary, home: Path, question: str) -> Summary | None:
     """Put a kept session back into the store, after a question; return it as it is there."""
     lines = [
-        clean_line("Gemini CLI then lists it and resumes it. Nothing is written over."),
-        clean_line("If it would be too old for Gemini CLI again, it counts as used today."),
+        clean_line("Gemini CLI can then list and resume it. Existing files are never overwritten."),
+        clean_line("If Gemini CLI would delete it again for its age, it is dated today."),
     ]
     asked = ConfirmScreen(
         clean_line(question),
         clean_line(session.title),
         lines,
-        yes="Put back",
+        yes="Restore",
         no="No",
     )
     if not await app.push_screen_wait(asked):
@@ -175,7 +175,7 @@ async def put_back(app: AppBase, session: Summary, home: Path, question: str) ->
     try:
         done = await asyncio.to_thread(_restore, session, home, app.clock())
     except (GemtuiError, OSError) as error:
-        app.say(f"Not put back: {error}", problem=True)
+        app.say(f"Not restored: {error}", problem=True)
         return None
     app.say("; ".join(_done_words(done)))
     names = tuple(map(str, done.paths[:1]))
@@ -188,8 +188,8 @@ def _restore(session: Summary, home: Path, now: datetime) -> Restored:
 
 
 def _done_words(done: Restored) -> Iterator[str]:
-    yield f"Put back: {counted(len(done.paths), 'file')}"
+    yield f"Restored: {counted(len(done.paths), 'file')}"
     if done.renewed:
-        yield "it counts as used today"
+        yield "dated today"
     if done.removed:
         yield f"{counted(len(done.removed), 'file')} that would take it along went to the vault"

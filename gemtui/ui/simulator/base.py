@@ -87,7 +87,7 @@ class SimulatorScreen(DialogGuardScreen[Taken]):
     def read_session(self, session: Summary | None, call: str) -> None:
         """Show a session with the cursor on a tool call; None: it is gone."""
         if session is None:
-            self.gemtui.say("This session is not there any more.", problem=True)
+            self.gemtui.say("This session no longer exists.", problem=True)
         else:
             self.post_message(SessionRequested(session, call))
 

@@ -149,7 +149,7 @@ class CallForm(Vertical):
         """Say what is wrong, or what else the tool takes."""
         if self._args.read_only:
             self.problem = ""
-            note = f"{size(len(self._args.text))} of a longer call; all of it is decided on"
+            note = f"{size(len(self._args.text))} of a longer call; the decision uses all of it"
         else:
             args = _read(self._args.text)
             self.problem = args if isinstance(args, str) else ""
@@ -242,6 +242,6 @@ def _more(name: str, text: str) -> Clean:
     known = tool(name)
     if known is None:
         own = name.startswith("mcp_")
-        return Clean("" if own else "Gemini CLI has no tool of this name of its own.")
+        return Clean("" if own else "Not a built-in tool of Gemini CLI.")
     rest = [each for each in known.arguments if f'"{each}"' not in text]
     return Clean(f"also takes {', '.join(rest)}" if rest else "")

@@ -39,7 +39,7 @@ MOST = 50_000
 """Number of calls that can be chosen from, the newest first."""
 _ARGUMENTS = 20_000
 """Characters of a call's arguments that are shown."""
-GONE = "The session of this call is not there any more."
+GONE = "The session of this call no longer exists."
 
 
 def call_list(history: CallHistory, *, empty: Clean) -> SearchedRows[Reference]:
@@ -57,10 +57,10 @@ def said_progress(progress: ScanProgress) -> str:
     if progress.stopped:
         return f"stopped: {calls} of {progress.done:,} sessions of {progress.total:,}"
     if progress.ended and not progress.calls:
-        return f"no recorded calls in {of}: w chooses others"
+        return f"no recorded calls in {of}; w chooses other sessions"
     if progress.ended:
         unread = len(progress.problems)
-        return f"{calls} of {of}" + (f", {unread:,} read in part or not at all" if unread else "")
+        return f"{calls} of {of}" + (f", {unread:,} not fully readable" if unread else "")
     return f"reading {progress.done:,} of {of}, {calls}"
 
 
@@ -131,7 +131,7 @@ class PickCallScreen(AnsweringScreen[RecordedCall]):
     def _take(self, progress: ScanProgress, found: Sequence[Reference]) -> None:
         if not (self.app.is_running and self.is_attached):
             return
-        self._list.empty = Clean("no recorded calls here: w chooses others")
+        self._list.empty = Clean("no recorded calls here; w chooses other sessions")
         self._progress = progress
         self._list.show(found)
 

@@ -148,5 +148,5 @@ _TITLES = {
     ReplayDecision.ASK_USER: "that would be asked about",
     ReplayDecision.DENY: "that would be denied",
     ReplayDecision.NOT_OFFERED: "of tools that would not be offered",
-    ReplayDecision.TOOL_REFUSES: "that the tools themselves would refuse",
+    ReplayDecision.TOOL_REFUSES: "that the tools themselves would reject",
 }

@@ -127,7 +127,7 @@ class PickSessionScreen(AnsweringScreen[Summary]):
             return
         if not (self.app.is_running and self.is_attached):
             return
-        self._list.empty = Clean("no session called a tool")
+        self._list.empty = Clean("no session has tool calls")
         self._list.show(found, fresh=True)
 
     @on(RowList.Opened)

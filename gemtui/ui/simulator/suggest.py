@@ -193,13 +193,13 @@ def _sink(simulation: Simulation) -> CallSink[Suggestions | None]:
 def _rows(found: Suggestions, chosen: Sequence[Rule]) -> Iterator[SuggestRow]:
     more = f"of {counted(found.succeeded, 'call')} that succeeded {found.allowed:,} need no rule"
     if not found.suggestions:
-        more = f"none to propose: {more}; w chooses other calls"
+        more = f"no suggestions: {more}; w chooses other calls"
     yield Heading(Clean("Rules"), Clean(more))
     for each in found.suggestions:
         yield Proposal(each, each.rule in chosen)
     if found.left_out:
         yield Heading(Clean(""))
-        yield Heading(Clean("Left out"), Clean("no rule is proposed for these"))
+        yield Heading(Clean("Left out"), Clean("no rule is suggested for these"))
         yield from found.left_out
 
 

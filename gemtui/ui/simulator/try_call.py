@@ -118,7 +118,7 @@ class TryScreen(SimulatorScreen):
         """Decide on what is written."""
         call = self.form.call
         if call is None:
-            self.answer.say(Clean("The arguments can't be read yet."))
+            self.answer.say(Clean("The arguments are not valid JSON yet."))
             self.refresh_bindings()
         else:
             self._decide(call)

@@ -19,7 +19,7 @@ _WORDS = {
     Consent.CHANGED: "changed by you",
     Consent.DENIED: "denied by you",
     Consent.STOPPED: "denied by you, and the run was stopped",
-    Consent.ABANDONED: "nobody answered: not allowed",
+    Consent.ABANDONED: "denied: nobody answered",
 }
 _BEYOND = {
     None: "",
@@ -56,9 +56,9 @@ def draw_asked(call: ToolCall, look: Look, *, folded: bool) -> Iterator[Line]:
         return
     difference = _difference(call, answer)
     what = (
-        "what Gemini asked for (−) and what you had run (+)"
+        "Gemini's call (−) and what you ran instead (+)"
         if difference
-        else "other arguments ran"
+        else "different arguments ran"
     )
     yield from wrap((Piece(own(what), look[Role.MUTED]),), look.width)
     if difference is not None and not folded:

@@ -38,7 +38,7 @@ from gemtui.ui.transcript.answer import answer_words, draw_asked
 from gemtui.ui.transcript.card_body import draw_body
 from gemtui.ui.transcript.head import draw_image
 
-HOOKED = "a hook of your settings or another extension changed this call before it ran"
+HOOKED = "changed by a hook of your settings or of another extension before it ran"
 _FILE_TEXTS = ("content", "old_string", "new_string")
 """Arguments that hold text of the file that is asked for."""
 _ENOUGH = 24
@@ -258,9 +258,9 @@ def _unwritten(call: ToolCall) -> str:
     if call.status is ToolStatus.RUNNING:
         return "running"
     if call.status is ToolStatus.UNCONFIRMED:
-        return "nothing says how it ended"
+        return "result unknown"
     if call.status is ToolStatus.CANCELLED and isinstance(call.display, DiffDisplay):
-        return "nothing was written"
+        return "not written"
     return ""
 
 

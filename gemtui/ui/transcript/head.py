@@ -52,7 +52,7 @@ def _tokens(usage: Usage | None, look: Look) -> tuple[Pieces, Pieces]:
     total = "tokens unknown" if usage.total is None else f"{short(usage.total)} tokens"
     pieces = [Piece(own(total), muted)]
     if not usage.adds_up:
-        mark = own(f"{look.glyphs.warning} does not add up  ")
+        mark = own(f"{look.glyphs.warning} tokens don't add up  ")
         pieces.insert(0, Piece(mark, look[Role.WARNING]))
     known = [("in", usage.input), ("out", usage.output), ("thoughts", usage.thoughts)]
     words = [

@@ -75,7 +75,7 @@ async def _show(app: AppBase, image: Image) -> None:
         return
     try:
         if media_type(content) is None:
-            raise NoViewer("By its bytes it is no image, sound, video or PDF, and is not opened")
+            raise NoViewer("Not opened: its content is not an image, sound, video or PDF")
         await asyncio.to_thread(show, file_name_of(image), content)
     except (NoViewer, OSError) as error:
         key = BY_ID["transcript.save_media"].footer()

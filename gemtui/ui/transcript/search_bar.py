@@ -100,7 +100,7 @@ class Finder:
         if self._search.step(step, self._here()) is not None:
             self._reveal()
         wrapped = self._search.wrapped
-        self._view.word = f"search goes on from the {wrapped}" if wrapped else ""
+        self._view.word = f"search continued from the {wrapped}" if wrapped else ""
         self._say()
 
     def take(self, message: HitsFound) -> None:
@@ -234,7 +234,7 @@ class SearchedView(ScrollView, inherit_bindings=False):
         """n and N are about matches here: without a search they do not go on to what is around."""
         if event.key in ("n", "N") and not self.found.query:
             event.stop()
-            self.word = f"no search to go on with: {BY_ID['transcript.find'].footer()} begins one"
+            self.word = f"no search to continue; {BY_ID['transcript.find'].footer()} starts one"
             self.refresh_page()
             return True
         return await super().handle_key(event)
@@ -298,7 +298,7 @@ class FindBar(Horizontal):
 
     def _say(self, found: SearchState) -> None:
         words = str(found) if found.query else ""
-        again = f"from the {found.wrapped} again  " if found.wrapped else ""
+        again = f"wrapped to the {found.wrapped}  " if found.wrapped else ""
         self.query_one(".count", Static).update(visible_line(again + words))
 
     @on(Input.Changed)

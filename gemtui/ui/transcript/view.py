@@ -369,7 +369,7 @@ class TranscriptView(SearchedView, can_focus=True, inherit_bindings=False):
         """Unfold all, fold all, or each block its own way."""
         self._unselect()
         folded = self.page.fold_everything()
-        said = {True: "all folded", False: "all unfolded", None: "folded as at first"}[folded]
+        said = {True: "all folded", False: "all unfolded", None: "default folding"}[folded]
         self.word = said
         self.refresh_page()
 

@@ -628,7 +628,7 @@ async def test_a_file_that_is_gone_is_written_again_on_purpose(home: Path) -> No
     async with planner(home) as me:
         path.unlink()
         await me.press("ctrl+s")
-        await me.sees("The file is gone from the disk")
+        await me.sees("The file was deleted")
         assert "Read it again" not in me.text
         await me.press("down", "enter")
         await me.until(path.exists)
@@ -679,7 +679,7 @@ async def test_the_run_pane_offers_policies_and_says_when_one_is_not_saved(home:
         await me.press("d", "2")
         await me.sees("enter starts a run")
         await me.press("ctrl+o")
-        await me.sees("Gemini CLI's own ones only")
+        await me.sees("only Gemini CLI's own policies")
         me.app.screen.query_one("#policies", Select).focus()
         await me.press("enter", "down", "enter", "ctrl+s")
         await me.sees("policy work")

@@ -540,7 +540,7 @@ async def test_hostile_arguments_are_drawn_and_pass_unchanged(
         await me.ready(1)
         assert not set(me.text) & HIDDEN
         await me.press("enter")
-        await me.sees("what a yes lets run")
+        await me.sees("what runs if you allow it")
         assert not set(me.text) & HIDDEN
         await me.press("escape")
         await me.ready(1)
@@ -560,7 +560,7 @@ async def test_five_megabytes_are_drawn_in_part_and_opened_whole(
         await me.press("end")
         await me.sees("enter shows all of it")
         await me.press("enter")
-        await me.sees("what a yes lets run")
+        await me.sees("what runs if you allow it")
         await me.press("escape")
         await me.ready(1)
         await me.press("n")
@@ -604,7 +604,7 @@ async def test_another_gemtui_shows_the_question(
         async with person(home / ".gemini", WIDE, project=project) as other:
             await other.until(lambda: other.app.runs.alive)
             await other.sees("2 Run ?")
-            await other.until(lambda: any("A run asks" in said for said in other.said))
+            await other.until(lambda: any("Approval needed" in said for said in other.said))
             assert not any("still goes on" in said for said in other.said)
             await other.press("2")
             await other.sees("? Gemini asks", "$ git push --force")
@@ -737,7 +737,7 @@ async def test_what_is_too_long_to_draw_is_read_in_the_whole_view_before_a_yes_c
         await me.until(lambda: any("not shown here" in said for said in me.said))
         assert me.gate.answer_to(1) is None
         await me.press("enter")
-        await me.sees("what a yes lets run")
+        await me.sees("what runs if you allow it")
         await me.press("end", "escape")
         await me.ready(1)
         await me.press("y")
@@ -827,11 +827,11 @@ async def test_a_file_that_differs_from_what_was_approved_is_shown_and_put_back_
         await me.ended()
         await me.until(lambda: me.pane.can("differing"))
         await me.press("D")
-        await me.sees("Files that differ from what you approved", "View", "Put former text back")
+        await me.sees("Files that differ from what you approved", "View", "Restore the former text")
         await me.press("enter")
         await me.sees("1 − new", "1 + another text")
         await me.press("escape")
-        await me.sees("Put former text back")
+        await me.sees("Restore the former text")
         await me.press("down", "enter")
         await me.until(lambda: any("Put back as it was" in said for said in me.said))
         assert path.read_text() == "former\n"

@@ -186,7 +186,7 @@ async def test_a_word_reaches_the_agent_in_mid_run_and_prompts_follow(
                 await me.until(lambda: me.pane.prompt.text == "")
             await me.sees("3 queued")
             await me.press("ctrl+r")
-            await me.sees("What is sent next", "1 second", "3 drop me")
+            await me.sees("Queue", "1 second", "3 drop me")
             await me.press("end", "d")
             await me.until(lambda: "drop me" not in me.text)
             await me.press("K")
@@ -225,7 +225,7 @@ async def test_where_the_extension_is_missing_it_says_so_and_runs_as_it_would(
             me = Asked(found.app, found.pilot)
             await ask_me(me)
             await me.ask("go")
-            await me.sees("Nobody could be asked in this run", "Install the extension")
+            await me.sees("This run couldn't ask you", "Install the extension")
             await me.press("escape")
             await me.until(lambda: me.app.screen is me.pane)
             assert me.pane.prompt.text == "go"

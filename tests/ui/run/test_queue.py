@@ -78,7 +78,7 @@ async def test_what_waits_is_reordered_changed_dropped_and_sent_one_by_one(
         await me.queue("one", "two", "tree", "four")
         await me.sees("4 queued")
         await me.listed()
-        await me.sees("What is sent next", "1 one", "4 four")
+        await me.sees("Queue", "1 one", "4 four")
         await me.press("d", "end", "K", "K")
         await me.sees("1 four", "2 two", "3 tree")
         await me.press("end", "e")
@@ -121,7 +121,7 @@ async def test_a_prompt_typed_behind_a_bad_end_goes_first(
     async with queuer(home, project, fake_cli, "wait") as me:
         await me.queue("one")
         await me.press("ctrl+c")
-        await me.sees("◌ interrupted", "A prompt waits")
+        await me.sees("◌ interrupted", "1 queued prompt")
         await me.ended()
         fake_cli(START, says("Answered."), END)
         await me.ask("typed")
@@ -189,7 +189,7 @@ async def test_what_waits_when_nobody_looks_is_shown_by_the_next_gemtui(
     async with queuer(home, project, fake_cli, f"until:{gate}", END) as me:
         await me.queue("one", "two")
         await me.press("ctrl+q")
-        await me.sees("A run still goes on", "what waits is kept")
+        await me.sees("A run is still active", "what waits is kept")
         left = me.pane.run_shown
         assert left is not None
         await me.press("down", "enter")
@@ -199,7 +199,7 @@ async def test_what_waits_when_nobody_looks_is_shown_by_the_next_gemtui(
     fake_cli(START, says("Answered."), END)
     async with person(home / ".gemini", WIDE, project=project) as found:
         me = Queuer(found.app, found.pilot)
-        await me.until(lambda: any("2 prompts wait" in said for said in me.said))
+        await me.until(lambda: any("2 queued prompts" in said for said in me.said))
         await me.press("2")
         await me.until(lambda: me.app.runs.registry is not None)
         await me.press("ctrl+l")

@@ -90,7 +90,7 @@ async def test_a_run_that_asks_is_killed_and_what_waits_is_sent_by_key(
             run = me.pane.run_shown
             assert run is not None
             send(tagged(run.id), signal.SIGKILL)
-            await me.sees("3 waiting", "3 prompts wait")
+            await me.sees("3 waiting", "3 queued prompts")
             assert me.waits() == ["prefer tabs", "first", "second"]
             assert sent() == ["begin", "go on"]
             await me.until(lambda: run.over)

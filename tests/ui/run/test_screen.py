@@ -477,7 +477,7 @@ async def test_the_list_of_runs_is_searched_and_tells_refusals_from_success(
         await me.press("escape")
         await me.sees("✓ Do it.", "⊘ Do it.")
         await me.press("slash", *"zz")
-        await me.sees("nothing matches")
+        await me.sees("no matches")
         await me.press("escape", "slash", *"do 2", "enter")
         await me.sees("tool calls were refused")
         assert me.pane.run_shown is not None
@@ -576,12 +576,12 @@ async def test_a_trusted_folder_can_be_taken_back(home: Path, project: Path) -> 
         await me.until(lambda: asked(me))
         await me.sees("Trusted folders", "enter chooses")
         await me.press("enter")
-        await me.sees("Trust it no longer?")
+        await me.sees("Revoke trust?")
         await me.press("n")
         await me.until(lambda: asked(me))
         assert remembered(project)
         await me.press("enter")
-        await me.sees("Trust it no longer?")
+        await me.sees("Revoke trust?")
         await me.press("y")
         await me.until(lambda: not remembered(project))
         await me.until(lambda: any("told to trust no folder" in said for said in me.said))
@@ -788,7 +788,7 @@ async def test_a_folder_keeps_its_options_and_forgets_them(
         await me.sees("mode default  timeout 10m")
     async with runner(home, project) as me:
         await me.press("ctrl+o")
-        await me.sees("[ ] these for this folder")
+        await me.sees("[ ] these options for this folder")
         assert me.pane.options == AgentOptions(cwd=project)
 
 

@@ -182,4 +182,4 @@ async def test_a_call_without_a_stored_change_says_so(tmp_path: Path, project: P
         screen = await on_history(me)
         rows: RowList[WriteRow] = screen.rows
         assert rows.items[0].write.path == project / "a.py"
-        await me.sees("what it changed is not recorded")
+        await me.sees("the change was not recorded")

@@ -286,7 +286,7 @@ async def test_the_cursor_stays_on_its_session_when_the_order_changes() -> None:
         app.sessions.sort(Sort.TITLE)
         assert app.listed == ["s1", "s3", "s4", "s2"]
         assert app.highlighted == "s2"
-        await pilot.press("s")
+        await pilot.press("s", "down", "enter")
         assert app.sessions.view.sort is Sort.PROJECT
 
 
@@ -313,7 +313,7 @@ async def test_hidden_ones_can_be_shown() -> None:
         await pilot.press("full_stop")
         assert app.listed == ["s1", "s2", "s3", "child", "s4", "s5"]
         assert "   └ Find it" in "\n".join(app.lines())
-        assert app.sessions.crumbs[-1] == "with hidden"
+        assert app.sessions.crumbs[-1] == "hidden shown"
 
 
 # --- a store that changes --------------------------------------------------------------------
@@ -446,13 +446,13 @@ async def test_a_click_on_a_heading_of_a_day_does_nothing() -> None:
 
 async def test_other_orders_and_groups_have_no_days() -> None:
     async with showing(DAYS) as (app, pilot):
-        await pilot.press("s")
+        await pilot.press("s", "down", "enter")
         assert any("began" in line for line in app.lines())
         assert "Yesterday" in "".join(app.lines())
-        await pilot.press("s")
+        await pilot.press("s", "down", "enter")
         assert "Yesterday" not in "".join(app.lines())
         assert any(line.endswith(" 13h") for line in app.lines())
-        await pilot.press("S", *"sssss", "g")
+        await pilot.press("S", "s", "home", "enter", "g")
         assert app.sessions.view.sort is Sort.UPDATED
         assert "Yesterday" not in "".join(app.lines())
 

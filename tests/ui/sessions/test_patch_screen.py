@@ -192,7 +192,7 @@ async def test_where_nothing_changed_there_is_nothing_to_write(tmp_path: Path) -
         await me.sees("Let it wane")
         await me.press("E")
         await on_patch(me)
-        await me.sees("there is nothing to patch")
+        await me.sees("no changes to export")
         await me.press("enter", "y", "escape")
         await me.until(lambda: me.app.screen is me.home)
         assert me.app.clipboard == ""
@@ -206,7 +206,7 @@ async def test_a_folder_that_can_not_be_is_the_folder_of_no_file(tmp_path: Path)
         await me.sees("Let it wane")
         await me.press("E")
         await on_patch(me)
-        await me.sees("there is nothing to patch", "1 file /etc/a", "not below")
+        await me.sees("no changes to export", "1 file /etc/a", "not below")
         assert "\x1b" not in me.text
 
 

@@ -243,7 +243,7 @@ async def test_find_marks_and_counts(store: Path) -> None:
         await me.press("escape", "n")
         await me.sees("match 2 of ")
         await me.press("escape", "n")
-        await me.sees("no search to go on with: / begins one")
+        await me.sees("no search to continue; / starts one")
 
 
 async def test_what_the_mouse_selects_is_copied_with_ctrl_c(store: Path) -> None:

@@ -112,11 +112,11 @@ async def test_what_was_dropped_is_searched_apart(tmp_path: Path) -> None:
     async with person(home, WIDE) as me:
         await begin(me)
         await me.type("quicksilver")
-        await me.sees("nothing found: ctrl+t searches dropped messages")
+        await me.sees("no matches; ctrl+t searches dropped messages")
         await me.press("ctrl+t")
         await me.sees("dropped messages", "in 1 session")
         await me.type(" zzzz")
-        await me.sees("nothing found in dropped messages: ctrl+t searches the others")
+        await me.sees("no matches in dropped messages; ctrl+t searches the others")
         await me.press(*["backspace"] * 5)
         await me.sees("in 1 session")
         await me.press("enter")

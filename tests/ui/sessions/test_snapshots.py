@@ -122,14 +122,14 @@ async def raw(me: Person) -> None:
 async def helped(me: Person) -> None:
     await opened(me)
     await me.press("question_mark")
-    await me.sees("Keys that work here")
+    await me.sees("Keys")
 
 
 async def palette(me: Person) -> None:
     await listed(me)
     await me.press("ctrl+p")
     await me.type("export")
-    await me.sees("Write this session to a file")
+    await me.sees("Export this session to a file")
 
 
 async def export(me: Person) -> None:
@@ -179,7 +179,7 @@ async def history(me: Person) -> None:
     await files(me)
     await me.type("checkout")
     await me.press("enter")
-    await me.sees("Writes of", "5 writes in 2 sessions")
+    await me.sees("History of", "5 writes in 2 sessions")
     await me.press("down")
     await me.until(lambda: len(me.app.screen.query_one(LineView).text) > 100)
 

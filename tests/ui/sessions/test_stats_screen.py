@@ -66,7 +66,7 @@ async def test_without_numbers_the_ways_on_are_told(store: Path) -> None:
         await me.press("t")
         await me.sees("all projects", "22 sessions")
         await me.press("a")
-        await me.sees("w takes another, a all projects")
+        await me.sees("w takes another, a shows all projects")
 
 
 async def test_wrong_prices_are_named(store: Path) -> None:

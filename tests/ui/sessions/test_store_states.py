@@ -75,7 +75,7 @@ async def test_a_closed_store_says_what_the_system_said(tmp_path: Path) -> None:
 async def test_a_file_in_place_of_the_store_is_named(tmp_path: Path) -> None:
     (tmp_path / "tmp").write_text("")
     async with person(tmp_path, NARROW) as me:
-        await me.sees("There can be no Gemini sessions here.", "/tmp  is not a folder")
+        await me.sees("No Gemini session can be stored here.", "/tmp  is not a folder")
 
 
 async def test_the_first_session_replaces_the_empty_screen(tmp_path: Path) -> None:
@@ -94,7 +94,7 @@ async def test_looking_elsewhere_takes_another_folder(tmp_path: Path) -> None:
     async with person(tmp_path / "nothing", NARROW) as me:
         await me.sees("No Gemini sessions here yet.")
         await me.press("o", "ctrl+u", *"/nowhere", "enter")
-        await me.sees("There is no such folder.")
+        await me.sees("Folder not found.")
         await me.press("ctrl+u", *str(store.parent), "enter")
         await me.sees("Write a haiku file")
 
@@ -213,7 +213,7 @@ async def test_files_that_are_no_sessions_are_counted_and_named(tmp_path: Path) 
     async with person(store, NARROW) as me:
         await me.sees("! 1 can't be read")
         await me.press("exclamation_mark")
-        await me.sees("What could not be read", "deadbeef.jsonl")
+        await me.sees("Show what could not be read", "deadbeef.jsonl")
 
 
 async def test_a_file_removed_while_it_is_read_stays_on_the_screen(tmp_path: Path) -> None:
@@ -221,7 +221,9 @@ async def test_a_file_removed_while_it_is_read_stays_on_the_screen(tmp_path: Pat
         await me.press("enter")
         await me.sees("Answer one.")
         me.chosen.path.unlink()
-        await me.sees("This session's file was removed; what was read is kept.", "Answer one.")
+        await me.sees(
+            "This session's file was deleted; showing what was read before.", "Answer one."
+        )
         await me.press("end", "home")
         await me.sees("Answer one.")
         assert "live" not in me.text.splitlines()[1]
@@ -235,7 +237,7 @@ async def test_damaged_lines_are_counted_in_the_status_line(tmp_path: Path) -> N
         await me.press("enter")
         await me.sees("! 1 line can't be read")
         await me.press("exclamation_mark")
-        await me.sees("What could not be read", f"{me.chosen.path.name}, line", "not JSON")
+        await me.sees("Show what could not be read", f"{me.chosen.path.name}, line", "not JSON")
 
 
 async def test_a_tight_terminal_says_so_and_works(tmp_path: Path) -> None:

@@ -140,7 +140,7 @@ async def test_a_project_without_calls_begins_with_all_of_them(tmp_path: Path) -
 async def test_a_list_without_calls_says_so(tmp_path: Path, home: Path) -> None:
     async with trier(ReplayScreen, tmp_path) as me:
         me.app.push_screen(PickCallScreen(CallHistory(home / ".gemini", cache=None)))
-        await me.sees("no recorded calls here: w chooses others")
+        await me.sees("no recorded calls here; w chooses other sessions")
         assert "reading" not in me.text
 
 
@@ -205,7 +205,7 @@ async def test_a_session_that_cannot_be_read_is_said(tmp_path: Path) -> None:
         (broken,) = (tmp_path / ".gemini/tmp/tide/chats").glob("*00000002*")
         broken.unlink()
         await me.press("i")
-        await me.sees("7 calls of 2 sessions, 1 read in part or not at all")
+        await me.sees("7 calls of 2 sessions, 1 not fully readable")
         await me.press("r")
         await me.sees("7 calls of 1 session")
 

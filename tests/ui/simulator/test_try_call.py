@@ -41,11 +41,11 @@ async def test_every_rule_that_was_looked_at_says_why(
 ) -> None:
     async with trier(TryScreen, tmp_path, size) as me:
         await me.type("pytest")
-        await me.sees("Rules looked at", "4.300  no")
+        await me.sees("Rules considered", "4.300  no")
         await me.press("tab", "end")
         await me.sees("4.200  decides")
         await me.press("y")
-        await me.until(lambda: "Rules looked at" in me.app.clipboard)
+        await me.until(lambda: "Rules considered" in me.app.clipboard)
 
 
 async def test_what_is_wrong_with_the_arguments_is_said_at_once(tmp_path: Path) -> None:
@@ -54,7 +54,7 @@ async def test_what_is_wrong_with_the_arguments_is_said_at_once(tmp_path: Path) 
         await me.type(",")
         await me.sees("line 3, column 1", "can't be read yet")
         await me.press("backspace")
-        await me.sees("also takes", "Rules looked at")
+        await me.sees("also takes", "Rules considered")
 
 
 async def test_arguments_are_an_object(tmp_path: Path) -> None:
@@ -86,7 +86,7 @@ async def test_a_tool_of_a_server_is_free_to_name(tmp_path: Path) -> None:
     async with trier(TryScreen, tmp_path) as me:
         me.app.screen.query_one("#tool", Input).value = "mcp_github_search"
         await me.until(lambda: args_of(me) == "{}")
-        await me.sees("Rules looked at")
+        await me.sees("Rules considered")
         me.app.screen.query_one("#tool", Input).value = "reed_file"
         await me.sees("has no tool of this name")
 
@@ -120,7 +120,7 @@ async def test_a_search_ends_before_the_list_does(tmp_path: Path) -> None:
         await me.sees("rm -rf build")
         await me.press("/")
         await me.type("zzz")
-        await me.sees("nothing matches")
+        await me.sees("no matches")
         await me.press("down", "escape")
         await me.sees("rm -rf build")
         await me.press("escape")
