@@ -60,7 +60,7 @@ async def test_it_is_installed_and_taken_out(
         await me.press("down", "enter")
         await me.sees("Remove it?", "gemini extensions uninstall")
         await me.press("y")
-        await me.until(lambda: any("Taken out: " in said for said in me.said))
+        await me.until(lambda: any("Removed: " in said for said in me.said))
     assert extension_state().state is State.MISSING
     assert not extension_dir().exists()
 

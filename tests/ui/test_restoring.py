@@ -46,10 +46,10 @@ async def test_a_lost_session_is_put_back(
         await me.sees("Restore a session?", TITLE, "63a18d40")
         await me.press("enter")
         await me.until(lambda: all(path.exists() for path in lost))
-        await me.until(lambda: any("Put back: " in said for said in me.said))
+        await me.until(lambda: any("Restored: " in said for said in me.said))
         await me.sees(TITLE)
         await me.press("f4")
-        await me.until(lambda: any("No session is lost" in said for said in me.said))
+        await me.until(lambda: any("No lost sessions" in said for said in me.said))
 
 
 async def test_a_lost_session_is_put_back_in_the_list_of_runs(
@@ -57,7 +57,7 @@ async def test_a_lost_session_is_put_back_in_the_list_of_runs(
 ) -> None:
     async with person(store, NARROW) as me:
         await me.press("2", "ctrl+l")
-        await me.sees("keeps the only copy", "b puts back")
+        await me.sees("keeps the only copy", "b restore")
         await me.press("b")
         await me.until(lambda: all(path.exists() for path in lost))
         await me.until(lambda: "keeps the only copy" not in me.text)

@@ -49,7 +49,7 @@ async def test_somebody_who_never_wrote_a_policy_learns_how_to_begin(
     home: Path, size: tuple[int, int]
 ) -> None:
     async with planner(home, size) as me:
-        await me.sees("No policy yet.", "A policy says what an agent may do")
+        await me.sees("No policy yet.", "A policy says which tools")
         await me.sees("s   Suggest rules from what past sessions did", "l   Simple view")
         await me.sees("a add", "^s save", "s suggest")
         assert "enter edit" not in me.text
@@ -411,7 +411,7 @@ async def test_a_list_of_tools_is_typed_and_read_back(home: Path) -> None:
     async with planner(home, NARROW) as me:
         await me.press("l", "up")
         await me.press(*["down"] * 9, "enter")
-        await me.sees("names with commas")
+        await me.sees("names separated by commas")
         await me.type("save_memory, write_todos")
         await me.press("enter")
         await me.sees("Never           save_memory, write_todos")
@@ -450,7 +450,7 @@ async def test_the_side_shows_what_became_of_the_rule_under_the_cursor(home: Pat
 
 async def test_on_a_low_screen_what_matters_is_in_sight(home: Path) -> None:
     async with planner(home, (50, 12)) as me:
-        await me.sees("No policy yet.", "A policy says what an agent may do")
+        await me.sees("No policy yet.", "A policy says which tools")
         await me.press("a")
         await me.fill(tools="run_shel")
         await me.sees("there is no tool", "Take (ctrl+s)")
@@ -464,7 +464,7 @@ async def test_a_finding_stands_beside_its_rule_and_a_key_takes_the_better_form(
         ),
     )
     async with planner(home) as me:
-        await me.sees("! warning", "x takes it")
+        await me.sees("! warning", "x applies it")
         before = me.draft.document.text
         await me.press("x")
         await me.until(lambda: me.draft.document.text != before)

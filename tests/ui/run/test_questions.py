@@ -605,7 +605,7 @@ async def test_another_gemtui_shows_the_question(
             await other.until(lambda: other.app.runs.alive)
             await other.sees("2 Run ?")
             await other.until(lambda: any("Approval needed" in said for said in other.said))
-            assert not any("still goes on" in said for said in other.said)
+            assert not any("still active" in said for said in other.said)
             await other.press("2")
             await other.sees("? Gemini asks", "$ git push --force")
             await other.press("ctrl+l")
@@ -833,5 +833,5 @@ async def test_a_file_that_differs_from_what_was_approved_is_shown_and_put_back_
         await me.press("escape")
         await me.sees("Restore the former text")
         await me.press("down", "enter")
-        await me.until(lambda: any("Put back as it was" in said for said in me.said))
+        await me.until(lambda: any("Restored to before" in said for said in me.said))
         assert path.read_text() == "former\n"

@@ -189,7 +189,7 @@ async def test_what_waits_when_nobody_looks_is_shown_by_the_next_gemtui(
     async with queuer(home, project, fake_cli, f"until:{gate}", END) as me:
         await me.queue("one", "two")
         await me.press("ctrl+q")
-        await me.sees("A run is still active", "what waits is kept")
+        await me.sees("A run is still active", "the queue is kept")
         left = me.pane.run_shown
         assert left is not None
         await me.press("down", "enter")
@@ -282,7 +282,7 @@ async def test_a_run_that_asks_nobody_takes_no_word_in_its_midst(
     async with queuer(home, project, fake_cli, "wait") as me:
         await me.type("faster")
         await me.press("ctrl+s")
-        await me.until(lambda: any("Only a run that asks" in said for said in me.said))
+        await me.until(lambda: any("Only runs with" in said for said in me.said))
         assert me.pane.prompt.text == "faster"
 
 

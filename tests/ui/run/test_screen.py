@@ -95,7 +95,7 @@ async def test_a_prompt_is_taken_while_the_cli_is_looked_for(
     monkeypatch.setenv("GEMINI_CLI_PATH", str(program))
     monkeypatch.setattr("gemtui.agent.detect.ANSWER_LIMIT", PATIENCE)
     async with runner(home, project, NARROW) as me:
-        await me.sees("No run yet", "looking for Gemini CLI")
+        await me.sees("No runs yet", "looking for Gemini CLI")
         await me.type("go")
         assert me.pane.prompt.text == "go"
         (tmp_path / "version").write_text("0.61.0\n")
@@ -129,7 +129,7 @@ async def test_a_run_streams_and_its_card_goes_from_running_to_done(
         gate.touch()
         await me.sees("✓ write_file", "Written.", "1 file")
         last.touch()
-        await me.sees("✓ done", "enter goes on")
+        await me.sees("✓ done", "enter continue")
 
 
 @SIZES
@@ -351,7 +351,7 @@ async def test_a_follow_up_goes_on_in_the_same_session(
     fake_cli(START, says("First answer."), END)
     async with runner(home, project) as me:
         await me.ask("first question")
-        await me.sees("First answer.", "goes on with session s1")
+        await me.sees("First answer.", "continues session s1")
         fake_cli(START, says("Second answer."), END)
         await me.ask("second question")
         await me.sees("first question", "First answer.", "second question", "Second answer.")
@@ -383,7 +383,7 @@ async def test_a_stored_session_goes_on_in_the_run_pane(
     async with person(home / ".gemini", WIDE, project=project) as me:
         await me.sees("stored question")
         await me.press("c")
-        await me.sees("goes on with session abcdef12", "Stored answer.")
+        await me.sees("continues session abcdef12", "Stored answer.")
         await me.type("and now")
         await me.press("enter")
         await me.sees("Stored answer.", "and now", "Fresh answer.", "✓ done")
@@ -399,7 +399,7 @@ async def test_a_follow_up_is_followed_to_its_end(
     fake_cli(START, says(long), END)
     async with runner(home, project, NARROW) as me:
         await me.ask("much")
-        await me.sees("Line 59.", "goes on with session s1")
+        await me.sees("Line 59.", "continues session s1")
         await me.ended()
         fake_cli(START, says(long), uses("t1", "read_file", "a.txt"), ends("t1"), says("Bye."), END)
         await me.ask("more")
@@ -489,7 +489,7 @@ async def test_what_is_done_in_the_list_of_runs_keeps_its_search(home: Path, pro
     add_run(runs_dir(), "two", (STREAMS / "policy-deny.jsonl").read_text(), age=1)
     async with runner(home, project, NARROW) as me:
         await me.press("ctrl+l", "slash", *"refused", "down", "x")
-        await me.until(lambda: any("Nothing of this run" in said for said in me.said))
+        await me.until(lambda: any("This run has no running" in said for said in me.said))
         await me.sees("/ refused", "⊘ Do it.")
         await me.until(lambda: "✓ Do it." not in me.text)
         await me.press("x", "enter")
@@ -539,7 +539,7 @@ async def test_a_folder_that_is_not_utf8_is_refused_in_words(
         await me.ask("go")
         await me.sees("Trust this folder?")
         await me.press("down", "enter")
-        await me.until(lambda: any("Nothing was started" in said for said in me.said))
+        await me.until(lambda: any("Not started" in said for said in me.said))
         assert me.pane.prompt.text == "go"
         assert not list_runs(runs_dir())
 
@@ -574,7 +574,7 @@ async def test_a_trusted_folder_can_be_taken_back(home: Path, project: Path) -> 
     async with person(home / ".gemini", NARROW, project=project) as me:
         await me.press("f3")
         await me.until(lambda: asked(me))
-        await me.sees("Trusted folders", "enter chooses")
+        await me.sees("Trusted folders", "enter choose")
         await me.press("enter")
         await me.sees("Revoke trust?")
         await me.press("n")
@@ -596,12 +596,12 @@ async def test_an_orphan_is_said_at_the_start_and_ended_in_the_list(
     async with person(home / ".gemini", NARROW, project=project) as me:
         await me.until(lambda: any("nobody in charge" in said for said in me.said))
         await me.press("2", "ctrl+l")
-        await me.sees("orphaned", "x stops")
+        await me.sees("orphaned", "x stop")
         await me.press("x")
-        await me.sees("interrupted", "x stops")
+        await me.sees("interrupted", "x stop")
         assert process_tree.tagged(run.folder.id) == set()
         await me.press("x")
-        await me.until(lambda: any("Nothing of this run" in said for said in me.said))
+        await me.until(lambda: any("This run has no running" in said for said in me.said))
 
 
 async def test_leaving_asks_and_a_run_left_alone_is_found_again(
@@ -620,7 +620,7 @@ async def test_leaving_asks_and_a_run_left_alone_is_found_again(
         await me.press("ctrl+q", "down", "enter")
         await me.until(lambda: me.app._exit)
     async with person(home / ".gemini", WIDE, project=project) as me:
-        await me.until(lambda: any("still goes on" in said for said in me.said))
+        await me.until(lambda: any("still active" in said for said in me.said))
         await me.press("2")
         await me.sees("long one", "I go on.", "● running", "model auto  mode default")
         screen = me.app.screen
@@ -670,7 +670,7 @@ async def test_without_a_cli_the_pane_says_what_to_do(
     async with runner(home, project) as me:
         await me.sees("gemini was not found on PATH", "no gemini")
         await me.ask("hello")
-        await me.until(lambda: any("Nothing was started" in said for said in me.said))
+        await me.until(lambda: any("Not started" in said for said in me.said))
         assert me.pane.prompt.text == "hello"
 
 
@@ -784,7 +784,7 @@ async def test_a_folder_keeps_its_options_and_forgets_them(
         await me.sees("mode default  timeout 10m")
         assert not me.pane.options.trust
         await into(me, remember=False)
-        await me.until(lambda: any("Forgotten" in said for said in me.said))
+        await me.until(lambda: any("Cleared" in said for said in me.said))
         await me.sees("mode default  timeout 10m")
     async with runner(home, project) as me:
         await me.press("ctrl+o")

@@ -132,7 +132,7 @@ async def test_deleting_a_live_session_says_so(store: Path, trash: Path) -> None
         append(me.chosen.path, {"$set": {"lastUpdated": datetime.now(UTC).isoformat()}})
         await me.until(lambda: Flag.LIVE in me.chosen.flags)
         await me.press("d")
-        await me.sees("It is still written to")
+        await me.sees("It is still being written")
 
 
 async def test_the_last_session_deleted_leaves_the_empty_store(tmp_path: Path, trash: Path) -> None:
@@ -161,7 +161,7 @@ async def test_without_a_trash_it_asks_again_before_deleting_for_good(
         await me.press("d")
         await me.sees("Delete this session?")
         await me.press("y")
-        await me.sees("Delete for good?", "Write a haiku file", "does not take it")
+        await me.sees("Delete for good?", "Write a haiku file", "can't take it")
         await me.sees("The system says: there is no trash")
         await me.press("y")
         await me.sees("Delete for good (D)")
@@ -292,7 +292,7 @@ async def test_a_session_in_which_a_run_goes_on_is_not_deleted(
         options = AgentOptions(cwd=tmp_path, resume=chosen.id)
         run = await asyncio.to_thread(GeminiAdapter().start, "go on", options)
         await me.press("y")
-        await me.until(lambda: any("A run goes on in this session" in said for said in me.said))
+        await me.until(lambda: any("A run is using this session" in said for said in me.said))
         assert chosen.path.exists()
         run.abort()
         await run.wait()

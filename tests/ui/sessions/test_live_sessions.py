@@ -150,7 +150,7 @@ async def test_a_session_of_another_store_is_shown_as_well(store: Path) -> None:
 async def test_its_key_says_where_none_waits_and_what_would_tell(store: Path) -> None:
     async with person(store, NARROW) as me:
         await me.press("L")
-        await me.until(lambda: any("Without gemtui's extension" in each for each in me.said))
+        await me.until(lambda: any("Can't tell which sessions need you" in each for each in me.said))
         write()
         link(gemini_home(), extension_dir())
         await me.press("L")
@@ -178,7 +178,7 @@ async def test_the_question_is_shown_with_the_change_and_when_it_was_answered(
         await me.sees(
             "proj waits for you",
             "Tool Confirm Write: w.txt requires editing",
-            f"Answer it where it was asked: process {os.getpid()}",
+            f"Answer it in Gemini CLI: process {os.getpid()}",
             "/home/dev/proj/w.txt",
             "1 + x",
         )
@@ -220,7 +220,7 @@ async def test_foreign_text_stays_harmless(store: Path) -> None:
         await me.sees("waits since")
         assert not CONTROLS.search(me.text.replace("\n", "").encode())
         await me.press("escape", "L")
-        await me.sees("Answer it where it was asked")
+        await me.sees("Answer it in Gemini CLI")
         assert not CONTROLS.search(me.text.replace("\n", "").encode())
 
 

@@ -328,7 +328,7 @@ async def test_marks_and_deletions_are_one_stack(store: Path, trash: Path) -> No
         assert not first.path.exists()
         assert Marks().get(first.id).pinned
         await me.press("u")
-        await said(me, f"Brought back: {first.title}")
+        await said(me, f"Restored: {first.title}")
         assert content(store) == before
         await me.sees(f"★ {first.title}")
         await me.press("u")
@@ -367,7 +367,7 @@ async def test_the_name_stands_where_other_panes_tell_of_the_session(
         await me.press("/", *"frogs", "enter")
         await me.sees('session "Frogs"')
         await me.press("1", "c")
-        await me.sees("enter goes on with session", "Frogs")
+        await me.sees("enter continues session", "Frogs")
         assert "haiku" not in me.text.splitlines()[1]
 
 
@@ -382,7 +382,7 @@ async def test_a_deletion_asks_by_name_and_leaves_the_marks(store: Path, trash: 
         await me.until(lambda: me.chosen.id != id)
         assert Marks().get(id).note == "mine"
         await me.press("u")
-        await said(me, "Brought back: The tail")
+        await said(me, "Restored: The tail")
         await me.until(lambda: me.chosen.id == id)
         await me.sees("The tail")
 
@@ -483,7 +483,7 @@ async def test_an_export_has_the_name_and_its_json_what_is_stored(store: Path) -
         await me.press("enter")
         await said(me, "Written")
         await me.press("e")
-        await me.sees("One web page")
+        await me.sees("HTML, one")
         await me.press("down", "down", "down", "enter")
         await me.until(lambda: list(Path().glob("The-tail-*.json")))
     [page] = Path().glob("The-tail-*.md")

@@ -152,7 +152,7 @@ async def test_sessions_of_several_projects_make_no_patch(home: Path) -> None:
     async with person(home) as me:
         await me.sees("Go away")
         await me.press("space", "space", "space", "E")
-        await me.until(lambda: any("of several projects" in each for each in me.said))
+        await me.until(lambda: any("several projects" in each for each in me.said))
         assert me.app.screen is me.home
 
 
@@ -165,11 +165,11 @@ async def test_without_a_project_folder_there_is_no_patch(tmp_path: Path) -> Non
     async with person(home) as me:
         await me.sees("Let it wane")
         await me.press("E")
-        await me.until(lambda: any("folder of this session's project" in each for each in me.said))
+        await me.until(lambda: any("this session's project folder" in each for each in me.said))
         await me.press("w")
         await me.sees("1 file")
         await me.press("ctrl+s")
-        await me.until(lambda: any("of the project of this file is" in each for each in me.said))
+        await me.until(lambda: any("project folder of this file" in each for each in me.said))
 
 
 async def test_what_is_left_out_for_one_reason_is_told_once(home: Path, project: Path) -> None:

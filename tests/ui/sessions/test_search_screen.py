@@ -62,7 +62,7 @@ async def test_this_project_or_all(store: Path) -> None:
     async with person(store, WIDE, project=Path("/home/dev/src/greeter")) as me:
         await begin(me)
         await me.type("leaps")
-        await me.sees("nothing found in this project: ctrl+r searches all", "0 hits in 0 sessions")
+        await me.sees("no matches in this project; ctrl+r searches all", "0 hits in 0 sessions")
         await me.press("ctrl+r")
         await me.sees("all projects", "in 1 session")
 

@@ -201,11 +201,11 @@ async def test_deletions_are_undone_one_after_the_other(store: Path, trash: Path
         await confirmed(me, "Delete this session?")
         await me.until(lambda: me.chosen.id != second.id)
         await me.press("u")
-        await said(me, f"Brought back: {second.title}")
+        await said(me, f"Restored: {second.title}")
         assert second.path.exists()
         assert not first.path.exists()
         await me.press("u")
-        await said(me, f"Brought back: {first.title}")
+        await said(me, f"Restored: {first.title}")
         assert content(store) == before
         await me.press("u")
         await me.press("question_mark")
@@ -224,7 +224,7 @@ async def test_what_came_meanwhile_is_not_written_over(store: Path, trash: Path)
         assert gone.path.read_text() == "newer"
         gone.path.unlink()
         await me.press("escape", "u")
-        await said(me, "Brought back: ")
+        await said(me, "Restored: ")
         assert gone.path.stat().st_size > 100
 
 
@@ -242,7 +242,7 @@ async def test_a_live_one_of_several_is_named(store: Path, trash: Path) -> None:
         append(me.chosen.path, {"$set": {"lastUpdated": datetime.now(UTC).isoformat()}})
         await me.until(lambda: Flag.LIVE in me.chosen.flags)
         await me.press("home", "space", "space", "d")
-        await me.sees("Delete 2 sessions?", "It is still written to")
+        await me.sees("Delete 2 sessions?", "It is still being written")
 
 
 async def test_where_the_trash_takes_nothing_several_are_asked_about_again(
@@ -280,7 +280,7 @@ async def test_a_subagent_goes_with_its_session_though_both_are_selected(
         await confirmed(me, "Delete this session?")
         await said(me, "u undoes it")
         await me.press("u")
-        await said(me, "Brought back: ")
+        await said(me, "Restored: ")
     assert content(store) == before
 
 
@@ -296,7 +296,7 @@ async def test_the_last_session_deleted_comes_back_from_the_empty_store(
         await confirmed(me, "Delete this session?")
         await me.sees("No sessions yet.")
         await me.press("u")
-        await me.sees("Add a docstring to Stock", "Brought back")
+        await me.sees("Add a docstring to Stock", "Restored")
 
 
 async def test_one_of_several_in_which_a_run_goes_on_is_left_and_said(
@@ -312,7 +312,7 @@ async def test_one_of_several_in_which_a_run_goes_on_is_left_and_said(
         await me.press("d")
         await me.sees("Delete this session?", idle.title, f"{busy.title}: A run goes on")
         await me.press("y")
-        await me.sees("1 problem with 2 sessions", "A run goes on in this session")
+        await me.sees("1 problem with 2 sessions", "A run is using this session")
         assert busy.path.exists()
         assert not idle.path.exists()
         run.abort()

@@ -135,7 +135,7 @@ async def palette(me: Person) -> None:
 async def export(me: Person) -> None:
     await opened(me)
     await me.press("e")
-    await me.sees("One web page")
+    await me.sees("HTML, one")
 
 
 async def deletion(me: Person) -> None:

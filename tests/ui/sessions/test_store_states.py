@@ -22,7 +22,7 @@ async def test_no_store_says_where_we_looked_and_what_to_do(
 ) -> None:
     async with person(tmp_path / ".gemini", size) as me:
         await me.sees("No Gemini sessions here yet.", ".gemini/tmp", "gemtui --demo")
-        await me.sees("Look again in the same place", "Look in another folder")
+        await me.sees("Look in the same folder again", "Look in another folder")
         await me.until(lambda: "r look again" in me.text.splitlines()[-1])
 
 

@@ -142,7 +142,7 @@ async def test_a_kept_session_goes_on_once_it_is_put_back(gone: Path) -> None:
         await me.press("c")
         await me.sees("Restore it and continue?")
         await me.press("y")
-        await me.sees(f"goes on with session {uuid(1)[:8]}")
+        await me.sees(f"continues session {uuid(1)[:8]}")
         assert gone.exists()
 
 
@@ -150,7 +150,7 @@ async def test_deleting_a_stored_session_says_that_the_vault_has_it(chat: Path) 
     switch_on()
     async with person(chat.parents[3]) as me:
         await me.press("d")
-        await me.sees("The vault has it", "marked kept")
+        await me.sees("The vault keeps its copy", "marked kept")
         await me.press("n")
 
 
@@ -161,7 +161,7 @@ async def test_a_kept_session_is_deleted_for_good_after_its_own_question(gone: P
         await me.sees("Delete this kept session for good?")
         await me.press("y")
         await me.press("D")
-        await said(me, "Removed from the vault")
+        await said(me, "Deleted from the vault")
         await me.until(lambda: nothing_kept(me))
         assert not list(vault_dir().rglob(gone.name))
 
@@ -190,7 +190,7 @@ async def test_it_is_switched_off_and_what_it_has_removed(gone: Path) -> None:
         await me.press("enter")
         await me.sees("Delete permanently from the vault?", TITLE)
         await me.press("D")
-        await said(me, "Removed from the vault")
+        await said(me, "Deleted from the vault")
         await me.until(lambda: nothing_kept(me))
 
 

@@ -82,7 +82,7 @@ async def test_examples_are_a_key_away(tmp_path: Path) -> None:
 async def test_nothing_to_propose_is_said(tmp_path: Path) -> None:
     policy = '[[rule]]\ntoolName = "*"\ndecision = "allow"\npriority = 900\n'
     async with trier(SuggestScreen, tmp_path, NARROW, policy=policy) as me:
-        await me.sees("none to propose", "need no rule")
+        await me.sees("no suggestions", "need no rule")
 
 
 async def test_what_was_left_out_says_why(tmp_path: Path) -> None:

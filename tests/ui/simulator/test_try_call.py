@@ -32,7 +32,7 @@ async def test_the_answer_comes_while_one_types(tmp_path: Path, size: tuple[int,
         assert "⊘ deny" in me.line(" interactive  ")
         await me.press(*["backspace"] * 4)
         await me.type("pytest -q")
-        await me.sees("✓ allow  by rule 2", "yes, the model is told")
+        await me.sees("✓ allow  by rule 2", "yes, the model sees")
 
 
 @SIZES
@@ -52,7 +52,7 @@ async def test_what_is_wrong_with_the_arguments_is_said_at_once(tmp_path: Path) 
     async with trier(TryScreen, tmp_path) as me:
         await me.press("end")
         await me.type(",")
-        await me.sees("line 3, column 1", "can't be read yet")
+        await me.sees("line 3, column 1", "not valid JSON yet")
         await me.press("backspace")
         await me.sees("also takes", "Rules considered")
 
@@ -88,7 +88,7 @@ async def test_a_tool_of_a_server_is_free_to_name(tmp_path: Path) -> None:
         await me.until(lambda: args_of(me) == "{}")
         await me.sees("Rules considered")
         me.app.screen.query_one("#tool", Input).value = "reed_file"
-        await me.sees("has no tool of this name")
+        await me.sees("Not a built-in tool")
 
 
 @SIZES

@@ -120,8 +120,8 @@ async def test_it_is_shown_from_a_private_file_with_its_real_suffix(
 @pytest.mark.parametrize(
     ("data", "said"),
     [
-        (b"<svg onload='x()'/>", "By its bytes it is no image"),
-        (b"#!/bin/sh\ntouch y", "By its bytes it is no image"),
+        (b"<svg onload='x()'/>", "Not opened: its content"),
+        (b"#!/bin/sh\ntouch y", "Not opened: its content"),
         ("!!", "damaged"),
     ],
 )
