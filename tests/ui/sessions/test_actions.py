@@ -110,7 +110,7 @@ async def test_delete_moves_the_files_away_and_the_row_with_them(store: Path, tr
         await me.until(lambda: "Write a haiku file" not in me.text)
         assert all(path.exists() for path in others)
         assert {path.name for path in trash.glob("*/*")} == {path.name for path in gone.files}
-        assert "2 paths moved to the trash, u undoes it" in me.said
+        assert "2 paths moved to the trash, u to undo" in me.said
 
 
 async def test_delete_from_the_transcript_leads_to_the_list(store: Path, trash: Path) -> None:
@@ -161,10 +161,10 @@ async def test_without_a_trash_it_asks_again_before_deleting_for_good(
         await me.press("d")
         await me.sees("Delete this session?")
         await me.press("y")
-        await me.sees("Delete for good?", "Write a haiku file", "can't take it")
+        await me.sees("Delete permanently?", "Write a haiku file", "can't take it")
         await me.sees("The system says: there is no trash")
         await me.press("y")
-        await me.sees("Delete for good (D)")
+        await me.sees("Delete permanently (D)")
         assert all(path.exists() for path in gone)
         await me.press("D")
         await me.until(lambda: not any(path.exists() for path in gone))

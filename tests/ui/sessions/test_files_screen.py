@@ -121,6 +121,6 @@ async def test_where_nothing_was_written_it_says_so(tmp_path: Path) -> None:
     async with person(home, project=project) as me:
         await me.sees("Let it wane")
         await me.press("w")
-        await me.sees("no session wrote files here: ^r shows those of all projects")
+        await me.sees("no session wrote files here: ^r shows all projects")
         await me.press("enter", "escape")
         await me.until(lambda: me.app.screen is me.home)

@@ -78,7 +78,7 @@ async def test_a_card_leads_to_all_writes_of_its_file(home: Path, size: tuple[in
         await read_first(me)
         await me.press("W")
         screen = await on_history(me)
-        await me.sees("src/moon.py", "2 writes in 2 sessions, 1 not made", "cancelled")
+        await me.sees("src/moon.py", "2 writes in 2 sessions, 1 failed", "cancelled")
         assert [row.title for row in screen.rows.items] == [
             "Let the moon wane",
             "Let the moon wane",

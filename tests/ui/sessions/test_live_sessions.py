@@ -150,7 +150,9 @@ async def test_a_session_of_another_store_is_shown_as_well(store: Path) -> None:
 async def test_its_key_says_where_none_waits_and_what_would_tell(store: Path) -> None:
     async with person(store, NARROW) as me:
         await me.press("L")
-        await me.until(lambda: any("Can't tell which sessions need you" in each for each in me.said))
+        await me.until(
+            lambda: any("Can't tell which sessions need you" in each for each in me.said)
+        )
         write()
         link(gemini_home(), extension_dir())
         await me.press("L")
@@ -183,7 +185,7 @@ async def test_the_question_is_shown_with_the_change_and_when_it_was_answered(
             "1 + x",
         )
         tell("AfterTool", HAIKU)
-        await me.sees("somebody has answered")
+        await me.sees("Already answered")
         await me.press("escape")
         await me.sees("● 1 works")
         assert me.rows.has_focus

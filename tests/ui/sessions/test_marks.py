@@ -58,7 +58,7 @@ async def test_a_name_tags_and_a_note_are_kept_and_shown(
         await me.press("ctrl+s")
         await me.until(lambda: not isinstance(me.app.screen, MarksScreen))
         await me.sees("The tail")
-        await said(me, "Marked: The tail, u undoes it")
+        await said(me, "Marked: The tail, u to undo")
         assert me.chosen.id == id
         mark = Marks().get(id)
         assert (mark.name, mark.tags, mark.note) == (
@@ -140,7 +140,7 @@ async def test_several_get_tags_and_lose_those_they_have_in_common(store: Path) 
         await me.press("ctrl+u")
         await me.type("new")
         await me.press("ctrl+s")
-        await said(me, "Marked: 2 sessions, u undoes it")
+        await said(me, "Marked: 2 sessions, u to undo")
         marks = Marks()
         assert (marks.get(one.id).tags, marks.get(two.id).tags) == (("new",), ("new", "own"))
         assert (marks.get(two.id).name, marks.get(two.id).pinned) == ("Two", True)
@@ -157,7 +157,7 @@ async def test_pinned_sessions_come_first_below_a_heading(
         await me.press("end", "p")
         last = me.chosen
         await me.sees("Pinned", f"★ {last.title}")
-        await said(me, f"Pinned: {last.title}, u undoes it")
+        await said(me, f"Pinned: {last.title}, u to undo")
         heading, first = me.rows.rows.rows[:2]
         assert isinstance(heading, DayHeading)
         assert isinstance(first, SessionRow)
@@ -185,7 +185,7 @@ async def test_archived_sessions_are_hidden_until_they_are_asked_for(store: Path
     async with person(store, NARROW) as me:
         gone, before = me.chosen, me.rows.rows.shown
         await me.press("A")
-        await said(me, f"Archived: {gone.title}, u undoes it")
+        await said(me, f"Archived: {gone.title}, u to undo")
         assert me.rows.rows.shown == before - 1
         assert me.chosen.id != gone.id
         await me.press("slash")
@@ -211,7 +211,7 @@ async def test_several_are_pinned_and_archived_at_once(store: Path) -> None:
         await said(me, "Archived: 2 sessions")
         assert me.rows.selection == ""
         await me.press("u")
-        await said(me, "Taken back: archived 2 sessions")
+        await said(me, "Undone: archived 2 sessions")
         await me.until(lambda: set(titles(me)[:2]) == {"first question", "Write a haiku file"})
 
 
@@ -317,13 +317,13 @@ async def test_marks_and_deletions_are_one_stack(store: Path, trash: Path) -> No
         await me.press("p")
         await said(me, "Pinned")
         await confirmed(me, "Delete this session?")
-        await said(me, "u undoes it")
+        await said(me, "u to undo")
         await me.until(lambda: me.chosen.id != first.id)
         second = me.chosen
         await me.press("A")
         await said(me, "Archived")
         await me.press("u")
-        await said(me, f"Taken back: archived {second.title}")
+        await said(me, f"Undone: archived {second.title}")
         await me.until(lambda: me.chosen.id == second.id)
         assert not first.path.exists()
         assert Marks().get(first.id).pinned

@@ -222,7 +222,7 @@ async def test_control_characters_are_written_and_said_when_copied(
         await me.press("E")
         await on_patch(me)
         await me.press("y")
-        await me.until(lambda: any("holds control characters" in each for each in me.said))
+        await me.until(lambda: any("contains control characters" in each for each in me.said))
         assert not {"\x1b", "\x07"} & set(me.text + me.app.clipboard)
         await write(me, "evil.patch")
         await me.until(lambda: (project / "evil.patch").exists())

@@ -92,7 +92,7 @@ async def test_fields_complete_and_narrow_down(store: Path) -> None:
         await me.sees("in 1 session")
         await me.press("ctrl+u")
         await me.type("leaps tool:glob")
-        await me.sees("nothing found")
+        await me.sees("no matches")
 
 
 @pytest.mark.parametrize("size", [WIDE, NARROW])

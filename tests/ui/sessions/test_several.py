@@ -180,7 +180,7 @@ async def test_several_are_deleted_at_once_and_brought_back_at_once(
         await me.sees(*(path.name for each in gone for path in each.files))
         await me.press("y")
         await said(me, "2 sessions: ")
-        await said(me, "u undoes it")
+        await said(me, "u to undo")
         await me.until(lambda: not any(each.path.exists() for each in gone))
         await me.until(lambda: "selected" not in me.text)
         await me.press("u")
@@ -195,7 +195,7 @@ async def test_deletions_are_undone_one_after_the_other(store: Path, trash: Path
     async with person(store, NARROW) as me:
         first = me.chosen
         await confirmed(me, "Delete this session?")
-        await said(me, "moved to the trash, u undoes it")
+        await said(me, "moved to the trash, u to undo")
         await me.until(lambda: me.chosen.id != first.id)
         second = me.chosen
         await confirmed(me, "Delete this session?")
@@ -217,7 +217,7 @@ async def test_what_came_meanwhile_is_not_written_over(store: Path, trash: Path)
     async with person(store, WIDE) as me:
         gone = me.chosen
         await confirmed(me, "Delete this session?")
-        await said(me, "u undoes it")
+        await said(me, "u to undo")
         gone.path.write_text("newer")
         await me.press("u")
         await me.sees("Not restored", "something else is at its place", "Trash")
@@ -231,7 +231,7 @@ async def test_what_came_meanwhile_is_not_written_over(store: Path, trash: Path)
 async def test_an_emptied_trash_is_said(store: Path, trash: Path) -> None:
     async with person(store, WIDE) as me:
         await confirmed(me, "Delete this session?")
-        await said(me, "u undoes it")
+        await said(me, "u to undo")
         shutil.rmtree(trash)
         await me.press("u")
         await me.sees("Not restored", "not in the trash any more")
@@ -256,7 +256,7 @@ async def test_where_the_trash_takes_nothing_several_are_asked_about_again(
         await me.press("space", "space")
         gone = me.rows.selected
         await confirmed(me, "Delete 2 sessions?")
-        await me.sees("Delete 2 sessions for good?", "The system says: there is no trash")
+        await me.sees("Delete 2 sessions permanently?", "The system says: there is no trash")
         assert all(each.path.exists() for each in gone)
         await me.press("D")
         await said(me, "deleted for good")
@@ -278,7 +278,7 @@ async def test_a_subagent_goes_with_its_session_though_both_are_selected(
             await me.press("space")
         assert {each.id for each in me.rows.selected} == {child.id, parent.id}
         await confirmed(me, "Delete this session?")
-        await said(me, "u undoes it")
+        await said(me, "u to undo")
         await me.press("u")
         await said(me, "Restored: ")
     assert content(store) == before
@@ -310,7 +310,7 @@ async def test_one_of_several_in_which_a_run_goes_on_is_left_and_said(
         options = AgentOptions(cwd=tmp_path, resume=busy.id)
         run = await asyncio.to_thread(GeminiAdapter().start, "go on", options)
         await me.press("d")
-        await me.sees("Delete this session?", idle.title, f"{busy.title}: A run goes on")
+        await me.sees("Delete this session?", idle.title, f"{busy.title}: A run is using")
         await me.press("y")
         await me.sees("1 problem with 2 sessions", "A run is using this session")
         assert busy.path.exists()

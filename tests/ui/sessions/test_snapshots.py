@@ -236,7 +236,7 @@ async def kept(me: Person) -> None:
 async def vault(me: Person) -> None:
     await kept(me)
     await me.press("V")
-    await me.sees("switches it off")
+    await me.sees("turns it off")
 
 
 @pytest.mark.parametrize("size", SIZES)

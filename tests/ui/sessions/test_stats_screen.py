@@ -34,7 +34,7 @@ async def test_the_numbers_of_all_projects(store: Path, size: tuple[int, int]) -
         await me.sees("Numbers", "all projects", "22 sessions", "234.6k tokens", "12 failed")
         assert max(len(line) for line in me.text.splitlines()) <= size[0]
         await me.press("end")
-        await me.sees("frobnicate", "Costs are an estimate")
+        await me.sees("frobnicate", "Costs are estimates")
         await me.press("escape")
         assert not isinstance(me.app.screen, StatsScreen)
 
@@ -66,7 +66,7 @@ async def test_without_numbers_the_ways_on_are_told(store: Path) -> None:
         await me.press("t")
         await me.sees("all projects", "22 sessions")
         await me.press("a")
-        await me.sees("w takes another, a shows all projects")
+        await me.sees("w changes it, a shows all projects")
 
 
 async def test_wrong_prices_are_named(store: Path) -> None:

@@ -23,7 +23,7 @@ async def test_no_store_says_where_we_looked_and_what_to_do(
     async with person(tmp_path / ".gemini", size) as me:
         await me.sees("No Gemini sessions here yet.", ".gemini/tmp", "gemtui --demo")
         await me.sees("Look in the same folder again", "Look in another folder")
-        await me.until(lambda: "r look again" in me.text.splitlines()[-1])
+        await me.until(lambda: "r try again" in me.text.splitlines()[-1])
 
 
 async def test_the_help_of_an_empty_store_has_only_keys_that_act(tmp_path: Path) -> None:
@@ -61,7 +61,7 @@ async def test_an_empty_store_says_how_many_projects_we_looked_in(tmp_path: Path
     for name in ("a", "b"):
         (tmp_path / "tmp" / name / "chats").mkdir(parents=True)
     async with person(tmp_path, NARROW) as me:
-        await me.sees("No sessions yet.", "We looked in 2 projects")
+        await me.sees("No sessions yet.", "No session files in 2 projects")
 
 
 async def test_a_closed_store_says_what_the_system_said(tmp_path: Path) -> None:
@@ -213,7 +213,7 @@ async def test_files_that_are_no_sessions_are_counted_and_named(tmp_path: Path) 
     async with person(store, NARROW) as me:
         await me.sees("! 1 can't be read")
         await me.press("exclamation_mark")
-        await me.sees("Show what could not be read", "deadbeef.jsonl")
+        await me.sees("Unreadable files", "deadbeef.jsonl")
 
 
 async def test_a_file_removed_while_it_is_read_stays_on_the_screen(tmp_path: Path) -> None:
@@ -237,12 +237,12 @@ async def test_damaged_lines_are_counted_in_the_status_line(tmp_path: Path) -> N
         await me.press("enter")
         await me.sees("! 1 line can't be read")
         await me.press("exclamation_mark")
-        await me.sees("Show what could not be read", f"{me.chosen.path.name}, line", "not JSON")
+        await me.sees("Unreadable files", f"{me.chosen.path.name}, line", "not JSON")
 
 
 async def test_a_tight_terminal_says_so_and_works(tmp_path: Path) -> None:
     async with person(copy_store(tmp_path), (50, 12)) as me:
-        await me.sees("60 x 15 is better", "first question")
+        await me.sees("60 x 15 or larger is better", "first question")
         await me.press("enter")
         await me.sees("Answer one.")
 

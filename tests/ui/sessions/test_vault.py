@@ -100,7 +100,7 @@ async def test_it_is_put_back_by_a_key_and_a_yes(gone: Path) -> None:
     async with person(gone.parents[3]) as me:
         await on_kept(me)
         await me.press("b")
-        await me.sees("Restore this session?", "Nothing is written over")
+        await me.sees("Restore this session?", "never overwritten")
         await me.press("n")
         assert not gone.exists()
         await me.press("b")
@@ -158,7 +158,7 @@ async def test_a_kept_session_is_deleted_for_good_after_its_own_question(gone: P
     async with person(gone.parents[3]) as me:
         await on_kept(me)
         await me.press("d")
-        await me.sees("Delete this kept session for good?")
+        await me.sees("Delete this kept session permanently?")
         await me.press("y")
         await me.press("D")
         await said(me, "Deleted from the vault")
@@ -179,7 +179,7 @@ async def test_the_vault_shows_what_is_kept_and_what_goes_next(gone: Path) -> No
 async def test_it_is_switched_off_and_what_it_has_removed(gone: Path) -> None:
     async with person(gone.parents[3]) as me:
         await me.press("V")
-        await me.sees("switches it off")
+        await me.sees("turns it off")
         await me.press("o")
         await said(me, "what is kept stays")
         assert not is_on()
@@ -223,7 +223,7 @@ async def test_what_can_not_be_kept_is_said(chat: Path, other_file_system: Path)
     large = [logs.header(uuid(7)), {"x": "x" * 800_000}, *talk(uuid(7))[1:]]
     session(chat.parents[3], uuid(7), large)
     async with person(chat.parents[3], (160, 36)) as me:
-        await me.sees("not all is kept: No space left on device")
+        await me.sees("not everything is in the vault: No space left on device")
 
 
 async def test_what_is_quiet_while_the_app_runs_is_copied(
