@@ -32,5 +32,13 @@ def gate_of(folder: RunFolder, request: Request) -> Gate | None:
     return Gate(folder, request)
 
 
+def after(folder: RunFolder) -> None:
+    """Tell the user's own program that a run has ended. Raises OSError."""
+    from gemtui.runs.user_commands import ON_END, UserCommands, start
+
+    if UserCommands.of(folder).on_end:
+        start(folder, ON_END)
+
+
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:], keeper_of=keeper_of, gate_of=gate_of))
+    sys.exit(main(sys.argv[1:], keeper_of=keeper_of, gate_of=gate_of, after=after))

@@ -6,7 +6,6 @@ import os
 from collections.abc import Iterator
 from typing import Any
 
-import psutil
 import pytest
 
 from gemtui.agent.approval import Approval, ApprovalRequest
@@ -27,11 +26,7 @@ def asker(home: object) -> Iterator[Asker]:
     place = state_dir()
     place.mkdir(parents=True)
     made = Asker(place)
-    request = made.gate._request
-    made.folder.write_request(request)
-    own = psutil.Process()
-    made.folder.write_owner(Owner(pid=own.pid, began=own.create_time()))
-    made.folder.stdout.touch()
+    made.lives()
     yield made
     made.close()
 
