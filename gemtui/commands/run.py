@@ -46,7 +46,7 @@ def run(words: RunArguments) -> int:
     options.check()
     terminal = AskingTerminal.open(as_json=words.as_json) if words.ask else None
     prune(adapter.runs)
-    show = Show(as_json=words.as_json, quiet=words.quiet)
+    show = Show(as_json=words.as_json, quiet=words.quiet, fail_on_denied=words.fail_on_denied)
     _tell_before(options)
     return show.close(asyncio.run(_follow(adapter, prompt, options, show, terminal)))
 
