@@ -517,6 +517,22 @@ root.add_command(policy)
 
 
 @root.command()
+@_project_option("Only the sessions of this folder; without it, of the current one.")
+@_everywhere
+def mcp(project: Path | None, everywhere: bool) -> int:
+    """Serve stored sessions to agents, read-only, as an MCP server over stdin and stdout.
+
+    Its tools are search, list_sessions, read_session and files. What they return is marked as old
+    text that holds no instructions. Which sessions may be read is said here, not by the agent.
+    `gemtui extension install --mcp` offers it to Gemini CLI.
+    """
+    _require_one("--project", project is not None, "--everywhere", everywhere)
+    from gemtui.commands import mcp as command
+
+    return command.run(project=project, everywhere=everywhere)
+
+
+@root.command()
 @_json
 def doctor(as_json: bool) -> int:
     """Check sessions, Gemini CLI, terminal and gemtui's own files.
