@@ -25,7 +25,7 @@ from gemtui.agent.run_folder import RunFolder
 from gemtui.files import is_folder
 from gemtui.jsonfile import read_as, write_again
 from gemtui.own_folders import make_own_folder
-from gemtui.paths import state_dir
+from gemtui.paths import failed_commands_dir
 from gemtui.processes import FOLDER, find_program, python
 from gemtui.text import clean_line
 
@@ -90,7 +90,7 @@ def start(run: RunFolder, setting: str, *more: str) -> subprocess.Popen[bytes]:
 
 
 def _failure_file(setting: str) -> Path:
-    return state_dir() / f"{setting}-failed.json"
+    return failed_commands_dir() / f"{setting}.json"
 
 
 def keep_failure(failure: CommandFailure) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterator
 from typing import Any
 
@@ -13,7 +14,9 @@ from gemtui.agent.run_folder import Exit, Owner
 from gemtui.agent.steering import Steering
 from gemtui.paths import state_dir
 from tests.cli.conftest import Gemtui
+from tests.documents import ASSETS
 from tests.runs.test_gate import Asker, through
+from tests.test_documents import SHAPES, TEXTS, names
 
 ASKED = ApprovalRequest(
     tool_name="run_shell_command", arguments={"command": "make > all"}, number=1
@@ -39,6 +42,13 @@ def listed(gemtui: Gemtui, *words: str) -> list[dict[str, Any]]:
     return found
 
 
+def told_names(what: str) -> set[str]:
+    """The names that the row about questions has, of a question and of its effect."""
+    (row,) = re.findall(r"^\| `gemtui runs questions`.*", TEXTS[ASSETS / "commands.md"], re.M)
+    shapes = re.findall(r"`(\{[^`]*\})`", row.partition(what)[2])
+    return {name for shape in shapes[:2] for name in re.findall(r'"(\w+)"', shape)}
+
+
 def test_a_question_has_all_that_a_person_needs_and_its_id_allows_it(
     asker: Asker, gemtui: Gemtui
 ) -> None:
@@ -47,6 +57,7 @@ def test_a_question_has_all_that_a_person_needs_and_its_id_allows_it(
     waiting = asker.later("write_file", file_path="a.txt", content="two\n\x1b]0;x\x07\n")
     asker.question(1)
     (found,) = listed(gemtui)
+    assert {*found, *found["effect"]} == told_names("a question"), "as assets/commands.md has it"
     assert (found["run"], found["number"], found["tool"]) == ("run", 1, "write_file")
     effect = found["effect"]
     assert (effect["path"], effect["before"]) == (str(place), "one\n")
@@ -78,6 +89,7 @@ def test_an_answer_to_what_has_changed_is_refused(asker: Asker, gemtui: Gemtui) 
     assert now["id"] != shown["id"]
     answer = gemtui("runs", "answer", "run", now["id"], "allow", "--json")
     assert (answer.code, answer.json["counted"], answer.json["fate"]) == (0, True, "allowed")
+    assert list(answer.json) == names(SHAPES["runs answer"])
     assert waiting.result() is not None
 
 
@@ -147,7 +159,8 @@ def test_a_run_that_has_ended_takes_no_answer_and_no_message(asker: Asker, gemtu
 
 
 def test_messages_and_prompts_reach_the_run(asker: Asker, gemtui: Gemtui) -> None:
-    assert gemtui("runs", "say", "run", "use \x1b tabs").code == 0
+    said = gemtui("runs", "say", "run", "use \x1b tabs", "--json")
+    assert list(said.json) == names(SHAPES["runs say"])
     assert gemtui("runs", "queue", "run", "then test").code == 0
     told = gemtui("runs", "queue", "run")
     assert told.out == "use ␛ tabs\nthen test\n"

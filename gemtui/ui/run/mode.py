@@ -16,6 +16,7 @@ from textual.signal import Signal
 
 from gemtui.errors import GemtuiError
 from gemtui.files import is_folder, is_there
+from gemtui.paths import failed_commands_dir
 from gemtui.sessions.load import transcript_of
 from gemtui.sessions.records import SessionLog
 from gemtui.sessions.summary import Flag, Summary
@@ -257,6 +258,12 @@ def _waiting(place: Path) -> int:
 
 
 def _untold() -> tuple[str, ...]:
+    """What to tell of programs that failed; nothing is imported where none did."""
+    try:
+        if not any(failed_commands_dir().iterdir()):
+            return ()
+    except OSError:
+        return ()
     from gemtui.runs.user_commands import take_untold
 
     return take_untold()
