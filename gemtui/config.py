@@ -189,7 +189,7 @@ def _value(value: Any, wanted: type | GenericAlias, path: Path, key: str) -> Any
     elif isinstance(wanted, type) and issubclass(wanted, StrEnum):
         if value in tuple(wanted):
             return wanted(value)
-    elif type(value) is wanted and not (type(value) is int and value < 0):
+    elif type(value) is wanted and not (type(value) is int and value <= 0):
         return value
     given = _toml(value) if isinstance(value, bool | str) else repr(value)
     raise ConfigError(
@@ -208,7 +208,7 @@ def _values(wanted: type | GenericAlias) -> str:
     if wanted is bool:
         return "true or false"
     if wanted is int:
-        return "a whole number from 0"
+        return "a whole number above 0"
     if wanted is str:
         return 'text in quotes ("…")'
     return 'a list of words (["program", "argument", …])'

@@ -204,7 +204,7 @@ def _outcome(tool: Tool, arguments: Any) -> Json:
         return _failed(error.strerror or "a file can't be read")
     except Exception as error:  # the server answers whatever a tool comes upon
         traceback.print_exception(error)
-        return _failed("gemtui could not answer this: its log on stderr says why")
+        return _failed("gemtui could not answer this: something went wrong in it")
 
 
 def _failed(words: str) -> Json:

@@ -15,6 +15,7 @@ import signal
 import subprocess
 import sys
 import tempfile
+import time
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass
@@ -37,6 +38,8 @@ LIMIT = 30.0
 NOT_FOUND = "was not found: name a program on PATH, or its whole path"
 _FILE = "user-commands.json"
 _LARGEST = 1_000_000
+_LEAVES, _STEP = 5.0, 0.05
+"""Seconds for which the supervisor may still be there after its last word, and between looks."""
 _SAID = 10_000
 """Bytes of what a program says on stderr that are read; its last line tells why it failed."""
 
@@ -199,8 +202,12 @@ def _question(run: RunFolder, number: int) -> dict[str, Any] | None:
 
 def _end(run: RunFolder) -> dict[str, Any]:
     """What the program is told of a run that has ended."""
+    from gemtui.agent.gemini import owner_lives
     from gemtui.runs.listing import find_run, with_outcome
 
+    until = time.monotonic() + _LEAVES
+    while owner_lives(run.owner()) and time.monotonic() < until:
+        time.sleep(_STEP)
     found = with_outcome(find_run(run.path.parent, run.id))
     return {"version": 1, "event": "end", "run": found.to_dict()}
 
