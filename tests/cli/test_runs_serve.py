@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -12,10 +14,14 @@ import pytest
 from gemtui.agent.approval import Approval, ApprovalRequest
 from gemtui.agent.run_folder import Exit, Owner
 from gemtui.agent.steering import Steering
-from gemtui.paths import state_dir
-from tests.cli.conftest import Gemtui
+from gemtui.paths import config_file, state_dir
+from tests.cli.conftest import Gemtui, start
+from tests.cli.test_run_ask import asking
 from tests.documents import ASSETS
-from tests.runs.test_gate import Asker, through
+from tests.gated import put_hooks
+from tests.model_server import ModelServer, answer, call, text
+from tests.real_cli import GeminiCli
+from tests.runs.test_gate import Asker, through, until
 from tests.test_documents import SHAPES, TEXTS, names
 
 ASKED = ApprovalRequest(
@@ -191,3 +197,46 @@ def test_who_is_second_while_answering_is_told(
     answer = gemtui("runs", "answer", "run", "1", "allow")
     assert answer.code == 1
     assert "somebody else answered it first" in answer.complaint
+
+
+@pytest.mark.usefixtures("relaunching")
+def test_a_run_of_the_real_cli_is_served_from_another_terminal(
+    on_loopback: GeminiCli, tmp_path: Path
+) -> None:
+    put_hooks(on_loopback)
+    told = tmp_path / "told"
+    config_file().parent.mkdir(parents=True)
+    words = json.dumps(["sh", "-c", 'cat >> "$0"', str(told)])
+    config_file().write_text(f"on_ask = {words}\non_ask_after = 1\non_end = {words}\n")
+    turns = [
+        answer(call("write_file", file_path="a.txt", content="a\n")),
+        answer(call("write_file", file_path="b.txt", content="b\n")),
+        answer(text("All done.")),
+    ]
+    with ModelServer(turns) as model, asking(on_loopback, model) as terminal:
+        terminal.shows("? Gemini asks: write_file a.txt", "y allow")
+        (first,) = served("runs", "questions")["questions"]
+        until(lambda: told.exists() or None)
+        assert served("runs", "say", first["run"], "hurry up")["message"] == 1
+        assert served("runs", "answer", first["run"], first["id"], "allow")["fate"] == "allowed"
+        terminal.shows("Answered in another gemtui.", "? Gemini asks: write_file b.txt")
+        denied = served("runs", "answer", first["run"], "2", "deny", "--because", "b is taken")
+        assert denied["fate"] == "denied"
+        terminal.shows("All done.")
+        assert terminal.wait() == 0
+        said = str([each.body for each in model.requests])
+    assert (on_loopback.project / "a.txt").read_text() == "a\n"
+    assert not (on_loopback.project / "b.txt").exists()
+    assert "hurry up" in said
+    assert "b is taken" in said
+    until(lambda: '"event":"end"' in told.read_text() or None)
+    events = [json.loads(line) for line in told.read_text().splitlines()]
+    assert events[0]["question"]["id"] == first["id"]
+    assert events[-1]["run"]["id"] == first["run"]
+
+
+def served(*words: str) -> Any:
+    """What a command says in JSON, in a process of its own."""
+    done = start(*words, "--json")
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout)
