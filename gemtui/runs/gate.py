@@ -424,7 +424,7 @@ class Gate:
     def _tell_user(self, number: int) -> None:
         """Have the user's own program told of a question; it waits on where that fails."""
         try:
-            self._telling.append(start(self._folder, ON_ASK, str(number)))
+            self._telling.append(start(self._folder, ON_ASK, self._commands.on_ask, number))
         except OSError as error:
             traceback.print_exception(error)
 

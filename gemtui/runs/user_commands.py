@@ -5,7 +5,8 @@ many gemtui look at it, and nobody waits for them. They get JSON on stdin, and t
 which gemtui was started: nothing that a run adds to it. The settings are read when a run starts, so
 that nothing it does can choose what is started for it.
 
-`python -m gemtui.runs.user_commands FOLDER on_ask NUMBER` and `... FOLDER on_end`.
+`python -m gemtui.runs.user_commands FOLDER SETTING NUMBER PROGRAM…`: the number of a question, 0
+where the run has ended.
 """
 
 from __future__ import annotations
@@ -36,7 +37,7 @@ SETTINGS = "settings"
 LIMIT = 30.0
 """Seconds that such a program may take."""
 NOT_FOUND = "was not found: name a program on PATH, or its whole path"
-_FILE = "user-commands.json"
+FILE = "user-commands.json"
 _LARGEST = 1_000_000
 _LEAVES, _STEP = 5.0, 0.05
 """Seconds for which the supervisor may still be there after its last word, and between looks."""
@@ -55,12 +56,12 @@ class UserCommands:
     @classmethod
     def of(cls, run: RunFolder) -> UserCommands:
         """Return what `keep` kept; nothing to start where there is nothing."""
-        return read_as(run.path / _FILE, cls, _LARGEST) or cls()
+        return read_as(run.path / FILE, cls, _LARGEST) or cls()
 
     def keep(self, run: RunFolder) -> None:
         """Write it down for the run's supervisor. Raises OSError."""
         if self.on_ask or self.on_end:
-            write_again(run.path / _FILE, self, _LARGEST)
+            write_again(run.path / FILE, self, _LARGEST)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -83,9 +84,15 @@ class CommandFailure:
         return f"{self.setting}: {self.words[0]} {self.why}"
 
 
-def start(run: RunFolder, setting: str, *more: str) -> subprocess.Popen[bytes]:
-    """Start the process that starts a program of the user's, and return it. Raises OSError."""
-    words = python("-m", "gemtui.runs.user_commands", str(run.path), setting, *more)
+def start(
+    run: RunFolder, setting: str, program: tuple[str, ...], number: int = 0
+) -> subprocess.Popen[bytes]:
+    """Start the process that starts a program of the user's, and return it. Raises OSError.
+
+    `number`: of the question; 0 = the run has ended.
+    """
+    told = (str(run.path), setting, str(number), *program)
+    words = python("-m", "gemtui.runs.user_commands", *told)
     return subprocess.Popen(words, cwd=FOLDER, stdin=subprocess.DEVNULL, start_new_session=True)
 
 
@@ -216,19 +223,16 @@ def main(words: list[str]) -> int:
     """Start the program of one event and wait for it; return the exit code."""
     from gemtui.jsonout import encode
 
-    run, setting = RunFolder(Path(words[0])), words[1]
-    commands = UserCommands.of(run)
-    if setting == ON_ASK:
-        program, told = commands.on_ask, _question(run, int(words[2]))
-    else:
-        program, told = commands.on_end, _end(run)
-    if told is None or not program:
+    folder, setting, number, *program = words
+    run = RunFolder(Path(folder))
+    told = _question(run, int(number)) if setting == ON_ASK else _end(run)
+    if told is None:
         return 0
-    why = run_program(program, encode(told) + b"\n")
+    why = run_program(tuple(program), encode(told) + b"\n")
     if why is None:
         forget_failure(setting)
         return 0
-    keep_failure(CommandFailure(setting=setting, words=program, why=why))
+    keep_failure(CommandFailure(setting=setting, words=tuple(program), why=why))
     return 1
 
 
