@@ -303,6 +303,15 @@ def _open(path: Path | None, session: str | None, demo: bool, ascii: bool) -> in
 )
 @click.option("--limit", metavar="N", type=click.IntRange(min=1), help="At most N, the newest.")
 @click.option(
+    "--since", metavar="DATE", type=Moment(), help="Only those used since: 2026-11-20, 7d."
+)
+@click.option(
+    "--until",
+    metavar="DATE",
+    type=Moment(end=True),
+    help="Only those last used until then, that day included.",
+)
+@click.option(
     "--live", is_flag=True, help="What works, waits for you or idles now, in any terminal."
 )
 @_json
@@ -311,6 +320,8 @@ def sessions(
     everywhere: bool,
     hidden: bool,
     limit: int | None,
+    since: datetime | None,
+    until: datetime | None,
     live: bool,
     as_json: bool,
 ) -> int:
@@ -326,13 +337,20 @@ def sessions(
     if live:
         _require_one("--live", live, "--hidden", hidden)
         _require_one("--live", live, "--limit", limit is not None)
+        _require_one("--live", live, "--since and --until", since or until)
         from gemtui.commands import live as live_command
 
         return live_command.run(project=project, as_json=as_json)
     from gemtui.commands import sessions as command
 
     return command.run(
-        project=project, everywhere=everywhere, hidden=hidden, limit=limit, as_json=as_json
+        project=project,
+        everywhere=everywhere,
+        hidden=hidden,
+        limit=limit,
+        since=since,
+        until=until,
+        as_json=as_json,
     )
 
 
@@ -514,6 +532,22 @@ root.add_command(vault)
 root.add_command(mark_command(_session_ids))
 root.add_command(marks)
 root.add_command(policy)
+
+
+@root.command()
+@_project_option("Only the sessions of this folder; without it, of the current one.")
+@_everywhere
+def mcp(project: Path | None, everywhere: bool) -> int:
+    """Serve stored sessions to agents, read-only, as an MCP server over stdin and stdout.
+
+    Its tools are search, list_sessions, read_session and files. What they return is marked as old
+    text that holds no instructions. Which sessions may be read is said here, not by the agent.
+    `gemtui extension install --mcp` offers it to Gemini CLI.
+    """
+    _require_one("--project", project is not None, "--everywhere", everywhere)
+    from gemtui.commands import mcp as command
+
+    return command.run(project=project, everywhere=everywhere)
 
 
 @root.command()

@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from difflib import get_close_matches
 from enum import StrEnum
 from pathlib import Path
+from types import GenericAlias
 from typing import Annotated, Any, get_args, get_type_hints
 
 from msgspec import Struct
@@ -33,6 +34,10 @@ class Ring(StrEnum):
     OFF = "off"
     BELL = "bell"
     NOTIFY = "notify"
+
+
+Value = bool | int | str | tuple[str, ...]
+"""What a setting can be; `tuple`: the words of a command, never a line for a shell."""
 
 
 class Config(Struct, frozen=True, kw_only=True):
@@ -59,13 +64,24 @@ class Config(Struct, frozen=True, kw_only=True):
     editor: Annotated[
         str, 'Command that opens a written file, e.g. "code --wait"; empty: $VISUAL, then $EDITOR.'
     ] = ""
+    on_ask: Annotated[
+        tuple[str, ...],
+        "Program and its arguments, started when a run has waited for your answer for a while; it"
+        " gets the question as JSON on stdin.",
+    ] = ()
+    on_ask_after: Annotated[int, "Seconds that a question waits before on_ask is started."] = 10
+    on_end: Annotated[
+        tuple[str, ...],
+        "Program and its arguments, started when a run has ended; it gets the run as JSON on"
+        " stdin.",
+    ] = ()
 
 
 class Setting(Struct, frozen=True, kw_only=True):
     """One setting, as described to users. `values`: which ones are allowed."""
 
     name: str
-    default: bool | str
+    default: Value
     values: str
     doc: str
 
@@ -147,7 +163,7 @@ def _broken(path: Path, error: Exception) -> ConfigError:
     return ConfigError(f"{path} is not valid TOML: {error}; correct that line", path=path)
 
 
-def _described() -> dict[str, tuple[type, str]]:
+def _described() -> dict[str, tuple[type | GenericAlias, str]]:
     hints = get_type_hints(Config, include_extras=True)
     return {name: get_args(hints[name]) for name in Config.__struct_fields__}
 
@@ -166,11 +182,14 @@ def _unknown(key: str, known: tuple[str, ...]) -> str:
     return f'there is no setting "{key}": {hint}'
 
 
-def _value(value: Any, wanted: type, path: Path, key: str) -> Any:
-    if issubclass(wanted, StrEnum):
+def _value(value: Any, wanted: type | GenericAlias, path: Path, key: str) -> Any:
+    if wanted == tuple[str, ...]:
+        if isinstance(value, list) and all(map(_is_word, value)) and value[:1] != [""]:
+            return tuple(value)
+    elif isinstance(wanted, type) and issubclass(wanted, StrEnum):
         if value in tuple(wanted):
             return wanted(value)
-    elif type(value) is wanted:
+    elif type(value) is wanted and not (type(value) is int and value <= 0):
         return value
     given = _toml(value) if isinstance(value, bool | str) else repr(value)
     raise ConfigError(
@@ -178,13 +197,28 @@ def _value(value: Any, wanted: type, path: Path, key: str) -> Any:
     )
 
 
-def _values(wanted: type) -> str:
-    if issubclass(wanted, StrEnum):
+def _is_word(value: object) -> bool:
+    """Whether a program can be given this."""
+    return isinstance(value, str) and "\0" not in value
+
+
+def _values(wanted: type | GenericAlias) -> str:
+    if isinstance(wanted, type) and issubclass(wanted, StrEnum):
         return " or ".join(f'"{choice}"' for choice in wanted)
-    return "true or false" if wanted is bool else 'text in quotes ("…")'
+    if wanted is bool:
+        return "true or false"
+    if wanted is int:
+        return "a whole number above 0"
+    if wanted is str:
+        return 'text in quotes ("…")'
+    return 'a list of words (["program", "argument", …])'
 
 
-def _toml(value: bool | str) -> str:
+def _toml(value: Value) -> str:
     if isinstance(value, bool):
         return str(value).lower()
+    if isinstance(value, int):
+        return str(value)
+    if isinstance(value, tuple):
+        return f"[{', '.join(map(_toml, value))}]"
     return '"' + str(value).replace("\\", "\\\\").replace('"', '\\"') + '"'

@@ -108,6 +108,11 @@ def state_dir() -> Path:
     return platformdirs.user_state_path(_APP, appauthor=False)
 
 
+def failed_commands_dir() -> Path:
+    """Return the folder that says which programs named in the settings failed last, and why."""
+    return state_dir() / "failed-commands"
+
+
 def prompts_file() -> Path:
     """Return the file with earlier prompts, which the run pane offers again."""
     return state_dir() / "prompts.jsonl"

@@ -15,9 +15,9 @@ from tests.model_server import ModelServer
 from tests.real_cli import MODEL, GeminiCli
 
 
-def put_hooks(gemini: GeminiCli) -> None:
+def put_hooks(gemini: GeminiCli, *, mcp: bool = False) -> None:
     """Install the extension as the CLI's own command does, without waiting for that."""
-    write()
+    write(mcp=mcp)
     place = gemini.store / "extensions" / NAME
     place.mkdir(parents=True)
     link = {"source": str(extension_dir()), "type": "link"}

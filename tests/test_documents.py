@@ -157,6 +157,7 @@ WORDS = {
     "sessions": "--everywhere --json",
     "show --format json": "latest",
     "runs list": "--json",
+    "runs questions": "--json",
     "runs clear": "--json",
     "files": "--everywhere --json",
     "search": "--everywhere --json hello",
@@ -198,7 +199,7 @@ def test_its_json_has_the_names_that_are_told(
     assert list(orjson.loads(capsysbinary.readouterr().out)) == names(SHAPES[command])
 
 
-@pytest.mark.parametrize("command", ["runs show", "runs stop", "runs restore"])
+@pytest.mark.parametrize("command", ["runs show", "runs stop", "runs restore", "runs queue"])
 def test_the_json_about_one_run_has_the_names_that_are_told(
     command: str, work: Path, fake_cli: FakeCli, capsysbinary: pytest.CaptureFixture[bytes]
 ) -> None:
@@ -221,7 +222,8 @@ def test_the_json_about_a_session_that_is_put_back_has_the_names_that_are_told(
 
 
 def test_all_json_is_looked_at() -> None:
-    alone = {"runs show", "runs stop", "runs restore", "vault restore"}
+    of_runs = {"runs show", "runs stop", "runs restore", "runs queue", "runs answer", "runs say"}
+    alone = of_runs | {"vault restore"}
     assert SHAPES.keys() - WORDS.keys() == alone
 
 

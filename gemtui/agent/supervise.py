@@ -96,8 +96,16 @@ GateOf = Callable[[RunFolder, Request], Gate | None]
 """Returns the gate of a run; None = it asks nobody."""
 
 
+AfterRun = Callable[[RunFolder], object]
+"""Called with the folder of a run once it says how the run ended."""
+
+
 def _nobody(_folder: RunFolder, _request: Request) -> None:
     """No keeper, and no gate."""
+
+
+def _nothing(_folder: RunFolder) -> None:
+    """Do nothing after a run."""
 
 
 class Supervisor:
@@ -109,10 +117,11 @@ class Supervisor:
         request: Request,
         keeper_of: KeeperOf = _nobody,
         gate_of: GateOf = _nobody,
+        after: AfterRun = _nothing,
     ) -> None:
         self.folder = folder
         self.request = request
-        self._keeper_of = keeper_of
+        self._keeper_of, self._after = keeper_of, after
         self._gate = gate_of(folder, request)
         self._problem: str | None = None
         self._stood = 0.0
@@ -387,6 +396,10 @@ class Supervisor:
                 left=tuple(filter(None, map(process_tree.identify, left))),
             )
         )
+        try:
+            self._after(self.folder)
+        except OSError as error:
+            self._write_down(error)
 
 
 def _start_words(error: OSError, request: Request) -> str:
@@ -398,7 +411,13 @@ def _start_words(error: OSError, request: Request) -> str:
     return f"spawn gemini: {error.strerror or error}"
 
 
-def main(words: list[str], *, keeper_of: KeeperOf = _nobody, gate_of: GateOf = _nobody) -> int:
+def main(
+    words: list[str],
+    *,
+    keeper_of: KeeperOf = _nobody,
+    gate_of: GateOf = _nobody,
+    after: AfterRun = _nothing,
+) -> int:
     """Supervise the run whose folder is the first argument; return the exit code.
 
     That is 2 if there is nothing to start.
@@ -408,7 +427,7 @@ def main(words: list[str], *, keeper_of: KeeperOf = _nobody, gate_of: GateOf = _
     if request is None:
         print(f"gemtui: {folder.path} holds no run to start", file=sys.stderr)  # noqa: T201
         return 2
-    Supervisor(folder, request, keeper_of, gate_of).run()
+    Supervisor(folder, request, keeper_of, gate_of, after).run()
     return 0
 
 

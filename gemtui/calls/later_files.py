@@ -40,6 +40,7 @@ _FOLDERS: Mapping[str, str] = {
     ".githooks": _GIT,
     ".husky": "git runs it at commits and other steps",
     ".config/git": _GIT,
+    ".config/gemtui": "gemtui starts programs that it names, and takes policies from it",
     ".github/workflows": _CI,
     ".github/actions": _CI,
     ".gitlab/ci": _CI,

@@ -12,7 +12,7 @@ from gemtui.agent.detect import detect_cli
 from gemtui.commands.output import lines_to_stdout, note, terminal_width, to_stdout
 from gemtui.extension import install as action
 from gemtui.extension.status import ExtensionState, State, extension_state
-from gemtui.extension.words import before_install, before_removal
+from gemtui.extension.words import MCP, before_install, before_removal
 from gemtui.jsonout import encode
 from gemtui.text import clean_line
 
@@ -29,15 +29,20 @@ def status(*, as_json: bool) -> int:
     return 0 if found.state is State.READY else 1
 
 
-def install(*, yes: bool) -> int:
-    """Install or update it. Raises click.UsageError, CliNotFound, ExtensionError, OSError."""
+def install(*, yes: bool, mcp: bool | None) -> int:
+    """Install or update it. Raises click.UsageError, CliNotFound, ExtensionError, OSError.
+
+    `mcp`: whether it offers agents a server that reads stored sessions; None = as before.
+    """
     before = extension_state()
     cli = detect_cli()
     if before.state is State.MISSING:
         cli.program()
-        if not _agreed(before_install(), "Install it?", yes=yes):
+        if not _agreed(before_install(mcp=bool(mcp)), "Install it?", yes=yes):
             return 1
-    found = action.install(cli)
+    elif mcp and not before.offers_mcp and not _agreed([MCP], "Switch it on?", yes=yes):
+        return 1
+    found = action.install(cli, mcp=mcp)
     _say_state(found)
     return 0 if found.state is State.READY else 1
 
@@ -69,6 +74,8 @@ def _agreed(words: Iterable[str], question: str, *, yes: bool) -> bool:
 def _say_state(found: ExtensionState) -> None:
     if found.problem is None:
         words = [f"installed: its hooks, in {found.folder}, run in every Gemini session"]
+        if found.offers_mcp:
+            words.append("agents may search and read the stored sessions of their folder (mcp)")
     else:
         words = [found.problem]
     lines_to_stdout(map(clean_line, words))

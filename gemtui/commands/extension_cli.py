@@ -27,14 +27,20 @@ def status(as_json: bool) -> int:
 
 @extension.command()
 @_yes
-def install(yes: bool) -> int:
+@click.option(
+    "--mcp/--no-mcp",
+    default=None,
+    help="Whether agents may search and read stored sessions, by `gemtui mcp`; without it, as "
+    "before.",
+)
+def install(yes: bool, mcp: bool | None) -> int:
     """Say what it does and touches, ask, and install it; or update it.
 
     Exit code 2 where nobody can be asked and there is no --yes.
     """
     from gemtui.commands import extension as command
 
-    return command.install(yes=yes)
+    return command.install(yes=yes, mcp=mcp)
 
 
 @extension.command()

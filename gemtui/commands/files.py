@@ -52,12 +52,12 @@ def run(
     sessions = sessions_with_calls(snapshot, session=one, project=where)
     if as_patch:
         changes = recorded_changes(sessions, since=since)
-        return _print_patch(_fitting(changes, path), where or _folder_of(one))
+        return _print_patch(fitting(changes, path), where or _folder_of(one))
     writes = recorded_writes(sessions, home=index.home, cache=cache_dir(), since=since)
-    files = files_of(_fitting(writes, path))
+    files = files_of(fitting(writes, path))
     if as_json:
         head = b'{"version":1,"files":'
-        to_stdout(encode_array(map(_json, files.values()), head=head, tail=b"}\n"))
+        to_stdout(encode_array(map(file_entry, files.values()), head=head, tail=b"}\n"))
     else:
         lines_to_stdout(_lines(files, snapshot))
     if not files:
@@ -65,10 +65,10 @@ def run(
     return 0 if files else 1
 
 
-def _fitting(
+def fitting(
     writes: Iterator[RecordedWrite | Problem], path: Path | None
 ) -> Iterator[RecordedWrite]:
-    """The writes of the files that a user names; what can't be read is said."""
+    """Yield the writes of the files that a user names, None = of all; say what can't be read."""
     fits = _Fits(path)
     for each in writes:
         if isinstance(each, Problem):
@@ -126,7 +126,8 @@ def _outcome(write: RecordedWrite) -> str:
     return f"+{write.added}{removed}{' new' if write.is_new else ''}"
 
 
-def _json(writes: Sequence[RecordedWrite]) -> dict[str, Any]:
+def file_entry(writes: Sequence[RecordedWrite]) -> dict[str, Any]:
+    """Return one file of `gemtui files --json`."""
     return {
         "path": str(writes[0].path),
         "project": writes[0].source.project,

@@ -23,6 +23,7 @@ from gemtui.runs.adapter import GeminiAdapter
 from gemtui.runs.before_run import told_before
 from gemtui.runs.kept_session import aftermath_of
 from gemtui.runs.listing import prune, waiting_words
+from gemtui.runs.user_commands import take_untold
 
 _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 _LONGEST = 64 * 1024
@@ -45,7 +46,7 @@ def run(words: RunArguments) -> int:
     options.check()
     terminal = AskingTerminal.open(as_json=words.as_json) if words.ask else None
     prune(adapter.runs)
-    show = Show(as_json=words.as_json, quiet=words.quiet)
+    show = Show(as_json=words.as_json, quiet=words.quiet, fail_on_denied=words.fail_on_denied)
     _tell_before(options)
     return show.close(asyncio.run(_follow(adapter, prompt, options, show, terminal)))
 
@@ -115,6 +116,8 @@ async def _show_all(run: GeminiRun, stop: _Stop, writer: Writer, show: Show) -> 
         await stderr
     await asyncio.to_thread(show.settle, Path(run.request.cwd))
     _say_aftermath(run, show)
+    for words in await asyncio.to_thread(take_untold):
+        note(words)
     if left := await asyncio.to_thread(run.steering.undelivered):
         note(waiting_words(left, run.folder.id))
 

@@ -40,6 +40,7 @@ class RunArguments:
     dry_run: bool = False
     quiet: bool = False
     ask: bool = False
+    fail_on_denied: bool = False
 
 
 def setup_options(command: Any) -> Any:
@@ -115,6 +116,11 @@ def run_options(complete_session: Callable[..., Any]) -> Callable[[Any], Any]:
             is_flag=True,
             help="Ask in this terminal before each call that needs approval. Needs "
             "gemtui's extension.",
+        ),
+        click.option(
+            "--fail-on-denied",
+            is_flag=True,
+            help="Exit with 1 if a tool call was denied, even if the run was done without it.",
         ),
         click.option("--json", "as_json", is_flag=True, help="Print one event a line as JSON."),
         click.option("--dry-run", is_flag=True, help="Print what would be run, and run nothing."),

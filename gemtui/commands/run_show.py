@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from datetime import timedelta
 from pathlib import Path
+from typing import Any
 
 import click
 
@@ -42,10 +43,14 @@ _CODES = {
 
 
 class Show:
-    """Turns a run's events into output; `as_json`: stdout gets the events themselves."""
+    """Turns a run's events into output; `as_json`: stdout gets the events themselves.
 
-    def __init__(self, *, as_json: bool, quiet: bool) -> None:
+    `fail_on_denied`: a run that was done counts as failed if calls of it were refused.
+    """
+
+    def __init__(self, *, as_json: bool, quiet: bool, fail_on_denied: bool = False) -> None:
         self._as_json, self._quiet = as_json, quiet
+        self._fail_on_denied = fail_on_denied
         self._progress = RunProgress()
         self._streamed = self._midline = self._failed = False
 
@@ -53,7 +58,7 @@ class Show:
         """Return what goes to stdout for one event; progress is written to stderr."""
         self._progress.add(event)
         if self._as_json:
-            return encode(event.to_dict()) + b"\n"
+            return encode(self._with_denied(event)) + b"\n"
         match event.payload:
             case ErrorSaid(recoverable=True, code=code, message=message) if code != NO_RESULT:
                 self.progress(f"warning: {message}")
@@ -64,6 +69,13 @@ class Show:
             case _:
                 pass
         return "".join(self._text(event)).encode(stdout_encoding(), "replace")
+
+    def _with_denied(self, event: AgentEvent) -> dict[str, Any]:
+        """The event as JSON; the last one names the calls that were refused."""
+        told = event.to_dict()
+        if isinstance(event.payload, Done) and self._progress.denied:
+            told["metadata"] = {**(event.metadata or {}), "deniedCalls": self._progress.denied}
+        return told
 
     def _text(self, event: AgentEvent) -> Iterator[str]:
         match event.payload:
@@ -118,7 +130,8 @@ class Show:
         assert outcome is not None
         assert done is not None
         words = one_line(outcome, resume=done.resume_token)
-        code = _CODES[outcome.status] or int(self._failed)
+        denied = self._fail_on_denied and bool(self._progress.denied)
+        code = _CODES[outcome.status] or int(self._failed or denied)
         if code != 0 or (outcome.status is not Status.OK and not self._quiet):
             note(words)
         if code == 0 and not self._as_json:

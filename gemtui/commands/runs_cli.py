@@ -18,6 +18,26 @@ def _run_ids(_ctx: click.Context, _param: click.Parameter, incomplete: str) -> l
     return [CompletionItem(id, help=words) for id, words in offered if id.startswith(incomplete)]
 
 
+def _question_names(
+    ctx: click.Context, _param: click.Parameter, incomplete: str
+) -> list[CompletionItem]:
+    from gemtui.errors import RunAmbiguous, RunNotFound
+    from gemtui.runs.listing import find_run, runs_dir
+    from gemtui.runs.served import waiting_questions
+    from gemtui.text import clean_line
+
+    try:
+        run = find_run(runs_dir(), str(ctx.params.get("run") or ""))
+    except (RunNotFound, RunAmbiguous):
+        return []
+    waiting = [(each.name, each.asked.question) for each in waiting_questions([run])]
+    return [
+        CompletionItem(name, help=clean_line(f"{question.request.tool_name} {question.about}"))
+        for name, question in waiting
+        if name.startswith(incomplete)
+    ]
+
+
 _id = click.argument("id", shell_complete=_run_ids)
 
 
@@ -86,6 +106,78 @@ def restore(id: str, as_json: bool) -> int:
     from gemtui.commands import runs as command
 
     return command.restore(id, as_json=as_json)
+
+
+@runs.command()
+@click.argument("run", required=False, shell_complete=_run_ids)
+@_json
+def questions(run: str | None, as_json: bool) -> None:
+    """List the questions that wait for an answer, of all runs or of RUN.
+
+    Each with the call, what it would do, and the words that answer it. --json has whole texts.
+    """
+    from gemtui.commands import runs_serve as command
+
+    command.questions(run, as_json=as_json)
+
+
+@runs.command()
+@click.argument("run", shell_complete=_run_ids)
+@click.argument("number", metavar="N", shell_complete=_question_names)
+@click.argument("verdict", metavar="allow|deny", type=click.Choice(["allow", "deny"]))
+@click.option("--because", metavar="TEXT", default="", help="With deny: what the model reads.")
+@click.option("--similar", is_flag=True, help="With allow: all similar calls of this run as well.")
+@_json
+def answer(run: str, number: str, verdict: str, because: str, similar: bool, as_json: bool) -> int:
+    """Answer question N of a run that waits, from anywhere.
+
+    N is the question's number, or its id as `gemtui runs questions` prints it (3.9f2c41d05b7a6e18),
+    which stands for what was shown. An answer to something that has changed since is refused: a
+    number alone means the call as it was first asked about. Exit code 1 where the answer did not
+    count: somebody was quicker, or what it would do has changed.
+    """
+    from gemtui.commands import runs_serve as command
+
+    if because and verdict == "allow":
+        raise click.UsageError("--because goes with deny")
+    if similar and verdict == "deny":
+        raise click.UsageError("--similar goes with allow")
+    return command.answer(
+        run,
+        number,
+        allow=verdict == "allow",
+        because=because,
+        similar=similar,
+        as_json=as_json,
+    )
+
+
+@runs.command()
+@click.argument("run", shell_complete=_run_ids)
+@click.argument("text")
+@_json
+def say(run: str, text: str, as_json: bool) -> int:
+    """Send a message to a run that works; it reads it with its next tool result.
+
+    TEXT - means stdin. Exit code 1 where the run does not go on, or asks nobody.
+    """
+    from gemtui.commands import runs_serve as command
+
+    return command.say(run, text, as_json=as_json)
+
+
+@runs.command()
+@click.argument("run", shell_complete=_run_ids)
+@click.argument("prompt", required=False)
+@_json
+def queue(run: str, prompt: str | None, as_json: bool) -> None:
+    """Have PROMPT follow when RUN has ended; without one, list what waits behind it.
+
+    PROMPT - means stdin. A run that asks sends it itself; behind any other, the app does.
+    """
+    from gemtui.commands import runs_serve as command
+
+    command.queue(run, prompt, as_json=as_json)
 
 
 @runs.command()

@@ -54,11 +54,8 @@ def run(
     if update_index:
         _update(folder)
     with index_of_user() as index, closing(Search(folder)) as search:
-        asked = _Asked(query, project, everywhere, dropped, limit)
-        try:
-            answer = _from_index(asked, index, search)
-        except Unsure:
-            answer = _from_all(asked, index, search)
+        asked = Question(query, project, everywhere, dropped, limit)
+        answer = find(asked, index, search)
         results = answer.results
         if as_json:
             _print_json(search, results)
@@ -92,7 +89,7 @@ def _update(folder: Path) -> None:
         note(f"the search index can't be written: {error}")
 
 
-class _Asked(NamedTuple):
+class Question(NamedTuple):
     """As for `run`."""
 
     query: Query
@@ -102,7 +99,7 @@ class _Asked(NamedTuple):
     limit: int
 
 
-class _Answer(NamedTuple):
+class Answer(NamedTuple):
     """What was found, in the project `where` (None = in all); `ids`: those of all sessions."""
 
     results: Results
@@ -110,7 +107,15 @@ class _Answer(NamedTuple):
     ids: Collection[str]
 
 
-def _from_index(asked: _Asked, index: Index, search: Search) -> _Answer:
+def find(asked: Question, index: Index, search: Search) -> Answer:
+    """Return what is found. Raises StoreUnreadable, MarksUnreadable."""
+    try:
+        return _from_index(asked, index, search)
+    except Unsure:
+        return _from_all(asked, index, search)
+
+
+def _from_index(asked: Question, index: Index, search: Search) -> Answer:
     """Search with the summaries of what is found alone. Raises Unsure where that can't be."""
     if any(each.field in OF_SESSIONS for each in asked.query.fields):
         raise Unsure
@@ -118,7 +123,7 @@ def _from_index(asked: _Asked, index: Index, search: Search) -> _Answer:
     scope = search.scope(index, where)
     found = search.find_in(asked.query, scope, limit=asked.limit, dropped=asked.dropped)
     *_, results = found
-    return _Answer(results, where, scope.ids)
+    return Answer(results, where, scope.ids)
 
 
 def _project_here(index: Index) -> Path | None:
@@ -129,7 +134,7 @@ def _project_here(index: Index) -> Path | None:
     return here if any(shown) else None
 
 
-def _from_all(asked: _Asked, index: Index, search: Search) -> _Answer:
+def _from_all(asked: Question, index: Index, search: Search) -> Answer:
     """Search with the summaries of all sessions."""
     snapshot = read_store(index, project=asked.project)
     where = None if asked.everywhere else scope(snapshot, asked.project, hidden=False)
@@ -141,7 +146,7 @@ def _from_all(asked: _Asked, index: Index, search: Search) -> _Answer:
         dropped=asked.dropped,
         marks=Marks().all() if asks_for_marks else {},
     )
-    return _Answer(results, where, {each.id for each in snapshot.sessions})
+    return Answer(results, where, {each.id for each in snapshot.sessions})
 
 
 def _why_nothing(query: Query, where: Path | None, *, dropped: bool) -> str:
@@ -164,11 +169,12 @@ def _print_json(search: Search, results: Results) -> None:
         complete,
         total,
     )
-    hits = (_json(each, search.snippet(each, results.query)) for each in results.hits)
+    hits = (hit_entry(each, search.snippet(each, results.query)) for each in results.hits)
     to_stdout(encode_array(hits, head=head, tail=b"}\n"))
 
 
-def _json(hit: Hit, line: Snippet) -> dict[str, Any]:
+def hit_entry(hit: Hit, line: Snippet) -> dict[str, Any]:
+    """Return one hit of `gemtui search --json`."""
     return {
         "session": hit.session.id,
         "subagent": None if hit.file is hit.session else hit.file.id,

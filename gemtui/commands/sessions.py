@@ -27,11 +27,19 @@ SHORT = 8
 
 
 def run(
-    *, project: Path | None, everywhere: bool, hidden: bool, limit: int | None, as_json: bool
+    *,
+    project: Path | None,
+    everywhere: bool,
+    hidden: bool,
+    limit: int | None,
+    since: datetime | None,
+    until: datetime | None,
+    as_json: bool,
 ) -> int:
     """List the sessions of `project`; of the current folder's project, or all, without one.
 
-    1 where `project` is not there and has no sessions.
+    `since`, `until`: only those last used in this time, `until` not included. 1 where `project` is
+    not there and has no sessions.
     """
     with index_of_user() as index:
         home, snapshot = index.home, read_store(index, project=project)
@@ -40,6 +48,10 @@ def run(
     wanted = listed(snapshot, project=where, hidden=hidden)
     if not hidden:
         wanted = (each for each in wanted if each.id not in marks or not marks[each.id].archived)
+    if since is not None:
+        wanted = (each for each in wanted if each.when >= since)
+    if until is not None:
+        wanted = (each for each in wanted if each.when < until)
     sessions = list(islice(wanted, limit))
     if as_json:
         head = b'{"version":1,"home":' + encode(str(home)) + b',"sessions":'
@@ -56,7 +68,8 @@ def run(
         number = len(snapshot.unreadable)
         note(f"{number} of the store's files or folders can't be read: gemtui doctor names them")
     elif not sessions and not as_json:
-        note(_why_none(home, snapshot, where))
+        in_time = "no sessions in this time: give other dates"
+        note(in_time if since or until else _why_none(home, snapshot, where))
     return 0
 
 

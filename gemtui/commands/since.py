@@ -1,39 +1,33 @@
-"""A moment as it is typed: `--since yesterday`, `7d`, `2026-11-20`, `2026-11-20T12:00`."""
+"""A moment as it is typed: `--since yesterday`, `--until 2026-11-20`."""
 
 from __future__ import annotations
 
-import re
-from datetime import UTC, datetime, timedelta
+from datetime import datetime
 from typing import Any
 
 import click
 
-_DAYS = {"today": 0, "yesterday": 1}
-_AGO = re.compile(r"(\d{1,5})([hdw])")
-_UNITS = {"h": "hours", "d": "days", "w": "weeks"}
-
 
 class Moment(click.ParamType[datetime]):
-    """A date or time, local if it names no zone; days begin at midnight."""
+    """A date or time, local if it names no zone; days begin at midnight.
+
+    `end`: the end of the day, month or year is meant.
+    """
 
     name = "date"
 
+    def __init__(self, *, end: bool = False) -> None:
+        self._end = end
+
     def convert(
-        self,
-        value: Any,
-        param: click.Parameter | None,  # noqa: ARG002
-        ctx: click.Context | None,  # noqa: ARG002
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
     ) -> datetime:
         """Return the moment as an aware datetime."""
+        from gemtui.moments import EXAMPLES, period
+
         if isinstance(value, datetime):
             return value
-        now = datetime.now().astimezone()
-        if value in _DAYS:
-            day = now.date() - timedelta(days=_DAYS[value])
-            return datetime.combine(day, datetime.min.time()).astimezone()
-        if ago := _AGO.fullmatch(value):
-            return now - timedelta(**{_UNITS[ago[2]]: int(ago[1])})
-        try:
-            return datetime.fromisoformat(value).astimezone(UTC)
-        except (ValueError, OverflowError, OSError):
-            self.fail(f"{value!r} is no date: take 2026-11-20, today, yesterday, 12h, 7d or 2w")
+        found = period(str(value), datetime.now().astimezone())
+        if found is None:
+            self.fail(f"{value!r} is no date: take {EXAMPLES}", param, ctx)
+        return found[self._end]

@@ -43,6 +43,7 @@ from gemtui.runs.listing import (
     runs_dir,
     usage,
 )
+from gemtui.runs.user_commands import failures
 from gemtui.sessions.index import Index
 from gemtui.sessions.problem import Problem
 from gemtui.sessions.projects import registry_problem
@@ -78,7 +79,8 @@ class StoreReport:
 class OwnFiles:
     """gemtui's settings, cache, saved prompts, and what the user has said about sessions.
 
-    `config_problem`: None = the file is valid or missing. `theme`: the theme in the settings, None
+    `config_problem`: None = the file is valid or missing. `failed_commands`: why programs of the
+    user's could not do their work. `theme`: the theme in the settings, None
     = the default; only the app knows whether it exists. `cache_private`: nobody but the user has
     access to the folder. `cache_problem`: why the cache is not used, None = it is. `cache_renewed`:
     why it was just created again, None = it was not. `prompts_bytes`: the size of the file, None =
@@ -89,6 +91,7 @@ class OwnFiles:
     config: Path
     config_found: bool
     config_problem: str | None
+    failed_commands: tuple[str, ...]
     theme: str | None
     cache: Path
     cache_files: int
@@ -229,6 +232,7 @@ def _own_files(environ: Mapping[str, str], cache: Path, found: Snapshot) -> OwnF
         config=config,
         config_found=is_there(config),
         config_problem=problem,
+        failed_commands=tuple(each.text for each in failures()),
         theme=None if settings.theme == Config().theme else settings.theme,
         cache=cache,
         cache_files=len(sizes),
@@ -284,6 +288,7 @@ def _problems(report: Report) -> Iterator[str]:
     yield from (f"{folder} {BROKEN}" for folder in report.runs.broken)
     if files.config_problem is not None:
         yield files.config_problem
+    yield from files.failed_commands
     if files.cache_problem is not None:
         yield files.cache_problem
     if files.marks_problem is not None:

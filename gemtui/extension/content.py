@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import shlex
+from contextlib import suppress
 from importlib.metadata import version
 from importlib.resources import files
 from pathlib import Path
+from typing import Any
 
 from gemtui.files import read_small, write_whole
+from gemtui.jsonfile import read_object
 from gemtui.jsonout import encode
 from gemtui.own_folders import make_own_folder
 from gemtui.paths import extension_dir, live_dir
+from gemtui.processes import python
 
 NAME = "gemtui"
 """Of the extension, and of its hooks: what settings would name to disable them."""
@@ -25,18 +29,25 @@ EVENTS = (
 )
 MARK = "gemtui: which Gemini sessions work or wait, kept sessions, runs that ask you"
 """Its description, by which an extension is known as ours."""
+_MANIFEST, _SERVERS = "gemini-extension.json", "mcpServers"
 _LONGEST = 2_147_483_000
 """Milliseconds that a hook may take, 24 days: a person may answer tomorrow. More would be none."""
 _REFUSAL = '{"decision":"deny","reason":"gemtui does not answer, so this is not allowed"}'
 
 
-def content(folder: Path) -> dict[str, bytes]:
-    """Return the files of the extension in `folder`, by their names relative to it."""
+def content(folder: Path, *, mcp: bool = False) -> dict[str, bytes]:
+    """Return the files of the extension in `folder`, by their names relative to it.
+
+    `mcp`: it also offers agents a server that reads stored sessions.
+    """
     packaged = files("gemtui.extension") / "files"
-    manifest = {"name": NAME, "version": version("gemtui"), "description": MARK}
+    manifest: dict[str, Any] = {"name": NAME, "version": version("gemtui"), "description": MARK}
+    if mcp:
+        program, *words = python("-m", "gemtui", "mcp")
+        manifest[_SERVERS] = {NAME: {"command": program, "args": words}}
     hooks = {event: [{"hooks": [_hook(event, folder)]}] for event in EVENTS}
     return {
-        "gemini-extension.json": encode(manifest),
+        _MANIFEST: encode(manifest),
         "hooks/hooks.json": encode({"hooks": hooks}),
         **{name: (packaged / name).read_bytes() for name in ("hook.sh", "ask.py")},
     }
@@ -72,15 +83,25 @@ def _quoted(path: Path) -> str:
     return shlex.quote(str(path)).replace("$", "$''")
 
 
-def write() -> None:
-    """Write the extension where it belongs, and make the folder of live files. Raises OSError."""
+def offers_mcp(folder: Path) -> bool:
+    """Return whether the extension in `folder` offers the server that reads sessions."""
+    with suppress(OSError):
+        return bool(read_object(folder / _MANIFEST).get(_SERVERS))
+    return False
+
+
+def write(*, mcp: bool | None = None) -> None:
+    """Write the extension where it belongs, and make the folder of live files. Raises OSError.
+
+    `mcp`: whether it offers the server that reads sessions; None = as before.
+    """
     make_own_folder(live_dir())
-    write_to(extension_dir())
+    write_to(extension_dir(), mcp=offers_mcp(extension_dir()) if mcp is None else mcp)
 
 
-def write_to(folder: Path) -> None:
+def write_to(folder: Path, *, mcp: bool = False) -> None:
     """Write the extension's files to a folder, which is made. Raises OSError."""
-    for name, data in content(folder).items():
+    for name, data in content(folder, mcp=mcp).items():
         path = folder / name
         make_own_folder(path.parent)
         write_whole(path, [data])
@@ -89,6 +110,7 @@ def write_to(folder: Path) -> None:
 def is_current(folder: Path) -> bool:
     """Return whether the files in `folder` are those of this gemtui. Raises nothing."""
     try:
-        return all(read_small(folder / name) == data for name, data in content(folder).items())
+        wanted = content(folder, mcp=offers_mcp(folder))
+        return all(read_small(folder / name) == data for name, data in wanted.items())
     except OSError:
         return False

@@ -29,11 +29,14 @@ _LONGEST = 10_000
 """Bytes of what the CLI says that are read; its last line tells why it failed."""
 
 
-def install(cli: Detected, environ: Mapping[str, str] = os.environ) -> ExtensionState:
+def install(
+    cli: Detected, environ: Mapping[str, str] = os.environ, *, mcp: bool | None = None
+) -> ExtensionState:
     """Write the extension's files, and have the CLI refer to them unless it does already.
 
-    Returns what a session in the current folder would do with it. Raises CliNotFound,
-    ExtensionError, OSError.
+    `mcp`: whether it offers agents a server that reads stored sessions; None = as before. Returns
+    what a session in the current folder would do with it. Raises CliNotFound, ExtensionError,
+    OSError.
     """
     before = extension_state(environ)
     if before.state is State.FOREIGN:
@@ -42,7 +45,7 @@ def install(cli: Detected, environ: Mapping[str, str] = os.environ) -> Extension
     _require_hooks(cli)
     if before.installed and not before.in_place:
         remove(cli, environ)
-    write()
+    write(mcp=mcp)
     try:
         if not before.in_place:
             _run(program, ["link", str(before.folder), "--consent"], environ)

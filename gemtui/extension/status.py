@@ -13,7 +13,7 @@ from typing import Any
 
 from gemtui.agent.settings import read_settings, settings_places
 from gemtui.errors import GemtuiError
-from gemtui.extension.content import MARK, NAME, is_current
+from gemtui.extension.content import MARK, NAME, is_current, offers_mcp
 from gemtui.files import is_folder, resolved
 from gemtui.jsonfile import read_object
 from gemtui.paths import current_folder, extension_dir, gemini_home
@@ -64,6 +64,11 @@ class ExtensionState:
         """Whether the CLI refers to the folder where the files belong."""
         return self.source is not None and resolved(self.source) == resolved(self.folder)
 
+    @property
+    def offers_mcp(self) -> bool:
+        """Whether it offers agents a server that reads stored sessions."""
+        return self.source is not None and offers_mcp(self.source)
+
     def to_dict(self) -> dict[str, Any]:
         """Return it as in `gemtui extension status --json`."""
         return {
@@ -72,6 +77,7 @@ class ExtensionState:
             "folder": str(self.folder),
             "link": str(self.link),
             "source": None if self.source is None else str(self.source),
+            "mcp": self.offers_mcp,
             "problem": self.problem,
         }
 

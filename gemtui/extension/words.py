@@ -13,8 +13,19 @@ WARNING = "Google does not vet, endorse, or guarantee the functionality or secur
 """From what Gemini CLI says whenever an extension is installed."""
 
 
-def before_install(environ: Mapping[str, str] = os.environ) -> Iterator[str]:
-    """Yield the paragraphs that say what the extension does and what installing it touches."""
+MCP = (
+    "In every session in a trusted folder, agents can then search and read the stored sessions of "
+    "that folder, by tools of a server that gemtui starts; nothing can be changed by it. What a "
+    "model reads there goes where its other text goes."
+)
+"""What the extension does in addition where it offers the server that reads sessions."""
+
+
+def before_install(environ: Mapping[str, str] = os.environ, *, mcp: bool = False) -> Iterator[str]:
+    """Yield the paragraphs that say what the extension does and what installing it touches.
+
+    `mcp`: it also offers agents a server that reads stored sessions.
+    """
     yield (
         "gemtui's extension of Gemini CLI lets it ask you before a run acts, show which Gemini "
         "sessions work or wait for you in any terminal, and, once you switch that on, keep "
@@ -27,6 +38,8 @@ def before_install(environ: Mapping[str, str] = os.environ) -> Iterator[str]:
         "alone. Nothing leaves this machine. While you work in Gemini CLI, its status line says "
         f"“Executing Hook: {NAME}” now and then; its setting hooksConfig.notifications hides that."
     )
+    if mcp:
+        yield MCP
     yield (
         f"gemtui writes it to {short_path(extension_dir())}. Below "
         f"{short_path(gemini_home(environ))} Gemini CLI's own command `gemini extensions link` "

@@ -2,12 +2,24 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
+
 from gemtui.agent import gemini
 from gemtui.agent.gemini import GeminiRun
 from gemtui.agent.options import AgentOptions
-from gemtui.paths import gemini_home
+from gemtui.agent.run_folder import Request, RunFolder
+from gemtui.errors import ConfigError
+from gemtui.paths import config_file, gemini_home
 from gemtui.runs.gate_checks import check_gate
 from gemtui.runs.resume import ResumeGuard, require_stored
+from gemtui.runs.user_commands import (
+    SETTINGS,
+    CommandFailure,
+    UserCommands,
+    forget_failure,
+    keep_failure,
+    look_for_programs,
+)
 
 
 class GeminiAdapter(gemini.GeminiAdapter):
@@ -34,3 +46,29 @@ class GeminiAdapter(gemini.GeminiAdapter):
                 options, self._environ, version=found.version, capabilities=found.capabilities
             )
         return super().start(prompt, options, id=id)
+
+    def _prepare(self, folder: RunFolder, request: Request) -> None:
+        """Keep which programs of the user's are told of this run, then prepare as for any."""
+        keep_commands(folder)
+        super()._prepare(folder, request)
+
+
+def keep_commands(folder: RunFolder) -> None:
+    """Write down for a run which programs the settings want told of it.
+
+    Settings that can't be read want none, which is told as the failure of a program is.
+    """
+    from gemtui.config import load_config
+
+    try:
+        config = load_config(config_file())
+        commands = UserCommands(
+            on_ask=config.on_ask, on_ask_after=config.on_ask_after, on_end=config.on_end
+        )
+        commands.keep(folder)
+        look_for_programs(commands)
+    except (ConfigError, OSError) as error:
+        with suppress(OSError):
+            keep_failure(CommandFailure(setting=SETTINGS, words=(), why=str(error)))
+    else:
+        forget_failure(SETTINGS)

@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import os
 import shlex
+import subprocess
 import sys
 import threading
 import time
@@ -50,6 +51,7 @@ from gemtui.runs.gate_calls import AGENT, CallWatch
 from gemtui.runs.gate_policy import SEALED, GatePolicy, Judgement, Way
 from gemtui.runs.gate_server import GateServer, IsGone
 from gemtui.runs.granted import Granted
+from gemtui.runs.user_commands import ON_ASK, UserCommands, start
 from gemtui.transcript.parts import mapping, string
 from gemtui.transcript.seal import is_sealed, new_seal, sealed, unsealed
 
@@ -107,6 +109,8 @@ class Gate:
         self._early: set[int] = set()
         """Questions whose answers were there before them."""
         self._waiting = 0
+        self._commands = UserCommands.of(folder)
+        self._telling: list[subprocess.Popen[bytes]] = []
         self._stopped = False
         self._closed = threading.Event()
 
@@ -399,7 +403,7 @@ class Gate:
         """
         if number in self._early:
             return Approval.deny(EARLY)
-        granted = self._granted.answers
+        granted, told = self._granted.answers, not self._commands.on_ask
         began = time.monotonic()
         while not self._closed.wait(pause(time.monotonic() - began)):
             if gone():
@@ -412,7 +416,17 @@ class Gate:
                     return rule
             if self._away is Away.REFUSE and not self._is_somebody_here():
                 return Approval.deny(NOBODY)
+            if not told and time.monotonic() - began >= self._commands.on_ask_after:
+                told = True
+                self._tell_user(number)
         return None
+
+    def _tell_user(self, number: int) -> None:
+        """Have the user's own program told of a question; it waits on where that fails."""
+        try:
+            self._telling.append(start(self._folder, ON_ASK, self._commands.on_ask, number))
+        except OSError as error:
+            traceback.print_exception(error)
 
     def _is_somebody_here(self) -> bool:
         last = self._files.last_here()

@@ -92,6 +92,8 @@ class RunProgress:
         """The words of a hook that stopped the run."""
         self.refused: dict[tuple[str, str], int] = {}
         """(tool, why) -> how often."""
+        self.denied: list[Mapping[str, str]] = []
+        """The calls that were refused: `toolUseId`, `toolName` and `reason`, in their order."""
         self.errors: list[ErrorSaid] = []
         """The last few."""
         self.answered = False
@@ -151,6 +153,8 @@ class RunProgress:
         if result.status is ResultStatus.DENIED:
             key = (result.tool_name, refusal_words(string(result.output), result.tool_name))
             self.refused[key] = self.refused.get(key, 0) + 1
+            id, (tool, why) = result.tool_use_id, key
+            self.denied.append({"toolUseId": id, "toolName": tool, "reason": why})
         elif found := _HOOK.match(string(result.output)):
             self.stopped_by = found[1]
         elif result.status is ResultStatus.ERROR:

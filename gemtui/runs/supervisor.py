@@ -7,9 +7,10 @@ does not need is not imported for it.
 from __future__ import annotations
 
 import sys
+from pathlib import Path
 
 from gemtui.agent.run_folder import Request, RunFolder
-from gemtui.agent.supervise import Gate, Keeper, main
+from gemtui.agent.supervise import AfterRun, Gate, Keeper, main
 
 
 def keeper_of(folder: RunFolder, request: Request) -> Keeper | None:
@@ -32,5 +33,18 @@ def gate_of(folder: RunFolder, request: Request) -> Gate | None:
     return Gate(folder, request)
 
 
+def after_of(folder: RunFolder) -> AfterRun:
+    """Return what tells the user's own program that a run has ended.
+
+    Which one that is, is read now: before the run can change the file.
+    """
+    from gemtui.runs.user_commands import ON_END, UserCommands, start
+
+    program = UserCommands.of(folder).on_end
+    return lambda run: start(run, ON_END, program) if program else None
+
+
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:], keeper_of=keeper_of, gate_of=gate_of))
+    words = sys.argv[1:]
+    after = after_of(RunFolder(Path(words[0])))
+    sys.exit(main(words, keeper_of=keeper_of, gate_of=gate_of, after=after))

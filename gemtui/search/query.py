@@ -12,10 +12,11 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import date, datetime, timedelta
+from datetime import datetime
 from difflib import get_close_matches
 from enum import StrEnum
 
+from gemtui.moments import period
 from gemtui.text import listed
 
 LONGEST = 1000
@@ -192,29 +193,12 @@ def _narrowed(field: Field, value: str, excluded: bool) -> Narrowed:
 # --- times ---------------------------------------------------------------------------------------
 
 
-_DAY = re.compile(r"(\d{4})(?:-(\d{1,2})(?:-(\d{1,2}))?)?")
-_AGO = re.compile(r"(\d{1,4})([hdwmy])")
-_UNITS = {"h": 1 / 24, "d": 1, "w": 7, "m": 30, "y": 365}
-_NAMED = {"today": 0, "yesterday": 1}
-
-
 def _time(field: Field, value: str, now: datetime) -> datetime:
     """The moment that a day, month or year begins, or that is so long ago."""
-    word = value.lower()
-    try:
-        if (ago := _AGO.fullmatch(word)) is not None:
-            return now - timedelta(days=int(ago[1]) * _UNITS[ago[2]])
-        if word in _NAMED:
-            return _midnight(now.date() - timedelta(days=_NAMED[word]), now)
-        if (day := _DAY.fullmatch(word)) is not None:
-            return _midnight(date(int(day[1]), int(day[2] or 1), int(day[3] or 1)), now)
-    except (ValueError, OverflowError):
-        pass
-    raise _Malformed(f"{field}:{value} is no day, such as 2026-11-20, yesterday or 7d")
-
-
-def _midnight(day: date, now: datetime) -> datetime:
-    return datetime(day.year, day.month, day.day, tzinfo=now.tzinfo)
+    found = period(value, now)
+    if found is None:
+        raise _Malformed(f"{field}:{value} is no day, such as 2026-11-20, yesterday or 7d")
+    return found[0]
 
 
 # --- completing ----------------------------------------------------------------------------------

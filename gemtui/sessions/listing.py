@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
 
+from gemtui.moments import period
 from gemtui.sessions.days import Days
 from gemtui.sessions.store import SessionKind
 from gemtui.sessions.summary import Flag, Summary
@@ -90,18 +91,24 @@ class Query:
 
     A word with a capital is case-sensitive. Searched are name, title, project, models, tags, note
     and id, not the text of the sessions. `#tag` is also the beginning of a tag; `is:pinned` and
-    `is:archived` ask for these.
+    `is:archived` ask for these, `after:7d` and `before:2026-11-20` for when they were last used;
+    `today` and `yesterday` find those of that day, and those that have the word. `now`: aware,
+    None = just now.
     """
 
-    def __init__(self, text: str) -> None:
+    def __init__(self, text: str, now: datetime | None = None) -> None:
         words = text.split()
         wanted = [word for word in words if not word.startswith("!")]
         self._states = tuple(word for word in wanted if word in _STATES)
-        self.wanted = tuple(word for word in wanted if word not in _STATES)
+        now = now or datetime.now().astimezone()
+        self._times = {each: time for each in wanted if (time := _time(each, now)) is not None}
+        self._days = {each: day for each in wanted if (day := _day(each, now)) is not None}
+        others = (*self._states, *self._times)
+        self.wanted = tuple(word for word in wanted if word not in others)
         self.unwanted = tuple(word[1:] for word in words if word.startswith("!") and word[1:])
 
     def __bool__(self) -> bool:
-        return bool(self.wanted or self.unwanted or self._states)
+        return bool(self.wanted or self.unwanted or self._states or self._times)
 
     @property
     def for_archived(self) -> bool:
@@ -110,12 +117,25 @@ class Query:
 
     def select(self, entries: Iterable[ListEntry]) -> list[ListEntry]:
         """Return the entries that match, in their order."""
-        found = list(entries)
+        found = [each for each in entries if self._is_in_time(each.summary.when)]
         for word in (*self.wanted, *self._states):
-            found = _having(word, found, True)
+            if word in self._days:
+                start, end = self._days[word]
+                has = {id(each) for each in _having(word, found, True)}
+                found = [
+                    each for each in found if start <= each.summary.when < end or id(each) in has
+                ]
+            else:
+                found = _having(word, found, True)
         for word in self.unwanted:
             found = _having(word, found, False)
         return found
+
+    def _is_in_time(self, when: datetime) -> bool:
+        return all(
+            when >= time if word.startswith(_AFTER) else when < time
+            for word, time in self._times.items()
+        )
 
     def spans(self, text: str) -> list[tuple[int, int]]:
         """Return where wanted words are in a text: (start, end), in order, not overlapping."""
@@ -125,6 +145,22 @@ class Query:
     def _pattern(self) -> re.Pattern[str]:
         longest_first = sorted(self.wanted, key=len, reverse=True)
         return re.compile("|".join(map(_any_case, longest_first)))
+
+
+_AFTER, _BEFORE = "after:", "before:"
+_DAYS = ("today", "yesterday")
+
+
+def _time(word: str, now: datetime) -> datetime | None:
+    """The time that `after:…` or `before:…` names; None for another word."""
+    if not word.startswith((_AFTER, _BEFORE)):
+        return None
+    found = period(word.partition(":")[2], now)
+    return None if found is None else found[0]
+
+
+def _day(word: str, now: datetime) -> tuple[datetime, datetime] | None:
+    return period(word, now) if word in _DAYS else None
 
 
 _STATES = {"is:pinned": "pinned", "is:archived": "archived"}

@@ -40,7 +40,7 @@ from gemtui.transcript.model import (
     Transcript,
 )
 
-__all__ = ["Heading", "to_html", "to_markdown", "to_text"]
+__all__ = ["Heading", "message_lines", "to_html", "to_markdown", "to_text"]
 
 INDENT = "  "
 
@@ -51,11 +51,12 @@ def to_text(transcript: Transcript, summary: Heading, *, dropped: bool = False) 
     for label, words in facts(summary):
         yield f"{label}: {words}\n"
     for passage in passages(transcript, dropped=dropped):
-        lines = ("", f"[{passage}]") if isinstance(passage, str) else _message(passage)
+        lines = ("", f"[{passage}]") if isinstance(passage, str) else message_lines(passage)
         yield "".join(f"{line}\n" for line in lines)
 
 
-def _message(message: Message) -> Iterator[str]:
+def message_lines(message: Message) -> Iterator[str]:
+    """Yield the lines of one message as plain text, the first one empty."""
     yield ""
     yield head(message)
     for block in message.blocks:

@@ -118,6 +118,7 @@ EXTENSION = {
     "folder": str,
     "link": str,
     "source": (str, None),
+    "mcp": bool,
     "problem": (str, None),
 }
 DOCTOR = {

@@ -54,6 +54,24 @@ def test_installing_again_asks_nobody(cli: Path, gemtui: Gemtui) -> None:
     assert len((cli.parent / "words").read_text().splitlines()) == 1
 
 
+def test_the_server_for_agents_is_there_only_if_it_is_wanted(cli: Path, gemtui: Gemtui) -> None:
+    manifest = extension_dir() / "gemini-extension.json"
+    for words, offered in (
+        ((), False),
+        (("--mcp",), True),
+        ((), True),
+        (("--no-mcp",), False),
+    ):
+        assert gemtui("extension", "install", "--yes", *words).code == 0
+        servers = json.loads(manifest.read_text()).get("mcpServers", {})
+        assert (list(servers) == ["gemtui"]) is offered
+        status = gemtui("extension", "status", "--json").json["extension"]
+        assert (status["state"], status["mcp"]) == ("ready", offered)
+    refused = gemtui("extension", "install", "--mcp")
+    assert refused.code == 2  # nobody can be asked
+    assert "mcpServers" not in manifest.read_text()
+
+
 @pytest.mark.parametrize("command", ["install", "remove"])
 def test_where_nobody_can_be_asked_nothing_is_done(cli: Path, gemtui: Gemtui, command: str) -> None:
     if command == "remove":

@@ -553,6 +553,21 @@ def test_a_run_with_refusals_is_told_from_a_success(fake_cli: FakeCli, gemtui: G
     )
 
 
+def test_a_denied_call_fails_a_run_if_that_is_wanted(fake_cli: FakeCli, gemtui: Gemtui) -> None:
+    used, end = uses("t1", "write_file", "a.txt"), f"print:{OK}"
+    fake_cli(f"print:{INIT}", used, ends("t1", "denied"), says("No."), end)
+    assert gemtui("run", "Write").code == 0
+    answer = gemtui("run", "Write", "--fail-on-denied", "--json")
+    assert answer.code == 1
+    assert "gemtui: done, but 1 tool call was refused (write_file" in answer.err
+    done = json.loads(answer.out.splitlines()[-1])
+    (denied,) = done["metadata"]["deniedCalls"]
+    assert (denied["toolUseId"], denied["toolName"]) == ("t1", "write_file")
+    fake_cli(f"print:{INIT}", used, ends("t1", "success"), says("Yes."), end)
+    answer = gemtui("run", "Write", "--fail-on-denied", "--json")
+    assert (answer.code, "deniedCalls" in answer.out) == (0, False)
+
+
 @pytest.mark.parametrize("word", ["clear", "--clear"])
 def test_runs_are_cleared(gemtui: Gemtui, word: str) -> None:
     add_run(runs_dir(), "one")

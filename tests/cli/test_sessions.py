@@ -95,6 +95,25 @@ def test_project_narrows_down(store: Path, tmp_path: Path, gemtui: Gemtui) -> No
     ]
 
 
+def test_since_and_until_narrow_down_to_a_time(store: Path, tmp_path: Path, gemtui: Gemtui) -> None:
+    mine = tmp_path / "mine"
+    mine.mkdir()
+    for day in (17, 18, 19):
+        at = f"2026-10-{day}T12:00:00.000Z"
+        add_session(store, "mine", f"{day:08}-aaaa", "Say hi", project=str(mine), time=at)
+    for words, found in (
+        (("--since", "2026-10-18"), [19, 18]),
+        (("--until", "2026-10-18"), [18, 17]),
+        (("--since", "2026-10-18", "--until", "2026-10-18"), [18]),
+        (("--since", "2026-10-18", "--limit", "1"), [19]),
+        (("--since", "2026-10-20"), []),
+    ):
+        answer = gemtui("sessions", "--project", mine, "--json", *words)
+        assert ids(answer.json) == [f"{day:08}-aaaa" for day in found]
+    assert gemtui("sessions", "--since", "someday").code == 2
+    assert gemtui("sessions", "--since", "2026-10-18", "--live").code == 2
+
+
 def test_the_current_folder_decides(
     store: Path, tmp_path: Path, gemtui: Gemtui, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -13,6 +13,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
+import psutil
 import pytest
 
 import gemtui.extension
@@ -29,13 +30,14 @@ from gemtui.agent.approval import (
 )
 from gemtui.agent.command import GATE
 from gemtui.agent.gate_folder import GateFolder
-from gemtui.agent.run_folder import Request, RunFolder
+from gemtui.agent.run_folder import Owner, Request, RunFolder
 from gemtui.agent.steering import Steering
 from gemtui.policy.engine.decide import decide
 from gemtui.policy.file.policy import Policy
 from gemtui.policy.model.rules import Call, Decision
 from gemtui.runs.approved_writes import PutBackError, put_back
 from gemtui.runs.gate import CHANGED, LED, NESTED, NOBODY, RACES, TROUBLE, Gate
+from gemtui.runs.user_commands import UserCommands
 from gemtui.transcript.seal import PROPERTY, sealed, unsealed
 from tests.patience import PATIENCE
 
@@ -45,7 +47,13 @@ Hook = Callable[..., dict[str, Any] | None]
 class Asker:
     """A run's gate, its hooks and its person."""
 
-    def __init__(self, place: Path, policy: str = "", away: str = "wait") -> None:
+    def __init__(
+        self,
+        place: Path,
+        policy: str = "",
+        away: str = "wait",
+        commands: UserCommands | None = None,
+    ) -> None:
         self.project = place / "project"
         self.project.mkdir()
         self.folder = RunFolder.create(place / "runs", "run")
@@ -60,10 +68,19 @@ class Asker:
             environ={},
             about={"ask": True, "approval_mode": "default", "away": away},
         )
+        self.folder.write_request(request)
+        if commands is not None:
+            commands.keep(self.folder)
         self.files = GateFolder.of(self.folder)
         self.gate = Gate(self.folder, request, clock=lambda: self.now)
         self.socket = Path(self.gate.open(place)["GEMTUI_GATE"])
         self.pool = ThreadPoolExecutor(200)
+
+    def lives(self) -> None:
+        """Let the run look like one that goes on, to whoever reads its folder."""
+        own = psutil.Process()
+        self.folder.write_owner(Owner(pid=own.pid, began=own.create_time()))
+        self.folder.stdout.touch()
 
     def connect(self, sent: bytes) -> socket.socket:
         connection = socket.socket(socket.AF_UNIX)

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
@@ -76,6 +77,26 @@ def test_words_are_anded_over_title_project_model_and_id(query: str, found: list
     assert names(rows.rows) == found
     assert rows.shown == len(found)
     assert rows.total == 3
+
+
+@pytest.mark.parametrize(
+    ("query", "found"),
+    [
+        ("after:3h", ["4ba95511-271c", "c0ffee00-1f7e"]),
+        ("after:3h build", ["c0ffee00-1f7e"]),
+        ("before:1h", ["c0ffee00-1f7e", "7024884b-dece"]),
+        ("after:2h before:1h", ["c0ffee00-1f7e"]),
+        ("yesterday", ["7024884b-dece"]),
+        ("today", ["4ba95511-271c", "c0ffee00-1f7e"]),
+        ("after:someday", []),
+    ],
+)
+def test_times_are_those_of_the_last_use(query: str, found: list[str]) -> None:
+    named = (*SEARCHED[:2], summary("7024884b-dece", "Parser", hours=20))
+    rows = [row for row in arrange(named, EVERYWHERE).rows if isinstance(row, SessionRow)]
+    now = named[0].when + timedelta(minutes=30)
+    selected = Query(query, now).select(row.entry for row in rows)
+    assert [entry.summary.id for entry in selected] == found
 
 
 def test_spans_are_where_the_words_stand() -> None:

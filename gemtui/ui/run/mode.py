@@ -16,6 +16,7 @@ from textual.signal import Signal
 
 from gemtui.errors import GemtuiError
 from gemtui.files import is_folder, is_there
+from gemtui.paths import failed_commands_dir
 from gemtui.sessions.load import transcript_of
 from gemtui.sessions.records import SessionLog
 from gemtui.sessions.summary import Flag, Summary
@@ -112,6 +113,12 @@ class RunMode:
             await self._say_orphans()
         await asyncio.to_thread(_tidy, place)
         await self._say_waiting()
+        await self._say_failures()
+
+    async def _say_failures(self) -> None:
+        """Tell why a program that the settings name could not do its work, once."""
+        for words in await asyncio.to_thread(_untold):
+            self._app.say(words, problem=True)
 
     async def _say_waiting(self) -> None:
         """Tell of prompts that wait behind runs that have ended."""
@@ -168,6 +175,7 @@ class RunMode:
 
                 app.ring(end_notice(run))
                 app.say(f"A run has ended: {clean_line(run.prompt[:50])}")
+            app.run_worker(self._say_failures())
         self.changed.publish(run)
         app.signs_changed.publish(None)
 
@@ -247,6 +255,18 @@ def _waiting(place: Path) -> int:
     folders = map(RunFolder, runs)
     ended = (run for run in folders if not run.is_starting() and not owner_lives(run.owner()))
     return sum(Steering.of(run).undelivered() for run in ended)
+
+
+def _untold() -> tuple[str, ...]:
+    """What to tell of programs that failed; nothing is imported where none did."""
+    try:
+        if not any(failed_commands_dir().iterdir()):
+            return ()
+    except OSError:
+        return ()
+    from gemtui.runs.user_commands import take_untold
+
+    return take_untold()
 
 
 def _asks(run: LiveRun) -> bool:

@@ -1,0 +1,55 @@
+"""`gemtui mcp`: stored sessions for agents, read-only, over stdin and stdout."""
+
+from __future__ import annotations
+
+import os
+import signal
+import stat
+import sys
+from importlib.metadata import version
+from pathlib import Path
+from types import FrameType
+
+import click
+
+from gemtui.commands.mcp_tools import WHAT, SessionTools
+from gemtui.mcp_server import McpServer
+from gemtui.paths import current_folder
+
+
+def run(*, project: Path | None, everywhere: bool) -> int:
+    """Serve until the input ends, SIGTERM or SIGINT.
+
+    `project`: whose sessions may be read, those of the current folder without one. `everywhere`:
+    those of all projects. Raises click.UsageError.
+    """
+    if sys.stdin is None or sys.stdout is None:
+        raise click.UsageError("an agent speaks to this over stdin and stdout, and one is closed")
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, _end)
+    out = os.fdopen(os.dup(1), "wb")
+    _let_stderr_go()
+    os.dup2(2, 1)  # whatever else is printed is no part of the protocol
+    where = None if everywhere else (project or current_folder()).absolute()
+    server = McpServer(
+        SessionTools(where).tools(),
+        name="gemtui",
+        version=version("gemtui"),
+        instructions=WHAT,
+    )
+    server.serve(sys.stdin.buffer, out)
+    sys.stderr.flush()
+    os._exit(0)  # a tool that was given up may still be reading
+
+
+def _let_stderr_go() -> None:
+    """Write diagnostics nowhere if a program is to read them: many never do, and it would fill."""
+    kind = os.fstat(2).st_mode
+    if stat.S_ISFIFO(kind) or stat.S_ISSOCK(kind):
+        nowhere = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(nowhere, 2)
+        os.close(nowhere)
+
+
+def _end(_number: int, _frame: FrameType | None) -> None:
+    os._exit(0)

@@ -1,0 +1,249 @@
+"""`gemtui runs questions`, `answer`, `say` and `queue`: a run served without its screen."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import click
+
+from gemtui.agent.approval import Fate, Settled
+from gemtui.agent.gate_folder import GateFolder
+from gemtui.agent.steering import LARGEST, Steering
+from gemtui.commands.output import lines_to_stdout, note, to_stdout
+from gemtui.commands.run_ask import question_lines
+from gemtui.jsonout import encode, encode_array
+from gemtui.runs.conversation import Asked, Conversation, Given
+from gemtui.runs.listing import Run, RunState, find_run, list_runs, runs_dir
+from gemtui.runs.questions import Question
+from gemtui.runs.served import (
+    WaitingQuestion,
+    conversation_of,
+    first_token,
+    outcome_of,
+    parse_name,
+    token_of,
+    waiting_questions,
+)
+from gemtui.runs.steered import look
+from gemtui.text import Clean, clean_line, duration, visible_line
+
+_SHORT = 8
+_FATES = {
+    Fate.ALLOWED: "allowed",
+    Fate.CHANGED: "allowed with other arguments",
+    Fate.DENIED: "denied",
+    Fate.STOPPED: "denied, and the run was stopped",
+    Fate.ABANDONED: "not allowed",
+}
+
+
+def questions(id: str | None, *, as_json: bool) -> None:
+    """Print the questions that wait, of all runs or of one. Raises RunNotFound, RunAmbiguous."""
+    place = runs_dir()
+    runs = list_runs(place) if id is None else (find_run(place, id),)
+    found = waiting_questions(runs)
+    if as_json:
+        entries = (each.to_dict() for each in found)
+        to_stdout(encode_array(entries, head=b'{"version":1,"questions":', tail=b"}\n"))
+        return
+    waiting = list(found)
+    lines_to_stdout(line for each in waiting for line in _lines(each))
+    if not waiting:
+        note("no run waits for an answer" if id is None else "this run waits for no answer")
+
+
+def _lines(waiting: WaitingQuestion) -> Iterator[Clean]:
+    """A question as `gemtui run --ask` shows it, then how to answer it."""
+    run, asked = waiting.run, waiting.asked
+    request = asked.question.request
+    asked_at = datetime.fromtimestamp(request.asked / 1000, UTC)
+    since = duration(datetime.now(UTC) - asked_at)
+    head = f"run {run.id[:_SHORT]} in {run.cwd}: question {request.number}, asked {since} ago"
+    yield visible_line(head)
+    yield from question_lines(request, asked.runs, Path(run.cwd))
+    if request.because:
+        yield visible_line(f"  why: {request.because}")
+    if waiting.changed:
+        yield Clean("  The call does something else by now than when it was asked about.")
+    if asked.refusal is not None:
+        yield visible_line(f"  It can't be allowed: {asked.refusal}")
+    if asked.similar.rule is not None:
+        yield visible_line(f"  --similar allows {asked.similar.words}")
+    yield clean_line(f"  gemtui runs answer {run.id[:_SHORT]} {waiting.name} allow")
+    yield clean_line(f'  gemtui runs answer {run.id[:_SHORT]} {waiting.name} deny --because "…"')
+    yield Clean("")
+
+
+# --- answers -------------------------------------------------------------------------------------
+
+
+def answer(id: str, name: str, *, allow: bool, because: str, similar: bool, as_json: bool) -> int:
+    """Answer a question; 1 where the answer did not count.
+
+    `name`: the question's, as `questions` prints it; a number alone means the call as it was first
+    asked about, and needs the run's own id to be allowed. Raises click.UsageError, RunNotFound,
+    RunAmbiguous, OSError.
+    """
+    parsed = parse_name(name)
+    if parsed is None:
+        raise click.UsageError(f"{name!r} names no question: gemtui runs questions lists them")
+    run, (number, token) = find_run(runs_dir(), id), parsed
+    if allow and token is None and not run.id.startswith(id):
+        raise click.UsageError(
+            f"{id!r} may be another run by now: name the run by its id, or the question as "
+            "gemtui runs questions does"
+        )
+    talking = conversation_of(run)
+    question = next((each for each in talking.look() if each.number == number), None)
+    if question is None:
+        listed = f"gemtui runs questions {run.id[:_SHORT]}"
+        raise click.UsageError(f"run {run.id[:_SHORT]} has no question {number}: see {listed}")
+    if (why := _too_late(run, question)) is not None:
+        return _refused(run, number, why, as_json=as_json)
+    asked = talking.asked(question)
+    if token_of(asked.effect) != (token or first_token(asked)) and (allow or token is not None):
+        why = f"it has changed since it was shown: see gemtui runs questions {run.id[:_SHORT]}"
+        return _refused(run, number, why, as_json=as_json)
+    try:
+        given = _give(talking, asked, allow=allow, because=because, similar=similar)
+    except ValueError as error:
+        return _refused(run, number, f"it can't be allowed: {error}", as_json=as_json)
+    if not given:
+        return _refused(run, number, "somebody else answered it first", as_json=as_json)
+    return _tell(run, number, allow, outcome_of(run, number), as_json=as_json)
+
+
+def _too_late(run: Run, question: Question) -> str | None:
+    """Why a question can't be answered any more, a clause; None = it can."""
+    settled = question.settled
+    if settled is not None and settled.again:
+        return f"it was asked again as question {settled.again}: {settled.reason}"
+    if settled is not None:
+        return f"it was answered before: {_FATES[settled.fate]}"
+    if question.answered:
+        return "it was answered before"
+    return None if run.state is RunState.RUNNING else "its run does not go on"
+
+
+def _give(
+    talking: Conversation, asked: Asked, *, allow: bool, because: str, similar: bool
+) -> Given:
+    if not allow:
+        return talking.deny(asked, because)
+    return talking.allow_similar(asked) if similar else talking.allow(asked)
+
+
+def _refused(run: Run, number: int, why: str, *, as_json: bool) -> int:
+    """Say that an answer did not count."""
+    if as_json:
+        _print_answer(run, number, counted=False, settled=None)
+    note(f"question {number} of run {run.id[:_SHORT]} was not answered: {why}")
+    return 1
+
+
+def _tell(run: Run, number: int, allow: bool, settled: Settled | None, *, as_json: bool) -> int:
+    """Say what the run made of an answer; 1 where a yes let nothing happen."""
+    if as_json:
+        _print_answer(run, number, counted=True, settled=settled)
+    if settled is None:
+        note("answered; the run has not taken the answer yet")
+        return 0
+    if settled.again:
+        note(f"it changed before the answer: asked again as question {settled.again}")
+        return 1
+    if not as_json:
+        lines_to_stdout([clean_line(f"question {number}: {_FATES[settled.fate]}")])
+    if not allow or settled.fate in (Fate.ALLOWED, Fate.CHANGED):
+        return 0
+    note(f"the call was not made: {settled.reason}")
+    return 1
+
+
+def _print_answer(run: Run, number: int, *, counted: bool, settled: Settled | None) -> None:
+    """Print `{"version", "run", "number", "counted", "fate", "reason", "again"}`."""
+    told = {
+        "fate": None if settled is None else settled.fate.value,
+        "reason": None if settled is None else settled.reason,
+        "again": None if settled is None else settled.again or None,
+    }
+    _print({"run": run.id, "number": number, "counted": counted, **told})
+
+
+# --- messages and prompts ------------------------------------------------------------------------
+
+
+def say(id: str, text: str, *, as_json: bool) -> int:
+    """Send a message to the agent of a run, which reads it with its next tool result.
+
+    1 where the run does not listen. Raises click.UsageError, RunNotFound, RunAmbiguous, OSError.
+    """
+    run, words = find_run(runs_dir(), id), _text(text)
+    if not _is_listening(run):
+        why = (
+            "only runs that ask can be messaged while they work"
+            if run.state is RunState.RUNNING
+            else f"run {run.id[:_SHORT]} has ended"
+        )
+        note(f"{why}: gemtui runs queue adds a prompt for later")
+        return 1
+    word = Steering.of(run.folder).say(words)
+    if as_json:
+        _print({"run": run.id, "message": word.number})
+    return 0
+
+
+def queue(id: str, prompt: str | None, *, as_json: bool) -> None:
+    """Have a prompt wait behind a run, or print what waits there.
+
+    Raises click.UsageError, RunNotFound, RunAmbiguous, OSError.
+    """
+    run = find_run(runs_dir(), id)
+    steering = Steering.of(run.folder)
+    if prompt is not None:
+        added = steering.queue(_text(prompt))
+        if not _is_listening(run):
+            note("the prompt waits behind the run: the app sends it, from the run's queue")
+        if as_json:
+            _print({"run": run.id, "added": added.id, "waiting": _waiting(steering)})
+        return
+    if as_json:
+        _print({"run": run.id, "waiting": _waiting(steering)})
+        return
+    waiting = look(steering).undelivered
+    lines_to_stdout(visible_line(each) for each in waiting)
+    if not waiting:
+        note("nothing waits behind this run")
+
+
+def _is_listening(run: Run) -> bool:
+    """Whether the run works and asks: its supervisor passes on messages and prompts by itself."""
+    return run.state is RunState.RUNNING and GateFolder.of(run.folder).exists()
+
+
+def _waiting(steering: Steering) -> list[dict[str, Any]]:
+    """Messages that no tool result took along, which have no id, then the prompts."""
+    found = look(steering)
+    words = [{"id": None, "text": word.text} for word, at in found.words if at is None]
+    return words + [{"id": each.id, "text": each.text} for each in found.prompts]
+
+
+def _text(given: str) -> str:
+    """The text that is meant: of `-` what is on stdin. Raises click.UsageError."""
+    text = given
+    if given == "-":
+        if sys.stdin is None:
+            raise click.UsageError("there is nothing to read on stdin")
+        text = sys.stdin.buffer.read(LARGEST).decode("utf-8", "replace")
+    if not text.strip():
+        raise click.UsageError("the text is empty: give some words")
+    if len(text.encode("utf-8", "replace")) >= LARGEST:
+        raise click.UsageError("the text is too large")
+    return text
+
+
+def _print(value: dict[str, Any]) -> None:
+    to_stdout([encode({"version": 1, **value}), b"\n"])

@@ -1,0 +1,224 @@
+"""A server of tools over stdin and stdout: JSON-RPC 2.0, one message a line, as MCP has it.
+
+It answers one message after the other and knows nothing of what its tools do. Whatever comes in is
+answered or ignored; nothing but answers goes out (assets/gemini-cli.md#mcp-servers).
+"""
+
+from __future__ import annotations
+
+import threading
+import traceback
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, BinaryIO
+
+import msgspec
+import orjson
+
+from gemtui.errors import GemtuiError
+from gemtui.jsonin import is_deep, loads
+from gemtui.jsonout import encode
+from gemtui.text import clean_line
+
+VERSIONS = ("2025-06-18", "2025-03-26", "2024-11-05")
+"""The versions of the protocol that are spoken, the newest first."""
+_BATCHES = "2025-03-26"
+"""The one version in which several messages come as a list."""
+LARGEST = 1_000_000
+"""Bytes of a message; a larger one is passed over."""
+_DEEPEST = 50
+_MOST = 50
+"""Messages in one list."""
+LIMIT = 20.0
+"""Seconds that a tool may take."""
+_BUSY = 4
+"""Tools that may still work for a call that was given up."""
+_PARSE, _INVALID, _UNKNOWN_METHOD, _PARAMS = -32700, -32600, -32601, -32602
+
+Json = dict[str, Any]
+
+
+class ToolError(Exception):
+    """What a tool says to the model in place of a result."""
+
+
+@dataclass(frozen=True, slots=True)
+class Tool:
+    """One tool. `arguments`: their type, a Struct; `call`: returns the text for the model.
+
+    `call` may raise ToolError, GemtuiError and OSError, whose words the model reads.
+    """
+
+    name: str
+    description: str
+    arguments: type[msgspec.Struct]
+    call: Callable[[Any], str]
+
+    def to_dict(self) -> Json:
+        """One entry of `tools/list`."""
+        _, schemas = msgspec.json.schema_components((self.arguments,))
+        schema = schemas[self.arguments.__name__]
+        schema.pop("title", None)
+        schema["$schema"] = "https://json-schema.org/draft/2020-12/schema"
+        return {
+            "name": self.name,
+            "description": self.description,
+            "inputSchema": schema,
+            "annotations": {"readOnlyHint": True, "openWorldHint": False},
+        }
+
+
+class McpServer:
+    """Answers messages with these tools.
+
+    `instructions`: what a client may show the model. `limit`: seconds that a tool may take.
+    """
+
+    def __init__(
+        self,
+        tools: Sequence[Tool],
+        *,
+        name: str,
+        version: str,
+        instructions: str,
+        limit: float = LIMIT,
+    ) -> None:
+        self._tools: Mapping[str, Tool] = {each.name: each for each in tools}
+        self._info = {"name": name, "version": version}
+        self._instructions, self._limit = instructions, limit
+        self._version = VERSIONS[0]
+        self._working = 0
+        self._lock = threading.Lock()
+
+    def serve(self, given: BinaryIO, out: BinaryIO) -> None:
+        """Answer until the input ends, or nobody reads the answers. Raises nothing for either."""
+        while line := given.readline(LARGEST + 1):
+            if len(line) > LARGEST and not line.endswith(b"\n"):
+                _skip_line(given)
+                answer: Any = _error(None, _PARSE, f"a message has at most {LARGEST} bytes")
+            else:
+                answer = self.answer(line)
+            if answer is None:
+                continue
+            try:
+                out.write(encode(answer) + b"\n")
+                out.flush()
+            except (BrokenPipeError, ValueError):
+                return
+
+    def answer(self, line: bytes) -> Json | list[Json] | None:
+        """Return the answer to one line; None = it wants none."""
+        if not line.strip():
+            return None
+        try:
+            message = loads(line)
+        except (orjson.JSONDecodeError, RecursionError):
+            return _error(None, _PARSE, "this is no JSON")
+        if is_deep(message, _DEEPEST):
+            return _error(None, _INVALID, "the message is nested too deep")
+        if isinstance(message, list) and self._version == _BATCHES:
+            if not 0 < len(message) <= _MOST:
+                return _error(None, _INVALID, f"a list has 1 to {_MOST} messages")
+            answers = [each for each in map(self._one, message) if each is not None]
+            return answers or None
+        return self._one(message)
+
+    def _one(self, message: object) -> Json | None:
+        if not isinstance(message, dict) or message.get("jsonrpc") != "2.0":
+            return _error(None, _INVALID, "this is no message of JSON-RPC 2.0")
+        method, id = message.get("method"), message.get("id")
+        if "method" not in message and ("result" in message or "error" in message):
+            return None  # an answer, to a question that was never put
+        if not isinstance(method, str):
+            return _error(None, _INVALID, "method is missing or no text")
+        if "id" not in message:
+            return None
+        if isinstance(id, bool) or not isinstance(id, int | str):
+            return _error(None, _INVALID, "id is neither a whole number nor a text")
+        params = message.get("params", {})
+        if not isinstance(params, dict):
+            return _error(id, _PARAMS, "params is no object")
+        match method:
+            case "initialize":
+                return _result(id, self._initialize(params))
+            case "ping":
+                return _result(id, {})
+            case "tools/list":
+                return _result(id, {"tools": [each.to_dict() for each in self._tools.values()]})
+            case "tools/call":
+                return self._call(id, params)
+        return _error(id, _UNKNOWN_METHOD, f"there is no method {method[:100]!r}")
+
+    def _initialize(self, params: Json) -> Json:
+        wanted = params.get("protocolVersion")
+        self._version = wanted if wanted in VERSIONS else VERSIONS[0]
+        return {
+            "protocolVersion": self._version,
+            "capabilities": {"tools": {}},
+            "serverInfo": self._info,
+            "instructions": self._instructions,
+        }
+
+    # --- one call --------------------------------------------------------------------------------
+
+    def _call(self, id: int | str, params: Json) -> Json:
+        name = params.get("name")
+        tool = self._tools.get(name) if isinstance(name, str) else None
+        if tool is None:
+            return _error(id, _PARAMS, f"there is no such tool: {', '.join(self._tools)}")
+        try:
+            given = params.get("arguments")
+            arguments = msgspec.convert({} if given is None else given, tool.arguments)
+        except msgspec.ValidationError as error:
+            return _result(id, _failed(f"The arguments do not fit: {error}"))
+        return _result(id, self._limited(tool, arguments))
+
+    def _limited(self, tool: Tool, arguments: Any) -> Json:
+        """What a tool returns; it is given up, and ends by itself, after the limit."""
+        with self._lock:
+            if self._working >= _BUSY:
+                return _failed("Earlier calls are still at work: try again later.")
+            self._working += 1
+        found: list[Json] = []
+
+        def work() -> None:
+            try:
+                found.append(_outcome(tool, arguments))
+            finally:
+                with self._lock:
+                    self._working -= 1
+
+        thread = threading.Thread(target=work, daemon=True)
+        thread.start()
+        thread.join(self._limit)
+        words = f"This took longer than {self._limit:g} s: ask for less."
+        return found[0] if found else _failed(words)
+
+
+def _outcome(tool: Tool, arguments: Any) -> Json:
+    try:
+        return {"content": [{"type": "text", "text": tool.call(arguments)}], "isError": False}
+    except (ToolError, GemtuiError) as error:
+        return _failed(str(error))
+    except OSError as error:
+        return _failed(error.strerror or "a file can't be read")
+    except Exception as error:  # the server answers whatever a tool comes upon
+        traceback.print_exception(error)
+        return _failed("gemtui could not answer this: something went wrong in it")
+
+
+def _failed(words: str) -> Json:
+    return {"content": [{"type": "text", "text": str(clean_line(words))}], "isError": True}
+
+
+def _result(id: int | str, result: Json) -> Json:
+    return {"jsonrpc": "2.0", "id": id, "result": result}
+
+
+def _error(id: int | str | None, code: int, words: str) -> Json:
+    return {"jsonrpc": "2.0", "id": id, "error": {"code": code, "message": words}}
+
+
+def _skip_line(given: BinaryIO) -> None:
+    while (rest := given.readline(LARGEST)) and not rest.endswith(b"\n"):
+        pass

@@ -1,0 +1,240 @@
+"""The user's own programs, which are told of a question that waits and of a run that has ended.
+
+A run's supervisor starts them, by a process of its own for each: so a question is told once however
+many gemtui look at it, and nobody waits for them. They get JSON on stdin, and the environment in
+which gemtui was started: nothing that a run adds to it. The settings are read when a run starts, so
+that nothing it does can choose what is started for it.
+
+`python -m gemtui.runs.user_commands FOLDER SETTING NUMBER PROGRAM…`: the number of a question, 0
+where the run has ended.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from gemtui.agent.run_folder import RunFolder
+from gemtui.files import is_folder
+from gemtui.jsonfile import read_as, write_again
+from gemtui.own_folders import make_own_folder
+from gemtui.paths import failed_commands_dir
+from gemtui.processes import FOLDER, find_program, python
+from gemtui.text import clean_line
+
+ON_ASK, ON_END = "on_ask", "on_end"
+SETTINGS = "settings"
+"""What a failure is of where the settings could not be read."""
+LIMIT = 30.0
+"""Seconds that such a program may take."""
+NOT_FOUND = "was not found: name a program on PATH, or its whole path"
+FILE = "user-commands.json"
+_LARGEST = 1_000_000
+_LEAVES, _STEP = 5.0, 0.05
+"""Seconds for which the supervisor may still be there after its last word, and between looks."""
+_SAID = 10_000
+"""Bytes of what a program says on stderr that are read; its last line tells why it failed."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UserCommands:
+    """What to start for one run, as words; () = nothing. `on_ask_after`: seconds."""
+
+    on_ask: tuple[str, ...] = ()
+    on_ask_after: float = 0
+    on_end: tuple[str, ...] = ()
+
+    @classmethod
+    def of(cls, run: RunFolder) -> UserCommands:
+        """Return what `keep` kept; nothing to start where there is nothing."""
+        return read_as(run.path / FILE, cls, _LARGEST) or cls()
+
+    def keep(self, run: RunFolder) -> None:
+        """Write it down for the run's supervisor. Raises OSError."""
+        if self.on_ask or self.on_end:
+            write_again(run.path / FILE, self, _LARGEST)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CommandFailure:
+    """Why a program could not do its work. `told`: somebody was told.
+
+    `setting`: `on_ask`, `on_end`, or `settings`. `words`: its words. `why`: a clause.
+    """
+
+    setting: str
+    words: tuple[str, ...]
+    why: str
+    told: bool = False
+
+    @property
+    def text(self) -> str:
+        """What to tell, as one line."""
+        if self.setting == SETTINGS:
+            return f"on_ask and on_end are not started: {self.why}"
+        return f"{self.setting}: {self.words[0]} {self.why}"
+
+
+def start(
+    run: RunFolder, setting: str, program: tuple[str, ...], number: int = 0
+) -> subprocess.Popen[bytes]:
+    """Start the process that starts a program of the user's, and return it. Raises OSError.
+
+    `number`: of the question; 0 = the run has ended.
+    """
+    told = (str(run.path), setting, str(number), *program)
+    words = python("-m", "gemtui.runs.user_commands", *told)
+    return subprocess.Popen(words, cwd=FOLDER, stdin=subprocess.DEVNULL, start_new_session=True)
+
+
+# --- failures ------------------------------------------------------------------------------------
+
+
+def _failure_file(setting: str) -> Path:
+    return failed_commands_dir() / f"{setting}.json"
+
+
+def keep_failure(failure: CommandFailure) -> None:
+    """Have a failure told, unless the same one was before. Raises OSError."""
+    place = _failure_file(failure.setting)
+    known = read_as(place, CommandFailure, _LARGEST)
+    if known is None or (known.words, known.why) != (failure.words, failure.why):
+        make_own_folder(place.parent)
+        write_again(place, failure, _LARGEST)
+
+
+def forget_failure(setting: str) -> None:
+    """Forget a failure, since it works by now."""
+    with suppress(OSError):
+        _failure_file(setting).unlink(missing_ok=True)
+
+
+def failures() -> Iterator[CommandFailure]:
+    """Yield what failed last, and has not worked since."""
+    for setting in (ON_ASK, ON_END, SETTINGS):
+        if (found := read_as(_failure_file(setting), CommandFailure, _LARGEST)) is not None:
+            yield found
+
+
+def take_untold() -> tuple[str, ...]:
+    """Return what to tell of failures of which nobody was told; each is returned once."""
+    untold = [each for each in failures() if not each.told]
+    for each in untold:
+        with suppress(OSError):
+            told = CommandFailure(setting=each.setting, words=each.words, why=each.why, told=True)
+            write_again(_failure_file(each.setting), told, _LARGEST)
+    return tuple(clean_line(each.text) for each in untold)
+
+
+# --- one program ---------------------------------------------------------------------------------
+
+
+def _program(words: tuple[str, ...]) -> str | None:
+    """The path of a program; None = it is not there, or named by a path from the current folder."""
+    if os.sep not in words[0]:
+        return find_program(words[0])
+    path = Path(words[0]).expanduser()
+    return str(path) if path.is_absolute() and os.access(path, os.X_OK) else None
+
+
+def look_for_programs(commands: UserCommands) -> None:
+    """Have it told which programs are not there. Raises OSError."""
+    for setting, words in ((ON_ASK, commands.on_ask), (ON_END, commands.on_end)):
+        if words and _program(words) is None:
+            keep_failure(CommandFailure(setting=setting, words=words, why=NOT_FOUND))
+        elif not words:
+            forget_failure(setting)
+
+
+def run_program(words: tuple[str, ...], given: bytes, *, limit: float = LIMIT) -> str | None:
+    """Run a program with `given` on stdin; return why it failed, a clause, None = it did not.
+
+    Its process group is ended after `limit` seconds.
+    """
+    program = _program(words)
+    if program is None:
+        return NOT_FOUND
+    home = Path.home()
+    with tempfile.TemporaryFile() as stdin, tempfile.TemporaryFile() as said:
+        stdin.write(given)
+        stdin.seek(0)
+        try:
+            process = subprocess.Popen(
+                [program, *words[1:]],
+                cwd=home if is_folder(home) else FOLDER,
+                stdin=stdin,
+                stdout=subprocess.DEVNULL,
+                stderr=said,
+                start_new_session=True,
+            )
+        except OSError as error:
+            return f"can't be started: {error.strerror}"
+        try:
+            code = process.wait(limit)
+        except subprocess.TimeoutExpired:
+            return f"took longer than {limit:g} s and was ended"
+        finally:
+            if process.poll() is None:
+                with suppress(ProcessLookupError, PermissionError):
+                    os.killpg(process.pid, signal.SIGKILL)
+                process.wait()
+        said.seek(0)
+        lines = said.read(_SAID).decode("utf-8", "replace").split("\n")
+    if code == 0:
+        return None
+    why = next((line.strip() for line in reversed(lines) if line.strip()), "")
+    return f"failed with exit code {code}" + (f": {why}" if why else "")
+
+
+def _question(run: RunFolder, number: int) -> dict[str, Any] | None:
+    """What the program is told of a question; None = it waits no longer."""
+    from gemtui.runs.listing import find_run
+    from gemtui.runs.served import waiting_questions
+
+    waiting = waiting_questions([find_run(run.path.parent, run.id)])
+    found = (each for each in waiting if each.asked.question.number == number)
+    question = next(found, None)
+    told = None if question is None else question.to_dict()
+    return None if told is None else {"version": 1, "event": "question", "question": told}
+
+
+def _end(run: RunFolder) -> dict[str, Any]:
+    """What the program is told of a run that has ended."""
+    from gemtui.agent.gemini import owner_lives
+    from gemtui.runs.listing import find_run, with_outcome
+
+    until = time.monotonic() + _LEAVES
+    while owner_lives(run.owner()) and time.monotonic() < until:
+        time.sleep(_STEP)
+    found = with_outcome(find_run(run.path.parent, run.id))
+    return {"version": 1, "event": "end", "run": found.to_dict()}
+
+
+def main(words: list[str]) -> int:
+    """Start the program of one event and wait for it; return the exit code."""
+    from gemtui.jsonout import encode
+
+    folder, setting, number, *program = words
+    run = RunFolder(Path(folder))
+    told = _question(run, int(number)) if setting == ON_ASK else _end(run)
+    if told is None:
+        return 0
+    why = run_program(tuple(program), encode(told) + b"\n")
+    if why is None:
+        forget_failure(setting)
+        return 0
+    keep_failure(CommandFailure(setting=setting, words=tuple(program), why=why))
+    return 1
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

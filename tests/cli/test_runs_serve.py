@@ -1,0 +1,242 @@
+"""`gemtui runs questions`, `answer`, `say`, `queue`: a run that waits, served from elsewhere."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from gemtui.agent.approval import Approval, ApprovalRequest
+from gemtui.agent.run_folder import Exit, Owner
+from gemtui.agent.steering import Steering
+from gemtui.paths import config_file, state_dir
+from tests.cli.conftest import Gemtui, start
+from tests.cli.test_run_ask import asking
+from tests.documents import ASSETS
+from tests.gated import put_hooks
+from tests.model_server import ModelServer, answer, call, text
+from tests.real_cli import GeminiCli
+from tests.runs.test_gate import Asker, through, until
+from tests.test_documents import SHAPES, TEXTS, names
+
+ASKED = ApprovalRequest(
+    tool_name="run_shell_command", arguments={"command": "make > all"}, number=1
+)
+
+
+@pytest.fixture
+def asker(home: object) -> Iterator[Asker]:
+    """A run that goes on and asks, among the user's."""
+    place = state_dir()
+    place.mkdir(parents=True)
+    made = Asker(place)
+    made.lives()
+    yield made
+    made.close()
+
+
+def listed(gemtui: Gemtui, *words: str) -> list[dict[str, Any]]:
+    answer = gemtui("runs", "questions", *words, "--json")
+    assert answer.code == 0
+    assert answer.json["version"] == 1
+    found: list[dict[str, Any]] = answer.json["questions"]
+    return found
+
+
+def told_names(what: str) -> set[str]:
+    """The names that the row about questions has, of a question and of its effect."""
+    (row,) = re.findall(r"^\| `gemtui runs questions`.*", TEXTS[ASSETS / "commands.md"], re.M)
+    shapes = re.findall(r"`(\{[^`]*\})`", row.partition(what)[2])
+    return {name for shape in shapes[:2] for name in re.findall(r'"(\w+)"', shape)}
+
+
+def test_a_question_has_all_that_a_person_needs_and_its_id_allows_it(
+    asker: Asker, gemtui: Gemtui
+) -> None:
+    place = asker.project / "a.txt"
+    place.write_text("one\n")
+    waiting = asker.later("write_file", file_path="a.txt", content="two\n\x1b]0;x\x07\n")
+    asker.question(1)
+    (found,) = listed(gemtui)
+    assert {*found, *found["effect"]} == told_names("a question"), "as assets/commands.md has it"
+    assert (found["run"], found["number"], found["tool"]) == ("run", 1, "write_file")
+    effect = found["effect"]
+    assert (effect["path"], effect["before"]) == (str(place), "one\n")
+    assert "-one\n+two\n" in effect["diff"]
+    assert (found["changed"], found["refusal"]) == (False, None)
+    told = gemtui("runs", "questions", "run")
+    assert "\x1b" not in told.out
+    assert f"gemtui runs answer run {found['id']} allow" in told.out
+    answer = gemtui("runs", "answer", "run", found["id"], "allow")
+    assert (answer.code, answer.out) == (0, "question 1: allowed\n")
+    assert through(waiting.result())["content"] == "two\n\x1b]0;x\x07\n"
+    assert listed(gemtui, "run") == []
+
+
+def test_an_answer_to_what_has_changed_is_refused(asker: Asker, gemtui: Gemtui) -> None:
+    place = asker.project / "a.txt"
+    place.write_text("one\n")
+    waiting = asker.later("write_file", file_path="a.txt", content="two\n")
+    asker.question(1)
+    (shown,) = listed(gemtui)
+    place.write_text("meanwhile\n")
+    for name in (shown["id"], "1"):
+        answer = gemtui("runs", "answer", "run", name, "allow")
+        assert (answer.code, answer.out) == (1, "")
+        assert "it has changed since it was shown" in answer.complaint
+    assert not asker.files.is_answered(1)
+    (now,) = listed(gemtui)
+    assert now["changed"]
+    assert now["id"] != shown["id"]
+    answer = gemtui("runs", "answer", "run", now["id"], "allow", "--json")
+    assert (answer.code, answer.json["counted"], answer.json["fate"]) == (0, True, "allowed")
+    assert list(answer.json) == names(SHAPES["runs answer"])
+    assert waiting.result() is not None
+
+
+def test_a_second_answer_says_so(asker: Asker, gemtui: Gemtui) -> None:
+    waiting = asker.later("run_shell_command", command="make > all")
+    asker.question(1)
+    (shown,) = listed(gemtui)
+    assert (shown["effect"]["command"], shown["similar"]) == ("make > all", None)
+    assert "it writes a file" in shown["dangers"][0]["why"]
+    assert shown["cautions"][0] == {"text": "> all: it writes a file", "danger": True}
+    answer = gemtui("runs", "answer", "run", "1", "deny", "--because", "not now")
+    assert (answer.code, answer.out) == (0, "question 1: denied\n")
+    refused = waiting.result()
+    assert refused is not None
+    assert "not now" in refused["reason"]
+    again = gemtui("runs", "answer", "run", "1", "allow", "--json")
+    assert (again.code, again.json["counted"]) == (1, False)
+    assert "it was answered before: denied" in again.complaint
+
+
+def test_similar_calls_pass_after_one_answer(asker: Asker, gemtui: Gemtui) -> None:
+    waiting = asker.later("run_shell_command", command="make all")
+    asker.question(1)
+    assert listed(gemtui)[0]["similar"].startswith("commands that begin with make")
+    assert gemtui("runs", "answer", "run", "1", "allow", "--similar").code == 0
+    assert waiting.result() is not None
+    assert through(asker.call("run_shell_command", command="make all"))
+
+
+@pytest.mark.parametrize(
+    ("words", "what"),
+    [
+        (["run", "7", "allow"], "run run has no question 7"),
+        (["run", "first", "allow"], "'first' names no question"),
+        (["latest", "1", "allow"], "'latest' may be another run by now"),
+        (["run", "1", "allow", "--because", "x"], "--because goes with deny"),
+        (["run", "1", "deny", "--similar"], "--similar goes with allow"),
+        (["nosuch", "1", "allow"], "no run has the id"),
+    ],
+)
+def test_an_answer_that_names_nothing_is_a_usage_error(
+    asker: Asker, gemtui: Gemtui, words: list[str], what: str
+) -> None:
+    asker.files.ask(ASKED)
+    answer = gemtui("runs", "answer", *words)
+    assert answer.code == 2
+    assert what in answer.err
+    assert not asker.files.is_answered(1)
+
+
+def test_a_run_that_has_ended_takes_no_answer_and_no_message(asker: Asker, gemtui: Gemtui) -> None:
+    asker.files.ask(ASKED)
+    asker.folder.write_owner(Owner(pid=os.getpid(), began=1.0))
+    asker.folder.finish(Exit(code=0, started=None, ended=None))
+    assert listed(gemtui) == []
+    answer = gemtui("runs", "answer", "run", "1", "allow")
+    assert answer.code == 1
+    assert "its run does not go on" in answer.complaint
+    said = gemtui("runs", "say", "run", "hello")
+    assert (said.code, said.complaint) == (
+        1,
+        "gemtui: run run has ended: gemtui runs queue adds a prompt for later",
+    )
+    queued = gemtui("runs", "queue", "run", "and then")
+    assert queued.code == 0
+    assert "waits behind the run" in queued.complaint
+
+
+def test_messages_and_prompts_reach_the_run(asker: Asker, gemtui: Gemtui) -> None:
+    said = gemtui("runs", "say", "run", "use \x1b tabs", "--json")
+    assert list(said.json) == names(SHAPES["runs say"])
+    assert gemtui("runs", "queue", "run", "then test").code == 0
+    told = gemtui("runs", "queue", "run")
+    assert told.out == "use ␛ tabs\nthen test\n"
+    waiting = gemtui("runs", "queue", "run", "--json").json["waiting"]
+    assert [each["text"] for each in waiting] == ["use \x1b tabs", "then test"]
+    assert "use \\x1b tabs" in str(asker.hook("AfterTool", tool_name="glob", tool_input={}))
+    next_prompt = asker.hook("AfterAgent")
+    assert next_prompt is not None
+    assert next_prompt["reason"] == "then test"
+    assert Steering.of(asker.folder).undelivered() == 0
+    assert gemtui("runs", "say", "run", " ").code == 2
+
+
+def test_who_is_second_while_answering_is_told(
+    asker: Asker, gemtui: Gemtui, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Another answer comes between the look at the question and ours."""
+    from gemtui.runs.conversation import Conversation
+
+    asker.files.ask(ASKED)
+    before = Conversation.asked
+
+    def asked(self: Conversation, *words: Any) -> Any:
+        asker.files.answer(1, Approval.deny())
+        return before(self, *words)
+
+    monkeypatch.setattr(Conversation, "asked", asked)
+    answer = gemtui("runs", "answer", "run", "1", "allow")
+    assert answer.code == 1
+    assert "somebody else answered it first" in answer.complaint
+
+
+@pytest.mark.usefixtures("relaunching")
+def test_a_run_of_the_real_cli_is_served_from_another_terminal(
+    on_loopback: GeminiCli, tmp_path: Path
+) -> None:
+    put_hooks(on_loopback)
+    told = tmp_path / "told"
+    config_file().parent.mkdir(parents=True)
+    words = json.dumps(["sh", "-c", 'cat >> "$0"', str(told)])
+    config_file().write_text(f"on_ask = {words}\non_ask_after = 1\non_end = {words}\n")
+    turns = [
+        answer(call("write_file", file_path="a.txt", content="a\n")),
+        answer(call("write_file", file_path="b.txt", content="b\n")),
+        answer(text("All done.")),
+    ]
+    with ModelServer(turns) as model, asking(on_loopback, model) as terminal:
+        terminal.shows("? Gemini asks: write_file a.txt", "y allow")
+        (first,) = served("runs", "questions")["questions"]
+        until(lambda: told.exists() or None)
+        assert served("runs", "say", first["run"], "hurry up")["message"] == 1
+        assert served("runs", "answer", first["run"], first["id"], "allow")["fate"] == "allowed"
+        terminal.shows("Answered in another gemtui.", "? Gemini asks: write_file b.txt")
+        denied = served("runs", "answer", first["run"], "2", "deny", "--because", "b is taken")
+        assert denied["fate"] == "denied"
+        terminal.shows("All done.")
+        assert terminal.wait() == 0
+        said = str([each.body for each in model.requests])
+    assert (on_loopback.project / "a.txt").read_text() == "a\n"
+    assert not (on_loopback.project / "b.txt").exists()
+    assert "hurry up" in said
+    assert "b is taken" in said
+    until(lambda: '"event":"end"' in told.read_text() or None)
+    events = [json.loads(line) for line in told.read_text().splitlines()]
+    assert events[0]["question"]["id"] == first["id"]
+    assert events[-1]["run"]["id"] == first["run"]
+
+
+def served(*words: str) -> Any:
+    """What a command says in JSON, in a process of its own."""
+    done = start(*words, "--json")
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout)
