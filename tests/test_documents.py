@@ -159,6 +159,8 @@ WORDS = {
     "runs list": "--json",
     "runs clear": "--json",
     "files": "--everywhere --json",
+    "fork": "latest --json",
+    "recover": "nothing.txt --json",
     "search": "--everywhere --json hello",
     "stats": "--everywhere --json",
     "mark": "latest --json",

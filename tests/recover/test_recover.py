@@ -221,7 +221,7 @@ _STEP = st.one_of(
 )
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(st.lists(_STEP, min_size=1, max_size=8))
 def test_what_is_told_as_known_is_right(
     tmp_path_factory: pytest.TempPathFactory, steps: list[tuple[str, Any]]
