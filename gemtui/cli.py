@@ -28,6 +28,7 @@ from gemtui.commands.trust_cli import trust
 from gemtui.commands.vault_cli import vault
 from gemtui.errors import (
     ConfigError,
+    ForkFailed,
     GemtuiError,
     MarkError,
     NotASession,
@@ -47,6 +48,7 @@ _USAGE = (
     NotASession,
     MarkError,
     ConfigError,
+    ForkFailed,
     OptionError,
     PolicyNotFound,
     RunNotFound,
@@ -493,6 +495,37 @@ def files(
 
 
 @root.command()
+@click.argument("path", type=click.Path(path_type=Path))
+@click.option(
+    "--at", metavar="TIME", type=Moment(), help="The newest text until then: 2026-11-20T12:00, 7d."
+)
+@click.option(
+    "--output",
+    metavar="FILE",
+    type=click.Path(path_type=Path),
+    help="Write to FILE instead; a new one is readable by you alone.",
+)
+@click.option("--force", is_flag=True, help="Replace FILE where it is there.")
+@_json
+def recover(
+    path: Path, at: datetime | None, output: Path | None, force: bool, as_json: bool
+) -> int:
+    """Rebuild a lost file from what all sessions wrote, edited, read and printed of it.
+
+    Each line is known or guessed, and stderr says from where: known is what the newest record shows
+    at its place, guessed what older ones do, or what a terminal may have changed. On stdout control
+    characters are marked; FILE gets them as they are. Exit code 1 where no session has any of its
+    text.
+    """
+    _require_one("--output", output is not None, "--json", as_json)
+    if force and output is None:
+        raise click.UsageError("--force is for --output: name a file")
+    from gemtui.commands import recover as command
+
+    return command.run(path, at=at, output=output, force=force, as_json=as_json)
+
+
+@root.command()
 @_project_option("Only the sessions of this folder, and of its git worktrees.")
 @_everywhere
 @click.option("--since", metavar="DATE", type=Moment(), help="Nothing before: 2026-11-20, 7d.")
@@ -508,6 +541,29 @@ def stats(project: Path | None, everywhere: bool, since: datetime | None, as_jso
     from gemtui.commands import stats as command
 
     return command.run(project=project, everywhere=everywhere, since=since, as_json=as_json)
+
+
+@root.command()
+@click.argument("id", metavar="[ID]", default="latest", shell_complete=_session_ids)
+@click.option(
+    "--before",
+    metavar="N",
+    type=click.IntRange(min=1),
+    help="Only what was said before prompt N, 1 = the first; without it all.",
+)
+@_project_option("Only among the sessions of this folder.")
+@_json
+def fork(id: str, before: int | None, project: Path | None, as_json: bool) -> None:
+    """Make a new chat with the past of a session, and print its id.
+
+    ID as for `gemtui show`, without it the newest session; one that only the vault has will do. The
+    session itself stays as it is, and so do the files of the project. The new chat is stored as
+    Gemini CLI's own are, which lists and resumes it. Before the first prompt nothing was said, and
+    no chat is made.
+    """
+    from gemtui.commands import fork as command
+
+    command.run(id, before=before, project=project, as_json=as_json)
 
 
 @root.command()

@@ -160,6 +160,8 @@ WORDS = {
     "runs questions": "--json",
     "runs clear": "--json",
     "files": "--everywhere --json",
+    "fork": "latest --json",
+    "recover": "nothing.txt --json",
     "search": "--everywhere --json hello",
     "stats": "--everywhere --json",
     "mark": "latest --json",
