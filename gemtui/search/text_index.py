@@ -22,6 +22,8 @@ from gemtui.search.words import analyzer
 
 WORDS = "words"
 """The name under which the index knows `analyzer()`."""
+CHECKED = "checked"
+"""The file beside the words that says which of them are known to be whole."""
 _HEAP = 96_000_000
 _SMALL_HEAP = 16_000_000
 _KINDS = tuple(Kind)
@@ -111,7 +113,7 @@ class TextIndex:
     """
 
     def __init__(self, folder: Path | None = None, *, new: bool = False) -> None:
-        self._integrity = None if folder is None else Integrity(folder, folder.parent / "checked")
+        self._integrity = None if folder is None else Integrity(folder, folder.parent / CHECKED)
         if self._integrity is not None and not new:
             self._integrity.check()
         with _engine():
@@ -131,9 +133,9 @@ class TextIndex:
 
     def remove(self, files: Iterable[int]) -> None:
         """Remove all documents of files."""
-        writer = self._written()
-        for file in files:
-            writer.delete_documents_by_term("file", file)
+        if numbers := list(files):  # by term the engine finds no unsigned number
+            asked = tantivy.Query.term_set_query(schema(), "file", numbers)
+            self._written().delete_documents_by_query(asked)
 
     def commit(self) -> None:
         """Keep what was added and removed, for readers that are made from now on."""
