@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from gemtui.sessions.store import ChatFile, SessionKind
-from gemtui.sqlite_file import Damaged, checksum, identity
+from gemtui.sqlite_file import Damaged, checksum, connect, identity
 
 VERSION = 5
 """Of list and documents. Raise it when either changes: an index of another version is made anew."""
@@ -105,9 +105,7 @@ class FileList:
         if not path.is_file():
             there = os.path.lexists(path)
             raise NoIndex("its list is no file" if there else "there is none yet", is_there=there)
-        self._database = sqlite3.connect(
-            path, timeout=_WAIT, isolation_level=None, check_same_thread=False
-        )
+        self._database = connect(path, wait=_WAIT, any_thread=True)
         try:
             self._database.execute("pragma synchronous = off")  # what a power cut breaks is remade
             self.name = self._name()
@@ -119,7 +117,7 @@ class FileList:
     def create(cls, path: Path, name: str) -> FileList:
         """Make an empty list, readable by the user alone."""
         os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600))
-        database = sqlite3.connect(path, isolation_level=None)
+        database = connect(path, wait=_WAIT)
         with database:
             database.executescript(f"begin; {_TABLES}")
             database.execute("insert into index_name values (?)", [name])

@@ -26,7 +26,7 @@ from gemtui.own_folders import make_own_file
 from gemtui.sessions.problem import Problem
 from gemtui.sessions.store import ChatFile
 from gemtui.sessions.summary import Known, Summary, Unread
-from gemtui.sqlite_file import Damaged, Newer, code_of, identity, is_damage, why
+from gemtui.sqlite_file import Damaged, Newer, code_of, connect, identity, is_damage, why
 
 VERSION = 8
 APPLICATION = 0x67656D00
@@ -206,7 +206,7 @@ class Cache(Generic[T]):
 
 
 def _connect(path: Path, rows: Rows[Any]) -> sqlite3.Connection:
-    database = sqlite3.connect(path, timeout=_WAIT, isolation_level=None, check_same_thread=False)
+    database = connect(path, wait=_WAIT, any_thread=True)
     try:
         database.execute("pragma synchronous = off")  # what a power cut breaks is made anew
         database.execute("begin")
