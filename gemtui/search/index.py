@@ -20,7 +20,7 @@ from pathlib import Path
 from gemtui.files import close_folder, locked, open_regular, write_whole
 from gemtui.own_folders import make_own_folder
 from gemtui.search.documents import Contents
-from gemtui.search.file_list import FileList, Indexed, NoIndex, Row, list_file, stamp_of
+from gemtui.search.file_list import FileList, Indexed, NoIndex, Row, list_file
 from gemtui.search.text_index import CHECKED, TextIndex, minor_version
 from gemtui.sessions.store import ChatFile
 
@@ -178,7 +178,7 @@ class WriteIndex:
 
     def _knows(self, place: ChatFile) -> bool:
         row = self.rows.get(place.name)
-        return row is not None and row.stamp == stamp_of(place)
+        return row is not None and row.stamp == place.stamp
 
     def add(self, place: ChatFile, contents: Contents, *, keep: tuple[int, ...] = ()) -> int:
         """Add what stands in a file in its present version; return its number.

@@ -5,13 +5,13 @@ from __future__ import annotations
 import time
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import replace
 from datetime import UTC, datetime
 from functools import partial
 from heapq import nsmallest
 from math import log2
 from typing import NamedTuple
 
+from msgspec.structs import replace
 from tantivy import Query as Engine
 
 from gemtui.search.documents import Kind

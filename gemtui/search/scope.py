@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Protocol
 
 from gemtui.marks import Mark
-from gemtui.search.file_list import Row, session_of, stamp_of
+from gemtui.search.file_list import Row, session_of
 from gemtui.search.query import MARKED, Field, Narrowed
 from gemtui.sessions.catalog import newest_first
 from gemtui.sessions.index import Index
@@ -177,7 +177,7 @@ class StoreScope:
         self._unread = [
             file
             for name, file in self._places.items()
-            if name not in rows or rows[name].stamp != stamp_of(file)
+            if (row := rows.get(name)) is None or row.stamp != file.stamp
         ]
         if sum(file.size for file in self._unread) > _MOST_UNREAD:
             raise Unsure

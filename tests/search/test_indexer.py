@@ -383,10 +383,6 @@ def test_what_is_broken_old_or_foreign_is_made_anew(
     assert found(store, folder, "common") == (ALL, 0, None)
 
 
-def emptied(entry: Path) -> None:
-    entry.mkdir()
-
-
 def filled(entry: Path) -> None:
     entry.mkdir()
     (entry / "inside").mkdir()
@@ -396,7 +392,7 @@ def nowhere(entry: Path) -> None:
     entry.symlink_to("nowhere")
 
 
-@pytest.mark.parametrize("other", [emptied, filled, nowhere, os.mkfifo])
+@pytest.mark.parametrize("other", [filled, nowhere, os.mkfifo])
 def test_what_is_in_the_place_of_a_file_of_the_index_makes_way(
     store: Path, folder: Path, other: Callable[[Path], None]
 ) -> None:
