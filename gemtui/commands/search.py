@@ -18,10 +18,11 @@ from gemtui.paths import cache_dir, folder_here, gemini_home
 from gemtui.search.file_list import index_folder
 from gemtui.search.query import Field, Query, parse
 from gemtui.search.results import Group, Hit, Results
-from gemtui.search.scope import OF_SESSIONS, Unsure
+from gemtui.search.scope import OF_SESSIONS
 from gemtui.search.search import Search
 from gemtui.search.snippets import Snippet
 from gemtui.sessions.index import Index
+from gemtui.sessions.newest import Unsure
 from gemtui.sessions.resolve import newest_first
 from gemtui.sessions.scope import listed, read_store
 from gemtui.sessions.summary import iso

@@ -14,6 +14,7 @@ from gemtui.search.file_list import Row, session_of
 from gemtui.search.query import MARKED, Field, Narrowed
 from gemtui.sessions.catalog import newest_first
 from gemtui.sessions.index import Index
+from gemtui.sessions.newest import Unsure
 from gemtui.sessions.projects import folder_names
 from gemtui.sessions.store import ChatFile, SessionKind
 from gemtui.sessions.summary import Flag, Summary
@@ -155,10 +156,6 @@ def _fits(session: Summary, narrowed: Narrowed, marks: Mapping[str, Mark]) -> bo
 
 
 # --- the files of a store ------------------------------------------------------------------------
-
-
-class Unsure(Exception):
-    """The summaries of all sessions are needed to tell where to look."""
 
 
 class StoreScope:
