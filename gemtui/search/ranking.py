@@ -130,8 +130,8 @@ class Matches:
         """Count those that were not fetched, too."""
         uncounted, self._uncounted = self._uncounted, []
         for source, wanted, fetched in uncounted:
-            more = Counter(source.words.files(wanted))
-            more.subtract(fetched)
+            counts = source.words.files(wanted)
+            more = {number: count - fetched.get(number, 0) for number, count in counts.items()}
             self._add_counts(source.files, more)
 
 
