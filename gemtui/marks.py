@@ -24,7 +24,7 @@ from msgspec.structs import asdict, replace
 from gemtui.errors import MarkError, MarksUnreadable
 from gemtui.own_folders import make_own_file
 from gemtui.paths import marks_file
-from gemtui.sqlite_file import DAMAGE, Damaged, Newer, checksum, identity, why
+from gemtui.sqlite_file import DAMAGE, Damaged, Newer, checksum, connect, identity, why
 
 VERSION = 2
 """Of the file; 1 had no checksums. One of a newer version is left alone."""
@@ -235,7 +235,7 @@ class Marks:
         """The database, closed at the end, which undoes what was not committed."""
         with (
             self._named_in_errors(),
-            closing(sqlite3.connect(self.path, timeout=_WAIT, isolation_level=None)) as database,
+            closing(connect(self.path, wait=_WAIT)) as database,
         ):
             _prepare(database)
             yield database

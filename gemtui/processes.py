@@ -27,6 +27,24 @@ def python(*words: str) -> list[str]:
     return [sys.executable, "-P", *words]
 
 
+def helper(
+    *words: str, stdin: int, stdout: int = subprocess.DEVNULL, bufsize: int = -1
+) -> subprocess.Popen[bytes]:
+    """Start this Python with `words` as a helper process, in a session of its own.
+
+    `stdin`, `stdout`, `bufsize`: as `Popen` takes them. Its stderr is discarded. Raises OSError.
+    """
+    return subprocess.Popen(
+        python(*words),
+        cwd=FOLDER,
+        stdin=stdin,
+        stdout=stdout,
+        stderr=subprocess.DEVNULL,
+        start_new_session=True,
+        bufsize=bufsize,
+    )
+
+
 def at_terminal(words: Sequence[str], *, program: str | None = None) -> int:
     """Run a program in the terminal and return its exit code, -n if signal n ended it.
 

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import os
 import sqlite3
 import zlib
 from collections.abc import Sequence
+from contextlib import suppress
+from pathlib import Path
+from stat import S_ISREG
 
 _AROUND = frozenset(
     {
@@ -13,6 +17,9 @@ _AROUND = frozenset(
     }
 )  # fmt: skip
 """What SQLite says of a file's surroundings, not of what is in it."""
+
+
+_JOURNALS = ("-journal", "-wal", "-shm")
 
 
 class Damaged(ValueError):
@@ -28,6 +35,22 @@ class Newer(Exception):
 
 DAMAGE = (sqlite3.Error, ValueError, TypeError, OverflowError, RecursionError)
 """What reading a damaged file raises, while its rows are read and decoded as well."""
+
+
+def connect(path: Path, *, wait: float, any_thread: bool = False) -> sqlite3.Connection:
+    """Open a file; statements that change it begin and commit by themselves.
+
+    `wait`: seconds to wait for another program that writes to it. `any_thread`: the caller sees to
+    it that one thread at a time uses it. Raises sqlite3.Error, OSError, and Damaged where something
+    else is in the place of a journal: SQLite would wait for a pipe for ever.
+    """
+    for journal in _JOURNALS:
+        with suppress(FileNotFoundError):
+            if not S_ISREG(os.lstat(f"{path}{journal}").st_mode):
+                raise Damaged(f"{path.name}{journal} is no file")
+    return sqlite3.connect(
+        path, timeout=wait, isolation_level=None, check_same_thread=not any_thread
+    )
 
 
 def identity(database: sqlite3.Connection) -> tuple[int, int]:

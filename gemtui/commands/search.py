@@ -15,14 +15,14 @@ from gemtui.commands.sessions import marks_of_user, scope, short_ids
 from gemtui.jsonout import encode, encode_array
 from gemtui.marks import Marks
 from gemtui.paths import cache_dir, folder_here, gemini_home
-from gemtui.search.begin_index import begin_index
 from gemtui.search.file_list import index_folder
 from gemtui.search.query import Field, Query, parse
 from gemtui.search.results import Group, Hit, Results
-from gemtui.search.scope import OF_SESSIONS, Unsure
+from gemtui.search.scope import OF_SESSIONS
 from gemtui.search.search import Search
 from gemtui.search.snippets import Snippet
 from gemtui.sessions.index import Index
+from gemtui.sessions.newest import Unsure
 from gemtui.sessions.resolve import newest_first
 from gemtui.sessions.scope import listed, read_store
 from gemtui.sessions.summary import iso
@@ -68,6 +68,8 @@ def run(
     if not results.complete:
         note("not all was searched: the search index is still being made, so try again later")
     if not update_index and (results.unindexed or search.damage is not None):
+        from gemtui.search.begin_index import begin_index
+
         begin_index(gemini_home(), folder)
     if not results.groups:
         note(_why_nothing(query, answer.where, dropped=dropped))

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import shutil
 import sys
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
+from functools import partial
 from itertools import islice, pairwise
 from pathlib import Path
+from typing import NamedTuple
 
 from gemtui.commands.output import lines_to_stdout, note, to_stdout
 from gemtui.commands.pick_session import index_of_user
@@ -16,6 +18,8 @@ from gemtui.files import is_folder
 from gemtui.jsonout import encode, encode_array
 from gemtui.marks import Mark, Marks
 from gemtui.paths import folder_here
+from gemtui.sessions.index import Index
+from gemtui.sessions.newest import NewestSessions, Unsure
 from gemtui.sessions.scope import listed, read_store
 from gemtui.sessions.snapshot import Snapshot
 from gemtui.sessions.store import SessionKind
@@ -41,36 +45,91 @@ def run(
     `since`, `until`: only those last used in this time, `until` not included. 1 where `project` is
     not there and has no sessions.
     """
-    with index_of_user() as index:
-        home, snapshot = index.home, read_store(index, project=project)
-    where = None if everywhere else scope(snapshot, project, hidden=hidden)
     marks = marks_of_user()
-    wanted = listed(snapshot, project=where, hidden=hidden)
-    if not hidden:
-        wanted = (each for each in wanted if each.id not in marks or not marks[each.id].archived)
-    if since is not None:
-        wanted = (each for each in wanted if each.when >= since)
-    if until is not None:
-        wanted = (each for each in wanted if each.when < until)
-    sessions = list(islice(wanted, limit))
+    asked = _Asked(project, everywhere, hidden, since, until, limit)
+    with index_of_user() as index:
+        home = index.home
+        try:
+            answer = _from_newest(asked, index, marks)
+        except Unsure:
+            answer = _from_all(asked, index, marks)
+    sessions = answer.sessions
     if as_json:
         head = b'{"version":1,"home":' + encode(str(home)) + b',"sessions":'
         marked = [marks[each.id].to_dict() for each in sessions if each.id in marks]
         tail = b',"marks":' + encode(marked) + b"}\n"
         to_stdout(encode_array((each.to_dict() for each in sessions), head=head, tail=tail))
     else:
-        ids = short_ids(each.id for each in snapshot.sessions)
-        lines_to_stdout(_table(sessions, marks, ids, datetime.now(UTC)))
+        lines_to_stdout(_table(sessions, marks, short_ids(answer.ids), datetime.now(UTC)))
     if project is not None and not sessions and not is_folder(project):
         note(f"{project} is not there, and has no sessions: name a folder that has some")
         return 1
-    if snapshot.unreadable:
-        number = len(snapshot.unreadable)
-        note(f"{number} of the store's files or folders can't be read: gemtui doctor names them")
+    if answer.unreadable:
+        files = f"{answer.unreadable} of the store's files or folders"
+        note(f"{files} can't be read: gemtui doctor names them")
     elif not sessions and not as_json:
         in_time = "no sessions in this time: give other dates"
-        note(in_time if since or until else _why_none(home, snapshot, where))
+        note(in_time if since or until else _why_none(home, answer))
     return 0
+
+
+class _Asked(NamedTuple):
+    """As for `run`."""
+
+    project: Path | None
+    everywhere: bool
+    hidden: bool
+    since: datetime | None
+    until: datetime | None
+    limit: int | None
+
+
+class _Answer(NamedTuple):
+    """Sessions of the project `where` (None = of all).
+
+    `ids`: those of all sessions. `unreadable`: the number of files and folders that can't be read.
+    """
+
+    sessions: list[Summary]
+    where: Path | None
+    ids: Collection[str]
+    unreadable: int
+
+
+def _from_newest(asked: _Asked, index: Index, marks: Mapping[str, Mark]) -> _Answer:
+    """Choose with the summaries of the newest sessions alone. Raises Unsure, StoreUnreadable."""
+    if asked.limit is None:
+        raise Unsure
+    store = NewestSessions(index)
+    where, sessions = _chosen(asked, store.listed, marks)
+    if not sessions:
+        raise Unsure
+    return _Answer(sessions, where, store.ids, store.unreadable)
+
+
+def _from_all(asked: _Asked, index: Index, marks: Mapping[str, Mark]) -> _Answer:
+    snapshot = read_store(index, project=asked.project)
+    where, sessions = _chosen(asked, partial(listed, snapshot), marks)
+    ids = {each.id for each in snapshot.sessions}
+    return _Answer(sessions, where, ids, len(snapshot.unreadable))
+
+
+def _chosen(
+    asked: _Asked, listed: Callable[..., Iterator[Summary]], marks: Mapping[str, Mark]
+) -> tuple[Path | None, list[Summary]]:
+    """The project whose sessions are meant, and its newest ones that are not archived."""
+    where = None
+    if not asked.everywhere:
+        where = asked.project or _here(partial(listed, hidden=asked.hidden))
+    wanted = listed(project=where, hidden=asked.hidden)
+    if not asked.hidden:
+        wanted = (each for each in wanted if each.id not in marks or not marks[each.id].archived)
+    since, until = asked.since, asked.until
+    if since is not None:
+        wanted = (each for each in wanted if each.when >= since)
+    if until is not None:
+        wanted = (each for each in wanted if each.when < until)
+    return where, list(islice(wanted, asked.limit))
 
 
 def marks_of_user() -> Mapping[str, Mark]:
@@ -88,15 +147,18 @@ def scope(snapshot: Snapshot, project: Path | None, *, hidden: bool) -> Path | N
     `project`: the folder that was named; without one it is the current folder, or all where that
     has no sessions to show.
     """
-    if project is not None:
-        return project
+    return project or _here(partial(listed, snapshot, hidden=hidden))
+
+
+def _here(listed: Callable[..., Iterator[Summary]]) -> Path | None:
+    """The current folder, if it has sessions to show."""
     here = folder_here()
-    return here if here and next(listed(snapshot, project=here, hidden=hidden), None) else None
+    return here if here and next(listed(project=here), None) else None
 
 
-def _why_none(home: Path, snapshot: Snapshot, scope: Path | None) -> str:
-    if scope is not None and snapshot.sessions:
-        return f"no sessions of {scope}: gemtui sessions --everywhere lists all projects"
+def _why_none(home: Path, answer: _Answer) -> str:
+    if answer.where is not None and answer.ids:
+        return f"no sessions of {answer.where}: gemtui sessions --everywhere lists all projects"
     return f"no sessions in {home}: Gemini CLI keeps them there once you have used it"
 
 

@@ -7,7 +7,7 @@ import subprocess
 from contextlib import suppress
 from pathlib import Path
 
-from gemtui.processes import FOLDER, python
+from gemtui.processes import helper
 
 
 def begin_index(home: Path, folder: Path) -> None:
@@ -16,14 +16,7 @@ def begin_index(home: Path, folder: Path) -> None:
     Where the process can't be started, there is no index; nothing is raised.
     """
     with suppress(OSError):
-        process = subprocess.Popen(
-            python("-m", "gemtui.search.indexer"),
-            cwd=FOLDER,
-            stdin=subprocess.PIPE,
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL,
-            start_new_session=True,
-        )
+        process = helper("-m", "gemtui.search.indexer", stdin=subprocess.PIPE)
         assert process.stdin is not None
         with process.stdin as asked:
             asked.write(pickle.dumps((home, folder, True)))

@@ -14,24 +14,25 @@ from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
+from zlib import crc32
+
+import msgspec.msgpack
+from msgspec import Struct
 
 from gemtui.sessions.store import ChatFile, SessionKind
-from gemtui.sqlite_file import Damaged, checksum, identity
+from gemtui.sqlite_file import Damaged, connect, identity
 
-VERSION = 5
+VERSION = 6
 """Of list and documents. Raise it when either changes: an index of another version is made anew."""
 _APPLICATION = 0x67657300
 _WAIT = 2.0
 """Seconds to wait for another gemtui, which only holds the file for milliseconds."""
 _TABLES = """
-    create table file (
-        path blob primary key, number integer, stamp text, size integer, modified real,
-        session text, more text, checksum integer
-    ) without rowid;
+    create table file (path blob primary key, data blob, checksum integer) without rowid;
     create table replaced (number integer primary key);
     create table index_name (name text);
 """
-_SELECT = "select path, number, stamp, size, modified, session, more, checksum from file"
+_encode = msgspec.msgpack.Encoder().encode
 
 
 def index_folder(cache: Path, home: Path) -> Path:
@@ -57,30 +58,19 @@ class NoIndex(Exception):
         self.damaged = damaged
 
 
-class Row(NamedTuple):
-    """A file in the index: its first number, and the version that was read.
+class Row(Struct, frozen=True, array_like=True, gc=False):
+    """A file in the index.
 
-    `stamp`: as `ChatFile.stamp`, in one text. `size`: bytes. `modified`: the time of change in
-    seconds since 1970, as `ChatFile.modified` tells it. `session`: what the files of one session
-    share, `session_of`; "" = it holds none. `more`: its other numbers.
+    `numbers`: those of its documents. `stamp`: `ChatFile.stamp` of the version that was read.
+    `size`: bytes. `modified`: the time of change in seconds since 1970, as `ChatFile.modified` has
+    it. `session`: what the files of one session share, `session_of`; "" = it holds none.
     """
 
-    number: int
-    stamp: str
+    numbers: tuple[int, ...]
+    stamp: tuple[int, ...]
     size: int
     modified: float
     session: str
-    more: str = ""
-
-    @property
-    def numbers(self) -> tuple[int, ...]:
-        """All its numbers."""
-        return (self.number, *map(int, self.more.split()))
-
-
-def stamp_of(place: ChatFile) -> str:
-    """Return the version of a file as a row holds it."""
-    return f"{place.inode} {place.size} {place.mtime_ns} {place.mode}"
 
 
 def session_of(kind: SessionKind, id: str) -> str:
@@ -105,9 +95,7 @@ class FileList:
         if not path.is_file():
             there = os.path.lexists(path)
             raise NoIndex("its list is no file" if there else "there is none yet", is_there=there)
-        self._database = sqlite3.connect(
-            path, timeout=_WAIT, isolation_level=None, check_same_thread=False
-        )
+        self._database = connect(path, wait=_WAIT, any_thread=True)
         try:
             self._database.execute("pragma synchronous = off")  # what a power cut breaks is remade
             self.name = self._name()
@@ -119,7 +107,7 @@ class FileList:
     def create(cls, path: Path, name: str) -> FileList:
         """Make an empty list, readable by the user alone."""
         os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600))
-        database = sqlite3.connect(path, isolation_level=None)
+        database = connect(path, wait=_WAIT)
         with database:
             database.executescript(f"begin; {_TABLES}")
             database.execute("insert into index_name values (?)", [name])
@@ -153,10 +141,11 @@ class FileList:
     def rows(self) -> dict[str, Row]:
         """Return all files in the index, by path. Raises Damaged, sqlite3.Error."""
         found: dict[str, Row] = {}
-        for *row, kept in self._database.execute(_SELECT):
-            if kept != checksum(row):
+        decode = msgspec.msgpack.Decoder(Row).decode
+        for path, data, kept in self._database.execute("select path, data, checksum from file"):
+            if kept != crc32(data, crc32(path)):
                 raise Damaged("a row is not as it was written")
-            found[os.fsdecode(row[0])] = Row._make(row[1:])
+            found[os.fsdecode(path)] = decode(data)
         return found
 
     def replaced(self) -> list[int]:
@@ -184,7 +173,7 @@ class FileList:
             executemany("delete from replaced where number = ?", [(each,) for each in removed])
             executemany("insert into replaced values (?)", [(each,) for each in replaced])
             executemany("delete from file where path = ?", paths)
-            executemany("insert into file values (?,?,?,?,?,?,?,?)", new)
+            executemany("insert into file values (?,?,?)", new)
             execute("commit")
         except BaseException:
             with suppress(sqlite3.Error):
@@ -192,9 +181,7 @@ class FileList:
             raise
 
 
-def _values(place: ChatFile, file: Indexed) -> tuple[object, ...]:
-    first, *more = file.numbers
+def _values(place: ChatFile, file: Indexed) -> tuple[bytes, bytes, int]:
     path, modified = os.fsencode(place.name), place.modified.timestamp()
-    others = " ".join(map(str, more))
-    row = path, first, stamp_of(place), place.size, modified, file.session, others
-    return *row, checksum(row)
+    data = _encode(Row(file.numbers, place.stamp, place.size, modified, file.session))
+    return path, data, crc32(data, crc32(path))

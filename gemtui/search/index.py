@@ -20,8 +20,8 @@ from pathlib import Path
 from gemtui.files import close_folder, locked, open_regular, write_whole
 from gemtui.own_folders import make_own_folder
 from gemtui.search.documents import Contents
-from gemtui.search.file_list import FileList, Indexed, NoIndex, Row, list_file, stamp_of
-from gemtui.search.text_index import TextIndex, minor_version
+from gemtui.search.file_list import FileList, Indexed, NoIndex, Row, list_file
+from gemtui.search.text_index import CHECKED, TextIndex, minor_version
 from gemtui.sessions.store import ChatFile
 
 _LOCK = "lock"
@@ -112,8 +112,8 @@ def only_writer(folder: Path) -> Iterator[bool]:
     make_own_folder(folder)
     for private in (folder.parent, folder):
         close_folder(private)
-    if not (lock := folder / _LOCK).is_file():
-        _remove(lock)
+    for name in (_LOCK, _HOME, CHECKED):
+        _remove_unless_file(folder / name)
     with locked(folder / _LOCK, wait=False) as mine:
         yield mine
 
@@ -178,7 +178,7 @@ class WriteIndex:
 
     def _knows(self, place: ChatFile) -> bool:
         row = self.rows.get(place.name)
-        return row is not None and row.stamp == stamp_of(place)
+        return row is not None and row.stamp == place.stamp
 
     def add(self, place: ChatFile, contents: Contents, *, keep: tuple[int, ...] = ()) -> int:
         """Add what stands in a file in its present version; return its number.
@@ -207,6 +207,12 @@ class WriteIndex:
         self._list.change(self._taken, gone, replaced=replaced, removed=removed)
         self._taken = {}
         self.rows = self._list.rows()
+
+
+def _remove_unless_file(entry: Path) -> None:
+    """Remove a folder, link or device that is where a file of the index belongs."""
+    if os.path.lexists(entry) and (entry.is_symlink() or not entry.is_file()):
+        _remove(entry)
 
 
 def _remove(entry: Path) -> None:

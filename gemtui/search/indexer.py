@@ -27,7 +27,7 @@ from typing import BinaryIO
 import msgspec.json
 from msgspec import Struct
 
-from gemtui.processes import FOLDER, python
+from gemtui.processes import helper
 from gemtui.search.following import Following
 from gemtui.search.index import WriteIndex, only_writer, remove_gone
 from gemtui.search.read_documents import read_documents
@@ -239,14 +239,7 @@ class Indexer:
         self._lock = Lock()
         self._process: subprocess.Popen[bytes] | None = None
         try:
-            self._process = subprocess.Popen(
-                python("-m", __name__),
-                cwd=FOLDER,
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.DEVNULL,
-                start_new_session=True,
-            )
+            self._process = helper("-m", __name__, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
         except OSError as error:
             told(Progress(state=State.ENDED, note=error.strerror))
             return

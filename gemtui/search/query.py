@@ -11,10 +11,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
 from datetime import datetime
-from difflib import get_close_matches
 from enum import StrEnum
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from gemtui.moments import period
 from gemtui.text import listed
@@ -46,8 +47,7 @@ CHOICES: Mapping[Field, tuple[str, ...]] = {
 """Fields that take one of a few words."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Term:
+class Term(Struct, frozen=True, kw_only=True):
     """Words that must occur, in this order and without others between them.
 
     `text`: as typed. `quoted`: exactly so, however few hits there are. `prefix`: the last word may
@@ -60,8 +60,7 @@ class Term:
     excluded: bool = False
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Narrowed:
+class Narrowed(Struct, frozen=True, kw_only=True):
     """A field with its value, in lower case for those of CHOICES. `excluded`: it must not hold."""
 
     field: Field
@@ -69,8 +68,7 @@ class Narrowed:
     excluded: bool = False
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Query:
+class Query(Struct, frozen=True, kw_only=True):
     """A query taken apart.
 
     `before`, `after`: the times that messages are older than, or not older than. `note`: what was
@@ -170,6 +168,8 @@ def _terms(match: re.Match[str], name: str, *, ends: bool) -> Iterator[Term]:
 
 def _mistyped(name: str) -> str | None:
     """A word about what is no field and looks like one."""
+    from difflib import get_close_matches
+
     near = get_close_matches(name, _FIELDS, n=1, cutoff=0.75) if len(name) > 2 else []
     return f"{name}: is no field, did you mean {near[0]}: (searched as words)" if near else None
 

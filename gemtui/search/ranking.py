@@ -5,13 +5,13 @@ from __future__ import annotations
 import time
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import replace
 from datetime import UTC, datetime
 from functools import partial
 from heapq import nsmallest
 from math import log2
 from typing import NamedTuple
 
+from msgspec.structs import replace
 from tantivy import Query as Engine
 
 from gemtui.search.documents import Kind
@@ -130,8 +130,8 @@ class Matches:
         """Count those that were not fetched, too."""
         uncounted, self._uncounted = self._uncounted, []
         for source, wanted, fetched in uncounted:
-            more = Counter(source.words.files(wanted))
-            more.subtract(fetched)
+            counts = source.words.files(wanted)
+            more = {number: count - fetched.get(number, 0) for number, count in counts.items()}
             self._add_counts(source.files, more)
 
 

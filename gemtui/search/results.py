@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from datetime import datetime
+
+from msgspec import Struct
 
 from gemtui.search.documents import Kind
 from gemtui.search.query import Query
 from gemtui.sessions.summary import Summary
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Hit:
+class Hit(Struct, frozen=True, kw_only=True):
     """A block of a message that matches.
 
     `session`: the one it counts for; `file`: the one to open, another only for a sub-agent's.
@@ -29,11 +29,10 @@ class Hit:
     time: datetime | None
     score: float
     rank: int
-    line: tuple[int, int] | None = field(default=None, repr=False)
+    line: tuple[int, int] | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Group:
+class Group(Struct, frozen=True, kw_only=True):
     """The hits of one session, the best first; `count`: of all there are, those left out too."""
 
     session: Summary
@@ -41,8 +40,7 @@ class Group:
     count: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Results:
+class Results(Struct, frozen=True, kw_only=True):
     """What was found.
 
     `total_sessions`, `total_hits`: with those that `limit` leaves out. `complete`: False while

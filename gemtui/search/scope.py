@@ -10,10 +10,11 @@ from pathlib import Path
 from typing import Protocol
 
 from gemtui.marks import Mark
-from gemtui.search.file_list import Row, session_of, stamp_of
+from gemtui.search.file_list import Row, session_of
 from gemtui.search.query import MARKED, Field, Narrowed
 from gemtui.sessions.catalog import newest_first
 from gemtui.sessions.index import Index
+from gemtui.sessions.newest import Unsure
 from gemtui.sessions.projects import folder_names
 from gemtui.sessions.store import ChatFile, SessionKind
 from gemtui.sessions.summary import Flag, Summary
@@ -157,10 +158,6 @@ def _fits(session: Summary, narrowed: Narrowed, marks: Mapping[str, Mark]) -> bo
 # --- the files of a store ------------------------------------------------------------------------
 
 
-class Unsure(Exception):
-    """The summaries of all sessions are needed to tell where to look."""
-
-
 class StoreScope:
     """The files of a store, without the summaries of all of them: for who searches once.
 
@@ -177,7 +174,7 @@ class StoreScope:
         self._unread = [
             file
             for name, file in self._places.items()
-            if name not in rows or rows[name].stamp != stamp_of(file)
+            if (row := rows.get(name)) is None or row.stamp != file.stamp
         ]
         if sum(file.size for file in self._unread) > _MOST_UNREAD:
             raise Unsure

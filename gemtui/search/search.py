@@ -36,12 +36,13 @@ from gemtui.search.matching import Likeness, may_be_inside, wanted_terms
 from gemtui.search.query import Query, Term
 from gemtui.search.ranking import Asked, Matches, Source, recounted, results_of
 from gemtui.search.results import Hit, Results
-from gemtui.search.scope import OF_SESSIONS, File, Scope, SnapshotScope, StoreScope, Unsure
+from gemtui.search.scope import OF_SESSIONS, File, Scope, SnapshotScope, StoreScope
 from gemtui.search.similar import typos
 from gemtui.search.snippets import WIDTH, Snippet, pattern_for, snippet
 from gemtui.search.unindexed import AT_ONCE, chunks, may_match, words_of
 from gemtui.search.words import words
 from gemtui.sessions.index import Index
+from gemtui.sessions.newest import Unsure
 from gemtui.sessions.summary import Summary
 from gemtui.text import Clean
 

@@ -11,7 +11,7 @@ from contextlib import contextmanager, suppress
 from datetime import datetime
 from functools import lru_cache
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import orjson
 import tantivy
@@ -22,6 +22,8 @@ from gemtui.search.words import analyzer
 
 WORDS = "words"
 """The name under which the index knows `analyzer()`."""
+CHECKED = "checked"
+"""The file beside the words that says which of them are known to be whole."""
 _HEAP = 96_000_000
 _SMALL_HEAP = 16_000_000
 _KINDS = tuple(Kind)
@@ -111,7 +113,7 @@ class TextIndex:
     """
 
     def __init__(self, folder: Path | None = None, *, new: bool = False) -> None:
-        self._integrity = None if folder is None else Integrity(folder, folder.parent / "checked")
+        self._integrity = None if folder is None else Integrity(folder, folder.parent / CHECKED)
         if self._integrity is not None and not new:
             self._integrity.check()
         with _engine():
@@ -131,9 +133,9 @@ class TextIndex:
 
     def remove(self, files: Iterable[int]) -> None:
         """Remove all documents of files."""
-        writer = self._written()
-        for file in files:
-            writer.delete_documents_by_term("file", file)
+        if numbers := list(files):  # by term the engine finds no unsigned number
+            asked = tantivy.Query.term_set_query(schema(), "file", numbers)
+            self._written().delete_documents_by_query(asked)
 
     def commit(self) -> None:
         """Keep what was added and removed, for readers that are made from now on."""
@@ -180,9 +182,9 @@ class TextReader:
         """
         with _engine():
             most = max(1, min(most, self._searcher.num_docs))
-            hits = self._searcher.search(query, most, count=False).hits
-            if len(hits) == most < self._searcher.num_docs:
-                hits = self._newest(query, most)
+            if (wanted := self._newest(query, most)) is None:
+                return []
+            hits = self._searcher.search(wanted, 2 * most, count=False).hits
             at = [address for _, address in hits]
             columns = [self._column(name, at) for name in _COLUMNS]
             return [
@@ -192,16 +194,20 @@ class TextReader:
                 )
             ]
 
-    def _newest(self, query: tantivy.Query, most: int) -> list[Any]:
-        """Those that match and are not older than the `most` newest, with their scores."""
+    def _newest(self, query: tantivy.Query, most: int) -> tantivy.Query | None:
+        """A query for those that match and are not older than the `most` newest; None = none is.
+
+        It comes first, as its scores would be lost where there are more, and most queries have
+        either many matches or next to none.
+        """
         newest = self._searcher.search(query, most, count=False, order_by_field="time").hits
-        oldest = int(newest[-1][0] or 0)
+        if len(newest) < most or most == self._searcher.num_docs:
+            return query if newest else None
         since = tantivy.Query.range_query(
-            schema(), "time", tantivy.FieldType.Unsigned, oldest, LATEST
+            schema(), "time", tantivy.FieldType.Unsigned, int(newest[-1][0] or 0), LATEST
         )
         must, filtered = tantivy.Occur.Must, tantivy.Query.const_score_query(since, 0.0)
-        both = tantivy.Query.boolean_query([(must, query), (must, filtered)])
-        return list(self._searcher.search(both, 2 * most, count=False).hits)
+        return tantivy.Query.boolean_query([(must, query), (must, filtered)])
 
     def _column(self, name: str, at: list[tantivy.DocAddress]) -> list[int]:
         return [int(value or 0) for value in self._searcher.fast_field_values(name, at)]

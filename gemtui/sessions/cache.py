@@ -20,15 +20,16 @@ from pathlib import Path
 from typing import Any, Generic, TypeVar
 
 import msgspec.msgpack
+from msgspec import Struct
 from msgspec.structs import replace
 
 from gemtui.own_folders import make_own_file
 from gemtui.sessions.problem import Problem
 from gemtui.sessions.store import ChatFile
 from gemtui.sessions.summary import Known, Summary, Unread
-from gemtui.sqlite_file import Damaged, Newer, code_of, identity, is_damage, why
+from gemtui.sqlite_file import Damaged, Newer, code_of, connect, identity, is_damage, why
 
-VERSION = 8
+VERSION = 9
 APPLICATION = 0x67656D00
 FILE = "sessions.sqlite3"
 _WAIT = 0.25
@@ -36,13 +37,23 @@ _WAIT = 0.25
 _AT_ONCE = 500
 _TABLE = """
     create table summary (
-        path blob primary key, home blob, stamp blob, data blob, checksum integer
+        path blob primary key, home blob, stamp blob, head blob, data blob,
+        head_checksum integer, checksum integer
     ) without rowid
 """
 
 
-_Row = tuple[bytes, bytes, bytes, bytes]
-"""Path, home, stamp, data."""
+class Head(Struct, frozen=True, array_like=True, gc=False):
+    """What orders the session in a file among others, without the rest of its summary.
+
+    `kind`: a SessionKind; "" = the file holds no session. `when`: `Summary.when`, in seconds since
+    1970. `hidden`: lists leave it out, unless another file of the session says more.
+    """
+
+    kind: str = ""
+    id: str = ""
+    when: float = 0.0
+    hidden: bool = True
 
 
 T = TypeVar("T")
@@ -56,6 +67,7 @@ class Rows(Generic[T]):
     with the version added it is the file's application id: a version that does not fit is damage.
     `first_marked`: versions before had no application id. `decode`: a row's data. `share`: makes of
     a decoded row one that has nothing of its own that many others have.
+    `head`: makes what a row says of itself apart from its data.
     """
 
     file: str
@@ -64,6 +76,7 @@ class Rows(Generic[T]):
     first_marked: int = 0
     decode: Callable[[bytes], T]
     share: Callable[[T, ChatFile, dict[Any, Any]], T] = lambda row, _place, _shared: row
+    head: Callable[[T], Head] = lambda _: Head()
 
 
 class Cache(Generic[T]):
@@ -102,12 +115,35 @@ class Cache(Generic[T]):
         renewed = self.renewed
         with self._used() as database:
             if database is not None:
-                for path, home, stamp, data, checksum in self._rows(database, list(by_path)):
-                    if checksum != _checksum((path, home, stamp, data)):
+                for path, *row, data, checksum in self._rows(database, list(by_path)):
+                    if checksum != _checksum(path, *row, data):
                         raise Damaged("a row is not as it was written")
+                    _, stamp, _ = row
                     place = by_path.get(path)
                     if place is not None and stamp == _stamp(place):
                         found[place.name] = self.rows.share(self.rows.decode(data), place, shared)
+        return found if self.renewed is renewed else {}
+
+    def heads(self, places: Iterable[ChatFile]) -> dict[str, Head]:
+        """Return, by path, what is cached of how these files in their present state are ordered.
+
+        `places`: all files of the store; the rows of others are removed.
+        """
+        by_path = {os.fsencode(place.name): place for place in places}
+        found: dict[str, Head] = {}
+        gone: list[tuple[bytes]] = []
+        renewed = self.renewed
+        decode = msgspec.msgpack.Decoder(Head).decode
+        with self._used() as database:
+            if database is not None:
+                for path, stamp, head, checksum in database.execute(_SELECT_HEADS, [self._home]):
+                    if checksum != _checksum(path, stamp, head):
+                        raise Damaged("a row is not as it was written")
+                    if (place := by_path.get(path)) is None:
+                        gone.append((path,))
+                    elif stamp == _stamp(place):
+                        found[place.name] = decode(head)
+        self._change("delete from summary where path = ?", gone)
         return found if self.renewed is renewed else {}
 
     def _rows(self, database: sqlite3.Connection, paths: Sequence[bytes]) -> Iterator[Any]:
@@ -121,11 +157,12 @@ class Cache(Generic[T]):
         """Keep what was read; a row replaces an earlier one of the same file."""
         rows: list[tuple[bytes | int, ...]] = []
         for place, each in known:
-            data = _packed(each)
-            if data is not None:
-                row = os.fsencode(place.name), self._home, _stamp(place), data
-                rows.append((*row, _checksum(row)))
-        self._change("insert or replace into summary values (?,?,?,?,?)", rows)
+            head, data = _packed(self.rows.head(each)), _packed(each)
+            if head is not None and data is not None:
+                path, stamp = os.fsencode(place.name), _stamp(place)
+                row = path, self._home, stamp, head, data
+                rows.append((*row, _checksum(path, stamp, head), _checksum(*row)))
+        self._change("insert or replace into summary values (?,?,?,?,?,?,?)", rows)
 
     def keep_only(self, places: Iterable[ChatFile]) -> None:
         """Remove the rows of files of this store that no longer exist."""
@@ -206,7 +243,7 @@ class Cache(Generic[T]):
 
 
 def _connect(path: Path, rows: Rows[Any]) -> sqlite3.Connection:
-    database = sqlite3.connect(path, timeout=_WAIT, isolation_level=None, check_same_thread=False)
+    database = connect(path, wait=_WAIT, any_thread=True)
     try:
         database.execute("pragma synchronous = off")  # what a power cut breaks is made anew
         database.execute("begin")
@@ -245,7 +282,8 @@ def _remove(path: Path) -> None:
 # --- what stands in a row ------------------------------------------------------------------------
 
 
-_SELECT = "select path, home, stamp, data, checksum from summary"
+_SELECT = "select path, home, stamp, head, data, checksum from summary"
+_SELECT_HEADS = "select path, stamp, head, head_checksum from summary where home = ?"
 _pack = msgspec.msgpack.Encoder().encode
 
 
@@ -253,7 +291,7 @@ def _stamp(place: ChatFile) -> bytes:
     return b"%d %d %d %d" % place.stamp
 
 
-def _checksum(row: _Row) -> int:
+def _checksum(*row: bytes) -> int:
     return zlib.crc32(b"\0".join(row))
 
 
@@ -279,6 +317,13 @@ def _sharing(known: Known, place: ChatFile, shared: dict[Any, Any]) -> Known:
     )
 
 
+def head_of(known: Known) -> Head:
+    """Return what orders a session among others."""
+    if isinstance(known, Unread):
+        return Head()
+    return Head(str(known.kind), known.id, known.when.timestamp(), known.hidden)
+
+
 SUMMARIES: Rows[Known] = Rows(
     file=FILE,
     version=VERSION,
@@ -286,6 +331,7 @@ SUMMARIES: Rows[Known] = Rows(
     first_marked=3,
     decode=msgspec.msgpack.Decoder(Known).decode,
     share=_sharing,
+    head=head_of,
 )
 """What lists show of each session."""
 

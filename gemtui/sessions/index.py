@@ -11,7 +11,7 @@ import stat
 import threading
 import time
 from collections import OrderedDict
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING
 from gemtui.errors import SessionNotFound
 from gemtui.paths import current_folder, typed_path
 from gemtui.sessions import resolve
-from gemtui.sessions.cache import SUMMARIES, Cache, worth_keeping
+from gemtui.sessions.cache import SUMMARIES, Cache, Head, head_of, worth_keeping
 from gemtui.sessions.catalog import Catalog, Stamp
 from gemtui.sessions.problem import Problem, refused
 from gemtui.sessions.projects import Projects, folder_names
@@ -204,6 +204,26 @@ class Index:
         self._read_all(self._not_cached(files, whole=True))
         with self._lock:
             return self._catalog.sessions_of([file.name for file in files], _now())
+
+    def heads(self) -> dict[str, Head]:
+        """Return, by path, what orders the files of the store; what is not known yet is read.
+
+        Of a file that is no session it says so; one that can't be read is missing.
+        """
+        files = self.files()
+        heads = self._cache.heads(files)
+        unknown = [file for file in files if file.name not in heads]
+        self._read_all(self._not_cached(unknown, whole=True))
+        with self._lock:
+            read = ((file.name, self._catalog.file(file.name)) for file in unknown)
+            heads.update((name, head_of(known)) for name, known in read if known is not None)
+        return heads
+
+    def unreadable(self, heads: Mapping[str, Head]) -> int:
+        """Return the number of files and folders that can't be read, or are not what they seem."""
+        problems = () if self._store is None else self._store.problems
+        unread = sum(not head.kind for head in heads.values())
+        return len(problems) + unread + len(self._unread.keys() - heads.keys())
 
     # --- finding -----------------------------------------------------------------------------
 

@@ -18,7 +18,7 @@ from queue import Empty, Queue, SimpleQueue
 from threading import Thread
 from typing import IO, Any, Generic, TypeVar
 
-from gemtui.processes import FOLDER, python
+from gemtui.processes import helper
 from gemtui.sessions.store import ChatFile
 
 MOST = 4
@@ -110,15 +110,7 @@ def _started(module: str) -> tuple[subprocess.Popen[bytes], BufferedIOBase]:
     """Start a process; the stream to it and from it is its input, as other code may print."""
     ours, theirs = socket.socketpair()
     with ours, theirs:
-        process = subprocess.Popen(
-            python("-m", module),
-            cwd=FOLDER,
-            stdin=theirs.fileno(),
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL,
-            start_new_session=True,
-        )
-        return process, ours.makefile("rwb")
+        return helper("-m", module, stdin=theirs.fileno()), ours.makefile("rwb")
 
 
 def serve(work: Callable[[ChatFile], Any]) -> None:

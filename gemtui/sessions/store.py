@@ -271,7 +271,7 @@ def _chat_file(
     name: str, key: str, kind: SessionKind, name_id: str, parent: str | None, info: os.stat_result
 ) -> ChatFile:
     stamp = info.st_size, info.st_mtime_ns, info.st_ino
-    return ChatFile(name, key, kind, name_id, *stamp, parent, info.st_mode)
+    return ChatFile._make((name, key, kind, name_id, *stamp, parent, info.st_mode, False))
 
 
 def name_of(path: Path, home: Path) -> tuple[str, SessionKind, str, str | None] | None:

@@ -158,7 +158,8 @@ def iso(when: datetime | None) -> str | None:
     """Return a time as JSON reports write it: ISO 8601, UTC, milliseconds, Z."""
     if when is None:
         return None
-    return when.astimezone(UTC).isoformat(timespec="milliseconds").removesuffix("+00:00") + "Z"
+    utc = when if when.tzinfo is UTC else when.astimezone(UTC)
+    return utc.isoformat(timespec="milliseconds").removesuffix("+00:00") + "Z"
 
 
 class Unread(Struct, frozen=True, kw_only=True, array_like=True, tag=True):

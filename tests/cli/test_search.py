@@ -121,8 +121,8 @@ def test_dropped_messages_are_searched_if_asked_for(home: Path, gemtui: Gemtui) 
 
 
 def test_the_index_is_brought_up_to_date_if_asked_for(store: Path, gemtui: Gemtui) -> None:
-    without = gemtui("search", "--everywhere", "--json", "greeting")
     assert gemtui("doctor", "--json").json["files"]["search"]["files"] is None
+    without = gemtui("search", "--everywhere", "--json", "greeting")
     made = gemtui("search", "--index", "--everywhere", "--json", "greeting")
     assert (made.code, made.err) == (0, "")
     assert gemtui("doctor", "--json").json["files"]["search"]["files"] > 5

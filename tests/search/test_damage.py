@@ -80,6 +80,11 @@ def test_any_damaged_file_gives_the_hits_of_the_files_and_is_healed(
 ) -> None:
     whole = tmp_path / "search" / "whole"
     indexed(store, whole)
+    for text in ("A parser that is replaced", "The parser of it"):
+        said = [logs.header(stores.uuid(1)), logs.user("u", text)]
+        stores.session(store, stores.uuid(1), said)
+        indexed(store, whole)
+    assert list(whole.rglob("*.del"))
     with closing(Search(None)) as direct:
         expected = answers(direct, store)
     assert all(expected[at] for at in (0, 1, 2, 3, 5, 6))

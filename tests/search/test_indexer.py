@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import random
 import shutil
@@ -21,7 +22,8 @@ import tantivy
 from gemtui.jsonin import loads
 from gemtui.search import read_documents, unindexed
 from gemtui.search import search as search_module
-from gemtui.search.index import WriteIndex, only_writer
+from gemtui.search.file_list import FileList
+from gemtui.search.index import ReadIndex, WriteIndex, only_writer
 from gemtui.search.indexer import Indexer, Progress, State, update
 from gemtui.search.query import parse
 from gemtui.search.search import Search
@@ -379,6 +381,58 @@ def test_what_is_broken_old_or_foreign_is_made_anew(
             assert index.renewed is not None
             assert index.renewed.startswith("the search index was made anew: ")
     assert found(store, folder, "common") == (ALL, 0, None)
+
+
+def filled(entry: Path) -> None:
+    entry.mkdir()
+    (entry / "inside").mkdir()
+
+
+def nowhere(entry: Path) -> None:
+    entry.symlink_to("nowhere")
+
+
+@pytest.mark.parametrize("other", [filled, nowhere, os.mkfifo])
+def test_what_is_in_the_place_of_a_file_of_the_index_makes_way(
+    store: Path, folder: Path, other: Callable[[Path], None]
+) -> None:
+    with indexer(store, folder) as watched:
+        watched.wait(State.DONE)
+    names = [path.name for path in folder.iterdir() if path.is_file()]
+    assert {"lock", "home", "files.sqlite3"} <= {*names}
+    for name in (*names, "checked", "files.sqlite3-journal"):
+        (folder / name).unlink(missing_ok=True)
+        other(folder / name)
+        with indexer(store, folder) as watched:
+            watched.wait(State.DONE)
+        assert found(store, folder, "common") == (ALL, 0, None), name
+
+
+def test_words_without_a_row_in_the_list_are_removed_by_the_next_writer(
+    store: Path, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    indexed(store, folder)
+    with monkeypatch.context() as broken:
+        broken.setattr(FileList, "change", full_disk)
+        say(store, 3, "never listed")
+        with pytest.raises(OSError, match="full"):
+            indexed(store, folder)
+    assert numbers(folder)[0] > numbers(folder)[1]
+    indexed(store, folder)
+    indexed(store, folder)
+    assert numbers(folder)[0] == numbers(folder)[1]
+    assert hits(store, folder, "never listed") == 1
+
+
+def full_disk(*_: object, **__: object) -> None:
+    raise OSError(errno.ENOSPC, "full")
+
+
+def numbers(folder: Path) -> tuple[set[int], set[int]]:
+    """The numbers under which there are words, and those in the list."""
+    with closing(ReadIndex(folder)) as index:
+        listed = {number for row in index.rows.values() for number in row.numbers}
+        return set(index.words.numbers()), listed
 
 
 def test_an_index_that_is_deleted_while_it_is_kept_is_made_anew(store: Path, folder: Path) -> None:

@@ -14,9 +14,9 @@ from gemtui.search.index import WriteIndex, only_writer
 from gemtui.search.indexer import update
 from gemtui.search.query import parse
 from gemtui.search.results import Results
-from gemtui.search.scope import Unsure
 from gemtui.search.search import Search
 from gemtui.sessions.index import Index
+from gemtui.sessions.newest import Unsure
 from gemtui.sessions.scope import listed
 from tests.sessions import logs, stores
 

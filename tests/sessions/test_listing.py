@@ -138,13 +138,6 @@ def test_each_property_orders_the_list(sort: Sort, order: str, reversed_order: s
     assert names(arrange(SORTED, replace(view, reverse=True)).rows) == reversed_order.split()
 
 
-def test_the_key_for_the_order_goes_through_all_of_them() -> None:
-    seen = [Sort.UPDATED]
-    while (following := seen[-1].following) not in seen:
-        seen.append(following)
-    assert seen == list(Sort)
-
-
 def test_the_order_is_said_in_words() -> None:
     assert View().order == "newest first"
     assert View(sort=Sort.TOKENS, reverse=True).order == "fewest tokens first"

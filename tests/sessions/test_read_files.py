@@ -15,10 +15,10 @@ from time import monotonic
 import psutil
 import pytest
 
+from gemtui import processes
 from gemtui.policy.match import pattern_process
 from gemtui.processes import FOLDER, python
 from gemtui.sessions import read_files as module
-from gemtui.sessions import readers
 from gemtui.sessions.index import Index
 from gemtui.sessions.read_files import read_files
 from gemtui.sessions.records import SessionLog
@@ -114,7 +114,8 @@ def one_that_babbles(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def one_of_another_version(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(readers, "python", lambda *_: ["sh", "-c", r"printf 'cgone\nGone\n.' >&0"])
+    other = ["sh", "-c", r"printf 'cgone\nGone\n.' >&0"]
+    monkeypatch.setattr(processes, "python", lambda *_: other)
 
 
 @pytest.mark.parametrize(

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Final
 
 from gemtui.policy.match import pattern_worker
-from gemtui.processes import FOLDER, python
+from gemtui.processes import helper
 
 _START_SECONDS: Final = 60.0
 _PATIENCE: Final = 20.0
@@ -55,15 +55,9 @@ class _Worker:
         if process is not None and self._owner == os.getpid():
             self._end()
         with suppress(OSError):
-            self._process = process = subprocess.Popen(
-                python(str(Path(pattern_worker.__file__).absolute())),
-                cwd=FOLDER,
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.DEVNULL,
-                start_new_session=True,
-                bufsize=0,
-            )
+            program = str(Path(pattern_worker.__file__).absolute())
+            pipe = subprocess.PIPE
+            self._process = process = helper(program, stdin=pipe, stdout=pipe, bufsize=0)
             self._owner = os.getpid()
             if _answer(process, _START_SECONDS) == pattern_worker.READY:
                 return process

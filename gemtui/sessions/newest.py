@@ -1,0 +1,93 @@
+"""The newest sessions of a store, chosen without the summaries of all of them."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+
+from gemtui.sessions.cache import Head
+from gemtui.sessions.index import Index
+from gemtui.sessions.merge import LIVE_FOR
+from gemtui.sessions.projects import folder_names
+from gemtui.sessions.store import ChatFile, SessionKind
+from gemtui.sessions.summary import Summary
+
+_AT_FIRST = 32
+"""Sessions that are read at once, at first."""
+
+
+class Unsure(Exception):
+    """The summaries of all sessions are needed for the answer."""
+
+
+class NewestSessions:
+    """The sessions of `index` in the order of lists; summaries are read as they are wanted.
+
+    `ids`: those of all sessions. `unreadable`: the number of files and folders that can't be read.
+    Raises Unsure, StoreUnreadable.
+    """
+
+    def __init__(self, index: Index) -> None:
+        self._index = index
+        files = index.files()
+        heads = index.heads()
+        if not heads or _is_busy(files):
+            raise Unsure
+        self._groups: dict[tuple[str, ...], list[tuple[ChatFile, Head]]] = {}
+        for file in files:
+            if (head := heads.get(file.name)) is not None and head.kind:
+                checkpoint = head.kind == SessionKind.CHECKPOINT
+                key = head.kind, head.id, file.project_key if checkpoint else ""
+                self._groups.setdefault(key, []).append((file, head))
+        self.ids = {head.id for head in heads.values() if head.kind}
+        self.unreadable = index.unreadable(heads)
+
+    def listed(self, *, project: Path | None, hidden: bool) -> Iterator[Summary]:
+        """Yield as `gemtui.sessions.scope.listed`. Raises Unsure."""
+        names = None if project is None else folder_names(project)
+        inside = None if project is None else {each.name for each in self._index.files(project)}
+        wanted = [
+            (max((head.when, head.id) for _, head in group), [file for file, _ in group])
+            for group in self._groups.values()
+            if (hidden or _may_be_shown(group))
+            and (inside is None or len(group) > 1 or group[0][0].name in inside)
+        ]
+        wanted.sort(key=lambda each: each[0], reverse=True)
+        for session in self._in_order(wanted):
+            if names is not None and session.project not in names:
+                continue
+            if hidden or not session.hidden:
+                yield session
+                yield from session.copies if hidden else ()
+
+    def _in_order(
+        self, wanted: Sequence[tuple[tuple[float, str], list[ChatFile]]]
+    ) -> Iterator[Summary]:
+        """The sessions in groups of files, each with the latest time that it may have, and id."""
+        read: list[Summary] = []
+        start, count = 0, _AT_FIRST
+        while start < len(wanted) or read:
+            some, start, count = wanted[start : start + count], start + count, 2 * count
+            read += self._index.sessions_in([file for _, group in some for file in group])
+            read.sort(key=_order)
+            while read and (start >= len(wanted) or _order(read[-1]) > wanted[start][0]):
+                session = read.pop()
+                if session.project is None:  # another session may say where it belongs
+                    raise Unsure
+                yield session
+
+
+def _order(session: Summary) -> tuple[float, str]:
+    return session.when.timestamp(), session.id
+
+
+def _is_busy(files: Iterable[ChatFile]) -> bool:
+    """Whether one may be a subagent at work, for which its session counts as live."""
+    since = (time.time() - LIVE_FOR.total_seconds()) * 1e9
+    return any(file.mtime_ns > since and file.kind is SessionKind.SUBAGENT for file in files)
+
+
+def _may_be_shown(group: Sequence[tuple[ChatFile, Head]]) -> bool:
+    head = group[0][1]
+    return head.kind == SessionKind.MAIN and (len(group) > 1 or not head.hidden)

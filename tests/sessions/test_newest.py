@@ -1,0 +1,99 @@
+"""The newest sessions are those of a whole look, and few files are read for them."""
+
+from __future__ import annotations
+
+import random
+import sqlite3
+from contextlib import closing
+from itertools import islice
+from pathlib import Path
+
+import pytest
+
+from gemtui.sessions.cache import FILE
+from gemtui.sessions.index import Index
+from gemtui.sessions.newest import NewestSessions, Unsure
+from gemtui.sessions.scope import listed
+from tests.sessions import logs, stores
+
+ADA, BOB = Path("/home/ada/parser"), Path("/home/bob")
+KEYS = ("ada", "bob", stores.hashed(str(ADA)))
+MANY = 60
+
+
+@pytest.fixture
+def store(home: Path) -> Path:
+    """Copies, ghosts, subagents, checkpoints, ids that two projects have, files out of order."""
+    gemini, chosen = home / ".gemini", random.Random(5)
+    stores.marker(gemini, "ada", str(ADA))
+    stores.marker(gemini, "bob", str(BOB))
+    for number in range(MANY):
+        id, key = stores.uuid(number), chosen.choice(KEYS)
+        hash = stores.hashed(str(BOB if key == "bob" else ADA))
+        talk = stores.talk(id, seconds=chosen.randrange(40))
+        talk[0] = logs.header(id, projectHash=hash)
+        path = stores.session(gemini, id, talk[: chosen.choice((1, 2, 9))], key=key)
+        if number % 6 == 0:
+            said = [logs.user("u", "copied")]
+            stores.legacy(gemini, id, said, key=chosen.choice(KEYS), seconds=chosen.randrange(60))
+        if number % 10 == 0:
+            child = [logs.header(f"child{number}", kind="subagent"), logs.user("u", "asked")]
+            stores.set_time(logs.write(path.parent / id / f"child{number}.jsonl", child), 9e8)
+        if number % 30 == 0:
+            logs.write(gemini / "tmp" / key / f"checkpoint-{number}.json", [])
+        stores.set_time(path, stores.LONG_AGO + chosen.randrange(9**9))
+    (gemini / "tmp/ada/chats/session-2026-11-20T23-04-broken.jsonl").write_text("none")
+    return gemini
+
+
+@pytest.mark.parametrize("hidden", [False, True])
+@pytest.mark.parametrize("project", [None, ADA, BOB, Path("/nowhere")])
+def test_the_newest_are_those_of_a_whole_look(
+    store: Path, tmp_path: Path, project: Path | None, hidden: bool
+) -> None:
+    for change in range(3):
+        whole = stores.read(store)
+        with closing(Index(store, cache=tmp_path / "cache")) as index:
+            newest = NewestSessions(index)
+            found = list(newest.listed(project=project, hidden=hidden))
+            assert found == list(listed(whole, project=project, hidden=hidden))
+            assert newest.ids == {each.id for each in whole.sessions}
+            assert newest.unreadable == len(whole.unreadable)
+        stores.session(store, stores.uuid(change), stores.talk("new", seconds=90), key="bob")
+        (store / f"tmp/ada/chats/session-2026-11-20T23-04-{change}.jsonl").write_text("none")
+
+
+def test_few_files_are_read_for_the_newest(store: Path, tmp_path: Path) -> None:
+    with closing(Index(store, cache=tmp_path / "cache")) as index:
+        stores.load(index)
+    with closing(Index(store, cache=tmp_path / "cache")) as index:
+        newest = NewestSessions(index)
+        assert len(list(islice(newest.listed(project=None, hidden=False), 5))) == 5
+        assert len(index.known()) < MANY
+
+
+def test_a_damaged_cache_is_made_anew_and_the_newest_are_the_same(
+    store: Path, tmp_path: Path
+) -> None:
+    expected = list(listed(stores.read(store), project=None, hidden=False))
+    for harm in ("head = x'95'", "head_checksum = 1", "stamp = 'text'", "head = null"):
+        with closing(Index(store, cache=tmp_path / "cache")) as index:
+            stores.load(index)
+        with closing(sqlite3.connect(tmp_path / "cache" / FILE)) as database, database:
+            database.execute(f"update summary set {harm}")
+        with closing(Index(store, cache=tmp_path / "cache")) as index:
+            newest = NewestSessions(index)
+            assert list(newest.listed(project=None, hidden=False)) == expected
+            assert index.renewed is not None
+
+
+def test_a_session_without_a_known_project_and_a_subagent_at_work_need_a_whole_look(
+    home: Path,
+) -> None:
+    gemini = home / ".gemini"
+    path = stores.session(gemini, stores.uuid(1))
+    with closing(Index(gemini, cache=None)) as index, pytest.raises(Unsure):
+        list(NewestSessions(index).listed(project=None, hidden=False))
+    logs.write(path.parent / stores.uuid(1) / "child.jsonl", [logs.header("child")])
+    with closing(Index(gemini, cache=None)) as index, pytest.raises(Unsure):
+        NewestSessions(index)
