@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from gemtui.agent.cli_settings import CliSettings
+from gemtui.agent.cli_settings import CliSettings, SettingsFile
 from gemtui.agent.options import AgentOptions
 from gemtui.calls.env_files import destinations, env_files, env_variables, risky_variables
 from gemtui.calls.setting_effects import SettingEffect, SettingKind, setting_effects
@@ -76,7 +76,10 @@ class Report:
 
 
 def told_before(options: AgentOptions, environ: Mapping[str, str] = os.environ) -> Report:
-    """Return what a run with these options does that nobody is asked about."""
+    """Return what a run with these options does that nobody is asked about.
+
+    Settings are judged with the values of their variables, and shown with the names.
+    """
     folder = resolved(options.cwd or current_folder())
     environ = {**environ, **options.environment}
     found = tuple(_notices(options, folder, environ))
@@ -86,15 +89,22 @@ def told_before(options: AgentOptions, environ: Mapping[str, str] = os.environ) 
 def _notices(
     options: AgentOptions, folder: Path, environ: Mapping[str, str]
 ) -> Iterator[RunNotice]:
-    settings = CliSettings.read(environ, folder, expand=False)
+    settings = CliSettings.read(environ, folder)
+    written = {file.path: file for file in CliSettings.read(environ, folder, expand=False).files}
     own = folder / ".gemini" / "settings.json"
     for file in settings.files:
-        for effect in setting_effects(file.values):
+        as_written = _effects(written.get(file.path, file))
+        for effect in _effects(file).values():
             if _counts(effect, options, project=file.path == own):
-                yield _notice(effect.setting, file.path, effect.kind, effect.follows, effect.value)
+                shown = as_written.get(effect.setting, effect)
+                yield _notice(effect.setting, file.path, effect.kind, shown.follows, shown.value)
     ignored = bool(settings.get("advanced", "ignoreLocalEnv"))
     for path in env_files(folder, environ, ignore_local=ignored):
         yield from _variables(path, environ)
+
+
+def _effects(file: SettingsFile) -> dict[str, SettingEffect]:
+    return {effect.setting: effect for effect in setting_effects(file.values)}
 
 
 def _counts(effect: SettingEffect, options: AgentOptions, *, project: bool) -> bool:

@@ -46,3 +46,20 @@ def test_what_is_done_without_a_question_is_said_with_its_file(home: Path, tmp_p
     assert told_before(options, environ).changed == ()
     named = AgentOptions(cwd=project, approval_mode=ApprovalMode.DEFAULT)
     assert "defaultApprovalMode" not in str(told_before(named, environ).notices)
+
+
+def test_a_setting_counts_with_the_value_of_its_variable(home: Path, tmp_path: Path) -> None:
+    own = tmp_path / ".gemini" / "settings.json"
+    own.parent.mkdir()
+    settings = {
+        "general": {"defaultApprovalMode": "$MODE"},
+        "mcpServers": {"m": {"command": "serve", "args": ["$TOKEN"]}},
+    }
+    own.write_text(json.dumps(settings))
+    environ = {"GEMINI_CLI_HOME": str(home), "MODE": "auto_edit", "TOKEN": "secret"}
+    lines = list(told_before(AgentOptions(cwd=tmp_path), environ).lines())
+    assert lines == [
+        f"general.defaultApprovalMode in {own}: A run that names no mode writes files without a "
+        "question.",
+        f"mcpServers.m in {own}: Each run starts `serve $TOKEN` before any question.",
+    ]
