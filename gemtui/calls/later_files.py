@@ -28,6 +28,7 @@ _ENTERED = "a shell that enters the folder runs it"
 _AGENT = "another coding agent takes its rights and hooks from it"
 _VARIABLES = "programs started here later, Gemini CLI too, take variables from it"
 _PACKAGES = "a package manager takes what to run and where to load from out of it"
+_STARTED = "the program that it is for reads it at each start"
 _TASKS = "a task runner starts what it says"
 _CONTAINER = "it decides what containers run"
 
@@ -60,6 +61,7 @@ _FOLDERS: Mapping[str, str] = {
     ".opencode": _AGENT,
     ".direnv": _ENTERED,
     ".mise": _ENTERED,
+    ".venv": "it is part of an environment whose programs are run",
     ".cargo": _PACKAGES,
     ".mvn": _PACKAGES,
     ".yarn": _PACKAGES,
@@ -124,6 +126,19 @@ _NAMES: Mapping[str, str] = {
     ".dir-locals.el": _EDITOR,
     ".gdbinit": _EDITOR,
     ".lldbinit": _EDITOR,
+    ".pdbrc": _STARTED,
+    ".pryrc": _STARTED,
+    ".irbrc": _STARTED,
+    ".ghci": _STARTED,
+    ".Rprofile": _STARTED,
+    ".sqliterc": _STARTED,
+    ".psqlrc": _STARTED,
+    ".curlrc": _STARTED,
+    ".wgetrc": _STARTED,
+    ".inputrc": _STARTED,
+    "sitecustomize.py": _STARTED,
+    "usercustomize.py": _STARTED,
+    "*.pth": _STARTED,
     "justfile": _TASKS,
     ".justfile": _TASKS,
     "Taskfile.y*ml": _TASKS,

@@ -16,12 +16,19 @@ from typing import Any
 
 from gemtui.agent.cli_settings import CliSettings, SettingsFile
 from gemtui.agent.options import AgentOptions
-from gemtui.calls.env_files import destinations, env_files, env_variables, risky_variables
+from gemtui.calls.env_files import (
+    destinations,
+    env_files,
+    env_variables,
+    is_of_user,
+    risky_variables,
+    written_by,
+)
 from gemtui.calls.setting_effects import SettingEffect, SettingKind, setting_effects
 from gemtui.files import resolved, write_whole
 from gemtui.jsonfile import read_object
 from gemtui.jsonout import encode
-from gemtui.paths import current_folder, gemini_home, state_dir
+from gemtui.paths import current_folder, state_dir
 
 _MOST_NAMES = 12
 
@@ -131,8 +138,10 @@ def _variables(path: Path, environ: Mapping[str, str]) -> Iterator[RunNotice]:
     for name in risky:
         words = "This variable can make programs run unasked."
         yield _notice(name, path, SettingKind.STARTS, words, found[name])
-    home = gemini_home(environ)
-    if found and path.parent not in (home, home.parent):
+    for name in written_by(found):
+        words = "Gemini CLI itself writes to the file that this variable names."
+        yield _notice(name, path, SettingKind.STARTS, words, found[name])
+    if found and not is_of_user(path, environ):
         names = list(found)
         more = f" and {len(names) - _MOST_NAMES} more" * (len(names) > _MOST_NAMES)
         words = f"Runs take variables from it: {', '.join(names[:_MOST_NAMES])}{more}."

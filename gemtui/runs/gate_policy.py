@@ -33,6 +33,7 @@ from gemtui.runs.effective_policy import effective_policy
 from gemtui.transcript.seal import pattern_of
 
 _MCP = "mcp_*"
+_BESIDE = "--include-directories="
 SEALED = {SHELL: "command", WRITE: "file_path", EDIT: "file_path"}
 """The tools whose calls need the seal wherever the gate asks, with an argument that each has."""
 _UNSEALED = ("activate_skill", "write_todos", _MCP)
@@ -89,10 +90,14 @@ class GatePolicy:
         setup: Setup,
         mode: ApprovalMode,
         environ: Mapping[str, str] = os.environ,
+        *,
+        folders: Iterable[Path] = (),
     ) -> None:
+        """`folders`: those beside the workspace that the person lets tools use."""
         self._policy, self.mode = policy, mode
         self._workspace = setup.workspace or Path("/")
         self._environ = environ
+        self._folders = tuple(resolved(each) for each in (self._workspace, *folders))
         tools = setup.settings.get("tools")
         self.corrects = isinstance(tools, Mapping) and tools.get("disableLLMCorrection") is False
         """Whether another model may change what is written."""
@@ -111,7 +116,10 @@ class GatePolicy:
         found = effective_policy(named, alone=True, workspace=folder, environ=environ)
         chosen = (request.about or {}).get("approval_mode")
         mode = ApprovalMode(chosen) if chosen else usual_mode(environ, folder)
-        return cls(found.policy, found.setup, mode, environ)
+        beside = [
+            folder / word.removeprefix(_BESIDE) for word in request.argv if word.startswith(_BESIDE)
+        ]
+        return cls(found.policy, found.setup, mode, environ, folders=beside)
 
     def judge(self, call: Call, effect: Effect | None = None) -> Judgement:
         """Return what is to be done with a call that has this effect.
@@ -196,7 +204,10 @@ class GatePolicy:
             return None
         if own and rule is not None and rule.conditional:
             return None
-        why = later_files.decides_later(Path(effect.path), self._workspace)
+        path = Path(effect.path)
+        if not any(path.is_relative_to(folder) for folder in self._folders):
+            return "It is outside of the run's folders."
+        why = later_files.decides_later(path, self._workspace)
         return None if why is None else _sentence(why)
 
     def _unknown(self, call: Call, hidden_by: Rule | None) -> Judgement:

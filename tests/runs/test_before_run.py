@@ -63,3 +63,21 @@ def test_a_setting_counts_with_the_value_of_its_variable(home: Path, tmp_path: P
         "question.",
         f"mcpServers.m in {own}: Each run starts `serve $TOKEN` before any question.",
     ]
+
+
+def test_settings_that_widen_what_may_be_done_are_said(home: Path, tmp_path: Path) -> None:
+    own = tmp_path / ".gemini" / "settings.json"
+    own.parent.mkdir()
+    security = {"enablePermanentToolApproval": True, "autoAddToPolicyByDefault": True}
+    sandbox = {"sandboxAllowedPaths": ["/etc"], "sandboxNetworkAccess": True}
+    more = {"context": {"includeDirectories": ["../x"]}, "general": {"plan": {"directory": "p"}}}
+    own.write_text(json.dumps({"security": security, "tools": sandbox, **more}))
+    told = told_before(AgentOptions(cwd=tmp_path), {"GEMINI_CLI_HOME": str(home)})
+    assert {notice.setting: notice.kind for notice in told.notices} == {
+        "general.plan.directory": "unasked",
+        "context.includeDirectories": "unasked",
+        "tools.sandboxAllowedPaths": "unasked",
+        "tools.sandboxNetworkAccess": "unasked",
+        "security.enablePermanentToolApproval": "offers",
+        "security.autoAddToPolicyByDefault": "offers",
+    }
