@@ -16,7 +16,9 @@ from pathlib import Path
 from typing import Any
 
 from gemtui.calls.setting_effects import SettingEffect, setting_effects
+from gemtui.files import resolved
 from gemtui.jsonfile import object_of, without_comments
+from gemtui.paths import data_dir, state_dir
 
 _CLI = "it decides what later runs of Gemini CLI may do, and what they start"
 _CLI_ADDS = "later runs of Gemini CLI take their instructions, tools or rules from it"
@@ -29,6 +31,8 @@ _AGENT = "another coding agent takes its rights and hooks from it"
 _VARIABLES = "programs started here later, Gemini CLI too, take variables from it"
 _PACKAGES = "a package manager takes what to run and where to load from out of it"
 _STARTED = "the program that it is for reads it at each start"
+_RUN = "it is part of what is run as a program"
+_GEMTUI = "gemtui takes answers, rules and hooks from there"
 _TASKS = "a task runner starts what it says"
 _CONTAINER = "it decides what containers run"
 
@@ -61,7 +65,22 @@ _FOLDERS: Mapping[str, str] = {
     ".opencode": _AGENT,
     ".direnv": _ENTERED,
     ".mise": _ENTERED,
-    ".venv": "it is part of an environment whose programs are run",
+    ".venv": _RUN,
+    "site-packages": _RUN,
+    "dist-packages": _RUN,
+    ".local/bin": _RUN,
+    ".local/share/gemtui": _GEMTUI,
+    ".local/state/gemtui": _GEMTUI,
+    "Library/Application Support/gemtui": _GEMTUI,
+    ".vim": _EDITOR,
+    ".emacs.d": _EDITOR,
+    ".ipython": _STARTED,
+    ".jupyter": _STARTED,
+    ".docker": _STARTED,
+    ".kube": _STARTED,
+    ".aws": _STARTED,
+    ".gradle": _PACKAGES,
+    ".m2": _PACKAGES,
     ".cargo": _PACKAGES,
     ".mvn": _PACKAGES,
     ".yarn": _PACKAGES,
@@ -72,6 +91,7 @@ _FOLDERS: Mapping[str, str] = {
     ".config/systemd": _SHELL,
     ".config/environment.d": _SHELL,
     ".config/direnv": _ENTERED,
+    ".config": _STARTED,
     "Library/LaunchAgents": _SHELL,
 }
 """Files, and folders with all below them, wherever they are."""
@@ -124,6 +144,7 @@ _NAMES: Mapping[str, str] = {
     ".nvimrc": _EDITOR,
     ".nvim.lua": _EDITOR,
     ".dir-locals.el": _EDITOR,
+    ".emacs": _EDITOR,
     ".gdbinit": _EDITOR,
     ".lldbinit": _EDITOR,
     ".pdbrc": _STARTED,
@@ -187,6 +208,8 @@ def decides_later(path: Path, project: Path) -> str | None:
     characters without a picture.
     """
     below = path.relative_to(project) if path.is_relative_to(project) else path
+    if any(path.is_relative_to(resolved(place)) for place in (data_dir(), state_dir())):
+        return _GEMTUI
     for start in _starts(_folded(path)):
         if any(_leads(start, place) for place in _EVERYWHERE):
             return _CLI_ADDS
