@@ -113,7 +113,6 @@ async def test_files_in_folders_that_the_project_adds_are_asked_about(gated: Gem
     assert not (beyond / "a.txt").exists()
     assert (gated.project / "b.txt").exists()
     assert "Tools use files in ../beyond as those of the project." in told
-    given = {"approval_mode": "auto_edit", "include_directories": [beyond]}
-    paths, _ = await run(gated, *calls, **given)
+    paths, _ = await run(gated, *calls, approval_mode="auto_edit", include_directories=[beyond])
     assert paths == []
     assert (beyond / "a.txt").exists()
