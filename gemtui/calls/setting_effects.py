@@ -48,6 +48,7 @@ def setting_effects(settings: Mapping[str, Any]) -> Iterator[SettingEffect]:
         if follows := words(value):
             yield SettingEffect(setting, kind, follows, value)
     yield from _servers(settings.get("mcpServers"))
+    yield from _agents(_at(settings, "agents", "overrides"))
     yield from _hooks(settings.get("hooks"))
     yield from _security(settings.get("security"))
 
@@ -77,6 +78,16 @@ def _plans(value: Any) -> str:
 
 def _beyond(value: Any) -> str:
     return f"Tools use files in {_names(value)} as those of the project." if _texts(value) else ""
+
+
+def _allowed_servers(value: Any) -> str:
+    if not _texts(value):
+        return ""
+    return f"The tools of {_names(value)} run without a question, and other servers are left out."
+
+
+def _all_servers(value: Any) -> str:
+    return "Tools of MCP servers run without a question where nobody is asked." * bool(value)
 
 
 def _sandbox_paths(value: Any) -> str:
@@ -158,10 +169,8 @@ _SETTINGS: Mapping[str, tuple[SettingKind, _Words]] = {
     "telemetry.outfile": (SettingKind.SENDS, _kept),
     "tools.exclude": (SettingKind.GUARDS, _left_out),
     "tools.confirmationRequired": (SettingKind.GUARDS, _asked),
-    "mcp.allowed": (
-        SettingKind.GUARDS,
-        lambda value: "Other MCP servers are left out." * bool(value),
-    ),
+    "mcp.allowed": (SettingKind.UNASKED, _allowed_servers),
+    "mcp.autoAllowInHeadless": (SettingKind.UNASKED, _all_servers),
     "mcp.excluded": (SettingKind.GUARDS, _left_out),
 }
 
@@ -192,6 +201,17 @@ def _server(server: Any) -> str:
         return f"Each run starts {_shown(line)} before any question."
     url = next(filter(_is_text, (server.get(key) for key in ("url", "httpUrl", "tcp"))), None)
     return "" if url is None else f"Each run connects to {host(url)} before any question."
+
+
+def _agents(overrides: Any) -> Iterator[SettingEffect]:
+    """The servers that settings give to agents, which start when the agent does."""
+    for agent, override in _items(overrides):
+        for name, server in _items(_at(override, "mcpServers")):
+            if words := _server(server):
+                setting = f"agents.overrides.{agent}.mcpServers.{name}"
+                words = words.replace("Each run", f"The agent {_shown(agent)}")
+                words = words.replace(" before any question", " when it is used")
+                yield SettingEffect(setting, SettingKind.STARTS, words, server)
 
 
 def _hooks(events: Any) -> Iterator[SettingEffect]:

@@ -16,6 +16,7 @@ from typing import Any
 
 from gemtui.agent.cli_settings import CliSettings, SettingsFile
 from gemtui.agent.options import AgentOptions
+from gemtui.calls.agents import agents_with_servers
 from gemtui.calls.env_files import (
     destinations,
     env_files,
@@ -105,6 +106,10 @@ def _notices(
             if _counts(effect, options, project=file.path == own):
                 shown = as_written.get(effect.setting, effect)
                 yield _notice(effect.setting, file.path, effect.kind, shown.follows, shown.value)
+    for path in agents_with_servers(folder, environ):
+        if path.is_relative_to(folder):
+            words = "This agent may start MCP servers when it is used."
+            yield _notice("agent", path, SettingKind.STARTS, words, "")
     ignored = bool(settings.get("advanced", "ignoreLocalEnv"))
     for path in env_files(folder, environ, ignore_local=ignored):
         yield from _variables(path, environ)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 from pathlib import Path
 from typing import Any
@@ -116,3 +117,39 @@ async def test_files_in_folders_that_the_project_adds_are_asked_about(gated: Gem
     paths, _ = await run(gated, *calls, approval_mode="auto_edit", include_directories=[beyond])
     assert paths == []
     assert (beyond / "a.txt").exists()
+
+
+SERVER = {"command": "touch", "args": ["server_ran"]}
+AGENT = f"""---
+name: helper
+description: Helps.
+tools: [mcp_inner_make]
+mcp_servers: {{inner: {json.dumps(SERVER)}}}
+---
+Help.
+"""
+
+
+@pytest.mark.parametrize("by", ["settings", "file"])
+async def test_an_agent_that_starts_servers_is_asked_about(gated: GeminiCli, by: str) -> None:
+    """It starts them when it is invoked, before it calls any tool."""
+    own = gated.project / ".gemini"
+    (own / "agents").mkdir(parents=True)
+    if by == "settings":
+        name = "codebase_investigator"
+        overrides = {name: {"mcpServers": {"inner": {**SERVER, "cwd": str(gated.project)}}}}
+        (own / "settings.json").write_text(json.dumps({"agents": {"overrides": overrides}}))
+    else:
+        name = "helper"
+        (own / "agents" / "helper.md").write_text(AGENT)
+        known = {str(gated.project): {name: hashlib.sha256(AGENT.encode()).hexdigest()}}
+        (gated.store / "acknowledgments").mkdir()
+        (gated.store / "acknowledgments" / "agents.json").write_text(json.dumps(known))
+    calls = (call("invoke_agent", agent_name=name, prompt="go"),)
+    paths, told = await run(gated, *calls)
+    assert len(paths) == 1
+    assert not (gated.project / "server_ran").exists()
+    await run(gated, *calls, ask=False)
+    assert (gated.project / "server_ran").exists()
+    said = "starts `touch server_ran`" if by == "settings" else "may start MCP servers"
+    assert f"{said} when it is used." in told
