@@ -133,7 +133,7 @@ def _of_redirect(text: str, reach: Reach | None) -> Iterator[str]:
     yield _WRITES
     if reach is not None and (target := _REDIRECT.match(text)):
         for word in _words(text[target.end() :]):
-            yield from reach.why_written(word)
+            yield from reach.why_redirected(word)
 
 
 def _words_of(program: str, text: str) -> tuple[list[str], list[str]]:

@@ -24,6 +24,13 @@ NAMES_OUTSIDE: Final = "it names a file outside of the project"
 LEAVES: Final = "what follows it runs outside of the project"
 LATER: Final = "it changes what runs later"
 HARMLESS: Final = frozenset(("/dev/null", "/dev/stdout", "/dev/stderr", "/dev/tty"))
+TOO_MUCH: Final = "it names more files than can be judged, or too long ones"
+_MOST_PATHS: Final = 100
+"""Paths of one command that are looked at; what names more is marked for that."""
+_LONGEST: Final = 1024
+"""Characters of the longest path that is looked at."""
+_MOST_FOLDERS: Final = 8
+"""Folders in which a command may run that are told apart."""
 _MOST_WORDS: Final = 64
 """Words that braces are expanded to."""
 _MOST_ENTRIES: Final = 1000
@@ -48,21 +55,28 @@ _BRACES: Final = re.compile(r"\{([^{}]*,[^{}]*)\}")
 _PATTERN: Final = re.compile(r"[*?[]")
 
 
+class _TooMuchError(Exception):
+    """The words of a command name more than is looked at."""
+
+
 @dataclass(frozen=True, slots=True)
 class Reach:
     """Judges the words of a command; `project`: of the run, `folders`: where it may run.
 
-    A folder that is None is unknown, so every relative path may lead anywhere.
+    A folder that is None is unknown, so every relative path may lead anywhere. `left`: one item
+    for each path that is still looked at.
     """
 
     project: Path
     folders: tuple[Path | None, ...]
+    left: Iterator[int]
 
     @classmethod
     def of(cls, project: Path, folder: str | None) -> Reach:
         """`folder`: None = the project."""
         root = resolved(project)
-        return cls(root, (root if folder is None else resolved(Path(folder)),))
+        start = root if folder is None else resolved(Path(folder))
+        return cls(root, (start,), iter(range(_MOST_PATHS)))
 
     def after_cd(self, rest: Sequence[str], *, certain: bool) -> Reach:
         """Return where what follows a `cd` with these words runs.
@@ -71,8 +85,10 @@ class Reach:
         """
         operand = next((word for word in rest if not word.startswith("-")), "~")
         unknown = rest[-1:] == ["-"]
+        unknown = unknown or len(self.folders) > _MOST_FOLDERS or not self._is_looked_at(operand)
         led = [None if unknown else _real(operand, folder) for folder in self.folders]
-        return Reach(self.project, (*(() if certain else self.folders), *dict.fromkeys(led)))
+        folders = dict.fromkeys((*(() if certain else self.folders), *led))
+        return Reach(self.project, tuple(folders), self.left)
 
     @property
     def is_outside(self) -> bool:
@@ -81,18 +97,29 @@ class Reach:
 
     def why(self, program: str, rest: Sequence[str]) -> Iterator[str]:
         """Yield why a command is dangerous by the paths in its words, behind its program."""
-        name = program.rsplit("/", 1)[-1]
+        with suppress(_TooMuchError):
+            yield from self._why(program.rsplit("/", 1)[-1], rest)
+            return
+        yield TOO_MUCH
+
+    def why_redirected(self, word: str) -> Iterator[str]:
+        """Yield why it is dangerous to write to the target of a redirection."""
+        with suppress(_TooMuchError):
+            yield from self._why_written(word)
+            return
+        yield TOO_MUCH
+
+    def _why(self, name: str, rest: Sequence[str]) -> Iterator[str]:
         if name in _READERS:
             return
         writes = name in _LAST or name in _ALL or _edits_in_place(name, rest)
         for word in _targets(name, rest):
-            yield from self.why_written(word) if writes else self._why_named(name, word)
+            yield from self._why_written(word) if writes else self._why_named(name, word)
         if name in ("ln", "gln"):
             for word in rest:
                 yield from self._why_named(name, word)
 
-    def why_written(self, word: str) -> Iterator[str]:
-        """Yield why it is dangerous to write the file that a word names."""
+    def _why_written(self, word: str) -> Iterator[str]:
         if word in HARMLESS:
             return
         for path in self._paths(word):
@@ -123,18 +150,23 @@ class Reach:
             if _BRACES.search(each):  # too many to expand
                 yield None
             for folder in self.folders:
-                yield _real(each, folder)
-                yield from (_real(match, folder) for match in _matches(each, folder))
+                for path in (each, *_matches(each, folder)):
+                    if not self._is_looked_at(path):
+                        raise _TooMuchError
+                    yield _real(path, folder)
+
+    def _is_looked_at(self, path: str) -> bool:
+        return len(path) <= _LONGEST and next(self.left, None) is not None
 
 
 def _real(word: str, folder: Path | None) -> Path | None:
     """The real path that a word names; None = a variable, or something unknown, decides."""
     if "$" in word or "`" in word or "\0" in word:
         return None
-    if word.startswith("~"):
-        word = os.path.expanduser(word)  # noqa: PTH111 - a word is no path yet
-        if word.startswith("~"):
-            return None
+    if word == "~" or word.startswith("~/"):
+        word = f"{Path.home()}{word[1:]}"
+    elif word.startswith("~"):
+        return None
     if folder is None and not word.startswith("/"):
         return None
     return resolved((folder or Path("/")) / word)
@@ -142,12 +174,12 @@ def _real(word: str, folder: Path | None) -> Path | None:
 
 def _matches(word: str, folder: Path | None) -> Iterator[str]:
     """The word with the first part that is a pattern replaced by what it matches there."""
-    parts = word.split("/")
+    parts = word.split("/") if len(word) <= _LONGEST else []
     at = next((at for at, part in enumerate(parts) if _PATTERN.search(part)), None)
     place = None if at is None else _real("/".join((*parts[:at], "")) or ".", folder)
     if at is None or place is None:
         return
-    with suppress(OSError), os.scandir(place) as entries:
+    with suppress(OSError, ValueError), os.scandir(place) as entries:
         for entry in islice(entries, _MOST_ENTRIES):
             if fnmatchcase(entry.name, parts[at]):
                 yield "/".join((*parts[:at], entry.name, *parts[at + 1 :]))
@@ -184,7 +216,7 @@ def _edits_in_place(name: str, rest: Sequence[str]) -> bool:
 
 def _could_be(path: Path) -> bool:
     """Whether there is such a file, or its folder."""
-    return path.exists() or (path.parent != Path("/") and path.parent.exists())
+    return os.path.lexists(path) or (path.parent != Path("/") and os.path.lexists(path.parent))
 
 
 def _without_braces(word: str) -> Iterator[str]:

@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gemtui.calls.shell.dangers import UNREADABLE, dangers
+from gemtui.calls.shell.targets import TOO_MUCH
 
 
 def marked(command: str) -> list[str]:
@@ -119,6 +120,26 @@ def test_writes_beyond_the_project_and_to_what_runs_later_are_marked(
     else:
         assert _OUTSIDE not in found
         assert _LATER not in found
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "touch " + " ".join(f"a{at}" for at in range(3000)),
+        "; ".join(f"touch a{at}" for at in range(1500)),
+        "touch " + "a*/" * 6000,
+        "make " + "{a,b}" * 3000,
+        "touch /" + "a" * 5000,
+    ],
+    ids=["words", "commands", "patterns", "braces", "long"],
+)
+def test_more_paths_than_are_looked_at_are_said(command: str, tmp_path: Path) -> None:
+    assert TOO_MUCH in {each.why for each in dangers(command, tmp_path)}
+
+
+@pytest.mark.parametrize("word", ["~\ud800", "\ud800*/x", "/\ud800/x", "a\0b"])
+def test_words_that_are_no_paths_raise_nothing(word: str, tmp_path: Path) -> None:
+    dangers(f"touch {word}; make {word}; cd {word}", tmp_path)
 
 
 def test_a_command_is_judged_in_its_folder(tmp_path: Path) -> None:
