@@ -7,7 +7,7 @@ and command that it starts (assets/gemini-cli.md#env-files).
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from pathlib import Path
 from urllib.parse import urlsplit
@@ -46,7 +46,14 @@ _IGNORED = frozenset(
 _IN_HOOKS = re.compile(
     "BASH_ENV|BASHOPTS|SHELLOPTS|PS4|ENV|LD_.*|DYLD_.*|GCONV_PATH|NODE_OPTIONS|GEMTUI_.*"
 )
-_MOVES = re.compile("GEMINI_CLI_HOME|GEMINI_CLI_SYSTEM_(SETTINGS|DEFAULTS)_PATH")
+_MOVES = re.compile(
+    "GEMINI_CLI_HOME|GEMINI_CLI_SYSTEM_(SETTINGS|DEFAULTS)_PATH|GEMINI_CLI_TRUSTED_FOLDERS_PATH"
+)
+_WRITTEN = re.compile(
+    "GEMINI_WRITE_SYSTEM_MD|GEMINI_TELEMETRY_OUTFILE|GEMINI_DEBUG_LOG_FILE|GEMINI_CONTEXT_TRACE_DIR"
+    "|GEMINI_CLI_ACTIVITY_LOG_TARGET|SSLKEYLOGFILE|NODE_V8_COVERAGE"
+)
+"""Variables that name a file or folder to which the CLI itself writes."""
 _RISKY = re.compile(
     # shells, and the loader of programs
     r"PATH|BASH(_.*)?|SHELL|PS[0-3]|IFS|CDPATH|GLOBIGNORE|PROMPT_COMMAND|ZDOTDIR|POSIXLY_CORRECT"
@@ -55,7 +62,9 @@ _RISKY = re.compile(
     r"|GIT_.*|SSH_.*|SUDO_ASKPASS|GREP_.*|RIPGREP_CONFIG_PATH|LESS.*|.*(PAGER|EDITOR)|VISUAL|BROWSER"
     r"|NODE_.*|(?i:npm_config_.*)|PYTHON[A-Z0-9]+|PYTEST_(ADDOPTS|PLUGINS)|PERL(_.*|5[A-Z]+|LIB)"
     r"|RUBY(OPT|LIB)|LUA_.*|CLASSPATH|.*JAVA_.*OPTIONS|JDK_JAVA_OPTIONS"
-    r"|MAKEFLAGS|GNUMAKEFLAGS|(CARGO|RUSTC)_.*|GOFLAGS|CC|CXX"
+    r"|MAKEFLAGS|GNUMAKEFLAGS|(CARGO|RUSTC)_.*|GOFLAGS|CC|CXX|OPENSSL_(CONF|MODULES|ENGINES)"
+    # what the CLI starts by itself
+    r"|GEMINI_CLI_IDE_SERVER_STDIO_.*|GOOGLE_EXTERNAL_ACCOUNT_ALLOW_EXECUTABLES"
     # where programs look for their settings
     r"|HOME|XDG_.*|TMPDIR|TMP|TEMP",
     re.ASCII,
@@ -137,6 +146,17 @@ def hook_variables(variables: Mapping[str, str]) -> tuple[str, ...]:
         if _MOVES.fullmatch(name)
         or (_IN_HOOKS.fullmatch(name) and not (name == "ENV" and _PLAIN_WORD.fullmatch(value)))
     )
+
+
+def written_by(variables: Iterable[str]) -> tuple[str, ...]:
+    """Return the names of variables by which the CLI itself writes a file that they name."""
+    return tuple(name for name in variables if _WRITTEN.fullmatch(name))
+
+
+def is_of_user(path: Path, environ: Mapping[str, str]) -> bool:
+    """Return whether a `.env` file is one of the home folder, so not of a project's author."""
+    home = gemini_home(environ)
+    return path.parent in (home, home.parent)
 
 
 def destinations(variables: Mapping[str, str]) -> dict[str, str]:

@@ -16,7 +16,9 @@ from pathlib import Path
 from typing import Any
 
 from gemtui.calls.setting_effects import SettingEffect, setting_effects
+from gemtui.files import resolved
 from gemtui.jsonfile import object_of, without_comments
+from gemtui.paths import data_dir, state_dir
 
 _CLI = "it decides what later runs of Gemini CLI may do, and what they start"
 _CLI_ADDS = "later runs of Gemini CLI take their instructions, tools or rules from it"
@@ -28,6 +30,9 @@ _ENTERED = "a shell that enters the folder runs it"
 _AGENT = "another coding agent takes its rights and hooks from it"
 _VARIABLES = "programs started here later, Gemini CLI too, take variables from it"
 _PACKAGES = "a package manager takes what to run and where to load from out of it"
+_STARTED = "the program that it is for reads it at each start"
+_RUN = "it is part of what is run as a program"
+_GEMTUI = "gemtui takes answers, rules and hooks from there"
 _TASKS = "a task runner starts what it says"
 _CONTAINER = "it decides what containers run"
 
@@ -61,6 +66,22 @@ _FOLDERS: Mapping[str, str] = {
     ".opencode": _AGENT,
     ".direnv": _ENTERED,
     ".mise": _ENTERED,
+    ".venv": _RUN,
+    "site-packages": _RUN,
+    "dist-packages": _RUN,
+    ".local/bin": _RUN,
+    ".local/share/gemtui": _GEMTUI,
+    ".local/state/gemtui": _GEMTUI,
+    "Library/Application Support/gemtui": _GEMTUI,
+    ".vim": _EDITOR,
+    ".emacs.d": _EDITOR,
+    ".ipython": _STARTED,
+    ".jupyter": _STARTED,
+    ".docker": _STARTED,
+    ".kube": _STARTED,
+    ".aws": _STARTED,
+    ".gradle": _PACKAGES,
+    ".m2": _PACKAGES,
     ".cargo": _PACKAGES,
     ".mvn": _PACKAGES,
     ".yarn": _PACKAGES,
@@ -71,6 +92,7 @@ _FOLDERS: Mapping[str, str] = {
     ".config/systemd": _SHELL,
     ".config/environment.d": _SHELL,
     ".config/direnv": _ENTERED,
+    ".config": _STARTED,
     "Library/LaunchAgents": _SHELL,
 }
 """Files, and folders with all below them, wherever they are."""
@@ -123,8 +145,22 @@ _NAMES: Mapping[str, str] = {
     ".nvimrc": _EDITOR,
     ".nvim.lua": _EDITOR,
     ".dir-locals.el": _EDITOR,
+    ".emacs": _EDITOR,
     ".gdbinit": _EDITOR,
     ".lldbinit": _EDITOR,
+    ".pdbrc": _STARTED,
+    ".pryrc": _STARTED,
+    ".irbrc": _STARTED,
+    ".ghci": _STARTED,
+    ".Rprofile": _STARTED,
+    ".sqliterc": _STARTED,
+    ".psqlrc": _STARTED,
+    ".curlrc": _STARTED,
+    ".wgetrc": _STARTED,
+    ".inputrc": _STARTED,
+    "sitecustomize.py": _STARTED,
+    "usercustomize.py": _STARTED,
+    "*.pth": _STARTED,
     "justfile": _TASKS,
     ".justfile": _TASKS,
     "Taskfile.y*ml": _TASKS,
@@ -173,6 +209,8 @@ def decides_later(path: Path, project: Path) -> str | None:
     characters without a picture.
     """
     below = path.relative_to(project) if path.is_relative_to(project) else path
+    if any(path.is_relative_to(resolved(place)) for place in (data_dir(), state_dir())):
+        return _GEMTUI
     for start in _starts(_folded(path)):
         if any(_leads(start, place) for place in _EVERYWHERE):
             return _CLI_ADDS

@@ -25,6 +25,8 @@ class SettingKind(StrEnum):
     """It starts a program before any question."""
     SENDS = "sends"
     """It sends or keeps what is said elsewhere."""
+    OFFERS = "offers"
+    """It makes a question of Gemini CLI itself, in a terminal, offer a wider yes."""
     GUARDS = "guards"
     """It makes the CLI stricter, or changes what protects: of interest where it changes."""
 
@@ -46,6 +48,7 @@ def setting_effects(settings: Mapping[str, Any]) -> Iterator[SettingEffect]:
         if follows := words(value):
             yield SettingEffect(setting, kind, follows, value)
     yield from _servers(settings.get("mcpServers"))
+    yield from _agents(_at(settings, "agents", "overrides"))
     yield from _hooks(settings.get("hooks"))
     yield from _security(settings.get("security"))
 
@@ -65,6 +68,34 @@ def _only(value: Any) -> str:
 def _mode(value: Any) -> str:
     words = "A run that names no mode writes files without a question."
     return words if value == "auto_edit" else ""
+
+
+def _plans(value: Any) -> str:
+    if not _is_text(value):
+        return ""
+    return f"In plan mode Markdown files in {_shown(value)} are written without a question."
+
+
+def _beyond(value: Any) -> str:
+    return f"Tools use files in {_names(value)} as those of the project." if _texts(value) else ""
+
+
+def _allowed_servers(value: Any) -> str:
+    if not _texts(value):
+        return ""
+    return f"The tools of {_names(value)} run without a question, and other servers are left out."
+
+
+def _all_servers(value: Any) -> str:
+    return "Tools of MCP servers run without a question where nobody is asked." * bool(value)
+
+
+def _sandbox_paths(value: Any) -> str:
+    return f"A sandbox lets programs use {_names(value)} as well." if _texts(value) else ""
+
+
+def _sandbox_network(value: Any) -> str:
+    return "A sandbox lets programs use the network." * (value is True)
 
 
 def _no_hooks(value: Any) -> str:
@@ -120,6 +151,10 @@ _SETTINGS: Mapping[str, tuple[SettingKind, _Words]] = {
     "tools.allowed": (SettingKind.UNASKED, _unasked),
     "tools.core": (SettingKind.UNASKED, _only),
     "general.defaultApprovalMode": (SettingKind.UNASKED, _mode),
+    "general.plan.directory": (SettingKind.UNASKED, _plans),
+    "context.includeDirectories": (SettingKind.UNASKED, _beyond),
+    "tools.sandboxAllowedPaths": (SettingKind.UNASKED, _sandbox_paths),
+    "tools.sandboxNetworkAccess": (SettingKind.UNASKED, _sandbox_network),
     "hooksConfig.enabled": (SettingKind.UNASKED, _no_hooks),
     "hooksConfig.disabled": (SettingKind.UNASKED, _no_such_hooks),
     "policyPaths": (SettingKind.UNASKED, _rules),
@@ -134,10 +169,8 @@ _SETTINGS: Mapping[str, tuple[SettingKind, _Words]] = {
     "telemetry.outfile": (SettingKind.SENDS, _kept),
     "tools.exclude": (SettingKind.GUARDS, _left_out),
     "tools.confirmationRequired": (SettingKind.GUARDS, _asked),
-    "mcp.allowed": (
-        SettingKind.GUARDS,
-        lambda value: "Other MCP servers are left out." * bool(value),
-    ),
+    "mcp.allowed": (SettingKind.UNASKED, _allowed_servers),
+    "mcp.autoAllowInHeadless": (SettingKind.UNASKED, _all_servers),
     "mcp.excluded": (SettingKind.GUARDS, _left_out),
 }
 
@@ -170,6 +203,17 @@ def _server(server: Any) -> str:
     return "" if url is None else f"Each run connects to {host(url)} before any question."
 
 
+def _agents(overrides: Any) -> Iterator[SettingEffect]:
+    """The servers that settings give to agents, which start when the agent does."""
+    for agent, override in _items(overrides):
+        for name, server in _items(_at(override, "mcpServers")):
+            if words := _server(server):
+                setting = f"agents.overrides.{agent}.mcpServers.{name}"
+                words = words.replace("Each run", f"The agent {_shown(agent)}")
+                words = words.replace(" before any question", " when it is used")
+                yield SettingEffect(setting, SettingKind.STARTS, words, server)
+
+
 def _hooks(events: Any) -> Iterator[SettingEffect]:
     for event, groups in _items(events):
         commands = [_shown(command) for command in _commands(groups)]
@@ -189,9 +233,21 @@ def _commands(groups: Any) -> Iterator[str]:
 
 def _security(security: Any) -> Iterator[SettingEffect]:
     for name, value in _items(security):
-        if name != "folderTrust":
+        if name in _OFFERS and value:
+            yield SettingEffect(f"security.{name}", SettingKind.OFFERS, _OFFERS[name], value)
+        elif name != "folderTrust":
             follows = "It changes what Gemini CLI protects."
             yield SettingEffect(f"security.{name}", SettingKind.GUARDS, follows, value)
+
+
+_OFFERS = {
+    "enablePermanentToolApproval": (
+        "In a terminal, questions offer to allow a tool in every session."
+    ),
+    "autoAddToPolicyByDefault": (
+        "In a terminal, the answer chosen first is the one that allows a tool in every session."
+    ),
+}
 
 
 # --- words ---------------------------------------------------------------------------------------

@@ -70,8 +70,9 @@ class ApprovedWrites:
     def made(self, key: CallKey, response: object, *, alone: bool) -> bool:
         """Compare the disk after a call; False = a file differs.
 
-        `response`: the tool's, as the hook tells it. `alone`: no other call is being made; else a
-        file may have been written by that one after this tool wrote what was approved.
+        `response`: the tool's, as the hook tells it. `alone`: no command runs meanwhile; else that
+        one may have written the file after this tool wrote what was approved, which is written
+        down as a difference all the same.
         """
         write = self._take(lambda each: each.key == key)
         if write is None:

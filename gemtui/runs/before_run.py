@@ -14,14 +14,22 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from gemtui.agent.cli_settings import CliSettings
+from gemtui.agent.cli_settings import CliSettings, SettingsFile
 from gemtui.agent.options import AgentOptions
-from gemtui.calls.env_files import destinations, env_files, env_variables, risky_variables
+from gemtui.calls.agents import agents_with_servers
+from gemtui.calls.env_files import (
+    destinations,
+    env_files,
+    env_variables,
+    is_of_user,
+    risky_variables,
+    written_by,
+)
 from gemtui.calls.setting_effects import SettingEffect, SettingKind, setting_effects
 from gemtui.files import resolved, write_whole
 from gemtui.jsonfile import read_object
 from gemtui.jsonout import encode
-from gemtui.paths import current_folder, gemini_home, state_dir
+from gemtui.paths import current_folder, state_dir
 
 _MOST_NAMES = 12
 
@@ -76,7 +84,10 @@ class Report:
 
 
 def told_before(options: AgentOptions, environ: Mapping[str, str] = os.environ) -> Report:
-    """Return what a run with these options does that nobody is asked about."""
+    """Return what a run with these options does that nobody is asked about.
+
+    Settings are judged with the values of their variables, and shown with the names.
+    """
     folder = resolved(options.cwd or current_folder())
     environ = {**environ, **options.environment}
     found = tuple(_notices(options, folder, environ))
@@ -86,15 +97,26 @@ def told_before(options: AgentOptions, environ: Mapping[str, str] = os.environ) 
 def _notices(
     options: AgentOptions, folder: Path, environ: Mapping[str, str]
 ) -> Iterator[RunNotice]:
-    settings = CliSettings.read(environ, folder, expand=False)
+    settings = CliSettings.read(environ, folder)
+    written = {file.path: file for file in CliSettings.read(environ, folder, expand=False).files}
     own = folder / ".gemini" / "settings.json"
     for file in settings.files:
-        for effect in setting_effects(file.values):
+        as_written = _effects(written.get(file.path, file))
+        for effect in _effects(file).values():
             if _counts(effect, options, project=file.path == own):
-                yield _notice(effect.setting, file.path, effect.kind, effect.follows, effect.value)
+                shown = as_written.get(effect.setting, effect)
+                yield _notice(effect.setting, file.path, effect.kind, shown.follows, shown.value)
+    for path in agents_with_servers(folder, environ):
+        if path.is_relative_to(folder):
+            words = "This agent may start MCP servers when it is used."
+            yield _notice("agent", path, SettingKind.STARTS, words, "")
     ignored = bool(settings.get("advanced", "ignoreLocalEnv"))
     for path in env_files(folder, environ, ignore_local=ignored):
         yield from _variables(path, environ)
+
+
+def _effects(file: SettingsFile) -> dict[str, SettingEffect]:
+    return {effect.setting: effect for effect in setting_effects(file.values)}
 
 
 def _counts(effect: SettingEffect, options: AgentOptions, *, project: bool) -> bool:
@@ -121,8 +143,10 @@ def _variables(path: Path, environ: Mapping[str, str]) -> Iterator[RunNotice]:
     for name in risky:
         words = "This variable can make programs run unasked."
         yield _notice(name, path, SettingKind.STARTS, words, found[name])
-    home = gemini_home(environ)
-    if found and path.parent not in (home, home.parent):
+    for name in written_by(found):
+        words = "Gemini CLI itself writes to the file that this variable names."
+        yield _notice(name, path, SettingKind.STARTS, words, found[name])
+    if found and not is_of_user(path, environ):
         names = list(found)
         more = f" and {len(names) - _MOST_NAMES} more" * (len(names) > _MOST_NAMES)
         words = f"Runs take variables from it: {', '.join(names[:_MOST_NAMES])}{more}."

@@ -48,7 +48,7 @@ from gemtui.policy.engine.explain import place
 from gemtui.policy.model.rules import ApprovalMode, Call, Rule
 from gemtui.runs.approved_writes import ApprovedWrites, CallKey
 from gemtui.runs.gate_calls import AGENT, CallWatch
-from gemtui.runs.gate_policy import SEALED, GatePolicy, Judgement, Way
+from gemtui.runs.gate_policy import GatePolicy, Judgement, Way
 from gemtui.runs.gate_server import GateServer, IsGone
 from gemtui.runs.granted import Granted
 from gemtui.runs.user_commands import ON_ASK, UserCommands, start
@@ -327,7 +327,7 @@ class Gate:
             elif is_sealed(made) or not self._rules().can_carry_seal(tool):
                 others = any(count for (name, _), count in self._let.items() if name == tool)
                 self._wrong = ALTERED if others else PASSED
-            alone = not any(count for (name, _), count in self._let.items() if name in SEALED)
+            alone = not any(count for (name, _), count in self._let.items() if name == SHELL)
         if not self._writes.made(call, event.get("tool_response"), alone=alone):
             self._wrong = self._wrong or DIFFERS
 

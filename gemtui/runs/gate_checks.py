@@ -12,12 +12,20 @@ from pathlib import Path
 from gemtui.agent.capabilities import Capabilities
 from gemtui.agent.cli_settings import CliSettings
 from gemtui.agent.options import AgentOptions
-from gemtui.calls.env_files import env_files, env_variables, hook_variables
+from gemtui.agent.settings import usual_mode
+from gemtui.calls.env_files import (
+    env_files,
+    env_variables,
+    hook_variables,
+    is_of_user,
+    written_by,
+)
 from gemtui.calls.setting_effects import corrects
 from gemtui.errors import GateError
 from gemtui.extension.content import NAME
 from gemtui.extension.status import State, extension_state
 from gemtui.paths import current_folder
+from gemtui.policy.model.rules import ApprovalMode
 
 OLDEST = (0, 61)
 """The first Gemini CLI whose hooks were seen to do what a gate needs."""
@@ -77,6 +85,13 @@ def _of_options(options: AgentOptions, environ: Mapping[str, str]) -> Iterator[s
                 "a model would rewrite texts after you have seen them: remove "
                 f"tools.disableLLMCorrection from {place}"
             )
+    mode = options.approval_mode or usual_mode(environ, cwd)
+    for place, _ in settings.each("general", "plan", "directory"):
+        if mode is ApprovalMode.PLAN:
+            yield (
+                "in plan mode files of the project would be written without a question: "
+                f"remove general.plan.directory from {place}"
+            )
     ignored = bool(settings.get("advanced", "ignoreLocalEnv"))
     for path in env_files(cwd, environ, ignore_local=ignored):
         yield from _of_env_file(path, environ)
@@ -96,6 +111,9 @@ def _of_env_file(path: Path, environ: Mapping[str, str]) -> Iterator[str]:
     for name in hook_variables(found):
         if name not in environ or name.startswith("GEMTUI_"):
             yield f"{name} could change what gemtui's hooks do: remove it from {path}"
+    for name in () if is_of_user(path, environ) else written_by(found):
+        if name not in environ:
+            yield f"Gemini CLI would write to the file that {name} names: remove it from {path}"
     sandbox = found.get("GEMINI_SANDBOX", "")
     if "GEMINI_SANDBOX" not in environ and sandbox.lower() not in _OFF:
         yield f"hooks in the sandbox don't reach gemtui: remove GEMINI_SANDBOX from {path}"

@@ -14,10 +14,12 @@ from dataclasses import dataclass, replace
 from enum import IntEnum, auto
 from pathlib import Path
 
+from gemtui.agent.cli_settings import at
 from gemtui.agent.command import ALLOWS, DENIES, GATE
 from gemtui.agent.run_folder import Request
 from gemtui.agent.settings import usual_mode
 from gemtui.calls import later_files, paths
+from gemtui.calls.agents import agents_with_servers
 from gemtui.calls.effect import EDIT, SHELL, WRITE, Effect, Kind
 from gemtui.calls.shell import unasked
 from gemtui.files import resolved
@@ -30,9 +32,12 @@ from gemtui.policy.file.rule_codec import text_of
 from gemtui.policy.model.rules import ApprovalMode, Call, Decision, Rule, Tier
 from gemtui.policy.model.tool_catalog import TOOLS
 from gemtui.runs.effective_policy import effective_policy
+from gemtui.runs.gate_calls import AGENT
+from gemtui.text import clean_line
 from gemtui.transcript.seal import pattern_of
 
 _MCP = "mcp_*"
+_BESIDE = "--include-directories="
 SEALED = {SHELL: "command", WRITE: "file_path", EDIT: "file_path"}
 """The tools whose calls need the seal wherever the gate asks, with an argument that each has."""
 _UNSEALED = ("activate_skill", "write_todos", _MCP)
@@ -89,10 +94,15 @@ class GatePolicy:
         setup: Setup,
         mode: ApprovalMode,
         environ: Mapping[str, str] = os.environ,
+        *,
+        folders: Iterable[Path] = (),
     ) -> None:
+        """`folders`: those beside the workspace that the person lets tools use."""
         self._policy, self.mode = policy, mode
         self._workspace = setup.workspace or Path("/")
         self._environ = environ
+        self._folders = tuple(resolved(each) for each in (self._workspace, *folders))
+        self._settings = setup.settings
         tools = setup.settings.get("tools")
         self.corrects = isinstance(tools, Mapping) and tools.get("disableLLMCorrection") is False
         """Whether another model may change what is written."""
@@ -111,7 +121,10 @@ class GatePolicy:
         found = effective_policy(named, alone=True, workspace=folder, environ=environ)
         chosen = (request.about or {}).get("approval_mode")
         mode = ApprovalMode(chosen) if chosen else usual_mode(environ, folder)
-        return cls(found.policy, found.setup, mode, environ)
+        beside = [
+            folder / word.removeprefix(_BESIDE) for word in request.argv if word.startswith(_BESIDE)
+        ]
+        return cls(found.policy, found.setup, mode, environ, folders=beside)
 
     def judge(self, call: Call, effect: Effect | None = None) -> Judgement:
         """Return what is to be done with a call that has this effect.
@@ -183,6 +196,8 @@ class GatePolicy:
         own = _is_own(rule)
         if self.mode is ApprovalMode.YOLO:
             return None
+        if call.tool == AGENT and not own and (why := self._why_ask_agent()) is not None:
+            return why
         if call.tool == SHELL and not own:
             folder = call.args.get("dir_path")
             why = unasked.why_ask(
@@ -196,8 +211,20 @@ class GatePolicy:
             return None
         if own and rule is not None and rule.conditional:
             return None
-        why = later_files.decides_later(Path(effect.path), self._workspace)
+        path = Path(effect.path)
+        if not any(path.is_relative_to(folder) for folder in self._folders):
+            return "It is outside of the run's folders."
+        why = later_files.decides_later(path, self._workspace)
         return None if why is None else _sentence(why)
+
+    def _why_ask_agent(self) -> str | None:
+        """Why a sub-agent may start a program by being invoked, as a sentence."""
+        overrides = at(self._settings, "agents", "overrides")
+        given = overrides.values() if isinstance(overrides, Mapping) else ()
+        if any(at(each, "mcpServers") for each in given):
+            return "Settings (agents.overrides) give agents MCP servers, which start with them."
+        file = next(agents_with_servers(self._workspace, self._environ), None)
+        return None if file is None else f"{clean_line(str(file))} may start MCP servers."
 
     def _unknown(self, call: Call, hidden_by: Rule | None) -> Judgement:
         """A tool that should not be there: the CLI decides on its own, and on others a person."""

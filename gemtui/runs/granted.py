@@ -11,6 +11,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from gemtui.calls.shell.dangers import dangers
 from gemtui.calls.shell.git_repository import same_repository
 from gemtui.calls.shell.parser import unwrapped
 from gemtui.calls.shell.plain_words import PlainWord, Unclear, plain_commands
@@ -91,12 +92,20 @@ class Granted:
             commands = plain_commands(unwrapped(string(call.args.get("command"))))
         except Unclear:
             return False
+        if isinstance(place, str) or self._reaches_out(call, place):
+            return False
         prefixes = [each.split(" ") for rule in policy.rules for each in rule.command_prefixes]
-        return not isinstance(place, str) and all(
+        return all(
             any(_texts(words)[: len(prefix)] == prefix for prefix in prefixes)
             and _why_wider(words, commands, place) is None
             for words in commands
         )
+
+    def _reaches_out(self, call: Call, place: Place) -> bool:
+        """Whether a command writes what it could not have been granted for, by its paths."""
+        command = unwrapped(string(call.args.get("command")))
+        there = dangers(command, place.project, str(place.folder))
+        return not set(there) <= set(dangers(command))
 
     def _told(self, call: Call) -> Mapping[str, Any] | None:
         """The arguments with the real path of a file; None = nothing can be said of them."""

@@ -46,15 +46,16 @@ class LikeThis:
 def like_this(request: ApprovalRequest, cwd: Path) -> LikeThis:
     """Return which calls are like this one, in a run in the folder `cwd`."""
     if request.tool_name == SHELL:
-        return _command(str(request.arguments.get("command", "")))
+        folder = None if request.effect is None else request.effect.folder
+        return _command(str(request.arguments.get("command", "")), cwd, folder)
     if request.tool_name in EDITS:
         return _file(str(request.arguments.get("file_path", "")), cwd)
     return _tool(request)
 
 
-def _command(command: str) -> LikeThis:
+def _command(command: str, cwd: Path, folder: str | None) -> LikeThis:
     """The prefixes of all its parts."""
-    if found := dangers(command):
+    if found := dangers(command, cwd, folder):
         return LikeThis(words=found[0].why)
     reading = parse_command(command)
     if not reading.parsed or not reading.parts:

@@ -152,7 +152,7 @@ def proposal_of(
             text=does.command,
             name="command.sh",
             remarks=does.remarks,
-            dangers=dangers(does.command),
+            dangers=dangers(does.command, cwd, does.folder),
         )
     return Proposal(
         effect=does,

@@ -22,7 +22,8 @@ LATER = """
 .gitlab-ci.yml Jenkinsfile .circleci/config.yml .vscode/tasks.json .idea/workspace.xml .git/config
 .git/hooks/pre-commit .pre-commit-config.yaml .mcp.json .claude/settings.json justfile Taskfile.yml
 .bashrc dotfiles/.profile gemini-extension.json .gem\u200dini/settings.json
-.gemini/worktrees/one/.gemini/settings.json
+.gemini/worktrees/one/.gemini/settings.json sitecustomize.py lib/a.pth .venv/bin/pytest .Rprofile
+.local/state/gemtui/runs/a/asked/1.json .local/bin/tool .config/tool/rc lib/site-packages/a.py
 """
 ORDINARY = """
 src/main.py conftest.py tests/conftest.py README.md .gemini/GEMINI.md GEMINI.md .github/CODEOWNERS

@@ -46,3 +46,38 @@ def test_what_is_done_without_a_question_is_said_with_its_file(home: Path, tmp_p
     assert told_before(options, environ).changed == ()
     named = AgentOptions(cwd=project, approval_mode=ApprovalMode.DEFAULT)
     assert "defaultApprovalMode" not in str(told_before(named, environ).notices)
+
+
+def test_a_setting_counts_with_the_value_of_its_variable(home: Path, tmp_path: Path) -> None:
+    own = tmp_path / ".gemini" / "settings.json"
+    own.parent.mkdir()
+    settings = {
+        "general": {"defaultApprovalMode": "$MODE"},
+        "mcpServers": {"m": {"command": "serve", "args": ["$TOKEN"]}},
+    }
+    own.write_text(json.dumps(settings))
+    environ = {"GEMINI_CLI_HOME": str(home), "MODE": "auto_edit", "TOKEN": "secret"}
+    lines = list(told_before(AgentOptions(cwd=tmp_path), environ).lines())
+    assert lines == [
+        f"general.defaultApprovalMode in {own}: A run that names no mode writes files without a "
+        "question.",
+        f"mcpServers.m in {own}: Each run starts `serve $TOKEN` before any question.",
+    ]
+
+
+def test_settings_that_widen_what_may_be_done_are_said(home: Path, tmp_path: Path) -> None:
+    own = tmp_path / ".gemini" / "settings.json"
+    own.parent.mkdir()
+    security = {"enablePermanentToolApproval": True, "autoAddToPolicyByDefault": True}
+    sandbox = {"sandboxAllowedPaths": ["/etc"], "sandboxNetworkAccess": True}
+    more = {"context": {"includeDirectories": ["../x"]}, "general": {"plan": {"directory": "p"}}}
+    own.write_text(json.dumps({"security": security, "tools": sandbox, **more}))
+    told = told_before(AgentOptions(cwd=tmp_path), {"GEMINI_CLI_HOME": str(home)})
+    assert {notice.setting: notice.kind for notice in told.notices} == {
+        "general.plan.directory": "unasked",
+        "context.includeDirectories": "unasked",
+        "tools.sandboxAllowedPaths": "unasked",
+        "tools.sandboxNetworkAccess": "unasked",
+        "security.enablePermanentToolApproval": "offers",
+        "security.autoAddToPolicyByDefault": "offers",
+    }

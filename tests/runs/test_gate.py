@@ -674,6 +674,28 @@ def test_a_file_that_is_not_as_approved_ends_the_run_and_can_be_put_back(asker: 
     assert place.read_text() == "old"
 
 
+@pytest.mark.parametrize("beside", ["write_file", "run_shell_command"])
+def test_only_a_command_that_runs_beside_a_write_may_change_its_file(
+    asker: Asker, beside: str
+) -> None:
+    """A difference that such a command may have made is told, and ends no run."""
+    asker.hook("SessionStart")
+    made = written(asker, 1, "a", "new")
+    if beside == "write_file":
+        written(asker, 2, "b", "other")
+    else:
+        command = asker.later("run_shell_command", command="echo x >> a")
+        asker.question(2)
+        asker.files.answer(2, Approval.allow())
+        assert command.result()
+    (asker.project / "a").write_text("evil")
+    shown = {"filePath": str(asker.project / "a"), "newContent": "new"}
+    more = {"tool_input": made, "tool_response": {"returnDisplay": shown}}
+    asker.hook("AfterTool", tool_name="write_file", **more)
+    assert asker.gate.problem() == (DIFFERS if beside == "write_file" else None)
+    assert [each.found for each in asker.files.differences()] == ["evil"]
+
+
 @pytest.mark.parametrize(
     ("text", "told", "right"),
     [

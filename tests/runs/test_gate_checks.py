@@ -127,7 +127,10 @@ def test_a_cli_that_may_know_no_such_hooks(store: Path, version: str | None) -> 
         check_gate(options, environ, version="1.0.0", capabilities=older)
 
 
-@pytest.mark.parametrize("name", ["BASH_ENV", "LD_PRELOAD", "GEMTUI_GATE", "GEMINI_SANDBOX"])
+@pytest.mark.parametrize(
+    "name",
+    ["BASH_ENV", "LD_PRELOAD", "GEMTUI_GATE", "GEMINI_SANDBOX", "GEMINI_WRITE_SYSTEM_MD"],
+)
 def test_a_variable_of_an_env_file_that_reaches_into_hooks(
     store: Path, tmp_path: Path, name: str
 ) -> None:
@@ -138,3 +141,22 @@ def test_a_variable_of_an_env_file_that_reaches_into_hooks(
         check(store, cwd=project)
     (project.parent / ".env").write_text("ENV=prod\n")
     check(store, cwd=project)
+
+
+def test_a_log_that_the_home_folder_asks_for_is_no_obstacle(store: Path, tmp_path: Path) -> None:
+    (store / ".env").write_text("GEMINI_TELEMETRY_OUTFILE=/tmp/log\n")
+    check(store, cwd=tmp_path)
+
+
+def test_plans_in_the_project_keep_a_run_in_plan_mode_from_asking(
+    store: Path, tmp_path: Path
+) -> None:
+    (tmp_path / ".gemini").mkdir()
+    settings(tmp_path / ".gemini", {"general": {"plan": {"directory": ".gemini/agents"}}})
+    check(store, cwd=tmp_path, approval_mode="default")
+    with pytest.raises(GateError, match=r"general\.plan\.directory"):
+        check(store, cwd=tmp_path, approval_mode="plan")
+    both = {"defaultApprovalMode": "plan", "plan": {"directory": ".gemini/agents"}}
+    settings(tmp_path / ".gemini", {"general": both})
+    with pytest.raises(GateError, match=r"general\.plan\.directory"):
+        check(store, cwd=tmp_path)

@@ -73,6 +73,9 @@ def test_a_command_stands_for_its_prefix(
         ("pytest -q", "pytest x.py", "pytest `x`"),
         ("cd sub", "cd .", "cd sub && cd ."),
         ("mkdir x", "mkdir y", "mkdir\u2003y"),
+        ("mkdir x", "mkdir -p y/z", "mkdir ../y"),
+        ("mkdir x", "mkdir y", "mkdir .git/hooks/y"),
+        ("pytest -q", "pytest --junit-xml=a.xml", "pytest --junit-xml=.vscode/tasks.json"),
     ],
 )
 def test_a_prefix_covers_only_words_that_bash_reads_likewise(

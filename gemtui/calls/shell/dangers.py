@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Final, NamedTuple
 
+from gemtui.calls.env_files import hook_variables, is_risky
 from gemtui.calls.shell import programs
 from gemtui.calls.shell.command_safety import Judgement, judge
 from gemtui.calls.shell.parser import Span, spans
 from gemtui.calls.shell.quote import words
+from gemtui.calls.shell.targets import LEAVES, Reach
 from gemtui.text import holds_controls
 
 
@@ -31,8 +34,18 @@ _SUBSTITUTES: Final = {
 }
 _WRITES: Final = "it writes a file"
 _SAFE_TARGET: Final = re.compile(
-    r"[0-9]*>{1,2}\s*/dev/null|[0-9]*>&[0-9-]|&>{1,2}\s*/dev/null|[0-9]*<.*"
+    r"[0-9]*>{1,2}\s*/dev/null|[0-9]*>&[0-9-]|&>{1,2}\s*/dev/null|[0-9]*<(?!>).*", re.DOTALL
 )
+_REDIRECT: Final = re.compile(r"[^<>]*[<>&|]+\s*")
+_SETS: Final = re.compile(r"([A-Za-z_]\w*)(?:\[.*\])?\+?=", re.ASCII | re.DOTALL)
+_GIT_VALUED: Final = frozenset(
+    ["-C", "-c", "--git-dir", "--work-tree", "--namespace", "--exec-path", "--config-env"]
+)
+_GIT_CONFIGURES: Final = re.compile(r"-c.*|--config-env.*|--exec-path=.*", re.DOTALL)
+_CONFIGURES: Final = "it sets git's configuration, by which programs can run"
+_MAY_NOT_HOLD: Final = re.compile(r"[(|{;\n]|(?<![&>])&(?![&>])")
+"""What a command holds in which a `cd` need not count for all that follows."""
+_LOADS: Final = "it sets a variable by which programs can run"
 _ANY_CODE: Final = "it runs any code that it is given"
 _DELETES: Final = frozenset(
     ["rm", "rmdir", "unlink", "shred", "truncate", "dd", "mkfs", "wipefs", "fdisk", "parted", "srm"]
@@ -74,31 +87,74 @@ _BEYOND: Final = frozenset(
 )
 
 
-def dangers(command: str) -> tuple[Danger, ...]:
-    """Return what is dangerous in a command, in its order; () = nothing that is known to be."""
+def dangers(
+    command: str, project: Path | None = None, folder: str | None = None
+) -> tuple[Danger, ...]:
+    """Return what is dangerous in a command, in its order; () = nothing that is known to be.
+
+    `project`: the folder of the run, None = what is written outside of it is not looked for.
+    `folder`: where the command runs, None = the project.
+    """
     if len(command) > LONGEST or (found := spans(command)) is None:
         return (Danger(0, len(command), UNREADABLE),)
-    seen = [Danger(each.start, each.end, why) for each in found if (why := _why(each, command))]
+    reach = None if project is None else Reach.of(project, folder)
+    seen: list[Danger] = []
+    for span in found:
+        reach, reasons = _why(span, command, reach)
+        seen += (Danger(span.start, span.end, why) for why in dict.fromkeys(reasons))
     if not seen and judge(command) is Judgement.DANGEROUS:
         return (Danger(0, len(command), "Gemini CLI itself calls it dangerous"),)
     return tuple(seen)
 
 
-def _why(span: Span, command: str) -> str:
+def _why(span: Span, command: str, reach: Reach | None) -> tuple[Reach | None, list[str]]:
+    """Return why a piece of a command is dangerous, and where what follows it runs."""
     text = command[span.start : span.end]
     if span.kind in _SUBSTITUTES:
-        return _SUBSTITUTES[span.kind]
+        return reach, [_SUBSTITUTES[span.kind]]
     if span.kind == "file_redirect":
-        return "" if _SAFE_TARGET.fullmatch(text) else _WRITES
-    return next(_of_program(span.name, text), "") if span.kind == "command" else ""
+        return reach, [] if _SAFE_TARGET.fullmatch(text) else [*_of_redirect(text, reach)]
+    if span.kind != "command":
+        return reach, []
+    variables, rest = _words_of(span.name, text)
+    first = next(_of_program(span.name, rest), None)
+    found = [] if first is None else [first]
+    if any(is_risky(name) or hook_variables({name: "/"}) for name in variables):
+        found.append(_LOADS)
+    if reach is None:
+        return None, found
+    if span.name in ("cd", "pushd"):
+        reach = reach.after_cd(rest, certain=not _MAY_NOT_HOLD.search(command))
+        return reach, [*found, LEAVES] if reach.is_outside else found
+    return reach, [*found, *reach.why(span.name, rest)]
 
 
-def _of_program(program: str, text: str) -> Iterator[str]:
-    """Yield why a command is dangerous, by its program and the words behind it."""
+def _of_redirect(text: str, reach: Reach | None) -> Iterator[str]:
+    yield _WRITES
+    if reach is not None and (target := _REDIRECT.match(text)):
+        for word in _words(text[target.end() :]):
+            yield from reach.why_redirected(word)
+
+
+def _words_of(program: str, text: str) -> tuple[list[str], list[str]]:
+    """Return the names of the variables that a command sets, and the words behind its program."""
+    found, variables = _words(text), []
+    while found and found[0] != program and (sets := _SETS.match(found[0])):
+        variables.append(sets[1])
+        found.pop(0)
+    return variables, found[1:]
+
+
+def _words(text: str) -> list[str]:
+    """The words of a text, variables by their names."""
     try:
-        rest = [word.text for word in words(text)][1:]
+        return [word.text for word in words(text, lambda name: f"${name}")]
     except ValueError:
-        rest = []
+        return []
+
+
+def _of_program(program: str, rest: list[str]) -> Iterator[str]:
+    """Yield why a command is dangerous, by its program and the words behind it."""
     yield from _of_words(program, rest)
     if program.rsplit("/", 1)[-1] in _STARTERS:
         for at, word in enumerate(rest):
@@ -110,6 +166,10 @@ def _of_words(program: str, rest: list[str]) -> Iterator[str]:
     name = program.rsplit("/", 1)[-1].lower()
     if rest in (["--version"], ["--help"]) and _NAME.fullmatch(program):
         return
+    if name == "git":
+        configures, rest = _of_git(rest)
+        if configures:
+            yield _CONFIGURES
     second = next((word for word in rest if not word.startswith("-")), "")
     why = programs.NEVER.get(name, programs.DELETES if name.startswith("mkfs.") else "")
     if holds_controls(program) or not _NAME.fullmatch(program):
@@ -132,6 +192,15 @@ def _of_words(program: str, rest: list[str]) -> Iterator[str]:
         yield programs.ONLY["git"][1]
     if name in programs.TOOLS and name != "git" and second in _BEYOND:
         yield programs.BEYOND if second in ("publish", "push", "deploy") else programs.DELETES
+
+
+def _of_git(rest: list[str]) -> tuple[bool, list[str]]:
+    """Return whether options before the subcommand set configuration, and what follows them."""
+    configures, at = False, 0
+    while at < len(rest) and rest[at].startswith("-"):
+        configures = configures or bool(_GIT_CONFIGURES.fullmatch(rest[at]))
+        at += 2 if rest[at] in _GIT_VALUED else 1
+    return configures, rest[at:]
 
 
 _NAME: Final = re.compile(r"[\w./@%+:,^-]+", re.ASCII)

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from gemtui.calls.shell.dangers import UNREADABLE, dangers
+from gemtui.calls.shell.targets import TOO_MUCH
 
 
 def marked(command: str) -> list[str]:
@@ -46,6 +49,12 @@ def marked(command: str) -> list[str]:
         ("python3 --version; node --version", []),
         ("git stash list && git config --get user.name", []),
         ("git stash drop", ["git stash drop"]),
+        ("X=1 git push", ["X=1 git push"]),
+        ("git -C sub push", ["git -C sub push"]),
+        ("git -C sub status", []),
+        ("git -c core.pager=x log", ["git -c core.pager=x log"]),
+        ("LD_PRELOAD=./x ls", ["LD_PRELOAD=./x ls"]),
+        ("CI=1 npm test", []),
         ("if (", ["if ("]),
         ("git\u200b status", ["git\u200b status"]),
     ],
@@ -54,10 +63,96 @@ def test_what_is_dangerous_is_marked_where_it_stands(command: str, expected: lis
     assert marked(command) == expected
 
 
+_OUTSIDE = "outside of the project"
+_LATER = "changes what runs later"
+
+
+@pytest.mark.parametrize(
+    ("command", "expected"),
+    [
+        ("cp a b; mkdir -p c/d; touch c/e; tee f; tar -C sub -xf a.tar", ""),
+        ("cp /etc/passwd a; sed '/x/d' a; gh api /repos/a/b; ls /etc", ""),
+        ("pytest > /dev/null 2>&1", ""),
+        ("git add .github/workflows/x.yml", ""),
+        ("cd sub && touch ../a", ""),
+        ("for a in b; do cp $a /etc; done", _OUTSIDE),
+        ('cp a "/et"c/x', _OUTSIDE),
+        ("cp -t /etc a", _OUTSIDE),
+        ("mv /etc/x a", _OUTSIDE),
+        ("tee link/x", _OUTSIDE),
+        ("touch ~/x", _OUTSIDE),
+        ("touch $HOME/x", _OUTSIDE),
+        ("touch $'/etc/x'", _OUTSIDE),
+        ("mkdir {a,/etc/x}", _OUTSIDE),
+        ("touch " + "{a,/b}" * 9, _OUTSIDE),
+        ("env A=b install a /etc/x", _OUTSIDE),
+        ("rsync -a x ../y", _OUTSIDE),
+        ("ln -s ../.. a", _OUTSIDE),
+        ("tar -C /usr -xf a.tar", _OUTSIDE),
+        ("pip install --target=/usr/x a", _OUTSIDE),
+        ("cc -o/usr/x a.c", _OUTSIDE),
+        ("echo x > ../a", _OUTSIDE),
+        ("echo x >| $A", _OUTSIDE),
+        ("cd .. && touch a", _OUTSIDE),
+        ("(cd sub); touch ../a", _OUTSIDE),
+        ("cd - && make", _OUTSIDE),
+        ("cp a .git/hooks/pre-commit", _LATER),
+        ("cp -r a .git", _LATER),
+        ("cp a .g*t/hooks/pre-commit", _LATER),
+        ("cd .git/hooks && cp ../../a pre-commit", _LATER),
+        ("tee .gemini/settings.json", _LATER),
+        ("echo x >> .envrc", _LATER),
+        ("sed -i s/a/b/ .vscode/tasks.json", _LATER),
+        ("npx prettier --write .vscode/tasks.json", _LATER),
+        ("touch ~/.bashrc", _LATER),
+    ],
+)
+def test_writes_beyond_the_project_and_to_what_runs_later_are_marked(
+    command: str, expected: str, tmp_path: Path
+) -> None:
+    project = tmp_path / "project"
+    (project / ".git" / "hooks").mkdir(parents=True)
+    (project / "sub").mkdir()
+    (project / "link").symlink_to(tmp_path)
+    found = " ".join(each.why for each in dangers(command, project))
+    if expected:
+        assert expected in found
+    else:
+        assert _OUTSIDE not in found
+        assert _LATER not in found
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "touch " + " ".join(f"a{at}" for at in range(3000)),
+        "; ".join(f"touch a{at}" for at in range(1500)),
+        "touch " + "a*/" * 6000,
+        "make " + "{a,b}" * 3000,
+        "touch /" + "a" * 5000,
+    ],
+    ids=["words", "commands", "patterns", "braces", "long"],
+)
+def test_more_paths_than_are_looked_at_are_said(command: str, tmp_path: Path) -> None:
+    assert TOO_MUCH in {each.why for each in dangers(command, tmp_path)}
+
+
+@pytest.mark.parametrize("word", ["~\ud800", "\ud800*/x", "/\ud800/x", "a\0b"])
+def test_words_that_are_no_paths_raise_nothing(word: str, tmp_path: Path) -> None:
+    dangers(f"touch {word}; make {word}; cd {word}", tmp_path)
+
+
+def test_a_command_is_judged_in_its_folder(tmp_path: Path) -> None:
+    (tmp_path / "sub").mkdir()
+    assert not dangers("touch ../a", tmp_path, str(tmp_path / "sub"))
+    assert dangers("touch ../../a", tmp_path, str(tmp_path / "sub"))
+
+
 def test_what_is_not_taken_apart_is_marked_whole() -> None:
     assert [each.why for each in dangers("echo x; " * 10_000)] == [UNREADABLE]
 
 
 @given(st.text(max_size=60))
 def test_places_lie_within_any_text(command: str) -> None:
-    assert all(0 <= each.start <= each.end <= len(command) for each in dangers(command))
+    found = dangers(command, Path("/project"))
+    assert all(0 <= each.start <= each.end <= len(command) for each in found)

@@ -1,0 +1,230 @@
+"""Find what a command of a shell may write outside of the project, or what runs later by it.
+
+Only its words are read, so this is a warning and no lock: a program may write other files, too.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from itertools import islice
+from pathlib import Path
+from typing import Final
+
+from gemtui.calls.later_files import decides_later
+from gemtui.calls.shell import programs
+from gemtui.files import resolved
+
+OUTSIDE: Final = "it writes outside of the project"
+NAMES_OUTSIDE: Final = "it names a file outside of the project"
+LEAVES: Final = "what follows it runs outside of the project"
+LATER: Final = "it changes what runs later"
+HARMLESS: Final = frozenset(("/dev/null", "/dev/stdout", "/dev/stderr", "/dev/tty"))
+TOO_MUCH: Final = "it names more files than can be judged, or too long ones"
+_MOST_PATHS: Final = 100
+"""Paths of one command that are looked at; what names more is marked for that."""
+_LONGEST: Final = 1024
+"""Characters of the longest path that is looked at."""
+_MOST_FOLDERS: Final = 8
+"""Folders in which a command may run that are told apart."""
+_MOST_WORDS: Final = 64
+"""Words that braces are expanded to."""
+_MOST_ENTRIES: Final = 1000
+"""Entries of a folder in which the matches of a pattern are looked at."""
+_LAST: Final = frozenset(("cp", "ln", "install", "rsync", "scp", "gcp", "gln", "ginstall"))
+"""Programs that write to their last operand, or to the folder of `-t`."""
+_ALL: Final = frozenset(
+    (
+        *("mv", "touch", "mkdir", "mkfifo", "mknod", "tee", "truncate", "rm", "rmdir", "unlink"),
+        *("shred", "chmod", "chown", "chgrp", "dd", "patch", "split", "csplit", "unzip", "gmv"),
+    )
+)
+"""Programs that write to each file that they name."""
+_READERS: Final = (programs.READS | programs.HARMLESS | {"find", "rg", "tree", "["}) - {"cd"}
+"""Programs whose operands are read; their options that write are marked elsewhere."""
+_FIRST_IS_TEXT: Final = frozenset(("sed", "gsed", "awk", "gawk", "mawk", "nawk", "jq", "yq"))
+"""Programs whose first operand is a script, which may look like a path."""
+_TARGET_OPTION: Final = re.compile(r"(?:-t|--target-directory=?)(.*)")
+_VALUE: Final = re.compile(r"(?:-[A-Za-z]|[\w-]+=)(?=[~/.$])(.*)", re.DOTALL)
+"""A word that has a path behind the letter of an option, or behind `=`."""
+_BRACES: Final = re.compile(r"\{([^{}]*,[^{}]*)\}")
+_PATTERN: Final = re.compile(r"[*?[]")
+
+
+class _TooMuchError(Exception):
+    """The words of a command name more than is looked at."""
+
+
+@dataclass(frozen=True, slots=True)
+class Reach:
+    """Judges the words of a command; `project`: of the run, `folders`: where it may run.
+
+    A folder that is None is unknown, so every relative path may lead anywhere. `left`: one item
+    for each path that is still looked at.
+    """
+
+    project: Path
+    folders: tuple[Path | None, ...]
+    left: Iterator[int]
+
+    @classmethod
+    def of(cls, project: Path, folder: str | None) -> Reach:
+        """`folder`: None = the project."""
+        root = resolved(project)
+        start = root if folder is None else resolved(Path(folder))
+        return cls(root, (start,), iter(range(_MOST_PATHS)))
+
+    def after_cd(self, rest: Sequence[str], *, certain: bool) -> Reach:
+        """Return where what follows a `cd` with these words runs.
+
+        `certain`: whether all that follows does, so not in a subshell or where the `cd` fails.
+        """
+        operand = next((word for word in rest if not word.startswith("-")), "~")
+        unknown = rest[-1:] == ["-"]
+        unknown = unknown or len(self.folders) > _MOST_FOLDERS or not self._is_looked_at(operand)
+        led = [None if unknown else _real(operand, folder) for folder in self.folders]
+        folders = dict.fromkeys((*(() if certain else self.folders), *led))
+        return Reach(self.project, tuple(folders), self.left)
+
+    @property
+    def is_outside(self) -> bool:
+        """Whether a folder is not known to be in the project."""
+        return not all(each and each.is_relative_to(self.project) for each in self.folders)
+
+    def why(self, program: str, rest: Sequence[str]) -> Iterator[str]:
+        """Yield why a command is dangerous by the paths in its words, behind its program."""
+        with suppress(_TooMuchError):
+            yield from self._why(program.rsplit("/", 1)[-1], rest)
+            return
+        yield TOO_MUCH
+
+    def why_redirected(self, word: str) -> Iterator[str]:
+        """Yield why it is dangerous to write to the target of a redirection."""
+        with suppress(_TooMuchError):
+            yield from self._why_written(word)
+            return
+        yield TOO_MUCH
+
+    def _why(self, name: str, rest: Sequence[str]) -> Iterator[str]:
+        if name in _READERS:
+            return
+        writes = name in _LAST or name in _ALL or _edits_in_place(name, rest)
+        for word in _targets(name, rest):
+            yield from self._why_written(word) if writes else self._why_named(name, word)
+        if name in ("ln", "gln"):
+            for word in rest:
+                yield from self._why_named(name, word)
+
+    def _why_written(self, word: str) -> Iterator[str]:
+        if word in HARMLESS:
+            return
+        for path in self._paths(word):
+            if path is None or not path.is_relative_to(self.project):
+                yield OUTSIDE
+            if path is not None and (why := self._why_later(path)):
+                yield why
+
+    def _why_named(self, program: str, word: str) -> Iterator[str]:
+        """Of a program that is not known to write it: only what is there, or could be made."""
+        if word in HARMLESS:
+            return
+        for path in self._paths(word):
+            if path is None:
+                continue
+            if not path.is_relative_to(self.project) and _could_be(path):
+                yield NAMES_OUTSIDE
+            elif program != "git" and (why := self._why_later(path)):
+                yield why
+
+    def _why_later(self, path: Path) -> str:
+        """Why a file, or a folder of such files, decides what runs later; "" = it does not."""
+        why = decides_later(path, self.project) or decides_later(path / "x", self.project)
+        return f"{LATER}: {why}" if why else ""
+
+    def _paths(self, word: str) -> Iterator[Path | None]:
+        for each in _without_braces(word):
+            if _BRACES.search(each):  # too many to expand
+                yield None
+            for folder in self.folders:
+                for path in (each, *_matches(each, folder)):
+                    if not self._is_looked_at(path):
+                        raise _TooMuchError
+                    yield _real(path, folder)
+
+    def _is_looked_at(self, path: str) -> bool:
+        return len(path) <= _LONGEST and next(self.left, None) is not None
+
+
+def _real(word: str, folder: Path | None) -> Path | None:
+    """The real path that a word names; None = a variable, or something unknown, decides."""
+    if "$" in word or "`" in word or "\0" in word:
+        return None
+    if word == "~" or word.startswith("~/"):
+        word = f"{Path.home()}{word[1:]}"
+    elif word.startswith("~"):
+        return None
+    if folder is None and not word.startswith("/"):
+        return None
+    return resolved((folder or Path("/")) / word)
+
+
+def _matches(word: str, folder: Path | None) -> Iterator[str]:
+    """The word with the first part that is a pattern replaced by what it matches there."""
+    parts = word.split("/") if len(word) <= _LONGEST else []
+    at = next((at for at, part in enumerate(parts) if _PATTERN.search(part)), None)
+    place = None if at is None else _real("/".join((*parts[:at], "")) or ".", folder)
+    if at is None or place is None:
+        return
+    with suppress(OSError, ValueError), os.scandir(place) as entries:
+        for entry in islice(entries, _MOST_ENTRIES):
+            if fnmatchcase(entry.name, parts[at]):
+                yield "/".join((*parts[:at], entry.name, *parts[at + 1 :]))
+
+
+def _targets(name: str, rest: Sequence[str]) -> Iterator[str]:
+    """The words of a command that may be paths it writes."""
+    operands, values, into = [], [], ""
+    at = 0
+    while at < len(rest):
+        word = rest[at]
+        at += 1
+        option = _TARGET_OPTION.fullmatch(word) if name in _LAST or name == "mv" else None
+        if option is not None:
+            into = option[1] or (rest[at] if at < len(rest) else "")
+            at += not option[1]
+        elif value := _VALUE.fullmatch(word):
+            values.append(value[1])
+        elif not word.startswith("-"):
+            operands.append(word)
+    if name in _LAST:
+        yield from [into] if into else operands[-1:]
+        return
+    yield from [into] if into else []
+    yield from values
+    yield from operands[1:] if name in _FIRST_IS_TEXT else operands
+
+
+def _edits_in_place(name: str, rest: Sequence[str]) -> bool:
+    return name in ("sed", "gsed", "perl") and any(
+        re.match(r"-[A-Za-z]*i|--in-place", word) for word in rest
+    )
+
+
+def _could_be(path: Path) -> bool:
+    """Whether there is such a file, or its folder."""
+    return os.path.lexists(path) or (path.parent != Path("/") and os.path.lexists(path.parent))
+
+
+def _without_braces(word: str) -> Iterator[str]:
+    """The words of `a{b,c}`, which is `ab ac` for bash."""
+    words = [word]
+    while len(words) < _MOST_WORDS and (found := _BRACES.search(words[0])):
+        first = words.pop(0)
+        words += [
+            f"{first[: found.start()]}{each}{first[found.end() :]}" for each in found[1].split(",")
+        ]
+    yield from words
