@@ -17,9 +17,9 @@ from gemtui.agent.run_folder import RunFolder
 from gemtui.agent.steering import Steering
 from gemtui.commands.output import lines_to_stdout, note, to_stdout
 from gemtui.jsonout import encode, encode_array
+from gemtui.kept.run_copies import last_copies, last_copy_words
+from gemtui.kept.run_copies import restore as put_back
 from gemtui.paths import gemini_home, prompts_file
-from gemtui.runs.copies import last_copies, last_copy_words
-from gemtui.runs.copies import restore as put_back
 from gemtui.runs.listing import (
     BROKEN,
     Run,

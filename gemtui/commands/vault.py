@@ -15,16 +15,24 @@ from gemtui.commands.output import lines_to_stdout, note, to_stdout
 from gemtui.commands.pick_session import choose, index_of_user
 from gemtui.extension.status import INSTALL, State, extension_state
 from gemtui.jsonout import encode
+from gemtui.kept.cleanup import SETTING, retention
+from gemtui.kept.contents import (
+    Removal,
+    VaultStatus,
+    contents,
+    only_kept,
+    removal,
+    remove,
+    unless_used,
+    vault_status,
+)
+from gemtui.kept.restoring import restore as put_back
+from gemtui.kept.vault import keep_all, switch_off, switch_on
 from gemtui.paths import gemini_home
 from gemtui.sessions.scope import read_store
 from gemtui.sessions.snapshot import Snapshot
 from gemtui.sessions.summary import Summary, iso
 from gemtui.text import Clean, clean_line, counted, ellipsis, relative, short_path, size
-from gemtui.vault.cleanup import SETTING, retention
-from gemtui.vault.contents import Removal, contents, only_kept, removal, remove
-from gemtui.vault.keeping import keep_all, switch_off, switch_on
-from gemtui.vault.restoring import restore as put_back
-from gemtui.vault.status import VaultStatus, unless_used, vault_status
 
 _TOLD = 20
 """Sessions that are named in words; --json has all."""

@@ -5,9 +5,10 @@ from __future__ import annotations
 from gemtui.agent import gemini
 from gemtui.agent.gemini import GeminiRun
 from gemtui.agent.options import AgentOptions
+from gemtui.kept.restoring import require_stored
+from gemtui.kept.resume_guard import ResumeGuard
 from gemtui.paths import gemini_home
 from gemtui.runs.gate_checks import check_gate
-from gemtui.runs.resume import ResumeGuard, require_stored
 
 
 class GeminiAdapter(gemini.GeminiAdapter):

@@ -30,8 +30,8 @@ from gemtui.agent.steering import Steering
 from gemtui.agent.stream import Ending, Limit, Stream
 from gemtui.errors import RunAmbiguous, RunNotFound
 from gemtui.files import is_folder, is_private, is_there, open_regular
+from gemtui.kept.run_copies import LastCopy, last_copies
 from gemtui.paths import state_dir
-from gemtui.runs.copies import LastCopy, last_copies
 from gemtui.runs.follow_up import settle
 from gemtui.runs.kept_outcome import KeptOutcome, kept_outcome, read_outcome
 from gemtui.runs.outcome import Status

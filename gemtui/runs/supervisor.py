@@ -16,8 +16,8 @@ def keeper_of(folder: RunFolder, request: Request) -> Keeper | None:
     """Return who looks after the session of a run; None if it resumes none."""
     if not (request.about or {}).get("resume"):
         return None
-    from gemtui.runs.kept_session import kept_of
-    from gemtui.runs.session_keeper import Keeper
+    from gemtui.kept.resume_guard import Keeper
+    from gemtui.kept.run_copies import kept_of
 
     kept = kept_of(folder)
     return None if kept is None else Keeper(folder, kept)

@@ -7,13 +7,13 @@ from pathlib import Path
 import pytest
 
 from gemtui.agent.run_folder import RunFolder
-from gemtui.runs.kept_session import drop_kept, keep
+from gemtui.kept.resume_guard import Keeper
+from gemtui.kept.run_copies import drop_kept, keep
 from gemtui.runs.listing import prune, runs_dir
-from gemtui.runs.session_keeper import Keeper
 from tests.cli.conftest import Gemtui
 from tests.fake_cli import INIT, OK, FakeCli
+from tests.kept.test_resume import ANSWERED, GHOST, ID, MORE, REAL
 from tests.runs.test_listing import add_run
-from tests.runs.test_resume import ANSWERED, GHOST, ID, MORE, REAL
 
 FIRST, SECOND = "11111111-a", "22222222-b"
 

@@ -8,10 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from gemtui.runs.copies import last_copies
-from gemtui.runs.kept_session import keep
+from gemtui.kept.resume_guard import settle_left
+from gemtui.kept.run_copies import keep, last_copies
 from gemtui.runs.listing import broken_runs, clear, list_runs, prune, usage
-from gemtui.runs.resume import settle_left
 from gemtui.ui.run import mode
 from gemtui.ui.run.live_run import _size
 from gemtui.ui.run.prompt_sources import History, files_below

@@ -12,8 +12,8 @@ from textual.color import Color
 from textual.widgets import OptionList
 
 from gemtui.config import Config, load_config
+from gemtui.kept.run_copies import aftermath_of, keep
 from gemtui.paths import config_file
-from gemtui.runs.kept_session import aftermath_of, keep
 from gemtui.runs.listing import MOST_RUNS, runs_dir
 from gemtui.ui.draw.lines import own
 from gemtui.ui.kit.command_screen import CommandList, CommandScreen

@@ -7,10 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from gemtui.runs.copies import last_copies
-from gemtui.runs.kept_session import keep, keeping
+from gemtui.kept.resume_guard import Keeper
+from gemtui.kept.run_copies import keep, keeping, last_copies
 from gemtui.runs.listing import runs_dir
-from gemtui.runs.session_keeper import Keeper
 from gemtui.sessions.index import Index
 from tests.runs.test_listing import add_run
 from tests.ui.people import NARROW, WIDE, copy_store, person

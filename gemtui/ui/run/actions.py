@@ -16,11 +16,11 @@ from gemtui.agent.approval import Away
 from gemtui.agent.options import AgentOptions, seconds_text
 from gemtui.errors import GateError, GemtuiError
 from gemtui.files import is_file, read_end, read_small
+from gemtui.kept.run_copies import last_copies
 from gemtui.paths import current_folder, typed_path
 from gemtui.policy.edit import store
 from gemtui.runs import follow_up
 from gemtui.runs.before_run import told_before
-from gemtui.runs.copies import last_copies
 from gemtui.runs.listing import Run
 from gemtui.runs.stop import stop
 from gemtui.text import Clean, clean, clean_line, ellipsis

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from gemtui.agent.run_folder import RunFolder
-from gemtui.runs.copies import LastCopy, last_copies, restore, title_of
+from gemtui.kept.run_copies import LastCopy, last_copies, restore, title_of
 from gemtui.text import Clean, clean_line, counted, ellipsis, size
 from gemtui.transcript.model import excerpt
 from gemtui.ui.kit.dialogs import Choice, ChooseScreen

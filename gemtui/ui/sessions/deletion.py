@@ -10,15 +10,23 @@ from typing import TYPE_CHECKING
 
 from gemtui.errors import DeletionFailed
 from gemtui.files import is_there
-from gemtui.runs.copies import forget
-from gemtui.sessions.delete import Deleted, Deletion, Item, bring_back, carry_out, plan
+from gemtui.kept import contents as vault
+from gemtui.kept.deletion import (
+    Deleted,
+    Deletion,
+    Item,
+    Trash,
+    Trashed,
+    bring_back,
+    carry_out,
+    plan,
+)
+from gemtui.kept.run_copies import forget
+from gemtui.kept.vault import is_on
 from gemtui.sessions.summary import Flag, Summary
-from gemtui.sessions.trash import Trash, Trashed
 from gemtui.text import Clean, clean, clean_line, counted, short_path, size
 from gemtui.ui.kit.dialogs import ConfirmForGoodScreen, ConfirmScreen
 from gemtui.ui.kit.keys import BY_ID
-from gemtui.vault import contents as vault
-from gemtui.vault.keeping import is_on
 
 if TYPE_CHECKING:
     from gemtui.ui.kit.app_base import AppBase

@@ -8,10 +8,10 @@ from datetime import datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from gemtui.kept.contents import Removal, only_kept, removal, remove
 from gemtui.sessions.summary import Summary
 from gemtui.text import clean_line, relative, short_path, size
 from gemtui.ui.kit.dialogs import Choice, ChooseScreen, ConfirmForGoodScreen
-from gemtui.vault.contents import Removal, only_kept, removal, remove
 
 if TYPE_CHECKING:
     from gemtui.ui.kit.app_base import AppBase

@@ -543,8 +543,8 @@ class SessionsScreen(DialogGuardScreen[None]):
     @work(exclusive=True, group=DIALOG)
     async def action_info(self) -> None:
         """All about the session, and the way to its relatives."""
+        from gemtui.kept.contents import fate
         from gemtui.ui.sessions.about_dialog import AboutScreen
-        from gemtui.vault.status import fate
 
         if (summary := self._chosen) is None:
             return

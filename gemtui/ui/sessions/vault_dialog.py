@@ -17,6 +17,10 @@ from textual.content import Content
 
 from gemtui.errors import GemtuiError
 from gemtui.extension.status import State, extension_state
+from gemtui.kept.cleanup import retention
+from gemtui.kept.contents import STOP, VaultStatus, unless_used, vault_status
+from gemtui.kept.restoring import Restored, restore
+from gemtui.kept.vault import switch_off, switch_on
 from gemtui.sessions.summary import Flag, Summary
 from gemtui.text import Clean, clean_line, counted, ellipsis, relative, short_path
 from gemtui.ui.draw.lines import own
@@ -25,10 +29,6 @@ from gemtui.ui.kit.clean_widgets import Dialog, Label, Option, OptionList, Stati
 from gemtui.ui.kit.dialog_guard import DialogScreen
 from gemtui.ui.kit.dialogs import ConfirmScreen
 from gemtui.ui.kit.keys import BY_ID, Where, bindings
-from gemtui.vault.cleanup import retention
-from gemtui.vault.keeping import switch_off, switch_on
-from gemtui.vault.restoring import Restored, restore
-from gemtui.vault.status import STOP, VaultStatus, unless_used, vault_status
 
 if TYPE_CHECKING:
     from gemtui.ui.kit.app_base import AppBase

@@ -6,13 +6,12 @@ from pathlib import Path
 
 import pytest
 
+from gemtui.kept.vault import is_on, keep_all, switch_on
 from gemtui.paths import vault_dir
 from gemtui.sessions.listing import SessionRow
 from gemtui.sessions.summary import Flag
 from gemtui.sessions.vault_files import COPIES, in_tree
 from gemtui.ui.sessions import vault_feed
-from gemtui.vault import keeping
-from gemtui.vault.keeping import is_on, keep_all, switch_on
 from tests.sessions import logs
 from tests.sessions.stores import append, hashed, marker, session, talk, uuid
 from tests.ui.people import NARROW, Person, person
@@ -230,7 +229,7 @@ async def test_what_is_quiet_while_the_app_runs_is_copied(
     chat: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(vault_feed, "_AGAIN", 1.5)
-    monkeypatch.setattr(keeping, "QUIET", 1)
+    monkeypatch.setattr(vault, "QUIET", 1)
     switch_on()
     async with person(chat.parents[3]) as me:
         append(chat, logs.user("late", "One more"))

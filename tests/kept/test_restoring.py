@@ -11,13 +11,13 @@ import orjson
 import pytest
 
 from gemtui.errors import RestoreFailed
+from gemtui.kept.cleanup import Retention, next_hits
+from gemtui.kept.restoring import Restored, restore
+from gemtui.kept.vault import keep_all, switch_on
 from gemtui.paths import vault_dir
 from gemtui.sessions.projects import path_hash
 from gemtui.sessions.summary import Flag, Summary
 from gemtui.sessions.vault_files import COPIES
-from gemtui.vault.cleanup import Retention, next_hits
-from gemtui.vault.keeping import keep_all, switch_on
-from gemtui.vault.restoring import Restored, restore
 from tests.sessions import logs
 from tests.sessions.stores import legacy, marker, read, session, set_time, talk, uuid
 

@@ -19,9 +19,12 @@ from uuid import uuid4
 
 import orjson
 
-from gemtui.errors import RestoreFailed
+from gemtui.errors import OptionError, RestoreFailed
 from gemtui.files import copy_content, make_folder, open_regular, sync, sync_folder
 from gemtui.jsonin import loads
+from gemtui.kept.cleanup import Retention, is_too_late, short_id
+from gemtui.kept.run_copies import named
+from gemtui.kept.vault import NEVER_LINKED, detach, is_on, keep
 from gemtui.sessions.belongings import is_plain_id
 from gemtui.sessions.merge import is_live
 from gemtui.sessions.projects import Projects, path_hash
@@ -29,9 +32,13 @@ from gemtui.sessions.records import SessionLog
 from gemtui.sessions.store import ChatFile, SessionKind, file_anywhere, place_of
 from gemtui.sessions.summarise import read_file
 from gemtui.sessions.summary import Flag, Summary, iso
-from gemtui.sessions.vault_files import in_tree, names_beside, place_in_store, trees
-from gemtui.vault.cleanup import Retention, is_too_late, short_id
-from gemtui.vault.keeping import NEVER_LINKED, detach, is_on, keep
+from gemtui.sessions.vault_files import (
+    in_tree,
+    names_beside,
+    place_in_store,
+    store_with_kept,
+    trees,
+)
 
 _FIRST = 4096
 """Bytes of a log that may hold its first line."""
@@ -86,6 +93,13 @@ def restore(session: Summary, home: Path, rule: Retention, now: datetime) -> Res
     for path in (place, *others):
         detach(path)
     return Restored(paths=(place, *others), removed=removed, renewed=renewed)
+
+
+def require_stored(session: str, home: Path) -> None:
+    """Raise OptionError if only the vault has the files of a session: the CLI can't resume it."""
+    places = [*named(store_with_kept(home), session)]
+    if places and all(place.kept for place in places):
+        raise OptionError(put_back_first(session), option="resume")
 
 
 def put_back_first(id: str) -> str:

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from gemtui.vault.cleanup import Retention, Why, expires, next_hits, retention
-from gemtui.vault.keeping import keep_all
+from gemtui.kept.cleanup import Retention, Why, expires, next_hits, retention
+from gemtui.kept.vault import keep_all
 from tests.sessions import logs
 from tests.sessions.stores import hashed, legacy, read, session, talk, uuid
 

@@ -13,11 +13,10 @@ import pytest
 from gemtui.agent.options import AgentOptions
 from gemtui.agent.run_folder import Exit, Owner, Request, RunFolder
 from gemtui.errors import OptionError
+from gemtui.kept.resume_guard import Keeper, ResumeGuard, settle_left
+from gemtui.kept.run_copies import Aftermath, KeptSession, aftermath_of, keep, kept_of, put_back
+from gemtui.kept.vault import keep as vault_keep
 from gemtui.runs.adapter import GeminiAdapter
-from gemtui.runs.kept_session import Aftermath, KeptSession, aftermath_of, keep, kept_of, put_back
-from gemtui.runs.resume import ResumeGuard, settle_left
-from gemtui.runs.session_keeper import Keeper
-from gemtui.vault.keeping import keep as vault_keep
 
 ID = "0a1b2c3d-1111-4222-8333-444455556666"
 OTHER = "0a1b2c3d-9999-4222-8333-444455556666"

@@ -10,11 +10,11 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
+from gemtui.kept.cleanup import Hit, Why, next_hits, retention
+from gemtui.kept.restoring import restore
+from gemtui.kept.vault import keep_all, switch_on
 from gemtui.sessions.summary import Flag, Summary, iso
 from gemtui.sessions.vault_files import in_tree, trees
-from gemtui.vault.cleanup import Hit, Why, next_hits, retention
-from gemtui.vault.keeping import keep_all, switch_on
-from gemtui.vault.restoring import restore
 from tests.model_server import Gate, ModelServer, answer, text
 from tests.patience import PATIENCE
 from tests.real_cli import GeminiCli

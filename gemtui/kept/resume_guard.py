@@ -13,7 +13,7 @@ from __future__ import annotations
 import os
 import stat
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import replace
 from itertools import count
@@ -21,22 +21,30 @@ from pathlib import Path
 
 import orjson
 
-from gemtui.agent.run_folder import RunFolder
-from gemtui.runs.kept_session import (
+from gemtui.agent import process_tree
+from gemtui.agent.gemini import owner_lives
+from gemtui.agent.run_folder import Request, RunFolder
+from gemtui.kept.run_copies import (
     Aftermath,
     KeptSession,
+    aftermath_of,
     copy_at_end,
     copy_file,
     covers,
     done_so_far,
     goes_on,
     holds,
+    keep,
+    kept_of,
     named,
     put_file_back,
+    unsettled,
     write_aftermath,
     write_newest,
 )
+from gemtui.paths import gemini_home
 from gemtui.sessions.store import Store
+from gemtui.transcript.parts import string
 
 QUICK = 0.002
 """Seconds between two looks until the CLI's first output: by then the ghost exists."""
@@ -352,3 +360,64 @@ def _is_copy(newest: Path) -> bool:
 
 def _with(paths: tuple[Path, ...], path: Path) -> tuple[Path, ...]:
     return paths if path in paths else (*paths, path)
+
+
+# --- before a run and after it ------------------------------------------------------------------
+
+
+class ResumeGuard:
+    """Keeps the sessions that an adapter's runs resume: `GeminiAdapter(guard=ResumeGuard())`.
+
+    The keeper works in the run's supervisor, so that it is there as long as the run goes on,
+    whoever follows it. If the supervisor was killed, the next gemtui does the keeper's last part.
+    """
+
+    supervisor = "gemtui.runs.supervisor"
+
+    def before(self, folder: RunFolder, request: Request, environ: Mapping[str, str]) -> None:
+        """Copy the session that the run will resume.
+
+        Any start of the CLI cleans up, so what earlier runs left is settled first. Raises OSError,
+        which keeps the run from starting.
+        """
+        settle_left(folder.path.parent)
+        resumed = string((request.about or {}).get("resume"))
+        if resumed:
+            keep(folder, gemini_home({**environ, **request.environ}), resumed)
+
+    def after(self, folder: RunFolder) -> None:
+        """Settle the session once; does nothing for a run that resumed none.
+
+        If the disk is full it is settled without being written down.
+        """
+        kept = kept_of(folder)
+        if kept is not None and aftermath_of(folder) is None:
+            with suppress(OSError):
+                Keeper(folder, kept).close()
+
+
+def settle_left(runs: Path) -> tuple[RunFolder, ...]:
+    """Settle the sessions of ended runs whose supervisors could not, say because they were killed.
+
+    Returns these runs. Cheap if there is nothing to do. While processes of such a run go on, its
+    session is settled for now and will be again.
+    """
+    left = tuple(folder for folder in unsettled(runs) if _is_over(folder))
+    for folder in left:
+        if folder.exit() is None and process_tree.tagged(folder.id):
+            _put_right_for_now(folder)
+        else:
+            ResumeGuard().after(folder)
+    return left
+
+
+def _put_right_for_now(folder: RunFolder) -> None:
+    kept = kept_of(folder)
+    if kept is not None:
+        with suppress(OSError):
+            Keeper(folder, kept).look()
+
+
+def _is_over(folder: RunFolder) -> bool:
+    owner = folder.owner()
+    return folder.exit() is not None or (owner is not None and not owner_lives(owner))

@@ -12,9 +12,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from gemtui.paths import vault_dir
-from gemtui.sessions.vault_files import store_with_kept, trees
-from gemtui.vault.keeping import (
+from gemtui.kept.vault import (
     QUIET,
     is_on,
     keep,
@@ -23,6 +21,8 @@ from gemtui.vault.keeping import (
     switch_off,
     switch_on,
 )
+from gemtui.paths import vault_dir
+from gemtui.sessions.vault_files import store_with_kept, trees
 from tests.conftest import SMALL, nobody
 from tests.sessions import logs
 from tests.sessions.stores import append, legacy, session, talk, uuid

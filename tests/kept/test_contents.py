@@ -6,12 +6,12 @@ from pathlib import Path
 
 import pytest
 
+from gemtui.kept.cleanup import Retention
+from gemtui.kept.contents import forget, only_kept, removal, remove
+from gemtui.kept.restoring import restore
+from gemtui.kept.vault import keep_all
 from gemtui.paths import vault_dir
 from gemtui.sessions.summary import Flag, Summary
-from gemtui.vault.cleanup import Retention
-from gemtui.vault.contents import forget, only_kept, removal, remove
-from gemtui.vault.keeping import keep_all
-from gemtui.vault.restoring import restore
 from tests.sessions import logs
 from tests.sessions.stores import read, session, talk, uuid
 
