@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from gemtui.kept import vault
 from gemtui.kept.vault import is_on, keep_all, switch_on
 from gemtui.paths import vault_dir
 from gemtui.sessions.listing import SessionRow
