@@ -1,8 +1,9 @@
-"""Put a kept session back into the CLI's store, so that the CLI lists and resumes it.
+"""Put a session back into the CLI's store, so that the CLI lists and resumes it.
 
-Only the file in use comes back, with its subagents, tool outputs and plans, and none of its ghosts
-and older copies: the clean-up removes all files of an id as soon as one of them has nothing to
-resume or is too old. What the store has of that kind is kept in the vault first, and then removed.
+It comes from the vault, or from a run that kept the only copy. Only the file in use comes back,
+with its subagents, tool outputs and plans, and none of its ghosts and older copies: the clean-up
+removes all files of an id as soon as one of them has nothing to resume or is too old. What the
+store has of that kind is kept in the vault first, and then removed.
 """
 
 from __future__ import annotations
@@ -10,29 +11,34 @@ from __future__ import annotations
 import io
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
+from functools import partial
 from pathlib import Path
 from uuid import uuid4
 
 import orjson
 
+from gemtui.agent.run_folder import RunFolder
 from gemtui.errors import OptionError, RestoreFailed
-from gemtui.files import copy_content, make_folder, open_regular, sync, sync_folder
+from gemtui.files import open_regular, write_new
 from gemtui.jsonin import loads
 from gemtui.kept.cleanup import Retention, is_too_late, short_id
-from gemtui.kept.run_copies import named
-from gemtui.kept.vault import NEVER_LINKED, detach, is_on, keep
+from gemtui.kept.files import copy_file, copy_instead, put
+from gemtui.kept.run_copies import covers, kept_of, named
+from gemtui.kept.vault import detach, is_on, keep
+from gemtui.paths import vault_dir
 from gemtui.sessions.belongings import is_plain_id
-from gemtui.sessions.merge import is_live
+from gemtui.sessions.merge import is_live, merged
 from gemtui.sessions.projects import Projects, path_hash
 from gemtui.sessions.records import SessionLog
-from gemtui.sessions.store import ChatFile, SessionKind, file_anywhere, place_of
+from gemtui.sessions.store import SessionKind, file_anywhere, place_of
 from gemtui.sessions.summarise import read_file
 from gemtui.sessions.summary import Flag, Summary, iso
 from gemtui.sessions.vault_files import (
+    COPIES,
     in_tree,
     names_beside,
     place_in_store,
@@ -44,6 +50,9 @@ _FIRST = 4096
 """Bytes of a log that may hold its first line."""
 _ID = re.compile(r"\b[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\b")
 
+Rule = Callable[[Path | None], Retention]
+"""How long the CLI keeps the sessions of a project; None = of no project."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Restored:
@@ -51,12 +60,29 @@ class Restored:
 
     `paths`: the files that are in the store again. `removed`: files with this id that had nothing
     to resume, or were too old, and would have taken it along; the vault has them. `renewed`: its
-    last update is now, as the CLI would have found it too old.
+    last update is now, as the CLI would have found it too old. `in_the_way`: place that holds less
+    than what is kept of it -> that; nothing is written over it.
     """
 
     paths: tuple[Path, ...]
     removed: tuple[Path, ...] = ()
     renewed: bool = False
+    in_the_way: Mapping[Path, Path] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Source:
+    """What is kept of one session.
+
+    `place`: of its file in use, in the store. `kept`: what there is of that. `others`: the id in it
+    -> place of each subagent's file, tool output and plan -> what is kept of it. `is_shared`:
+    whether such a file may come back itself, as nothing writes over it.
+    """
+
+    place: Path
+    kept: Path
+    others: Callable[[str], Mapping[Path, Path]]
+    is_shared: Callable[[Path], bool]
 
 
 def restore(session: Summary, home: Path, rule: Retention, now: datetime) -> Restored:
@@ -69,25 +95,69 @@ def restore(session: Summary, home: Path, rule: Retention, now: datetime) -> Res
         raise RestoreFailed(f"{session.path} is where it belongs: there is nothing to restore")
     kept, place = session.path, place_in_store(session.path)
     if session.kind is not SessionKind.MAIN:
-        _put(kept, place)
+        _put(kept, place, shared=_is_shared(kept))
         return Restored(paths=(place,))
-    now_kept = _read(kept)
-    if now_kept is None or not now_kept.resumable:
+    source = _Source(
+        place=place,
+        kept=kept,
+        others=partial(_beside_in_vault, place, home),
+        is_shared=_is_shared,
+    )
+    return _restore(source, home, lambda _: rule, now)
+
+
+def restore_from_run(folder: RunFolder, rule_of: Rule, now: datetime) -> Restored:
+    """Put back what a run keeps of a session and what is gone, in its newest state.
+
+    Where the conversation itself is gone, that is as with one of the vault. Raises RestoreFailed,
+    OSError.
+    """
+    kept = kept_of(folder)
+    if kept is None:
+        return Restored(paths=())
+    mains = {copy: path for path, copy in kept.states.items() if path.parent.name == "chats"}
+    others = {path: copy for path, copy in kept.states.items() if copy not in mains}
+    found = [known for copy in mains if (known := _read(copy)) is not None]
+    if found:
+        chosen = merged(found, Projects(kept.home, []), now).path
+        if not os.path.lexists(mains[chosen]):
+            source = _Source(
+                place=mains[chosen], kept=chosen, others=lambda _: others, is_shared=lambda _: False
+            )
+            return _restore(source, kept.home, rule_of, now)
+    less = {
+        path: copy
+        for copy, path in mains.items()
+        if os.path.lexists(path) and not covers(path, copy)
+    }
+    back = tuple(_put_others(others, lambda _: False))
+    return Restored(paths=back, in_the_way=less)
+
+
+def _restore(source: _Source, home: Path, rule_of: Rule, now: datetime) -> Restored:
+    kept, place = source.kept, source.place
+    session = _read(kept)
+    if session is None or not session.resumable:
         raise RestoreFailed(
             "there is nothing in it for Gemini CLI to resume, which would remove it at its next "
-            "start: read or export it here"
+            f"start: it stays in {kept}"
         )
-    if not now_kept.has_header:
-        _add_header(now_kept, place, home)
-        now_kept = _read(kept) or now_kept
-    _require_project(now_kept, place, home)
-    removed = tuple(_make_way(place, now_kept, rule, now))
-    renewed = is_too_late(now_kept, rule, now)
+    root = Projects(home, [key := place.parent.parent.name]).root_of(key)
+    if not session.has_header:
+        _add_header(session, place, root)
+        session = _read(kept) or session
+    if root and session.project_hash and session.project_hash != path_hash(root):
+        raise RestoreFailed(f"{place.parent.parent} belongs to another project now, {root}")
+    rule = rule_of(Path(root) if root else None)
+    removed = tuple(_make_way(place, session, rule, now))
+    renewed = is_too_late(session, rule, now)
     others: tuple[Path, ...] = ()
-    id = now_kept.id
-    if is_plain_id(id):  # before the session, without which all can be done again
-        others = (*_put_subagents(place.parent / id, home), *_put_beside(place, id))
-    _put(kept, place, updated=now if renewed else None)
+    if is_plain_id(session.id):  # before the session, without which all can be done again
+        others = tuple(_put_others(source.others(session.id), source.is_shared))
+    if renewed:
+        _put(kept, place, shared=False, write=partial(_write_updated, updated=now))
+    else:
+        _put(kept, place, shared=source.is_shared(kept))
     if is_on():
         keep(place)
     for path in (place, *others):
@@ -108,26 +178,16 @@ def put_back_first(id: str) -> str:
     return f"Gemini CLI has removed {id}, only the vault has it: put it back first, {way}"
 
 
-def _require_project(session: Summary, place: Path, home: Path) -> None:
-    """The CLI looks for the sessions of a project in its folder alone."""
-    key = place.parent.parent.name
-    root = Projects(home, [key]).root_of(key)
-    if root and session.project_hash and session.project_hash != path_hash(root):
-        raise RestoreFailed(f"{place.parent.parent} belongs to another project now, {root}")
-
-
-def _add_header(session: Summary, place: Path, home: Path) -> None:
+def _add_header(session: Summary, place: Path, root: str | None) -> None:
     """Put a first line before all that a kept log holds; without one the CLI would remove it.
 
     Raises RestoreFailed, OSError.
     """
-    key = place.parent.parent.name
-    root = Projects(home, [key]).root_of(key)
-    id = _id_in_first_line(session)
+    id = _id_in_first_line(session.path, short_id(place))
     if root is None or not id:
         raise RestoreFailed(
             "its first line is damaged or missing, and its project or id is not known, so Gemini"
-            " CLI would remove it at its next start: read or export it here"
+            f" CLI would remove it at its next start: it stays in {session.path}"
         )
     header = {
         "sessionId": id,
@@ -136,20 +196,14 @@ def _add_header(session: Summary, place: Path, home: Path) -> None:
         "lastUpdated": iso(session.when),
         "kind": "main",
     }
-    new = session.path.with_name(f".put-{place.stem}")
-    new.unlink(missing_ok=True)
-    try:
-        _write(session.path, new, None, head=orjson.dumps(header, option=orjson.OPT_APPEND_NEWLINE))
-        new.replace(session.path)
-    finally:
-        new.unlink(missing_ok=True)
-    sync_folder(session.path.parent)
+    copy_instead(
+        session.path, session.path, head=orjson.dumps(header, option=orjson.OPT_APPEND_NEWLINE)
+    )
 
 
-def _id_in_first_line(session: Summary) -> str:
+def _id_in_first_line(kept: Path, short: str) -> str:
     """The id that what is left of a log's first line names, else a new one for its file's name."""
-    short = short_id(place_in_store(session.path))
-    with open_regular(session.path) as file:
+    with open_regular(kept) as file:
         first = file.read(_FIRST).partition(b"\n")[0].decode(errors="replace")
     found = _ID.search(first)
     if found is not None and found[0].startswith(short):
@@ -197,102 +251,54 @@ def _read(path: Path) -> Summary | None:
 # --- putting back ------------------------------------------------------------------------------
 
 
-def _put_subagents(folder: Path, home: Path) -> Iterator[Path]:
-    best: dict[Path, ChatFile] = {}
+def _beside_in_vault(place: Path, home: Path, id: str) -> Mapping[Path, Path]:
+    """The best that the vault has of each subagent's file, and the newest of all else."""
+    best: dict[Path, tuple[int, Path]] = {}
+
+    def offer(path: Path, kept: Path, rank: int) -> None:
+        if path not in best or rank > best[path][0]:
+            best[path] = rank, kept
+
+    agents = place.parent / id
     for tree in trees():
         with suppress(OSError):
-            for path in in_tree(tree, folder).iterdir():
-                kept = place_of(path, in_tree(tree, home))
-                known = best.get(folder / path.name)
-                if kept is not None and (known is None or kept.size > known.size):
-                    best[folder / path.name] = kept
-    for path, kept in best.items():
-        if not os.path.lexists(path):
-            _put(kept.path, path)
-            yield path
-
-
-def _put_beside(place: Path, id: str) -> Iterator[Path]:
-    """The newest that the vault has of the session's tool outputs and plans."""
-    best: dict[Path, Path] = {}
+            for path in in_tree(tree, agents).iterdir():
+                if (found := place_of(path, in_tree(tree, home))) is not None:
+                    offer(agents / path.name, path, found.size)
     for kept, path in names_beside(place, id, trees()):
-        known = best.get(path)
-        if known is None or kept.stat().st_mtime_ns > known.stat().st_mtime_ns:
-            best[path] = kept
-    for path, kept in best.items():
+        offer(path, kept, kept.stat().st_mtime_ns)
+    return {path: kept for path, (_, kept) in best.items()}
+
+
+def _put_others(files: Mapping[Path, Path], is_shared: Callable[[Path], bool]) -> Iterator[Path]:
+    for path, kept in files.items():
         if not os.path.lexists(path):
-            _put(kept, path)
+            _put(kept, path, shared=is_shared(kept))
             yield path
 
 
-def _put(kept: Path, place: Path, *, updated: datetime | None = None) -> None:
-    """A whole file appears at a place, or none; never over another one.
-
-    It is the kept file itself where nothing writes over it and nothing is to be changed.
-    """
-    make_folder(place.parent)
-    try:
-        if updated is not None or not _linked(kept, place):
-            _copied(kept, place, updated)
-    except FileExistsError as error:
-        raise RestoreFailed(f"{place} is there: move it away, then restore again") from error
-    sync_folder(place.parent)
+def _is_shared(kept: Path) -> bool:
+    """Whether a file of the vault may come back itself, as nothing writes over it."""
+    return kept.suffix == ".jsonl" and not kept.is_relative_to(vault_dir() / COPIES)
 
 
-def _linked(kept: Path, place: Path) -> bool:
-    """Raises FileExistsError."""
-    if kept.suffix != ".jsonl" or kept.is_relative_to(in_tree(trees()[-1], Path("/"))):
-        return False
-    try:
-        os.link(kept, place, follow_symlinks=False)
-    except FileExistsError:
-        raise
-    except OSError:
-        return False
-    return True
+def _put(
+    kept: Path, place: Path, *, shared: bool, write: Callable[[Path, Path], None] = copy_file
+) -> None:
+    if not put(kept, place, shared=shared, write=write):
+        raise RestoreFailed(f"{place} is there: move it away, then restore again")
 
 
-def _copied(kept: Path, place: Path, updated: datetime | None) -> None:
-    """What is interrupted leaves a file in the vault, which `keep_all` removes; where that is on
-    another file system, one beside the place, which the next try removes.
-    """
-    for new in (kept.with_name(f".put-{place.stem}"), place.with_name(f".gemtui-{place.stem}")):
-        new.unlink(missing_ok=True)
-        try:
-            _write(kept, new, updated)
-            os.link(new, place)
-        except OSError as error:
-            if error.errno not in NEVER_LINKED or new.parent == place.parent:
-                raise
-        else:
-            return
-        finally:
-            new.unlink(missing_ok=True)
-
-
-def _write(kept: Path, new: Path, updated: datetime | None, *, head: bytes = b"") -> None:
-    with open_regular(kept) as source, new.open("xb") as target:
-        new.chmod(0o600)
-        facts = os.fstat(source.fileno())
-        target.write(head)
-        if updated is not None and kept.suffix == ".json":
-            target.write(_with_update(source.read(), updated))
-        else:
-            copy_content(source, target)
-            target.write(b"" if updated is None else _update_after(source, updated))
-        sync(target)
-    if updated is None:
-        os.utime(new, ns=(facts.st_atime_ns, facts.st_mtime_ns))
-
-
-def _update_after(log: io.FileIO, updated: datetime) -> bytes:
-    """What a log ends with that was updated then; its last line may have been cut."""
-    log.seek(-1, os.SEEK_END)
-    line = orjson.dumps({"$set": {"lastUpdated": iso(updated)}}, option=orjson.OPT_APPEND_NEWLINE)
-    return line if log.read() == b"\n" else b"\n" + line
-
-
-def _with_update(data: bytes, updated: datetime) -> bytes:
-    """An object of an older version with another last update."""
-    found = loads(data)
-    return orjson.dumps(found | {"lastUpdated": iso(updated)}, option=orjson.OPT_INDENT_2)
+def _write_updated(kept: Path, new: Path, updated: datetime) -> None:
+    """Write a copy of a session that was last updated then."""
+    if kept.suffix == ".json":
+        with open_regular(kept) as file:
+            found = loads(file.read()) | {"lastUpdated": iso(updated)}
+        write_new(new, orjson.dumps(found, option=orjson.OPT_INDENT_2))
+        return
+    copy_file(kept, new)
+    with open_regular(new) as log, new.open("ab") as target:
+        log.seek(-1, io.SEEK_END)
+        target.write(b"" if log.read() == b"\n" else b"\n")  # the last line may have been cut
+        line = {"$set": {"lastUpdated": iso(updated)}}
+        target.write(orjson.dumps(line, option=orjson.OPT_APPEND_NEWLINE))

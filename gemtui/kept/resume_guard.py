@@ -24,15 +24,21 @@ import orjson
 from gemtui.agent import process_tree
 from gemtui.agent.gemini import owner_lives
 from gemtui.agent.run_folder import Request, RunFolder
+from gemtui.kept.files import (
+    append_rest,
+    begins_with,
+    copy_file,
+    copy_instead,
+    link_instead,
+    size_of,
+)
 from gemtui.kept.run_copies import (
     Aftermath,
     KeptSession,
     aftermath_of,
     copy_at_end,
-    copy_file,
     covers,
     done_so_far,
-    goes_on,
     holds,
     keep,
     kept_of,
@@ -83,7 +89,7 @@ class Keeper:
             if self._stirred(place):
                 self._look_into(place)
         self._bring_up_to_date()
-        if not self._said and _size(self._folder.stdout):
+        if not self._said and size_of(self._folder.stdout):
             self._said = True
             self._look_everywhere()
         return STEP if self._said else QUICK
@@ -233,23 +239,15 @@ class Keeper:
         """Keep the newest state of a file: as another name of it, else as a copy."""
         taken = {each.stem.rpartition("-")[2] for each in self._newest.values()}
         number = next(number for number in count() if str(number) not in taken)
+        newest = self._folder.path / f"now-{number}{path.suffix}"
         try:
-            self._newest[path] = self._link(path, f"now-{number}{path.suffix}")
+            if not link_instead(path, newest):
+                newest = newest.with_name(f"{_COPY}{number}{path.suffix}")
+                copy_file(path, newest)
         except FileNotFoundError:
             return
-        except OSError:
-            copy = self._folder.path / f"{_COPY}{number}{path.suffix}"
-            copy_file(path, copy)
-            self._newest[path] = copy
+        self._newest[path] = newest
         self._write()
-
-    def _link(self, path: Path, name: str) -> Path:
-        """A name in the run's folder for a file, in the place of what bore it. Raises OSError."""
-        newest = self._folder.path / name
-        made = newest.with_name(f"{name}.new")
-        made.unlink(missing_ok=True)
-        os.link(path, made)
-        return made.replace(newest)
 
     def _take_in(self, path: Path, newest: Path) -> bool:
         """Another file stands in the place of one that is kept; whether all it says is kept now."""
@@ -258,7 +256,7 @@ class Keeper:
         elif _is_copy(newest):
             pass
         elif covers(path, newest):
-            self._link(path, newest.name)
+            link_instead(path, newest)
         else:
             return False
         return True
@@ -297,22 +295,16 @@ def _rejoin(path: Path, newest: Path) -> None:
 
 
 def _refresh(path: Path, copy: Path) -> None:
-    size = copy.stat().st_size
-    facts = path.stat()
     if path.suffix != ".jsonl":
-        copy_file(path, copy)
-    elif facts.st_size >= size and goes_on(path, copy):
-        with path.open("rb") as source, copy.open("ab") as target:
-            source.seek(size)
-            while piece := source.read(1 << 20):
-                target.write(piece)
-        os.utime(copy, ns=(facts.st_atime_ns, facts.st_mtime_ns))
+        copy_instead(path, copy)
+    elif begins_with(path, copy, sampled=True):
+        append_rest(path, copy)
 
 
 def _was_rewritten(path: Path, copy: Path) -> bool:
     """Whether a log no longer goes on from what was copied; the other format is rewritten."""
     try:
-        return path.suffix == ".jsonl" and not goes_on(path, copy)
+        return path.suffix == ".jsonl" and not begins_with(path, copy, sampled=True)
     except OSError:
         return False
 
@@ -331,12 +323,6 @@ def _has_header(path: Path) -> bool:
 def _lines(path: Path) -> int:
     with suppress(OSError), path.open("rb") as file:
         return file.read(_HEAD).count(b"\n")
-    return 0
-
-
-def _size(path: Path) -> int:
-    with suppress(OSError):
-        return path.stat().st_size
     return 0
 
 

@@ -9,7 +9,6 @@ in place changes all names of a file. `after.json` says what was found when the 
 from __future__ import annotations
 
 import os
-import tempfile
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -19,8 +18,9 @@ import orjson
 
 from gemtui.agent.run_folder import RunFolder
 from gemtui.errors import GemtuiError
-from gemtui.files import copy_content, is_file, is_there, make_folder, write_whole
+from gemtui.files import is_file, is_there, write_whole
 from gemtui.jsonfile import read_object
+from gemtui.kept.files import begins_with, copy_file, copy_instead, put, size_of
 from gemtui.sessions.records import SessionLog
 from gemtui.sessions.store import ChatFile, SessionKind, Store, file_anywhere
 from gemtui.sessions.summarise import read_file
@@ -30,6 +30,8 @@ from gemtui.transcript.parts import objects, string
 _BEFORE, _NOW, _AFTER = "before.json", "now.json", "after.json"
 _TAIL = 4096
 _PIECE = 256 * 1024
+_HEAD = 64 * 1024
+"""Bytes of a copy that are read for the title of its session."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -120,11 +122,7 @@ def copy_at_end(newest: Path) -> None:
 
     Raises OSError.
     """
-    copy = _at_end(newest)
-    new = copy.with_name(f"{copy.name}.new")
-    copy_file(newest, new)
-    _flush(new)
-    new.replace(copy)
+    copy_instead(newest, _at_end(newest))
 
 
 def _at_end(newest: Path) -> Path:
@@ -137,10 +135,13 @@ def _whole(newest: Path) -> Path:
     if not is_there(copy):
         return newest
     try:
-        lost = not (goes_on if newest.suffix == ".jsonl" else covers)(newest, copy)
+        if newest.suffix == ".jsonl":
+            whole = begins_with(newest, copy, sampled=True)
+        else:
+            whole = covers(newest, copy)
     except OSError:
-        lost = True
-    return copy if lost else newest
+        whole = False
+    return newest if whole else copy
 
 
 def write_newest(folder: RunFolder, newest: Mapping[Path, Path], done: Aftermath) -> None:
@@ -236,26 +237,13 @@ def holds(path: Path, session_id: str | None) -> bool | None:
         return None
 
 
-def goes_on(path: Path, copy: Path) -> bool:
-    """Whether a file begins with what a copy of it holds. Raises OSError."""
-    size = copy.stat().st_size
-    with path.open("rb") as now, copy.open("rb") as then:
-        for at in (0, max(0, size - _TAIL)):
-            length = min(_TAIL, size - at)
-            now.seek(at)
-            then.seek(at)
-            if now.read(length) != then.read(length):
-                return False
-        return True
-
-
 def covers(path: Path, copy: Path) -> bool:
     """Whether a file holds all that a copy of the session holds.
 
     That is the same and more, or at least as many messages.
     """
     try:
-        if path.samefile(copy) or goes_on(path, copy):
+        if path.samefile(copy) or begins_with(path, copy, sampled=True):
             return True
     except OSError:
         return False
@@ -271,24 +259,7 @@ def _messages(path: Path) -> int:
         return 0
 
 
-# --- copies ------------------------------------------------------------------------------------
-
-
-def copy_file(path: Path, to: Path) -> None:
-    """Content and times, for the user's eyes only. Raises OSError."""
-    to.touch(mode=0o600)
-    with path.open("rb") as source, to.open("wb") as target:
-        facts = os.fstat(source.fileno())
-        copy_content(source, target)
-    os.utime(to, ns=(facts.st_atime_ns, facts.st_mtime_ns))
-
-
-def put_back(kept: KeptSession) -> tuple[Path, ...]:
-    """Put the files of a session that are gone back, each in its newest state; return which.
-
-    A file that exists is never touched, whatever is in it. Raises OSError.
-    """
-    return tuple(path for path in kept.states if put_file_back(kept, path))
+# --- putting back ------------------------------------------------------------------------------
 
 
 def put_file_back(kept: KeptSession, path: Path) -> bool:
@@ -297,50 +268,7 @@ def put_file_back(kept: KeptSession, path: Path) -> bool:
     The newest state comes back as the very file that was removed, if that still exists, so that a
     CLI that goes on writes to it; a copy from before the run is copied. Raises OSError.
     """
-    if os.path.lexists(path):
-        return False
-    make_folder(path.parent)
-    newest = kept.newest.get(path)
-    try:
-        if newest is None or not _linked(newest, path):
-            _copy_whole(kept.states[path], path)
-    except FileExistsError:
-        return False
-    for place in (path, path.parent):
-        _flush(place)
-    return True
-
-
-def _linked(newest: Path, path: Path) -> bool:
-    """Make `path` another name of the newest state, where file systems and the system let us."""
-    try:
-        os.link(newest, path)
-    except FileExistsError:
-        raise
-    except OSError:
-        return False
-    return True
-
-
-def _copy_whole(copy: Path, path: Path) -> None:
-    """A whole file appears at `path`, or none; never over another one."""
-    handle, name = tempfile.mkstemp(prefix=".gemtui-", dir=path.parent)
-    os.close(handle)
-    try:
-        copy_file(copy, Path(name))
-        _flush(Path(name))
-        os.link(name, path)
-    finally:
-        Path(name).unlink()
-
-
-def _flush(place: Path) -> None:
-    """Bring a file or a folder's entries to the disk."""
-    handle = os.open(place, os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)
+    return not os.path.lexists(path) and put(kept.states[path], path, shared=path in kept.newest)
 
 
 # --- the records in the run's folder -----------------------------------------------------------
@@ -401,10 +329,6 @@ def _aftermath_json(found: Aftermath) -> dict[str, object]:
 
 
 # --- the only copies ---------------------------------------------------------------------------
-
-
-_HEAD = 64 * 1024
-"""Bytes of a copy that are read for the title of its session."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -468,21 +392,12 @@ def last_copies(runs: Path) -> tuple[LastCopy, ...]:
             holders[key] = _in_store(stores[kept.home], kept.session_id)
         files = _only_here(kept, holders[key])
         if files:
-            size = sum(_size(copy) for copy in set(files.values()))
+            size = sum(size_of(copy) for copy in set(files.values()))
             found.append(
                 LastCopy(folder=folder, session_id=kept.session_id, files=files, size=size)
             )
         holders[key] += _copies(kept).values()
     return tuple(found)
-
-
-def restore(folder: RunFolder) -> tuple[Path, ...]:
-    """Put the files of a session that are gone back, each in its newest state; return which.
-
-    A file that exists is never touched, whatever is in it. Raises OSError.
-    """
-    kept = kept_of(folder)
-    return () if kept is None else put_back(kept)
 
 
 def forget(runs: Path, home: Path, session_id: str) -> None:
@@ -517,9 +432,3 @@ def _only_here(kept: KeptSession, holders: list[Path]) -> dict[Path, Path]:
         if holds(copy, kept.session_id) is not False
         and not any(covers(each, copy) for each in holders)
     }
-
-
-def _size(path: Path) -> int:
-    with suppress(OSError):
-        return path.stat().st_size
-    return 0

@@ -85,7 +85,8 @@ def test_the_newest_state_is_put_back(
     assert real.read_bytes() == whole == REAL + MORE + ANSWERED
     again = gemtui("runs", "restore", SECOND, "--json")
     assert again.code == 1
-    assert again.json == {"version": 1, "run": SECOND, "restored": [], "in_the_way": []}
+    nothing = dict.fromkeys(("restored", "removed", "in_the_way"), [])
+    assert again.json == {"version": 1, "run": SECOND, **nothing, "renewed": False}
     assert gemtui("sessions", "--everywhere", "--json").json["sessions"][0]["messages"] == 4
 
 

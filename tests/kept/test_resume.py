@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
+from datetime import UTC, datetime
 from pathlib import Path
 
 import orjson
@@ -13,8 +14,10 @@ import pytest
 from gemtui.agent.options import AgentOptions
 from gemtui.agent.run_folder import Exit, Owner, Request, RunFolder
 from gemtui.errors import OptionError
+from gemtui.kept.cleanup import Retention
+from gemtui.kept.restoring import restore_from_run
 from gemtui.kept.resume_guard import Keeper, ResumeGuard, settle_left
-from gemtui.kept.run_copies import Aftermath, KeptSession, aftermath_of, keep, kept_of, put_back
+from gemtui.kept.run_copies import Aftermath, KeptSession, aftermath_of, keep, kept_of
 from gemtui.kept.vault import keep as vault_keep
 from gemtui.runs.adapter import GeminiAdapter
 
@@ -66,6 +69,12 @@ class Home:
 @pytest.fixture
 def home(tmp_path: Path) -> Home:
     return Home(tmp_path)
+
+
+def put_back(home: Home) -> tuple[Path, ...]:
+    """Put back what the run keeps, where the CLI removes nothing for its age."""
+    rule, now = Retention(enabled=False), datetime.now(UTC)
+    return restore_from_run(home.folder, lambda _: rule, now).paths
 
 
 def test_a_session_that_only_the_vault_has_starts_no_run(
@@ -151,7 +160,7 @@ def test_a_session_that_vanished_is_put_back_and_leaves_no_ghost(home: Home) -> 
     assert (found.ghosts, set(found.restored), found.lost) == ((ghost,), {home.real, sub}, ())
     assert home.files() == before
     assert home.real.stat().st_mtime_ns == times
-    assert put_back(kept) == ()
+    assert put_back(home) == ()
 
 
 def test_what_could_not_be_put_back_is_lost(home: Home) -> None:
@@ -163,7 +172,7 @@ def test_what_could_not_be_put_back_is_lost(home: Home) -> None:
     assert (found.restored, found.lost) == ((), (home.real,))
     assert str(home.real) in found.problems[0]
     home.chats.unlink()
-    assert put_back(kept) == (home.real,)
+    assert put_back(home) == (home.real,)
     assert home.real.read_bytes() == REAL
 
 
@@ -188,10 +197,10 @@ def _refuse_links(monkeypatch: pytest.MonkeyPatch, between: Path) -> None:
     """As between two file systems: no link from or to anything below `between`."""
     link = os.link
 
-    def refuse(source: Path, target: Path) -> None:
+    def refuse(source: Path, target: Path, **more: bool) -> None:
         if Path(source).is_relative_to(between) != Path(target).is_relative_to(between):
             raise OSError(errno.EXDEV, os.strerror(errno.EXDEV))
-        link(source, target)
+        link(source, target, **more)
 
     monkeypatch.setattr(os, "link", refuse)
 
@@ -319,7 +328,7 @@ def test_a_file_that_is_there_is_never_replaced(home: Home) -> None:
     kept = home.keep()
     home.real.write_bytes(b"something else\n")
     assert Keeper(home.folder, kept).close().changed == (home.real,)
-    assert put_back(kept) == ()
+    assert put_back(home) == ()
     assert home.real.read_bytes() == b"something else\n"
 
 

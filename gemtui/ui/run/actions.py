@@ -25,9 +25,9 @@ from gemtui.runs.listing import Run
 from gemtui.runs.stop import stop
 from gemtui.text import Clean, clean, clean_line, ellipsis
 from gemtui.ui.kit.dialogs import AskScreen, Choice, ChooseScreen, ConfirmScreen
+from gemtui.ui.kit.put_back import put_back_of_run
 from gemtui.ui.run.labels import write_row
 from gemtui.ui.run.list_dialog import RunListScreen, What
-from gemtui.ui.run.restore_dialog import restore_from
 
 if TYPE_CHECKING:
     from gemtui.transcript.model import Transcript
@@ -223,7 +223,7 @@ async def choose_run(app: AppBase, registry: RunRegistry) -> LiveRun | None:
             await _stop(app, wanted.run)
             continue
         if wanted.what is What.RESTORE:
-            await restore_from(app, wanted.run.folder)
+            await put_back_of_run(app, wanted.run.folder)
             continue
         run = await registry.attach(wanted.run)
         if run is None:

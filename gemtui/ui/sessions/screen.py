@@ -238,6 +238,12 @@ class SessionsScreen(DialogGuardScreen[None]):
         mark = self._marks.marks.get(session)
         return None if mark is None else mark.name
 
+    def kept(self) -> list[Summary]:
+        """The sessions that only the vault has, newest first."""
+        sessions = () if self._snapshot is None else self._snapshot.sessions
+        kept = [each for each in sessions if Flag.KEPT in each.flags and not each.hidden]
+        return [named(each, self._marks.marks) for each in kept]
+
     def _take_marks(self) -> None:
         """Show the user's marks as they are now."""
         if not (self.is_attached and self.app.is_running):
@@ -684,10 +690,10 @@ class SessionsScreen(DialogGuardScreen[None]):
         if live is not None:  # it was written to just now, and is no more
             summary = replace(summary, flags=summary.flags - {Flag.LIVE})
         if Flag.KEPT in summary.flags:
-            from gemtui.ui.sessions.vault_dialog import put_back
+            from gemtui.ui.kit.put_back import put_back
 
-            back = await put_back(self.gemtui, summary, self._home, "Put it back and go on?")
-            self._look_again()
+            back = await put_back(self.gemtui, summary, "Put it back and go on?")
+            self.look_again()
         else:
             back = summary
         if back is not None:
@@ -706,7 +712,7 @@ class SessionsScreen(DialogGuardScreen[None]):
                 self.pane.forget(each.session)
         if self.reading and self.pane.summary is None:
             self.sessions.focus()
-        self._look_again()
+        self.look_again()
         self.refresh_bindings()
 
     @work(exclusive=True, group=DIALOG)
@@ -723,17 +729,17 @@ class SessionsScreen(DialogGuardScreen[None]):
             self._vault.look()
         elif isinstance(answer, Summary):
             self.show(answer)
-        self._look_again()
+        self.look_again()
 
     @work(exclusive=True, group=DIALOG)
     async def action_restore(self) -> None:
         """Put a kept session back into the store, after a question."""
-        from gemtui.ui.sessions.vault_dialog import put_back
+        from gemtui.ui.kit.put_back import put_back
 
         if (summary := self._chosen) is not None:
-            await put_back(self.gemtui, summary, self._home, "Put this session back?")
+            await put_back(self.gemtui, summary, "Put this session back?")
 
-    def _look_again(self) -> None:
+    def look_again(self) -> None:
         """Nothing else tells what has gone from the vault."""
         if self._feed is not None:
             self._feed.look(self._home / "tmp")

@@ -6,22 +6,17 @@ import asyncio
 import os
 from collections.abc import Iterator, Sequence
 from datetime import datetime
-from pathlib import Path
 from typing import TYPE_CHECKING
 
-from msgspec.structs import replace
 from textual import on
 from textual.app import ComposeResult
 from textual.containers import Horizontal
 from textual.content import Content
 
-from gemtui.errors import GemtuiError
 from gemtui.extension.status import State, extension_state
-from gemtui.kept.cleanup import retention
 from gemtui.kept.contents import STOP, VaultStatus, unless_used, vault_status
-from gemtui.kept.restoring import Restored, restore
 from gemtui.kept.vault import switch_off, switch_on
-from gemtui.sessions.summary import Flag, Summary
+from gemtui.sessions.summary import Summary
 from gemtui.text import Clean, clean_line, counted, ellipsis, relative, short_path
 from gemtui.ui.draw.lines import own
 from gemtui.ui.draw.theme import look_of
@@ -152,44 +147,3 @@ class VaultScreen(DialogScreen[Summary | str]):
     def action_prune(self) -> None:
         """Remove what only the vault has."""
         self.dismiss("prune")
-
-
-# --- putting back --------------------------------------------------------------------------------
-
-
-async def put_back(app: AppBase, session: Summary, home: Path, question: str) -> Summary | None:
-    """Put a kept session back into the store, after a question; return it as it is there."""
-    lines = [
-        clean_line("Gemini CLI then lists it and resumes it. Nothing is written over."),
-        clean_line("If it would be too old for Gemini CLI again, it counts as used today."),
-    ]
-    asked = ConfirmScreen(
-        clean_line(question),
-        clean_line(session.title),
-        lines,
-        yes="Put back",
-        no="No",
-    )
-    if not await app.push_screen_wait(asked):
-        return None
-    try:
-        done = await asyncio.to_thread(_restore, session, home, app.clock())
-    except (GemtuiError, OSError) as error:
-        app.say(f"Not put back: {error}", problem=True)
-        return None
-    app.say("; ".join(_done_words(done)))
-    names = tuple(map(str, done.paths[:1]))
-    return replace(session, names=names, copies=(), flags=session.flags - {Flag.KEPT})
-
-
-def _restore(session: Summary, home: Path, now: datetime) -> Restored:
-    project = None if session.project is None else Path(session.project)
-    return restore(session, home, retention(os.environ, project), now)
-
-
-def _done_words(done: Restored) -> Iterator[str]:
-    yield f"Put back: {counted(len(done.paths), 'file')}"
-    if done.renewed:
-        yield "it counts as used today"
-    if done.removed:
-        yield f"{counted(len(done.removed), 'file')} that would take it along went to the vault"
