@@ -27,7 +27,7 @@ from gemtui.files import open_regular, write_new
 from gemtui.jsonin import loads
 from gemtui.kept.cleanup import Retention, is_too_late, short_id
 from gemtui.kept.files import copy_file, copy_instead, put
-from gemtui.kept.run_copies import covers, kept_of, named
+from gemtui.kept.run_copies import covers, kept_of, session_files
 from gemtui.kept.vault import detach, is_on, keep
 from gemtui.paths import vault_dir
 from gemtui.sessions.belongings import is_plain_id
@@ -167,7 +167,7 @@ def _restore(source: _Source, home: Path, rule_of: Rule, now: datetime) -> Resto
 
 def require_stored(session: str, home: Path) -> None:
     """Raise OptionError if only the vault has the files of a session: the CLI can't resume it."""
-    places = [*named(store_with_kept(home), session)]
+    places = [*session_files(store_with_kept(home), session)]
     if places and all(place.kept for place in places):
         raise OptionError(put_back_first(session), option="resume")
 

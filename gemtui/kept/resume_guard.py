@@ -10,16 +10,17 @@ at once: the CLI opens the file by its name for each record, so it goes on in it
 
 from __future__ import annotations
 
+import dataclasses
 import os
 import stat
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
-from dataclasses import replace
 from itertools import count
 from pathlib import Path
 
 import orjson
+from msgspec.structs import replace
 
 from gemtui.agent import process_tree
 from gemtui.agent.gemini import owner_lives
@@ -40,10 +41,10 @@ from gemtui.kept.run_copies import (
     covers,
     done_so_far,
     holds,
-    keep,
+    keep_before,
     kept_of,
-    named,
     put_file_back,
+    session_files,
     unsettled,
     write_aftermath,
     write_newest,
@@ -68,7 +69,7 @@ _COPY = "copy-"
 Stamp = tuple[int, int, int]
 
 
-class Keeper:
+class SessionKeeper:
     """Looks after one session: call `look` again and again during the run, `close` at its end."""
 
     def __init__(self, folder: RunFolder, kept: KeptSession) -> None:
@@ -128,7 +129,9 @@ class Keeper:
 
     def _look_everywhere(self) -> None:
         """Find the folders that have come since; what was unclear is looked at again."""
-        found = {place.path for place in named(Store(self._kept.home), self._kept.session_id)}
+        found = {
+            place.path for place in session_files(Store(self._kept.home), self._kept.session_id)
+        }
         self._places = self._chats({*found, *self._kept.seen, *self._kept.files})
         self._times.clear()
         self._unclear.clear()
@@ -211,7 +214,7 @@ class Keeper:
         self._note(replace(self._done, ghosts=_with(self._done.ghosts, path)))
 
     def _put_back(self, path: Path) -> None:
-        kept = replace(self._kept, newest=self._newest)
+        kept = dataclasses.replace(self._kept, newest=self._newest)
         try:
             if not put_file_back(kept, path):
                 return
@@ -369,7 +372,7 @@ class ResumeGuard:
         settle_left(folder.path.parent)
         resumed = string((request.about or {}).get("resume"))
         if resumed:
-            keep(folder, gemini_home({**environ, **request.environ}), resumed)
+            keep_before(folder, gemini_home({**environ, **request.environ}), resumed)
 
     def after(self, folder: RunFolder) -> None:
         """Settle the session once; does nothing for a run that resumed none.
@@ -379,7 +382,7 @@ class ResumeGuard:
         kept = kept_of(folder)
         if kept is not None and aftermath_of(folder) is None:
             with suppress(OSError):
-                Keeper(folder, kept).close()
+                SessionKeeper(folder, kept).close()
 
 
 def settle_left(runs: Path) -> tuple[RunFolder, ...]:
@@ -401,7 +404,7 @@ def _put_right_for_now(folder: RunFolder) -> None:
     kept = kept_of(folder)
     if kept is not None:
         with suppress(OSError):
-            Keeper(folder, kept).look()
+            SessionKeeper(folder, kept).look()
 
 
 def _is_over(folder: RunFolder) -> bool:

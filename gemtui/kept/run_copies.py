@@ -13,8 +13,11 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TypeVar
 
-import orjson
+import msgspec
+from msgspec import Struct
+from msgspec.structs import asdict
 
 from gemtui.agent.run_folder import RunFolder
 from gemtui.errors import GemtuiError
@@ -25,8 +28,8 @@ from gemtui.sessions.records import SessionLog
 from gemtui.sessions.store import ChatFile, SessionKind, Store, file_anywhere
 from gemtui.sessions.summarise import read_file
 from gemtui.sessions.summary import Summary, TitleSource
-from gemtui.transcript.parts import objects, string
 
+R = TypeVar("R", bound=Struct)
 _BEFORE, _NOW, _AFTER = "before.json", "now.json", "after.json"
 _TAIL = 4096
 _PIECE = 256 * 1024
@@ -55,8 +58,7 @@ class KeptSession:
         return {**self.files, **self.newest}
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Aftermath:
+class Aftermath(Struct, frozen=True, kw_only=True):
     """What was found and done during a run and after it.
 
     `ghosts`: empty second files that were removed. `restored`: files of the session that were gone
@@ -84,9 +86,9 @@ class Aftermath:
         )
 
 
-def keep(folder: RunFolder, home: Path, session_id: str) -> KeptSession:
+def keep_before(folder: RunFolder, home: Path, session_id: str) -> KeptSession:
     """Copy every file of a session, and of its subagents, into the run's folder. Raises OSError."""
-    places = list(named(Store(home), session_id))
+    places = list(session_files(Store(home), session_id))
     mine = [place.path for place in places if _may_hold(place, session_id)]
     files = {path: folder.path / f"before-{at}{path.suffix}" for at, path in enumerate(mine)}
     for path, copy in files.items():
@@ -97,24 +99,41 @@ def keep(folder: RunFolder, home: Path, session_id: str) -> KeptSession:
         files=files,
         seen=frozenset(place.path for place in places),
     )
-    found = {"session_id": session_id, "home": os.fspath(home), "files": _pairs_json(files)}
-    _write(folder, _BEFORE, found | {"seen": sorted(map(os.fspath, kept.seen))})
+    _write(
+        folder,
+        _BEFORE,
+        _Before(
+            session_id=session_id, home=home, files=_pairs(files), seen=tuple(sorted(kept.seen))
+        ),
+    )
     return kept
 
 
 def kept_of(folder: RunFolder) -> KeptSession | None:
-    """Return what a run's folder keeps of a session; None if the run resumed none."""
-    found = _read(folder, _BEFORE)
-    session_id, home = string(found.get("session_id")), string(found.get("home"))
-    if not session_id or not home or "\0" in session_id + home:
+    """Return what a run's folder keeps of a session; None if the run resumed none.
+
+    None as well where that is damaged, which `is_damaged` tells.
+    """
+    found = _read(folder, _BEFORE, _Before)
+    if found is None or not found.session_id or "\0" in found.session_id:
         return None
     return KeptSession(
-        session_id=session_id,
-        home=Path(home),
-        files=_pairs(folder, found),
-        seen=frozenset(_paths(found, "seen")),
-        newest={path: _whole(each) for path, each in _pairs(folder, _read(folder, _NOW)).items()},
+        session_id=found.session_id,
+        home=found.home,
+        files=_copies_in(folder, found.files),
+        seen=frozenset(found.seen),
+        newest={path: _whole(copy) for path, copy in _newest(folder).items()},
     )
+
+
+def is_damaged(folder: RunFolder) -> bool:
+    """Return whether a run may keep a session, but what names the copies can't be read."""
+    return is_there(folder.path / _BEFORE) and kept_of(folder) is None
+
+
+def _newest(folder: RunFolder) -> dict[Path, Path]:
+    found = _read(folder, _NOW, _Now)
+    return {} if found is None else _copies_in(folder, found.files)
 
 
 def copy_at_end(newest: Path) -> None:
@@ -149,26 +168,26 @@ def write_newest(folder: RunFolder, newest: Mapping[Path, Path], done: Aftermath
 
     Raises OSError.
     """
-    _write(folder, _NOW, {"files": _pairs_json(newest), **_aftermath_json(done)})
+    _write(folder, _NOW, _Now(files=_pairs(newest), **asdict(done)))
 
 
 def done_so_far(folder: RunFolder) -> Aftermath:
     """Return what `write_newest` has written of what has been done."""
-    return _aftermath(_read(folder, _NOW))
+    found = _read(folder, _NOW, Aftermath)
+    return Aftermath() if found is None else found
 
 
 def write_aftermath(folder: RunFolder, found: Aftermath) -> None:
     """Write down what was found after the run. Raises OSError."""
-    _write(folder, _AFTER, _aftermath_json(found))
+    _write(folder, _AFTER, found)
 
 
 def aftermath_of(folder: RunFolder) -> Aftermath | None:
     """Return what was found after a run; None if nobody has looked, or it resumed nothing."""
-    found = _read(folder, _AFTER)
-    return _aftermath(found) if found else None
+    return _read(folder, _AFTER, Aftermath)
 
 
-def keeping(runs: Path) -> Iterator[RunFolder]:
+def runs_that_keep(runs: Path) -> Iterator[RunFolder]:
     """Yield the folders of runs that keep a session, newest first."""
     found = []
     with suppress(OSError), os.scandir(runs) as entries:
@@ -181,13 +200,13 @@ def keeping(runs: Path) -> Iterator[RunFolder]:
 
 def unsettled(runs: Path) -> Iterator[RunFolder]:
     """Yield the folders of runs that resumed a session and after which nobody has looked yet."""
-    return (folder for folder in keeping(runs) if not is_there(folder.path / _AFTER))
+    return (folder for folder in runs_that_keep(runs) if not is_there(folder.path / _AFTER))
 
 
 def drop_kept(folder: RunFolder) -> None:
     """Remove all that a run keeps of a session. Raises OSError."""
     kept = kept_of(folder)
-    newest = _pairs(folder, _read(folder, _NOW)).values()
+    newest = _newest(folder).values()
     for copy in () if kept is None else (*kept.files.values(), *newest, *map(_at_end, newest)):
         copy.unlink(missing_ok=True)
     for name in (_BEFORE, _NOW):
@@ -197,7 +216,7 @@ def drop_kept(folder: RunFolder) -> None:
 # --- files of a session ----------------------------------------------------------------------
 
 
-def named(store: Store, session_id: str) -> Iterator[ChatFile]:
+def session_files(store: Store, session_id: str) -> Iterator[ChatFile]:
     """Yield the files that are named like files of this session or of its subagents."""
     for place in store.files():
         main = place.kind is SessionKind.MAIN and place.name_id == session_id[:8]
@@ -274,58 +293,51 @@ def put_file_back(kept: KeptSession, path: Path) -> bool:
 # --- the records in the run's folder -----------------------------------------------------------
 
 
-def _write(folder: RunFolder, name: str, value: object) -> None:
-    write_whole(folder.path / name, (orjson.dumps(value, option=orjson.OPT_INDENT_2),))
+class _Copy(Struct, frozen=True):
+    """A place in the store, and the name of its copy in the folder."""
+
+    path: Path
+    copy: str
 
 
-def _read(folder: RunFolder, name: str) -> Mapping[str, object]:
-    with suppress(OSError):
-        return read_object(folder.path / name)
-    return {}
+class _Before(Struct, frozen=True, kw_only=True):
+    session_id: str
+    home: Path
+    files: tuple[_Copy, ...] = ()
+    seen: tuple[Path, ...] = ()
 
 
-def _paths(found: Mapping[str, object], name: str) -> tuple[Path, ...]:
-    return tuple(map(Path, _texts(found, name)))
+class _Now(Aftermath, frozen=True, kw_only=True):
+    files: tuple[_Copy, ...] = ()
 
 
-def _texts(found: Mapping[str, object], name: str) -> tuple[str, ...]:
-    listed = found.get(name)
-    items: Iterable[object] = listed if isinstance(listed, list) else ()
-    return tuple(each for each in items if isinstance(each, str) and "\0" not in each)
+def _write(folder: RunFolder, name: str, record: Struct) -> None:
+    data = msgspec.json.encode(record, enc_hook=os.fspath)
+    write_whole(folder.path / name, (msgspec.json.format(data),))
 
 
-def _pairs(folder: RunFolder, found: Mapping[str, object]) -> dict[Path, Path]:
+def _read(folder: RunFolder, name: str, type: type[R]) -> R | None:
+    """A record that was written by `_write`; None where there is none that can be read."""
+    with suppress(OSError, msgspec.ValidationError):
+        return msgspec.convert(read_object(folder.path / name), type, dec_hook=_path_of)
+    return None
+
+
+def _path_of(_: type, text: object) -> Path:
+    """Raises ValueError, which is a ValidationError then, for what can't be a path."""
+    if not isinstance(text, str) or "\0" in text:
+        raise ValueError("not a path")
+    return Path(text)
+
+
+def _pairs(files: Mapping[Path, Path]) -> tuple[_Copy, ...]:
+    return tuple(_Copy(path, copy.name) for path, copy in files.items())
+
+
+def _copies_in(folder: RunFolder, files: Iterable[_Copy]) -> dict[Path, Path]:
     """Place in the store -> file in the folder, whatever path the record gives for it."""
-    pairs = {
-        Path(string(each.get("path"))): folder.path / Path(string(each.get("copy"))).name
-        for each in objects(found.get("files"))
-        if not any("\0" in string(text) for text in each.values())
-    }
-    return {path: copy for path, copy in pairs.items() if path.is_absolute() and is_file(copy)}
-
-
-def _pairs_json(files: Mapping[Path, Path]) -> object:
-    return [{"path": os.fspath(path), "copy": copy.name} for path, copy in files.items()]
-
-
-def _aftermath(found: Mapping[str, object]) -> Aftermath:
-    return Aftermath(
-        ghosts=_paths(found, "ghosts"),
-        restored=_paths(found, "restored"),
-        lost=_paths(found, "lost"),
-        changed=_paths(found, "changed"),
-        problems=_texts(found, "problems"),
-    )
-
-
-def _aftermath_json(found: Aftermath) -> dict[str, object]:
-    return {
-        "ghosts": list(map(os.fspath, found.ghosts)),
-        "restored": list(map(os.fspath, found.restored)),
-        "lost": list(map(os.fspath, found.lost)),
-        "changed": list(map(os.fspath, found.changed)),
-        "problems": list(found.problems),
-    }
+    copies = {each.path: folder.path / Path(each.copy).name for each in files}
+    return {path: copy for path, copy in copies.items() if path.is_absolute() and is_file(copy)}
 
 
 # --- the only copies ---------------------------------------------------------------------------
@@ -382,7 +394,7 @@ def last_copies(runs: Path) -> tuple[LastCopy, ...]:
     holders: dict[tuple[Path, str], list[Path]] = {}
     stores: dict[Path, Store] = {}
     found = []
-    for folder in keeping(runs):
+    for folder in runs_that_keep(runs):
         if (kept := kept_of(folder)) is None:
             continue
         if kept.home not in stores:
@@ -400,12 +412,12 @@ def last_copies(runs: Path) -> tuple[LastCopy, ...]:
     return tuple(found)
 
 
-def forget(runs: Path, home: Path, session_id: str) -> None:
+def forget_copies(runs: Path, home: Path, session_id: str) -> None:
     """Remove all copies of a session that the user has deleted, if the store has no more of it.
 
     Raises OSError.
     """
-    mine = [folder for folder in keeping(runs) if _keeps(folder, home, session_id)]
+    mine = [folder for folder in runs_that_keep(runs) if _keeps(folder, home, session_id)]
     if mine and not _in_store(Store(home), session_id):
         for folder in mine:
             drop_kept(folder)
@@ -417,7 +429,7 @@ def _keeps(folder: RunFolder, home: Path, session_id: str) -> bool:
 
 
 def _in_store(store: Store, session_id: str) -> list[Path]:
-    return [file.path for file in named(store, session_id) if file.kind is SessionKind.MAIN]
+    return [file.path for file in session_files(store, session_id) if file.kind is SessionKind.MAIN]
 
 
 def _copies(kept: KeptSession) -> dict[Path, Path]:

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from gemtui.agent.run_folder import RunFolder
-from gemtui.kept.resume_guard import Keeper
-from gemtui.kept.run_copies import drop_kept, keep
+from gemtui.kept.resume_guard import SessionKeeper
+from gemtui.kept.run_copies import drop_kept, keep_before
 from gemtui.runs.listing import prune, runs_dir
 from tests.cli.conftest import Gemtui
 from tests.fake_cli import INIT, OK, FakeCli
@@ -30,7 +30,7 @@ def real(home: Path) -> Path:
 def resumed(home: Path, id: str, *, age: int = 0) -> RunFolder:
     """A run that has gone on with the session, and ended well."""
     folder = add_run(runs_dir(), id, age=age)
-    Keeper(folder, keep(folder, home / ".gemini", ID)).close()
+    SessionKeeper(folder, keep_before(folder, home / ".gemini", ID)).close()
     return folder
 
 
@@ -85,9 +85,26 @@ def test_the_newest_state_is_put_back(
     assert real.read_bytes() == whole == REAL + MORE + ANSWERED
     again = gemtui("runs", "restore", SECOND, "--json")
     assert again.code == 1
-    nothing = dict.fromkeys(("restored", "removed", "in_the_way"), [])
-    assert again.json == {"version": 1, "run": SECOND, **nothing, "renewed": False}
+    assert again.json == {
+        "version": 1,
+        "run": SECOND,
+        "restored": [],
+        "removed": [],
+        "in_the_way": [],
+        "renewed": False,
+    }
     assert gemtui("sessions", "--everywhere", "--json").json["sessions"][0]["messages"] == 4
+
+
+@pytest.mark.parametrize("damage", [b"", b"{", b'{"session_id": 7, "home": "/"}'])
+def test_copies_whose_list_is_damaged_are_not_removed(
+    twice: RunFolder, real: Path, gemtui: Gemtui, damage: bytes
+) -> None:
+    real.unlink()
+    (twice.path / "before.json").write_bytes(damage)
+    gemtui("runs", "clear")
+    assert SECOND in ids(gemtui)
+    assert (twice.path / "end-now-0.jsonl").exists()
 
 
 @pytest.mark.parametrize("now", [b"", b"{}\n" * 1000])

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from gemtui.kept.resume_guard import Keeper
-from gemtui.kept.run_copies import keep, keeping, last_copies
+from gemtui.kept.resume_guard import SessionKeeper
+from gemtui.kept.run_copies import keep_before, last_copies, runs_that_keep
 from gemtui.runs.listing import runs_dir
 from gemtui.sessions.index import Index
 from tests.runs.test_listing import add_run
@@ -28,7 +28,7 @@ def lost(store: Path) -> tuple[Path, ...]:
     """The files of a session that a run has resumed, and that are gone since."""
     session = Index(store, cache=None).find("63a18d40")
     folder = add_run(runs_dir(), "11111111-a")
-    Keeper(folder, keep(folder, store, session.id)).close()
+    SessionKeeper(folder, keep_before(folder, store, session.id)).close()
     files = tuple(session.files)
     for path in files:
         path.unlink()
@@ -81,12 +81,12 @@ async def test_what_a_person_deletes_is_not_lost(
         await me.press("down")
         assert me.chosen.title == TITLE
         folder = add_run(runs_dir(), "11111111-a")
-        Keeper(folder, keep(folder, store, me.chosen.id)).close()
+        SessionKeeper(folder, keep_before(folder, store, me.chosen.id)).close()
         gone = me.chosen.path
         await me.press("d")
         await me.sees("Delete this session?")
         await me.press("y")
         await me.until(lambda: not gone.exists())
-        await me.until(lambda: not list(keeping(runs_dir())))
+        await me.until(lambda: not list(runs_that_keep(runs_dir())))
     assert last_copies(runs_dir()) == ()
     assert not list(folder.path.glob("*.jsonl"))

@@ -21,7 +21,7 @@ from gemtui.kept.deletion import (
     carry_out,
     plan,
 )
-from gemtui.kept.run_copies import forget
+from gemtui.kept.run_copies import forget_copies
 from gemtui.kept.vault import is_on
 from gemtui.sessions.summary import Flag, Summary
 from gemtui.text import Clean, clean, clean_line, counted, short_path, size
@@ -153,7 +153,7 @@ class Deleting:
     async def _forget(self, session: Summary) -> None:
         """Remove the copies of a deleted session that runs have kept: it would seem lost."""
         try:
-            await asyncio.to_thread(forget, self._app.runs_dir, self._home, session.id)
+            await asyncio.to_thread(forget_copies, self._app.runs_dir, self._home, session.id)
         except OSError as error:
             said = f"A copy that a run kept could not be removed: {error}"
             self._problems.append((session, said))
