@@ -194,7 +194,6 @@ TABLE: dict[Where, tuple[Row, ...]] = {
     Where.WAITING: (("next", "L", MOVE, "Next", "What the next session asks that waits for you"),),
     Where.VAULT: (
         ("switch", "o", CHANGE, "On or off", "Switch the vault off, or on again"),
-        ("prune", "d,delete", CHANGE, "Remove", "Remove what only the vault has, after asking"),
         ("close", "escape,q,V", OPEN, "Close", "Back to the sessions"),
     ),
     Where.STATS: (

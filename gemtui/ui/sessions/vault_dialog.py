@@ -53,10 +53,6 @@ async def show_vault(app: AppBase, sessions: Sequence[Summary]) -> Summary | boo
     answer = await app.push_screen_wait(VaultScreen(found, app.clock()))
     if answer == "switch":
         return await (_switch_off(app) if found.contents.on else _switch_on(app))
-    if answer == "prune":
-        from gemtui.ui.sessions.prune_dialog import prune
-
-        await prune(app, sessions)
     return answer if isinstance(answer, Summary) else None
 
 
@@ -115,7 +111,7 @@ class VaultScreen(DialogScreen[Summary | str]):
     def compose(self) -> ComposeResult:
         """What it holds; then what is kept, and what goes next."""
         on = self._found.contents.on
-        hint = f"enter reads   o switches it {'off' if on else 'on'}   d removes   esc closes"
+        hint = f"enter reads   o switches it {'off' if on else 'on'}   esc closes"
         with Dialog(clean_line("The vault"), own(hint)):
             for name, text in self._found.rows():
                 yield Horizontal(Label(own(name)), Static(clean_line(text)), classes="fact")
@@ -143,7 +139,3 @@ class VaultScreen(DialogScreen[Summary | str]):
     def action_switch(self) -> None:
         """Off, or on again."""
         self.dismiss("switch")
-
-    def action_prune(self) -> None:
-        """Remove what only the vault has."""
-        self.dismiss("prune")

@@ -176,7 +176,7 @@ async def test_the_vault_shows_what_is_kept_and_what_goes_next(gone: Path) -> No
         await me.sees("Answer 0")
 
 
-async def test_it_is_switched_off_and_what_it_has_removed(gone: Path) -> None:
+async def test_it_is_switched_off_and_what_it_has_stays(gone: Path) -> None:
     async with person(gone.parents[3]) as me:
         await me.press("V")
         await me.sees("switches it off")
@@ -184,32 +184,7 @@ async def test_it_is_switched_off_and_what_it_has_removed(gone: Path) -> None:
         await said(me, "what is kept stays")
         assert not is_on()
         await me.press("V")
-        await me.sees("switches it on")
-        await me.press("d")
-        await me.sees("Remove which kept sessions?", "all of them", "1 file")
-        await me.press("enter")
-        await me.sees("Remove from the vault for good?", TITLE)
-        await me.press("D")
-        await said(me, "Removed from the vault")
-        await me.until(lambda: nothing_kept(me))
-
-
-async def test_only_what_is_old_or_of_one_project_is_removed(gone: Path) -> None:
-    home = gone.parents[3]
-    old = session(home, uuid(5), talk(uuid(5), "Long ago"), key="elsewhere")
-    old.write_bytes(old.read_bytes().replace(b"2026-11", b"2026-01"))
-    marker(home, "elsewhere", "/src/elsewhere")
-    keep_all(home)
-    old.unlink()
-    async with person(home) as me:
-        await me.sees("Long ago")
-        await me.press("V", "d")
-        await me.sees("not used for 30 days", "of /src/elsewhere", "of an unknown project")
-        await me.press("down", "enter")
-        await me.sees("Remove from the vault for good?", "not used for 30 days: 1 file")
-        await me.press("D")
-        await me.until(lambda: "Long ago" not in me.text)
-        await me.sees(TITLE)
+        await me.sees("switches it on", "only here, in 1 file")
 
 
 async def test_when_the_clean_up_takes_a_session_is_told_about_it(chat: Path) -> None:
