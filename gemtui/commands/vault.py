@@ -79,7 +79,7 @@ def _first(found: VaultStatus) -> dict[str, Any] | None:
 
 def _status() -> VaultStatus:
     hook = extension_state(os.environ).state is State.READY
-    return vault_status(_snapshot().sessions, os.environ, datetime.now(UTC), hook=hook)
+    return vault_status(_snapshot(), os.environ, datetime.now(UTC), hook=hook)
 
 
 def _rows(found: VaultStatus, now: datetime) -> Iterator[tuple[str, str]]:

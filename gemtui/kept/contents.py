@@ -16,6 +16,7 @@ from gemtui.kept.vault import is_on
 from gemtui.paths import vault_dir
 from gemtui.sessions.belongings import is_plain_id
 from gemtui.sessions.projects import folder_names
+from gemtui.sessions.snapshot import Snapshot
 from gemtui.sessions.summary import Flag, Summary
 from gemtui.sessions.vault_files import (
     COPIES,
@@ -232,14 +233,11 @@ _NO_HOOK = "gemtui while it runs; the extension would do it at the end of each t
 
 
 def vault_status(
-    sessions: Iterable[Summary], environ: Mapping[str, str], now: datetime, *, hook: bool
+    snapshot: Snapshot, environ: Mapping[str, str], now: datetime, *, hook: bool
 ) -> VaultStatus:
-    """Look at the vault, and at the settings of each project. Raises nothing.
-
-    `sessions`: all of a store, as a snapshot has them.
-    """
-    sessions, rule = tuple(sessions), cache(partial(retention, environ))
-    hits = next_hits(sessions, rule, now)
+    """Look at the vault, and at the settings of each project. Raises nothing."""
+    sessions, rule = snapshot.sessions, cache(partial(retention, environ))
+    hits = next_hits(sessions, rule, now, snapshot.unreadable)
     return VaultStatus(
         contents=contents(),
         kept=tuple(each for each in sessions if Flag.KEPT in each.flags and not each.hidden),
@@ -264,18 +262,13 @@ def _project(session: Summary) -> Path | None:
     return None if session.project is None else Path(session.project)
 
 
-def fate(
-    session: Summary, sessions: Iterable[Summary], environ: Mapping[str, str], now: datetime
-) -> str:
-    """Say when the clean-up takes a session, and why; "" where it does not look at it.
-
-    `sessions`: all of a store.
-    """
+def fate(session: Summary, snapshot: Snapshot, environ: Mapping[str, str], now: datetime) -> str:
+    """Say when the clean-up takes a session, and why; "" where it does not look at it."""
     rule = retention(environ, _project(session))
     if Flag.KEPT in session.flags:
         return "removed by Gemini CLI; only the vault has it"
-    beside = [each for each in sessions if each.project_key == session.project_key]
-    for hit in next_hits(beside, lambda _: rule, now):
+    beside = [each for each in snapshot.sessions if each.project_key == session.project_key]
+    for hit in next_hits(beside, lambda _: rule, now, snapshot.unreadable):
         if hit.session.name == session.name:
             return f"at its next start Gemini CLI removes it: {hit.words()}; {STOP}"
     when = expires(session, rule)

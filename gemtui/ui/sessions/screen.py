@@ -556,7 +556,9 @@ class SessionsScreen(DialogGuardScreen[None]):
             return
         sessions = self._snapshot.sessions if self._snapshot is not None else ()
         live = self._live_of(summary)
-        words = await asyncio.to_thread(fate, summary, sessions, os.environ, self.gemtui.clock())
+        now, words = self.gemtui.clock(), ""
+        if self._snapshot is not None:
+            words = await asyncio.to_thread(fate, summary, self._snapshot, os.environ, now)
         relative = await self.app.push_screen_wait(
             AboutScreen(summary, sessions, self._marks.marks, live, words)
         )
@@ -723,8 +725,9 @@ class SessionsScreen(DialogGuardScreen[None]):
         if self._start.demo:
             self.gemtui.say("What the demo shows is invented: there is nothing to keep.")
             return
-        sessions = self._snapshot.sessions if self._snapshot is not None else ()
-        answer = await show_vault(self.gemtui, sessions)
+        if self._snapshot is None:
+            return
+        answer = await show_vault(self.gemtui, self._snapshot)
         if answer is True:
             self._vault.look()
         elif isinstance(answer, Summary):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from datetime import datetime
 from typing import TYPE_CHECKING
 
@@ -16,6 +16,7 @@ from textual.content import Content
 from gemtui.extension.status import State, extension_state
 from gemtui.kept.contents import STOP, VaultStatus, unless_used, vault_status
 from gemtui.kept.vault import switch_off, switch_on
+from gemtui.sessions.snapshot import Snapshot
 from gemtui.sessions.summary import Summary
 from gemtui.text import Clean, clean_line, counted, ellipsis, relative, short_path
 from gemtui.ui.draw.lines import own
@@ -42,12 +43,12 @@ _TITLE = 26
 """Cells of a title before the reason why it goes."""
 
 
-async def show_vault(app: AppBase, sessions: Sequence[Summary]) -> Summary | bool | None:
+async def show_vault(app: AppBase, snapshot: Snapshot) -> Summary | bool | None:
     """Switch the vault on after a question, or show it.
 
     Returns a session to read, True where the vault was switched on, else None.
     """
-    found = await asyncio.to_thread(_look, sessions, app.clock())
+    found = await asyncio.to_thread(_look, snapshot, app.clock())
     if not found.contents.on and not found.contents.files:
         return await _ask_for_it(app, found)
     answer = await app.push_screen_wait(VaultScreen(found, app.clock()))
@@ -56,9 +57,9 @@ async def show_vault(app: AppBase, sessions: Sequence[Summary]) -> Summary | boo
     return answer if isinstance(answer, Summary) else None
 
 
-def _look(sessions: Sequence[Summary], now: datetime) -> VaultStatus:
+def _look(snapshot: Snapshot, now: datetime) -> VaultStatus:
     hook = extension_state(os.environ).state is State.READY
-    return vault_status(sessions, os.environ, now, hook=hook)
+    return vault_status(snapshot, os.environ, now, hook=hook)
 
 
 async def _ask_for_it(app: AppBase, found: VaultStatus) -> bool | None:
