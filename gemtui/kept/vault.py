@@ -275,12 +275,14 @@ def _bring_up_to_date(path: Path, facts: os.stat_result) -> bool:
 
 
 def _copy_anew(path: Path, kept: Path) -> bool:
-    """A half-written object is left alone: what writes it tells of its end."""
+    """A half-written object is left alone, as what writes it tells of its end, until it is quiet."""
     make_own_folder(kept.parent)
     with temporary(kept) as new:
         copy_file(path, new)
         if path.suffix == ".json" and _message_ids(new) is None:
-            return False
+            facts = new.stat()
+            if facts_of(kept) is not None or not _is_quiet((facts.st_size, facts.st_mtime_ns)):
+                return False
         matters = path.suffix in (".json", ".jsonl") or not new.stat().st_size
         if matters and facts_of(kept) is not None and not _holds_all(new, kept):
             _set_aside(path, kept)

@@ -276,6 +276,21 @@ def test_a_quiet_file_survives_what_is_done_to_it_in_its_place(store: Path) -> N
     assert len(kept(path)) == 3
 
 
+def test_a_damaged_object_is_kept_once_it_is_quiet_and_replaces_nothing(store: Path) -> None:
+    path = legacy(store, uuid(1), [logs.user("u", "Hello")], key="proj")
+    whole = path.read_bytes()
+    path.write_bytes(whole[:50])
+    assert not keep(path)
+    assert keep(quiet(path))
+    assert kept(path) == [whole[:50]]
+    path.write_bytes(whole)
+    assert keep(path)
+    assert whole in kept(path)
+    path.write_bytes(whole[:50])
+    assert not keep(quiet(path))
+    assert whole in kept(path)
+
+
 def test_a_log_that_grows_again_is_linked_until_it_is_quiet(store: Path) -> None:
     path = quiet(session(store, uuid(1)))
     keep_all(store)

@@ -91,6 +91,8 @@ class Deleting:
             self._app.say(f"Not all could be removed from the vault: {error}", problem=True)
             return
         self.gone += [DeletedSession(each, self._home, whole=True) for each in sessions]
+        for each in sessions:
+            await self._forget(each)
         self._app.say(f"Removed from the vault: {size(freed)}")
 
     async def _delete_stored(self, sessions: Sequence[Summary]) -> None:
