@@ -158,7 +158,7 @@ def remove(removal: Removal) -> int:
     return sum(map(_remove, removal.names))
 
 
-def forget(session: Summary) -> int:
+def forget_kept(session: Summary) -> int:
     """Remove every name that the vault has for the files of a session and of its subagents.
 
     Returns the bytes of those files. Raises OSError.

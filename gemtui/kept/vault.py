@@ -275,7 +275,7 @@ def _bring_up_to_date(path: Path, facts: os.stat_result) -> bool:
 
 
 def _copy_anew(path: Path, kept: Path) -> bool:
-    """A half-written object is left alone, as what writes it tells of its end, until it is quiet."""
+    """An object that is half-written is left alone until it is quiet: its writer goes on."""
     make_own_folder(kept.parent)
     with temporary(kept) as new:
         copy_file(path, new)

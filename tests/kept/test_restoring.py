@@ -115,6 +115,14 @@ def test_what_is_too_old_counts_as_used_today_or_it_would_go_again(store: Path) 
     assert keep_all(store) == 0
 
 
+def test_so_does_what_is_not_old_where_only_so_many_stay(store: Path) -> None:
+    session(store, uuid(2), talk(uuid(2), seconds=60))
+    path = session(store, uuid(1))
+    keep_all(store)
+    path.unlink()
+    assert back(store, SOON, Retention(age=None, count=2)).renewed
+
+
 def test_so_does_an_object_of_an_older_version(store: Path) -> None:
     path = legacy(store, uuid(1), [logs.user("u", "Hello"), logs.gemini("g", "Hi")], key="proj")
     before = orjson.loads(path.read_bytes())

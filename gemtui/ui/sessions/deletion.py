@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from gemtui.errors import DeletionFailed
 from gemtui.files import is_there
-from gemtui.kept import contents as vault
+from gemtui.kept.contents import forget_kept
 from gemtui.kept.deletion import (
     Deleted,
     Deletion,
@@ -86,7 +86,7 @@ class Deleting:
         if not await self._app.push_screen_wait(asked):
             return
         try:
-            freed = await asyncio.to_thread(lambda: sum(map(vault.forget, sessions)))
+            freed = await asyncio.to_thread(lambda: sum(map(forget_kept, sessions)))
         except OSError as error:
             self._app.say(f"Not all could be removed from the vault: {error}", problem=True)
             return
