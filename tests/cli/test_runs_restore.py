@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
@@ -12,7 +13,7 @@ from gemtui.kept.run_copies import drop_kept, keep_before
 from gemtui.runs.listing import prune, runs_dir
 from tests.cli.conftest import Gemtui
 from tests.fake_cli import INIT, OK, FakeCli
-from tests.kept.test_resume import ANSWERED, GHOST, ID, MORE, REAL
+from tests.kept.test_resume import ANSWERED, GHOST, ID, MORE, REAL, lines
 from tests.runs.test_listing import add_run
 
 FIRST, SECOND = "11111111-a", "22222222-b"
@@ -117,6 +118,47 @@ def test_a_file_that_was_changed_in_its_place_is_put_back_as_the_run_left_it(
     assert real.read_bytes() == REAL + MORE
     drop_kept(twice)
     assert not [each.name for each in twice.path.iterdir() if "now" in each.name]
+
+
+@pytest.mark.parametrize("word", ["runs", "vault"])
+def test_it_lasts_as_what_would_take_it_along_again_makes_way(
+    home: Path, real: Path, gemtui: Gemtui, word: str
+) -> None:
+    old = {"$set": {"lastUpdated": "2026-01-03T00:00:00.000Z"}}
+    real.write_bytes(REAL + lines(old))
+    resumed(home, SECOND)
+    real.unlink()
+    ghost = real.with_name("session-2026-01-02T03-09-0a1b2c3d.jsonl")
+    ghost.write_bytes(GHOST)
+    os.utime(ghost, (0, 0))
+    answer = gemtui(word, "restore", ID, "--json")
+    assert (answer.code, answer.json) == (
+        0,
+        {
+            "version": 1,
+            "run": SECOND,
+            "restored": [str(real)],
+            "removed": [str(ghost)],
+            "in_the_way": [],
+            "renewed": True,
+        },
+    )
+    assert real.read_bytes().startswith(REAL + lines(old) + b'{"$set":{"lastUpdated":"')
+    assert not ghost.exists()
+    assert gemtui("vault", "--json").json["next"] == []
+    assert gemtui("runs", "clear", "--json").json["only_copies"] == []
+
+
+def test_a_run_gives_what_neither_store_nor_vault_has(
+    twice: RunFolder, real: Path, gemtui: Gemtui
+) -> None:
+    there = gemtui("vault", "restore", ID)
+    assert there.code == 1
+    assert "where it belongs" in there.err
+    real.unlink()
+    assert gemtui("vault", "restore", "ffff").code == 2
+    assert gemtui("vault", "restore", ID[:8]).code == 0
+    assert real.exists()
 
 
 def test_what_holds_less_is_not_overwritten(twice: RunFolder, real: Path, gemtui: Gemtui) -> None:

@@ -9,6 +9,7 @@ import pytest
 
 from gemtui.kept.resume_guard import SessionKeeper
 from gemtui.kept.run_copies import keep_before, last_copies, runs_that_keep
+from gemtui.kept.vault import keep
 from gemtui.runs.listing import runs_dir
 from gemtui.sessions.index import Index
 from tests.runs.test_listing import add_run
@@ -47,6 +48,21 @@ async def test_a_lost_session_is_put_back(
         await me.until(lambda: lost[0].exists())
         await me.until(lambda: any("Put back: " in said for said in me.said))
         await me.sees(TITLE)
+        await me.press("f4")
+        await me.until(lambda: any("No lost sessions" in said for said in me.said))
+
+
+async def test_the_list_of_lost_sessions_has_those_of_the_vault(store: Path) -> None:
+    path = Index(store, cache=None).find("63a18d40").path
+    keep(path)
+    path.unlink()
+    async with person(store, NARROW) as me:
+        await me.sees(TITLE)
+        await me.press("f4")
+        await me.sees("Put a session back?", TITLE, "63a18d40")
+        await me.press("enter")
+        await me.until(path.exists)
+        await me.until(lambda: any("Put back: " in said for said in me.said))
         await me.press("f4")
         await me.until(lambda: any("No lost sessions" in said for said in me.said))
 

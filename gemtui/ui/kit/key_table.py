@@ -51,7 +51,7 @@ TABLE: dict[Where, tuple[Row, ...]] = {
             "f4",
             APP,
             "Lost sessions",
-            "Sessions that only runs have; put one back",
+            "Sessions that Gemini CLI no longer has; put one back",
         ),
         (
             "extension",
