@@ -31,7 +31,7 @@ from gemtui.kept.contents import (
 )
 from gemtui.kept.restoring import Restored, restore_from_run
 from gemtui.kept.restoring import restore as put_back
-from gemtui.kept.run_copies import last_copies
+from gemtui.kept.run_copies import kept_of, last_copies
 from gemtui.kept.vault import keep_all, switch_off, switch_on
 from gemtui.paths import gemini_home
 from gemtui.runs.listing import find_run, runs_dir
@@ -159,16 +159,17 @@ def restore(id: str, *, by_run: bool = False, as_json: bool) -> int:
     found, now = _keeper_of(id, by_run=by_run), datetime.now(UTC)
     rule_of = partial(retention, os.environ)
     if isinstance(found, RunFolder):
-        names = {"run": found.id}
+        kept = kept_of(found)
+        ids = {"session": None if kept is None else kept.session_id, "run": found.id}
         done = restore_from_run(found, rule_of, now)
     else:
-        names = {"session": found.id}
+        ids = {"session": found.id, "run": None}
         project = None if found.project is None else Path(found.project)
         done = put_back(found, gemini_home(), rule_of(project), now)
     if as_json:
         lists = {"restored": done.paths, "removed": done.removed, "in_the_way": done.in_the_way}
         paths = {name: list(map(str, each)) for name, each in lists.items()}
-        _answer({"version": 1, **names, **paths, "renewed": done.renewed})
+        _answer({"version": 1, **ids, **paths, "renewed": done.renewed})
     else:
         _say(done)
     return 0 if done.paths else 1

@@ -88,6 +88,7 @@ def test_the_newest_state_is_put_back(
     assert again.code == 1
     assert again.json == {
         "version": 1,
+        "session": ID,
         "run": SECOND,
         "restored": [],
         "removed": [],
@@ -136,6 +137,7 @@ def test_it_lasts_as_what_would_take_it_along_again_makes_way(
         0,
         {
             "version": 1,
+            "session": ID,
             "run": SECOND,
             "restored": [str(real)],
             "removed": [str(ghost)],
