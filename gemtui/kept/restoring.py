@@ -27,15 +27,13 @@ from gemtui.files import open_regular, write_new
 from gemtui.jsonin import loads
 from gemtui.kept.cleanup import Retention, is_too_late, short_id
 from gemtui.kept.files import copy_file, copy_instead, put
-from gemtui.kept.run_copies import covers, kept_of, session_files
+from gemtui.kept.run_copies import covers, kept_of, read_session, session_files
 from gemtui.kept.vault import detach, is_on, keep
 from gemtui.paths import vault_dir
 from gemtui.sessions.belongings import is_plain_id
 from gemtui.sessions.merge import is_live, merged
 from gemtui.sessions.projects import Projects, path_hash
-from gemtui.sessions.records import SessionLog
-from gemtui.sessions.store import SessionKind, file_anywhere, place_of
-from gemtui.sessions.summarise import read_file
+from gemtui.sessions.store import SessionKind, place_of
 from gemtui.sessions.summary import Flag, Summary, iso
 from gemtui.sessions.vault_files import (
     COPIES,
@@ -117,7 +115,7 @@ def restore_from_run(folder: RunFolder, rule_of: Rule, now: datetime) -> Restore
         return Restored(paths=())
     mains = {copy: path for path, copy in kept.states.items() if path.parent.name == "chats"}
     others = {path: copy for path, copy in kept.states.items() if copy not in mains}
-    found = [known for copy in mains if (known := _read(copy)) is not None]
+    found = [known for copy in mains if (known := read_session(copy)) is not None]
     if found:
         chosen = merged(found, Projects(kept.home, []), now).path
         if not os.path.lexists(mains[chosen]):
@@ -136,7 +134,7 @@ def restore_from_run(folder: RunFolder, rule_of: Rule, now: datetime) -> Restore
 
 def _restore(source: _Source, home: Path, rule_of: Rule, now: datetime) -> Restored:
     kept, place = source.kept, source.place
-    session = _read(kept)
+    session = read_session(kept)
     if session is None or not session.resumable:
         raise RestoreFailed(
             "there is nothing in it for Gemini CLI to resume, which would remove it at its next "
@@ -145,7 +143,7 @@ def _restore(source: _Source, home: Path, rule_of: Rule, now: datetime) -> Resto
     root = Projects(home, [key := place.parent.parent.name]).root_of(key)
     if not session.has_header:
         _add_header(session, place, root)
-        session = _read(kept) or session
+        session = read_session(kept) or session
     if root and session.project_hash and session.project_hash != path_hash(root):
         raise RestoreFailed(f"{place.parent.parent} belongs to another project now, {root}")
     rule = rule_of(Path(root) if root else None)
@@ -217,7 +215,7 @@ def _id_in_first_line(kept: Path, short: str) -> str:
 def _make_way(place: Path, session: Summary, rule: Retention, now: datetime) -> Iterator[Path]:
     """Keep, and remove, what the clean-up would take and the session with it."""
     for path in _of_this_id(place):
-        there = _read(path)
+        there = read_session(path)
         goes = there is None or not (there.resumable and there.has_header)
         if not goes and path != place and there is not None and not is_too_late(there, rule, now):
             continue
@@ -237,15 +235,6 @@ def _of_this_id(place: Path) -> list[Path]:
     with suppress(OSError):
         found += [path for path in place.parent.iterdir() if short and short_id(path) == short]
     return [path for path in dict.fromkeys(found) if os.path.lexists(path)]
-
-
-def _read(path: Path) -> Summary | None:
-    place = file_anywhere(path)
-    if place is None:
-        return None
-    with SessionLog(path) as log:
-        known = read_file(log, place)
-    return known if isinstance(known, Summary) else None
 
 
 # --- putting back ------------------------------------------------------------------------------

@@ -236,6 +236,15 @@ def _may_hold(place: ChatFile, session_id: str) -> bool:
         return True
 
 
+def read_session(path: Path, *, upto: int | None = None) -> Summary | None:
+    """Read a file wherever it lies, or about `upto` bytes of it; None where it is no session."""
+    if (place := file_anywhere(path)) is None:
+        return None
+    with SessionLog(path) as log:
+        known = read_file(log, place, upto=upto)
+    return known if isinstance(known, Summary) else None
+
+
 def holds(path: Path, session_id: str | None) -> bool | None:
     """Whether a file of this session says anything, or once did; None = that can't be told.
 
@@ -369,11 +378,9 @@ class LastCopy:
 def title_of(copy: LastCopy) -> str:
     """The title of the session, as the beginning of the copies tells it; "" where none does."""
     for path in copy.files.values():
-        if (place := file_anywhere(path)) is not None:
-            with SessionLog(path) as log:
-                known = read_file(log, place, upto=_HEAD)
-            if isinstance(known, Summary) and known.title_source is not TitleSource.NONE:
-                return known.title
+        known = read_session(path, upto=_HEAD)
+        if known is not None and known.title_source is not TitleSource.NONE:
+            return known.title
     return ""
 
 
