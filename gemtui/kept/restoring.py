@@ -115,9 +115,10 @@ def restore_from_run(folder: RunFolder, rule_of: Rule, now: datetime) -> Restore
         return Restored(paths=())
     mains = {copy: path for path, copy in kept.states.items() if path.parent.name == "chats"}
     others = {path: copy for path, copy in kept.states.items() if copy not in mains}
-    found = [known for copy in mains if (known := read_session(copy)) is not None]
-    if found:
-        chosen = merged(found, Projects(kept.home, []), now).path
+    found = [read for copy in mains if (read := read_session(copy)) is not None]
+    if mains:
+        known = merged(found, Projects(kept.home, []), now).path if found else None
+        chosen = known or next(iter(mains))
         if not os.path.lexists(mains[chosen]):
             source = _Source(
                 place=mains[chosen], kept=chosen, others=lambda _: others, is_shared=lambda _: False

@@ -265,7 +265,7 @@ class SessionKeeper:
         return True
 
     def _copy_links(self) -> None:
-        """Copy what is only linked, as far as there is room (`kept_session`)."""
+        """Copy what is only linked, as far as there is room (`copy_at_end`)."""
         for newest in self._newest.values():
             if not _is_copy(newest):
                 with suppress(OSError):
