@@ -19,9 +19,9 @@ from gemtui.commands.run_options import forked, options_of, prompt_of
 from gemtui.commands.run_show import Show
 from gemtui.commands.writer import Writer
 from gemtui.errors import CliNotFound
+from gemtui.kept.run_copies import aftermath_of
 from gemtui.runs.adapter import GeminiAdapter
 from gemtui.runs.before_run import told_before
-from gemtui.runs.kept_session import aftermath_of
 from gemtui.runs.listing import prune, waiting_words
 from gemtui.runs.user_commands import take_untold
 

@@ -18,6 +18,7 @@ from gemtui.commands.output import note
 from gemtui.commands.pick_session import choose, index_of_user
 from gemtui.commands.run_cli import RunArguments
 from gemtui.files import is_folder, resolved
+from gemtui.kept.restoring import put_back_first
 from gemtui.paths import folder_here, gemini_home
 from gemtui.policy.edit.named_policies import find_policy
 from gemtui.policy.file.levels import Level, PermissionPolicy, check_names
@@ -27,7 +28,6 @@ from gemtui.runs.fork import fork_session
 from gemtui.sessions.resolve import LATEST
 from gemtui.sessions.store import SessionKind
 from gemtui.sessions.summary import Flag, Summary
-from gemtui.vault.restoring import put_back_first
 
 LARGEST = 8 * 1024 * 1024
 """Bytes of a prompt; the CLI would cut a longer one."""

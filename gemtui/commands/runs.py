@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shutil
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from datetime import UTC, datetime
 from pathlib import Path
@@ -13,13 +13,11 @@ from typing import Any
 from gemtui.agent import process_tree
 from gemtui.agent.approval import Difference
 from gemtui.agent.gate_folder import GateFolder
-from gemtui.agent.run_folder import RunFolder
 from gemtui.agent.steering import Steering
 from gemtui.commands.output import lines_to_stdout, note, to_stdout
 from gemtui.jsonout import encode, encode_array
+from gemtui.kept.run_copies import last_copies, last_copy_words
 from gemtui.paths import gemini_home, prompts_file
-from gemtui.runs.copies import last_copies, last_copy_words
-from gemtui.runs.copies import restore as put_back
 from gemtui.runs.listing import (
     BROKEN,
     Run,
@@ -161,37 +159,6 @@ def _file(write: FileWrite, root: Path) -> Clean:
     sign = write.letter.value if write.written is WriteStatus.YES else "-"
     words = filter(None, (sign, str(path), *write.numbers, write.words))
     return Clean(f"{'':<9}{clean_line(' '.join(words))}")
-
-
-def restore(id: str, *, as_json: bool) -> int:
-    """Put back the files of a session that a run kept and that are gone; 1 if there were none.
-
-    Raises RunNotFound, RunAmbiguous, OSError.
-    """
-    folder, in_the_way = _keeping(id)
-    restored = put_back(folder)
-    if as_json:
-        paths = {"restored": restored, "in_the_way": tuple(in_the_way)}
-        lists = {name: list(map(str, each)) for name, each in paths.items()}
-        _answer({"version": 1, "run": folder.id, **lists})
-    for path in restored:
-        note(f"put back {path}")
-    for path, copy in in_the_way.items():
-        note(f"{path} holds less than {copy}: move it away, then restore again")
-    if not restored and not in_the_way:
-        note("this run keeps no copy of a file that is gone")
-    return 0 if restored else 1
-
-
-def _keeping(id: str) -> tuple[RunFolder, Mapping[Path, Path]]:
-    """The run that is meant, and its copies of what the store holds less of: the newest run that
-    keeps the only copy of the session, if it is one that has been lost.
-    """
-    place = runs_dir()
-    found = [each for each in last_copies(place) if each.is_named(id)]
-    if len({each.session_id for each in found}) == 1:
-        return found[0].folder, found[0].in_the_way
-    return find_run(place, id).folder, {}
 
 
 def stop(id: str, *, as_json: bool) -> int:

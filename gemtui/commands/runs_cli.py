@@ -101,11 +101,11 @@ def restore(id: str, as_json: bool) -> int:
     """Put the copy of a session back that a run of it has kept.
 
     ID is that of the session or of the run. Only files that are gone are put back, in the newest
-    state that is kept: what is there is never replaced. Exit code 1 where nothing was.
+    state that is kept; otherwise as gemtui vault restore does it. Exit code 1 where nothing was.
     """
-    from gemtui.commands import runs as command
+    from gemtui.commands import vault as command
 
-    return command.restore(id, as_json=as_json)
+    return command.restore(id, by_run=True, as_json=as_json)
 
 
 @runs.command()

@@ -6,25 +6,39 @@ import os
 import sys
 from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import click
 
+from gemtui.agent.run_folder import RunFolder
 from gemtui.commands.output import lines_to_stdout, note, to_stdout
 from gemtui.commands.pick_session import choose, index_of_user
+from gemtui.errors import SessionNotFound
 from gemtui.extension.status import INSTALL, State, extension_state
 from gemtui.jsonout import encode
+from gemtui.kept.cleanup import SETTING, retention
+from gemtui.kept.contents import (
+    Removal,
+    VaultStatus,
+    contents,
+    only_kept,
+    removal,
+    remove,
+    unless_used,
+    vault_status,
+)
+from gemtui.kept.restoring import Restored, restore_from_run
+from gemtui.kept.restoring import restore as put_back
+from gemtui.kept.run_copies import kept_of, last_copies
+from gemtui.kept.vault import keep_all, switch_off, switch_on
 from gemtui.paths import gemini_home
+from gemtui.runs.listing import find_run, runs_dir
 from gemtui.sessions.scope import read_store
 from gemtui.sessions.snapshot import Snapshot
-from gemtui.sessions.summary import Summary, iso
+from gemtui.sessions.summary import Flag, Summary, iso
 from gemtui.text import Clean, clean_line, counted, ellipsis, relative, short_path, size
-from gemtui.vault.cleanup import SETTING, retention
-from gemtui.vault.contents import Removal, contents, only_kept, removal, remove
-from gemtui.vault.keeping import keep_all, switch_off, switch_on
-from gemtui.vault.restoring import restore as put_back
-from gemtui.vault.status import VaultStatus, unless_used, vault_status
 
 _TOLD = 20
 """Sessions that are named in words; --json has all."""
@@ -65,7 +79,7 @@ def _first(found: VaultStatus) -> dict[str, Any] | None:
 
 def _status() -> VaultStatus:
     hook = extension_state(os.environ).state is State.READY
-    return vault_status(_snapshot().sessions, os.environ, datetime.now(UTC), hook=hook)
+    return vault_status(_snapshot(), os.environ, datetime.now(UTC), hook=hook)
 
 
 def _rows(found: VaultStatus, now: datetime) -> Iterator[tuple[str, str]]:
@@ -137,23 +151,60 @@ def off(*, as_json: bool) -> None:
         note(f"{held.folder} stays as it is: gemtui vault prune removes what only it has")
 
 
-def restore(id: str, *, as_json: bool) -> None:
-    """Put a session back. Raises SessionNotFound, SessionAmbiguous, RestoreFailed, OSError."""
-    with index_of_user() as index:
-        home, session = index.home, choose(id, index)
-    project = None if session.project is None else Path(session.project)
-    done = put_back(session, home, retention(os.environ, project), datetime.now(UTC))
+def restore(id: str, *, by_run: bool = False, as_json: bool) -> int:
+    """Put a session back; 1 if no file of it was gone. `by_run`: the id may be that of a run.
+
+    Raises SessionNotFound, SessionAmbiguous, RunNotFound, RunAmbiguous, RestoreFailed, OSError.
+    """
+    found, now = _keeper_of(id, by_run=by_run), datetime.now(UTC)
+    rule_of = partial(retention, os.environ)
+    if isinstance(found, RunFolder):
+        kept = kept_of(found)
+        ids = {"session": None if kept is None else kept.session_id, "run": found.id}
+        done = restore_from_run(found, rule_of, now)
+    else:
+        ids = {"session": found.id, "run": None}
+        project = None if found.project is None else Path(found.project)
+        done = put_back(found, gemini_home(), rule_of(project), now)
     if as_json:
-        lists = {"restored": done.paths, "removed": done.removed}
+        lists = {"restored": done.paths, "removed": done.removed, "in_the_way": done.in_the_way}
         paths = {name: list(map(str, each)) for name, each in lists.items()}
-        _answer({"version": 1, "session": session.id, **paths, "renewed": done.renewed})
-        return
+        _answer({"version": 1, **ids, **paths, "renewed": done.renewed})
+    else:
+        _say(done)
+    return 0 if done.paths else 1
+
+
+def _keeper_of(id: str, *, by_run: bool) -> Summary | RunFolder:
+    """The session that the vault keeps, or the run that keeps the only copy of what is meant; of
+    several the newest, which has all of it.
+    """
+    place = runs_dir()
+    copies = [each for each in last_copies(place) if each.is_named(id)]
+    lost = copies[0].folder if len({each.session_id for each in copies}) == 1 else None
+    if by_run:
+        return lost or find_run(place, id).folder
+    try:
+        with index_of_user() as index:
+            session = choose(id, index)
+    except SessionNotFound:
+        if lost is None:
+            raise
+        return lost
+    return session if lost is None or Flag.KEPT in session.flags else lost
+
+
+def _say(done: Restored) -> None:
     for path in done.paths:
         note(f"put back {path}")
     for path in done.removed:
         note(f"removed {path}, which would have taken it along; the vault has it")
     if done.renewed:
         note("marked as used today, as Gemini CLI would have found it too old")
+    for path, copy in done.in_the_way.items():
+        note(f"{path} holds less than {copy}: move it away, then restore again")
+    if not done.paths and not done.in_the_way:
+        note("this run keeps no copy of a file that is gone")
 
 
 def prune(*, before: datetime | None, project: Path | None, yes: bool, as_json: bool) -> int:

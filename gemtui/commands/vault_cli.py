@@ -72,15 +72,16 @@ def off(as_json: bool) -> None:
 @vault.command()
 @click.argument("id", shell_complete=_kept_ids)
 @_json
-def restore(id: str, as_json: bool) -> None:
-    """Put a kept session back into Gemini CLI's store, which then lists and resumes it.
+def restore(id: str, as_json: bool) -> int:
+    """Put a session back into Gemini CLI's store, which then lists and resumes it.
 
-    Nothing is written over. A session that Gemini CLI would find too old again is marked as used
-    today.
+    It comes from the vault, else from a run that kept the only copy. Nothing is written over. A
+    session that Gemini CLI would find too old again is marked as used today. Exit code 1 where
+    nothing was put back.
     """
     from gemtui.commands import vault as command
 
-    command.restore(id, as_json=as_json)
+    return command.restore(id, as_json=as_json)
 
 
 @vault.command()

@@ -29,9 +29,10 @@ from gemtui.doctor.terminal import Terminal, look_at_terminal, terminal_rows
 from gemtui.errors import ConfigError, MarksUnreadable
 from gemtui.extension.status import ExtensionState, extension_state
 from gemtui.files import folder_sizes, is_private, is_there
+from gemtui.kept.contents import PRUNE, Contents, contents
+from gemtui.kept.run_copies import last_copy_words
 from gemtui.marks import Marks
 from gemtui.paths import cache_dir, config_file, current_folder, gemini_home, prompts_file
-from gemtui.runs.copies import last_copy_words
 from gemtui.runs.listing import (
     BROKEN,
     CLEAR,
@@ -52,7 +53,6 @@ from gemtui.sessions.snapshot import Snapshot
 from gemtui.sessions.store import SessionKind, State
 from gemtui.sessions.summary import Flag, Summary
 from gemtui.text import Clean, clean_line, counted, size
-from gemtui.vault.contents import PRUNE, Contents, contents
 
 _SHOWN_PROBLEMS = 10
 

@@ -9,9 +9,10 @@ from gemtui.agent.gemini import GeminiRun
 from gemtui.agent.options import AgentOptions
 from gemtui.agent.run_folder import Request, RunFolder
 from gemtui.errors import ConfigError
+from gemtui.kept.restoring import require_stored
+from gemtui.kept.resume_guard import ResumeGuard
 from gemtui.paths import config_file, gemini_home
 from gemtui.runs.gate_checks import check_gate
-from gemtui.runs.resume import ResumeGuard, require_stored
 from gemtui.runs.user_commands import (
     SETTINGS,
     CommandFailure,

@@ -17,6 +17,7 @@ from uuid import uuid4
 from gemtui.errors import ForkFailed
 from gemtui.files import make_folder, write_whole
 from gemtui.jsonout import encode, encode_array
+from gemtui.kept.vault import is_on, keep
 from gemtui.sessions.load import whole_records
 from gemtui.sessions.projects import path_hash, registered
 from gemtui.sessions.record_facts import RecordKind
@@ -29,7 +30,6 @@ from gemtui.sessions.vault_files import place_in_store
 from gemtui.text import counted
 from gemtui.transcript.content import typed
 from gemtui.transcript.parts import instant, objects, string
-from gemtui.vault.keeping import is_on, keep
 
 Record = Mapping[str, Any]
 

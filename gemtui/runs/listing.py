@@ -30,8 +30,8 @@ from gemtui.agent.steering import Steering
 from gemtui.agent.stream import Ending, Limit, Stream
 from gemtui.errors import RunAmbiguous, RunNotFound
 from gemtui.files import is_folder, is_private, is_there, open_regular
+from gemtui.kept.run_copies import LastCopy, is_damaged, last_copies
 from gemtui.paths import state_dir
-from gemtui.runs.copies import LastCopy, last_copies
 from gemtui.runs.follow_up import settle
 from gemtui.runs.kept_outcome import KeptOutcome, kept_outcome, read_outcome
 from gemtui.runs.outcome import Status
@@ -375,7 +375,7 @@ def _remove(place: Path, folders: Sequence[RunFolder]) -> int:
     removed = 0
     for folder in folders:
         folder.clean(folder.request())
-        if folder in last or not _is_readable(folder):
+        if folder in last or is_damaged(folder) or not _is_readable(folder):
             continue
         shutil.rmtree(folder.path, ignore_errors=True)
         removed += not is_there(folder.path)

@@ -17,11 +17,11 @@ def keeper_of(folder: RunFolder, request: Request) -> Keeper | None:
     """Return who looks after the session of a run; None if it resumes none."""
     if not (request.about or {}).get("resume"):
         return None
-    from gemtui.runs.kept_session import kept_of
-    from gemtui.runs.session_keeper import Keeper
+    from gemtui.kept.resume_guard import SessionKeeper
+    from gemtui.kept.run_copies import kept_of
 
     kept = kept_of(folder)
-    return None if kept is None else Keeper(folder, kept)
+    return None if kept is None else SessionKeeper(folder, kept)
 
 
 def gate_of(folder: RunFolder, request: Request) -> Gate | None:

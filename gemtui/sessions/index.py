@@ -433,7 +433,9 @@ class Index:
                 case Problem():
                     self._unread[place.name] = None, known
                 case Unread() if self._catalog.file(place.name) is None:
-                    problem = Problem(path=place.path, line=None, what=known.what)
+                    problem = Problem(
+                        path=place.path, line=None, what=known.what, too_large=known.too_large
+                    )
                     self._unread[place.name] = place.stamp, problem
                 case Unread():
                     self._unread.pop(place.name, None)

@@ -8,11 +8,15 @@ from msgspec import Struct
 
 
 class Problem(Struct, frozen=True, kw_only=True):
-    """Something in a file that could not be read; `line` from 1, None = the whole file."""
+    """Something in a file that could not be read; `line` from 1, None = the whole file.
+
+    `too_large`: for us; others may read it.
+    """
 
     path: Path
     line: int | None
     what: str
+    too_large: bool = False
 
 
 def refused(path: Path, error: OSError) -> Problem:

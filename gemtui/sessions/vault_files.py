@@ -20,7 +20,7 @@ from gemtui.sessions.store import ChatFile, Store, place_of
 COPIES = "copy"
 """The tree of files that could not be linked, or that the CLI writes over."""
 TEMPORARY = (".new-", ".hook-", ".put-")
-"""How temporary files begin: of `gemtui/vault/keeping.py`, which makes them alone; of the hook; of
+"""How temporary files begin: of `gemtui/kept/vault.py`, which makes them alone; of the hook; of
 restoring."""
 
 

@@ -196,10 +196,11 @@ class GemtuiApp(AppBase):
 
     @work(group="dialog", exclusive=True)
     async def action_lost_sessions(self) -> None:
-        """Show the sessions of which only a copy is left, to put one back."""
-        from gemtui.ui.run.restore_dialog import show_lost
+        """Show the sessions that Gemini CLI no longer has, to put one back."""
+        from gemtui.ui.kit.put_back import show_lost
 
-        await show_lost(self)
+        await show_lost(self, self.sessions.kept())
+        self.sessions.look_again()
 
     @work(group="dialog", exclusive=True)
     async def action_trusted(self) -> None:

@@ -15,9 +15,9 @@ from hypothesis import strategies as st
 
 from gemtui.agent.gemini import GeminiAdapter, owner_lives
 from gemtui.agent.run_folder import Abort, Exit, Owner, ProcessId, Request, RunFolder
-from gemtui.runs.kept_session import aftermath_of, kept_of
+from gemtui.kept.resume_guard import settle_left
+from gemtui.kept.run_copies import aftermath_of, kept_of
 from gemtui.runs.listing import list_runs, usage
-from gemtui.runs.resume import settle_left
 from tests.odd_json import ODD, spoilt
 
 REQUEST = Request(

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
 
 from gemtui.agent.run_folder import RunFolder
-from gemtui.runs.kept_session import drop_kept, keep
+from gemtui.kept.resume_guard import SessionKeeper
+from gemtui.kept.run_copies import drop_kept, keep_before
 from gemtui.runs.listing import prune, runs_dir
-from gemtui.runs.session_keeper import Keeper
 from tests.cli.conftest import Gemtui
 from tests.fake_cli import INIT, OK, FakeCli
+from tests.kept.test_resume import ANSWERED, GHOST, ID, MORE, REAL, lines
 from tests.runs.test_listing import add_run
-from tests.runs.test_resume import ANSWERED, GHOST, ID, MORE, REAL
 
 FIRST, SECOND = "11111111-a", "22222222-b"
 
@@ -30,7 +31,7 @@ def real(home: Path) -> Path:
 def resumed(home: Path, id: str, *, age: int = 0) -> RunFolder:
     """A run that has gone on with the session, and ended well."""
     folder = add_run(runs_dir(), id, age=age)
-    Keeper(folder, keep(folder, home / ".gemini", ID)).close()
+    SessionKeeper(folder, keep_before(folder, home / ".gemini", ID)).close()
     return folder
 
 
@@ -85,8 +86,27 @@ def test_the_newest_state_is_put_back(
     assert real.read_bytes() == whole == REAL + MORE + ANSWERED
     again = gemtui("runs", "restore", SECOND, "--json")
     assert again.code == 1
-    assert again.json == {"version": 1, "run": SECOND, "restored": [], "in_the_way": []}
+    assert again.json == {
+        "version": 1,
+        "session": ID,
+        "run": SECOND,
+        "restored": [],
+        "removed": [],
+        "in_the_way": [],
+        "renewed": False,
+    }
     assert gemtui("sessions", "--everywhere", "--json").json["sessions"][0]["messages"] == 4
+
+
+@pytest.mark.parametrize("damage", [b"", b"{", b'{"session_id": 7, "home": "/"}'])
+def test_copies_whose_list_is_damaged_are_not_removed(
+    twice: RunFolder, real: Path, gemtui: Gemtui, damage: bytes
+) -> None:
+    real.unlink()
+    (twice.path / "before.json").write_bytes(damage)
+    gemtui("runs", "clear")
+    assert SECOND in ids(gemtui)
+    assert (twice.path / "end-now-0.jsonl").exists()
 
 
 @pytest.mark.parametrize("now", [b"", b"{}\n" * 1000])
@@ -99,6 +119,48 @@ def test_a_file_that_was_changed_in_its_place_is_put_back_as_the_run_left_it(
     assert real.read_bytes() == REAL + MORE
     drop_kept(twice)
     assert not [each.name for each in twice.path.iterdir() if "now" in each.name]
+
+
+@pytest.mark.parametrize("word", ["runs", "vault"])
+def test_it_lasts_as_what_would_take_it_along_again_makes_way(
+    home: Path, real: Path, gemtui: Gemtui, word: str
+) -> None:
+    old = {"$set": {"lastUpdated": "2026-01-03T00:00:00.000Z"}}
+    real.write_bytes(REAL + lines(old))
+    resumed(home, SECOND)
+    real.unlink()
+    ghost = real.with_name("session-2026-01-02T03-09-0a1b2c3d.jsonl")
+    ghost.write_bytes(GHOST)
+    os.utime(ghost, (0, 0))
+    answer = gemtui(word, "restore", ID, "--json")
+    assert (answer.code, answer.json) == (
+        0,
+        {
+            "version": 1,
+            "session": ID,
+            "run": SECOND,
+            "restored": [str(real)],
+            "removed": [str(ghost)],
+            "in_the_way": [],
+            "renewed": True,
+        },
+    )
+    assert real.read_bytes().startswith(REAL + lines(old) + b'{"$set":{"lastUpdated":"')
+    assert not ghost.exists()
+    assert gemtui("vault", "--json").json["next"] == []
+    assert gemtui("runs", "clear", "--json").json["only_copies"] == []
+
+
+def test_a_run_gives_what_neither_store_nor_vault_has(
+    twice: RunFolder, real: Path, gemtui: Gemtui
+) -> None:
+    there = gemtui("vault", "restore", ID)
+    assert there.code == 1
+    assert "where it belongs" in there.err
+    real.unlink()
+    assert gemtui("vault", "restore", "ffff").code == 2
+    assert gemtui("vault", "restore", ID[:8]).code == 0
+    assert real.exists()
 
 
 def test_what_holds_less_is_not_overwritten(twice: RunFolder, real: Path, gemtui: Gemtui) -> None:

@@ -8,10 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from gemtui.runs.copies import last_copies
-from gemtui.runs.kept_session import keep
+from gemtui.kept.resume_guard import settle_left
+from gemtui.kept.run_copies import keep_before, last_copies
 from gemtui.runs.listing import broken_runs, clear, list_runs, prune, usage
-from gemtui.runs.resume import settle_left
 from gemtui.ui.run import mode
 from gemtui.ui.run.live_run import _size
 from gemtui.ui.run.prompt_sources import History, files_below
@@ -31,7 +30,7 @@ def runs(tmp_path: Path) -> Path:
     (place / "broken").mkdir()
     kept = add_run(place, "kept")
     stored = session(tmp_path / ".gemini", uuid(1), key="plain")
-    keep(kept, tmp_path / ".gemini", uuid(1))
+    keep_before(kept, tmp_path / ".gemini", uuid(1))
     stored.unlink()
     return place
 

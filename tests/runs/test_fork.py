@@ -12,6 +12,7 @@ import orjson
 import pytest
 
 from gemtui.errors import ForkFailed
+from gemtui.kept.vault import keep_all, switch_on
 from gemtui.runs.fork import Fork, fork_session
 from gemtui.sessions.index import Index
 from gemtui.sessions.load import records_of, transcript_of
@@ -21,7 +22,6 @@ from gemtui.sessions.summary import Flag, Summary
 from gemtui.sessions.written_files import recorded_writes
 from gemtui.stats.activity import Activity, activities
 from gemtui.transcript.model import Text, ToolCall
-from gemtui.vault.keeping import keep_all, switch_on
 from tests.sessions import logs
 from tests.sessions.stores import append, legacy, marker, only, read, session, talk, uuid
 from tests.sessions.writes import wrote

@@ -14,7 +14,7 @@ from gemtui.agent.gemini import GeminiAdapter
 from gemtui.agent.options import AgentOptions
 from gemtui.policy.model.rules import ApprovalMode
 from gemtui.runs.fork import fork_session
-from gemtui.runs.resume import ResumeGuard
+from gemtui.kept.resume_guard import ResumeGuard
 from gemtui.sessions.index import Index
 from gemtui.sessions.records import SessionLog
 from gemtui.sessions.summary import Summary

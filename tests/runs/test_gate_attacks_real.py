@@ -27,9 +27,9 @@ from gemtui.agent.gemini import GeminiRun
 from gemtui.agent.run_folder import KILLED, RunFolder
 from gemtui.errors import GateError
 from gemtui.extension.content import NAME
+from gemtui.kept.resume_guard import ResumeGuard
 from gemtui.paths import extension_dir
 from gemtui.runs.adapter import GeminiAdapter
-from gemtui.runs.resume import ResumeGuard
 from tests.gated import asked, asking
 from tests.model_server import ModelServer, answer, call, text
 from tests.patience import PATIENCE

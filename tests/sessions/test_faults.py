@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 
 from gemtui.errors import GemtuiError
+from gemtui.kept.deletion import plan
 from gemtui.runs.call_history import recorded_calls
 from gemtui.sessions import watch as watching
-from gemtui.sessions.delete import plan
 from gemtui.sessions.index import Index
 from gemtui.sessions.load import transcript_of
 from gemtui.sessions.records import SessionLog

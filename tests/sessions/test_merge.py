@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from gemtui.sessions.delete import plan
+from gemtui.kept.deletion import plan
 from gemtui.sessions.index import Index
 from gemtui.sessions.store import SessionKind
 from gemtui.sessions.summary import Flag, Summary

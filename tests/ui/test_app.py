@@ -12,8 +12,8 @@ from textual.color import Color
 from textual.widgets import OptionList
 
 from gemtui.config import Config, load_config
+from gemtui.kept.run_copies import aftermath_of, keep_before
 from gemtui.paths import config_file
-from gemtui.runs.kept_session import aftermath_of, keep
 from gemtui.runs.listing import MOST_RUNS, runs_dir
 from gemtui.ui.draw.lines import own
 from gemtui.ui.kit.command_screen import CommandList, CommandScreen
@@ -256,7 +256,7 @@ def test_no_color_sends_no_colours_and_still_shows_where_one_is(store: Path) -> 
 async def test_what_ended_runs_have_left_is_tidied_at_the_start(store: Path) -> None:
     place = runs_dir()
     left = add_run(place, "left")
-    keep(left, store, "63a18d40")
+    keep_before(left, store, "63a18d40")
     for number in range(MOST_RUNS + 1):
         add_run(place, f"run{number}", age=number + 1)
     async with person(store, NARROW) as me:

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from gemtui.runs.copies import last_copies
-from gemtui.runs.kept_session import keep, keeping
+from gemtui.kept.resume_guard import SessionKeeper
+from gemtui.kept.run_copies import keep_before, last_copies, runs_that_keep
+from gemtui.kept.vault import keep
 from gemtui.runs.listing import runs_dir
-from gemtui.runs.session_keeper import Keeper
 from gemtui.sessions.index import Index
 from tests.runs.test_listing import add_run
 from tests.ui.people import NARROW, WIDE, copy_store, person
@@ -29,7 +29,7 @@ def lost(store: Path) -> tuple[Path, ...]:
     """The files of a session that a run has resumed, and that are gone since."""
     session = Index(store, cache=None).find("63a18d40")
     folder = add_run(runs_dir(), "11111111-a")
-    Keeper(folder, keep(folder, store, session.id)).close()
+    SessionKeeper(folder, keep_before(folder, store, session.id)).close()
     files = tuple(session.files)
     for path in files:
         path.unlink()
@@ -45,9 +45,24 @@ async def test_a_lost_session_is_put_back(
         await me.press("f4")
         await me.sees("Restore a session?", TITLE, "63a18d40")
         await me.press("enter")
-        await me.until(lambda: all(path.exists() for path in lost))
+        await me.until(lambda: lost[0].exists())
         await me.until(lambda: any("Restored: " in said for said in me.said))
         await me.sees(TITLE)
+        await me.press("f4")
+        await me.until(lambda: any("No lost sessions" in said for said in me.said))
+
+
+async def test_the_list_of_lost_sessions_has_those_of_the_vault(store: Path) -> None:
+    path = Index(store, cache=None).find("63a18d40").path
+    keep(path)
+    path.unlink()
+    async with person(store, NARROW) as me:
+        await me.sees(TITLE)
+        await me.press("f4")
+        await me.sees("Restore a session?", TITLE, "63a18d40")
+        await me.press("enter")
+        await me.until(path.exists)
+        await me.until(lambda: any("Restored: " in said for said in me.said))
         await me.press("f4")
         await me.until(lambda: any("No lost sessions" in said for said in me.said))
 
@@ -59,7 +74,7 @@ async def test_a_lost_session_is_put_back_in_the_list_of_runs(
         await me.press("2", "ctrl+l")
         await me.sees("keeps the only copy", "b restore")
         await me.press("b")
-        await me.until(lambda: all(path.exists() for path in lost))
+        await me.until(lambda: lost[0].exists())
         await me.until(lambda: "keeps the only copy" not in me.text)
 
 
@@ -71,7 +86,7 @@ async def test_a_place_that_takes_nothing_is_said(store: Path, lost: tuple[Path,
         await me.press("f4")
         await me.sees("Restore a session?")
         await me.press("enter")
-        await me.until(lambda: any("could not be put back" in said for said in me.said))
+        await me.until(lambda: any("Not put back" in said for said in me.said))
 
 
 async def test_what_a_person_deletes_is_not_lost(
@@ -82,12 +97,12 @@ async def test_what_a_person_deletes_is_not_lost(
         await me.press("down")
         assert me.chosen.title == TITLE
         folder = add_run(runs_dir(), "11111111-a")
-        Keeper(folder, keep(folder, store, me.chosen.id)).close()
+        SessionKeeper(folder, keep_before(folder, store, me.chosen.id)).close()
         gone = me.chosen.path
         await me.press("d")
         await me.sees("Delete this session?")
         await me.press("y")
         await me.until(lambda: not gone.exists())
-        await me.until(lambda: not list(keeping(runs_dir())))
+        await me.until(lambda: not list(runs_that_keep(runs_dir())))
     assert last_copies(runs_dir()) == ()
     assert not list(folder.path.glob("*.jsonl"))

@@ -51,7 +51,7 @@ TABLE: dict[Where, tuple[Row, ...]] = {
             "f4",
             APP,
             "Lost sessions",
-            "Restore a session that Gemini CLI lost",
+            "Sessions that Gemini CLI no longer has; put one back",
         ),
         (
             "extension",
@@ -200,13 +200,6 @@ TABLE: dict[Where, tuple[Row, ...]] = {
     Where.WAITING: (("next", "L", MOVE, "Next", "Go to the next waiting session's question"),),
     Where.VAULT: (
         ("switch", "o", CHANGE, "On or off", "Turn the vault on or off"),
-        (
-            "prune",
-            "d,delete",
-            CHANGE,
-            "Remove",
-            "Delete sessions that only the vault has (asks first)",
-        ),
         ("close", "escape,q,V", OPEN, "Close", "Back to the sessions"),
     ),
     Where.STATS: (

@@ -16,18 +16,18 @@ from gemtui.agent.approval import Away
 from gemtui.agent.options import AgentOptions, seconds_text
 from gemtui.errors import GateError, GemtuiError
 from gemtui.files import is_file, read_end, read_small
+from gemtui.kept.run_copies import last_copies
 from gemtui.paths import current_folder, typed_path
 from gemtui.policy.edit import store
 from gemtui.runs import follow_up
 from gemtui.runs.before_run import told_before
-from gemtui.runs.copies import last_copies
 from gemtui.runs.listing import Run
 from gemtui.runs.stop import stop
 from gemtui.text import Clean, clean, clean_line, ellipsis
 from gemtui.ui.kit.dialogs import AskScreen, Choice, ChooseScreen, ConfirmScreen
+from gemtui.ui.kit.put_back import put_back_of_run
 from gemtui.ui.run.labels import write_row
 from gemtui.ui.run.list_dialog import RunListScreen, What
-from gemtui.ui.run.restore_dialog import restore_from
 
 if TYPE_CHECKING:
     from gemtui.transcript.model import Transcript
@@ -225,7 +225,7 @@ async def choose_run(app: AppBase, registry: RunRegistry) -> LiveRun | None:
             await _stop(app, wanted.run)
             continue
         if wanted.what is What.RESTORE:
-            await restore_from(app, wanted.run.folder)
+            await put_back_of_run(app, wanted.run.folder)
             continue
         run = await registry.attach(wanted.run)
         if run is None:

@@ -232,8 +232,8 @@ def _tidy(place: Path) -> None:
     """
     if not is_folder(place):
         return
+    from gemtui.kept.resume_guard import settle_left
     from gemtui.runs.listing import prune
-    from gemtui.runs.resume import settle_left
 
     with suppress(OSError):
         settle_left(place)

@@ -10,15 +10,23 @@ from typing import TYPE_CHECKING
 
 from gemtui.errors import DeletionFailed
 from gemtui.files import is_there
-from gemtui.runs.copies import forget
-from gemtui.sessions.delete import Deleted, Deletion, Item, bring_back, carry_out, plan
+from gemtui.kept.contents import forget_kept
+from gemtui.kept.deletion import (
+    Deleted,
+    Deletion,
+    Item,
+    Trash,
+    Trashed,
+    bring_back,
+    carry_out,
+    plan,
+)
+from gemtui.kept.run_copies import forget_copies
+from gemtui.kept.vault import is_on
 from gemtui.sessions.summary import Flag, Summary
-from gemtui.sessions.trash import Trash, Trashed
 from gemtui.text import Clean, clean, clean_line, counted, short_path, size
 from gemtui.ui.kit.dialogs import ConfirmForGoodScreen, ConfirmScreen
 from gemtui.ui.kit.keys import BY_ID
-from gemtui.vault import contents as vault
-from gemtui.vault.keeping import is_on
 
 if TYPE_CHECKING:
     from gemtui.ui.kit.app_base import AppBase
@@ -82,11 +90,13 @@ class Deleting:
         if not await self._app.push_screen_wait(asked):
             return
         try:
-            freed = await asyncio.to_thread(lambda: sum(map(vault.forget, sessions)))
+            freed = await asyncio.to_thread(lambda: sum(map(forget_kept, sessions)))
         except OSError as error:
             self._app.say(f"Some files could not be deleted from the vault: {error}", problem=True)
             return
         self.gone += [DeletedSession(each, self._home, whole=True) for each in sessions]
+        for each in sessions:
+            await self._forget(each)
         self._app.say(f"Deleted from the vault: {size(freed)}")
 
     async def _delete_stored(self, sessions: Sequence[Summary]) -> None:
@@ -149,7 +159,7 @@ class Deleting:
     async def _forget(self, session: Summary) -> None:
         """Remove the copies of a deleted session that runs have kept: it would seem lost."""
         try:
-            await asyncio.to_thread(forget, self._app.runs_dir, self._home, session.id)
+            await asyncio.to_thread(forget_copies, self._app.runs_dir, self._home, session.id)
         except OSError as error:
             said = f"A run's copy could not be deleted: {error}"
             self._problems.append((session, said))

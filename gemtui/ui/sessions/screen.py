@@ -238,6 +238,12 @@ class SessionsScreen(DialogGuardScreen[None]):
         mark = self._marks.marks.get(session)
         return None if mark is None else mark.name
 
+    def kept(self) -> list[Summary]:
+        """The sessions that only the vault has, newest first."""
+        sessions = () if self._snapshot is None else self._snapshot.sessions
+        kept = [each for each in sessions if Flag.KEPT in each.flags and not each.hidden]
+        return [named(each, self._marks.marks) for each in kept]
+
     def _take_marks(self) -> None:
         """Show the user's marks as they are now."""
         if not (self.is_attached and self.app.is_running):
@@ -543,14 +549,16 @@ class SessionsScreen(DialogGuardScreen[None]):
     @work(exclusive=True, group=DIALOG)
     async def action_info(self) -> None:
         """All about the session, and the way to its relatives."""
+        from gemtui.kept.contents import fate
         from gemtui.ui.sessions.about_dialog import AboutScreen
-        from gemtui.vault.status import fate
 
         if (summary := self._chosen) is None:
             return
         sessions = self._snapshot.sessions if self._snapshot is not None else ()
         live = self._live_of(summary)
-        words = await asyncio.to_thread(fate, summary, sessions, os.environ, self.gemtui.clock())
+        now, words = self.gemtui.clock(), ""
+        if self._snapshot is not None:
+            words = await asyncio.to_thread(fate, summary, self._snapshot, os.environ, now)
         relative = await self.app.push_screen_wait(
             AboutScreen(summary, sessions, self._marks.marks, live, words)
         )
@@ -684,10 +692,10 @@ class SessionsScreen(DialogGuardScreen[None]):
         if live is not None:  # it was written to just now, and is no more
             summary = replace(summary, flags=summary.flags - {Flag.LIVE})
         if Flag.KEPT in summary.flags:
-            from gemtui.ui.sessions.vault_dialog import put_back
+            from gemtui.ui.kit.put_back import put_back
 
-            back = await put_back(self.gemtui, summary, self._home, "Restore it and continue?")
-            self._look_again()
+            back = await put_back(self.gemtui, summary, "Restore it and continue?")
+            self.look_again()
         else:
             back = summary
         if back is not None:
@@ -706,7 +714,7 @@ class SessionsScreen(DialogGuardScreen[None]):
                 self.pane.forget(each.session)
         if self.reading and self.pane.summary is None:
             self.sessions.focus()
-        self._look_again()
+        self.look_again()
         self.refresh_bindings()
 
     @work(exclusive=True, group=DIALOG)
@@ -717,23 +725,24 @@ class SessionsScreen(DialogGuardScreen[None]):
         if self._start.demo:
             self.gemtui.say("Not available in the demo.")
             return
-        sessions = self._snapshot.sessions if self._snapshot is not None else ()
-        answer = await show_vault(self.gemtui, sessions)
+        if self._snapshot is None:
+            return
+        answer = await show_vault(self.gemtui, self._snapshot)
         if answer is True:
             self._vault.look()
         elif isinstance(answer, Summary):
             self.show(answer)
-        self._look_again()
+        self.look_again()
 
     @work(exclusive=True, group=DIALOG)
     async def action_restore(self) -> None:
         """Put a kept session back into the store, after a question."""
-        from gemtui.ui.sessions.vault_dialog import put_back
+        from gemtui.ui.kit.put_back import put_back
 
         if (summary := self._chosen) is not None:
-            await put_back(self.gemtui, summary, self._home, "Restore this session?")
+            await put_back(self.gemtui, summary, "Restore this session?")
 
-    def _look_again(self) -> None:
+    def look_again(self) -> None:
         """Nothing else tells what has gone from the vault."""
         if self._feed is not None:
             self._feed.look(self._home / "tmp")

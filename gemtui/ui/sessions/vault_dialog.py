@@ -4,20 +4,20 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from datetime import datetime
-from pathlib import Path
 from typing import TYPE_CHECKING
 
-from msgspec.structs import replace
 from textual import on
 from textual.app import ComposeResult
 from textual.containers import Horizontal
 from textual.content import Content
 
-from gemtui.errors import GemtuiError
 from gemtui.extension.status import State, extension_state
-from gemtui.sessions.summary import Flag, Summary
+from gemtui.kept.contents import STOP, VaultStatus, unless_used, vault_status
+from gemtui.kept.vault import switch_off, switch_on
+from gemtui.sessions.snapshot import Snapshot
+from gemtui.sessions.summary import Summary
 from gemtui.text import Clean, clean_line, counted, ellipsis, relative, short_path
 from gemtui.ui.draw.lines import own
 from gemtui.ui.draw.theme import look_of
@@ -25,10 +25,6 @@ from gemtui.ui.kit.clean_widgets import Dialog, Label, Option, OptionList, Stati
 from gemtui.ui.kit.dialog_guard import DialogScreen
 from gemtui.ui.kit.dialogs import ConfirmScreen
 from gemtui.ui.kit.keys import BY_ID, Where, bindings
-from gemtui.vault.cleanup import retention
-from gemtui.vault.keeping import switch_off, switch_on
-from gemtui.vault.restoring import Restored, restore
-from gemtui.vault.status import STOP, VaultStatus, unless_used, vault_status
 
 if TYPE_CHECKING:
     from gemtui.ui.kit.app_base import AppBase
@@ -47,27 +43,23 @@ _TITLE = 26
 """Cells of a title before the reason why it goes."""
 
 
-async def show_vault(app: AppBase, sessions: Sequence[Summary]) -> Summary | bool | None:
+async def show_vault(app: AppBase, snapshot: Snapshot) -> Summary | bool | None:
     """Switch the vault on after a question, or show it.
 
     Returns a session to read, True where the vault was switched on, else None.
     """
-    found = await asyncio.to_thread(_look, sessions, app.clock())
+    found = await asyncio.to_thread(_look, snapshot, app.clock())
     if not found.contents.on and not found.contents.files:
         return await _ask_for_it(app, found)
     answer = await app.push_screen_wait(VaultScreen(found, app.clock()))
     if answer == "switch":
         return await (_switch_off(app) if found.contents.on else _switch_on(app))
-    if answer == "prune":
-        from gemtui.ui.sessions.prune_dialog import prune
-
-        await prune(app, sessions)
     return answer if isinstance(answer, Summary) else None
 
 
-def _look(sessions: Sequence[Summary], now: datetime) -> VaultStatus:
+def _look(snapshot: Snapshot, now: datetime) -> VaultStatus:
     hook = extension_state(os.environ).state is State.READY
-    return vault_status(sessions, os.environ, now, hook=hook)
+    return vault_status(snapshot, os.environ, now, hook=hook)
 
 
 async def _ask_for_it(app: AppBase, found: VaultStatus) -> bool | None:
@@ -120,7 +112,7 @@ class VaultScreen(DialogScreen[Summary | str]):
     def compose(self) -> ComposeResult:
         """What it holds; then what is kept, and what goes next."""
         on = self._found.contents.on
-        hint = f"enter open   o turns it {'off' if on else 'on'}   d delete   esc close"
+        hint = f"enter open   o turns it {'off' if on else 'on'}   esc closes"
         with Dialog(clean_line("The vault"), own(hint)):
             for name, text in self._found.rows():
                 yield Horizontal(Label(own(name)), Static(clean_line(text)), classes="fact")
@@ -148,48 +140,3 @@ class VaultScreen(DialogScreen[Summary | str]):
     def action_switch(self) -> None:
         """Off, or on again."""
         self.dismiss("switch")
-
-    def action_prune(self) -> None:
-        """Remove what only the vault has."""
-        self.dismiss("prune")
-
-
-# --- putting back --------------------------------------------------------------------------------
-
-
-async def put_back(app: AppBase, session: Summary, home: Path, question: str) -> Summary | None:
-    """Put a kept session back into the store, after a question; return it as it is there."""
-    lines = [
-        clean_line("Gemini CLI can then list and resume it. Existing files are never overwritten."),
-        clean_line("If Gemini CLI would delete it again for its age, it is dated today."),
-    ]
-    asked = ConfirmScreen(
-        clean_line(question),
-        clean_line(session.title),
-        lines,
-        yes="Restore",
-        no="No",
-    )
-    if not await app.push_screen_wait(asked):
-        return None
-    try:
-        done = await asyncio.to_thread(_restore, session, home, app.clock())
-    except (GemtuiError, OSError) as error:
-        app.say(f"Not restored: {error}", problem=True)
-        return None
-    app.say("; ".join(_done_words(done)))
-    names = tuple(map(str, done.paths[:1]))
-    return replace(session, names=names, copies=(), flags=session.flags - {Flag.KEPT})
-
-
-def _restore(session: Summary, home: Path, now: datetime) -> Restored:
-    project = None if session.project is None else Path(session.project)
-    return restore(session, home, retention(os.environ, project), now)
-
-
-def _done_words(done: Restored) -> Iterator[str]:
-    yield f"Restored: {counted(len(done.paths), 'file')}"
-    if done.renewed:
-        yield "dated today"
-    if done.removed:
-        yield f"{counted(len(done.removed), 'file')} that would take it along went to the vault"

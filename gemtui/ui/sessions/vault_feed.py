@@ -14,7 +14,7 @@ from pathlib import Path
 from threading import Event
 
 _AGAIN = 360
-"""Seconds after which all is looked at again: what is quiet by then is copied (`keeping.QUIET`)."""
+"""Seconds after which all is looked at again: what is quiet by then is copied (`vault.QUIET`)."""
 _TOLD = 0.1
 """Seconds between two words about progress."""
 
@@ -85,8 +85,8 @@ class VaultFeed:
 
     def _keep(self, paths: set[Path] | None, loop: asyncio.AbstractEventLoop) -> str | None:
         """In the thread: keep these files, None = all; return what went wrong."""
+        from gemtui.kept.vault import is_on, keep_all, keep_changed
         from gemtui.sessions.store import name_of
-        from gemtui.vault.keeping import is_on, keep_all, keep_changed
 
         if not is_on():
             return None

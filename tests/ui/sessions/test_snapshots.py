@@ -18,6 +18,7 @@ from pytest_textual_snapshot import SVGImageExtension  # type: ignore[import-unt
 from syrupy.assertion import SnapshotAssertion
 
 from gemtui.config import Config
+from gemtui.kept.vault import keep_all, switch_on
 from gemtui.marks import MarkEdit, Marks
 from gemtui.paths import live_dir
 from gemtui.sessions.listing import SessionRow
@@ -25,7 +26,6 @@ from gemtui.sessions.live import LiveQuestion, LiveSession, LiveState
 from gemtui.transcript.display_model import DiffDisplay
 from gemtui.ui.kit.line_view import LineView
 from gemtui.ui.sessions.live_question import LiveQuestionScreen
-from gemtui.vault.keeping import keep_all, switch_on
 from tests.sessions.live_files import hook_input, write_live
 from tests.ui.demos import demo_store
 from tests.ui.people import NARROW, NOW, WIDE, Person, person

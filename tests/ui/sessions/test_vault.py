@@ -6,13 +6,13 @@ from pathlib import Path
 
 import pytest
 
+from gemtui.kept import vault
+from gemtui.kept.vault import is_on, keep_all, switch_on
 from gemtui.paths import vault_dir
 from gemtui.sessions.listing import SessionRow
 from gemtui.sessions.summary import Flag
 from gemtui.sessions.vault_files import COPIES, in_tree
 from gemtui.ui.sessions import vault_feed
-from gemtui.vault import keeping
-from gemtui.vault.keeping import is_on, keep_all, switch_on
 from tests.sessions import logs
 from tests.sessions.stores import append, hashed, marker, session, talk, uuid
 from tests.ui.people import NARROW, Person, person
@@ -176,7 +176,7 @@ async def test_the_vault_shows_what_is_kept_and_what_goes_next(gone: Path) -> No
         await me.sees("Answer 0")
 
 
-async def test_it_is_switched_off_and_what_it_has_removed(gone: Path) -> None:
+async def test_it_is_switched_off_and_what_it_has_stays(gone: Path) -> None:
     async with person(gone.parents[3]) as me:
         await me.press("V")
         await me.sees("turns it off")
@@ -184,32 +184,7 @@ async def test_it_is_switched_off_and_what_it_has_removed(gone: Path) -> None:
         await said(me, "what is kept stays")
         assert not is_on()
         await me.press("V")
-        await me.sees("switches it on")
-        await me.press("d")
-        await me.sees("Delete which kept sessions?", "all of them", "1 file")
-        await me.press("enter")
-        await me.sees("Delete permanently from the vault?", TITLE)
-        await me.press("D")
-        await said(me, "Deleted from the vault")
-        await me.until(lambda: nothing_kept(me))
-
-
-async def test_only_what_is_old_or_of_one_project_is_removed(gone: Path) -> None:
-    home = gone.parents[3]
-    old = session(home, uuid(5), talk(uuid(5), "Long ago"), key="elsewhere")
-    old.write_bytes(old.read_bytes().replace(b"2026-11", b"2026-01"))
-    marker(home, "elsewhere", "/src/elsewhere")
-    keep_all(home)
-    old.unlink()
-    async with person(home) as me:
-        await me.sees("Long ago")
-        await me.press("V", "d")
-        await me.sees("not used for 30 days", "of /src/elsewhere", "of an unknown project")
-        await me.press("down", "enter")
-        await me.sees("Delete permanently from the vault?", "not used for 30 days: 1 file")
-        await me.press("D")
-        await me.until(lambda: "Long ago" not in me.text)
-        await me.sees(TITLE)
+        await me.sees("turns it on", "only here, in 1 file")
 
 
 async def test_when_the_clean_up_takes_a_session_is_told_about_it(chat: Path) -> None:
@@ -230,7 +205,7 @@ async def test_what_is_quiet_while_the_app_runs_is_copied(
     chat: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(vault_feed, "_AGAIN", 1.5)
-    monkeypatch.setattr(keeping, "QUIET", 1)
+    monkeypatch.setattr(vault, "QUIET", 1)
     switch_on()
     async with person(chat.parents[3]) as me:
         append(chat, logs.user("late", "One more"))

@@ -9,8 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from gemtui.vault.cleanup import Retention, Why, expires, next_hits, retention
-from gemtui.vault.keeping import keep_all
+from gemtui.kept.cleanup import Retention, Why, expires, next_hits, retention
+from gemtui.kept.vault import keep_all
+from gemtui.sessions.problem import Problem
 from tests.sessions import logs
 from tests.sessions.stores import hashed, legacy, read, session, talk, uuid
 
@@ -22,7 +23,8 @@ RULE = Retention()
 
 def whys(home: Path, rule: Retention = RULE) -> dict[str, Why]:
     """By file name."""
-    hits = next_hits(read(home).sessions, lambda _: rule, NOW)
+    found = read(home)
+    hits = next_hits(found.sessions, lambda _: rule, NOW, found.unreadable)
     return {hit.session.path.name: hit.why for hit in hits}
 
 
@@ -69,6 +71,22 @@ def test_an_old_object_takes_along_the_log_that_went_on_from_it(store: Path) -> 
     old = legacy(store, uuid(1), [logs.user("u", "Hello")], key="proj")
     log = session(store, uuid(1), talk(uuid(1), seconds=3 * 86400))
     assert whys(store) == {old.name: Why.EXPIRED, log.name: Why.TWIN}
+
+
+def test_a_file_that_can_not_be_read_goes_and_takes_along_all_of_its_short_id(store: Path) -> None:
+    real = session(store, uuid(1), talk(uuid(1), seconds=3 * 86400))
+    broken = real.with_name(real.name.replace("-20T23-04-", "-21T10-00-")).with_suffix(".json")
+    broken.write_bytes(b"no session")
+    assert whys(store) == {broken.name: Why.UNREADABLE, real.name: Why.TWIN}
+    keep_all(store)
+    broken.unlink()
+    assert whys(store) == {}
+
+
+def test_what_is_too_large_for_us_is_not_said_to_go(store: Path) -> None:
+    path = session(store, uuid(1), talk(uuid(1), seconds=3 * 86400))
+    large = Problem(path=path, line=None, what="too large", too_large=True)
+    assert next_hits((), lambda _: RULE, NOW, [large]) == ()
 
 
 def test_only_so_many_stay_where_settings_count_them(store: Path) -> None:

@@ -11,16 +11,16 @@ from pathlib import Path
 
 import pytest
 
+from gemtui.kept.vault import keep_all, switch_on
 from gemtui.paths import vault_dir
 from gemtui.sessions.summary import Flag
 from gemtui.sessions.vault_files import in_tree, trees
-from gemtui.vault.keeping import keep_all, switch_on
 from tests.sessions import logs
 from tests.sessions.stores import append, read, session, set_time, talk, uuid
 
 KEEP = """
 from pathlib import Path
-from gemtui.vault.keeping import keep_all
+from gemtui.kept.vault import keep_all
 print("ready", flush=True)
 keep_all(Path({home!r}))
 """
@@ -28,8 +28,8 @@ RESTORE = """
 from datetime import UTC, datetime
 from pathlib import Path
 from gemtui.sessions.index import Index
-from gemtui.vault.cleanup import Retention
-from gemtui.vault.restoring import restore
+from gemtui.kept.cleanup import Retention
+from gemtui.kept.restoring import restore
 home = Path({home!r})
 index = Index(home, cache=None)
 kept = [each for each in index.load(publish=lambda _: None, cancelled=lambda: False).sessions

@@ -6,12 +6,12 @@ from pathlib import Path
 
 import pytest
 
+from gemtui.kept.cleanup import Retention
+from gemtui.kept.contents import forget_kept, only_kept, removal, remove
+from gemtui.kept.restoring import restore
+from gemtui.kept.vault import keep_all
 from gemtui.paths import vault_dir
 from gemtui.sessions.summary import Flag, Summary
-from gemtui.vault.cleanup import Retention
-from gemtui.vault.contents import forget, only_kept, removal, remove
-from gemtui.vault.keeping import keep_all
-from gemtui.vault.restoring import restore
 from tests.sessions import logs
 from tests.sessions.stores import read, session, talk, uuid
 
@@ -29,7 +29,7 @@ def test_a_session_goes_with_its_subagents_and_nothing_else(store: Path) -> None
     size = path.stat().st_size + agent.stat().st_size
     path.unlink()
     agent.unlink()
-    assert forget(kept(store)) == size
+    assert forget_kept(kept(store)) == size
     assert [each.name for each in vault_dir().rglob("*.jsonl")] == [other.name]
 
 
@@ -67,6 +67,6 @@ def test_an_id_that_leads_elsewhere_removes_and_writes_nothing_there(store: Path
     restore(found, store, Retention(enabled=False), logs.START)
     assert {each: each.read_bytes() for each in store.parent.rglob("*") if each.is_file()} == others
     path.unlink()
-    forget(kept(store))
+    forget_kept(kept(store))
     assert mine.read_text() == "mine"
     assert (vault_dir() / "on").exists()

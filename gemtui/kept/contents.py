@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
+from gemtui.kept.cleanup import SETTING, Hit, Retention, expires, next_hits, retention
+from gemtui.kept.vault import is_on
 from gemtui.paths import vault_dir
 from gemtui.sessions.belongings import is_plain_id
 from gemtui.sessions.projects import folder_names
+from gemtui.sessions.snapshot import Snapshot
 from gemtui.sessions.summary import Flag, Summary
 from gemtui.sessions.vault_files import (
     COPIES,
@@ -22,8 +26,7 @@ from gemtui.sessions.vault_files import (
     place_in_store,
     trees,
 )
-from gemtui.text import counted, size
-from gemtui.vault.keeping import is_on
+from gemtui.text import counted, short_path, size
 
 PRUNE = "gemtui vault prune"
 
@@ -155,7 +158,7 @@ def remove(removal: Removal) -> int:
     return sum(map(_remove, removal.names))
 
 
-def forget(session: Summary) -> int:
+def forget_kept(session: Summary) -> int:
     """Remove every name that the vault has for the files of a session and of its subagents.
 
     Returns the bytes of those files. Raises OSError.
@@ -187,3 +190,96 @@ def _remove(path: Path) -> int:
                 break
             folder.rmdir()
     return size
+
+
+# --- what people are told ------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class VaultStatus:
+    """The vault at one moment.
+
+    `kept`: listed sessions that only the vault has, newest first. `hits`: the files that the next
+    starts of the CLI remove. `first`: of the other listed sessions the one that becomes too old
+    first, and when; None = none does. `hook`: the extension keeps sessions, too.
+    """
+
+    contents: Contents
+    kept: tuple[Summary, ...]
+    hits: tuple[Hit, ...]
+    first: tuple[Summary, datetime] | None
+    hook: bool
+
+    @property
+    def listed(self) -> tuple[Hit, ...]:
+        """The hits that are sessions in the list; the others say nothing, or are copies."""
+        return tuple(hit for hit in self.hits if not hit.session.hidden)
+
+    def rows(self) -> Iterator[tuple[str, str]]:
+        """Yield what it holds and who sees to it, as name and text; "" = it goes on."""
+        held = self.contents
+        yield "vault", "on" if held.on else "off: nothing more is kept"
+        yield "", f"{short_path(held.folder)}: {counted(held.files, 'file')}"
+        yield "", f"{size(held.shared)} shared with Gemini CLI's own files, costing nothing"
+        if held.copied:
+            yield "", f"{size(held.copied)} copies of such files"
+        yield "", f"{size(held.only_here)} only here, in {counted(held.kept, 'file')}"
+        if held.on:
+            yield "kept by", _HOOK if self.hook else _NO_HOOK
+
+
+_HOOK = "the extension at the end of each turn, and gemtui while it runs"
+_NO_HOOK = "gemtui while it runs; the extension would do it at the end of each turn"
+
+
+def vault_status(
+    snapshot: Snapshot, environ: Mapping[str, str], now: datetime, *, hook: bool
+) -> VaultStatus:
+    """Look at the vault, and at the settings of each project. Raises nothing."""
+    sessions, rule = snapshot.sessions, cache(partial(retention, environ))
+    hits = next_hits(sessions, rule, now, snapshot.unreadable)
+    return VaultStatus(
+        contents=contents(),
+        kept=tuple(each for each in sessions if Flag.KEPT in each.flags and not each.hidden),
+        hits=hits,
+        first=_first(sessions, rule, now),
+        hook=hook,
+    )
+
+
+def _first(
+    sessions: Iterable[Summary], rule: Callable[[Path | None], Retention], now: datetime
+) -> tuple[Summary, datetime] | None:
+    found = [
+        (each, when)
+        for each in sessions
+        if not each.hidden and (when := expires(each, rule(_project(each)))) and when > now
+    ]
+    return min(found, key=lambda each: each[1], default=None)
+
+
+def _project(session: Summary) -> Path | None:
+    return None if session.project is None else Path(session.project)
+
+
+def fate(session: Summary, snapshot: Snapshot, environ: Mapping[str, str], now: datetime) -> str:
+    """Say when the clean-up takes a session, and why; "" where it does not look at it."""
+    rule = retention(environ, _project(session))
+    if Flag.KEPT in session.flags:
+        return "removed by Gemini CLI; only the vault has it"
+    beside = [each for each in snapshot.sessions if each.project_key == session.project_key]
+    for hit in next_hits(beside, lambda _: rule, now, snapshot.unreadable):
+        if hit.session.name == session.name:
+            return f"at its next start Gemini CLI removes it: {hit.words()}; {STOP}"
+    when = expires(session, rule)
+    if when is None:
+        return ""
+    return f"{unless_used(when)}; {STOP}"
+
+
+def unless_used(when: datetime) -> str:
+    """Say from when on the clean-up takes a session."""
+    return f"unless used again, from {when.astimezone():%Y-%m-%d} on"
+
+
+STOP = f"{SETTING} = false stops that"

@@ -14,21 +14,30 @@ may be killed at any moment, and several programs may keep the same file at once
 
 from __future__ import annotations
 
-import errno
 import os
 import shutil
 import stat
-import threading
 import time
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import AbstractContextManager, contextmanager, suppress
+from contextlib import AbstractContextManager, suppress
 from itertools import count
 from pathlib import Path
 
 import orjson
 
-from gemtui.files import copy_content, locked, open_regular, sync, sync_folder
+from gemtui.files import locked, open_regular, sync_folder
 from gemtui.jsonin import loads
+from gemtui.kept.files import (
+    append_rest,
+    begins_with,
+    copy_file,
+    facts_of,
+    flush,
+    link,
+    link_instead,
+    same_version,
+    temporary,
+)
 from gemtui.own_folders import make_own_file, make_own_folder
 from gemtui.paths import vault_dir
 from gemtui.sessions.belongings import folders_beside
@@ -43,11 +52,6 @@ QUIET = 300
 """Seconds without a change after which a link is replaced by a copy."""
 _ROOM = 1 << 30
 """Bytes that stay free on the disk: with less, links stay links."""
-_PIECE = 1 << 20
-NEVER_LINKED = frozenset(
-    {errno.EXDEV, errno.EPERM, errno.EMLINK, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS}
-)
-"""What the system says where there can be no other name: mostly another file system."""
 
 
 def is_on() -> bool:
@@ -181,12 +185,13 @@ def keep(path: Path) -> bool:
         return False
     try:
         if path.suffix != ".json":
-            copy = _facts(in_tree(vault_dir() / COPIES, path))
-            if copy is not None and _same_version(copy, facts):
+            copy = facts_of(in_tree(vault_dir() / COPIES, path))
+            if copy is not None and same_version(copy, facts):
                 return False
-            with suppress(_NoLink):
-                return _link(path, facts)
-        return _copy(path, facts)
+            if (linked := _link(path, facts)) is not None:
+                return linked
+        with _alone():
+            return _bring_up_to_date(path, facts)
     except FileNotFoundError:
         if os.path.lexists(path):
             raise
@@ -196,27 +201,23 @@ def keep(path: Path) -> bool:
 # --- another name --------------------------------------------------------------------------------
 
 
-class _NoLink(Exception):
-    """There can be no other name of this file in the vault."""
-
-
-def _link(path: Path, facts: os.stat_result) -> bool:
-    """Raises _NoLink, OSError."""
+def _link(path: Path, facts: os.stat_result) -> bool | None:
+    """Whether there is a new name of it in the vault; None: there can be none. Raises OSError."""
     for kept in _numbered(path):
-        there = _facts(kept)
+        there = facts_of(kept)
         if there is None:
             make_own_folder(kept.parent)
             with suppress(FileExistsError):  # another program was quicker
-                _name(path, kept)
+                if not link(path, kept):
+                    return None
                 _keep_apart(path)
                 return True
             there = kept.lstat()
         if os.path.samestat(there, facts):
             return False
         with _alone():
-            if _begins_with(path, kept):
-                _put_in_place(path, kept)
-                return True
+            if begins_with(path, kept):
+                return True if link_instead(path, kept) else None
     raise AssertionError
 
 
@@ -224,31 +225,14 @@ def _numbered(path: Path) -> Iterator[Path]:
     return (in_tree(vault_dir() / str(number), path) for number in count())
 
 
-def _name(path: Path, new: Path) -> None:
-    """Make `new` another name of a file. Raises _NoLink, OSError."""
-    try:
-        os.link(path, new, follow_symlinks=False)
-    except OSError as error:
-        if error.errno in NEVER_LINKED:
-            raise _NoLink from error
-        raise
-
-
 def _keep_apart(path: Path) -> None:
     """Give the copy of a log that holds something else now a name that is never replaced."""
     copy = in_tree(vault_dir() / COPIES, path)
-    if path.suffix == ".jsonl" and _facts(copy) is not None:
+    if path.suffix == ".jsonl" and facts_of(copy) is not None:
         with _alone():
-            if _facts(copy) is not None and not _begins_with(path, copy):
+            if facts_of(copy) is not None and not begins_with(path, copy):
                 _set_aside(path, copy)
                 copy.unlink()
-
-
-def _put_in_place(path: Path, kept: Path) -> None:
-    """Let `kept` be a name of a file that holds all that this one held."""
-    with _temporary(kept) as new:
-        _name(path, new)
-        new.replace(kept)
 
 
 # --- a copy --------------------------------------------------------------------------------------
@@ -267,9 +251,8 @@ def detach(path: Path) -> None:
         with _alone():
             _bring_up_to_date(path, facts)
             for name in shared:
-                if _holds_the_same(copy, name):
-                    with open_regular(copy) as stream:
-                        sync(stream)
+                if copy.lstat().st_size == name.lstat().st_size and begins_with(copy, name):
+                    flush(copy)
                     sync_folder(copy.parent)
                     name.unlink()
 
@@ -277,54 +260,34 @@ def detach(path: Path) -> None:
 def _names(path: Path) -> list[Path]:
     """What there is in the vault of a path, in the trees of names that are never replaced."""
     names = [in_tree(tree, path) for tree in trees() if tree.name != COPIES]
-    return [name for name in names if _facts(name) is not None]
-
-
-def _copy(path: Path, facts: os.stat_result) -> bool:
-    with _alone():
-        return _bring_up_to_date(path, facts)
+    return [name for name in names if facts_of(name) is not None]
 
 
 def _bring_up_to_date(path: Path, facts: os.stat_result) -> bool:
     kept = in_tree(vault_dir() / COPIES, path)
-    there = _facts(kept)
-    if there is not None and _same_version(there, facts):
+    there = facts_of(kept)
+    if there is not None and same_version(there, facts):
         return False
-    if there is not None and path.suffix == ".jsonl" and _begins_with(path, kept):
-        _append(path, kept, there.st_size)
+    if there is not None and path.suffix == ".jsonl" and begins_with(path, kept):
+        append_rest(path, kept)
         return True
     return _copy_anew(path, kept)
 
 
 def _copy_anew(path: Path, kept: Path) -> bool:
-    """A half-written object is left alone: what writes it tells of its end."""
+    """An object that is half-written is left alone until it is quiet: its writer goes on."""
     make_own_folder(kept.parent)
-    with _temporary(kept) as new:
-        new.touch(mode=0o600)
-        _copy_content(path, new)
+    with temporary(kept) as new:
+        copy_file(path, new)
         if path.suffix == ".json" and _message_ids(new) is None:
-            return False
+            facts = new.stat()
+            if facts_of(kept) is not None or not _is_quiet((facts.st_size, facts.st_mtime_ns)):
+                return False
         matters = path.suffix in (".json", ".jsonl") or not new.stat().st_size
-        if matters and _facts(kept) is not None and not _holds_all(new, kept):
+        if matters and facts_of(kept) is not None and not _holds_all(new, kept):
             _set_aside(path, kept)
         new.replace(kept)
     return True
-
-
-def _copy_content(path: Path, new: Path) -> None:
-    with open_regular(path) as source, new.open("wb") as target:
-        facts = os.fstat(source.fileno())
-        copy_content(source, target)
-    os.utime(new, ns=(facts.st_atime_ns, facts.st_mtime_ns))
-
-
-def _append(path: Path, kept: Path, size: int) -> None:
-    """If this is interrupted, the copy is still the beginning of the file."""
-    with open_regular(path) as source, kept.open("ab") as target:
-        facts = os.fstat(source.fileno())
-        source.seek(size)
-        shutil.copyfileobj(source, target)
-    os.utime(kept, ns=(facts.st_atime_ns, facts.st_mtime_ns))
 
 
 def _set_aside(path: Path, kept: Path) -> None:
@@ -337,7 +300,7 @@ def _set_aside(path: Path, kept: Path) -> None:
 
 
 def _holds_all(new: Path, kept: Path) -> bool:
-    if _begins_with(new, kept):
+    if begins_with(new, kept):
         return True
     before, now = _message_ids(kept), _message_ids(new)
     return kept.suffix == ".json" and before is not None and now is not None and before <= now
@@ -352,45 +315,6 @@ def _message_ids(path: Path) -> set[str] | None:
     return None
 
 
-# --- files ---------------------------------------------------------------------------------------
-
-
 def _alone() -> AbstractContextManager[bool]:
     """Be the one who replaces what is kept. Raises OSError."""
     return locked(vault_dir() / _LOCK)
-
-
-@contextmanager
-def _temporary(kept: Path) -> Iterator[Path]:
-    """A name beside a file that is no session's, and is gone afterwards."""
-    new = kept.with_name(f"{TEMPORARY[0]}{os.getpid()}-{threading.get_ident()}")
-    new.unlink(missing_ok=True)
-    try:
-        yield new
-    finally:
-        new.unlink(missing_ok=True)
-
-
-def _facts(path: Path) -> os.stat_result | None:
-    with suppress(FileNotFoundError):
-        return path.lstat()
-    return None
-
-
-def _same_version(kept: os.stat_result, facts: os.stat_result) -> bool:
-    return (kept.st_size, kept.st_mtime_ns) == (facts.st_size, facts.st_mtime_ns)
-
-
-def _holds_the_same(one: Path, other: Path) -> bool:
-    return one.lstat().st_size == other.lstat().st_size and _begins_with(one, other)
-
-
-def _begins_with(path: Path, kept: Path) -> bool:
-    """Whether a file holds, byte for byte, all of another one at its beginning."""
-    with open_regular(path) as file, open_regular(kept) as beginning:
-        if os.fstat(beginning.fileno()).st_size > os.fstat(file.fileno()).st_size:
-            return False
-        while piece := beginning.read(_PIECE):
-            if file.read(len(piece)) != piece:
-                return False
-    return True

@@ -10,10 +10,9 @@ import pytest
 import send2trash  # type: ignore[import-untyped]
 
 from gemtui.errors import DeletionFailed
-from gemtui.sessions.delete import Deletion, bring_back, carry_out, plan
+from gemtui.kept.deletion import Deletion, Trash, bring_back, carry_out, plan
 from gemtui.sessions.index import Index
 from gemtui.sessions.summary import Summary
-from gemtui.sessions.trash import Trash
 from tests.sessions import logs
 from tests.sessions.stores import MAIN, append, legacy, session, talk, uuid
 
@@ -311,7 +310,7 @@ def test_what_could_not_be_deleted_is_named_and_the_rest_is_gone(
             raise PermissionError(13, "Permission denied", str(path))
         remove(path)
 
-    monkeypatch.setattr("gemtui.sessions.delete.shutil.rmtree", refuse)
+    monkeypatch.setattr("gemtui.kept.deletion.shutil.rmtree", refuse)
     with pytest.raises(DeletionFailed, match="1 of 4 could not be deleted") as caught:
         carry_out(deletion, permanent=True)
     assert caught.value.left == ((stuck, "Permission denied"),)

@@ -12,9 +12,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from gemtui.paths import vault_dir
-from gemtui.sessions.vault_files import store_with_kept, trees
-from gemtui.vault.keeping import (
+from gemtui.kept.vault import (
     QUIET,
     is_on,
     keep,
@@ -23,6 +21,8 @@ from gemtui.vault.keeping import (
     switch_off,
     switch_on,
 )
+from gemtui.paths import vault_dir
+from gemtui.sessions.vault_files import store_with_kept, trees
 from tests.conftest import SMALL, nobody
 from tests.sessions import logs
 from tests.sessions.stores import append, legacy, session, talk, uuid
@@ -274,6 +274,21 @@ def test_a_quiet_file_survives_what_is_done_to_it_in_its_place(store: Path) -> N
         assert before in kept(path)
         assert first in kept(plan)
     assert len(kept(path)) == 3
+
+
+def test_a_damaged_object_is_kept_once_it_is_quiet_and_replaces_nothing(store: Path) -> None:
+    path = legacy(store, uuid(1), [logs.user("u", "Hello")], key="proj")
+    whole = path.read_bytes()
+    path.write_bytes(whole[:50])
+    assert not keep(path)
+    assert keep(quiet(path))
+    assert kept(path) == [whole[:50]]
+    path.write_bytes(whole)
+    assert keep(path)
+    assert whole in kept(path)
+    path.write_bytes(whole[:50])
+    assert not keep(quiet(path))
+    assert whole in kept(path)
 
 
 def test_a_log_that_grows_again_is_linked_until_it_is_quiet(store: Path) -> None:

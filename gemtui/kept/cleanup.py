@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import StrEnum
@@ -11,8 +11,11 @@ from pathlib import Path
 from typing import Any
 
 from gemtui.agent.settings import read_settings, settings_places
+from gemtui.paths import vault_dir
+from gemtui.sessions.problem import Problem
 from gemtui.sessions.projects import is_hash
-from gemtui.sessions.summary import Flag, Summary
+from gemtui.sessions.store import SessionKind
+from gemtui.sessions.summary import NO_TITLE, Flag, Summary, TitleSource
 
 SETTING = "general.sessionRetention.enabled"
 """The setting that stops all of it when it is false."""
@@ -69,6 +72,7 @@ class Why(StrEnum):
     EXPIRED = "expired"
     TOO_MANY = "too_many"
     NOTHING = "nothing_to_resume"
+    UNREADABLE = "unreadable"
     NO_HEADER = "no_header"
     """Its first line, which names session and project, is damaged or missing."""
     TWIN = "twin"
@@ -96,6 +100,8 @@ class Hit:
                 return f"older than the newest {self.retention.count}"
             case Why.NOTHING:
                 return "nothing in it to resume"
+            case Why.UNREADABLE:
+                return "it can't be read"
             case Why.NO_HEADER:
                 return "its first line is damaged or missing"
             case Why.TWIN:
@@ -117,13 +123,17 @@ def next_hits(
     sessions: Iterable[Summary],
     retention_of: Callable[[Path | None], Retention],
     now: datetime,
+    unreadable: Iterable[Problem] = (),
 ) -> tuple[Hit, ...]:
     """Return the files that the next starts of the CLI remove, if no session is open.
 
-    `sessions`: all of a store, as a snapshot has them. `retention_of` is asked once a project.
+    `sessions`, `unreadable`: all of a store, as a snapshot has them. `retention_of` is asked once a
+    project.
     """
     folders: dict[Path, list[Summary]] = {}
-    for session in sessions:
+    damaged = [_unread(each.path, now) for each in unreadable if not each.too_large]
+    lost = frozenset(each.name for each in damaged)
+    for session in (*sessions, *damaged):
         for file in (session, *session.copies):
             if _is_cleaned(file):
                 folders.setdefault(file.path.parent, []).append(file)
@@ -134,18 +144,41 @@ def next_hits(
         if project not in rules:
             rules[project] = retention_of(project)
         if rules[project].enabled:
-            found += _hits(files, rules[project], now)
+            found += _hits(files, rules[project], now, lost)
     return tuple(found)
+
+
+def _unread(path: Path, now: datetime) -> Summary:
+    """A file that can't be read, as one in which nothing is found: so the CLI takes it."""
+    return Summary(
+        id=short_id(path),
+        title=NO_TITLE,
+        title_source=TitleSource.NONE,
+        project=None,
+        project_key=path.parent.parent.name,
+        kind=SessionKind.MAIN,
+        format="json" if path.suffix == ".json" else "jsonl",
+        names=(str(path),),
+        size=0,
+        modified=now,
+        flags=frozenset({Flag.EMPTY}),
+    )
 
 
 def _is_cleaned(file: Summary) -> bool:
     """Whether the clean-up looks at a file: a session's own, in a folder that is still in use."""
-    named = file.path.parent.name == "chats" and file.path.name.startswith("session-")
+    path = file.path
+    named = path.parent.name == "chats" and path.name.startswith("session-")
+    if path.suffix not in (".json", ".jsonl") or path.is_relative_to(vault_dir()):
+        return False
     return named and Flag.KEPT not in file.flags and not is_hash(file.project_key)
 
 
-def _hits(files: Sequence[Summary], rule: Retention, now: datetime) -> Iterator[Hit]:
+def _hits(
+    files: Sequence[Summary], rule: Retention, now: datetime, lost: Container[str]
+) -> Iterator[Hit]:
     whys = _own_reasons(files, rule, now)
+    whys |= {file.name: Why.UNREADABLE for file in files if file.name in lost}
     going: dict[str, Summary] = {}
     for file in files:
         if file.name in whys and (id := short_id(file.path)):
@@ -159,7 +192,7 @@ def _hits(files: Sequence[Summary], rule: Retention, now: datetime) -> Iterator[
 
 def _own_reasons(files: Sequence[Summary], rule: Retention, now: datetime) -> dict[str, Why]:
     resumable = [file for file in files if file.resumable and file.parent is None]
-    kept = {file.name for file in resumable if file.kind.value == "main"}
+    kept = {file.name for file in resumable if file.kind is SessionKind.MAIN}
     whys = {file.name: Why.NOTHING for file in files if file.name not in kept}
     headless = [file for file in files if file.name in kept and not file.has_header]
     whys |= {file.name: Why.NO_HEADER for file in headless}

@@ -6,9 +6,9 @@ import os
 from pathlib import Path
 
 from gemtui import list_sessions, load_session
+from gemtui.kept.vault import keep, keep_all
 from gemtui.sessions.index import Index
 from gemtui.sessions.summary import Flag, Summary
-from gemtui.vault.keeping import keep, keep_all
 from tests.sessions import logs
 from tests.sessions.stores import append, load, marker, only, read, session, talk, uuid
 

@@ -10,33 +10,48 @@ at once: the CLI opens the file by its name for each record, so it goes on in it
 
 from __future__ import annotations
 
+import dataclasses
 import os
 import stat
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
-from dataclasses import replace
 from itertools import count
 from pathlib import Path
 
 import orjson
+from msgspec.structs import replace
 
-from gemtui.agent.run_folder import RunFolder
-from gemtui.runs.kept_session import (
+from gemtui.agent import process_tree
+from gemtui.agent.gemini import owner_lives
+from gemtui.agent.run_folder import Request, RunFolder
+from gemtui.kept.files import (
+    append_rest,
+    begins_with,
+    copy_file,
+    copy_instead,
+    link_instead,
+    size_of,
+)
+from gemtui.kept.run_copies import (
     Aftermath,
     KeptSession,
+    aftermath_of,
     copy_at_end,
-    copy_file,
     covers,
     done_so_far,
-    goes_on,
     holds,
-    named,
+    keep_before,
+    kept_of,
     put_file_back,
+    session_files,
+    unsettled,
     write_aftermath,
     write_newest,
 )
+from gemtui.paths import gemini_home
 from gemtui.sessions.store import Store
+from gemtui.transcript.parts import string
 
 QUICK = 0.002
 """Seconds between two looks until the CLI's first output: by then the ghost exists."""
@@ -54,7 +69,7 @@ _COPY = "copy-"
 Stamp = tuple[int, int, int]
 
 
-class Keeper:
+class SessionKeeper:
     """Looks after one session: call `look` again and again during the run, `close` at its end."""
 
     def __init__(self, folder: RunFolder, kept: KeptSession) -> None:
@@ -75,7 +90,7 @@ class Keeper:
             if self._stirred(place):
                 self._look_into(place)
         self._bring_up_to_date()
-        if not self._said and _size(self._folder.stdout):
+        if not self._said and size_of(self._folder.stdout):
             self._said = True
             self._look_everywhere()
         return STEP if self._said else QUICK
@@ -114,7 +129,9 @@ class Keeper:
 
     def _look_everywhere(self) -> None:
         """Find the folders that have come since; what was unclear is looked at again."""
-        found = {place.path for place in named(Store(self._kept.home), self._kept.session_id)}
+        found = {
+            place.path for place in session_files(Store(self._kept.home), self._kept.session_id)
+        }
         self._places = self._chats({*found, *self._kept.seen, *self._kept.files})
         self._times.clear()
         self._unclear.clear()
@@ -197,7 +214,7 @@ class Keeper:
         self._note(replace(self._done, ghosts=_with(self._done.ghosts, path)))
 
     def _put_back(self, path: Path) -> None:
-        kept = replace(self._kept, newest=self._newest)
+        kept = dataclasses.replace(self._kept, newest=self._newest)
         try:
             if not put_file_back(kept, path):
                 return
@@ -225,23 +242,15 @@ class Keeper:
         """Keep the newest state of a file: as another name of it, else as a copy."""
         taken = {each.stem.rpartition("-")[2] for each in self._newest.values()}
         number = next(number for number in count() if str(number) not in taken)
+        newest = self._folder.path / f"now-{number}{path.suffix}"
         try:
-            self._newest[path] = self._link(path, f"now-{number}{path.suffix}")
+            if not link_instead(path, newest):
+                newest = newest.with_name(f"{_COPY}{number}{path.suffix}")
+                copy_file(path, newest)
         except FileNotFoundError:
             return
-        except OSError:
-            copy = self._folder.path / f"{_COPY}{number}{path.suffix}"
-            copy_file(path, copy)
-            self._newest[path] = copy
+        self._newest[path] = newest
         self._write()
-
-    def _link(self, path: Path, name: str) -> Path:
-        """A name in the run's folder for a file, in the place of what bore it. Raises OSError."""
-        newest = self._folder.path / name
-        made = newest.with_name(f"{name}.new")
-        made.unlink(missing_ok=True)
-        os.link(path, made)
-        return made.replace(newest)
 
     def _take_in(self, path: Path, newest: Path) -> bool:
         """Another file stands in the place of one that is kept; whether all it says is kept now."""
@@ -250,13 +259,13 @@ class Keeper:
         elif _is_copy(newest):
             pass
         elif covers(path, newest):
-            self._link(path, newest.name)
+            link_instead(path, newest)
         else:
             return False
         return True
 
     def _copy_links(self) -> None:
-        """Copy what is only linked, as far as there is room (`kept_session`)."""
+        """Copy what is only linked, as far as there is room (`copy_at_end`)."""
         for newest in self._newest.values():
             if not _is_copy(newest):
                 with suppress(OSError):
@@ -289,22 +298,16 @@ def _rejoin(path: Path, newest: Path) -> None:
 
 
 def _refresh(path: Path, copy: Path) -> None:
-    size = copy.stat().st_size
-    facts = path.stat()
     if path.suffix != ".jsonl":
-        copy_file(path, copy)
-    elif facts.st_size >= size and goes_on(path, copy):
-        with path.open("rb") as source, copy.open("ab") as target:
-            source.seek(size)
-            while piece := source.read(1 << 20):
-                target.write(piece)
-        os.utime(copy, ns=(facts.st_atime_ns, facts.st_mtime_ns))
+        copy_instead(path, copy)
+    elif begins_with(path, copy, sampled=True):
+        append_rest(path, copy)
 
 
 def _was_rewritten(path: Path, copy: Path) -> bool:
     """Whether a log no longer goes on from what was copied; the other format is rewritten."""
     try:
-        return path.suffix == ".jsonl" and not goes_on(path, copy)
+        return path.suffix == ".jsonl" and not begins_with(path, copy, sampled=True)
     except OSError:
         return False
 
@@ -323,12 +326,6 @@ def _has_header(path: Path) -> bool:
 def _lines(path: Path) -> int:
     with suppress(OSError), path.open("rb") as file:
         return file.read(_HEAD).count(b"\n")
-    return 0
-
-
-def _size(path: Path) -> int:
-    with suppress(OSError):
-        return path.stat().st_size
     return 0
 
 
@@ -352,3 +349,64 @@ def _is_copy(newest: Path) -> bool:
 
 def _with(paths: tuple[Path, ...], path: Path) -> tuple[Path, ...]:
     return paths if path in paths else (*paths, path)
+
+
+# --- before a run and after it ------------------------------------------------------------------
+
+
+class ResumeGuard:
+    """Keeps the sessions that an adapter's runs resume: `GeminiAdapter(guard=ResumeGuard())`.
+
+    The keeper works in the run's supervisor, so that it is there as long as the run goes on,
+    whoever follows it. If the supervisor was killed, the next gemtui does the keeper's last part.
+    """
+
+    supervisor = "gemtui.runs.supervisor"
+
+    def before(self, folder: RunFolder, request: Request, environ: Mapping[str, str]) -> None:
+        """Copy the session that the run will resume.
+
+        Any start of the CLI cleans up, so what earlier runs left is settled first. Raises OSError,
+        which keeps the run from starting.
+        """
+        settle_left(folder.path.parent)
+        resumed = string((request.about or {}).get("resume"))
+        if resumed:
+            keep_before(folder, gemini_home({**environ, **request.environ}), resumed)
+
+    def after(self, folder: RunFolder) -> None:
+        """Settle the session once; does nothing for a run that resumed none.
+
+        If the disk is full it is settled without being written down.
+        """
+        kept = kept_of(folder)
+        if kept is not None and aftermath_of(folder) is None:
+            with suppress(OSError):
+                SessionKeeper(folder, kept).close()
+
+
+def settle_left(runs: Path) -> tuple[RunFolder, ...]:
+    """Settle the sessions of ended runs whose supervisors could not, say because they were killed.
+
+    Returns these runs. Cheap if there is nothing to do. While processes of such a run go on, its
+    session is settled for now and will be again.
+    """
+    left = tuple(folder for folder in unsettled(runs) if _is_over(folder))
+    for folder in left:
+        if folder.exit() is None and process_tree.tagged(folder.id):
+            _put_right_for_now(folder)
+        else:
+            ResumeGuard().after(folder)
+    return left
+
+
+def _put_right_for_now(folder: RunFolder) -> None:
+    kept = kept_of(folder)
+    if kept is not None:
+        with suppress(OSError):
+            SessionKeeper(folder, kept).look()
+
+
+def _is_over(folder: RunFolder) -> bool:
+    owner = folder.owner()
+    return folder.exit() is not None or (owner is not None and not owner_lives(owner))

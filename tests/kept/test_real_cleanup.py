@@ -10,19 +10,19 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
+from gemtui.kept.cleanup import Hit, Why, next_hits, retention
+from gemtui.kept.restoring import restore
+from gemtui.kept.vault import keep_all, switch_on
 from gemtui.sessions.summary import Flag, Summary, iso
 from gemtui.sessions.vault_files import in_tree, trees
-from gemtui.vault.cleanup import Hit, Why, next_hits, retention
-from gemtui.vault.keeping import keep_all, switch_on
-from gemtui.vault.restoring import restore
 from tests.model_server import Gate, ModelServer, answer, text
 from tests.patience import PATIENCE
 from tests.real_cli import GeminiCli
 from tests.sessions import logs
-from tests.sessions.stores import read, uuid
+from tests.sessions.stores import read, set_time, uuid
 
 NOW = datetime.now(UTC)
-EXPIRED, GHOSTED, TWIN, BURIED, COMMAND, FRESH = (uuid(number) for number in range(1, 7))
+EXPIRED, GHOSTED, TWIN, BURIED, COMMAND, FRESH, BROKEN = map(uuid, range(1, 8))
 
 
 def ask(gemini: GeminiCli, prompt: str, *options: str) -> None:
@@ -80,6 +80,10 @@ class Store:
         self.add(BURIED, after=[{"$set": {"messages": [logs.context()]}}])
         self.write(COMMAND, [logs.user("u", "/about")], "2026-11-20T10-00", 0)
         self.add(FRESH)
+        self.add(BROKEN)
+        broken = self.chats / f"session-2026-10-02T10-00-{BROKEN[:8]}.json"
+        broken.write_text("no session")
+        set_time(broken, (NOW - timedelta(days=1)).timestamp())
 
     def head(self, id: str, days: float) -> dict[str, Any]:
         when = iso(NOW - timedelta(days=days))
@@ -99,7 +103,8 @@ class Store:
 
     def hits(self) -> tuple[Hit, ...]:
         """What gemtui says that goes next."""
-        return next_hits(read(self.gemini.store).sessions, lambda _: rule(self.gemini), NOW)
+        found = read(self.gemini.store)
+        return next_hits(found.sessions, lambda _: rule(self.gemini), NOW, found.unreadable)
 
     def files(self) -> dict[Path, bytes]:
         """Every file of a session and what belongs to one, with what is in it."""
@@ -123,12 +128,12 @@ def test_what_the_cli_removes_was_told_and_is_kept_byte_for_byte(gemini: GeminiC
     clean_up(gemini, [*told, agent, *store.beside])
     gone = before.keys() - store.files().keys()
     assert gone == told.keys() | {agent, *store.beside}
-    assert set(told.values()) == {Why.EXPIRED, Why.NOTHING, Why.TWIN}
+    assert set(told.values()) == {Why.EXPIRED, Why.NOTHING, Why.TWIN, Why.UNREADABLE}
     for path in gone:
         names = [in_tree(tree, path) for tree in trees()]
         assert [name.read_bytes() for name in names if name.exists()] == [before[path]]
     removed = {each.id for each in read(gemini.store).sessions if Flag.KEPT in each.flags}
-    assert removed == {EXPIRED, GHOSTED, TWIN, BURIED, COMMAND, "helper"}
+    assert removed == {EXPIRED, GHOSTED, TWIN, BURIED, COMMAND, BROKEN, "helper"}
 
 
 def test_what_is_put_back_is_listed_and_resumed_by_the_cli_and_stays(gemini: GeminiCli) -> None:

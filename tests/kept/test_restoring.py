@@ -11,13 +11,13 @@ import orjson
 import pytest
 
 from gemtui.errors import RestoreFailed
+from gemtui.kept.cleanup import Retention, next_hits
+from gemtui.kept.restoring import Restored, restore
+from gemtui.kept.vault import keep_all, switch_on
 from gemtui.paths import vault_dir
 from gemtui.sessions.projects import path_hash
 from gemtui.sessions.summary import Flag, Summary
 from gemtui.sessions.vault_files import COPIES
-from gemtui.vault.cleanup import Retention, next_hits
-from gemtui.vault.keeping import keep_all, switch_on
-from gemtui.vault.restoring import Restored, restore
 from tests.sessions import logs
 from tests.sessions.stores import legacy, marker, read, session, set_time, talk, uuid
 
@@ -113,6 +113,14 @@ def test_what_is_too_old_counts_as_used_today_or_it_would_go_again(store: Path) 
     assert found.updated == LATE
     assert found.messages == 2
     assert keep_all(store) == 0
+
+
+def test_so_does_what_is_not_old_where_only_so_many_stay(store: Path) -> None:
+    session(store, uuid(2), talk(uuid(2), seconds=60))
+    path = session(store, uuid(1))
+    keep_all(store)
+    path.unlink()
+    assert back(store, SOON, Retention(age=None, count=2)).renewed
 
 
 def test_so_does_an_object_of_an_older_version(store: Path) -> None:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from gemtui.vault.keeping import switch_on
+from gemtui.kept.vault import switch_on
 
 
 @pytest.fixture

@@ -10,12 +10,12 @@ from pathlib import Path
 import pytest
 
 from gemtui.extension.content import write
+from gemtui.kept.vault import keep, keep_all, switch_off, switch_on
 from gemtui.paths import extension_dir, vault_dir
 from gemtui.sessions.vault_files import store_with_kept
-from gemtui.vault.keeping import keep, keep_all, switch_off, switch_on
+from tests.kept.test_keeping import kept
 from tests.sessions import logs
 from tests.sessions.stores import append, session, talk, uuid
-from tests.vault.test_keeping import kept
 
 
 @pytest.fixture(autouse=True)

@@ -17,9 +17,9 @@ from gemtui.agent.events import AgentEvent, Done, DoneStatus
 from gemtui.agent.gemini import GeminiAdapter, GeminiRun
 from gemtui.agent.options import AgentOptions
 from gemtui.agent.run_folder import Request, RunFolder
+from gemtui.kept.resume_guard import ResumeGuard
+from gemtui.kept.run_copies import Aftermath, aftermath_of, kept_of
 from gemtui.policy.model.rules import ApprovalMode
-from gemtui.runs.kept_session import Aftermath, aftermath_of, kept_of
-from gemtui.runs.resume import ResumeGuard
 from gemtui.sessions.index import Index
 from gemtui.sessions.load import transcript_of
 from gemtui.sessions.records import SessionLog

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
+from datetime import UTC, datetime
 from pathlib import Path
 
 import orjson
@@ -13,11 +14,12 @@ import pytest
 from gemtui.agent.options import AgentOptions
 from gemtui.agent.run_folder import Exit, Owner, Request, RunFolder
 from gemtui.errors import OptionError
+from gemtui.kept.cleanup import Retention
+from gemtui.kept.restoring import restore_from_run
+from gemtui.kept.resume_guard import ResumeGuard, SessionKeeper, settle_left
+from gemtui.kept.run_copies import Aftermath, KeptSession, aftermath_of, keep_before, kept_of
+from gemtui.kept.vault import keep as vault_keep
 from gemtui.runs.adapter import GeminiAdapter
-from gemtui.runs.kept_session import Aftermath, KeptSession, aftermath_of, keep, kept_of, put_back
-from gemtui.runs.resume import ResumeGuard, settle_left
-from gemtui.runs.session_keeper import Keeper
-from gemtui.vault.keeping import keep as vault_keep
 
 ID = "0a1b2c3d-1111-4222-8333-444455556666"
 OTHER = "0a1b2c3d-9999-4222-8333-444455556666"
@@ -58,7 +60,7 @@ class Home:
         return self.add("session-2026-01-02T03-09-0a1b2c3d.jsonl", content)
 
     def keep(self) -> KeptSession:
-        return keep(self.folder, self.path, ID)
+        return keep_before(self.folder, self.path, ID)
 
     def files(self) -> dict[str, bytes]:
         return {str(p): p.read_bytes() for p in self.path.rglob("*") if p.is_file()}
@@ -67,6 +69,12 @@ class Home:
 @pytest.fixture
 def home(tmp_path: Path) -> Home:
     return Home(tmp_path)
+
+
+def put_back(home: Home) -> tuple[Path, ...]:
+    """Put back what the run keeps, where the CLI removes nothing for its age."""
+    rule, now = Retention(enabled=False), datetime.now(UTC)
+    return restore_from_run(home.folder, lambda _: rule, now).paths
 
 
 def test_a_session_that_only_the_vault_has_starts_no_run(
@@ -97,7 +105,7 @@ def test_the_ghost_goes_and_nothing_else(home: Home) -> None:
     kept = home.keep()
     ghost = home.ghost()
     before = home.files()
-    assert Keeper(home.folder, kept).close() == Aftermath(ghosts=(ghost,))
+    assert SessionKeeper(home.folder, kept).close() == Aftermath(ghosts=(ghost,))
     before.pop(str(ghost))
     assert home.files() == before
     assert other.exists()
@@ -119,7 +127,7 @@ def test_the_ghost_goes_and_nothing_else(home: Home) -> None:
 def test_a_new_file_that_is_no_ghost_stays(home: Home, content: bytes) -> None:
     kept = home.keep()
     path = home.ghost(content)
-    assert Keeper(home.folder, kept).close() == Aftermath()
+    assert SessionKeeper(home.folder, kept).close() == Aftermath()
     assert path.read_bytes() == content
 
 
@@ -127,7 +135,7 @@ def test_a_ghost_stays_where_no_other_file_says_anything(home: Home) -> None:
     home.real.write_bytes(GHOST)
     kept = home.keep()
     ghost = home.ghost()
-    assert Keeper(home.folder, kept).close() == Aftermath()
+    assert SessionKeeper(home.folder, kept).close() == Aftermath()
     assert ghost.exists()
 
 
@@ -136,7 +144,7 @@ def test_a_resume_in_the_same_minute_is_harmless(home: Home) -> None:
     again = lines(header_of(), {"$set": {"messages": [CONTEXT]}})
     restored = lines({"$set": {"messages": [CONTEXT, PROMPT, ANSWER]}})
     home.real.write_bytes(REAL + again + restored)
-    assert Keeper(home.folder, kept).close() == Aftermath()
+    assert SessionKeeper(home.folder, kept).close() == Aftermath()
 
 
 def test_a_session_that_vanished_is_put_back_and_leaves_no_ghost(home: Home) -> None:
@@ -148,11 +156,11 @@ def test_a_session_that_vanished_is_put_back_and_leaves_no_ghost(home: Home) -> 
     sub.unlink()
     sub.parent.rmdir()
     ghost = home.ghost()
-    found = Keeper(home.folder, kept).close()
+    found = SessionKeeper(home.folder, kept).close()
     assert (found.ghosts, set(found.restored), found.lost) == ((ghost,), {home.real, sub}, ())
     assert home.files() == before
     assert home.real.stat().st_mtime_ns == times
-    assert put_back(kept) == ()
+    assert put_back(home) == ()
 
 
 def test_what_could_not_be_put_back_is_lost(home: Home) -> None:
@@ -160,11 +168,11 @@ def test_what_could_not_be_put_back_is_lost(home: Home) -> None:
     home.real.unlink()
     home.chats.rmdir()
     home.chats.touch()
-    found = Keeper(home.folder, kept).close()
+    found = SessionKeeper(home.folder, kept).close()
     assert (found.restored, found.lost) == ((), (home.real,))
     assert str(home.real) in found.problems[0]
     home.chats.unlink()
-    assert put_back(kept) == (home.real,)
+    assert put_back(home) == (home.real,)
     assert home.real.read_bytes() == REAL
 
 
@@ -176,11 +184,13 @@ ANSWERED = lines({"id": "a2", "type": "gemini", "content": "Plum again."})
 
 
 @pytest.fixture(params=["linked", "copied"])
-def keeper(request: pytest.FixtureRequest, home: Home, monkeypatch: pytest.MonkeyPatch) -> Keeper:
+def keeper(
+    request: pytest.FixtureRequest, home: Home, monkeypatch: pytest.MonkeyPatch
+) -> SessionKeeper:
     """A keeper that has looked once; where there can be no link, it has copies."""
     if request.param == "copied":
         _refuse_links(monkeypatch, home.folder.path)
-    keeper = Keeper(home.folder, home.keep())
+    keeper = SessionKeeper(home.folder, home.keep())
     keeper.look()
     return keeper
 
@@ -189,15 +199,15 @@ def _refuse_links(monkeypatch: pytest.MonkeyPatch, between: Path) -> None:
     """As between two file systems: no link from or to anything below `between`."""
     link = os.link
 
-    def refuse(source: Path, target: Path) -> None:
+    def refuse(source: Path, target: Path, **more: bool) -> None:
         if Path(source).is_relative_to(between) != Path(target).is_relative_to(between):
             raise OSError(errno.EXDEV, os.strerror(errno.EXDEV))
-        link(source, target)
+        link(source, target, **more)
 
     monkeypatch.setattr(os, "link", refuse)
 
 
-def test_a_ghost_goes_as_soon_as_it_is_whole(home: Home, keeper: Keeper) -> None:
+def test_a_ghost_goes_as_soon_as_it_is_whole(home: Home, keeper: SessionKeeper) -> None:
     header, context = GHOST.splitlines(keepends=True)
     ghost = home.ghost(b"")
     keeper.look()
@@ -215,7 +225,7 @@ def test_a_ghost_goes_as_soon_as_it_is_whole(home: Home, keeper: Keeper) -> None
     assert keeper.close() == Aftermath(ghosts=(ghost,))
 
 
-def test_half_a_ghost_goes_once_the_cli_has_spoken(home: Home, keeper: Keeper) -> None:
+def test_half_a_ghost_goes_once_the_cli_has_spoken(home: Home, keeper: SessionKeeper) -> None:
     ghost = home.ghost(lines(header_of()))
     keeper.look()
     assert ghost.exists()
@@ -225,7 +235,9 @@ def test_half_a_ghost_goes_once_the_cli_has_spoken(home: Home, keeper: Keeper) -
     assert not ghost.exists()
 
 
-def test_what_vanishes_comes_back_with_all_that_was_written(home: Home, keeper: Keeper) -> None:
+def test_what_vanishes_comes_back_with_all_that_was_written(
+    home: Home, keeper: SessionKeeper
+) -> None:
     with home.real.open("ab") as file:
         file.write(MORE)
     keeper.look()
@@ -241,7 +253,7 @@ def test_what_vanishes_comes_back_with_all_that_was_written(home: Home, keeper: 
     assert home.files() == {str(home.real): REAL + MORE + ANSWERED}
 
 
-def test_a_log_that_began_anew_is_joined(home: Home, keeper: Keeper) -> None:
+def test_a_log_that_began_anew_is_joined(home: Home, keeper: SessionKeeper) -> None:
     home.real.unlink()
     home.real.write_bytes(MORE)
     keeper.look()
@@ -255,7 +267,9 @@ def test_a_log_that_began_anew_is_joined(home: Home, keeper: Keeper) -> None:
     assert kept.newest[home.real].read_bytes() == REAL + MORE + ANSWERED
 
 
-def test_a_log_that_the_cli_writes_whole_again_is_the_newest(home: Home, keeper: Keeper) -> None:
+def test_a_log_that_the_cli_writes_whole_again_is_the_newest(
+    home: Home, keeper: SessionKeeper
+) -> None:
     again = lines(header_of(), CONTEXT, PROMPT, ANSWER) + MORE
     other = home.real.with_suffix(".tmp")
     other.write_bytes(again)
@@ -266,7 +280,7 @@ def test_a_log_that_the_cli_writes_whole_again_is_the_newest(home: Home, keeper:
     assert home.real.read_bytes() == again
 
 
-def test_files_that_come_with_the_run_are_kept_too(home: Home, keeper: Keeper) -> None:
+def test_files_that_come_with_the_run_are_kept_too(home: Home, keeper: SessionKeeper) -> None:
     sub = home.add(f"{ID}/sub.jsonl", REAL)
     migrated = home.add("session-2026-01-02T03-11-0a1b2c3d.jsonl", REAL + MORE)
     output = home.chats.parent / "tool-outputs" / f"session-{ID}" / "shell_1.txt"
@@ -280,13 +294,13 @@ def test_files_that_come_with_the_run_are_kept_too(home: Home, keeper: Keeper) -
     assert home.files() == before
 
 
-def test_no_state_takes_the_place_of_another(home: Home, keeper: Keeper) -> None:
+def test_no_state_takes_the_place_of_another(home: Home, keeper: SessionKeeper) -> None:
     first = home.add(f"{ID}/first.jsonl", REAL)
     keeper.look()
     kept = kept_of(home.folder)
     assert kept is not None
     kept.newest[home.real].unlink()
-    later = Keeper(home.folder, kept_of(home.folder) or kept)
+    later = SessionKeeper(home.folder, kept_of(home.folder) or kept)
     second = home.add(f"{ID}/second.jsonl", REAL + MORE)
     later.look()
     now = kept_of(home.folder)
@@ -294,7 +308,9 @@ def test_no_state_takes_the_place_of_another(home: Home, keeper: Keeper) -> None
     assert (now.newest[first].read_bytes(), now.newest[second].read_bytes()) == (REAL, REAL + MORE)
 
 
-def test_another_session_of_the_same_short_id_is_left_alone(home: Home, keeper: Keeper) -> None:
+def test_another_session_of_the_same_short_id_is_left_alone(
+    home: Home, keeper: SessionKeeper
+) -> None:
     other = home.add("session-2026-01-02T03-08-0a1b2c3d.jsonl", lines(header_of(OTHER), PROMPT))
     keeper.look()
     other.unlink()
@@ -303,7 +319,7 @@ def test_another_session_of_the_same_short_id_is_left_alone(home: Home, keeper: 
     assert not other.exists()
 
 
-def test_somebody_else_can_finish_what_a_keeper_began(home: Home, keeper: Keeper) -> None:
+def test_somebody_else_can_finish_what_a_keeper_began(home: Home, keeper: SessionKeeper) -> None:
     with home.real.open("ab") as file:
         file.write(MORE)
     keeper.look()
@@ -319,8 +335,8 @@ def test_somebody_else_can_finish_what_a_keeper_began(home: Home, keeper: Keeper
 def test_a_file_that_is_there_is_never_replaced(home: Home) -> None:
     kept = home.keep()
     home.real.write_bytes(b"something else\n")
-    assert Keeper(home.folder, kept).close().changed == (home.real,)
-    assert put_back(kept) == ()
+    assert SessionKeeper(home.folder, kept).close().changed == (home.real,)
+    assert put_back(home) == ()
     assert home.real.read_bytes() == b"something else\n"
 
 

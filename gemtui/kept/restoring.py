@@ -1,0 +1,294 @@
+"""Put a session back into the CLI's store, so that the CLI lists and resumes it.
+
+It comes from the vault, or from a run that kept the only copy. Only the file in use comes back,
+with its subagents, tool outputs and plans, and none of its ghosts and older copies: the clean-up
+removes all files of an id as soon as one of them has nothing to resume or is too old. What the
+store has of that kind is kept in the vault first, and then removed.
+"""
+
+from __future__ import annotations
+
+import io
+import os
+import re
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field
+from datetime import datetime
+from functools import partial
+from pathlib import Path
+from uuid import uuid4
+
+import orjson
+
+from gemtui.agent.run_folder import RunFolder
+from gemtui.errors import OptionError, RestoreFailed
+from gemtui.files import open_regular, write_new
+from gemtui.jsonin import loads
+from gemtui.kept.cleanup import Retention, is_too_late, short_id
+from gemtui.kept.files import copy_file, copy_instead, put
+from gemtui.kept.run_copies import covers, kept_of, read_session, session_files
+from gemtui.kept.vault import detach, is_on, keep
+from gemtui.paths import vault_dir
+from gemtui.sessions.belongings import is_plain_id
+from gemtui.sessions.merge import is_live, merged
+from gemtui.sessions.projects import Projects, path_hash
+from gemtui.sessions.store import SessionKind, place_of
+from gemtui.sessions.summary import Flag, Summary, iso
+from gemtui.sessions.vault_files import (
+    COPIES,
+    in_tree,
+    names_beside,
+    place_in_store,
+    store_with_kept,
+    trees,
+)
+
+_FIRST = 4096
+"""Bytes of a log that may hold its first line."""
+_ID = re.compile(r"\b[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\b")
+
+Rule = Callable[[Path | None], Retention]
+"""How long the CLI keeps the sessions of a project; None = of no project."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Restored:
+    """What a restoring did.
+
+    `paths`: the files that are in the store again. `removed`: files with this id that had nothing
+    to resume, or were too old, and would have taken it along; the vault has them. `renewed`: its
+    last update is now, as the CLI would have found it too old. `in_the_way`: place that holds less
+    than what is kept of it -> that; nothing is written over it.
+    """
+
+    paths: tuple[Path, ...]
+    removed: tuple[Path, ...] = ()
+    renewed: bool = False
+    in_the_way: Mapping[Path, Path] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Source:
+    """What is kept of one session.
+
+    `place`: of its file in use, in the store. `kept`: what there is of that. `others`: the id in it
+    -> place of each subagent's file, tool output and plan -> what is kept of it. `is_shared`:
+    whether such a file may come back itself, as nothing writes over it.
+    """
+
+    place: Path
+    kept: Path
+    others: Callable[[str], Mapping[Path, Path]]
+    is_shared: Callable[[Path], bool]
+
+
+def restore(session: Summary, home: Path, rule: Retention, now: datetime) -> Restored:
+    """Put a session that the vault keeps back to its place in the store, never over a conversation.
+
+    `rule`: how long the CLI keeps sessions of its project. Interrupted at any moment it has lost
+    nothing, and can be done again. Raises RestoreFailed if there is a reason not to, and OSError.
+    """
+    if Flag.KEPT not in session.flags:
+        raise RestoreFailed(f"{session.path} is where it belongs: there is nothing to restore")
+    kept, place = session.path, place_in_store(session.path)
+    if session.kind is not SessionKind.MAIN:
+        _put(kept, place, shared=_is_shared(kept))
+        return Restored(paths=(place,))
+    source = _Source(
+        place=place,
+        kept=kept,
+        others=partial(_beside_in_vault, place, home),
+        is_shared=_is_shared,
+    )
+    return _restore(source, home, lambda _: rule, now)
+
+
+def restore_from_run(folder: RunFolder, rule_of: Rule, now: datetime) -> Restored:
+    """Put back what a run keeps of a session and what is gone, in its newest state.
+
+    Where the conversation itself is gone, that is as with one of the vault. Raises RestoreFailed,
+    OSError.
+    """
+    kept = kept_of(folder)
+    if kept is None:
+        return Restored(paths=())
+    mains = {copy: path for path, copy in kept.states.items() if path.parent.name == "chats"}
+    others = {path: copy for path, copy in kept.states.items() if copy not in mains}
+    found = [read for copy in mains if (read := read_session(copy)) is not None]
+    if mains:
+        known = merged(found, Projects(kept.home, []), now).path if found else None
+        chosen = known or next(iter(mains))
+        if not os.path.lexists(mains[chosen]):
+            source = _Source(
+                place=mains[chosen], kept=chosen, others=lambda _: others, is_shared=lambda _: False
+            )
+            return _restore(source, kept.home, rule_of, now)
+    less = {
+        path: copy
+        for copy, path in mains.items()
+        if os.path.lexists(path) and not covers(path, copy)
+    }
+    back = tuple(_put_others(others, lambda _: False))
+    return Restored(paths=back, in_the_way=less)
+
+
+def _restore(source: _Source, home: Path, rule_of: Rule, now: datetime) -> Restored:
+    kept, place = source.kept, source.place
+    session = read_session(kept)
+    if session is None or not session.resumable:
+        raise RestoreFailed(
+            "there is nothing in it for Gemini CLI to resume, which would remove it at its next "
+            f"start: it stays in {kept}"
+        )
+    root = Projects(home, [key := place.parent.parent.name]).root_of(key)
+    if not session.has_header:
+        _add_header(session, place, root)
+        session = read_session(kept) or session
+    if root and session.project_hash and session.project_hash != path_hash(root):
+        raise RestoreFailed(f"{place.parent.parent} belongs to another project now, {root}")
+    rule = rule_of(Path(root) if root else None)
+    removed = tuple(_make_way(place, session, rule, now))
+    renewed = is_too_late(session, rule, now)
+    others: tuple[Path, ...] = ()
+    if is_plain_id(session.id):  # before the session, without which all can be done again
+        others = tuple(_put_others(source.others(session.id), source.is_shared))
+    if renewed:
+        _put(kept, place, shared=False, write=partial(_write_updated, updated=now))
+    else:
+        _put(kept, place, shared=source.is_shared(kept))
+    if is_on():
+        keep(place)
+    for path in (place, *others):
+        detach(path)
+    return Restored(paths=(place, *others), removed=removed, renewed=renewed)
+
+
+def require_stored(session: str, home: Path) -> None:
+    """Raise OptionError if only the vault has the files of a session: the CLI can't resume it."""
+    places = [*session_files(store_with_kept(home), session)]
+    if places and all(place.kept for place in places):
+        raise OptionError(put_back_first(session), option="resume")
+
+
+def put_back_first(id: str) -> str:
+    """Say why a session that only the vault has can't be resumed, and the way out."""
+    way = f"gemtui vault restore {id}"
+    return f"Gemini CLI has removed {id}, only the vault has it: put it back first, {way}"
+
+
+def _add_header(session: Summary, place: Path, root: str | None) -> None:
+    """Put a first line before all that a kept log holds; without one the CLI would remove it.
+
+    Raises RestoreFailed, OSError.
+    """
+    id = _id_in_first_line(session.path, short_id(place))
+    if root is None or not id:
+        raise RestoreFailed(
+            "its first line is damaged or missing, and its project or id is not known, so Gemini"
+            f" CLI would remove it at its next start: it stays in {session.path}"
+        )
+    header = {
+        "sessionId": id,
+        "projectHash": path_hash(root),
+        "startTime": iso(session.started or session.when),
+        "lastUpdated": iso(session.when),
+        "kind": "main",
+    }
+    copy_instead(
+        session.path, session.path, head=orjson.dumps(header, option=orjson.OPT_APPEND_NEWLINE)
+    )
+
+
+def _id_in_first_line(kept: Path, short: str) -> str:
+    """The id that what is left of a log's first line names, else a new one for its file's name."""
+    with open_regular(kept) as file:
+        first = file.read(_FIRST).partition(b"\n")[0].decode(errors="replace")
+    found = _ID.search(first)
+    if found is not None and found[0].startswith(short):
+        return found[0]
+    return f"{short}{str(uuid4())[8:]}" if short else ""
+
+
+# --- what would take it along ------------------------------------------------------------------
+
+
+def _make_way(place: Path, session: Summary, rule: Retention, now: datetime) -> Iterator[Path]:
+    """Keep, and remove, what the clean-up would take and the session with it."""
+    for path in _of_this_id(place):
+        there = read_session(path)
+        goes = there is None or not (there.resumable and there.has_header)
+        if not goes and path != place and there is not None and not is_too_late(there, rule, now):
+            continue
+        if there is None or (not goes and path == place):
+            raise RestoreFailed(f"{path} is in its place: move it away, then restore again")
+        if there.id != session.id and there.spoken and there.has_header:
+            raise RestoreFailed(f"{path} has its short id and would take it along: move it away")
+        if is_live(there, now):
+            raise RestoreFailed(f"{path} is just being written: end that session first")
+        keep(path)
+        path.unlink()
+        yield path
+
+
+def _of_this_id(place: Path) -> list[Path]:
+    short, found = short_id(place), [place]
+    with suppress(OSError):
+        found += [path for path in place.parent.iterdir() if short and short_id(path) == short]
+    return [path for path in dict.fromkeys(found) if os.path.lexists(path)]
+
+
+# --- putting back ------------------------------------------------------------------------------
+
+
+def _beside_in_vault(place: Path, home: Path, id: str) -> Mapping[Path, Path]:
+    """The best that the vault has of each subagent's file, and the newest of all else."""
+    best: dict[Path, tuple[int, Path]] = {}
+
+    def offer(path: Path, kept: Path, rank: int) -> None:
+        if path not in best or rank > best[path][0]:
+            best[path] = rank, kept
+
+    agents = place.parent / id
+    for tree in trees():
+        with suppress(OSError):
+            for path in in_tree(tree, agents).iterdir():
+                if (found := place_of(path, in_tree(tree, home))) is not None:
+                    offer(agents / path.name, path, found.size)
+    for kept, path in names_beside(place, id, trees()):
+        offer(path, kept, kept.stat().st_mtime_ns)
+    return {path: kept for path, (_, kept) in best.items()}
+
+
+def _put_others(files: Mapping[Path, Path], is_shared: Callable[[Path], bool]) -> Iterator[Path]:
+    for path, kept in files.items():
+        if not os.path.lexists(path):
+            _put(kept, path, shared=is_shared(kept))
+            yield path
+
+
+def _is_shared(kept: Path) -> bool:
+    """Whether a file of the vault may come back itself, as nothing writes over it."""
+    return kept.suffix == ".jsonl" and not kept.is_relative_to(vault_dir() / COPIES)
+
+
+def _put(
+    kept: Path, place: Path, *, shared: bool, write: Callable[[Path, Path], None] = copy_file
+) -> None:
+    if not put(kept, place, shared=shared, write=write):
+        raise RestoreFailed(f"{place} is there: move it away, then restore again")
+
+
+def _write_updated(kept: Path, new: Path, updated: datetime) -> None:
+    """Write a copy of a session that was last updated then."""
+    if kept.suffix == ".json":
+        with open_regular(kept) as file:
+            found = loads(file.read()) | {"lastUpdated": iso(updated)}
+        write_new(new, orjson.dumps(found, option=orjson.OPT_INDENT_2))
+        return
+    copy_file(kept, new)
+    with open_regular(new) as log, new.open("ab") as target:
+        log.seek(-1, io.SEEK_END)
+        target.write(b"" if log.read() == b"\n" else b"\n")  # the last line may have been cut
+        line = {"$set": {"lastUpdated": iso(updated)}}
+        target.write(orjson.dumps(line, option=orjson.OPT_APPEND_NEWLINE))

@@ -1,0 +1,453 @@
+"""What a run's folder keeps of the session that the run resumes, and how it is put back.
+
+`before.json` names a copy of each of the session's files as it was before the run; `now.json` their
+newest states: hard links, so that what is written to a file is kept as well, or copies that are
+updated where there can be no link. What is linked is copied, too, when the run has ended: a change
+in place changes all names of a file. `after.json` says what was found when the run had ended.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TypeVar
+
+import msgspec
+from msgspec import Struct
+from msgspec.structs import asdict
+
+from gemtui.agent.run_folder import RunFolder
+from gemtui.errors import GemtuiError
+from gemtui.files import is_file, is_there, write_whole
+from gemtui.jsonfile import read_object
+from gemtui.kept.files import begins_with, copy_file, copy_instead, put, size_of
+from gemtui.sessions.records import SessionLog
+from gemtui.sessions.store import ChatFile, SessionKind, Store, file_anywhere
+from gemtui.sessions.summarise import read_file
+from gemtui.sessions.summary import Summary, TitleSource
+
+R = TypeVar("R", bound=Struct)
+_BEFORE, _NOW, _AFTER = "before.json", "now.json", "after.json"
+_TAIL = 4096
+_PIECE = 256 * 1024
+_HEAD = 64 * 1024
+"""Bytes of a copy that are read for the title of its session."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KeptSession:
+    """A session that a run resumes.
+
+    `files`: place in the store -> its copy from before the run. `seen`: files that had the
+    session's short id in their names then, whatever was in them. `newest`: place in the store ->
+    the newest state that is kept, including files that appeared during the run.
+    """
+
+    session_id: str
+    home: Path
+    files: Mapping[Path, Path]
+    seen: frozenset[Path]
+    newest: Mapping[Path, Path] = field(default_factory=dict)
+
+    @property
+    def states(self) -> Mapping[Path, Path]:
+        """Place in the store -> the newest state of it in the run's folder."""
+        return {**self.files, **self.newest}
+
+
+class Aftermath(Struct, frozen=True, kw_only=True):
+    """What was found and done during a run and after it.
+
+    `ghosts`: empty second files that were removed. `restored`: files of the session that were gone
+    and were put back in their newest state. `lost`: files that are gone and could not be put back.
+    `changed`: logs that no longer begin with what was in them. `problems`: what went wrong, in
+    words.
+    """
+
+    ghosts: tuple[Path, ...] = ()
+    restored: tuple[Path, ...] = ()
+    lost: tuple[Path, ...] = ()
+    changed: tuple[Path, ...] = ()
+    problems: tuple[str, ...] = ()
+
+    def notes(self, folder: RunFolder) -> tuple[str, ...]:
+        """Return what the user should know of it, a sentence each; empty if all is well."""
+        return (
+            *(f"{path} was gone, and has been put back" for path in self.restored),
+            *(f"{path} is gone: its copy is kept in {folder.path}" for path in self.lost),
+            *(
+                f"{path} was rewritten: what it held before is kept in {folder.path}"
+                for path in self.changed
+            ),
+            *self.problems,
+        )
+
+
+def keep_before(folder: RunFolder, home: Path, session_id: str) -> KeptSession:
+    """Copy every file of a session, and of its subagents, into the run's folder. Raises OSError."""
+    places = list(session_files(Store(home), session_id))
+    mine = [place.path for place in places if _may_hold(place, session_id)]
+    files = {path: folder.path / f"before-{at}{path.suffix}" for at, path in enumerate(mine)}
+    for path, copy in files.items():
+        copy_file(path, copy)
+    kept = KeptSession(
+        session_id=session_id,
+        home=home,
+        files=files,
+        seen=frozenset(place.path for place in places),
+    )
+    _write(
+        folder,
+        _BEFORE,
+        _Before(
+            session_id=session_id, home=home, files=_pairs(files), seen=tuple(sorted(kept.seen))
+        ),
+    )
+    return kept
+
+
+def kept_of(folder: RunFolder) -> KeptSession | None:
+    """Return what a run's folder keeps of a session; None if the run resumed none.
+
+    None as well where that is damaged, which `is_damaged` tells.
+    """
+    found = _read(folder, _BEFORE, _Before)
+    if found is None or not found.session_id or "\0" in found.session_id:
+        return None
+    return KeptSession(
+        session_id=found.session_id,
+        home=found.home,
+        files=_copies_in(folder, found.files),
+        seen=frozenset(found.seen),
+        newest={path: _whole(copy) for path, copy in _newest(folder).items()},
+    )
+
+
+def is_damaged(folder: RunFolder) -> bool:
+    """Return whether a run may keep a session, but what names the copies can't be read."""
+    return is_there(folder.path / _BEFORE) and kept_of(folder) is None
+
+
+def _newest(folder: RunFolder) -> dict[Path, Path]:
+    found = _read(folder, _NOW, _Now)
+    return {} if found is None else _copies_in(folder, found.files)
+
+
+def copy_at_end(newest: Path) -> None:
+    """Copy a newest state that is a link, to have it when its file is changed in place.
+
+    Raises OSError.
+    """
+    copy_instead(newest, _at_end(newest))
+
+
+def _at_end(newest: Path) -> Path:
+    return newest.with_name(f"end-{newest.name}")
+
+
+def _whole(newest: Path) -> Path:
+    """A newest state, or its copy from the end of the run if it lacks what that holds."""
+    copy = _at_end(newest)
+    if not is_there(copy):
+        return newest
+    try:
+        if newest.suffix == ".jsonl":
+            whole = begins_with(newest, copy, sampled=True)
+        else:
+            whole = covers(newest, copy)
+    except OSError:
+        whole = False
+    return newest if whole else copy
+
+
+def write_newest(folder: RunFolder, newest: Mapping[Path, Path], done: Aftermath) -> None:
+    """Write down which files are the newest states, and what has been done so far.
+
+    Raises OSError.
+    """
+    _write(folder, _NOW, _Now(files=_pairs(newest), **asdict(done)))
+
+
+def done_so_far(folder: RunFolder) -> Aftermath:
+    """Return what `write_newest` has written of what has been done."""
+    found = _read(folder, _NOW, Aftermath)
+    return Aftermath() if found is None else found
+
+
+def write_aftermath(folder: RunFolder, found: Aftermath) -> None:
+    """Write down what was found after the run. Raises OSError."""
+    _write(folder, _AFTER, found)
+
+
+def aftermath_of(folder: RunFolder) -> Aftermath | None:
+    """Return what was found after a run; None if nobody has looked, or it resumed nothing."""
+    return _read(folder, _AFTER, Aftermath)
+
+
+def runs_that_keep(runs: Path) -> Iterator[RunFolder]:
+    """Yield the folders of runs that keep a session, newest first."""
+    found = []
+    with suppress(OSError), os.scandir(runs) as entries:
+        for path in (Path(entry.path) for entry in entries):
+            with suppress(OSError):
+                found.append(((path / _BEFORE).stat().st_mtime_ns, path))
+    for _, folder in sorted(found, reverse=True):
+        yield RunFolder(folder)
+
+
+def unsettled(runs: Path) -> Iterator[RunFolder]:
+    """Yield the folders of runs that resumed a session and after which nobody has looked yet."""
+    return (folder for folder in runs_that_keep(runs) if not is_there(folder.path / _AFTER))
+
+
+def drop_kept(folder: RunFolder) -> None:
+    """Remove all that a run keeps of a session. Raises OSError."""
+    kept = kept_of(folder)
+    newest = _newest(folder).values()
+    for copy in () if kept is None else (*kept.files.values(), *newest, *map(_at_end, newest)):
+        copy.unlink(missing_ok=True)
+    for name in (_BEFORE, _NOW):
+        (folder.path / name).unlink(missing_ok=True)
+
+
+# --- files of a session ----------------------------------------------------------------------
+
+
+def session_files(store: Store, session_id: str) -> Iterator[ChatFile]:
+    """Yield the files that are named like files of this session or of its subagents."""
+    for place in store.files():
+        main = place.kind is SessionKind.MAIN and place.name_id == session_id[:8]
+        if main or (place.kind is SessionKind.SUBAGENT and place.parent == session_id):
+            yield place
+
+
+def _may_hold(place: ChatFile, session_id: str) -> bool:
+    """Whether a file is of this very session, or can't tell."""
+    if place.kind is SessionKind.SUBAGENT:
+        return True
+    try:
+        with SessionLog(place.path) as log:
+            log.refresh(upto=_TAIL)
+            return bool(log.metadata.get("sessionId", session_id) == session_id)
+    except (GemtuiError, OSError):
+        return True
+
+
+def read_session(path: Path, *, upto: int | None = None) -> Summary | None:
+    """Read a file wherever it lies, or about `upto` bytes of it; None where it is no session."""
+    if (place := file_anywhere(path)) is None:
+        return None
+    with SessionLog(path) as log:
+        known = read_file(log, place, upto=upto)
+    return known if isinstance(known, Summary) else None
+
+
+def holds(path: Path, session_id: str | None) -> bool | None:
+    """Whether a file of this session says anything, or once did; None = that can't be told.
+
+    `session_id` None: a file that does not name its session.
+    """
+    try:
+        with SessionLog(path) as log:
+            upto = _PIECE
+            while log.refresh(upto=upto) and not log.outlines and not log.complete:
+                upto *= 2
+            if log.metadata.get("sessionId") != session_id:
+                return None
+            if log.outlines:
+                return True
+            sure = not (log.torn or log.problem_count or log.dropped)
+            return False if sure else None
+    except (GemtuiError, OSError):
+        return None
+
+
+def covers(path: Path, copy: Path) -> bool:
+    """Whether a file holds all that a copy of the session holds.
+
+    That is the same and more, or at least as many messages.
+    """
+    try:
+        if path.samefile(copy) or begins_with(path, copy, sampled=True):
+            return True
+    except OSError:
+        return False
+    return _messages(path) >= _messages(copy)
+
+
+def _messages(path: Path) -> int:
+    try:
+        with SessionLog(path) as log:
+            log.refresh()
+            return len(log.outlines)
+    except (GemtuiError, OSError):
+        return 0
+
+
+# --- putting back ------------------------------------------------------------------------------
+
+
+def put_file_back(kept: KeptSession, path: Path) -> bool:
+    """Put one file back, whole and durably, or not at all; False if a file is there.
+
+    The newest state comes back as the very file that was removed, if that still exists, so that a
+    CLI that goes on writes to it; a copy from before the run is copied. Raises OSError.
+    """
+    return not os.path.lexists(path) and put(kept.states[path], path, shared=path in kept.newest)
+
+
+# --- the records in the run's folder -----------------------------------------------------------
+
+
+class _Copy(Struct, frozen=True):
+    """A place in the store, and the name of its copy in the folder."""
+
+    path: Path
+    copy: str
+
+
+class _Before(Struct, frozen=True, kw_only=True):
+    session_id: str
+    home: Path
+    files: tuple[_Copy, ...] = ()
+    seen: tuple[Path, ...] = ()
+
+
+class _Now(Aftermath, frozen=True, kw_only=True):
+    files: tuple[_Copy, ...] = ()
+
+
+def _write(folder: RunFolder, name: str, record: Struct) -> None:
+    data = msgspec.json.encode(record, enc_hook=os.fspath)
+    write_whole(folder.path / name, (msgspec.json.format(data),))
+
+
+def _read(folder: RunFolder, name: str, type: type[R]) -> R | None:
+    """A record that was written by `_write`; None where there is none that can be read."""
+    with suppress(OSError, msgspec.ValidationError):
+        return msgspec.convert(read_object(folder.path / name), type, dec_hook=_path_of)
+    return None
+
+
+def _path_of(_: type, text: object) -> Path:
+    """Raises ValueError, which is a ValidationError then, for what can't be a path."""
+    if not isinstance(text, str) or "\0" in text:
+        raise ValueError("not a path")
+    return Path(text)
+
+
+def _pairs(files: Mapping[Path, Path]) -> tuple[_Copy, ...]:
+    return tuple(_Copy(path, copy.name) for path, copy in files.items())
+
+
+def _copies_in(folder: RunFolder, files: Iterable[_Copy]) -> dict[Path, Path]:
+    """Place in the store -> file in the folder, whatever path the record gives for it."""
+    copies = {each.path: folder.path / Path(each.copy).name for each in files}
+    return {path: copy for path, copy in copies.items() if path.is_absolute() and is_file(copy)}
+
+
+# --- the only copies ---------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LastCopy:
+    """A run that keeps what the store no longer has of a session.
+
+    `files`: place in the store -> the copy; that place is empty, or holds a file with less in it.
+    `size`: bytes of the copies.
+    """
+
+    folder: RunFolder
+    session_id: str
+    files: Mapping[Path, Path]
+    size: int
+
+    @property
+    def in_the_way(self) -> Mapping[Path, Path]:
+        """The copies at whose place a file with less in it stands: they can't be put back there."""
+        return {path: copy for path, copy in self.files.items() if os.path.lexists(path)}
+
+    def is_named(self, id: str) -> bool:
+        """Whether an id, or the beginning of one, means this run or its session."""
+        return len(id) > 1 and (self.folder.id.startswith(id) or self.session_id.startswith(id))
+
+
+def title_of(copy: LastCopy) -> str:
+    """The title of the session, as the beginning of the copies tells it; "" where none does."""
+    for path in copy.files.values():
+        known = read_session(path, upto=_HEAD)
+        if known is not None and known.title_source is not TitleSource.NONE:
+            return known.title
+    return ""
+
+
+def last_copy_words(copy: LastCopy) -> str:
+    """Return what a person should know of it: one line, with the way out."""
+    return (
+        f"run {copy.folder.id[:8]} keeps the only copy of session {copy.session_id}: "
+        f"gemtui runs restore {copy.folder.id[:8]} puts it back"
+    )
+
+
+def last_copies(runs: Path) -> tuple[LastCopy, ...]:
+    """Return the runs in the folder `runs` that keep the only copy of a session, newest first.
+
+    Of several runs that keep one session it is the newest that has all of it. Reads the store's
+    folders, and of the sessions only those that are gone or have been rewritten.
+    """
+    holders: dict[tuple[Path, str], list[Path]] = {}
+    stores: dict[Path, Store] = {}
+    found = []
+    for folder in runs_that_keep(runs):
+        if (kept := kept_of(folder)) is None:
+            continue
+        if kept.home not in stores:
+            stores[kept.home] = Store(kept.home)
+        key = kept.home, kept.session_id
+        if key not in holders:
+            holders[key] = _in_store(stores[kept.home], kept.session_id)
+        files = _only_here(kept, holders[key])
+        if files:
+            size = sum(size_of(copy) for copy in set(files.values()))
+            found.append(
+                LastCopy(folder=folder, session_id=kept.session_id, files=files, size=size)
+            )
+        holders[key] += _copies(kept).values()
+    return tuple(found)
+
+
+def forget_copies(runs: Path, home: Path, session_id: str) -> None:
+    """Remove all copies of a session that the user has deleted, if the store has no more of it.
+
+    Raises OSError.
+    """
+    mine = [folder for folder in runs_that_keep(runs) if _keeps(folder, home, session_id)]
+    if mine and not _in_store(Store(home), session_id):
+        for folder in mine:
+            drop_kept(folder)
+
+
+def _keeps(folder: RunFolder, home: Path, session_id: str) -> bool:
+    kept = kept_of(folder)
+    return kept is not None and (kept.home, kept.session_id) == (home, session_id)
+
+
+def _in_store(store: Store, session_id: str) -> list[Path]:
+    return [file.path for file in session_files(store, session_id) if file.kind is SessionKind.MAIN]
+
+
+def _copies(kept: KeptSession) -> dict[Path, Path]:
+    """The conversation's own files: without it, nothing else of a session is worth anything."""
+    return {path: copy for path, copy in kept.states.items() if path.parent.name == "chats"}
+
+
+def _only_here(kept: KeptSession, holders: list[Path]) -> dict[Path, Path]:
+    return {
+        path: copy
+        for path, copy in _copies(kept).items()
+        if holds(copy, kept.session_id) is not False
+        and not any(covers(each, copy) for each in holders)
+    }

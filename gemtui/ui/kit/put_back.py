@@ -1,0 +1,129 @@
+"""Sessions that Gemini CLI no longer has, kept by the vault or by a run: listed and put back."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from msgspec.structs import replace
+
+from gemtui.agent.run_folder import RunFolder
+from gemtui.errors import GemtuiError
+from gemtui.kept.cleanup import retention
+from gemtui.kept.restoring import Restored, restore, restore_from_run
+from gemtui.kept.run_copies import LastCopy, last_copies, title_of
+from gemtui.sessions.summary import Flag, Summary
+from gemtui.text import Clean, clean_line, counted, ellipsis, size
+from gemtui.transcript.model import excerpt
+from gemtui.ui.kit.dialogs import Choice, ChooseScreen, ConfirmScreen
+
+if TYPE_CHECKING:
+    from gemtui.ui.kit.app_base import AppBase
+
+_MOST = 500
+"""Sessions that are listed."""
+
+
+async def show_lost(app: AppBase, kept: Sequence[Summary]) -> None:
+    """Offer the sessions that can be put back, and put back the one that is chosen.
+
+    `kept`: those that only the vault has, newest first.
+    """
+    ids = {each.id for each in kept}
+    found = await asyncio.to_thread(_of_runs, app.runs_dir, app.name_of)
+    of_runs = [(copy, title) for copy, title in found if copy.session_id not in ids]
+    rows = {copy.folder.id: (copy.session_id, title, copy.size) for copy, title in of_runs}
+    rows |= {each.name: (each.id, each.title, each.size) for each in kept[:_MOST]}
+    if not rows:
+        app.say("No lost sessions: neither the vault nor a run has one that Gemini CLI lacks.")
+        return
+    chosen = await app.push_screen_wait(
+        ChooseScreen(
+            Clean("Restore a session?"),
+            (Clean("Gemini CLI no longer has them; gemtui kept them, in its vault or for a run."),),
+            [Choice(key, *_row(app, *row)) for key, row in rows.items()],
+        )
+    )
+    for copy, _ in of_runs:
+        if chosen == copy.folder.id:
+            await put_back_of_run(app, copy.folder)
+    for session in kept:
+        if chosen == session.name:
+            await _put_back(app, session)
+
+
+async def put_back_of_run(app: AppBase, folder: RunFolder) -> None:
+    """Put back what a run keeps of a session and what is gone, and say what came of it."""
+    rule_of = partial(retention, os.environ)
+    await _done(app, lambda: restore_from_run(folder, rule_of, app.clock()))
+
+
+async def put_back(app: AppBase, session: Summary, question: str) -> Summary | None:
+    """Put a kept session back into the store, after a question; return it as it is there."""
+    lines = [
+        clean_line("Gemini CLI can then list and resume it. Existing files are never overwritten."),
+        clean_line("If Gemini CLI would delete it again for its age, it is dated today."),
+    ]
+    asked = ConfirmScreen(
+        clean_line(question), clean_line(session.title), lines, yes="Restore", no="No"
+    )
+    if not await app.push_screen_wait(asked):
+        return None
+    return await _put_back(app, session)
+
+
+async def _put_back(app: AppBase, session: Summary) -> Summary | None:
+    project = None if session.project is None else Path(session.project)
+    rule, now = partial(retention, os.environ, project), app.clock()
+    done = await _done(app, lambda: restore(session, app.start.home, rule(), now))
+    if done is None:
+        return None
+    names = tuple(map(str, done.paths[:1]))
+    return replace(session, names=names, copies=(), flags=session.flags - {Flag.KEPT})
+
+
+async def _done(app: AppBase, restoring: Callable[[], Restored]) -> Restored | None:
+    """Do it in a thread, and say what was done, or why not."""
+    try:
+        done = await asyncio.to_thread(restoring)
+    except (GemtuiError, OSError) as error:
+        app.say(f"Not restored: {error}", problem=True)
+        return None
+    app.say("; ".join(_words(done)))
+    return done
+
+
+def _words(done: Restored) -> Iterator[str]:
+    if done.paths:
+        yield f"Restored: {counted(len(done.paths), 'file')}"
+    elif not done.in_the_way:
+        yield "This run has no copy of a missing file."
+    if done.renewed:
+        yield "dated today"
+    if done.removed:
+        yield f"{counted(len(done.removed), 'file')} that would take it along went to the vault"
+    for path, copy in done.in_the_way.items():
+        yield f"{path} holds less than {copy}: move it away, then try again"
+
+
+def _of_runs(runs: Path, name_of: Callable[[str], str | None]) -> list[tuple[LastCopy, str]]:
+    """Each copy with the title of its session, else with the prompt of the run that keeps it."""
+    return [
+        (copy, name_of(copy.session_id) or title_of(copy) or _prompt(copy.folder))
+        for copy in last_copies(runs)
+    ]
+
+
+def _prompt(folder: RunFolder) -> str:
+    request = folder.request()
+    about = {} if request is None else request.about or {}
+    return excerpt(str(about.get("prompt") or "(no prompt)"))
+
+
+def _row(app: AppBase, id: str, title: str, bytes: int) -> tuple[Clean, Clean]:
+    label = ellipsis(clean_line(title), 36, mark=app.glyphs.ellipsis)
+    return label, clean_line(f"{id[:8]}  {size(bytes)}")

@@ -1,1 +1,0 @@
-"""The vault: session files that stay when Gemini CLI removes its own (assets/vault.md)."""

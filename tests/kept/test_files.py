@@ -1,0 +1,111 @@
+"""One file that is linked, copied or put back on a disk that fails."""
+
+from __future__ import annotations
+
+import errno
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from gemtui.kept.files import begins_with, copy_instead, link_instead, put
+from gemtui.kept.vault import QUIET, detach, keep, switch_on
+from gemtui.paths import vault_dir
+
+BEFORE, AFTER = b"before\n", b"before\nafter\n"
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    """A file that was quiet, which is kept by another name in the vault; `old` is beside it."""
+    switch_on()
+    path = tmp_path / "chats" / "log.jsonl"
+    path.parent.mkdir()
+    path.write_bytes(AFTER)
+    then = path.stat().st_mtime - QUIET - 1
+    os.utime(path, (then, then))
+    keep(path)
+    path.with_name("old").write_bytes(BEFORE)
+    return path
+
+
+def copied(path: Path) -> None:
+    copy_instead(path, path.with_name("old"))
+
+
+def put_back(path: Path) -> None:
+    assert put(path, path.with_name("new"), shared=False)
+
+
+def put_back_shared(path: Path) -> None:
+    put(path, path.with_name("new"), shared=True)
+
+
+@pytest.mark.parametrize("step", [detach, copied, put_back, put_back_shared])
+def test_a_disk_that_takes_nothing_is_said_and_nothing_kept_gives_way(
+    path: Path, step: Callable[[Path], None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refused(_: int) -> None:
+        raise OSError(errno.EIO, "Input/output error")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(os, "fsync", refused)
+        with pytest.raises(OSError, match="Input/output"):
+            step(path)
+    assert Path(f"{vault_dir()}/0{path}").read_bytes() == AFTER
+    assert path.with_name("old").read_bytes() == BEFORE
+    assert step is put_back_shared or not path.with_name("new").exists()
+    assert not list(path.parent.glob(".*"))
+    step(path)
+
+
+def test_what_is_there_is_not_replaced(path: Path) -> None:
+    old = path.with_name("old")
+    assert not put(path, old, shared=True)
+    assert not put(path, old, shared=False)
+    assert old.read_bytes() == BEFORE
+
+
+def test_where_there_are_no_links_it_is_put_back_all_the_same(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refused(*_: object, **__: object) -> None:
+        raise OSError(errno.EPERM, "Operation not permitted")
+
+    monkeypatch.setattr(os, "link", refused)
+    new, old = path.with_name("new"), path.with_name("old")
+    assert put(path, new, shared=True)
+    assert new.read_bytes() == AFTER
+    assert not put(path, new, shared=True)
+    assert not link_instead(path, old)
+    assert old.read_bytes() == BEFORE
+    assert not list(path.parent.glob(".*"))
+
+
+@pytest.mark.parametrize(
+    ("now", "whole", "sampled"),
+    [
+        (b"", True, True),
+        (b"more", True, True),
+        (-1, False, False),
+        (0, False, False),
+        (10_000, False, True),
+    ],
+    ids=["same", "more", "cut", "begins otherwise", "otherwise in its midst"],
+)
+def test_a_file_goes_on_from_what_is_kept(
+    tmp_path: Path, now: bytes | int, whole: bool, sampled: bool
+) -> None:
+    kept, file = tmp_path / "kept", tmp_path / "file"
+    data = bytearray(os.urandom(20_000))
+    kept.write_bytes(data)
+    if isinstance(now, bytes):
+        data += now
+    elif now < 0:
+        data = data[:now]
+    else:
+        data[now] ^= 1
+    file.write_bytes(data)
+    assert begins_with(file, kept) is whole
+    assert begins_with(file, kept, sampled=True) is sampled
