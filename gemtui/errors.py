@@ -206,3 +206,18 @@ class ProviderError(GemtuiError):
         self.response = response
         self.files = dict(files or {})
         self.stderr, self.run = stderr, run
+
+
+class CheckpointsUnreadable(GemtuiError):
+    """The checkpoints of a project can't be read or written; the message says why.
+
+    `path`: their file, which is left as it is.
+    """
+
+    def __init__(self, path: Path, why: str) -> None:
+        super().__init__(f"{path}: {why}")
+        self.path = path
+
+
+class UndoError(GemtuiError):
+    """Nothing can be undone or redone here; the message says why."""

@@ -1,0 +1,178 @@
+"""Take a checkpoint: find what changed since the one before, and whose change it is.
+
+A file is read again where its size, times or inode differ from the last time, as git does it.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+import time
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+
+from gemtui.checkpoints.project_files import ProjectFiles, facts_of
+from gemtui.checkpoints.states import GONE, FileState
+from gemtui.checkpoints.store import (
+    UNTRUSTED,
+    Call,
+    Checkpoint,
+    Facts,
+    FileChange,
+    Reason,
+    Store,
+    Tree,
+    open_store,
+)
+from gemtui.checkpoints.tree import Listing, countable, list_files
+
+_TICK = 0.02
+"""Seconds by which times of files may lag behind the clock; what changed later is read again."""
+
+
+class Taker:
+    """Takes the checkpoints of one project, one after the other, while its lock is held.
+
+    `without`: folders that never count, such as gemtui's own.
+    """
+
+    def __init__(self, root: Path, store: Store, without: tuple[Path, ...] = ()) -> None:
+        self._root, self._store, self._without = root, store, without
+        self._tree: Tree = {}
+        self._version: object = None
+
+    @property
+    def tree(self) -> Tree:
+        """The files as the last checkpoint found them."""
+        return self._tree
+
+    def take(
+        self,
+        reason: Reason,
+        *,
+        run: str = "",
+        session: str = "",
+        calls: Sequence[Call] = (),
+        also: Iterable[bytes] = (),
+        owned: Mapping[bytes, int] | None = None,
+        always: bool = True,
+    ) -> Checkpoint | None:
+        """Take a checkpoint and return it; None where nothing changed and not `always`.
+
+        `calls`: those that may have changed files, which are stored. `also`: names of files that
+        count although git ignores them. `owned`: the ids of the calls that changed these files.
+        Raises OSError, CheckpointsUnreadable.
+        """
+        began = time.time()
+        if self._version != self._store.version() or self._version is None:
+            self._tree = self._store.tree()
+        listing = list_files(self._root, self._store.git, without=self._without)
+        with self._store.transaction(), ProjectFiles(self._root) as files:
+            found = self._differing(files, listing, also, began)
+            known = [replace(each, id=self._store.save_call(each)) for each in calls]
+            changes = [
+                FileChange(path=path, before=before, after=state, call=call, sure=sure)
+                for path, (state, _) in found.items()
+                if (before := self._tree.get(path, (GONE, None))[0]) != state
+                for call, sure in [_owner(path, state, files, known, owned or {})]
+            ]
+            taken = None
+            if always or changes:
+                taken = self._store.add_checkpoint(
+                    began, reason, run, session, listing.notes, changes
+                )
+            self._store.set_tree(found)
+        for path, each in found.items():
+            if each[0] == GONE:
+                self._tree.pop(path, None)
+            else:
+                self._tree[path] = each
+        self._version = self._store.version()
+        return taken
+
+    def _differing(
+        self, files: ProjectFiles, listing: Listing, also: Iterable[bytes], began: float
+    ) -> dict[bytes, tuple[FileState, Facts]]:
+        """Those that are not as the tree has them, or whose facts are not."""
+        names = set(listing.names)
+        names.update(name for name in also if countable(name))
+        names.update(self._tree)
+        late = int((began - _TICK) * 1e9)
+        found: dict[bytes, tuple[FileState, Facts]] = {}
+        for name, seen in _facts(self._root, names):
+            old = self._tree.get(name)
+            if seen is None:
+                if old is not None:
+                    found[name] = GONE, UNTRUSTED
+            elif old is None or old[1] != seen:
+                state, facts = files.state(name, self._store)
+                trusted = facts is not None and facts.ctime < late
+                if state != GONE or old is not None:
+                    found[name] = state, facts if facts and trusted else UNTRUSTED
+        return found
+
+
+def _facts(root: Path, names: Iterable[bytes]) -> Iterator[tuple[bytes, Facts | None]]:
+    """What `lstat` says of each file; None where it is gone, a folder, or below a link."""
+    top = os.fsencode(root) + b"/"
+    real: dict[bytes, bool] = {b"": True}
+
+    def is_real(folder: bytes) -> bool:
+        known = real.get(folder)
+        if known is None:
+            known = is_real(folder.rpartition(b"/")[0]) and _is_folder(top + folder)
+            real[folder] = known
+        return known
+
+    lstat = os.lstat
+    for name in names:
+        try:
+            seen = lstat(top + name) if is_real(name.rpartition(b"/")[0]) else None
+        except (OSError, ValueError):
+            seen = None
+        if seen is None or stat.S_ISDIR(seen.st_mode):
+            yield name, None
+        else:
+            yield name, facts_of(seen)
+
+
+def _is_folder(path: bytes) -> bool:
+    try:
+        return stat.S_ISDIR(os.lstat(path).st_mode)
+    except OSError:
+        return False
+
+
+def _owner(
+    path: bytes,
+    state: FileState,
+    files: ProjectFiles,
+    calls: Sequence[Call],
+    owned: Mapping[bytes, int],
+) -> tuple[int | None, bool]:
+    """The call that changed a file, by the time of the change, and whether that is sure."""
+    if path in owned:
+        return owned[path], True
+    if not calls:
+        return None, True
+    when = files.changed_at(path)
+    able = [
+        each
+        for each in calls
+        if each.path in (None, path)
+        and when >= each.began - _TICK
+        and (each.ended is None or state == GONE or when <= each.ended + _TICK)
+    ]
+    if not able:
+        return None, True
+    named = [each for each in able if each.path is not None]
+    return (named or able)[-1].id, len(able) == 1 and (state != GONE or len(calls) == 1)
+
+
+@contextmanager
+def taker_of(folder: Path, root: Path, without: tuple[Path, ...]) -> Iterator[tuple[Store, Taker]]:
+    """Open the checkpoints of a project, which are begun if there are none, to take more."""
+    with open_store(folder, root) as store:
+        yield store, Taker(root, store, without)
