@@ -35,6 +35,13 @@ class Ring(StrEnum):
     NOTIFY = "notify"
 
 
+class Checkpoints(StrEnum):
+    """When checkpoints of a project's files are taken."""
+
+    RUNS = "runs"
+    OFF = "off"
+
+
 class Config(Struct, frozen=True, kw_only=True):
     """All settings: their types, descriptions and defaults."""
 
@@ -59,13 +66,24 @@ class Config(Struct, frozen=True, kw_only=True):
     editor: Annotated[
         str, 'Command that opens a written file, e.g. "code --wait"; empty: $VISUAL, then $EDITOR.'
     ] = ""
+    checkpoints: Annotated[
+        Checkpoints,
+        "When checkpoints are taken, by which gemtui undo takes a project's files back: in every"
+        " run of gemtui, or never.",
+    ] = Checkpoints.RUNS
+    checkpoint_days: Annotated[
+        int, "Days for which checkpoints are kept; those of a run that goes on stay."
+    ] = 30
+    checkpoint_bytes: Annotated[
+        int, "Bytes that all checkpoints may take; beyond it the oldest are removed."
+    ] = 2_000_000_000
 
 
 class Setting(Struct, frozen=True, kw_only=True):
     """One setting, as described to users. `values`: which ones are allowed."""
 
     name: str
-    default: bool | str
+    default: bool | int | str
     values: str
     doc: str
 
@@ -170,7 +188,7 @@ def _value(value: Any, wanted: type, path: Path, key: str) -> Any:
     if issubclass(wanted, StrEnum):
         if value in tuple(wanted):
             return wanted(value)
-    elif type(value) is wanted:
+    elif type(value) is wanted and (type(value) is not int or value > 0):
         return value
     given = _toml(value) if isinstance(value, bool | str) else repr(value)
     raise ConfigError(
@@ -181,10 +199,12 @@ def _value(value: Any, wanted: type, path: Path, key: str) -> Any:
 def _values(wanted: type) -> str:
     if issubclass(wanted, StrEnum):
         return " or ".join(f'"{choice}"' for choice in wanted)
-    return "true or false" if wanted is bool else 'text in quotes ("…")'
+    return {bool: "true or false", int: "a whole number above 0"}.get(
+        wanted, 'text in quotes ("…")'
+    )
 
 
-def _toml(value: bool | str) -> str:
-    if isinstance(value, bool):
+def _toml(value: bool | int | str) -> str:
+    if isinstance(value, bool | int):
         return str(value).lower()
     return '"' + str(value).replace("\\", "\\\\").replace('"', '\\"') + '"'

@@ -10,6 +10,8 @@ GemtuiError
 ├── RestoreFailed       a kept session can't be put back into the store
 ├── MarkError           a name, tag or note of the user's can't be kept (a ValueError as well)
 ├── MarksUnreadable     the file with the user's names, tags and notes can't be used; `.path`
+├── CheckpointsUnreadable  a project's checkpoints can't be read or written; `.path`
+├── UndoError           nothing can be undone or redone here
 ├── ConfigError         the settings file is wrong; `.path` and `.key` name the place
 ├── PolicyError         a policy file can't be read, edited or saved; `.path` names it
 │   ├── PolicyNotFound  there is no such policy

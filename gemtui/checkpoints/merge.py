@@ -49,9 +49,7 @@ def _hunks(base: Sequence[bytes], text: Sequence[bytes]) -> list[Hunk]:
     if max(len(old), len(new)) > _MOST_CHANGED:
         return [(head, head + len(old), new)]
     codes = SequenceMatcher(None, old, new, autojunk=False).get_opcodes()
-    return [
-        (head + i, head + j, new[k:m]) for kind, i, j, k, m in codes if kind != "equal"
-    ]
+    return [(head + i, head + j, new[k:m]) for kind, i, j, k, m in codes if kind != "equal"]
 
 
 def _together(mine: Sequence[Hunk], other: Sequence[Hunk]) -> Iterator[Hunk]:

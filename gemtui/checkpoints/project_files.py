@@ -87,9 +87,7 @@ class ProjectFiles:
         except OSError as error:
             return unkept(UNREADABLE, error.errno or 0), None
 
-    def _read(
-        self, place: int, last: bytes, store: Store | None
-    ) -> tuple[FileState, Facts | None]:
+    def _read(self, place: int, last: bytes, store: Store | None) -> tuple[FileState, Facts | None]:
         seen = os.stat(last, dir_fd=place, follow_symlinks=False)
         if stat.S_ISLNK(seen.st_mode):
             target = os.readlink(last, dir_fd=place)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 FILE, LINK, ABSENT, UNKEPT = "file", "link", "absent", "unkept"
-TOO_LARGE, UNREADABLE, SPECIAL = "too large", "unreadable", "special"
+TOO_LARGE, UNREADABLE, SPECIAL = "too large", "unreadable", "neither a file nor a link"
 
 
 class FileState(NamedTuple):
@@ -36,6 +36,7 @@ class FileState(NamedTuple):
 
 
 GONE = FileState(ABSENT)
+UNKNOWN = FileState(UNKEPT, 0, "nobody looked before it was written")
 
 
 def decode(text: str) -> FileState:

@@ -254,9 +254,7 @@ class Store:
                 for each in changes
             ],
         )
-        return Checkpoint(
-            id=id, time=time, reason=reason, run=run, session=session, notes=told
-        )
+        return Checkpoint(id=id, time=time, reason=reason, run=run, session=session, notes=told)
 
     def checkpoints(self) -> list[Checkpoint]:
         """Return all checkpoints, the oldest first."""
@@ -279,8 +277,15 @@ class Store:
             (after,),
         )
         for id, path, before, state, call, sure in rows:
-            yield id, FileChange(
-                path=path, before=decode(before), after=decode(state), call=call, sure=bool(sure)
+            yield (
+                id,
+                FileChange(
+                    path=path,
+                    before=decode(before),
+                    after=decode(state),
+                    call=call,
+                    sure=bool(sure),
+                ),
             )
 
     def save_call(self, call: Call) -> int:
@@ -367,7 +372,11 @@ class Store:
 
     def drop_before(self, checkpoint: int) -> None:
         """Remove all checkpoints with smaller ids, and what is needed by none that stays."""
-        for table, column in (("change", "checkpoint"), ("checkpoint", "id"), ("undo", "checkpoint")):
+        for table, column in (
+            ("change", "checkpoint"),
+            ("checkpoint", "id"),
+            ("undo", "checkpoint"),
+        ):
             self._database.execute(f"delete from {table} where {column} < ?", (checkpoint,))  # noqa: S608
         self._database.execute(
             "delete from call where id not in (select call from change where call is not null)"

@@ -14,7 +14,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from gemtui.checkpoints.project_files import ProjectFiles, facts_of
-from gemtui.checkpoints.states import GONE, FileState
+from gemtui.checkpoints.states import FILE, GONE, FileState
 from gemtui.checkpoints.store import (
     UNTRUSTED,
     Call,
@@ -28,6 +28,8 @@ from gemtui.checkpoints.store import (
 )
 from gemtui.checkpoints.tree import Listing, countable, list_files
 
+Before = FileState | tuple[int, bytes]
+"""What a file was: GONE, UNKNOWN, or its mode and content."""
 _TICK = 0.02
 """Seconds by which times of files may lag behind the clock; what changed later is read again."""
 
@@ -55,14 +57,14 @@ class Taker:
         run: str = "",
         session: str = "",
         calls: Sequence[Call] = (),
-        also: Iterable[bytes] = (),
+        also: Mapping[bytes, Before] | None = None,
         owned: Mapping[bytes, int] | None = None,
         always: bool = True,
     ) -> Checkpoint | None:
         """Take a checkpoint and return it; None where nothing changed and not `always`.
 
-        `calls`: those that may have changed files, which are stored. `also`: names of files that
-        count although git ignores them. `owned`: the ids of the calls that changed these files.
+        `calls`: those that may have changed files, which are stored. `also`: files that count
+        although git ignores them, each with what it was before if it is new to checkpoints. `owned`: the ids of the calls that changed these files.
         Raises OSError, CheckpointsUnreadable.
         """
         began = time.time()
@@ -70,12 +72,13 @@ class Taker:
             self._tree = self._store.tree()
         listing = list_files(self._root, self._store.git, without=self._without)
         with self._store.transaction(), ProjectFiles(self._root) as files:
-            found = self._differing(files, listing, also, began)
+            found = self._differing(files, listing, also or {}, began)
+            first = self._first(listing, also or {})
             known = [replace(each, id=self._store.save_call(each)) for each in calls]
             changes = [
                 FileChange(path=path, before=before, after=state, call=call, sure=sure)
                 for path, (state, _) in found.items()
-                if (before := self._tree.get(path, (GONE, None))[0]) != state
+                if (before := first.get(path) or self._tree.get(path, (GONE, None))[0]) != state
                 for call, sure in [_owner(path, state, files, known, owned or {})]
             ]
             taken = None
@@ -91,6 +94,18 @@ class Taker:
                 self._tree[path] = each
         self._version = self._store.version()
         return taken
+
+    def _first(self, listing: Listing, also: Mapping[bytes, Before]) -> dict[bytes, FileState]:
+        """What files were that count from now on."""
+        new = {name: before for name, before in also.items() if name not in self._tree}
+        if new:
+            new = {name: new[name] for name in new.keys() - set(listing.names)}
+        return {
+            name: before
+            if isinstance(before, FileState)
+            else FileState(FILE, before[0], self._store.keep(before[1]))
+            for name, before in new.items()
+        }
 
     def _differing(
         self, files: ProjectFiles, listing: Listing, also: Iterable[bytes], began: float

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,9 +12,9 @@ from typing import NamedTuple
 from gemtui.checkpoints.apply import Done, apply, decoded, encode, tasks_of
 from gemtui.checkpoints.plan import Action, Delta, Histories, Step, histories, plan
 from gemtui.checkpoints.project_files import ProjectFiles
-from gemtui.checkpoints.states import FILE, GONE, FileState
-from gemtui.checkpoints.store import Call, Checkpoint, Reason, Store, Undo, only_one
-from gemtui.checkpoints.take import Taker, taker_of
+from gemtui.checkpoints.states import FILE, GONE, UNKNOWN, FileState
+from gemtui.checkpoints.store import Call, Reason, Store, Undo, only_one
+from gemtui.checkpoints.take import Before, Taker, taker_of
 from gemtui.checkpoints.tree import countable
 from gemtui.errors import UndoError
 
@@ -68,17 +68,16 @@ class FilesUndone:
 
 
 class Project:
-    """The checkpoints of one project, held by a lock: what is done with them is done by one alone.
-
-    Made by `open_project`.
-    """
+    """The checkpoints of one project, while `only_one` holds its lock. Made by `open_project`."""
 
     def __init__(self, root: Path, store: Store, taker: Taker) -> None:
-        self.root, self.store, self._taker = root, store, taker
+        self.root, self.store, self.taker = root, store, taker
 
-    def take(self, reason: Reason, *, also: Iterable[bytes] = ()) -> Checkpoint | None:
-        """Take a checkpoint if anything changed since the last one."""
-        return self._taker.take(reason, also=also, always=reason is not Reason.MANUAL)
+    def covered(self) -> frozenset[str]:
+        """Return the ids, as Gemini CLI gives them, of the calls whose changes are all known."""
+        calls = self.store.calls()
+        unknown = {each.call for _, each in self.store.changes() if each.before == UNKNOWN}
+        return frozenset(call.use for id, call in calls.items() if id not in unknown)
 
     def undo(
         self, target: UndoTarget, *, paths: Sequence[bytes] | None = None, dry_run: bool = False
@@ -96,12 +95,10 @@ class Project:
         def changes() -> Histories:
             return _with_records(self.store, histories(self.store, wanted), recorded)
 
-        also = {each.path for each in recorded}
+        also = {each.path: UNKNOWN for each in recorded}
         return self._do(target.session, target.prompt, changes, also, paths, dry_run, None)
 
-    def redo(
-        self, *, paths: Sequence[bytes] | None = None, dry_run: bool = False
-    ) -> FilesUndone:
+    def redo(self, *, paths: Sequence[bytes] | None = None, dry_run: bool = False) -> FilesUndone:
         """Take back the newest undo that was not taken back. Raises UndoError if there is none."""
         undo = self.newest_undo()
         if undo is None:
@@ -110,7 +107,7 @@ class Project:
         def changes() -> Histories:
             return histories(self.store, lambda call: call.id == undo.call)
 
-        return self._do(undo.session, undo.prompt, changes, (), paths, dry_run, undo)
+        return self._do(undo.session, undo.prompt, changes, {}, paths, dry_run, undo)
 
     def newest_undo(self) -> Undo | None:
         """Return the undo that `redo` would take back."""
@@ -122,15 +119,15 @@ class Project:
         session: str,
         prompt: int,
         changes: Callable[[], Histories],
-        also: Iterable[bytes],
+        also: Mapping[bytes, Before],
         paths: Sequence[bytes] | None,
         dry_run: bool,
         redone: Undo | None,
     ) -> FilesUndone:
         reason = Reason.MANUAL if dry_run else Reason.UNDO
-        taken = self._taker.take(reason, session=session, also=also, always=not dry_run)
+        taken = self.taker.take(reason, session=session, also=also, always=not dry_run)
         with self.store.transaction():
-            steps = plan(self.store, self._taker.tree, _chosen(changes(), paths))
+            steps = plan(self.store, self.taker.tree, _chosen(changes(), paths))
             tasks = tasks_of(steps)
             notes = taken.notes if taken is not None else ()
             told = FilesUndone(session=session, prompt=prompt, steps=tuple(steps), notes=notes)
@@ -160,7 +157,9 @@ class Project:
     def _call(self, session: str, tool: str, number: int) -> int:
         """Add the call that an undo or redo counts as; return its id."""
         now = time.time()
-        call = Call(run="", session=session, use=f"{tool} {number}", tool=tool, began=now, ended=now)
+        call = Call(
+            run="", session=session, use=f"{tool} {number}", tool=tool, began=now, ended=now
+        )
         return self.store.save_call(call)
 
     def _finish(self, undo: Undo) -> Done:
@@ -168,7 +167,8 @@ class Project:
         with ProjectFiles(self.root) as files:
             done = apply(self.store, files, tasks, undo.id)
         owned = dict.fromkeys(done.paths, undo.call)
-        self._taker.take(Reason.UNDO, session=undo.session, owned=owned, also=done.paths)
+        also = dict.fromkeys(done.paths, GONE)
+        self.taker.take(Reason.UNDO, session=undo.session, owned=owned, also=also)
         with self.store.transaction():
             self.store.end_undo(undo)
         return done
@@ -204,9 +204,11 @@ def _chosen(changes: Histories, paths: Sequence[bytes] | None) -> Histories:
 
 
 def _with_records(
-    store: Store, known: dict[bytes, list[Delta]], recorded: Iterable[RecordedChange]
+    store: Store, known: dict[bytes, list[Delta]], recorded: Sequence[RecordedChange]
 ) -> Histories:
     """What checkpoints know, with what only the record tells, in the order of time."""
+    for path in {each.path for each in recorded} & known.keys():
+        known[path] = [delta for delta in known[path] if delta.before != UNKNOWN]
     for each in recorded:
         delta = Delta(each.when, _state(store, each.before), _state(store, each.after), undo=True)
         known.setdefault(each.path, []).append(delta)
