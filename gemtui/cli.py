@@ -28,6 +28,7 @@ from gemtui.commands.trust_cli import trust
 from gemtui.commands.vault_cli import vault
 from gemtui.errors import (
     ConfigError,
+    ForkFailed,
     GemtuiError,
     MarkError,
     NotASession,
@@ -47,6 +48,7 @@ _USAGE = (
     NotASession,
     MarkError,
     ConfigError,
+    ForkFailed,
     OptionError,
     PolicyNotFound,
     RunNotFound,
@@ -490,6 +492,29 @@ def stats(project: Path | None, everywhere: bool, since: datetime | None, as_jso
     from gemtui.commands import stats as command
 
     return command.run(project=project, everywhere=everywhere, since=since, as_json=as_json)
+
+
+@root.command()
+@click.argument("id", metavar="[ID]", default="latest", shell_complete=_session_ids)
+@click.option(
+    "--before",
+    metavar="N",
+    type=click.IntRange(min=1),
+    help="Only what was said before prompt N, 1 = the first; without it all.",
+)
+@_project_option("Only among the sessions of this folder.")
+@_json
+def fork(id: str, before: int | None, project: Path | None, as_json: bool) -> None:
+    """Make a new chat with the past of a session, and print its id.
+
+    ID as for `gemtui show`, without it the newest session; one that only the vault has will do. The
+    session itself stays as it is, and so do the files of the project. The new chat is stored as
+    Gemini CLI's own are, which lists and resumes it. Before the first prompt nothing was said, and
+    no chat is made.
+    """
+    from gemtui.commands import fork as command
+
+    command.run(id, before=before, project=project, as_json=as_json)
 
 
 @root.command()

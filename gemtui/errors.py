@@ -8,6 +8,7 @@ GemtuiError
 ├── StoreUnreadable     the store exists but access to it is denied
 ├── DeletionFailed      some files of a session could not be moved to the trash or removed
 ├── RestoreFailed       a kept session can't be put back into the store
+├── ForkFailed          no new chat can be made from a session
 ├── MarkError           a name, tag or note of the user's can't be kept (a ValueError as well)
 ├── MarksUnreadable     the file with the user's names, tags and notes can't be used; `.path`
 ├── CheckpointsUnreadable  a project's checkpoints can't be read or written; `.path`
@@ -118,6 +119,10 @@ class DeletionFailed(GemtuiError):
 
 class RestoreFailed(GemtuiError):
     """A kept session can't be put back; the message says why, and what to do."""
+
+
+class ForkFailed(GemtuiError):
+    """No new chat can be made from a session; the message says why, and what to do."""
 
 
 class MarkError(GemtuiError, ValueError):

@@ -15,7 +15,7 @@ from gemtui.agent.tail import tail
 from gemtui.commands.output import note
 from gemtui.commands.run_ask import AskingTerminal, TerminalQuestions
 from gemtui.commands.run_cli import RunArguments
-from gemtui.commands.run_options import options_of, prompt_of
+from gemtui.commands.run_options import forked, options_of, prompt_of
 from gemtui.commands.run_show import Show
 from gemtui.commands.writer import Writer
 from gemtui.errors import CliNotFound
@@ -45,6 +45,8 @@ def run(words: RunArguments) -> int:
     options.check()
     terminal = AskingTerminal.open(as_json=words.as_json) if words.ask else None
     prune(adapter.runs)
+    if words.fork:
+        options = forked(options, words.fork)
     show = Show(as_json=words.as_json, quiet=words.quiet)
     _tell_before(options)
     return show.close(asyncio.run(_follow(adapter, prompt, options, show, terminal)))

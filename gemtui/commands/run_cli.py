@@ -31,6 +31,7 @@ class RunArguments:
     cwd: Path | None = None
     include_directory: tuple[Path, ...] = ()
     resume: str | None = None
+    fork: str | None = None
     max_turns: int | None = None
     timeout: float | None = None
     idle_timeout: float | None = None
@@ -107,6 +108,12 @@ def run_options(complete_session: Callable[..., Any]) -> Callable[[Any], Any]:
             metavar="ID",
             shell_complete=complete_session,
             help="Continue this session; ID as for `gemtui show`.",
+        ),
+        click.option(
+            "--fork",
+            metavar="ID[:N]",
+            shell_complete=complete_session,
+            help="Continue in a new chat with the past of this session, up to before prompt N.",
         ),
         _seconds("--timeout", "End a run that takes longer."),
         _seconds("--idle-timeout", "End a run that has said nothing for so long."),

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import os
+import re
 import select
 import stat
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import click
@@ -16,20 +18,23 @@ from gemtui.commands.output import note
 from gemtui.commands.pick_session import choose, index_of_user
 from gemtui.commands.run_cli import RunArguments
 from gemtui.files import is_folder, resolved
-from gemtui.paths import folder_here
+from gemtui.paths import folder_here, gemini_home
 from gemtui.policy.edit.named_policies import find_policy
 from gemtui.policy.file.levels import Level, PermissionPolicy, check_names
 from gemtui.policy.model.rules import ApprovalMode
 from gemtui.policy.model.tool_catalog import problem_with
+from gemtui.runs.fork import fork_session
 from gemtui.sessions.resolve import LATEST
 from gemtui.sessions.store import SessionKind
-from gemtui.sessions.summary import Flag
+from gemtui.sessions.summary import Flag, Summary
 from gemtui.vault.restoring import put_back_first
 
 LARGEST = 8 * 1024 * 1024
 """Bytes of a prompt; the CLI would cut a longer one."""
 SILENCE = 3.0
 """Seconds that nothing may come on stdin before something is said."""
+_BEFORE = re.compile(r"(.+):([1-9]\d{0,8})", re.DOTALL)
+"""A session and a number of a prompt."""
 TOO_LARGE = "the prompt is over 8 MiB: Gemini CLI would cut it; name files in it"
 
 
@@ -120,6 +125,10 @@ def options_of(words: RunArguments) -> AgentOptions:
         trust=words.trust or trust.remembered(folder),
         ask=words.ask,
     )
+    if words.fork and words.resume:
+        raise click.UsageError("--resume and --fork exclude each other: give one of them")
+    if words.fork and words.dry_run:
+        raise click.UsageError("--fork makes a chat: with --dry-run, use gemtui fork and --resume")
     check_names(options.tools)
     _check_tools(words)
     return options
@@ -148,20 +157,44 @@ def _permissions(words: RunArguments) -> PermissionPolicy | None:
     return PermissionPolicy(file_write=write, shell_execute=shell, network_access=network)
 
 
-def _session(wanted: str, folder: Path) -> str:
-    """The full id of the session to continue; the CLI resumes it in its own project only."""
+def forked(options: AgentOptions, wanted: str) -> AgentOptions:
+    """Return the options of a run that continues in a fork, which is made.
+
+    `wanted`: a session, and maybe `:N`, before which of its prompts. Raises click.UsageError,
+    ForkFailed, SessionNotFound, SessionAmbiguous, OSError.
+    """
+    folder = options.cwd or Path()
+    cut = _BEFORE.fullmatch(wanted)
+    session = _found(wanted if cut is None else cut[1], folder)
+    _require_here(session, folder)
+    fork = fork_session(session, gemini_home(), before=None if cut is None else int(cut[2]))
+    if fork.session_id is not None:
+        note(f"forked {session.id} before prompt {fork.before}: {fork.session_id}")
+    return replace(options, resume=fork.session_id)
+
+
+def _found(wanted: str, folder: Path) -> Summary:
     with index_of_user() as index:
         if wanted == LATEST:
-            session = index.find(wanted, project=folder)
-        else:
-            session = choose(wanted, index, here=folder)
-    if Flag.KEPT in session.flags:
-        raise click.UsageError(put_back_first(session.id))
-    if session.kind is not SessionKind.MAIN:
-        raise click.UsageError(f"{session.id} is a {session.kind}, and can't be continued")
+            return index.find(wanted, project=folder)
+        return choose(wanted, index, here=folder)
+
+
+def _require_here(session: Summary, folder: Path) -> None:
+    """The CLI resumes a session in its own project only."""
     if session.project is not None and resolved(Path(session.project)) != folder:
         raise click.UsageError(
             f"session {session.id} belongs to {session.project}, and goes on only there: "
             f"add --cwd {session.project}"
         )
+
+
+def _session(wanted: str, folder: Path) -> str:
+    """The full id of the session to continue."""
+    session = _found(wanted, folder)
+    if Flag.KEPT in session.flags:
+        raise click.UsageError(put_back_first(session.id))
+    if session.kind is not SessionKind.MAIN:
+        raise click.UsageError(f"{session.id} is a {session.kind}, and can't be continued")
+    _require_here(session, folder)
     return session.id

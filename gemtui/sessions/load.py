@@ -30,7 +30,7 @@ from gemtui.transcript.model import (
     Transcript,
 )
 from gemtui.transcript.parts import EARLIEST, objects, parts_of
-from gemtui.transcript.tools import call_from_parts, raw_from_parts
+from gemtui.transcript.tools import call_from_parts, raw_from_parts, with_own_result
 from gemtui.transcript.unified import UnifiedMessage, parse_message
 
 IN_FLIGHT = "A tool call was in flight when this was last written; it is stored when it ends."
@@ -101,6 +101,26 @@ def records_of(log: SessionLog) -> Iterator[Mapping[str, Any]]:
         record = read_record(log.source, entry)
         if record is not None:
             yield record
+
+
+def whole_records(
+    log: SessionLog, entries: Iterable[ReplayedMessage]
+) -> Iterator[tuple[ReplayedMessage, Mapping[str, Any] | None]]:
+    """Yield some entries of a log with their records, each with all the calls that it names.
+
+    Calls that exist only as `functionCall` parts become `toolCalls` entries with their results, and
+    no entry has the results of other calls (assets/gemini-cli.md#ghosts). A record is None if it
+    can't be read any more.
+    """
+    lookup = _LogCalls(log.replay, log.source)
+    named = {id for entry in log.replay.entries for id in entry.facts.part_ids}
+    for entry in entries:
+        record = read_record(log.source, entry)
+        if record is not None and (entry.facts.calls or entry.facts.part_ids):
+            own = [raw for raw in objects(record.get("toolCalls")) if _id(raw) not in named]
+            calls = [*own, *_calls_in_parts(record, entry, lookup)]
+            record = {**record, "toolCalls": [with_own_result(raw) for raw in calls]}
+        yield entry, record
 
 
 def dropped_counts(log: SessionLog) -> Counter[Dropped]:

@@ -90,7 +90,7 @@ def summarise(log: SessionLog, place: ChatFile) -> Summary:
         directories=_strings(header.get("directories")),
         project_hash=_text(header.get("projectHash")),
         waits=log.complete and bool(log.replay.entries) and log.replay.entries[-1].is_silent,
-        resumable=any(map(_is_resumable, outlines)),
+        resumable=any(map(is_resumable, outlines)),
         has_header=_has_header(log),
     )
 
@@ -117,7 +117,7 @@ def _has_header(log: SessionLog) -> bool:
     )
 
 
-def _is_resumable(line: Outline) -> bool:
+def is_resumable(line: Outline) -> bool:
     """Whether the CLI takes it for something to go on from: an answer, or a prompt, no command."""
     return line.author is Author.MODEL or (
         line.prompt and not line.excerpt.startswith(_NO_PROMPT_FOR_THE_CLI)

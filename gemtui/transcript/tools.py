@@ -159,6 +159,13 @@ def raw_from_parts(call: Mapping[str, Any], response: Mapping[str, Any] | None) 
     }
 
 
+def with_own_result(raw: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return a stored call without the replies to other calls in its result."""
+    parts = parts_of(raw.get("result"))
+    own = _of_this_call(string(raw.get("id")), parts)
+    return raw if len(own) == len(parts) else {**raw, "result": own}
+
+
 def stored_args(value: object) -> Part:
     """Return the arguments of a stored call, in whatever form; never raises."""
     if isinstance(value, str):

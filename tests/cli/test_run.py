@@ -484,6 +484,29 @@ def test_a_session_is_resumed_by_its_full_id(
     assert gemtui("run", "Go", "-C", tmp_path, "--resume", "latest").code == 2
 
 
+def test_a_run_goes_on_in_a_fork(
+    fake_cli: FakeCli, gemtui: Gemtui, home: Path, tmp_path: Path
+) -> None:
+    fake_cli(f"print:{INIT}", f"print:{OK}")
+    old = "11111111-0000-4000-8000-000000000000"
+    session(home, old, tmp_path, 1)
+    for wanted, forked in ((old, True), ("1111:2", True), ("latest:1", False)):
+        answer = gemtui("run", "Go", "-C", tmp_path, "--fork", wanted)
+        assert answer.code == 0
+        resumed = [each for each in words(tmp_path) if "--resume=" in each]
+        assert len(resumed) == forked
+        if resumed:
+            id = resumed[0].removeprefix("--resume=")
+            assert id != old
+            assert f"before prompt 2: {id}" in answer.err
+    for words_given in (["--fork", old, "--resume", old], ["--fork", old, "--dry-run"]):
+        assert gemtui("run", "Go", "-C", tmp_path, *words_given).code == 2
+    assert (
+        "there is no place before prompt 9"
+        in gemtui("run", "Go", "-C", tmp_path, "--fork", f"{old}:9").complaint
+    )
+
+
 # --- dry run -------------------------------------------------------------------------------------
 
 

@@ -26,7 +26,19 @@ def test_help_says_what_there_is_and_how_to_complete(gemtui: Gemtui) -> None:
 
 @pytest.mark.parametrize(
     "command",
-    ["sessions", "search", "show", "files", "mark", "stats", "run", "runs", "vault", "doctor"],
+    [
+        "sessions",
+        "search",
+        "show",
+        "files",
+        "fork",
+        "mark",
+        "stats",
+        "run",
+        "runs",
+        "vault",
+        "doctor",
+    ],
 )
 def test_every_command_has_help(gemtui: Gemtui, command: str) -> None:
     answer = gemtui(command, "--help")

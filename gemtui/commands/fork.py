@@ -1,0 +1,41 @@
+"""`gemtui fork`: a new chat with the past of a stored one."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from gemtui.commands.output import lines_to_stdout, note, to_stdout
+from gemtui.commands.pick_session import choose, index_of_user
+from gemtui.jsonout import encode
+from gemtui.paths import gemini_home
+from gemtui.runs.fork import Fork, fork_session
+from gemtui.text import clean_line
+
+
+def run(wanted: str, *, before: int | None, project: Path | None, as_json: bool) -> None:
+    """Fork the session that `wanted` names, and print the id of the new one.
+
+    Raises SessionNotFound, SessionAmbiguous, ForkFailed, OSError.
+    """
+    with index_of_user() as index:
+        session = choose(wanted, index, project=project)
+    fork = fork_session(session, gemini_home(), before=before)
+    if as_json:
+        to_stdout([encode(_report(fork, session.id)), b"\n"])
+    elif fork.session_id is None:
+        note(f"nothing was said before prompt {fork.before}: start a new chat instead")
+    else:
+        lines_to_stdout([clean_line(fork.session_id)])
+        note(f"to go on in its project: gemtui run --resume {fork.session_id} PROMPT")
+
+
+def _report(fork: Fork, of: str) -> dict[str, object]:
+    return {
+        "version": 1,
+        "session": fork.session_id,
+        "file": None if fork.path is None else str(fork.path),
+        "of": of,
+        "before": fork.before,
+        "prompt": fork.prompt,
+        "project": None if fork.project is None else str(fork.project),
+    }

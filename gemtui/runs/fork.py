@@ -1,0 +1,215 @@
+"""Fork a chat: a new session with the past of another one, up to a prompt.
+
+The fork is a file in the CLI's store like any other session's, which the CLI lists and resumes;
+what a resume leaves behind is settled as for every session (`session_keeper.py`). The original is
+only read.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+from uuid import uuid4
+
+from gemtui.errors import ForkFailed
+from gemtui.files import make_folder, write_whole
+from gemtui.jsonout import encode, encode_array
+from gemtui.sessions.load import whole_records
+from gemtui.sessions.projects import path_hash, registered
+from gemtui.sessions.record_facts import RecordKind
+from gemtui.sessions.records import SessionLog
+from gemtui.sessions.replay import ReplayedMessage
+from gemtui.sessions.store import SessionKind
+from gemtui.sessions.summarise import is_resumable
+from gemtui.sessions.summary import Flag, Summary, iso
+from gemtui.sessions.vault_files import place_in_store
+from gemtui.text import counted
+from gemtui.transcript.content import typed
+from gemtui.transcript.parts import instant, objects, string
+from gemtui.vault.keeping import is_on, keep
+
+Record = Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Fork:
+    """A new chat.
+
+    `session_id`: for `AgentOptions(resume=…)`; None = the past is empty, and a chat without
+    `resume` is the same. `path`: its file, None likewise. `before`: the prompt before which it was
+    cut, 1 = the first. `prompt`: the text of that prompt, to be edited and sent; None = nothing was
+    cut. `project`: the folder in which it can be resumed; None = unknown.
+    """
+
+    session_id: str | None
+    path: Path | None
+    before: int
+    prompt: str | None
+    project: Path | None
+
+
+def fork_session(session: Summary, home: Path, *, before: int | None = None) -> Fork:
+    """Make a new session of what a stored one said before a prompt.
+
+    `session`: one in the store below `home`, or kept in the vault. `before`: the number of a
+    prompt in the conversation as it is now, 1 = the first; one more than there are, or None, keeps
+    all. What of the past the CLI could not resume makes no session: `session_id` is None then.
+    Token counts are left out of the new session: the original has them.
+
+    Raises ForkFailed if there is no such prompt, or no project where the CLI would look for the
+    new session; NotASession, SessionTooLarge, OSError.
+    """
+    with SessionLog(session.path) as log:
+        log.refresh()
+        entries = log.replay.entries
+        prompts = [at for at, entry in enumerate(entries) if _is_prompt(entry)]
+        before = len(prompts) + 1 if before is None else before
+        if not 1 <= before <= len(prompts) + 1:
+            there = counted(len(prompts), "prompt")
+            raise ForkFailed(f"{session.id} has {there}: there is no place before prompt {before}")
+        cut = [*prompts, len(entries)][before - 1]
+        asked = entries[cut] if cut < len(entries) else None
+        times = [time for each in entries[: cut + 1] if (time := each.facts.outline.time)]
+        until = max(times, default=None) if asked else None
+        fork = Fork(
+            session_id=None,
+            path=None,
+            before=before,
+            prompt=None if asked is None else _text(log, asked),
+            project=None if session.project is None else Path(session.project),
+        )
+        past = entries[:cut]
+        if not any(is_resumable(each.facts.outline) for each in past if _is_message(each)):
+            return fork
+        return _written(fork, log, past, session, home, until=until)
+
+
+def _is_message(entry: ReplayedMessage) -> bool:
+    return entry.facts.kind is RecordKind.MESSAGE
+
+
+def _is_prompt(entry: ReplayedMessage) -> bool:
+    return _is_message(entry) and entry.facts.outline.prompt
+
+
+def _text(log: SessionLog, entry: ReplayedMessage) -> str:
+    (_, record) = next(whole_records(log, [entry]))
+    return "" if record is None else typed(record).text
+
+
+def _written(
+    fork: Fork,
+    log: SessionLog,
+    past: Sequence[ReplayedMessage],
+    session: Summary,
+    home: Path,
+    *,
+    until: datetime | None,
+) -> Fork:
+    chats, now = _chats(session, home), datetime.now(UTC)
+    make_folder(chats)
+    id, name = _new_name(chats, log.format, now)
+    header = {
+        "sessionId": id,
+        "projectHash": _project_hash(session),
+        "startTime": iso(now),
+        "lastUpdated": iso(now),
+        "kind": SessionKind.MAIN.value,
+    }
+    if directories := log.metadata.get("directories"):
+        header["directories"] = directories
+    records = _records(log, past, until)
+    write_whole(chats / name, _pieces(header, records, log.format), durable=True)
+    if is_on():
+        keep(chats / name)
+    return Fork(
+        session_id=id,
+        path=chats / name,
+        before=fork.before,
+        prompt=fork.prompt,
+        project=fork.project,
+    )
+
+
+def _records(
+    log: SessionLog, past: Sequence[ReplayedMessage], until: datetime | None
+) -> Iterator[Record]:
+    """The records of a past, each result once.
+
+    Calls that were made later and hang on an earlier answer are left out, and so are records that
+    repeat results: the CLI would send these to the model twice (assets/gemini-cli.md#ghosts).
+    """
+    given: set[str] = set()
+    for entry, record in whole_records(log, past):
+        if record is None:
+            raise ForkFailed(f"{log.path} was changed while it was read: try again")
+        if entry.facts.kind is RecordKind.REPLY:
+            if not given.issuperset(reply.id for reply in entry.facts.replies):
+                yield record
+            continue
+        record = {name: value for name, value in record.items() if name != "tokens"}
+        if "toolCalls" in record:
+            calls = objects(record["toolCalls"])
+            kept = [each for each in calls if until is None or not _is_later(each, until)]
+            given |= {string(each.get("id")) for each in kept if each.get("result")}
+            record["toolCalls"] = kept
+        yield record
+
+
+def _is_later(call: Record, until: datetime) -> bool:
+    time = instant(call.get("timestamp"))
+    return time is not None and time > until
+
+
+def _pieces(header: Record, records: Iterator[Record], format: str) -> Iterator[bytes]:
+    """The form of the original: a CLI of its age can read that, and later ones can."""
+    if format == "json":
+        head = encode(header).removesuffix(b"}") + b',"messages":'
+        yield from encode_array(records, head=head, tail=b"}\n")
+        return
+    yield encode(header) + b"\n"
+    for record in records:
+        yield encode(record) + b"\n"
+
+
+# --- where it belongs ----------------------------------------------------------------------------
+
+
+def _chats(session: Summary, home: Path) -> Path:
+    """The folder in which the CLI looks for sessions of the project.
+
+    Since 0.29 that is the one that the registry names; old sessions may be in another one
+    (assets/gemini-cli.md#places).
+    """
+    slug = (registered(home / "projects.json") or {}).get(session.project or "", "")
+    if slug and slug == Path(slug).name:
+        return home / "tmp" / slug / "chats"
+    path = place_in_store(session.path) if Flag.KEPT in session.flags else session.path
+    parts = path.relative_to(home / "tmp").parts if path.is_relative_to(home / "tmp") else ()
+    if not parts:
+        raise ForkFailed(
+            f"it is not known which project {session.path} is of: copy it to the folder chats of "
+            f"that project below {home / 'tmp'}"
+        )
+    return home / "tmp" / parts[0] / "chats"
+
+
+def _project_hash(session: Summary) -> str:
+    stored = session.project_hash or (session.project and path_hash(session.project))
+    if not stored:
+        raise ForkFailed(f"it is not known which project {session.path} is of: its header is gone")
+    return stored
+
+
+def _new_name(chats: Path, format: str, now: datetime) -> tuple[str, str]:
+    """An id, and the name of its file, of which no file there has the first letters.
+
+    The CLI removes all files with them at once (assets/gemini-cli.md#clean-up).
+    """
+    taken = {path.stem[-8:] for path in chats.iterdir()}
+    while (id := str(uuid4()))[:8] in taken:
+        pass
+    return id, f"session-{now:%Y-%m-%dT%H-%M}-{id[:8]}.{format}"

@@ -1,0 +1,44 @@
+"""`gemtui fork`: a new chat, for a person and for programs."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from tests.cli.conftest import Gemtui
+from tests.cli.shapes import fits
+from tests.sessions.stores import session, talk, uuid
+
+FORK = {
+    "version": 1,
+    "session": (str, None),
+    "file": (str, None),
+    "of": str,
+    "before": int,
+    "prompt": (str, None),
+    "project": (str, None),
+}
+
+
+def test_a_fork_is_printed_by_its_id_and_can_be_shown(gemtui: Gemtui, home: Path) -> None:
+    session(home / ".gemini", uuid(1), talk(uuid(1), turns=2))
+    answer = gemtui("fork", "--before", "2")
+    assert answer.code == 0
+    id = answer.out.strip()
+    assert f"gemtui run --resume {id}" in answer.err
+    assert "More 1" not in (shown := gemtui("show", id).out)
+    assert "Answer 0" in shown
+
+
+def test_json_says_what_was_cut_and_that_nothing_is_left(gemtui: Gemtui, home: Path) -> None:
+    session(home / ".gemini", uuid(1), talk(uuid(1), turns=2))
+    cut = gemtui("fork", uuid(1), "--before", "2", "--json").json
+    fits(cut, FORK)
+    assert (cut["of"], cut["before"], cut["prompt"]) == (uuid(1), 2, "More 1")
+    empty = gemtui("fork", uuid(1), "--before", "1", "--json").json
+    fits(empty, FORK)
+    assert (empty["session"], empty["file"], empty["prompt"]) == (None, None, "Hello")
+    none = gemtui("fork", uuid(1), "--before", "1")
+    assert (none.code, none.out) == (0, "")
+    refused = gemtui("fork", uuid(1), "--before", "4")
+    assert refused.code == 2
+    assert "has 2 prompts: there is no place before prompt 4" in refused.complaint
