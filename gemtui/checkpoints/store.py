@@ -337,14 +337,10 @@ class Store:
         if undo.redoes is not None:
             self._database.execute("update undo set undone = 1 where id = ?", (undo.redoes,))
 
-    def name_fork(self, undo: int, fork: str, parent: str) -> None:
-        """Note the session that goes on after an undo."""
-        self._database.execute("update undo set fork = ? where id = ?", (fork, undo))
-        self.add_fork(fork, parent)
-
-    def add_fork(self, child: str, parent: str) -> None:
-        """Note that a session was forked from another one."""
+    def add_fork(self, child: str, parent: str, undo: int | None = None) -> None:
+        """Note that a session was forked from another one; `undo`: the undo that it follows."""
         self._database.execute("insert or replace into fork values (?, ?)", (child, parent))
+        self._database.execute("update undo set fork = ? where id = ?", (child, undo))
 
     def undos(self) -> list[Undo]:
         """Return all undos and redos, the oldest first."""
@@ -377,7 +373,7 @@ class Store:
             ("checkpoint", "id"),
             ("undo", "checkpoint"),
         ):
-            self._database.execute(f"delete from {table} where {column} < ?", (checkpoint,))  # noqa: S608
+            self._database.execute(f"delete from {table} where {column} < ?", (checkpoint,))
         self._database.execute(
             "delete from call where id not in (select call from change where call is not null)"
             " and id not in (select call from undo) and ended is not null and ended <"
@@ -411,7 +407,7 @@ def digest_of(data: bytes) -> str:
 
 
 def folder_of(place: Path, root: Path) -> Path:
-    """Return the folder below `place` that holds the checkpoints of a project; it need not exist."""
+    """Return the folder for the checkpoints of a project; it need not exist."""
     return place / hashlib.sha256(bytes(root)).hexdigest()[:24]
 
 

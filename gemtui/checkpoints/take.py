@@ -64,8 +64,9 @@ class Taker:
         """Take a checkpoint and return it; None where nothing changed and not `always`.
 
         `calls`: those that may have changed files, which are stored. `also`: files that count
-        although git ignores them, each with what it was before if it is new to checkpoints. `owned`: the ids of the calls that changed these files.
-        Raises OSError, CheckpointsUnreadable.
+        although git ignores them, each with what it was before if it is new to checkpoints.
+        `owned`: the ids of the calls that changed these files. Raises OSError,
+        CheckpointsUnreadable.
         """
         began = time.time()
         if self._version != self._store.version() or self._version is None:

@@ -38,12 +38,15 @@ class RecordedChange(NamedTuple):
 class UndoTarget:
     """Where to go: to before the prompt with number `prompt` of a session, given at `since`.
 
-    `since`: seconds since 1970. `recorded`: changes of which there are no checkpoints.
+    `since`: seconds since 1970. `uses`: the ids, as Gemini CLI gives them, of calls of this session
+    since then; a fork has those of the session that it was made of. `recorded`: changes of which
+    there are no checkpoints.
     """
 
     session: str
     prompt: int
     since: float
+    uses: frozenset[str] = frozenset()
     recorded: Sequence[RecordedChange] = ()
 
 
@@ -90,7 +93,8 @@ class Project:
         recorded = [each for each in target.recorded if countable(each.path)]
 
         def wanted(call: Call) -> bool:
-            return call.session in lineage and call.began >= target.since
+            mine = call.session in lineage and call.began >= target.since
+            return mine or call.use in target.uses
 
         def changes() -> Histories:
             return _with_records(self.store, histories(self.store, wanted), recorded)

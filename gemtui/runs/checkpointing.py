@@ -29,7 +29,7 @@ from gemtui.checkpoints.tree import countable
 from gemtui.checkpoints.undo import Project
 from gemtui.config import Checkpoints, load_config
 from gemtui.errors import ConfigError
-from gemtui.files import read_small, resolved
+from gemtui.files import make_private, read_small, resolved
 from gemtui.paths import cache_dir, checkpoints_dir, config_file, data_dir, gemini_home, state_dir
 from gemtui.transcript.parts import mapping, string
 from gemtui.transcript.seal import unsealed
@@ -40,6 +40,8 @@ _LONGEST = 120.0
 """Seconds that a run waits for its first checkpoint, and its end for the last one."""
 _TICK = 0.02
 """Seconds by which times of files may lag behind the clock."""
+_PRUNED, _DAY = "pruned", 86_400
+"""The file that was changed when old checkpoints were removed last; seconds."""
 _READS = frozenset(
     {
         ToolKind.READ, ToolKind.SEARCH, ToolKind.LIST, ToolKind.GLOB, ToolKind.WEB, ToolKind.TODOS,
@@ -131,6 +133,10 @@ class RunCheckpoints:
         assert self._thread is not None
         self._thread.join(_LONGEST)
         self._raise()
+        if _is_due(checkpoints_dir() / _PRUNED):
+            from gemtui.runs.checkpoint_pruning import prune_checkpoints
+
+            prune_checkpoints()
 
     def _start(self, first: Reason | None) -> None:
         self._wanted = first
@@ -245,6 +251,17 @@ class RunCheckpoints:
             }
             self._changed.notify_all()
         return not ends
+
+
+def _is_due(stamp: Path) -> bool:
+    """Whether old checkpoints were not removed today; from now on they were."""
+    with suppress(OSError):
+        if time.time() - stamp.stat().st_mtime < _DAY:
+            return False
+    with suppress(OSError):
+        make_private(stamp)
+        os.utime(stamp)
+    return True
 
 
 def _before(root: Path, name: bytes, when: float) -> Before:

@@ -7,14 +7,15 @@ tools; what shell commands did without checkpoints stays, and the answer says so
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import UTC, datetime
+from math import inf, nextafter
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from gemtui.checkpoints.plan import Action, Step
-from gemtui.checkpoints.store import Checkpoint, FileChange, Reason, Store, open_store
+from gemtui.checkpoints.store import FileChange, Reason, Store, open_store
 from gemtui.checkpoints.undo import (
     FilesUndone,
     RecordedChange,
@@ -22,7 +23,9 @@ from gemtui.checkpoints.undo import (
     open_project,
 )
 from gemtui.errors import UndoError
+from gemtui.paths import gemini_home
 from gemtui.runs.checkpointing import may_write, name_in, project_of
+from gemtui.runs.fork import fork_session
 from gemtui.sessions.load import transcript_of
 from gemtui.sessions.records import SessionLog
 from gemtui.sessions.summary import Summary
@@ -39,11 +42,17 @@ _MOST_NAMED = 20
 
 
 class Prompt(NamedTuple):
-    """A prompt of a session. `number`: from 1. `time`: None = the record does not tell it."""
+    """A prompt of a session. `number`: from 1. `text`: its first line, clipped."""
 
     number: int
     text: str
-    time: datetime | None
+
+
+class _PlacedCall(NamedTuple):
+    """A call that may have changed files, and the number of the prompt that it was made for."""
+
+    call: ToolCall
+    prompt: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -92,8 +101,8 @@ def prompts_of(session: Summary) -> list[Prompt]:
     with SessionLog(session.path) as log:
         log.refresh()
         outlines = transcript_of(log, in_flight=False).outlines
-        found = [each for each in outlines if each.prompt]
-        return [Prompt(at, each.excerpt, each.time) for at, each in enumerate(found, 1)]
+        found = (each for each in outlines if each.prompt)
+        return [Prompt(at, each.excerpt) for at, each in enumerate(found, 1)]
 
 
 def undo_session(
@@ -109,7 +118,7 @@ def undo_session(
 
     `number`: of the prompt, from 1; None = the last one. `chat`: fork the session there; the
     original stays. `paths`: only these files, and what is below them. `dry_run`: only return what
-    would be done. May take seconds. Raises UndoError, OSError, CheckpointsUnreadable.
+    would be done. May take seconds. Raises UndoError, ForkFailed, OSError, CheckpointsUnreadable.
     """
     prompts = prompts_of(session)
     if not prompts:
@@ -120,10 +129,10 @@ def undo_session(
     notes: list[str] = []
     complete, done = True, None
     if files:
-        done, complete, notes = _undo_files(session, prompts[number - 1], paths, dry_run=dry_run)
+        done, complete, notes = _undo_files(session, number, paths, dry_run=dry_run)
     fork = None
     if chat and not dry_run:
-        fork = _fork(session, number, done, notes)
+        fork = _fork(session, number, None if done is None else done.undo, notes)
     return Undone(
         to=number, session=session.id, files=done, fork=fork, complete=complete,
         notes=tuple(dict.fromkeys(notes)),
@@ -146,21 +155,62 @@ def redo_project(
 
 
 def _undo_files(
-    session: Summary, prompt: Prompt, paths: Sequence[str] | None, *, dry_run: bool
+    session: Summary, number: int, paths: Sequence[str] | None, *, dry_run: bool
 ) -> tuple[FilesUndone | None, bool, list[str]]:
     if session.project is None or not Path(session.project).is_dir():
         return None, False, [_NO_FILES]
-    if prompt.time is None:
-        raise UndoError(f"it is not known when prompt {prompt.number} was given")
     place, root, own = project_of(Path(session.project))
+    placed = _placed_calls(session)
     with open_project(place, root, own) as project:
-        record = _Record(project.covered(), root, session, prompt.time)
+        record = _Record(root)
+        covered = project.covered()
+        for call, prompt in placed:
+            if prompt >= number and call.id not in covered:
+                record.add(call)
         target = UndoTarget(
-            session=session.id, prompt=prompt.number, since=prompt.time.timestamp(),
+            session=session.id,
+            prompt=number,
+            since=_since(project.store, placed, number),
+            uses=frozenset(call.id for call, prompt in placed if prompt >= number and call.id),
             recorded=record.changes,
-        )  # fmt: skip
+        )
         done = project.undo(target, paths=_names(root, paths), dry_run=dry_run)
     return done, not record.left, [*done.notes, *record.notes()]
+
+
+def _placed_calls(session: Summary) -> list[_PlacedCall]:
+    """The calls of a session that may have changed files, rewound ones too, in their order.
+
+    By place, not by time: going on with a session gives all its records new times
+    (assets/gemini-cli.md#ghosts).
+    """
+    found, prompt = list[_PlacedCall](), 0
+    with SessionLog(session.path) as log:
+        log.refresh()
+        transcript = transcript_of(log, dropped=True, in_flight=False)
+        for at, outline in enumerate(transcript.outlines):
+            prompt += outline.prompt and outline.dropped is None
+            if outline.calls:
+                for block in transcript.read(at).blocks:
+                    if isinstance(block, ToolCall) and may_write(block.name):
+                        found.append(_PlacedCall(block, prompt))
+    return found
+
+
+def _since(store: Store, placed: Sequence[_PlacedCall], number: int) -> float:
+    """When a prompt was given, by what checkpoints know of its calls and those before it.
+
+    In seconds since 1970; no call that is known to be older is as late.
+    """
+    numbers = {call.id: prompt for call, prompt in placed}
+    known = [
+        (each.began, numbers[each.use]) for each in store.calls().values() if each.use in numbers
+    ]
+    earlier = [began for began, prompt in known if prompt < number]
+    if number == 1:
+        return 0.0
+    later = min((began for began, prompt in known if prompt >= number), default=inf)
+    return min(later, nextafter(max(earlier), inf)) if earlier else later
 
 
 def _names(root: Path, paths: Sequence[str] | None) -> list[bytes] | None:
@@ -177,64 +227,53 @@ def _names(root: Path, paths: Sequence[str] | None) -> list[bytes] | None:
     return found
 
 
-def _fork(session: Summary, number: int, done: FilesUndone | None, notes: list[str]) -> str | None:
-    """Fork the chat; None before the first prompt, where nothing is left of it."""
-    if number == 1:
-        notes.append("Nothing is left of the chat before its first prompt: start a new one.")
-        return None
-    fork = fork_before(session, number)
-    if session.project is not None:
+def _fork(session: Summary, number: int, undo: int | None, notes: list[str]) -> str | None:
+    """Fork the chat; None where nothing is left of it. Raises ForkFailed."""
+    fork = fork_session(session, gemini_home(), before=number).session_id
+    if fork is None:
+        notes.append("Nothing is left of the chat: start a new one.")
+    elif session.project is not None:
         place, root, own = project_of(Path(session.project))
-        if done is not None and done.undo is not None:
+        if place.is_dir():
             with open_project(place, root, own) as project, project.store.transaction():
-                project.store.name_fork(done.undo, fork, session.id)
+                project.store.add_fork(fork, session.id, undo)
     return fork
-
-
-def fork_before(session: Summary, number: int) -> str:
-    """Return the id of a new session that holds what was before a prompt."""
-    raise UndoError("chats can't be forked yet")
 
 
 # --- what the session's record tells --------------------------------------------------------------
 
 
 class _Record:
-    """What calls did since a moment of which there are no checkpoints."""
+    """What calls did of which there are no checkpoints, as the session tells it."""
 
-    def __init__(
-        self, covered: frozenset[str], root: Path, session: Summary, since: datetime
-    ) -> None:
+    def __init__(self, root: Path) -> None:
+        self._root = root
         self.changes: list[RecordedChange] = []
         self.left: list[str] = []
         """What can't be undone, each in words."""
-        with SessionLog(session.path) as log:
-            log.refresh()
-            calls = [call for call in _calls_since(log, since) if call.id not in covered]
-        for call in calls:
-            self._add(call, root, since)
 
-    def _add(self, call: ToolCall, root: Path, since: datetime) -> None:
-        if call.status is ToolStatus.ERROR and kind_of(call.name) in WRITING:
-            return
-        if call.status in (ToolStatus.DENIED, ToolStatus.CANCELLED):
+    def add(self, call: ToolCall) -> None:
+        """Take in a call."""
+        if call.status in (ToolStatus.DENIED, ToolStatus.CANCELLED, ToolStatus.REFUSED):
             return
         if kind_of(call.name) not in WRITING:
             command = string(call.args.get("command"))
             self.left.append(f"{call.name}: {excerpt(command)}" if command else call.name)
             return
+        if call.status is ToolStatus.ERROR:
+            return
         diff = call.display if isinstance(call.display, DiffDisplay) else None
         path = (diff.path if diff else "") or asked_path(call.args)
-        name = name_in(root, path)
+        name = name_in(self._root, path)
         before, after = text_before([call]), text_after([call])
         if name is None:
             self.left.append(f"{call.name}: {path} (outside of the project)")
         elif before is None or after is None:
             self.left.append(f"{call.name}: {path} (its earlier content is not recorded)")
         else:
-            crlf = _has_crlf(root / os.fsdecode(name))
+            crlf = _has_crlf(self._root / os.fsdecode(name))
             was = None if diff is not None and diff.is_new else _bytes(before, crlf=crlf)
-            when = (call.time or since).timestamp()
+            when = 0.0 if call.time is None else call.time.timestamp()
             self.changes.append(RecordedChange(name, when, was, _bytes(after, crlf=crlf)))
 
     def notes(self) -> Iterator[str]:
@@ -243,15 +282,6 @@ class _Record:
             yield f"There is no checkpoint of this, so what it did stays: {each}"
         if len(self.left) > _MOST_NAMED:
             yield f"and {len(self.left) - _MOST_NAMED} more calls"
-
-
-def _calls_since(log: SessionLog, since: datetime) -> Iterator[ToolCall]:
-    transcript = transcript_of(log, dropped=True, in_flight=False)
-    for at, outline in enumerate(transcript.outlines):
-        if outline.time is not None and outline.time >= since:
-            for block in transcript.read(at).blocks:
-                if isinstance(block, ToolCall) and may_write(block.name):
-                    yield block
 
 
 def _has_crlf(path: Path) -> bool:
@@ -281,41 +311,38 @@ def checkpoint_list(session: Summary) -> list[dict[str, Any]]:
     place, _, _ = project_of(Path(session.project))
     if not place.is_dir():
         return []
-    prompts = [each.time.timestamp() for each in prompts_of(session) if each.time is not None]
+    numbers = {call.id: prompt for call, prompt in _placed_calls(session)}
     with open_store(place) as store:
-        return list(_rows(store, store.lineage(session.id), prompts))
+        return _rows(store, store.lineage(session.id), numbers, len(prompts_of(session)))
 
 
 def _rows(
-    store: Store, sessions: frozenset[str], prompts: Sequence[float]
-) -> Iterator[dict[str, Any]]:
+    store: Store, sessions: frozenset[str], numbers: Mapping[str, int], prompts: int
+) -> list[dict[str, Any]]:
     changes: dict[int, list[FileChange]] = {}
     for id, change in store.changes():
         changes.setdefault(id, []).append(change)
     calls = store.calls()
-    for each in store.checkpoints():
-        if each.session not in sessions:
-            continue
-        mine = changes.get(each.id, [])
-        owners = [calls[c.call] for c in mine if c.call is not None and c.call in calls]
+    mine = [each for each in store.checkpoints() if each.session in sessions]
+    rows, prompt = list[dict[str, Any]](), prompts
+    for each in reversed(mine):
+        files = changes.get(each.id, [])
+        owners = [calls[f.call] for f in files if f.call is not None and f.call in calls]
+        known = [numbers[call.use] for call in owners if call.use in numbers]
+        prompt = min(known, default=prompt)
         owner = owners[-1] if owners else None
-        yield {
+        row = {
             "id": each.id,
-            "time": datetime.fromtimestamp(each.time).astimezone().isoformat(),
-            "prompt": _prompt_number(each, prompts),
+            "time": datetime.fromtimestamp(each.time, UTC).isoformat().replace("+00:00", "Z"),
+            "prompt": prompt if prompt > 0 and each.reason is not Reason.UNDO else None,
             "reason": each.reason.value,
             "tool": None if owner is None else owner.tool,
             "command": None if owner is None else owner.command,
-            "files": [_file(store, change) for change in mine],
+            "files": [_file(store, change) for change in files],
         }
-
-
-def _prompt_number(checkpoint: Checkpoint, prompts: Sequence[float]) -> int | None:
-    """The prompt that a checkpoint is of: the next one if it was taken before a prompt."""
-    before = sum(time <= checkpoint.time for time in prompts)
-    if checkpoint.reason is Reason.PROMPT:
-        return before + 1 if before < len(prompts) else None
-    return before or None
+        prompt -= each.reason is Reason.PROMPT
+        rows.append(row)
+    return rows[::-1]
 
 
 def _file(store: Store, change: FileChange) -> dict[str, Any]:
