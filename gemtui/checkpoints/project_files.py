@@ -55,17 +55,23 @@ class ProjectFiles:
 
         `make`: make folders that are missing. Raises InTheWay, FileNotFoundError, OSError.
         """
-        *folders, last = name.split(b"/")
+        above, _, last = name.rpartition(b"/")
+        with self.opened(above, make=make) as handle:
+            yield handle, last
+
+    @contextmanager
+    def opened(self, name: bytes, *, make: bool = False) -> Iterator[int]:
+        """Open a folder, b"" = the root; yield its handle. Else as `folder`."""
         handle = os.dup(self._handle)
         try:
-            for each in folders:
+            for each in name.split(b"/") if name else ():
                 if make:
                     with suppress(FileExistsError):
                         os.mkdir(each, dir_fd=handle)
                 inner = _open_folder(each, handle)
                 os.close(handle)
                 handle = inner
-            yield handle, last
+            yield handle
         finally:
             os.close(handle)
 
@@ -81,13 +87,16 @@ class ProjectFiles:
         """Return what a file is now, None = gone; a content is kept in `store`, if it is given."""
         try:
             with self.folder(name) as (place, last):
-                return self._read(place, last, store)
+                return self.read(place, last, store)
         except (FileNotFoundError, NotADirectoryError, InTheWay):
             return GONE, None
         except OSError as error:
             return unkept(UNREADABLE, error.errno or 0), None
 
-    def _read(self, place: int, last: bytes, store: Store | None) -> tuple[FileState, Facts | None]:
+    def read(
+        self, place: int, last: bytes, store: Store | None = None
+    ) -> tuple[FileState, Facts | None]:
+        """Return the state of a file in an open folder, as `state` does. Raises OSError."""
         seen = os.stat(last, dir_fd=place, follow_symlinks=False)
         if stat.S_ISLNK(seen.st_mode):
             target = os.readlink(last, dir_fd=place)
@@ -161,6 +170,15 @@ class ProjectFiles:
         """Remove what an interrupted `write` has left beside a file."""
         with suppress(OSError), self.folder(name) as (place, _):
             os.unlink(spare, dir_fd=place)
+
+
+def facts_at(place: int, last: bytes) -> Facts | None:
+    """Return the facts of a file in an open folder; None where it is gone, or a folder."""
+    try:
+        seen = os.stat(last, dir_fd=place, follow_symlinks=False)
+    except (FileNotFoundError, ValueError):
+        return None
+    return None if stat.S_ISDIR(seen.st_mode) else facts_of(seen)
 
 
 def facts_of(seen: os.stat_result) -> Facts:

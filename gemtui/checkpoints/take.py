@@ -5,16 +5,14 @@ A file is read again where its size, times or inode differ from the last time, a
 
 from __future__ import annotations
 
-import os
-import stat
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 
-from gemtui.checkpoints.project_files import ProjectFiles, facts_of
-from gemtui.checkpoints.states import FILE, GONE, FileState
+from gemtui.checkpoints.project_files import InTheWay, ProjectFiles, facts_at
+from gemtui.checkpoints.states import FILE, GONE, UNREADABLE, FileState, unkept
 from gemtui.checkpoints.store import (
     UNTRUSTED,
     Call,
@@ -117,48 +115,41 @@ class Taker:
         names.update(self._tree)
         late = int((began - _TICK) * 1e9)
         found: dict[bytes, tuple[FileState, Facts]] = {}
-        for name, seen in _facts(self._root, names):
-            old = self._tree.get(name)
-            if seen is None:
-                if old is not None:
-                    found[name] = GONE, UNTRUSTED
-            elif old is None or old[1] != seen:
-                state, facts = files.state(name, self._store)
-                trusted = facts is not None and facts.ctime < late
-                if state != GONE or old is not None:
-                    found[name] = state, facts if facts and trusted else UNTRUSTED
+        for folder, inside in _by_folder(names).items():
+            try:
+                with files.opened(folder) as place:
+                    for name, last in inside:
+                        old = self._tree.get(name)
+                        seen = facts_at(place, last)
+                        if old is not None and old[1] == seen:
+                            continue
+                        state, facts = self._read(files, place, last) if seen else (GONE, None)
+                        trusted = facts is not None and facts.ctime < late
+                        if state != GONE or old is not None:
+                            found[name] = state, facts if facts and trusted else UNTRUSTED
+            except (FileNotFoundError, InTheWay):
+                gone = (name for name, _ in inside if name in self._tree)
+                found.update((name, (GONE, UNTRUSTED)) for name in gone)
+            except PermissionError:  # what is in it is as it was, as far as anybody knows
+                continue
         return found
 
-
-def _facts(root: Path, names: Iterable[bytes]) -> Iterator[tuple[bytes, Facts | None]]:
-    """What `lstat` says of each file; None where it is gone, a folder, or below a link."""
-    top = os.fsencode(root) + b"/"
-    real: dict[bytes, bool] = {b"": True}
-
-    def is_real(folder: bytes) -> bool:
-        known = real.get(folder)
-        if known is None:
-            known = is_real(folder.rpartition(b"/")[0]) and _is_folder(top + folder)
-            real[folder] = known
-        return known
-
-    lstat = os.lstat
-    for name in names:
+    def _read(self, files: ProjectFiles, place: int, last: bytes) -> tuple[FileState, Facts | None]:
         try:
-            seen = lstat(top + name) if is_real(name.rpartition(b"/")[0]) else None
-        except (OSError, ValueError):
-            seen = None
-        if seen is None or stat.S_ISDIR(seen.st_mode):
-            yield name, None
-        else:
-            yield name, facts_of(seen)
+            return files.read(place, last, self._store)
+        except FileNotFoundError:  # since a moment
+            return GONE, None
+        except OSError as error:
+            return unkept(UNREADABLE, error.errno or 0), None
 
 
-def _is_folder(path: bytes) -> bool:
-    try:
-        return stat.S_ISDIR(os.lstat(path).st_mode)
-    except OSError:
-        return False
+def _by_folder(names: Iterable[bytes]) -> dict[bytes, list[tuple[bytes, bytes]]]:
+    """Names and last parts of names, by the folder that they are in."""
+    found: dict[bytes, list[tuple[bytes, bytes]]] = {}
+    for name in names:
+        folder, _, last = name.rpartition(b"/")
+        found.setdefault(folder, []).append((name, last))
+    return found
 
 
 def _owner(
