@@ -8,11 +8,14 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 from gemtui.checkpoints.store import Checkpoint, Store, open_store
 from gemtui.errors import CheckpointsUnreadable
 from gemtui.files import folder_sizes, locked
 
+PRUNE = "gemtui checkpoints --prune"
+"""The command that does it."""
 _LOCK = "lock"
 _ROUNDS = 12
 """Steps in which a store is made smaller."""
@@ -20,17 +23,22 @@ _ROUNDS = 12
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CheckpointsUsage:
-    """The checkpoints of all projects: how many projects, and their bytes on the disk."""
+    """The checkpoints of all projects in `folder`: how many projects, and their bytes there."""
 
+    folder: Path
     projects: int
     bytes: int
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return it as JSON values."""
+        return {"folder": str(self.folder), "projects": self.projects, "bytes": self.bytes}
 
 
 def usage(place: Path) -> CheckpointsUsage:
     """Return what the checkpoints below `place` take. Raises nothing."""
     folders = list(_folders(place))
     return CheckpointsUsage(
-        projects=len(folders), bytes=sum(sum(folder_sizes(each)) for each in folders)
+        folder=place, projects=len(folders), bytes=sum(sum(folder_sizes(each)) for each in folders)
     )
 
 
@@ -54,7 +62,7 @@ def prune(
                 break
     left = {folder: sum(folder_sizes(folder)) for folder in was}
     freed = {folder: size - left[folder] for folder, size in was.items() if left[folder] < size}
-    return CheckpointsUsage(projects=len(freed), bytes=sum(freed.values()))
+    return CheckpointsUsage(folder=place, projects=len(freed), bytes=sum(freed.values()))
 
 
 def _folders(place: Path) -> Iterator[Path]:

@@ -65,7 +65,7 @@ def checkpoints(wanted: str, *, prune: bool, as_json: bool) -> int:
     if prune:
         freed = prune_checkpoints()
         if as_json:
-            _answer({"version": 1, "projects": freed.projects, "bytes": freed.bytes})
+            _answer({"version": 1, **freed.to_dict()})
         else:
             freed_words = counted(freed.projects, "project")
             note(f"removed old checkpoints of {freed_words}: {size(freed.bytes)}")

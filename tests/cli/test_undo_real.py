@@ -11,10 +11,14 @@ from tests.cli.conftest import Gemtui
 from tests.model_server import ModelServer, answer, call, text
 from tests.real_cli import GeminiCli
 
+SED = "sed -i s/two/TWO/ keep.txt && chmod +x keep.txt"
 PROMPTS = (
     ("Write.", call("write_file", file_path="new/a.txt", content="one\n")),
     ("Remove.", call("run_shell_command", command="rm -rf src && mkdir -p gen && echo g > gen/x")),
-    ("Change.", call("run_shell_command", command="sed -i s/two/TWO/ keep.txt && chmod +x keep.txt")),
+    (
+        "Change.",
+        call("run_shell_command", command=SED),
+    ),
 )
 
 
