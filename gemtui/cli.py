@@ -478,6 +478,36 @@ def files(
 
 
 @root.command()
+@click.argument("path", type=click.Path(path_type=Path))
+@click.option(
+    "--at", metavar="TIME", type=Moment(), help="The newest text until then: 2026-11-20T12:00, 7d."
+)
+@click.option(
+    "--output",
+    metavar="FILE",
+    type=click.Path(path_type=Path),
+    help="Write to FILE instead; a new one is readable by you alone.",
+)
+@click.option("--force", is_flag=True, help="Replace FILE where it is there.")
+@_json
+def recover(
+    path: Path, at: datetime | None, output: Path | None, force: bool, as_json: bool
+) -> int:
+    """Rebuild a lost file from what all sessions wrote, edited, read and printed of it.
+
+    Each line is known or guessed, and stderr says from where: known is what the newest record shows
+    at its place, guessed what older ones do, or what a terminal may have changed. On stdout control
+    characters are marked; FILE gets them as they are. Exit code 1 where no session tells of it.
+    """
+    _require_one("--output", output is not None, "--json", as_json)
+    if force and output is None:
+        raise click.UsageError("--force is for --output: name a file")
+    from gemtui.commands import recover as command
+
+    return command.run(path, at=at, output=output, force=force, as_json=as_json)
+
+
+@root.command()
 @_project_option("Only the sessions of this folder, and of its git worktrees.")
 @_everywhere
 @click.option("--since", metavar="DATE", type=Moment(), help="Nothing before: 2026-11-20, 7d.")

@@ -159,6 +159,8 @@ WORDS = {
     "runs list": "--json",
     "runs clear": "--json",
     "files": "--everywhere --json",
+    "fork": "latest --json",
+    "recover": "nothing.txt --json",
     "search": "--everywhere --json hello",
     "stats": "--everywhere --json",
     "mark": "latest --json",
@@ -179,6 +181,9 @@ WORDS = {
     "policy replay": "--everywhere --json",
     "policy suggest": "--everywhere --json",
     "doctor": "--json",
+    "undo": "latest --to 1 --files --yes --json",
+    "redo": "--yes --json",
+    "checkpoints": "latest --json",
 }
 SHAPES = dict(
     re.findall(r"^\| `gemtui ([^`]+)` \| `\{([^}]+)\}`", TEXTS[ASSETS / "commands.md"], re.M)

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import click
 
-from gemtui.files import is_folder, is_there, resolved, write_whole
+from gemtui.files import is_folder, is_there, resolved, write_new, write_whole
 from gemtui.paths import typed_path
 from gemtui.text import Clean, clean_line
 
@@ -72,7 +72,25 @@ def to_file(path: Path, pieces: Iterable[bytes], *, keep: Iterable[Path]) -> Non
     Refuses folders, and files that are in or are one of `keep`: Gemini's own folder and the session
     itself. Raises click.UsageError, OSError.
     """
-    target = resolved(typed_path(path))
+    _require_file(path, resolved(typed_path(path)), keep)
+    write_whole(typed_path(path), pieces, durable=True, special=True)
+
+
+def to_new_file(path: Path, data: bytes, *, keep: Iterable[Path]) -> None:
+    """Write a file of the user's as `to_file` does, but never over anything, links included.
+
+    Raises click.UsageError, OSError.
+    """
+    target = typed_path(path)
+    _require_file(path, resolved(target), keep)
+    try:
+        write_new(target, data)
+    except FileExistsError:
+        raise click.UsageError(f"{path} is there: --force replaces it") from None
+
+
+def _require_file(path: Path, target: Path, keep: Iterable[Path]) -> None:
+    """Raise click.UsageError if `target`, to which `path` leads, can't or must not be written."""
     if is_folder(target):
         raise click.UsageError(f"{path} is a folder: name a file in it")
     if not is_folder(target.parent):
@@ -81,4 +99,3 @@ def to_file(path: Path, pieces: Iterable[bytes], *, keep: Iterable[Path]) -> Non
     for kept in keep:
         if target.is_relative_to(resolved(kept)):
             raise click.UsageError(f"{path} belongs to Gemini CLI: name a file elsewhere")
-    write_whole(typed_path(path), pieces, durable=True, special=True)

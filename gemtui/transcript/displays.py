@@ -252,6 +252,9 @@ def cell(value: object) -> str:
 # --- rebuilt diffs ---------------------------------------------------------------------------
 
 
+_OWN_HEAD = "--- "
+
+
 def rebuilt_diff(path: str, *, old: str | None, new: str, is_new: bool) -> DiffDisplay:
     """Build a diff from the arguments of a write or replace call; CLIs up to 0.20 stored none.
 
@@ -261,7 +264,7 @@ def rebuilt_diff(path: str, *, old: str | None, new: str, is_new: bool) -> DiffD
     """
     lines = tuple(hunks_of(old or "", new))
     name = _base_name(path)
-    head = f"--- {name}\tOriginal\n+++ {name}\tWritten\n"
+    head = f"{_OWN_HEAD}{name}\tOriginal\n+++ {name}\tWritten\n"
     diff = head + "".join(lines)
     added, removed = count_changes(diff)
     return DiffDisplay(
@@ -273,6 +276,11 @@ def rebuilt_diff(path: str, *, old: str | None, new: str, is_new: bool) -> DiffD
         is_new=is_new,
         new=new if old is None else None,
     )
+
+
+def is_rebuilt(change: DiffDisplay) -> bool:
+    """Return whether a change is built from a call's arguments; the CLI's begin otherwise."""
+    return change.diff.startswith(_OWN_HEAD)
 
 
 def content_diff(path: str, before: str, after: str, *, is_new: bool = False) -> DiffDisplay:

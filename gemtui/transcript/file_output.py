@@ -6,14 +6,24 @@ See assets/gemini-cli.md#tool-calls.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
 _HEAD = re.compile(
     r"\n?IMPORTANT: The file content has been truncated\.\n"
-    r"Status: Showing lines (?P<lines>(?P<first>\d{1,9})-\d{1,9} of \d{1,9}) total lines\.\n"
+    r"Status: Showing lines (?P<lines>(?P<first>\d{1,9})-\d{1,9} of (?P<total>\d{1,9})) total lines"
+    r"\.\n"
     r"[^\n]*\n\n--- FILE CONTENT \(truncated\) ---\n"
 )
+_OLD_HEAD = re.compile(
+    r"\[File content (?:partially )?truncated: showing lines "
+    r"(?P<lines>(?P<first>\d{1,9})-\d{1,9} of (?P<total>\d{1,9})) total lines[^\n]*\]\n"
+)
+_SHOWN = ("Read lines ", "Read all ", "Read SVG as text")
+_SHORTENED = "... [truncated]"
+_PROJECT_CONTEXT = "\n\n--- Newly Discovered Project Context ---\n"
+_HOOK = "<hook_context>"
+_SEPARATOR = re.compile(r"(?:\A|\n)--- (.+) ---\n\n")
 
 
 class FileLines(NamedTuple):
@@ -36,6 +46,53 @@ def lines_read(output: str, shown: str, args: Mapping[str, Any]) -> FileLines | 
         own = shown.startswith(f"Read lines {head['lines']} from ")
         return FileLines(int(head["first"]), output[head.end() :]) if own else None
     return FileLines(max(1, asked_lines(args)[0] or 1), output)
+
+
+class FilePart(NamedTuple):
+    """Lines of a file that a read gave.
+
+    `first`: the number of the first one, from 1. `total`: the lines of the file, where the end of a
+    text behind its last line feed counts as one; None = unknown. `certain`: the file had just
+    these lines, line ends aside.
+    """
+
+    first: int
+    text: str
+    total: int | None
+    certain: bool
+
+
+def part_read(output: str, shown: str, args: Mapping[str, Any]) -> FilePart | None:
+    """Return what a read shows of a file, its place included; None if it gave something else.
+
+    `output`, `shown`: as `lines_read` takes them. Nothing is certain where Gemini CLI or a hook
+    added something, or where it shortened lines (assets/gemini-cli.md#tool-calls).
+    """
+    if shown.strip() and not shown.startswith(_SHOWN):
+        return None
+    text, added, _ = output.partition(_PROJECT_CONTEXT)
+    certain = not added and _HOOK not in output
+    first, total = max(1, asked_lines(args)[0] or 1), None
+    for head in (_HEAD, _OLD_HEAD):
+        if (found := head.match(text)) is not None:
+            certain &= found["lines"] in shown
+            first, total = int(found["first"]), int(found["total"])
+            text = text[found.end() :]
+            break
+    lines = text.split("\n")
+    certain &= not any(line.endswith(_SHORTENED) for line in lines)
+    return FilePart(first, text, first - 1 + len(lines) if total is None else total, certain)
+
+
+def files_read(output: str) -> Iterator[tuple[str, str]]:
+    """Yield the files in what `read_many_files` gave: the name of each, and its text.
+
+    A text that holds such a line as stands before each file is taken apart wrongly.
+    """
+    inner = output.removesuffix("\n--- End of content ---").removesuffix("\n")
+    _, *pieces = _SEPARATOR.split(inner)
+    for name, text in zip(pieces[::2], pieces[1::2], strict=True):
+        yield name, text.removesuffix("\n").removesuffix("\n")
 
 
 def asked_lines(args: Mapping[str, Any]) -> tuple[int | None, int | None]:

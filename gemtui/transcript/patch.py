@@ -7,11 +7,12 @@ from collections import deque
 from collections.abc import Iterator
 from difflib import unified_diff
 from itertools import dropwhile
+from typing import NamedTuple
 
 _LONGEST = 10_000
 """Lines above which a file is replaced as a whole: comparing takes time that grows fast."""
 _NO_NEWLINE = "\\ No newline at end of file\n"
-_HUNK = re.compile(r"@@ -(\d{1,9})(?:,(\d{1,9}))? \+\d{1,9}(?:,(\d{1,9}))? @@(?:\s|$)", re.A)
+_HUNK = re.compile(r"@@ -(\d{1,9})(?:,(\d{1,9}))? \+(\d{1,9})(?:,(\d{1,9}))? @@(?:\s|$)", re.A)
 _GIT = re.compile(r"(?:\.git|git~1)[ .]*(?:[:\\].*)?", re.IGNORECASE | re.DOTALL)
 """All that a file system of Windows or macOS takes for `.git`, which git refuses everywhere."""
 _INVISIBLE = re.compile(r"[\u200c-\u200f\u202a-\u202e\u206a-\u206f\ufeff]")
@@ -50,19 +51,36 @@ def apply_diff(before: str, diff: str) -> str:
     does not fit, is cut off, or holds more than its hunks.
     """
     old, new, at = _lines(before), list[str](), 0
+    for hunk in hunks_of_diff(diff):
+        taken = len(hunk.removed)
+        first = hunk.old_first - (taken > 0)
+        if first < at or old[first : first + taken] != hunk.removed:
+            raise NoPatch("the recorded diff does not fit what was there before")
+        new += [*old[at:first], *hunk.added]
+        at = first + taken
+    return "".join((*new, *old[at:]))
+
+
+class Hunk(NamedTuple):
+    """One hunk of a unified diff: its numbers, and its lines before and after, context included."""
+
+    old_first: int
+    removed: list[str]
+    new_first: int
+    added: list[str]
+
+
+def hunks_of_diff(diff: str) -> list[Hunk]:
+    """Return the hunks of a unified diff with any header. Raises NoPatch if one is cut off."""
+    found = []
     rest = deque(dropwhile(lambda line: not line.startswith("@@ "), _lines(diff)))
     while rest:
         head = _HUNK.match(rest.popleft())
         if head is None:
             raise NoPatch("the recorded diff holds more than the changes to one file")
-        taken, given = int(head[2] or 1), int(head[3] or 1)
-        removed, added = _hunk(rest, taken, given)
-        first = int(head[1]) - (taken > 0)
-        if first < at or old[first : first + taken] != removed:
-            raise NoPatch("the recorded diff does not fit what was there before")
-        new += [*old[at:first], *added]
-        at = first + taken
-    return "".join((*new, *old[at:]))
+        removed, added = _hunk(rest, int(head[2] or 1), int(head[4] or 1))
+        found.append(Hunk(int(head[1]), removed, int(head[3]), added))
+    return found
 
 
 def _hunk(rest: deque[str], taken: int, given: int) -> tuple[list[str], list[str]]:

@@ -32,6 +32,7 @@ def test_help_says_what_there_is_and_how_to_complete(gemtui: Gemtui) -> None:
         "show",
         "files",
         "fork",
+        "recover",
         "mark",
         "stats",
         "run",

@@ -1,0 +1,125 @@
+"""`gemtui recover`: a file rebuilt from what sessions wrote, edited and read of it."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import click
+
+from gemtui.commands.output import lines_to_stdout, note, to_file, to_new_file, to_stdout
+from gemtui.commands.pick_session import index_of_user
+from gemtui.commands.sessions import short_ids
+from gemtui.jsonout import encode
+from gemtui.paths import current_folder, gemini_home, typed_path
+from gemtui.recover.history import Recovered, recover
+from gemtui.recover.rebuilt import Rebuilt, Span
+from gemtui.sessions.scope import read_store
+from gemtui.sessions.summary import iso
+from gemtui.text import clean, counted, relative, short_path
+
+_TOLD = 20
+"""Spans of lines whose sources are named in words; --json has all."""
+
+
+def run(path: Path, *, at: datetime | None, output: Path | None, force: bool, as_json: bool) -> int:
+    """Print the newest text of a file that history tells, or write it to `output`; 1 if none.
+
+    `force`: an existing file is replaced. Raises click.UsageError, StoreUnreadable, OSError.
+    """
+    wanted = Path(os.path.normpath(current_folder() / typed_path(path)))
+    with index_of_user() as index:
+        sessions = read_store(index).sessions
+    found = recover(wanted, sessions, at=at)
+    for problem in found.problems:
+        note(f"{problem.path}: {problem.what}")
+    rebuilt = found.rebuilt
+    if as_json:
+        to_stdout([encode(_report(found)), b"\n"])
+    if rebuilt is None:
+        note(f"no session tells what was in {short_path(wanted)}")
+        return 1
+    if output is not None:
+        _write(output, rebuilt.text.encode(errors="replace"), force=force)
+    elif not as_json:
+        lines_to_stdout(clean(line.text or "") for line in rebuilt.listed)
+    if not as_json:
+        _tell(found, rebuilt, {each.id for each in sessions})
+    return 0
+
+
+def _write(path: Path, data: bytes, *, force: bool) -> None:
+    target = typed_path(path)
+    if target.is_symlink():
+        raise click.UsageError(f"{path} is a link: name the file that it leads to")
+    if force:
+        to_file(path, [data], keep=[gemini_home()])
+        return
+    to_new_file(path, data, keep=[gemini_home()])
+
+
+# --- in words ------------------------------------------------------------------------------------
+
+
+def _tell(found: Recovered, rebuilt: Rebuilt, ids: set[str]) -> None:
+    """Say on stderr how sure the lines are, and where they come from."""
+    now, short = datetime.now(UTC), short_ids(ids)
+    counts = f"{counted(rebuilt.known, 'line')} known, {rebuilt.guessed:,} guessed"
+    gaps = f", {rebuilt.gaps:,} missing" if rebuilt.gaps else ""
+    note(f"{short_path(found.path)}, {relative(rebuilt.newest.time, now)}: {counts}{gaps}")
+    for span in rebuilt.spans[:_TOLD]:
+        note("  " + _about(span, short, now))
+    if len(rebuilt.spans) > _TOLD:
+        note(f"  and {len(rebuilt.spans) - _TOLD:,} more (--json has all)")
+    for words in _notes(found):
+        note(words)
+
+
+def _about(span: Span, short: dict[str, str], now: datetime) -> str:
+    where = f"line {span.first}" if span.first == span.last else f"lines {span.first}-{span.last}"
+    if span.source is None:
+        return f"{where}: missing, empty lines are in their place"
+    source = span.source
+    session = short.get(source.session, source.session)
+    state = "known" if span.known else "guessed"
+    return f"{where}: {state}, {source.tool} in {session}, {relative(source.time, now)}"
+
+
+def _notes(found: Recovered) -> Iterator[str]:
+    yield from found.notes
+    yield from dict.fromkeys(() if found.rebuilt is None else found.rebuilt.notes)
+
+
+# --- as JSON -------------------------------------------------------------------------------------
+
+
+def _report(found: Recovered) -> dict[str, Any]:
+    rebuilt = found.rebuilt
+    return {
+        "version": 1,
+        "path": str(found.path),
+        "time": None if rebuilt is None else iso(rebuilt.newest.time),
+        "session": None if rebuilt is None else rebuilt.newest.session,
+        "known": 0 if rebuilt is None else rebuilt.known,
+        "guessed": 0 if rebuilt is None else rebuilt.guessed,
+        "missing": 0 if rebuilt is None else rebuilt.gaps,
+        "text": None if rebuilt is None else rebuilt.text,
+        "lines": [] if rebuilt is None else [_span(each) for each in rebuilt.spans],
+        "notes": list(_notes(found)),
+    }
+
+
+def _span(span: Span) -> dict[str, Any]:
+    source = span.source
+    return {
+        "first": span.first,
+        "last": span.last,
+        "known": span.known,
+        "session": None if source is None else source.session,
+        "time": None if source is None else iso(source.time),
+        "call": None if source is None else source.call,
+        "tool": None if source is None else source.tool,
+    }

@@ -1,0 +1,269 @@
+"""Find what stored sessions tell of one file, whatever became of it since."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+from functools import partial
+from pathlib import Path, PurePath
+
+from gemtui.calls import paths
+from gemtui.files import is_folder, open_regular
+from gemtui.recover.rebuilt import Diff, Edit, Part, Rebuilt, Record, Shown, Source, Whole, rebuild
+from gemtui.recover.shell_reads import shown_by
+from gemtui.sessions.index import never
+from gemtui.sessions.load import transcript_of
+from gemtui.sessions.problem import Problem
+from gemtui.sessions.projects import folder_names
+from gemtui.sessions.read_cached import read_log
+from gemtui.sessions.records import SessionLog
+from gemtui.sessions.store import SessionKind
+from gemtui.sessions.summary import Summary
+from gemtui.sessions.written_files import written_path
+from gemtui.transcript.display_model import DiffDisplay, TextDisplay
+from gemtui.transcript.displays import is_rebuilt
+from gemtui.transcript.file_output import files_read, part_read
+from gemtui.transcript.model import Message, ToolCall, ToolStatus
+from gemtui.transcript.shell_output import said
+from gemtui.transcript.tools import ToolKind, asked_path, kind_of
+
+_CHUNK = 1024 * 1024
+_WORD = re.compile(r"[A-Za-z0-9_]+")
+_CUT = "Output too large. "
+"""How an output begins of which the middle was left out."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Recovered:
+    """What history tells of a file. `rebuilt`: None = nothing. `problems`: sessions not read."""
+
+    path: Path
+    rebuilt: Rebuilt | None
+    problems: tuple[Problem, ...] = ()
+    notes: tuple[str, ...] = ()
+
+
+def recover(
+    path: Path,
+    sessions: Iterable[Summary],
+    *,
+    at: datetime | None = None,
+    cancelled: Callable[[], bool] = never,
+) -> Recovered:
+    """Return the newest text of a file that sessions tell, or the newest until `at`.
+
+    `path`: absolute; nothing need be there. `sessions`: with their copies, which may know more.
+    Where no session names the file, those count whose project is gone and had a file of that name
+    at this place in it: it may have been moved.
+    """
+    every = [each for session in sessions for each in (session, *session.copies)]
+    every = [each for each in every if each.kind is not SessionKind.CHECKPOINT]
+    needle = max(_WORD.findall(path.name), key=len, default="").encode()
+    every = [each for each in every if _mentions(each.path, needle)]
+    records, problems = _records(every, _Named(path), cancelled)
+    notes: tuple[str, ...] = ()
+    if not records:
+        moved = [each for each in every if each.project and not is_folder(Path(each.project))]
+        records, _ = _records(moved, _Moved(path), cancelled)
+        records = [replace(each, certain=False) for each in records]
+        if records:
+            notes = ("its project was moved: no line is certain",)
+    rebuilt = rebuild(each for each in records if at is None or each.source.time <= at)
+    if rebuilt is None and at is not None and (later := _before_later(records)) is not None:
+        rebuilt = rebuild([later])
+        notes = (*notes, "nothing is known until then: this was there before the next change")
+    return Recovered(path=path, rebuilt=rebuilt, problems=tuple(problems), notes=notes)
+
+
+def _before_later(records: Sequence[Record]) -> Record | None:
+    """What the file held before the first recorded change."""
+    first = min(records, key=lambda each: each.source.time, default=None)
+    if first is None or not isinstance(first.shown, Whole) or first.shown.before is None:
+        return None
+    return replace(first, shown=Whole(text=first.shown.before), writes=False, certain=False)
+
+
+# --- which file a call names ---------------------------------------------------------------------
+
+
+class _Named:
+    """Whether a call in a project names a file, by its words or as the CLI reads them."""
+
+    def __init__(self, path: Path) -> None:
+        self._names = {os.path.normpath(each) for each in (str(path), *folder_names(path))}
+
+    def __call__(self, project: str | None, name: str) -> bool:
+        return not self._names.isdisjoint(_spellings(project, name))
+
+
+def _spellings(project: str | None, name: str) -> Iterator[str]:
+    if not name or (project is None and not name.startswith("/")):
+        return
+    yield str(written_path(project, name))
+    plain = paths.without_at(name.replace("\0", ""), project or "/", on_disk=False)
+    yield paths.resolved("/", paths.decoded(paths.resolved(project or "/", plain)))
+
+
+@dataclass(frozen=True, slots=True)
+class _Moved:
+    """Whether a call names a file at the same place in a project that is gone."""
+
+    path: Path
+
+    def __call__(self, project: str | None, name: str) -> bool:
+        if project is None:
+            return False
+        for spelled in _spellings(project, name):
+            inner = PurePath(spelled)
+            if not inner.is_relative_to(project):
+                continue
+            inner = inner.relative_to(project)
+            place = self.path.parents[len(inner.parts) - 1 : len(inner.parts)]
+            if place and place[0] / inner == self.path and place[0].name == PurePath(project).name:
+                return True
+        return False
+
+
+# --- which sessions name it ----------------------------------------------------------------------
+
+
+def _records(
+    sessions: Sequence[Summary],
+    is_it: Callable[[str | None, str], bool],
+    cancelled: Callable[[], bool],
+) -> tuple[list[Record], list[Problem]]:
+    found: dict[tuple[str, datetime, str], Record] = {}
+    problems = []
+    for session in sessions:
+        if cancelled():
+            break
+        read = read_log(session.path, partial(_of_log, session=session, is_it=is_it), cancelled)
+        if isinstance(read, Problem):
+            problems.append(read)
+            continue
+        for each in read:
+            found.setdefault((each.source.call, each.source.time, each.source.tool), each)
+    return list(found.values()), problems
+
+
+def _mentions(path: Path, needle: bytes) -> bool:
+    """Whether a file holds some bytes; True where it can't be read, which is said later."""
+    try:
+        with open_regular(path) as file:
+            end = b""
+            while chunk := file.read(_CHUNK):
+                if needle in end + chunk:
+                    return True
+                end = chunk[-len(needle) :]
+    except OSError:
+        return True
+    return not needle
+
+
+def _of_log(
+    log: SessionLog, session: Summary, is_it: Callable[[str | None, str], bool]
+) -> list[Record]:
+    """The records of one session; what was rewound or failed had its effects all the same."""
+    found = []
+    names = partial(is_it, session.project)
+    transcript = transcript_of(log, dropped=True, in_flight=False)
+    owner = session.parent if session.kind is SessionKind.SUBAGENT else None
+    for place, outline in enumerate(transcript.outlines):
+        if not outline.calls:
+            continue
+        message = transcript.read(place)
+        for call in (block for block in message.blocks if isinstance(block, ToolCall)):
+            if (seen := _seen(call, names)) is not None:
+                found.append(_record(call, message, seen, owner or session.id, session.when))
+    return found
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Seen:
+    shown: Shown
+    writes: bool = False
+    certain: bool = True
+
+
+def _record(
+    call: ToolCall, message: Message, seen: _Seen, session: str, fallback: datetime
+) -> Record:
+    time = call.time or message.time or fallback
+    source = Source(session=session, time=time, call=call.id, tool=call.name)
+    return Record(
+        source=source,
+        begun=min(time, message.time or time),
+        shown=seen.shown,
+        writes=seen.writes,
+        certain=seen.certain and (call.time or message.time) is not None,
+    )
+
+
+# --- what a call shows ---------------------------------------------------------------------------
+
+
+def _seen(call: ToolCall, names: Callable[[str], bool]) -> _Seen | None:
+    match kind_of(call.name):
+        case ToolKind.WRITE | ToolKind.EDIT as kind:
+            return _of_write(call, kind, names)
+        case ToolKind.READ if call.status is ToolStatus.SUCCESS and call.output:
+            return _of_read(call, call.output, names)
+        case ToolKind.SHELL if call.status is ToolStatus.SUCCESS:
+            return _of_command(call, names)
+    return None
+
+
+def _of_write(call: ToolCall, kind: ToolKind, names: Callable[[str], bool]) -> _Seen | None:
+    change = call.display if isinstance(call.display, DiffDisplay) else None
+    if not any(names(name) for name in (asked_path(call.args), change.path if change else "")):
+        return None
+    made = call.status is ToolStatus.SUCCESS
+    recorded = change is not None and not is_rebuilt(change)
+    if not made:
+        if change is None or not recorded or change.original is None:
+            return None
+        return _Seen(shown=Whole(text=change.original), certain=False)
+    if change is not None and recorded:
+        if change.new is not None and (change.is_new or change.original is not None):
+            return _Seen(shown=Whole(text=change.new, before=change.original), writes=True)
+        return _Seen(shown=Diff(text=change.diff), writes=True)
+    content = call.args.get("content")
+    if kind is ToolKind.WRITE and isinstance(content, str):
+        return _Seen(shown=Whole(text=content), writes=True, certain=False)
+    old, new = call.args.get("old_string"), call.args.get("new_string")
+    if kind is ToolKind.EDIT and isinstance(old, str) and isinstance(new, str):
+        several = bool(call.args.get("allow_multiple") or call.args.get("expected_replacements"))
+        shown: Shown = Edit(old=old, new=new, several=several) if old else Whole(text=new)
+        return _Seen(shown=shown, writes=True, certain=False)
+    return None
+
+
+def _of_read(call: ToolCall, output: str, names: Callable[[str], bool]) -> _Seen | None:
+    display = call.display
+    if not asked_path(call.args):
+        inside = next((text for name, text in files_read(output) if names(name)), None)
+        return None if inside is None else _Seen(shown=Whole(text=inside), certain=False)
+    if not names(asked_path(call.args)):
+        return None
+    shown = display.text if isinstance(display, TextDisplay) else ""
+    part = part_read(output, shown, call.args)
+    if part is None:
+        return None
+    lines = tuple(part.text.split("\n"))
+    if part.first == 1 and part.total == len(lines):
+        return _Seen(shown=Whole(text=part.text), certain=part.certain)
+    return _Seen(shown=Part(first=part.first, lines=lines, total=part.total), certain=part.certain)
+
+
+def _of_command(call: ToolCall, names: Callable[[str], bool]) -> _Seen | None:
+    command = call.args.get("command")
+    folder = call.args.get("dir_path") or call.args.get("directory")
+    output = call.display.text if isinstance(call.display, TextDisplay) else said(call.output)
+    if not isinstance(command, str) or call.exit_code or output.startswith(_CUT):
+        return None
+    place = folder if isinstance(folder, str) else ""
+    shown = shown_by(command, output, lambda word: names(str(PurePath(place, word))))
+    return None if shown is None else _Seen(shown=shown, certain=False)

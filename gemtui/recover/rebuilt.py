@@ -1,0 +1,326 @@
+"""The text of one file, rebuilt from what is known of it at several times.
+
+A line is *known* if the newest record shows it at its place. What older records show may have been
+changed since: those lines are *guessed*. Lines that no record shows are gaps.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from itertools import groupby
+
+from gemtui.calls.edits import edited
+from gemtui.transcript.patch import Hunk, NoPatch, apply_diff, hunks_of_diff
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Source:
+    """Where lines come from: a tool call of a session. `time`: when its result was recorded."""
+
+    session: str
+    time: datetime
+    call: str
+    tool: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Whole:
+    """The whole text of the file. `before`: its text before a write; None = unknown."""
+
+    text: str
+    before: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Part:
+    """Some lines, from line `first`, 1 = the first; 0 = they are the last ones.
+
+    `total`: lines of the file, where the end of a text behind its last line feed counts as one;
+    None = unknown.
+    """
+
+    first: int
+    lines: tuple[str, ...]
+    total: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Diff:
+    """A unified diff, with the numbers of its lines."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Edit:
+    """A text that replaces another one, somewhere. `several`: at each place."""
+
+    old: str
+    new: str
+    several: bool
+
+
+Shown = Whole | Part | Diff | Edit
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Record:
+    """What one call shows of the file.
+
+    `begun`: a time before the call was made. `writes`: the call changed the file. `certain`: it
+    shows the file to the letter, line ends aside.
+    """
+
+    source: Source
+    begun: datetime
+    shown: Shown
+    writes: bool = False
+    certain: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """One line without its line feed. `text`: None = a gap. `source`: None likewise."""
+
+    text: str | None = None
+    known: bool = False
+    source: Source | None = None
+
+
+GAP = Line()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Span:
+    """Lines `first` to `last`, 1 = the first, that are alike. `source`: None = gaps."""
+
+    first: int
+    last: int
+    known: bool
+    source: Source | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rebuilt:
+    """A file as it was at a time, as far as records tell.
+
+    `lines`: an empty one at the end stands for the end behind the last line feed. `crlf`: lines end
+    with a carriage return, too. `newest`: of what was last learnt. `notes`: what a person should
+    know, a clause each.
+    """
+
+    lines: tuple[Line, ...]
+    newest: Source
+    crlf: bool = False
+    notes: tuple[str, ...] = ()
+
+    @property
+    def text(self) -> str:
+        """All of it; gaps are empty lines."""
+        end = "\r\n" if self.crlf else "\n"
+        return end.join((line.text or "").removesuffix("\r") for line in self.lines)
+
+    @property
+    def listed(self) -> tuple[Line, ...]:
+        """The lines that a person counts."""
+        last = self.lines[-1] if self.lines else GAP
+        return self.lines[:-1] if last.text == "" else self.lines
+
+    @property
+    def known(self) -> int:
+        """The number of known lines."""
+        return sum(line.known for line in self.listed)
+
+    @property
+    def gaps(self) -> int:
+        """The number of lines that nothing tells."""
+        return sum(line.text is None for line in self.listed)
+
+    @property
+    def guessed(self) -> int:
+        """The number of guessed lines."""
+        return len(self.listed) - self.known - self.gaps
+
+    @property
+    def spans(self) -> tuple[Span, ...]:
+        """The lines, put together where they have one source."""
+        found, at = [], 1
+        for (known, source), lines in groupby(self.listed, lambda line: (line.known, line.source)):
+            last = at + len(list(lines)) - 1
+            found.append(Span(first=at, last=last, known=known, source=source))
+            at = last + 1
+        return tuple(found)
+
+
+def rebuild(records: Iterable[Record]) -> Rebuilt | None:
+    """Return the newest text that some records tell of a file; None if they tell none."""
+    state = _State()
+    for record in sorted(records, key=lambda each: each.source.time):
+        state.take(record)
+    if not state.lines or state.newest is None:
+        return None
+    return Rebuilt(
+        lines=tuple(state.lines), newest=state.newest, crlf=state.crlf, notes=tuple(state.notes)
+    )
+
+
+@dataclass(slots=True)
+class _State:
+    """What is known after the records so far, in the order of their times."""
+
+    lines: list[Line] = field(default_factory=list)
+    newest: Source | None = None
+    crlf: bool = False
+    notes: list[str] = field(default_factory=list)
+    _last: Record | None = None
+
+    def take(self, record: Record) -> None:
+        """Learn what a record shows."""
+        if self._last is not None and self._is_contested(record, self._last):
+            if not record.writes and self._last.writes:
+                return
+            record = replace(record, certain=False)
+        match record.shown:
+            case Whole() as shown:
+                self._whole(shown, record)
+            case Part() as shown:
+                self._part(shown, record)
+            case Diff() as shown:
+                self._diff(shown, record)
+            case Edit() as shown:
+                self._edit(shown, record)
+        self._last = record
+
+    def _is_contested(self, record: Record, last: Record) -> bool:
+        """Whether two calls that ran at the same time may have ended in the other order."""
+        if record.begun > last.source.time or not (record.writes or last.writes):
+            return False
+        now = record.shown
+        if not isinstance(now, Whole):
+            return True
+        seen = now.before if record.writes else now.text
+        return seen is None or not last.certain or _lines(seen) != self._texts()
+
+    def _texts(self) -> list[str | None]:
+        return [None if line.text is None else line.text.removesuffix("\r") for line in self.lines]
+
+    def _whole(self, shown: Whole, record: Record) -> None:
+        lines = _lines(shown.text)
+        if not record.certain and _alike(self._texts(), lines):
+            return
+        if record.certain and (record.writes or "\r\n" in shown.text):
+            self.crlf = "\r\n" in (shown.text + (shown.before or ""))
+        self._set([Line(text, record.certain, record.source) for text in lines], record)
+
+    def _part(self, shown: Part, record: Record) -> None:
+        texts = [line.removesuffix("\r") for line in shown.lines]
+        many, total = len(texts), shown.total
+        first = shown.first or max(1, len(self.lines) - many + 1)
+        there = self._texts()
+        if not record.certain and _alike(there[first - 1 : first - 1 + many], texts):
+            return
+        new = [Line(text, record.certain, record.source) for text in texts]
+        old = [replace(line, known=False) for line in self.lines]
+        head = [*old[: first - 1], *[GAP] * (first - 1 - len(old))]
+        rest = old[first - 1 + many :]
+        if total is not None and len(old) != total:
+            after = max(0, total - (first - 1 + many))
+            kept = old[max(0, len(old) - after) :] if after else []
+            rest = [*[GAP] * (after - len(kept)), *kept]
+        self._set([*head, *new, *rest], record)
+
+    def _diff(self, shown: Diff, record: Record) -> None:
+        try:
+            hunks = hunks_of_diff(shown.text)
+        except NoPatch:
+            self.notes.append(_unplaced(record))
+            return
+        if len(hunks) == 1 and not (hunks[0].old_first or hunks[0].removed):
+            self._whole(Whole(text="".join(hunks[0].added)), record)
+            return
+        if self._fits(shown.text):
+            self._apply(hunks, record)
+            return
+        for hunk in hunks:
+            lines = tuple(line.removesuffix("\n") for line in hunk.added)
+            if lines:
+                part = Part(first=max(1, hunk.new_first), lines=lines)
+                known = [line.known for line in self.lines]
+                self._part(part, record)
+                self._know_again(known, record)
+
+    def _know_again(self, known: Sequence[bool], record: Record) -> None:
+        """The hunks of one diff are known together."""
+        for at, was in enumerate(known[: len(self.lines)]):
+            if was and self.lines[at].source == record.source:
+                self.lines[at] = replace(self.lines[at], known=True)
+
+    def _fits(self, diff: str) -> bool:
+        texts = self._texts()
+        if not texts or None in texts:
+            return False
+        try:
+            apply_diff("\n".join(text or "" for text in texts), diff)
+        except NoPatch:
+            return False
+        return True
+
+    def _apply(self, hunks: Sequence[Hunk], record: Record) -> None:
+        old, new, at = [replace(line, known=False) for line in self.lines], list[Line](), 0
+        for hunk in hunks:
+            first = hunk.old_first - (len(hunk.removed) > 0)
+            new += old[at:first]
+            texts = [line.removesuffix("\n").removesuffix("\r") for line in hunk.added]
+            new += [Line(text, record.certain, record.source) for text in texts]
+            at = first + len(hunk.removed)
+        self._set([*new, *old[at:]], record)
+
+    def _edit(self, shown: Edit, record: Record) -> None:
+        texts = self._texts()
+        found = None
+        if texts and None not in texts:
+            whole = "\n".join(text or "" for text in texts)
+            found = edited(whole, shown.old, shown.new, several=shown.several)
+        if found is None or not found.exact or (found.count > 1 and not shown.several):
+            self.notes.append(_unplaced(record))
+            return
+        lines = _lines(found.after)
+        same = _same_ends(texts, lines)
+        old = [replace(line, known=False) for line in self.lines]
+        middle = lines[same[0] : len(lines) - same[1]]
+        new = [Line(text, False, record.source) for text in middle]
+        self._set([*old[: same[0]], *new, *old[len(old) - same[1] :]], record)
+
+    def _set(self, lines: list[Line], record: Record) -> None:
+        self.lines, self.newest = lines, record.source
+
+
+def _lines(text: str) -> list[str]:
+    return [line.removesuffix("\r") for line in text.split("\n")]
+
+
+def _alike(one: Sequence[str | None], other: Sequence[str]) -> bool:
+    """Whether two texts are the same but for blanks, which terminals change."""
+    return _bare(one) == _bare(other)
+
+
+def _bare(lines: Sequence[str | None]) -> list[str | None]:
+    bare = [None if line is None else " ".join(line.split()) for line in lines]
+    while bare and bare[-1] == "":
+        bare.pop()
+    return bare
+
+
+def _same_ends(one: Sequence[object], other: Sequence[object]) -> tuple[int, int]:
+    """The number of equal lines at the start and at the end."""
+    most = min(len(one), len(other))
+    start = next((at for at in range(most) if one[at] != other[at]), most)
+    left = most - start
+    end = next((at for at in range(left) if one[-1 - at] != other[-1 - at]), left)
+    return start, end
+
+
+def _unplaced(record: Record) -> str:
+    return f"a change by {record.source.tool} is not in it: its place is not known"

@@ -1,0 +1,99 @@
+"""`gemtui recover`: a lost file, for a person and for programs."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.cli.conftest import Gemtui
+from tests.cli.shapes import TIME, fits
+from tests.recover.histories import saw, wrote
+from tests.sessions import logs
+from tests.sessions.stores import marker, session, uuid
+
+SPAN = {
+    "first": int,
+    "last": int,
+    "known": bool,
+    "session": (str, None),
+    "time": (TIME, None),
+    "call": (str, None),
+    "tool": (str, None),
+}
+RECOVERED = {
+    "version": 1,
+    "path": str,
+    "time": (TIME, None),
+    "session": (str, None),
+    "known": int,
+    "guessed": int,
+    "missing": int,
+    "text": (str, None),
+    "lines": [SPAN],
+    "notes": [str],
+}
+
+
+@pytest.fixture
+def project(tmp_path: Path, home: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    folder = tmp_path / "project"
+    folder.mkdir()
+    marker(home / ".gemini", "proj", str(folder))
+    monkeypatch.chdir(folder)
+    file = str(folder / "a")
+    history = [wrote(file, None, "a\nb\x1b[2J\n", 1), saw(file, "A\nb\n", 2, 1, 1)]
+    records = [logs.header(uuid(1)), logs.user("u", "Go", 0), *history]
+    session(home / ".gemini", uuid(1), records)
+    return folder
+
+
+def test_a_lost_file_is_printed_clean_with_its_sources_on_stderr(
+    gemtui: Gemtui, project: Path
+) -> None:
+    answer = gemtui("recover", "./a")
+    assert (answer.code, answer.out) == (0, "A\nb␛[2J\n")
+    assert "1 line known, 1 guessed" in answer.err
+    assert "line 1: known, read_file in 00000001" in answer.err
+    assert "line 2: guessed, write_file in 00000001" in answer.err
+
+
+def test_json_has_the_text_and_where_each_line_is_from(gemtui: Gemtui, project: Path) -> None:
+    report = gemtui("recover", project / "a", "--json").json
+    fits(report, RECOVERED)
+    assert (report["known"], report["guessed"], report["missing"]) == (1, 1, 0)
+    assert (report["text"], report["session"]) == ("A\nb\x1b[2J\n", uuid(1))
+    assert [(each["first"], each["tool"]) for each in report["lines"]] == [
+        (1, "read_file"),
+        (2, "write_file"),
+    ]
+
+
+def test_a_file_gets_the_text_as_it_was_and_nothing_is_written_over(
+    gemtui: Gemtui, project: Path
+) -> None:
+    there, link = project / "a", project / "link"
+    assert gemtui("recover", "a", "--output", "a", "--at", "2000-01-01").code == 1
+    assert not there.exists()
+    assert gemtui("recover", "a", "--output", "a").code == 0
+    assert there.read_bytes() == b"A\nb\x1b[2J\n"
+    there.write_text("mine")
+    refused = gemtui("recover", "a", "--output", "a")
+    assert refused.code == 2
+    assert "a is there: --force replaces it" in refused.err
+    assert there.read_text() == "mine"
+    assert gemtui("recover", "a", "--output", "a", "--force").code == 0
+    assert there.read_bytes() == b"A\nb\x1b[2J\n"
+    link.symlink_to("nowhere")
+    for more in ([], ["--force"]):
+        assert gemtui("recover", "a", "--output", "link", *more).code == 2
+    assert not (project / "nowhere").exists()
+
+
+def test_what_no_session_tells_of_is_said(gemtui: Gemtui, project: Path) -> None:
+    answer = gemtui("recover", "b")
+    assert (answer.code, answer.out) == (1, "")
+    assert "no session tells what was in" in answer.complaint
+    report = gemtui("recover", "b", "--json")
+    assert report.code == 1
+    fits(report.json, RECOVERED)
