@@ -182,7 +182,6 @@ WORDS = {
     "policy suggest": "--everywhere --json",
     "doctor": "--json",
     "undo": "latest --to 1 --files --yes --json",
-    "redo": "--yes --json",
     "checkpoints": "latest --json",
 }
 SHAPES = dict(
@@ -225,8 +224,12 @@ def test_the_json_about_a_session_that_is_put_back_has_the_names_that_are_told(
     assert list(answer) == names(SHAPES["vault restore"])
 
 
+def test_the_json_of_redo_has_the_names_of_undo() -> None:
+    assert names(SHAPES["redo"]) == names(SHAPES["undo"])
+
+
 def test_all_json_is_looked_at() -> None:
-    alone = {"runs show", "runs stop", "runs restore", "vault restore"}
+    alone = {"redo", "runs show", "runs stop", "runs restore", "vault restore"}
     assert SHAPES.keys() - WORDS.keys() == alone
 
 

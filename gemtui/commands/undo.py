@@ -13,11 +13,9 @@ import click
 from gemtui.checkpoints.plan import Action
 from gemtui.commands.output import lines_to_stdout, note, to_stdout
 from gemtui.commands.pick_session import choose, index_of_user
-from gemtui.errors import UndoError
 from gemtui.jsonout import encode
 from gemtui.paths import checkpoints_dir, current_folder
 from gemtui.runs.checkpoint_pruning import prune_checkpoints
-from gemtui.runs.listing import RunState, list_runs, runs_dir
 from gemtui.runs.undo import Undone, checkpoint_list, redo_project, undo_session
 from gemtui.sessions.summary import Summary
 from gemtui.text import Clean, clean_line, counted, ellipsis, size
@@ -38,8 +36,6 @@ def undo(
 ) -> int:
     """Take a session back; 1 where something was left alone."""
     session = _session(wanted)
-    if not dry_run:
-        _require_idle(session.project)
 
     def act(*, dry_run: bool) -> Undone:
         return undo_session(session, to, files=files, chat=chat, paths=paths, dry_run=dry_run)
@@ -51,8 +47,6 @@ def undo(
 def redo(*, paths: Sequence[str] | None, dry_run: bool, yes: bool, as_json: bool) -> int:
     """Take the newest undo of this folder back; 1 where something was left alone."""
     folder = current_folder()
-    if not dry_run:
-        _require_idle(str(folder))
 
     def act(*, dry_run: bool) -> Undone:
         return redo_project(folder, paths=paths, dry_run=dry_run)
@@ -91,16 +85,6 @@ def checkpoints(wanted: str, *, prune: bool, as_json: bool) -> int:
 def _session(wanted: str) -> Summary:
     with index_of_user() as index:
         return choose(wanted, index)
-
-
-def _require_idle(project: str | None) -> None:
-    """Raise UndoError while a run works in the folder: it would build on what vanishes."""
-    if project is None:
-        return
-    place = os.path.realpath(project)
-    for run in list_runs(runs_dir()):
-        if run.state is RunState.RUNNING and os.path.realpath(run.cwd) == place:
-            raise UndoError(f"a run works in {project}: wait, or gemtui runs stop {run.id[:8]}")
 
 
 def _act(

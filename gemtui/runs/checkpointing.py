@@ -20,7 +20,6 @@ import orjson
 from gemtui.agent import wire
 from gemtui.agent.new_lines import NewLines
 from gemtui.agent.run_folder import Request, RunFolder
-from gemtui.agent.steering import Steering
 from gemtui.checkpoints.project_files import LARGEST
 from gemtui.checkpoints.states import GONE, UNKNOWN
 from gemtui.checkpoints.store import Call, Reason, folder_of, only_one
@@ -99,7 +98,7 @@ class RunCheckpoints:
         self._session = string(about.get("resume")) or string(about.get("session_id"))
         self._place, self._root, self._without = project_of(Path(request.cwd))
         self._lines = NewLines(folder.stdout)
-        self._steering = Steering.of(folder)
+        self._folder = folder
         self._sent = 0
         self._calls: dict[str, Call] = {}
         self._also: dict[bytes, Before] = {}
@@ -161,10 +160,16 @@ class RunCheckpoints:
                 with suppress(orjson.JSONDecodeError):
                     self._take_in(mapping(orjson.loads(line)))
         if lines and self._asks:
-            sent = sum(not each.run for each in self._steering.sent())
-            if sent > self._sent:
-                self._sent = sent
-                self._want(Reason.PROMPT)
+            self._look_at_prompts()
+
+    def _look_at_prompts(self) -> None:
+        """Prompts that wait are sent in the same process by a run that asks."""
+        from gemtui.agent.steering import Steering  # which most runs don't need
+
+        sent = sum(not each.run for each in Steering.of(self._folder).sent())
+        if sent > self._sent:
+            self._sent = sent
+            self._want(Reason.PROMPT)
 
     def _take_in(self, event: Mapping[str, Any]) -> None:
         kind, ms = event.get("type"), wire.time_ms(event)

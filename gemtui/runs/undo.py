@@ -23,9 +23,11 @@ from gemtui.checkpoints.undo import (
     open_project,
 )
 from gemtui.errors import UndoError
+from gemtui.files import resolved
 from gemtui.paths import gemini_home
 from gemtui.runs.checkpointing import may_write, name_in, project_of
 from gemtui.runs.fork import fork_session
+from gemtui.runs.listing import RunState, list_runs, runs_dir
 from gemtui.sessions.load import transcript_of
 from gemtui.sessions.records import SessionLog
 from gemtui.sessions.summary import Summary
@@ -126,6 +128,8 @@ def undo_session(
     number = len(prompts) if number is None else number
     if not 1 <= number <= len(prompts):
         raise UndoError(f"there is no prompt {number}: it has {counted(len(prompts), 'prompt')}")
+    if files and not dry_run and session.project is not None:
+        require_idle(Path(session.project))
     notes: list[str] = []
     complete, done = True, None
     if files:
@@ -146,6 +150,8 @@ def redo_project(
     place, root, own = project_of(folder)
     if not place.is_dir():
         raise UndoError("there is no undo to take back in this folder")
+    if not dry_run:
+        require_idle(folder)
     with open_project(place, root, own) as project:
         done = project.redo(paths=_names(root, paths), dry_run=dry_run)
     return Undone(
@@ -211,6 +217,14 @@ def _since(store: Store, placed: Sequence[_PlacedCall], number: int) -> float:
         return 0.0
     later = min((began for began, prompt in known if prompt >= number), default=inf)
     return min(later, nextafter(max(earlier), inf)) if earlier else later
+
+
+def require_idle(folder: Path) -> None:
+    """Raise UndoError while a run works in a folder: it would build on what vanishes."""
+    place = resolved(folder)
+    for run in list_runs(runs_dir()):
+        if run.state is RunState.RUNNING and resolved(Path(run.cwd)) == place:
+            raise UndoError(f"a run works in {folder}: wait, or gemtui runs stop {run.id[:8]}")
 
 
 def _names(root: Path, paths: Sequence[str] | None) -> list[bytes] | None:
