@@ -129,6 +129,12 @@ class ProjectFiles:
                 return found.st_ctime_ns / 1e9
         return os.fstat(self._handle).st_ctime_ns / 1e9
 
+    def moved_at(self, name: bytes) -> float:
+        """Return the latest time at which a file can have got its name; seconds since 1970."""
+        parts = name.split(b"/")
+        times = [self.changed_at(b"/".join(parts[:end])) for end in range(1, len(parts) + 1)]
+        return max(times)
+
     # --- writing -------------------------------------------------------------------------------
 
     def write(self, name: bytes, state: FileState, data: bytes, spare: bytes) -> None:

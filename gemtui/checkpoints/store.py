@@ -69,7 +69,7 @@ class Reason(StrEnum):
 
 
 class Facts(NamedTuple):
-    """What `lstat` says of a file; times in nanoseconds. All 0: the content is to be read again."""
+    """What `lstat` says of a file; times in nanoseconds, 0: its content is to be read again."""
 
     size: int
     mtime: int

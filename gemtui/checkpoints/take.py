@@ -6,7 +6,8 @@ A file is read again where its size, times or inode differ from the last time, a
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -69,16 +70,24 @@ class Taker:
         began = time.time()
         if self._version != self._store.version() or self._version is None:
             self._tree = self._store.tree()
-        listing = list_files(self._root, self._store.git, without=self._without)
-        with self._store.transaction(), ProjectFiles(self._root) as files:
-            found = self._differing(files, listing, also or {}, began)
+        with (
+            ThreadPoolExecutor(1) as thread,
+            self._store.transaction(),
+            ProjectFiles(self._root) as files,
+        ):
+            asked = thread.submit(list_files, self._root, self._store.git, without=self._without)
+            found = self._differing(files, self._tree, began)
+            listing = asked.result()
+            new = {*listing.names, *filter(countable, also or {})}.difference(self._tree)
+            found |= self._differing(files, new, began)
             first = self._first(listing, also or {})
             known = [replace(each, id=self._store.save_call(each)) for each in calls]
+            moved = self._moved(found)
             changes = [
                 FileChange(path=path, before=before, after=state, call=call, sure=sure)
                 for path, (state, _) in found.items()
                 if (before := first.get(path) or self._tree.get(path, (GONE, None))[0]) != state
-                for call, sure in [_owner(path, state, files, known, owned or {})]
+                for call, sure in [_owner(path, state, files, known, owned or {}, moved)]
             ]
             taken = None
             if always or changes:
@@ -94,6 +103,15 @@ class Taker:
         self._version = self._store.version()
         return taken
 
+    def _moved(self, found: Tree) -> frozenset[bytes]:
+        """The new files that were others before: moving a folder changes no time of what is in it.
+
+        Files that are new because git no longer ignores them were there before.
+        """
+        gone = {self._tree[path][1].inode for path, each in found.items() if each[0] == GONE}
+        new = (path for path in found if path not in self._tree)
+        return frozenset(path for path in new if found[path][1].inode in gone - {0})
+
     def _first(self, listing: Listing, also: Mapping[bytes, Before]) -> dict[bytes, FileState]:
         """What files were that count from now on."""
         new = {name: before for name, before in also.items() if name not in self._tree}
@@ -107,12 +125,9 @@ class Taker:
         }
 
     def _differing(
-        self, files: ProjectFiles, listing: Listing, also: Iterable[bytes], began: float
+        self, files: ProjectFiles, names: Iterable[bytes], began: float
     ) -> dict[bytes, tuple[FileState, Facts]]:
         """Those that are not as the tree has them, or whose facts are not."""
-        names = set(listing.names)
-        names.update(name for name in also if countable(name))
-        names.update(self._tree)
         late = int((began - _TICK) * 1e9)
         found: dict[bytes, tuple[FileState, Facts]] = {}
         for folder, inside in _by_folder(names).items():
@@ -126,7 +141,7 @@ class Taker:
                         state, facts = self._read(files, place, last) if seen else (GONE, None)
                         trusted = facts is not None and facts.ctime < late
                         if state != GONE or old is not None:
-                            found[name] = state, facts if facts and trusted else UNTRUSTED
+                            found[name] = state, facts if facts and trusted else _untrusted(facts)
             except (FileNotFoundError, InTheWay):
                 gone = (name for name, _ in inside if name in self._tree)
                 found.update((name, (GONE, UNTRUSTED)) for name in gone)
@@ -141,6 +156,11 @@ class Taker:
             return GONE, None
         except OSError as error:
             return unkept(UNREADABLE, error.errno or 0), None
+
+
+def _untrusted(facts: Facts | None) -> Facts:
+    """Facts that no file has, so that it is read again; its inode tells where it went."""
+    return UNTRUSTED if facts is None else UNTRUSTED._replace(inode=facts.inode)
 
 
 def _by_folder(names: Iterable[bytes]) -> dict[bytes, list[tuple[bytes, bytes]]]:
@@ -158,24 +178,26 @@ def _owner(
     files: ProjectFiles,
     calls: Sequence[Call],
     owned: Mapping[bytes, int],
+    moved: Set[bytes],
 ) -> tuple[int | None, bool]:
     """The call that changed a file, by the time of the change, and whether that is sure."""
     if path in owned:
         return owned[path], True
     if not calls:
         return None, True
-    when = files.changed_at(path)
+    when = files.moved_at(path) if path in moved else files.changed_at(path)
+    vague = state == GONE or path in moved
     able = [
         each
         for each in calls
         if each.path in (None, path)
         and when >= each.began - _TICK
-        and (each.ended is None or state == GONE or when <= each.ended + _TICK)
+        and (each.ended is None or vague or when <= each.ended + _TICK)
     ]
     if not able:
         return None, True
     named = [each for each in able if each.path is not None]
-    return (named or able)[-1].id, len(able) == 1 and (state != GONE or len(calls) == 1)
+    return (named or able)[-1].id, len(able) == 1 and not (vague and len(calls) > 1)
 
 
 @contextmanager

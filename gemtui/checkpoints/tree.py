@@ -37,14 +37,10 @@ TRACKED = "git's index can't be read: ignored files that it holds are not covere
 
 @dataclass(frozen=True, slots=True)
 class Listing:
-    """The files that count, by name relative to the root; `notes` say what is not covered.
-
-    `whole`: the names are all there are; otherwise only the files of tools can be kept.
-    """
+    """The files that count, by name relative to the root; `notes` say what is not covered."""
 
     names: tuple[bytes, ...]
     notes: tuple[str, ...] = ()
-    whole: bool = True
 
 
 def list_files(root: Path, private: Path, *, without: tuple[Path, ...] = ()) -> Listing:
@@ -54,7 +50,7 @@ def list_files(root: Path, private: Path, *, without: tuple[Path, ...] = ()) -> 
     that don't count wherever they are. Raises OSError where the root can't be read.
     """
     if _holds_home(root):
-        return Listing((), (TOO_MANY,), whole=False)
+        return Listing((), (TOO_MANY,))
     os.scandir(root).close()
     git = find_program("git")
     listing = None if git is None else _by_git(git, root, private)
@@ -64,7 +60,7 @@ def list_files(root: Path, private: Path, *, without: tuple[Path, ...] = ()) -> 
     if not cut:
         return listing
     names = (each for each in listing.names if not _below(each, cut))
-    return Listing(tuple(names), listing.notes, listing.whole)
+    return Listing(tuple(names), listing.notes)
 
 
 def countable(name: bytes) -> bool:
@@ -108,7 +104,7 @@ def _by_git(git: str, root: Path, private: Path) -> Listing | None:
     if any(name.endswith(b"/") for name in names):
         notes.append(NESTED)
     if len(names) > MOST_FILES:
-        return Listing((), (TOO_MANY,), whole=False)
+        return Listing((), (TOO_MANY,))
     kept = (name for name in names if b".git" not in name.lower() or countable(name))
     return Listing(tuple(name for name in kept if name[-1:] != b"/"), tuple(notes))
 
@@ -224,6 +220,6 @@ def _by_walk(root: Path) -> Listing:
         inside = place[len(top) :].lstrip(b"/")
         names += [inside + b"/" + each if inside else each for each in (*files, *links)]
         if len(names) > MOST_WALKED:
-            return Listing((), (TOO_MANY,), whole=False)
+            return Listing((), (TOO_MANY,))
     kept = (name for name in names if b".git" not in name.lower() or countable(name))
     return Listing(tuple(kept), (NO_GIT,))

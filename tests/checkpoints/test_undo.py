@@ -6,6 +6,7 @@ import os
 import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 from types import FrameType
 
@@ -88,6 +89,26 @@ def test_changes_are_owned_by_the_call_in_whose_time_they_fall(session: Session)
         names = {each.id: each.use for each in project.store.calls().values()}
     assert owners[b"a"].call is None
     assert names[owners[b"b"].call or 0] == "2"
+
+
+def test_a_folder_that_a_command_moved_is_undone_but_files_no_longer_ignored_stay(
+    session: Session,
+) -> None:
+    subprocess.run(["git", "init", "-q", session.root], check=True)
+    put(session.root, b".gitignore", b"cache\n")
+    put(session.root, b"src/deep/f", b"one")
+    put(session.root, b"cache/f", b"mine")
+    session.prompt()
+    while time.time() < (session.root / "cache/f").stat().st_ctime + 0.1:
+        session.root.joinpath("src/deep/f").stat()
+    began = time.time()
+    (session.root / "src").rename(session.root / "lib")
+    put(session.root, b".gitignore", b"")
+    with session.opened() as project:
+        call = Call(run="r", session="s", use="1", tool="run_shell_command", began=began)
+        project.taker.take(Reason.CALL, run="r", session="s", calls=[call])
+    undo(session)
+    assert tree_of(session.root) == session.trees[0]
 
 
 def test_two_calls_at_the_same_time_are_not_told_apart_as_if_sure(session: Session) -> None:
