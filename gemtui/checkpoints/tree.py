@@ -17,7 +17,7 @@ from pathlib import Path
 from tempfile import TemporaryFile
 from threading import Timer
 
-from gemtui.files import make_folder, open_regular
+from gemtui.files import make_folder, open_regular, write_new
 from gemtui.processes import FOLDER, find_program
 
 MOST_FILES = 200_000
@@ -162,9 +162,12 @@ def _make_private(private: Path) -> None:
     """Make the least that git takes for a repository."""
     for folder in (private / "objects", private / "refs"):
         make_folder(folder)
-    for name, text in (("HEAD", "ref: refs/heads/none\n"), ("config", "[core]\n\tbare = false\n")):
-        if not (private / name).exists():
-            (private / name).write_text(text)
+    for name, text in (
+        ("HEAD", b"ref: refs/heads/none\n"),
+        ("config", b"[core]\n\tbare = false\n"),
+    ):
+        with suppress(FileExistsError):
+            write_new(private / name, text)
 
 
 def _top(root: Path) -> Path:

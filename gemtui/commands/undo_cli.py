@@ -7,8 +7,6 @@ from typing import Any
 
 import click
 
-from gemtui.sessions.resolve import LATEST
-
 _help = {"help_option_names": ["-h", "--help"]}
 
 
@@ -31,7 +29,7 @@ _json = _option("--json", "as_json", help="Print JSON.")
 
 def undo_commands(session_ids: Callable[..., Any]) -> tuple[click.Command, ...]:
     """Return the commands; `session_ids` completes ids in a shell."""
-    session = click.argument("session", default=LATEST, shell_complete=session_ids)
+    session = click.argument("session", default="latest", shell_complete=session_ids)
 
     @click.command(context_settings=_help)
     @session

@@ -125,7 +125,8 @@ class RunCheckpoints:
         """Take the last checkpoint of the run. Raises what went wrong."""
         if self._thread is None:
             self._start(None)
-        self._read()
+        while self._read():
+            pass
         with self._changed:
             self._ends = True
             self._changed.notify_all()
@@ -143,8 +144,10 @@ class RunCheckpoints:
         self._thread.start()
 
     def _wait(self) -> None:
+        until = time.monotonic() + _LONGEST
         with self._changed:
-            self._changed.wait_for(lambda: self._ready, _LONGEST)
+            while not self._ready and time.monotonic() < until and not self._folder.aborted():
+                self._changed.wait(_STEP)
 
     def _raise(self) -> None:
         error, self._error = self._error, None
@@ -153,7 +156,8 @@ class RunCheckpoints:
 
     # --- what the run does ---------------------------------------------------------------------
 
-    def _read(self) -> None:
+    def _read(self) -> bool:
+        """Return whether there was anything new."""
         lines = self._lines.look()
         for line in lines:
             if any(kind in line for kind in _KINDS):
@@ -161,6 +165,7 @@ class RunCheckpoints:
                     self._take_in(mapping(orjson.loads(line)))
         if lines and self._asks:
             self._look_at_prompts()
+        return bool(lines)
 
     def _look_at_prompts(self) -> None:
         """Prompts that wait are sent in the same process by a run that asks."""
