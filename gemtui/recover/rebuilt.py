@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
+from difflib import SequenceMatcher
 from itertools import groupby
 
 from gemtui.calls.edits import edited
@@ -90,6 +91,8 @@ class Line:
 
 
 GAP = Line()
+_LONGEST = 20_000
+"""Lines that are compared with each other: that takes time which grows fast."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -212,7 +215,18 @@ class _State:
             return
         if record.certain and (record.writes or "\r\n" in shown.text):
             self.crlf = "\r\n" in (shown.text + (shown.before or ""))
-        self._set([Line(text, record.certain, record.source) for text in lines], record)
+        self._set(self._shown(lines, self.lines, record), record)
+
+    def _shown(self, texts: Sequence[str], old: Sequence[Line], record: Record) -> list[Line]:
+        """The lines that a record shows; one that differs in blanks alone stays as it was told."""
+        new = [Line(text, record.certain, record.source) for text in texts]
+        if record.certain or max(len(new), len(old)) > _LONGEST:
+            return new
+        were = _bare([line.text for line in old])
+        for at, there, many in SequenceMatcher(None, were, _bare(texts)).get_matching_blocks():
+            kept = [replace(line, known=False) for line in old[at : at + many]]
+            new[there : there + many] = kept
+        return new
 
     def _part(self, shown: Part, record: Record) -> None:
         texts = [line.removesuffix("\r") for line in shown.lines]
@@ -221,7 +235,7 @@ class _State:
         there = self._texts()
         if not record.certain and _alike(there[first - 1 : first - 1 + many], texts):
             return
-        new = [Line(text, record.certain, record.source) for text in texts]
+        new = self._shown(texts, self.lines[first - 1 : first - 1 + many], record)
         old = [replace(line, known=False) for line in self.lines]
         head = [*old[: first - 1], *[GAP] * (first - 1 - len(old))]
         rest = old[first - 1 + many :]

@@ -20,7 +20,7 @@ from gemtui.jsonout import encode, encode_array
 from gemtui.sessions.load import whole_records
 from gemtui.sessions.projects import path_hash, registered
 from gemtui.sessions.record_facts import RecordKind
-from gemtui.sessions.records import SessionLog
+from gemtui.sessions.records import FORKED_FROM, SessionLog
 from gemtui.sessions.replay import ReplayedMessage
 from gemtui.sessions.store import SessionKind
 from gemtui.sessions.summarise import is_resumable
@@ -57,7 +57,8 @@ def fork_session(session: Summary, home: Path, *, before: int | None = None) -> 
     `session`: one in the store below `home`, or kept in the vault. `before`: the number of a
     prompt in the conversation as it is now, 1 = the first; one more than there are, or None, keeps
     all. What of the past the CLI could not resume makes no session: `session_id` is None then.
-    Token counts are left out of the new session: the original has them.
+    Token counts are left out of the new session, and counts over sessions leave out what is older
+    than it: the original has both.
 
     Raises ForkFailed if there is no such prompt, or no project where the CLI would look for the
     new session; NotASession, SessionTooLarge, OSError.
@@ -118,6 +119,7 @@ def _written(
         "startTime": iso(now),
         "lastUpdated": iso(now),
         "kind": SessionKind.MAIN.value,
+        FORKED_FROM: session.id,
     }
     if directories := log.metadata.get("directories"):
         header["directories"] = directories

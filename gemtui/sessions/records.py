@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import stat
 from collections.abc import Callable, Mapping, Sequence
+from datetime import datetime
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Literal, Self
@@ -31,6 +32,8 @@ LINE_LIMIT = 128 * 1024 * 1024
 HELD_LIMIT = 500_000
 """Messages, calls and replies of one session: about half a gigabyte of memory."""
 PROBLEMS = 100
+FORKED_FROM = "forkedFrom"
+"""In the header of a fork: the id of the session that it was made from. The CLI leaves it there."""
 _TAIL = 64
 
 
@@ -318,6 +321,11 @@ class SessionLog:
     def metadata(self) -> Mapping[str, Any]:
         """The header with all that `$set` merged into it."""
         return self._replay.metadata
+
+    def is_inherited(self, time: datetime | None) -> bool:
+        """Whether what happened then happened in the session that this one is a fork of."""
+        began = self._replay.started if self.metadata.get(FORKED_FROM) else None
+        return time is not None and began is not None and time < began
 
     @property
     def replay(self) -> Replay:

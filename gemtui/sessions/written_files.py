@@ -206,7 +206,10 @@ def written_path(project: str | None, name: str) -> PurePath:
 def _writes(
     log: SessionLog, *, of_message: str | None = None
 ) -> Iterator[tuple[Write, DiffDisplay | None]]:
-    """The calls that write a file, of all messages or of one, with their changes."""
+    """The calls that write a file, of all messages or of one, with their changes.
+
+    Those that a fork has of the session that it was made from are left out: they are that one's.
+    """
     transcript = transcript_of(log)
     for place, outline in enumerate(transcript.outlines):
         if outline.calls and of_message in (None, outline.id):
@@ -215,7 +218,7 @@ def _writes(
                 if isinstance(block, ToolCall) and kind_of(block.name) in WRITING:
                     change = block.display if isinstance(block.display, DiffDisplay) else None
                     write = _write(message, number, block, change)
-                    if write.name:
+                    if write.name and not log.is_inherited(write.time):
                         yield write, change
 
 

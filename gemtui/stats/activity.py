@@ -96,14 +96,20 @@ def activities(
 
 
 def activity_of(log: SessionLog, otherwise: datetime) -> Activity:
-    """Return what happened in a session. `otherwise`: the time of what has none of its own."""
+    """Return what happened in a session. `otherwise`: the time of what has none of its own.
+
+    What a fork has of the session that it was made from happened there.
+    """
+    outlines = [line for line in log.outlines if not log.is_inherited(line.time)]
     prompts: Counter[int] = Counter()
-    for line in log.outlines:
+    for line in outlines:
         if line.prompt:
             prompts[_slot(line.time, otherwise)] += 1
     calls: Counter[tuple[int, str, str]] = Counter()
     writes: dict[tuple[int, str], None] = {}
     for raw in calls_of(log):
+        if log.is_inherited(instant(raw.get("timestamp"))):
+            continue
         status = call_status(raw)
         slot = _slot(instant(raw.get("timestamp")), otherwise)
         failed = status is ToolStatus.SUCCESS and exit_code_of(raw)
@@ -113,7 +119,7 @@ def activity_of(log: SessionLog, otherwise: datetime) -> Activity:
             writes[slot, path] = None
     return Activity(
         prompts=tuple(prompts.items()),
-        answers=tuple(_answers((*log.outlines, *log.dropped), otherwise)),
+        answers=tuple(_answers((*outlines, *log.dropped), otherwise)),
         calls=tuple(Calls(*key, count) for key, count in calls.items()),
         writes=tuple(writes),
     )

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from gemtui.recover.history import Recovered, recover
-from gemtui.transcript.displays import content_diff
+from gemtui.transcript.patch import file_patch
 from tests.sessions import logs
 from tests.sessions.stores import marker, read, session, uuid
 
@@ -26,7 +26,7 @@ def wrote(
     path: str, before: str | None, after: str, seconds: float, *, told: bool = True, **more: Any
 ) -> Record:
     """A write; without `told` with the CLI's diff alone."""
-    diff = content_diff(path, before or "", after).diff
+    diff = file_patch("a", before or "", after)
     display: Record = {"fileDiff": f"Index: a\n{diff}", "fileName": "a", "filePath": path}
     if told:
         display |= {"originalContent": before, "newContent": after, "isNewFile": before is None}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -14,12 +15,16 @@ from gemtui.errors import ForkFailed
 from gemtui.runs.fork import Fork, fork_session
 from gemtui.sessions.index import Index
 from gemtui.sessions.load import records_of, transcript_of
+from gemtui.sessions.problem import Problem
 from gemtui.sessions.records import SessionLog
 from gemtui.sessions.summary import Flag, Summary
+from gemtui.sessions.written_files import recorded_writes
+from gemtui.stats.activity import Activity, activities
 from gemtui.transcript.model import Text, ToolCall
 from gemtui.vault.keeping import keep_all, switch_on
 from tests.sessions import logs
-from tests.sessions.stores import legacy, marker, only, read, session, talk, uuid
+from tests.sessions.stores import append, legacy, marker, only, read, session, talk, uuid
+from tests.sessions.writes import wrote
 
 READING = logs.gemini("g1", "", 2, toolCalls=[logs.call("c1", 2.5)])
 IN_PARTS = {"functionCall": {"id": "c1", "name": "read_file", "args": {"file_path": "a.py"}}}
@@ -128,6 +133,31 @@ def test_an_old_session_keeps_its_form_and_goes_where_the_cli_looks_now(tmp_path
         ["Read it.", "read_file: body", "A body."],
     )
     assert orjson.loads(fork.path.read_bytes())["sessionId"] == fork.session_id
+
+
+def test_what_a_fork_has_of_another_session_is_counted_there_alone(tmp_path: Path) -> None:
+    write = wrote(tmp_path / "a.py", None, "x\n")
+    session(tmp_path, uuid(1), [*FIRST, write, *SECOND])
+    original = only(read(tmp_path))
+    fork, _ = fork_of(tmp_path, original)
+    assert fork.path is not None
+    soon = (datetime.now(UTC) + timedelta(seconds=5) - logs.START).total_seconds()
+    append(
+        fork.path, logs.user("new", "On", soon), wrote(tmp_path / "b.py", None, "y", seconds=soon)
+    )
+    _, forked = sorted(read(tmp_path).sessions, key=lambda each: each.id != original.id)
+    found = dict(activities([original, forked], home=tmp_path, cache=None))
+    counts = []
+    for each in (original, forked):
+        activity = found[each]
+        assert isinstance(activity, Activity)
+        counts.append((sum(n for _, n in activity.prompts), [path for _, path in activity.writes]))
+    assert counts == [(2, [str(tmp_path / "a.py")]), (1, [str(tmp_path / "b.py")])]
+    writes = recorded_writes([original, forked], home=tmp_path, cache=None)
+    assert [(each.path.name, each.session) for each in writes if not isinstance(each, Problem)] == [
+        ("a.py", original.id),
+        ("b.py", forked.id),
+    ]
 
 
 def test_what_only_the_vault_has_is_forked_into_the_store_and_kept(tmp_path: Path) -> None:

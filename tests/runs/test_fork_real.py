@@ -16,6 +16,7 @@ from gemtui.policy.model.rules import ApprovalMode
 from gemtui.runs.fork import fork_session
 from gemtui.runs.resume import ResumeGuard
 from gemtui.sessions.index import Index
+from gemtui.sessions.records import SessionLog
 from gemtui.sessions.summary import Summary
 from tests.model_server import Answer, ModelServer, answer, call, text
 from tests.patience import PATIENCE
@@ -124,7 +125,15 @@ async def test_a_fork_goes_on_with_results_of_tools_and_both_stay(gemini: Gemini
     assert id in there
     assert fork.session_id in there
     assert original.read_bytes() == before
-    assert found(gemini, fork.session_id).prompts == 3
+    forked = found(gemini, fork.session_id)
+    assert forked.prompts == 3
+    with SessionLog(forked.path) as log:
+        log.refresh()
+        assert log.metadata["forkedFrom"] == id
+        assert [log.is_inherited(line.time) for line in log.outlines if line.prompt] == [
+            *(True, True),
+            False,
+        ]
 
 
 async def test_a_fork_of_an_old_session_goes_on_in_the_form_of_newer_ones(
