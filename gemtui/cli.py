@@ -497,7 +497,8 @@ def recover(
 
     Each line is known or guessed, and stderr says from where: known is what the newest record shows
     at its place, guessed what older ones do, or what a terminal may have changed. On stdout control
-    characters are marked; FILE gets them as they are. Exit code 1 where no session tells of it.
+    characters are marked; FILE gets them as they are. Exit code 1 where no session has any of its
+    text.
     """
     _require_one("--output", output is not None, "--json", as_json)
     if force and output is None:

@@ -26,7 +26,7 @@ _TOLD = 20
 
 
 def run(path: Path, *, at: datetime | None, output: Path | None, force: bool, as_json: bool) -> int:
-    """Print the newest text of a file that history tells, or write it to `output`; 1 if none.
+    """Print the newest recorded text of a file, or write it to `output`; return 1 if there is none.
 
     `force`: an existing file is replaced. Raises click.UsageError, StoreUnreadable, OSError.
     """
@@ -40,14 +40,14 @@ def run(path: Path, *, at: datetime | None, output: Path | None, force: bool, as
     if as_json:
         to_stdout([encode(_report(found)), b"\n"])
     if rebuilt is None:
-        note(f"no session tells what was in {short_path(wanted)}")
+        note(f"no session has the text of {short_path(wanted)}")
         return 1
     if output is not None:
         _write(output, rebuilt.text.encode(errors="replace"), force=force)
     elif not as_json:
         lines_to_stdout(clean(line.text or "") for line in rebuilt.listed)
     if not as_json:
-        _tell(found, rebuilt, {each.id for each in sessions})
+        _report_sources(found, rebuilt, {each.id for each in sessions})
     return 0
 
 
@@ -64,7 +64,7 @@ def _write(path: Path, data: bytes, *, force: bool) -> None:
 # --- in words ------------------------------------------------------------------------------------
 
 
-def _tell(found: Recovered, rebuilt: Rebuilt, ids: set[str]) -> None:
+def _report_sources(found: Recovered, rebuilt: Rebuilt, ids: set[str]) -> None:
     """Say on stderr how sure the lines are, and where they come from."""
     now, short = datetime.now(UTC), short_ids(ids)
     counts = f"{counted(rebuilt.known, 'line')} known, {rebuilt.guessed:,} guessed"

@@ -1,4 +1,4 @@
-"""Find what stored sessions tell of one file, whatever became of it since."""
+"""Find what stored sessions recorded of one file, whatever became of it since."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ _CUT = "Output too large. "
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Recovered:
-    """What history tells of a file. `rebuilt`: None = nothing. `problems`: sessions not read."""
+    """What history has of a file. `rebuilt`: None = nothing. `problems`: sessions not read."""
 
     path: Path
     rebuilt: Rebuilt | None
@@ -53,7 +53,7 @@ def recover(
     at: datetime | None = None,
     cancelled: Callable[[], bool] = never,
 ) -> Recovered:
-    """Return the newest text of a file that sessions tell, or the newest until `at`.
+    """Return the newest text of a file that sessions recorded, or the newest until `at`.
 
     `path`: absolute; nothing need be there. `sessions`: with their copies, which may know more.
     Where no session names the file, those count whose project is gone and had a file of that name

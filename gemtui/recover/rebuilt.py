@@ -107,7 +107,7 @@ class Span:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rebuilt:
-    """A file as it was at a time, as far as records tell.
+    """A file as it was at a time, as far as records show.
 
     `lines`: an empty one at the end stands for the end behind the last line feed. `crlf`: lines end
     with a carriage return, too. `newest`: of what was last learnt. `notes`: what a person should
@@ -138,7 +138,7 @@ class Rebuilt:
 
     @property
     def gaps(self) -> int:
-        """The number of lines that nothing tells."""
+        """The number of lines that no record shows."""
         return sum(line.text is None for line in self.listed)
 
     @property
@@ -158,7 +158,7 @@ class Rebuilt:
 
 
 def rebuild(records: Iterable[Record]) -> Rebuilt | None:
-    """Return the newest text that some records tell of a file; None if they tell none."""
+    """Return the newest text that some records show of a file; None if they show none."""
     state = _State()
     for record in sorted(records, key=lambda each: each.source.time):
         state.take(record)
@@ -218,7 +218,7 @@ class _State:
         self._set(self._shown(lines, self.lines, record), record)
 
     def _shown(self, texts: Sequence[str], old: Sequence[Line], record: Record) -> list[Line]:
-        """The lines that a record shows; one that differs in blanks alone stays as it was told."""
+        """The lines that a record shows; one that differs in blanks alone stays as it was."""
         new = [Line(text, record.certain, record.source) for text in texts]
         if record.certain or max(len(new), len(old)) > _LONGEST:
             return new
